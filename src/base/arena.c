@@ -1,0 +1,95 @@
+/* arena.c: a list of growing chunks. */
+#include "base/arena.h"
+
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ALIGN = 16, FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 20 };
+
+struct arena_chunk {
+    struct arena_chunk *older;
+    size_t used, size; /* of the bytes that follow the header */
+};
+
+enum { HEADER = (sizeof(struct arena_chunk) + ALIGN - 1) / ALIGN * ALIGN };
+
+static struct arena_chunk *add_chunk(struct arena *arena, size_t need)
+{
+    size_t size = FIRST_CHUNK;
+    if (arena->newest && arena->newest->size < LARGEST_CHUNK)
+        size = arena->newest->size * 2;
+    else if (arena->newest)
+        size = LARGEST_CHUNK;
+    if (size < need)
+        size = need;
+    size_t total;
+    struct arena_chunk *chunk =
+        size_add(size, HEADER, &total) ? mem_aligned(ALIGN, total) : NULL;
+    if (!chunk)
+        return NULL;
+    chunk->older = arena->newest;
+    chunk->size = size;
+    arena->newest = chunk;
+    return chunk;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    if (bytes > PTRDIFF_MAX - ALIGN)
+        return NULL;
+    bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    struct arena_chunk *chunk = arena->newest;
+    if (!chunk || chunk->size - chunk->used < bytes)
+        chunk = add_chunk(arena, bytes);
+    if (!chunk)
+        return NULL;
+    char *pointer = (char *)chunk + HEADER + chunk->used;
+    chunk->used += bytes;
+    return pointer;
+}
+
+void *arena_array(struct arena *arena, size_t count, size_t bytes)
+{
+    size_t total;
+    return size_mul(count, bytes, &total) ? arena_alloc(arena, total) : NULL;
+}
+
+char *arena_bytes(struct arena *arena, const char *text, size_t length)
+{
+    char *copy = length < SIZE_MAX ? arena_alloc(arena, length + 1) : NULL;
+    if (copy)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+char *arena_text(struct arena *arena, const char *text)
+{
+    return arena_bytes(arena, text, strlen(text));
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+    va_list list, again;
+    va_start(list, format);
+    va_copy(again, list);
+    int length = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    char *text = length < 0 ? NULL : arena_alloc(arena, (size_t)length + 1);
+    if (text)
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+void arena_free(struct arena *arena)
+{
+    while (arena->newest) {
+        struct arena_chunk *older = arena->newest->older;
+        mem_free(arena->newest);
+        arena->newest = older;
+    }
+}

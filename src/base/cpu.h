@@ -1,0 +1,31 @@
+/* cpu.h: what this CPU is and can do, read once at run time. */
+#ifndef PRONY_BASE_CPU_H
+#define PRONY_BASE_CPU_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The levels --isa can name, each including the ones before. */
+enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512 };
+
+struct cpu {
+    char model[128]; /* "AMD EPYC" */
+    char vendor[32];
+    int cores;   /* online, usable by this process (its affinity mask) */
+    int sockets; /* 0: unknown */
+    int threads_per_core;
+    double ghz; /* nominal or current, 0: unknown */
+    uint64_t l1_bytes, l2_bytes, l3_bytes; /* one instance each; 0: unknown */
+    uint64_t memory_bytes;
+    bool avx2, fma, avx512f, avx512bw, avx512vl, avx512_vnni, avx512_bf16; /* CPU and system */
+    enum isa isa; /* the best level */
+    char huge_pages[16]; /* "always", "madvise", "never", "" unknown */
+};
+
+void cpu_detect(struct cpu *out);
+const char *isa_name(enum isa isa);
+bool isa_parse(const char *name, enum isa *out);
+
+#endif

@@ -1,0 +1,46 @@
+/* file.h: whole files in, whole files out.
+ *
+ * Output is written whole or not at all: a temporary file beside the target, fsync, rename, fsync
+ * of the folder. Every message names the path, what was attempted and the system's reason. */
+#ifndef PRONY_BASE_FILE_H
+#define PRONY_BASE_FILE_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads a regular file (or "-": standard input) of at most `limit` bytes; appends to *out. */
+enum status file_read(const char *path, size_t limit, struct text *out);
+
+/* A file being written. A zeroed struct is closed. */
+struct file_writer {
+    int fd;
+    bool open;
+    char *path, *temporary;
+};
+enum status file_begin(struct file_writer *writer, const char *path);
+enum status file_append(struct file_writer *writer, const void *bytes, size_t length);
+enum status file_commit(struct file_writer *writer); /* the target is the new content, or intact */
+void file_abort(struct file_writer *writer);         /* nothing is left; fine after commit too */
+
+enum status file_write(const char *path, const void *bytes, size_t length); /* all of the above */
+
+/* Appends one whole line (adds the '\n') to a file others may append to: O_APPEND, one write under
+ * a lock, fsync. */
+enum status file_append_line(const char *path, const char *line);
+
+/* Maps a regular file for reading; *data is NULL for an empty file. */
+enum status file_map(const char *path, const void **data, size_t *length);
+void file_unmap(const void *data, size_t length);
+
+bool file_exists(const char *path);
+/* Makes a folder and its parents, as mkdir -p. */
+enum status file_make_folder(const char *path);
+/* The user's data directory for prony ($XDG_DATA_HOME/prony or ~/.local/share/prony), made if
+ * needed; appended to *out. */
+enum status file_data_folder(struct text *out);
+
+#endif

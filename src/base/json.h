@@ -1,0 +1,71 @@
+/* json.h: JSON in and out, ours, because records, calibration and safetensors headers must be read
+ * on a machine with nothing but libc.
+ *
+ * Reading gives a tree in an arena. Strict RFC 8259: UTF-8 checked, one value, no trailing text,
+ * depth at most JSON_DEPTH, duplicate keys refused. Errors read "NAME:LINE:COLUMN: found …,
+ * expected …". Writing appends to a struct text. */
+#ifndef PRONY_BASE_JSON_H
+#define PRONY_BASE_JSON_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { JSON_DEPTH = 64 };
+
+enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+
+struct json {
+    enum json_kind kind;
+    bool boolean;
+    bool is_integer;   /* written without fraction or exponent and fits */
+    int64_t integer;
+    double number;
+    const char *string; /* NUL-terminated; `length` bytes (a NUL may be inside) */
+    size_t length;
+    const char *key; /* when it is a member of an object */
+    struct json *first, *next; /* first child; next sibling */
+    size_t count; /* children */
+};
+
+/* `name` is used in messages. On success *out lives in `arena`. */
+enum status json_parse(struct arena *arena, const char *name, const char *text, size_t length,
+                       struct json **out);
+
+/* Look-ups that accept NULL and wrong kinds, so that chains need no checks. */
+const struct json *json_get(const struct json *object, const char *key); /* NULL when absent */
+const char *json_text(const struct json *object, const char *key, const char *otherwise);
+double json_real(const struct json *object, const char *key, double otherwise);
+int64_t json_int(const struct json *object, const char *key, int64_t otherwise);
+bool json_bool(const struct json *object, const char *key, bool otherwise);
+
+/* Writer: commas and escaping are its business, order is the caller's. NaN and infinities become
+ * null. Reals are the shortest text that reads back the same. A caller's mistake (a value without
+ * a key in an object, an unbalanced end) is an assert. */
+struct json_writer {
+    struct text *text; /* not owned */
+    int depth;
+    bool after_key;
+    char stack[JSON_DEPTH];   /* '{' or '[' */
+    bool has_item[JSON_DEPTH];
+};
+
+void json_begin(struct json_writer *writer, struct text *text);
+void json_object(struct json_writer *writer); /* { */
+void json_array(struct json_writer *writer);  /* [ */
+void json_end(struct json_writer *writer);    /* } or ] */
+void json_key(struct json_writer *writer, const char *key);
+void json_add_text(struct json_writer *writer, const char *string); /* NULL becomes null */
+void json_add_real(struct json_writer *writer, double number);
+void json_add_float(struct json_writer *writer, float number); /* shortest for a float */
+void json_add_int(struct json_writer *writer, int64_t number);
+void json_add_uint(struct json_writer *writer, uint64_t number);
+void json_add_bool(struct json_writer *writer, bool boolean);
+void json_add_null(struct json_writer *writer);
+void json_add_tree(struct json_writer *writer, const struct json *value); /* re-writes a tree */
+
+#endif

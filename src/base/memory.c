@@ -1,0 +1,91 @@
+/* memory.c: malloc with overflow checks and a failure countdown. */
+#include "base/memory.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_long countdown;  /* 0: off; n: the nth allocation from now fails */
+static atomic_bool has_failed; /* the countdown reached its end */
+
+void memory_fail_at(long nth)
+{
+    atomic_store(&has_failed, false);
+    atomic_store(&countdown, nth);
+}
+
+bool memory_failed(void)
+{
+    return atomic_load(&has_failed);
+}
+
+static bool must_fail(void)
+{
+    long now = atomic_load_explicit(&countdown, memory_order_relaxed);
+    if (now == 0)
+        return false;
+    while (now > 1)
+        if (atomic_compare_exchange_weak(&countdown, &now, now - 1))
+            return false;
+    atomic_store(&has_failed, true);
+    return true;
+}
+
+bool size_mul(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+bool size_add(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+void *mem_alloc(size_t bytes)
+{
+    if (must_fail() || bytes > PTRDIFF_MAX)
+        return NULL;
+    return calloc(1, bytes ? bytes : 1);
+}
+
+void *mem_array(size_t count, size_t bytes)
+{
+    size_t total;
+    return size_mul(count, bytes, &total) ? mem_alloc(total) : NULL;
+}
+
+void *mem_aligned(size_t align, size_t bytes)
+{
+    assert(align && (align & (align - 1)) == 0);
+    size_t rounded;
+    if (must_fail() || !size_add(bytes ? bytes : 1, align - 1, &rounded) || rounded > PTRDIFF_MAX)
+        return NULL;
+    rounded &= ~(align - 1);
+    void *pointer = aligned_alloc(align, rounded);
+    if (pointer)
+        memset(pointer, 0, rounded);
+    return pointer;
+}
+
+void *mem_grow(void *old, size_t count, size_t bytes)
+{
+    size_t total;
+    if (must_fail() || !size_mul(count, bytes, &total) || total > PTRDIFF_MAX)
+        return NULL;
+    return realloc(old, total ? total : 1);
+}
+
+char *mem_copy_text(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = mem_alloc(bytes);
+    if (copy)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
+void mem_free(void *pointer)
+{
+    free(pointer);
+}

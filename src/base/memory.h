@@ -1,0 +1,31 @@
+/* memory.h: the only place that asks the system for heap memory.
+ *
+ * Sizes are checked for overflow; memory comes zeroed; a failed allocation returns NULL, never
+ * exits. Tests make the Nth allocation fail (memory_fail_at) and check that everything above goes
+ * on. Thread-safe. */
+#ifndef PRONY_BASE_MEMORY_H
+#define PRONY_BASE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+void *mem_alloc(size_t bytes);                 /* zeroed; bytes may be 0 */
+void *mem_array(size_t count, size_t bytes);   /* zeroed; NULL when count × bytes overflows */
+void *mem_aligned(size_t align, size_t bytes); /* zeroed; align a power of two; mem_free frees */
+/* Grows (never shrinks) to count × bytes; what is new is not zeroed. NULL leaves `old` alive. */
+void *mem_grow(void *old, size_t count, size_t bytes);
+char *mem_copy_text(const char *text);
+void mem_free(void *pointer);
+
+/* The nth allocation from now fails (1 = the next), and every one after it until it is called with
+ * 0, which switches the countdown off. For tests. */
+void memory_fail_at(long nth);
+/* Has the countdown reached its end since it was set? */
+bool memory_failed(void);
+
+/* *out = a × b or a + b; false, and *out untouched, when that overflows. */
+bool size_mul(size_t a, size_t b, size_t *out);
+bool size_add(size_t a, size_t b, size_t *out);
+
+#endif

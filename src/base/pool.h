@@ -1,0 +1,33 @@
+/* pool.h: a team of threads that run the same function at once.
+ *
+ * A pool belongs to an opened device: there is no global one. The calling thread is member 0.
+ * Between calls members spin for a short while, then sleep; pool_park puts them to sleep at once,
+ * which a bench does with every pool that is not being timed. Nothing is allocated after open. */
+#ifndef PRONY_BASE_POOL_H
+#define PRONY_BASE_POOL_H
+
+#include "base/status.h"
+
+enum pool_affinity { POOL_NONE, POOL_COMPACT, POOL_SPREAD };
+
+struct pool;
+typedef void pool_task(void *context, int member, int members);
+
+enum { POOL_MOST = 64 };
+
+/* `threads` from 1 to POOL_MOST; more than the machine has cores is allowed (members then sleep
+ * rather than spin). */
+enum status pool_open(int threads, enum pool_affinity affinity, struct pool **out);
+void pool_close(struct pool *pool); /* NULL is fine */
+int pool_threads(const struct pool *pool);
+
+/* Runs task(context, member, members) on every member and returns when all are done; writes by the
+ * members happen before the return. One caller at a time. `members` may be less than the pool has:
+ * a small piece of work is not worth all threads. */
+void pool_run(struct pool *pool, int members, pool_task *task, void *context);
+void pool_park(struct pool *pool);
+
+/* Splits [0, count) into equal pieces of a multiple of `grain`; sets this member's [*from, *to). */
+void pool_share(long count, long grain, int member, int members, long *from, long *to);
+
+#endif
