@@ -1,0 +1,217 @@
+/* check.h: the whole test framework.
+ *
+ * A test file is `#include "check.h"`, any number of `TEST(name) { … }` and a last line `CHECK_MAIN`.
+ * It becomes one executable that runs all of its tests, or those named as arguments; --list names
+ * them. Tests run from the root of the source tree. Output is one line a test:
+ *
+ *     ok   test_text.joins_lines
+ *     skip test_cuda.trains_iris: no driver
+ *     tests/test_json.c:31: CHECK_EQUAL_INT(json_int(tree, "a", 0), 3): found 2, expected 3
+ *     FAIL test_json.reads_integers (1 check)
+ *
+ * and at the end a count, whose absence tells tools/run-tests that the executable died on the way.
+ *
+ * A failed check is printed and the test goes on. Every check is an expression that says whether it
+ * held, for where going on makes no sense: `if (!CHECK_OK(file_read(…))) return;`. Checks are made
+ * on the test's own thread. */
+#ifndef PRONY_TESTS_CHECK_H
+#define PRONY_TESTS_CHECK_H
+
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct check_test {
+    const char *name;
+    void (*run)(void);
+    struct check_test *next;
+};
+
+static struct check_test *check_first, **check_end = &check_first;
+static int check_failures; /* failed checks of the test that is running */
+static bool check_skipped;
+static char check_reason[500];
+
+/* The body may contain `return`. Tests run in the order in which they are written. */
+#define TEST(name_)                                                                                \
+    static void test_##name_(void);                                                                \
+    __attribute__((constructor)) static void check_register_##name_(void)                          \
+    {                                                                                              \
+        static struct check_test test = {#name_, test_##name_, NULL};                              \
+        *check_end = &test;                                                                        \
+        check_end = &test.next;                                                                    \
+    }                                                                                              \
+    static void test_##name_(void)
+
+#define CHECK(expression)                                                                          \
+    ((expression) ? true : check_fail(__FILE__, __LINE__, "CHECK(%s)", #expression))
+
+/* Any integer type; found first, expected second. */
+#define CHECK_EQUAL_INT(found, expected)                                                           \
+    check_int(__FILE__, __LINE__, #found ", " #expected, (long long)(found), (long long)(expected))
+
+/* NULL equals NULL only. */
+#define CHECK_EQUAL_TEXT(found, expected)                                                          \
+    check_text(__FILE__, __LINE__, #found ", " #expected, (found), (expected))
+
+/* |found - expected| ≤ tolerance; never holds for a NaN. */
+#define CHECK_NEAR(found, expected, tolerance)                                                     \
+    check_near(__FILE__, __LINE__, #found ", " #expected ", " #tolerance, (double)(found),         \
+               (double)(expected), (double)(tolerance))
+
+#define CHECK_OK(call) check_status(__FILE__, __LINE__, #call, STATUS_OK, (call))
+#define CHECK_STATUS(code, call) check_status(__FILE__, __LINE__, #call, (code), (call))
+
+/* The last error's message contains this. */
+#define CHECK_MESSAGE(substring) check_message(__FILE__, __LINE__, (substring))
+
+/* Ends the test, which then counts as skipped; the arguments are a printf format and its values. */
+#define SKIP(...)                                                                                  \
+    do {                                                                                           \
+        check_skip(__VA_ARGS__);                                                                   \
+        return;                                                                                    \
+    } while (0)
+
+#define CHECK_MAIN                                                                                 \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        return check_main(__FILE__, argc, argv);                                                   \
+    }
+
+/* Always false, so that a check can end with it. */
+__attribute__((format(printf, 3, 4), unused)) static bool check_fail(const char *file, int line,
+                                                                     const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    printf("%s:%d: ", file, line);
+    vprintf(format, values);
+    printf("\n");
+    va_end(values);
+    check_failures++;
+    return false;
+}
+
+__attribute__((unused)) static bool check_int(const char *file, int line, const char *expression,
+                                              long long found, long long expected)
+{
+    if (found == expected)
+        return true;
+    return check_fail(file, line, "CHECK_EQUAL_INT(%s): found %lld, expected %lld", expression,
+                      found, expected);
+}
+
+__attribute__((unused)) static bool check_text(const char *file, int line, const char *expression,
+                                               const char *found, const char *expected)
+{
+    if (found && expected ? strcmp(found, expected) == 0 : found == expected)
+        return true;
+    return check_fail(file, line, "CHECK_EQUAL_TEXT(%s):\n  found    \"%s\"\n  expected \"%s\"",
+                      expression, found ? found : "(NULL)", expected ? expected : "(NULL)");
+}
+
+__attribute__((unused)) static bool check_near(const char *file, int line, const char *expression,
+                                               double found, double expected, double tolerance)
+{
+    double difference = found - expected;
+    if (found == expected || (difference <= tolerance && -difference <= tolerance))
+        return true;
+    return check_fail(file, line, "CHECK_NEAR(%s): found %.9g, expected %.9g ± %.3g", expression,
+                      found, expected, tolerance);
+}
+
+__attribute__((unused)) static bool check_status(const char *file, int line, const char *expression,
+                                                 enum status expected, enum status found)
+{
+    if (found == expected)
+        return true;
+    if (found == STATUS_OK)
+        return check_fail(file, line, "%s: succeeded, expected status %s", expression,
+                          status_name(expected));
+    const struct error *error = status_last();
+    return check_fail(file, line, "%s: status %s, expected %s\n  %s:%d: %s", expression,
+                      status_name(found), status_name(expected), error->file ? error->file : "?",
+                      error->line, error->message);
+}
+
+__attribute__((unused)) static bool check_message(const char *file, int line, const char *substring)
+{
+    if (strstr(status_message(), substring))
+        return true;
+    return check_fail(file, line, "CHECK_MESSAGE:\n  found    \"%s\"\n  expected \"…%s…\"",
+                      status_message(), substring);
+}
+
+__attribute__((format(printf, 1, 2), unused)) static void check_skip(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(check_reason, sizeof check_reason, format, values);
+    va_end(values);
+    check_skipped = true;
+}
+
+static bool check_is_named(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    return argc < 2;
+}
+
+/* Every name on the command line is a test's; says which is not. */
+static bool check_names(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const struct check_test *test = check_first;
+        while (test && strcmp(test->name, argv[i]) != 0)
+            test = test->next;
+        if (!test) {
+            fprintf(stderr, "no test is called \"%s\"; --list names them\n", argv[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int check_main(const char *file, int argc, char **argv)
+{
+    const char *slash = strrchr(file, '/');
+    const char *stem = slash ? slash + 1 : file;
+    int length = (int)strcspn(stem, ".");
+    int passed = 0, failed = 0, skipped = 0;
+
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (const struct check_test *test = check_first; test; test = test->next)
+            puts(test->name);
+        return 0;
+    }
+    if (!check_names(argc, argv))
+        return 2;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a crash must not swallow what was said before it */
+    for (const struct check_test *test = check_first; test; test = test->next) {
+        if (!check_is_named(test->name, argc, argv))
+            continue;
+        check_failures = 0;
+        check_skipped = false;
+        test->run();
+        if (check_failures) {
+            failed++;
+            printf("FAIL %.*s.%s (%d check%s)\n", length, stem, test->name, check_failures,
+                   check_failures == 1 ? "" : "s");
+        } else if (check_skipped) {
+            skipped++;
+            printf("skip %.*s.%s: %s\n", length, stem, test->name, check_reason);
+        } else {
+            passed++;
+            printf("ok   %.*s.%s\n", length, stem, test->name);
+        }
+    }
+    printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+    return failed ? 1 : 0;
+}
+
+#endif
