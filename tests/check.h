@@ -1,8 +1,8 @@
 /* check.h: the whole test framework.
  *
- * A test file is `#include "check.h"`, any number of `TEST(name) { … }` and a last line `CHECK_MAIN`.
- * It becomes one executable that runs all of its tests, or those named as arguments; --list names
- * them. Tests run from the root of the source tree. Output is one line a test:
+ * A test file is `#include "check.h"`, any number of `TEST(name) { … }` and a last line
+ * `CHECK_MAIN`. It becomes one executable that runs all of its tests, or those named as arguments;
+ * --list names them. Tests run from the root of the source tree. Output is one line a test:
  *
  *     ok   test_text.joins_lines
  *     skip test_cuda.trains_iris: no driver
@@ -46,8 +46,7 @@ static char check_reason[500];
     }                                                                                              \
     static void test_##name_(void)
 
-#define CHECK(expression)                                                                          \
-    ((expression) ? true : check_fail(__FILE__, __LINE__, "CHECK(%s)", #expression))
+#define CHECK(expression) check_true(__FILE__, __LINE__, #expression, (expression) ? true : false)
 
 /* Any integer type; found first, expected second. */
 #define CHECK_EQUAL_INT(found, expected)                                                           \
@@ -93,6 +92,12 @@ __attribute__((format(printf, 3, 4), unused)) static bool check_fail(const char 
     va_end(values);
     check_failures++;
     return false;
+}
+
+__attribute__((unused)) static bool check_true(const char *file, int line, const char *expression,
+                                               bool holds)
+{
+    return holds || check_fail(file, line, "CHECK(%s)", expression);
 }
 
 __attribute__((unused)) static bool check_int(const char *file, int line, const char *expression,

@@ -1,4 +1,5 @@
-/* The test framework itself, as far as a passing test can see it; tests/run_tests.sh sees it fail. */
+/* The test framework itself, as far as a passing test can see it; tests/run_tests.sh sees it fail.
+ */
 #include "check.h"
 
 static int order;

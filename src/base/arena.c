@@ -27,8 +27,7 @@ static struct arena_chunk *add_chunk(struct arena *arena, size_t need)
     if (size < need)
         size = need;
     size_t total;
-    struct arena_chunk *chunk =
-        size_add(size, HEADER, &total) ? mem_aligned(ALIGN, total) : NULL;
+    struct arena_chunk *chunk = size_add(size, HEADER, &total) ? mem_aligned(ALIGN, total) : NULL;
     if (!chunk)
         return NULL;
     chunk->older = arena->newest;

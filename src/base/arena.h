@@ -11,9 +11,9 @@ struct arena {
     struct arena_chunk *newest; /* NULL when empty: a zeroed struct arena is ready to use */
 };
 
-void *arena_alloc(struct arena *arena, size_t bytes);                /* NULL when memory is out */
-void *arena_array(struct arena *arena, size_t count, size_t bytes);  /* NULL also on overflow */
-char *arena_text(struct arena *arena, const char *text);             /* a copy */
+void *arena_alloc(struct arena *arena, size_t bytes);               /* NULL when memory is out */
+void *arena_array(struct arena *arena, size_t count, size_t bytes); /* NULL also on overflow */
+char *arena_text(struct arena *arena, const char *text);            /* a copy */
 char *arena_bytes(struct arena *arena, const char *text, size_t length); /* a copy, with a NUL */
 char *arena_format(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -37,10 +37,10 @@ struct args {
     const char *examples; /* lines for the end of --help, or NULL */
     struct arg *list;
     size_t count;
-    int least, most;           /* positional arguments; most < 0: any number */
-    const char **positional;   /* room for argc pointers, given by the caller */
-    int positional_count;      /* set by args_parse */
-    bool help;                 /* set when --help or -h was there: print args_help and stop */
+    int least, most;         /* positional arguments; most < 0: any number */
+    const char **positional; /* room for argc pointers, given by the caller */
+    int positional_count;    /* set by args_parse */
+    bool help;               /* set when --help or -h was there: print args_help and stop */
 };
 
 /* argv[0] is skipped. Messages name the option, what was found, what was expected. */

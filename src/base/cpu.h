@@ -16,11 +16,11 @@ struct cpu {
     int cores;   /* online, usable by this process (its affinity mask) */
     int sockets; /* 0: unknown */
     int threads_per_core;
-    double ghz; /* nominal or current, 0: unknown */
+    double ghz;                            /* nominal or current, 0: unknown */
     uint64_t l1_bytes, l2_bytes, l3_bytes; /* one instance each; 0: unknown */
     uint64_t memory_bytes;
     bool avx2, fma, avx512f, avx512bw, avx512vl, avx512_vnni, avx512_bf16; /* CPU and system */
-    enum isa isa; /* the best level */
+    enum isa isa;                                                          /* the best level */
     char huge_pages[16]; /* "always", "madvise", "never", "" unknown */
 };
 

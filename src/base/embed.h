@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 struct embedded {
-    const char *name; /* without the folder: "small.net"; NULL ends the table */
+    const char *name;           /* without the folder: "small.net"; NULL ends the table */
     const unsigned char *bytes; /* followed by a NUL, so that text can be read as a C string */
-    size_t length; /* without that NUL */
+    size_t length;              /* without that NUL */
 };
 
 #endif

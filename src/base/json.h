@@ -22,14 +22,14 @@ enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSO
 struct json {
     enum json_kind kind;
     bool boolean;
-    bool is_integer;   /* written without fraction or exponent and fits */
+    bool is_integer; /* written without fraction or exponent and fits */
     int64_t integer;
     double number;
     const char *string; /* NUL-terminated; `length` bytes (a NUL may be inside) */
     size_t length;
-    const char *key; /* when it is a member of an object */
+    const char *key;           /* when it is a member of an object */
     struct json *first, *next; /* first child; next sibling */
-    size_t count; /* children */
+    size_t count;              /* children */
 };
 
 /* `name` is used in messages. On success *out lives in `arena`. */
@@ -50,7 +50,7 @@ struct json_writer {
     struct text *text; /* not owned */
     int depth;
     bool after_key;
-    char stack[JSON_DEPTH];   /* '{' or '[' */
+    char stack[JSON_DEPTH]; /* '{' or '[' */
     bool has_item[JSON_DEPTH];
 };
 

@@ -92,8 +92,8 @@ RNG_INLINE float rng_log(float u)
         exponent++;
     }
     float s = (m - 1.0f) / (m + 1.0f), z = s * s;
-    float series = fmaf(z, fmaf(z, fmaf(z, fmaf(z, 0.22222222f, 0.28571429f), 0.4f), 0.66666667f),
-                        2.0f);
+    float series =
+        fmaf(z, fmaf(z, fmaf(z, fmaf(z, 0.22222222f, 0.28571429f), 0.4f), 0.66666667f), 2.0f);
     return fmaf((float)exponent, 0.69314718f, s * series);
 }
 
@@ -104,8 +104,8 @@ RNG_INLINE void rng_turn(float u, float *cosine, float *sine)
     int turns = (int)(quarter + 0.5f);
     float a = (quarter - (float)turns) * 1.57079633f, z = a * a;
     float s = a * fmaf(z, fmaf(z, fmaf(z, -1.9841270e-4f, 8.3333333e-3f), -0.16666667f), 1.0f);
-    float c = fmaf(z, fmaf(z, fmaf(z, fmaf(z, 2.4801587e-5f, -1.3888889e-3f), 4.1666667e-2f),
-                           -0.5f), 1.0f);
+    float c = fmaf(
+        z, fmaf(z, fmaf(z, fmaf(z, 2.4801587e-5f, -1.3888889e-3f), 4.1666667e-2f), -0.5f), 1.0f);
     switch (turns & 3) {
     case 0: *cosine = c, *sine = s; break;
     case 1: *cosine = -s, *sine = c; break;

@@ -25,7 +25,7 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 void text_vprintf(struct text *text, const char *format, va_list list);
 void text_clear(struct text *text); /* empty again, memory kept */
 void text_free(struct text *text);
-enum status text_done(struct text *text); /* STATUS_MEMORY when an append was lost */
+enum status text_done(struct text *text);     /* STATUS_MEMORY when an append was lost */
 const char *text_of(const struct text *text); /* never NULL */
 
 /* Whole-string numbers: no leading blanks, no trailing characters, no overflow, no inf or nan. */
