@@ -1,0 +1,115 @@
+/* backend.h: what a processing unit offers. A table of 16 functions.
+ *
+ *   device    an opened unit: its kernel table, its thread pool or stream
+ *   instance  one copy of a network's parameters, state and control block on a device
+ *   plan      one program prepared against one instance: activations, gradients, code; no weights
+ *
+ * prepare does everything slow; run allocates nothing. No silent fallback: prepare refuses an op
+ * the backend lacks. All functions are called from one thread per device at a time, except that
+ * plans which update nothing may run at once. */
+#ifndef PRONY_CORE_BACKEND_H
+#define PRONY_CORE_BACKEND_H
+
+#include "base/cpu.h"
+#include "base/json.h"
+#include "base/pool.h"
+#include "base/status.h"
+#include "core/control.h"
+#include "core/observer.h"
+#include "core/params.h"
+#include "core/program.h"
+
+struct device;
+struct instance;
+struct plan;
+
+struct device_options {
+    int threads; /* 0: as many as there are cores */
+    enum pool_affinity affinity;
+    enum isa isa; /* at most this level */
+    int index;    /* which of several GPUs */
+};
+
+struct plan_options {
+    int slots; /* micro-batches in flight: each has activations of its own; 0 means 1 */
+    bool dry;  /* only answers explain: takes no memory, cannot run */
+    struct observer observer;
+};
+
+/* Rows of one bound tensor, in host memory, for as long as the binding lives. */
+struct view {
+    int32_t tensor; /* of the program: an input or an output */
+    void *data;
+    int64_t rows;
+};
+
+/* Where a plan's data comes from and goes to. Sample number k of the plan (k counts from `start`)
+ * is row order[k mod order_count] of every per-sample view, or row k mod rows without an order.
+ * Outputs stored per step wrap at their view's rows: a ring that is read afterwards. */
+struct binding {
+    const struct view *views;
+    int32_t view_count;
+    const uint32_t *order; /* or NULL; copied by bind */
+    int64_t order_count;
+    uint64_t start;
+};
+
+/* What runs for an op: one entry per kernel. An op that was folded into another has none. */
+struct kernel_use {
+    int32_t op;
+    const char *kernel; /* "dense_f32_ref"; valid while the plan lives */
+    int32_t launches;   /* per step; 0: part of a launch that covers many steps or ops */
+};
+
+struct explanation {
+    struct kernel_use *kernels; /* in the caller's arena */
+    int32_t kernel_count;
+    uint64_t role_bytes[ROLE_COUNT]; /* what the plan takes (or would) beside the instance */
+};
+
+enum { BACKEND_ABI = 1 };
+
+struct backend {
+    int abi;          /* BACKEND_ABI */
+    const char *name; /* the value of the backend axis: "ref" */
+    const char *unit; /* "cpu", "gpu" */
+
+    /* Can this machine run it? STATUS_UNSUPPORTED with the reason and what to install. */
+    enum status (*probe)(void);
+    enum status (*open)(const struct device_options *options, struct device **out);
+    void (*close)(struct device *device);
+    /* Adds members (unit_name, threads, isa, memory …) to the open JSON object. */
+    void (*describe)(const struct device *device, struct json_writer *out);
+
+    enum status (*attach)(struct device *device, const struct params *params,
+                          struct instance **out);
+    void (*detach)(struct instance *instance);
+    /* All blocks and the control block, canonical order. */
+    enum status (*upload)(struct instance *instance, const struct params *params);
+    enum status (*download)(struct instance *instance, struct params *params);
+
+    /* NULL when it can run this op, else why not (static text). */
+    const char *(*supports)(const struct device *device, const struct program *program,
+                            const struct op *op);
+    /* The program must outlive the plan. */
+    enum status (*prepare)(struct instance *instance, const struct program *program,
+                           const struct plan_options *options, struct plan **out);
+    enum status (*bind)(struct plan *plan, const struct binding *binding);
+    /* n × run(…, 1), bit for bit. May return before the work is done. */
+    enum status (*run)(struct plan *plan, unsigned parts, int slot, int64_t steps);
+    /* Waits; errors of asynchronous work come out here; bound outputs are valid afterwards. */
+    enum status (*sync)(struct plan *plan);
+    /* Copies one tensor of slot 0 to the host, canonical layout: for tests, observers, recipes. */
+    enum status (*fetch)(struct plan *plan, int32_t tensor, void *out);
+    enum status (*explain)(const struct plan *plan, struct arena *arena, struct explanation *out);
+    void (*release)(struct plan *plan);
+};
+
+/* What a plugin exports, as the data symbol `prony_plugin`. */
+struct plugin {
+    int abi; /* BACKEND_ABI */
+    const struct backend *backend;
+    void (*share)(struct error *(*host_last)(void)); /* status_share of the plugin's copy */
+};
+
+#endif

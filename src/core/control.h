@@ -1,0 +1,19 @@
+/* control.h: all that changes from step to step, in one block per instance.
+ *
+ * Ops read it where they run (on the device), so that many steps run without the host. Only ops of
+ * the update part write it. The place in the data is not here but in the plan (see backend.h):
+ * plans that update nothing may run at once and must not disturb each other or the training.
+ * Included by C and CUDA. */
+#ifndef PRONY_CORE_CONTROL_H
+#define PRONY_CORE_CONTROL_H
+
+#include <stdint.h>
+
+struct control {
+    uint64_t step; /* updates done on this instance, by any of its programs; feeds the RNG */
+    uint64_t seed;
+    double rate;       /* learning rate; an update op multiplies it with its own factor */
+    double loss_scale; /* gradients are multiplied by it and the update divides; 1 in fp32 */
+};
+
+#endif

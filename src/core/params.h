@@ -1,0 +1,63 @@
+/* params.h: a network's parameters on the host, outside any program.
+ *
+ * Named entries in canonical order and layout (dense [in][out], images NCHW, sequences [batch,
+ * time, feature]), in three blocks: param, statistic, state. Programs are drafted against it and
+ * declare what they need; entries are only ever added, so offsets stay valid. attach() copies the
+ * blocks to a device; upload and download move them. */
+#ifndef PRONY_CORE_PARAMS_H
+#define PRONY_CORE_PARAMS_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "core/control.h"
+#include "core/tensor.h"
+
+enum init_kind { INIT_ZERO, INIT_ONE, INIT_UNIFORM, INIT_NORMAL };
+
+/* How an entry starts: `scale` is the half-width of the uniform or the σ of the normal. Drawn from
+ * (seed, the entry's place), so that it is the same everywhere. */
+struct init {
+    enum init_kind kind;
+    float scale;
+};
+
+struct entry {
+    const char *name; /* unique: "dense1.weight" */
+    enum role role;   /* ROLE_PARAM, ROLE_STATISTIC or ROLE_STATE */
+    enum dtype dtype;
+    struct shape shape;
+    struct init init;
+    uint64_t bytes, offset; /* offset in its role's block; a multiple of PARAMS_ALIGN */
+};
+
+enum { PARAMS_ALIGN = 64 };
+
+struct params {
+    struct arena arena;
+    enum dtype real; /* of the entries that are not integers: f32, or f64 for the oracle */
+    int32_t count, room;
+    struct entry *entries;
+    struct {
+        void *data;
+        uint64_t bytes, room;
+    } blocks[ROLE_COUNT]; /* param, statistic, state are used */
+    struct control control;
+};
+
+void params_init(struct params *params, enum dtype real);
+void params_free(struct params *params);
+
+/* Adds an entry, filled with zeros, and gives its index; the same name again gives the same entry,
+ * which must have the same role, type and shape. */
+enum status params_declare(struct params *params, const char *name, enum role role,
+                           enum dtype dtype, struct shape shape, struct init init, int32_t *entry);
+int32_t params_find(const struct params *params, const char *name); /* -1: none */
+void *params_data(const struct params *params, int32_t entry);
+
+/* Gives every entry its starting value and resets the control block: step 0, this seed. */
+void params_fill(struct params *params, uint64_t seed);
+
+/* Learnt numbers (elements of role param). */
+uint64_t params_count(const struct params *params);
+
+#endif

@@ -1,0 +1,97 @@
+/* network.h: a network as text, and how it becomes a program.
+ *
+ * A network file has one layer a line (docs/networks.md):
+ *
+ *     input 4
+ *     dense 3
+ *     sigmoid
+ *     hidden = dense 4      a name, to be referred to
+ *     add < hidden, other   several inputs; without `<` the line above is the input
+ *     loss mse
+ *     optimiser sgd rate=0.1
+ *
+ * network_compile makes the usual programs. A recipe that needs something else (two networks in
+ * one program, its own gradients) calls the emitters it is made of: network_emit here, loss_emit in
+ * loss.h, grad_emit in grad.h, update_emit in optimiser.h, over a draft of its own. */
+#ifndef PRONY_NN_NETWORK_H
+#define PRONY_NN_NETWORK_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "core/params.h"
+#include "core/program.h"
+
+struct layer_kind;
+
+enum { LAYER_VALUES = 8 };
+
+/* One line of the text, checked against its layer kind's row in layers.def. */
+struct layer {
+    const struct layer_kind *kind;
+    const char *name;   /* given, or kind and number: "dense2"; prefixes its parameters */
+    int32_t line;       /* in the text, for messages */
+    int32_t input_count;
+    int32_t *inputs;    /* layer indices; -1 is the network's input */
+    double values[LAYER_VALUES]; /* in the order of the row's arguments; absent: the default */
+};
+
+enum loss_kind { LOSS_AUTO, LOSS_MSE, LOSS_CROSS_ENTROPY, LOSS_BINARY_CROSS_ENTROPY, LOSS_COUNT };
+
+struct network {
+    struct arena arena; /* owns everything below */
+    const char *name;   /* "small"; a file's path */
+    const char *text;   /* what it was read from; goes into weight files */
+    struct shape input; /* of one sample */
+    int32_t layer_count;
+    struct layer *layers;
+    enum loss_kind loss;   /* LOSS_AUTO: labels → cross-entropy, numbers → mse */
+    const char *optimiser; /* or NULL: sgd */
+    double rate;           /* or 0: 0.1 */
+};
+
+/* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION]`, or the path of a file. Unknown names are refused
+ * with the nearest one. */
+enum status network_open(const char *spec, struct network **out);
+/* `name` is used in messages: "NAME:LINE:COLUMN: …". */
+enum status network_parse(const char *name, const char *text, size_t length, struct network **out);
+void network_free(struct network *network);
+
+enum phase { PHASE_INFERENCE, PHASE_TRAINING };
+
+/* Appends the network's forward ops. `prefix` goes before parameter names ("" or "generator.");
+ * `rows` is the rows tensor (dropout needs it); x is [batch, …]; `lengths` is -1 or an i32 [batch]
+ * tensor that masks sequences. Returns the output tensor, -1 once the draft has failed. */
+int32_t network_emit(const struct network *network, struct draft *draft, const char *prefix,
+                     enum phase phase, int32_t rows, int32_t x, int32_t lengths);
+
+/* The programs everyone needs, with tensors of fixed names:
+ *   inputs   x [batch, …]; target [batch, …] or label:i32 [batch]; lengths:i32 [batch] when asked
+ *   outputs  y [batch, …] (inference; probabilities when the loss is cross-entropy, else what the
+ *            last layer gives); loss [1] and, when it is known what a right answer is, right [1]
+ *            (a count), both once a step */
+enum program_use {
+    USE_INFERENCE,  /* x → y */
+    USE_EVALUATION, /* x, target → y, loss, right */
+    USE_TRAINING,   /* x, target → loss, right; backward; update */
+};
+
+struct compile_options {
+    int32_t batch;
+    enum program_use use;
+    enum loss_kind loss;   /* LOSS_AUTO: the network's; if that is AUTO too, by `classes` */
+    int32_t classes;       /* > 0: labels of that many classes; 0: numbers */
+    const char *optimiser; /* NULL: the network's */
+    int32_t accumulate;    /* > 1: gradients add up over that many batches before an update */
+    double clip;           /* > 0: gradients together have at most this norm */
+    bool lengths;          /* sequences come with lengths */
+};
+
+enum status network_compile(const struct network *network, struct params *params,
+                            const struct compile_options *options, struct program **out);
+
+/* The loss that would be used, and the shape of one target under it. */
+enum loss_kind network_loss(const struct network *network, const struct compile_options *options);
+const char *loss_name(enum loss_kind loss);
+bool loss_parse(const char *name, enum loss_kind *out);
+
+#endif
