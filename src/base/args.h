@@ -26,8 +26,8 @@ struct arg {
     void *value;         /* where the value goes; holds the default before */
     const char *meaning; /* "N", "FILE", "NAME,…"; unused for flags */
     const char *help;    /* one line; the default is said here */
-    double low, high;
-    bool given; /* set by args_parse */
+    double low, high;    /* high may be INFINITY: "at least low" */
+    bool given;          /* set by args_parse */
 };
 
 struct args {
@@ -43,7 +43,8 @@ struct args {
     bool help;               /* set when --help or -h was there: print args_help and stop */
 };
 
-/* argv[0] is skipped. Messages name the option, what was found, what was expected. */
+/* argv[0] is skipped; reading stops at --help. Messages name the option, what was found, what was
+ * expected. */
 enum status args_parse(struct args *args, int argc, const char *const *argv);
 void args_help(const struct args *args, struct text *out);
 

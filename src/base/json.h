@@ -2,8 +2,8 @@
  * on a machine with nothing but libc.
  *
  * Reading gives a tree in an arena. Strict RFC 8259: UTF-8 checked, one value, no trailing text,
- * depth at most JSON_DEPTH, duplicate keys refused. Errors read "NAME:LINE:COLUMN: found …,
- * expected …". Writing appends to a struct text. */
+ * depth at most JSON_DEPTH; refused are duplicate keys, a NUL in a key, numbers beyond a double.
+ * Errors read "NAME:LINE:COLUMN: found …, expected …". Writing appends to a struct text. */
 #ifndef PRONY_BASE_JSON_H
 #define PRONY_BASE_JSON_H
 
@@ -15,14 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { JSON_DEPTH = 64 };
+/* A writer goes twice as deep as the reader, so that whatever was read can be put into a record. */
+enum { JSON_DEPTH = 64, JSON_WRITER_DEPTH = 2 * JSON_DEPTH };
 
 enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
 struct json {
     enum json_kind kind;
     bool boolean;
-    bool is_integer; /* written without fraction or exponent and fits */
+    bool is_integer; /* written without fraction or exponent, not -0, and fits */
     int64_t integer;
     double number;
     const char *string; /* NUL-terminated; `length` bytes (a NUL may be inside) */
@@ -40,6 +41,7 @@ enum status json_parse(struct arena *arena, const char *name, const char *text, 
 const struct json *json_get(const struct json *object, const char *key); /* NULL when absent */
 const char *json_text(const struct json *object, const char *key, const char *otherwise);
 double json_real(const struct json *object, const char *key, double otherwise);
+/* Also takes 3.0, as languages without integers write it. */
 int64_t json_int(const struct json *object, const char *key, int64_t otherwise);
 bool json_bool(const struct json *object, const char *key, bool otherwise);
 
@@ -50,8 +52,8 @@ struct json_writer {
     struct text *text; /* not owned */
     int depth;
     bool after_key;
-    char stack[JSON_DEPTH]; /* '{' or '[' */
-    bool has_item[JSON_DEPTH];
+    char stack[JSON_WRITER_DEPTH]; /* '{' or '[' */
+    bool has_item[JSON_WRITER_DEPTH];
 };
 
 void json_begin(struct json_writer *writer, struct text *text);
@@ -59,7 +61,8 @@ void json_object(struct json_writer *writer); /* { */
 void json_array(struct json_writer *writer);  /* [ */
 void json_end(struct json_writer *writer);    /* } or ] */
 void json_key(struct json_writer *writer, const char *key);
-void json_add_text(struct json_writer *writer, const char *string); /* NULL becomes null */
+/* NULL becomes null; bytes that are not UTF-8 become U+FFFD, so that the output always is. */
+void json_add_text(struct json_writer *writer, const char *string);
 void json_add_real(struct json_writer *writer, double number);
 void json_add_float(struct json_writer *writer, float number); /* shortest for a float */
 void json_add_int(struct json_writer *writer, int64_t number);

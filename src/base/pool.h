@@ -15,14 +15,17 @@ typedef void pool_task(void *context, int member, int members);
 
 enum { POOL_MOST = 64 };
 
-/* `threads` from 1 to POOL_MOST; more than the machine has cores is allowed (members then sleep
- * rather than spin). */
+/* POOL_COMPACT fills one core's hardware threads, then the next core; POOL_SPREAD takes one thread
+ * of every core first, sockets in turn. The calling thread is pinned too, by pool_run, and gets its
+ * own CPUs back by pool_park, pool_close or running an unpinned pool. `threads` from 1 to
+ * POOL_MOST; more than the machine has cores is allowed (members then sleep rather than spin). */
 enum status pool_open(int threads, enum pool_affinity affinity, struct pool **out);
-void pool_close(struct pool *pool); /* NULL is fine */
+void pool_close(struct pool *pool); /* NULL is fine; by the thread that ran it */
 int pool_threads(const struct pool *pool);
 
 /* Runs task(context, member, members) on every member and returns when all are done; writes by the
- * members happen before the return. One caller at a time. `members` may be less than the pool has:
+ * members happen before the return. One caller at a time; a task that runs its own pool again is a
+ * caller's mistake. `members` may be less than the pool has:
  * a small piece of work is not worth all threads. */
 void pool_run(struct pool *pool, int members, pool_task *task, void *context);
 void pool_park(struct pool *pool);

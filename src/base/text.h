@@ -22,13 +22,15 @@ void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const void *bytes, size_t length);
 void text_add_char(struct text *text, char c);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void text_vprintf(struct text *text, const char *format, va_list list);
+void text_vprintf(struct text *text, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0)));
 void text_clear(struct text *text); /* empty again, memory kept */
 void text_free(struct text *text);
 enum status text_done(struct text *text);     /* STATUS_MEMORY when an append was lost */
 const char *text_of(const struct text *text); /* never NULL */
 
-/* Whole-string numbers: no leading blanks, no trailing characters, no overflow, no inf or nan. */
+/* Whole-string decimal numbers ("1e-3" is a real): no leading blanks, no trailing characters, no
+ * overflow, no inf or nan. */
 bool text_to_int(const char *string, int64_t *out);
 bool text_to_uint(const char *string, uint64_t *out);
 bool text_to_real(const char *string, double *out);
@@ -39,6 +41,10 @@ bool text_equal(const char *a, const char *b); /* both may be NULL */
 
 /* The candidate nearest to `word` by edit distance if it is near enough to be meant, else NULL. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t count);
+
+/* How many bytes the UTF-8 character at the start of `bytes` takes (1 to 4); 0 when what stands
+ * there is not UTF-8 (cut short, overlong, a surrogate, above U+10FFFF). `length` is at least 1. */
+size_t text_utf8(const char *bytes, size_t length);
 
 /* Adds 1234567 as "1,234,567"; bytes as "11.8 MB"; a duration as "1.42 ms"; a count as "12.3 M". */
 void text_add_grouped(struct text *text, uint64_t number);

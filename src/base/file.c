@@ -1,0 +1,307 @@
+/* file.c: whole files over plain system calls. */
+#include "base/file.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "PATH: cannot VERB: the system's reason" */
+static enum status refuse(const char *path, const char *verb)
+{
+    FAIL(STATUS_IO, "%s: cannot %s: %s", path, verb, strerror(errno));
+}
+
+/* Opens for reading what must be a regular file; O_NONBLOCK so that a named pipe is refused below
+ * rather than waited for. */
+static enum status open_regular(const char *path, int *fd, struct stat *info)
+{
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0)
+        return refuse(path, "open");
+    enum status status = STATUS_OK;
+    if (fstat(*fd, info) != 0)
+        status = refuse(path, "look at");
+    else if (!S_ISREG(info->st_mode))
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__, "%s: found %s, expected a file",
+                             path, S_ISDIR(info->st_mode) ? "a folder" : "a device or a pipe");
+    if (status != STATUS_OK)
+        close(*fd);
+    return status;
+}
+
+static enum status read_all(int fd, const char *path, size_t limit, struct text *out)
+{
+    char buffer[65536];
+    size_t total = 0;
+    for (;;) {
+        ssize_t got = read(fd, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return refuse(path, "read");
+        if (got == 0)
+            return text_done(out);
+        total += (size_t)got;
+        if (total > limit)
+            FAIL(STATUS_INPUT, "%s: found more than %zu bytes, expected at most that", path, limit);
+        text_add_bytes(out, buffer, (size_t)got);
+    }
+}
+
+enum status file_read(const char *path, size_t limit, struct text *out)
+{
+    size_t before = out->length;
+    enum status status;
+    if (text_equal(path, "-")) {
+        status = read_all(STDIN_FILENO, "standard input", limit, out);
+    } else {
+        int fd;
+        struct stat info;
+        TRY(open_regular(path, &fd, &info));
+        status = read_all(fd, path, limit, out);
+        close(fd);
+    }
+    if (status != STATUS_OK && out->data) { /* nothing half read stays behind */
+        out->length = before;
+        out->data[before] = '\0';
+    }
+    return status;
+}
+
+static enum status write_all(int fd, const char *path, const void *bytes, size_t length)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t put = write(fd, (const char *)bytes + done, length - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return refuse(path, "write");
+        done += (size_t)put;
+    }
+    return STATUS_OK;
+}
+
+/* Opens "TARGET.PID-N.tmp". Not mkstemp: the new file gets the user's usual permissions. */
+static enum status open_temporary(struct file_writer *writer)
+{
+    static atomic_uint number;
+    enum { TRIES = 100 }; /* names left behind by a killed process of the same id */
+    size_t size = strlen(writer->path) + 40;
+    NEED(writer->temporary = mem_alloc(size));
+    for (int i = 0; i < TRIES; i++) {
+        snprintf(writer->temporary, size, "%s.%ld-%u.tmp", writer->path, (long)getpid(),
+                 atomic_fetch_add(&number, 1));
+        writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        writer->open = writer->fd >= 0;
+        if (writer->open || errno != EEXIST)
+            break;
+    }
+    return writer->open ? STATUS_OK : refuse(writer->path, "create a file beside");
+}
+
+enum status file_begin(struct file_writer *writer, const char *path)
+{
+    *writer = (struct file_writer){.fd = -1};
+    char target[PATH_MAX]; /* what a link points to is replaced, not the link */
+    struct stat info;
+    bool exists = realpath(path, target) && stat(target, &info) == 0;
+    if (exists && !S_ISREG(info.st_mode))
+        FAIL(STATUS_INPUT, "%s: found %s, expected a file to write", path,
+             S_ISDIR(info.st_mode) ? "a folder" : "a device or a pipe");
+    NEED(writer->path = mem_copy_text(exists ? target : path));
+    enum status status = open_temporary(writer);
+    if (status == STATUS_OK && exists && fchmod(writer->fd, info.st_mode & 07777) != 0)
+        status = refuse(path, "keep the permissions of");
+    if (status != STATUS_OK)
+        file_abort(writer);
+    return status;
+}
+
+enum status file_append(struct file_writer *writer, const void *bytes, size_t length)
+{
+    assert(writer->open);
+    return write_all(writer->fd, writer->path, bytes, length);
+}
+
+/* Makes a rename in a folder last. Some file systems cannot and say EINVAL: nothing to be done. */
+static enum status sync_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int length = snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+                          slash ? path : ".");
+    if (length < 0 || (size_t)length >= sizeof folder)
+        FAIL(STATUS_INPUT, "%s: the path is longer than %d bytes", path, PATH_MAX);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(folder, "open");
+    bool synced = fsync(fd) == 0 || errno == EINVAL;
+    enum status status = synced ? STATUS_OK : refuse(folder, "flush");
+    close(fd);
+    return status;
+}
+
+enum status file_commit(struct file_writer *writer)
+{
+    assert(writer->open);
+    enum status status = STATUS_OK;
+    if (fsync(writer->fd) != 0)
+        status = refuse(writer->path, "flush");
+    writer->open = false;
+    if (close(writer->fd) != 0 && status == STATUS_OK)
+        status = refuse(writer->path, "close");
+    if (status == STATUS_OK && rename(writer->temporary, writer->path) != 0)
+        status = refuse(writer->path, "replace");
+    if (status == STATUS_OK) {
+        mem_free(writer->temporary);
+        writer->temporary = NULL;
+        status = sync_folder(writer->path);
+    }
+    file_abort(writer);
+    return status;
+}
+
+void file_abort(struct file_writer *writer)
+{
+    if (writer->open)
+        close(writer->fd);
+    if (writer->temporary)
+        unlink(writer->temporary);
+    mem_free(writer->temporary);
+    mem_free(writer->path);
+    *writer = (struct file_writer){.fd = -1};
+}
+
+enum status file_write(const char *path, const void *bytes, size_t length)
+{
+    struct file_writer writer;
+    TRY(file_begin(&writer, path));
+    enum status status = file_append(&writer, bytes, length);
+    if (status == STATUS_OK)
+        return file_commit(&writer);
+    file_abort(&writer);
+    return status;
+}
+
+/* Under the lock. A line that did not fit (a full disk) is taken back; one that a killed process
+ * left unfinished is ended first, so that it spoils only itself. */
+static enum status append_locked(int fd, const char *path, const char *line)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return refuse(path, "look at");
+    bool regular = S_ISREG(info.st_mode);
+    char last = '\n';
+    if (regular && info.st_size > 0 && pread(fd, &last, 1, info.st_size - 1) != 1)
+        return refuse(path, "read");
+    struct text whole = {0};
+    text_printf(&whole, "%s%s\n", last == '\n' ? "" : "\n", line);
+    enum status status = text_done(&whole);
+    if (status == STATUS_OK) {
+        status = write_all(fd, path, whole.data, whole.length);
+        if (status == STATUS_OK && regular && fsync(fd) != 0)
+            status = refuse(path, "flush");
+        if (status != STATUS_OK && regular && ftruncate(fd, info.st_size) != 0)
+            status = status_prefix(status, "a part of a line may be left behind");
+    }
+    text_free(&whole);
+    return status;
+}
+
+enum status file_append_line(const char *path, const char *line)
+{
+    assert(!strchr(line, '\n'));
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return refuse(path, "open");
+    int locked;
+    do
+        locked = flock(fd, LOCK_EX);
+    while (locked != 0 && errno == EINTR);
+    enum status status = locked == 0 ? append_locked(fd, path, line) : refuse(path, "lock");
+    close(fd);
+    return status;
+}
+
+enum status file_map(const char *path, const void **data, size_t *length)
+{
+    int fd;
+    struct stat info;
+    TRY(open_regular(path, &fd, &info));
+    enum status status = STATUS_OK;
+    *data = NULL;
+    *length = (size_t)info.st_size;
+    if (*length > 0) {
+        void *map = mmap(NULL, *length, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map == MAP_FAILED)
+            status = refuse(path, "map");
+        else
+            *data = map;
+    }
+    close(fd);
+    return status;
+}
+
+void file_unmap(const void *data, size_t length)
+{
+    if (data)
+        munmap((void *)(uintptr_t)data, length);
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static enum status make_one(const char *path)
+{
+    struct stat info;
+    if (mkdir(path, 0777) == 0)
+        return STATUS_OK;
+    if (errno != EEXIST)
+        return refuse(path, "make the folder");
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+        FAIL(STATUS_INPUT, "%s: found a file, expected a folder", path);
+    return STATUS_OK;
+}
+
+enum status file_make_folder(const char *path)
+{
+    char *part;
+    NEED(part = mem_copy_text(path));
+    enum status status = STATUS_OK;
+    for (char *slash = strchr(part + 1, '/'); slash && status == STATUS_OK;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        status = make_one(part);
+        *slash = '/';
+    }
+    mem_free(part);
+    return status == STATUS_OK ? make_one(path) : status;
+}
+
+enum status file_data_folder(struct text *out)
+{
+    size_t before = out->length;
+    const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (base && *base == '/') /* the specification has relative ones ignored */
+        text_printf(out, "%s/prony", base);
+    else if (home && *home)
+        text_printf(out, "%s/.local/share/prony", home);
+    else
+        FAIL(STATUS_INPUT, "no folder for data: neither XDG_DATA_HOME nor HOME is set");
+    TRY(text_done(out));
+    return file_make_folder(out->data + before);
+}

@@ -1,0 +1,184 @@
+/* json_write.c: appends JSON to a text, on one line, without blanks. */
+#include "base/json.h"
+
+#include <assert.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void json_begin(struct json_writer *writer, struct text *text)
+{
+    *writer = (struct json_writer){.text = text};
+}
+
+/* The comma before an element; a value in an object must follow its key. */
+static void before_value(struct json_writer *writer)
+{
+    if (writer->depth == 0)
+        return;
+    int top = writer->depth - 1;
+    if (writer->stack[top] == '{') {
+        assert(writer->after_key);
+        writer->after_key = false;
+        return;
+    }
+    if (writer->has_item[top])
+        text_add_char(writer->text, ',');
+    writer->has_item[top] = true;
+}
+
+static void open_level(struct json_writer *writer, char bracket)
+{
+    before_value(writer);
+    assert(writer->depth < JSON_WRITER_DEPTH);
+    writer->stack[writer->depth] = bracket;
+    writer->has_item[writer->depth] = false;
+    writer->depth++;
+    text_add_char(writer->text, bracket);
+}
+
+void json_object(struct json_writer *writer)
+{
+    open_level(writer, '{');
+}
+
+void json_array(struct json_writer *writer)
+{
+    open_level(writer, '[');
+}
+
+void json_end(struct json_writer *writer)
+{
+    assert(writer->depth > 0 && !writer->after_key);
+    writer->depth--;
+    text_add_char(writer->text, writer->stack[writer->depth] == '{' ? '}' : ']');
+}
+
+static void add_quoted(struct text *text, const char *string, size_t length)
+{
+    static const char plain[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+    text_add_char(text, '"');
+    for (size_t at = 0; at < length;) {
+        unsigned char c = (unsigned char)string[at];
+        size_t size = text_utf8(string + at, length - at);
+        const char *special = c ? strchr(plain, c) : NULL;
+        if (special)
+            text_printf(text, "\\%c", names[special - plain]);
+        else if (c < ' ')
+            text_printf(text, "\\u%04x", c);
+        else if (size)
+            text_add_bytes(text, string + at, size);
+        else
+            text_add(text, "\uFFFD");
+        at += size ? size : 1;
+    }
+    text_add_char(text, '"');
+}
+
+void json_key(struct json_writer *writer, const char *key)
+{
+    assert(writer->depth > 0 && writer->stack[writer->depth - 1] == '{' && !writer->after_key);
+    int top = writer->depth - 1;
+    if (writer->has_item[top])
+        text_add_char(writer->text, ',');
+    writer->has_item[top] = true;
+    add_quoted(writer->text, key, strlen(key));
+    text_add_char(writer->text, ':');
+    writer->after_key = true;
+}
+
+void json_add_text(struct json_writer *writer, const char *string)
+{
+    if (!string) {
+        json_add_null(writer);
+        return;
+    }
+    before_value(writer);
+    add_quoted(writer->text, string, strlen(string));
+}
+
+/* Up to DBL_DIG digits survive decimal → double → decimal, so %.15g already finds every shorter
+ * text; only subnormal numbers have fewer digits and are tried from one. (At some powers of two, a
+ * neighbour of the nearest decimal would do with one digit less. It reads back all the same.) */
+void json_add_real(struct json_writer *writer, double number)
+{
+    if (!isfinite(number)) {
+        json_add_null(writer);
+        return;
+    }
+    char digits[32];
+    int precision = fabs(number) < DBL_MIN ? 1 : DBL_DIG;
+    do
+        snprintf(digits, sizeof digits, "%.*g", precision++, number);
+    while (precision <= DBL_DECIMAL_DIG && strtod(digits, NULL) != number);
+    before_value(writer);
+    text_add(writer->text, digits);
+}
+
+void json_add_float(struct json_writer *writer, float number)
+{
+    if (!isfinite(number)) {
+        json_add_null(writer);
+        return;
+    }
+    char digits[32];
+    int precision = fabsf(number) < FLT_MIN ? 1 : FLT_DIG;
+    do
+        snprintf(digits, sizeof digits, "%.*g", precision++, (double)number);
+    while (precision <= FLT_DECIMAL_DIG && strtof(digits, NULL) != number);
+    before_value(writer);
+    text_add(writer->text, digits);
+}
+
+void json_add_int(struct json_writer *writer, int64_t number)
+{
+    before_value(writer);
+    text_printf(writer->text, "%" PRId64, number);
+}
+
+void json_add_uint(struct json_writer *writer, uint64_t number)
+{
+    before_value(writer);
+    text_printf(writer->text, "%" PRIu64, number);
+}
+
+void json_add_bool(struct json_writer *writer, bool boolean)
+{
+    before_value(writer);
+    text_add(writer->text, boolean ? "true" : "false");
+}
+
+void json_add_null(struct json_writer *writer)
+{
+    before_value(writer);
+    text_add(writer->text, "null");
+}
+
+void json_add_tree(struct json_writer *writer, const struct json *value)
+{
+    switch (value->kind) {
+    case JSON_NULL: json_add_null(writer); return;
+    case JSON_BOOL: json_add_bool(writer, value->boolean); return;
+    case JSON_NUMBER:
+        if (value->is_integer)
+            json_add_int(writer, value->integer);
+        else
+            json_add_real(writer, value->number);
+        return;
+    case JSON_STRING:
+        before_value(writer);
+        add_quoted(writer->text, value->string, value->length);
+        return;
+    case JSON_ARRAY:
+    case JSON_OBJECT: open_level(writer, value->kind == JSON_OBJECT ? '{' : '['); break;
+    }
+    for (const struct json *child = value->first; child; child = child->next) {
+        if (value->kind == JSON_OBJECT)
+            json_key(writer, child->key);
+        json_add_tree(writer, child);
+    }
+    json_end(writer);
+}
