@@ -25,6 +25,12 @@ struct cpu {
 };
 
 void cpu_detect(struct cpu *out);
+
+/* The CPUs the calling thread may run on, in the order in which threads are pinned to them: core
+ * after core with all hardware threads of each, or, when spread, one thread of every core first,
+ * sockets in turn. Writes at most `most`; returns how many, 0 when the system does not say. */
+int cpu_list(bool spread, int *out, int most);
+
 const char *isa_name(enum isa isa);
 bool isa_parse(const char *name, enum isa *out);
 

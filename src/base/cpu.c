@@ -1,0 +1,297 @@
+/* cpu.c: cpuid for what the CPU can do, sysfs and /proc for what it looks like.
+ *
+ * Whatever cannot be found out stays 0 or empty. On anything but x86-64 the level is "scalar". */
+#include "base/cpu.h"
+
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
+static const char *const isa_names[] =
+    {[ISA_SCALAR] = "scalar", [ISA_AVX2] = "avx2", [ISA_AVX512] = "avx512"};
+
+enum { ISA_COUNT = sizeof isa_names / sizeof *isa_names };
+
+const char *isa_name(enum isa isa)
+{
+    return isa_names[isa];
+}
+
+bool isa_parse(const char *name, enum isa *out)
+{
+    for (int i = 0; i < ISA_COUNT; i++) {
+        if (text_equal(name, isa_names[i])) {
+            *out = (enum isa)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The start of a small system file, as a string without the final newline. */
+static bool read_small(const char *path, char *out, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, out, size - 1);
+    if (fd >= 0)
+        close(fd);
+    if (got <= 0)
+        return false;
+    out[got] = '\0';
+    if (out[got - 1] == '\n')
+        out[got - 1] = '\0';
+    return true;
+}
+
+/* A file below /sys/devices/system/cpu/cpuN/ */
+static bool read_cpu_file(int cpu, const char *name, char *out, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, name);
+    return read_small(path, out, size);
+}
+
+static int64_t read_cpu_int(int cpu, const char *name, int64_t otherwise)
+{
+    char text[32];
+    int64_t value;
+    bool found = read_cpu_file(cpu, name, text, sizeof text) && text_to_int(text, &value);
+    return found ? value : otherwise;
+}
+
+struct place {
+    int cpu, package, core; /* as the system numbers them */
+    int sibling, rank;      /* which thread of its core; which core of its package */
+};
+
+static int compare_compact(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    if (a->package != b->package)
+        return a->package < b->package ? -1 : 1;
+    if (a->core != b->core)
+        return a->core < b->core ? -1 : 1;
+    return a->cpu < b->cpu ? -1 : 1;
+}
+
+static int compare_spread(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    if (a->sibling != b->sibling)
+        return a->sibling < b->sibling ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return compare_compact(left, right);
+}
+
+/* The CPUs of the affinity mask, in compact order; at most CPU_SETSIZE. */
+static int find_places(struct place *places)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return 0;
+    int count = 0;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET((size_t)cpu, &allowed))
+            continue;
+        places[count++] = (struct place){
+            .cpu = cpu,
+            .package = (int)read_cpu_int(cpu, "topology/physical_package_id", -1),
+            .core = (int)read_cpu_int(cpu, "topology/core_id", cpu),
+        };
+    }
+    qsort(places, (size_t)count, sizeof *places, compare_compact);
+    for (int i = 1; i < count; i++) {
+        const struct place *before = &places[i - 1];
+        if (places[i].package != before->package)
+            continue;
+        bool same_core = places[i].core == before->core;
+        places[i].sibling = same_core ? before->sibling + 1 : 0;
+        places[i].rank = before->rank + !same_core;
+    }
+    return count;
+}
+
+int cpu_list(bool spread, int *out, int most)
+{
+    struct place places[CPU_SETSIZE];
+    int count = find_places(places);
+    if (spread)
+        qsort(places, (size_t)count, sizeof *places, compare_spread);
+    if (count > most)
+        count = most;
+    for (int i = 0; i < count; i++)
+        out[i] = places[i].cpu;
+    return count;
+}
+
+static void detect_topology(struct cpu *out, int *first_cpu)
+{
+    struct place places[CPU_SETSIZE];
+    int count = find_places(places);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    out->cores = count > 0 ? count : online > 0 ? (int)online : 1;
+    out->threads_per_core = 1;
+    *first_cpu = count > 0 ? places[0].cpu : 0;
+    for (int i = 0; i < count; i++) {
+        if (places[i].sibling + 1 > out->threads_per_core)
+            out->threads_per_core = places[i].sibling + 1;
+        if (places[i].package >= 0 && (i == 0 || places[i].package != places[i - 1].package))
+            out->sockets++;
+    }
+}
+
+/* "48K" or "1024K" or "260M" */
+static uint64_t parse_cache_size(const char *text)
+{
+    char *end;
+    uint64_t size = strtoull(text, &end, 10);
+    return *end == 'K' ? size << 10 : *end == 'M' ? size << 20 : size;
+}
+
+static void detect_caches(struct cpu *out, int cpu)
+{
+    enum { MOST_CACHES = 8 };
+    for (int i = 0; i < MOST_CACHES; i++) {
+        char name[32], type[32], size[32];
+        snprintf(name, sizeof name, "cache/index%d/level", i);
+        int64_t level = read_cpu_int(cpu, name, 0);
+        snprintf(name, sizeof name, "cache/index%d/type", i);
+        bool known = level >= 1 && level <= 3 && read_cpu_file(cpu, name, type, sizeof type);
+        snprintf(name, sizeof name, "cache/index%d/size", i);
+        if (!known || text_equal(type, "Instruction") ||
+            !read_cpu_file(cpu, name, size, sizeof size))
+            continue;
+        uint64_t *levels[] = {&out->l1_bytes, &out->l2_bytes, &out->l3_bytes};
+        *levels[level - 1] = parse_cache_size(size);
+    }
+}
+
+/* The base frequency where the system knows it, else the highest, else the current one. */
+static double detect_ghz(int cpu)
+{
+    int64_t khz = read_cpu_int(cpu, "cpufreq/base_frequency", 0);
+    if (khz == 0)
+        khz = read_cpu_int(cpu, "cpufreq/cpuinfo_max_freq", 0);
+    if (khz > 0)
+        return (double)khz / 1e6;
+    char text[4096];
+    const char *line = read_small("/proc/cpuinfo", text, sizeof text) ? strstr(text, "cpu MHz") : 0;
+    const char *colon = line ? strchr(line, ':') : NULL;
+    return colon ? strtod(colon + 1, NULL) / 1e3 : 0;
+}
+
+/* "always [madvise] never": the word in brackets. */
+static void detect_huge_pages(char *out, size_t size)
+{
+    char text[64];
+    if (!read_small("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text))
+        return;
+    const char *open = strchr(text, '[');
+    if (open)
+        snprintf(out, size, "%.*s", (int)strcspn(open + 1, "]"), open + 1);
+}
+
+#ifdef __x86_64__
+
+struct registers {
+    uint32_t a, b, c, d;
+};
+
+static struct registers ask(uint32_t leaf, uint32_t part)
+{
+    struct registers r = {0};
+    if (leaf <= (uint32_t)__get_cpuid_max(leaf & 0x80000000u, NULL))
+        __cpuid_count(leaf, part, r.a, r.b, r.c, r.d);
+    return r;
+}
+
+static bool bit(uint32_t word, int number)
+{
+    return word >> number & 1;
+}
+
+/* Which register files the system saves on a context switch; 0 when it has not said (OSXSAVE). */
+static uint32_t saved_registers(void)
+{
+    if (!bit(ask(1, 0).c, 27))
+        return 0;
+    uint32_t low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+static void detect_names(struct cpu *out)
+{
+    struct registers r = ask(0, 0);
+    uint32_t vendor[4] = {r.b, r.d, r.c, 0};
+    memcpy(out->vendor, vendor, sizeof vendor);
+
+    char brand[49] = "";
+    for (uint32_t i = 0; i < 3; i++) {
+        r = ask(0x80000002u + i, 0);
+        memcpy(brand + 16 * i, &r, 16);
+    }
+    const char *start = brand + strspn(brand, " ");
+    size_t length = strlen(start);
+    while (length > 0 && start[length - 1] == ' ')
+        length--;
+    snprintf(out->model, sizeof out->model, "%.*s", (int)length, start);
+}
+
+static void detect_isa(struct cpu *out)
+{
+    enum { YMM = 0x6, ZMM = 0xE6 }; /* xmm and ymm; and the mask and zmm registers */
+    uint32_t saved = saved_registers();
+    bool ymm = (saved & YMM) == YMM, zmm = (saved & ZMM) == ZMM;
+    struct registers basic = ask(1, 0), more = ask(7, 0), newer = ask(7, 1);
+    out->fma = ymm && bit(basic.c, 12);
+    out->avx2 = ymm && bit(more.b, 5);
+    out->avx512f = zmm && bit(more.b, 16);
+    out->avx512bw = zmm && bit(more.b, 30);
+    out->avx512vl = zmm && bit(more.b, 31);
+    out->avx512_vnni = zmm && bit(more.c, 11);
+    out->avx512_bf16 = zmm && more.a >= 1 && bit(newer.a, 5);
+    if (out->avx2 && out->fma)
+        out->isa = ISA_AVX2;
+    if (out->isa == ISA_AVX2 && out->avx512f && out->avx512bw && out->avx512vl)
+        out->isa = ISA_AVX512;
+}
+
+#else
+
+static void detect_names(struct cpu *out)
+{
+    (void)out; /* no common way to ask */
+}
+
+static void detect_isa(struct cpu *out)
+{
+    out->isa = ISA_SCALAR;
+}
+
+#endif
+
+void cpu_detect(struct cpu *out)
+{
+    *out = (struct cpu){0};
+    int first_cpu;
+    detect_names(out);
+    detect_isa(out);
+    detect_topology(out, &first_cpu);
+    detect_caches(out, first_cpu);
+    out->ghz = detect_ghz(first_cpu);
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0)
+        out->memory_bytes = (uint64_t)pages * (uint64_t)page;
+    detect_huge_pages(out->huge_pages, sizeof out->huge_pages);
+}
