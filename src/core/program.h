@@ -77,10 +77,10 @@ struct tensor {
 struct op {
     enum op_kind kind;
     enum part part;
-    int32_t id;      /* its place in the draft it was first written in; survives passes */
-    int32_t inputs;  /* how many operands are read … */
-    int32_t outputs; /* … and how many, after those, are written */
-    int32_t first;   /* operands are program->operands[first …]; -1 = absent */
+    int32_t id;          /* its place in the draft it was first written in; survives passes */
+    int32_t inputs;      /* how many operands are read … */
+    int32_t outputs;     /* … and how many, after those, are written */
+    int32_t first;       /* operands are program->operands[first …]; -1 = absent */
     const char *layer;   /* the layer it came from, or "" */
     const char *made_by; /* the fusion that made it, or "" */
     union attributes attr;

@@ -11,7 +11,8 @@ struct grad_seed {
 
 /* Appends the backward ops of all ops drafted so far (or of those from `first_op` on), so that the
  * gradient tensors (draft_grad) of the parameters for which wanted(context, entry) holds are
- * written. wanted NULL: all. `accumulate`: gradients add to what is there, and the update clears. */
+ * written. wanted NULL: all. `accumulate`: gradients add to what is there, and the update clears.
+ */
 struct grad_options {
     const struct grad_seed *seeds;
     int32_t seed_count;

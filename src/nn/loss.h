@@ -15,7 +15,7 @@ struct loss_tensors {
 struct loss_tensors loss_emit(struct draft *draft, enum loss_kind loss, int32_t y, int32_t target,
                               int32_t classes);
 /* The first op of the backward part: d(loss)/dy, multiplied by scale. */
-struct grad_seed loss_emit_seed(struct draft *draft, enum loss_kind loss, int32_t y,
-                                int32_t target, const struct loss_tensors *tensors, double scale);
+struct grad_seed loss_emit_seed(struct draft *draft, enum loss_kind loss, int32_t y, int32_t target,
+                                const struct loss_tensors *tensors, double scale);
 
 #endif

@@ -1,0 +1,34 @@
+# The front door. CMake and Ninja do the work; the presets are in CMakePresets.json.
+#
+#   make          builds build/prony
+#   make start    from a fresh system to results in a browser
+#   make test     from a fresh system to every check there is; the last line counts them
+#   make format   formats the sources
+#   make clean    removes every build
+#   make debug | asan | tsan | fuzz | gcc | clang | bare     builds build-NAME
+
+.PHONY: all start test format clean debug asan tsan fuzz gcc clang bare
+
+all:
+	cmake --preset release
+	cmake --build build --target program
+
+start:
+	tools/setup start
+	$(MAKE) all
+	tools/start
+
+test:
+	tools/setup test
+	tools/test
+
+format:
+	find src tests include -name node_modules -prune -o \
+	    \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -print | xargs clang-format -i
+
+clean:
+	rm -rf build build-*
+
+debug asan tsan fuzz gcc clang bare:
+	cmake --preset $@
+	cmake --build build-$@

@@ -1,0 +1,83 @@
+# The test framework and its runner, seen from outside: what fails must fail.
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+status=0
+
+expect() { # NAME FOUND EXPECTED_PART
+    case $2 in
+    *"$3"*) echo "ok   check_runner.$1" ;;
+    *)
+        printf 'found:\n%s\nexpected: %s\nFAIL check_runner.%s\n' "$2" "$3" "$1"
+        status=1
+        ;;
+    esac
+}
+
+# A build with one test, a shell script; what tools/run-tests says about it, and its exit status.
+judge() { # SCRIPT
+    mkdir -p "$folder/tests"
+    echo "run test_planted" >"$folder/tests.txt"
+    printf '#!/bin/sh\n%s\n' "$1" >"$folder/tests/test_planted"
+    chmod +x "$folder/tests/test_planted"
+    tools/run-tests --unit "$folder"
+    echo "status $?"
+}
+
+expect counts_what_passed "$(judge 'echo "ok   a.b"; echo "1 passed, 0 failed, 0 skipped"')" \
+    "1 passed, 0 failed, 0 skipped
+status 0"
+expect counts_what_failed "$(judge 'echo "FAIL a.b"; echo "0 passed, 1 failed, 0 skipped"; exit 1')" \
+    "0 passed, 1 failed, 0 skipped
+status 1"
+expect shows_why_it_skipped "$(judge 'echo "ok   a.a"; echo "skip a.b: no GPU"; echo "1 passed, 0 failed, 1 skipped"')" \
+    "skip a.b: no GPU
+1 passed, 0 failed, 1 skipped
+status 0"
+expect sees_a_crash "$(judge 'echo "ok   a.a"; kill -SEGV $$')" "FAIL test_planted: killed by signal 11
+1 passed, 1 failed, 0 skipped
+status 1"
+expect sees_an_early_end "$(judge 'echo "ok   a.a"; exit 0')" "FAIL test_planted: ended before its count line"
+expect sees_a_wrong_status "$(judge 'echo "FAIL a.a"; echo "0 passed, 1 failed, 0 skipped"; exit 0')" \
+    "FAIL test_planted: failed, but with exit status 0"
+expect nothing_run_is_no_success "$(judge 'echo "0 passed, 0 failed, 0 skipped"')" "status 1"
+
+# check.h: every kind of check, failing, in a real executable.
+cat >"$folder/test_red.c" <<'END'
+#include "check.h"
+static enum status refuse(void) { FAIL(STATUS_IO, "disk full"); }
+TEST(red)
+{
+    int two = 2;
+    CHECK(two == 3);
+    CHECK_EQUAL_INT(two, 3);
+    CHECK_EQUAL_TEXT("a", "b");
+    CHECK_NEAR(1.0, 1.5, 0.1);
+    CHECK_OK(refuse());
+    CHECK_STATUS(STATUS_INPUT, refuse());
+    CHECK_MESSAGE("disk empty");
+}
+TEST(skipped) { SKIP("%d reasons", 2); }
+TEST(green) { CHECK(1 == 1); }
+CHECK_MAIN
+END
+if ! cc -Isrc -Itests "$folder/test_red.c" src/base/status.c -o "$folder/test_red"; then
+    echo "FAIL check_runner.red_tests_compile"
+    exit 1
+fi
+red=$("$folder/test_red")
+expect red_tests_fail "status $?" "status 1"
+expect a_condition_is_shown "$red" "test_red.c:6: CHECK(two == 3)"
+expect integers_are_shown "$red" "CHECK_EQUAL_INT(two, 3): found 2, expected 3"
+expect texts_are_shown "$red" '  expected "b"'
+expect numbers_are_shown "$red" "found 1, expected 1.5 ± 0.1"
+expect a_status_is_shown "$red" "refuse(): status io, expected ok
+  $folder/test_red.c:2: disk full"
+expect a_wrong_status_is_shown "$red" "status io, expected input"
+expect a_message_is_shown "$red" 'expected "…disk empty…"'
+expect the_rest_goes_on "$red" "FAIL test_red.red (7 checks)
+skip test_red.skipped: 2 reasons
+ok   test_red.green
+1 passed, 1 failed, 1 skipped"
+expect tests_are_run_by_name "$("$folder/test_red" green)" "1 passed, 0 failed, 0 skipped"
+exit $status

@@ -1,0 +1,51 @@
+# What must not be in the tree: paths of somebody's machine, compiler flags that change arithmetic or
+# tie the program to one CPU, notes to be done later, hosts of package registries.
+
+tree_files() {
+    (cd "$1" && find . \( -name .git -o -name 'build*' -o -name node_modules -o -name __pycache__ \) \
+        -prune -o -type f -print | grep -vE '\.(png|jpg|db|onnx|safetensors|idx|npy)$')
+}
+
+# find_in TREE PATTERN [FILES_TO_LEAVE_OUT]: lines that match. This file spells the patterns in two
+# parts so as not to find itself.
+find_in() {
+    tree_files "$1" | grep -vE "${3:-^$}" | (cd "$1" && xargs -r grep -InE -e "$2" /dev/null)
+}
+
+machine_paths='(^|[^A-Za-z0-9_./$}*-])/(''work|root|home)/[A-Za-z0-9]'
+fast_math='-f''fast-math|-O''fast|march=''native'
+notes='(^|[^A-Za-z])(TO''DO|FIX''ME|XX''X)([^A-Za-z]|$)'
+hosts='registry\.''npmjs|pypi\.''org|"resolved": *"http'
+
+status=0
+absent() { # NAME PATTERN [FILES_TO_LEAVE_OUT]
+    found=$(find_in . "$2" "$3")
+    if [ -n "$found" ]; then
+        printf '%s\nFAIL check_tree.%s\n' "$found" "$1"
+        status=1
+        return
+    fi
+    echo "ok   check_tree.$1"
+}
+absent no_machine_paths "$machine_paths"
+absent no_fast_math "$fast_math" '\.md$'
+absent no_notes_for_later "$notes"
+absent no_registry_hosts "$hosts"
+
+planted=$(mktemp -d)
+trap 'rm -rf "$planted"' EXIT
+mkdir "$planted/src"
+printf 'open("%s/me/data.csv");\n/* TO''DO later */\n' "/home" >"$planted/src/a.c"
+printf 'add_compile_options(-f''fast-math)\n' >"$planted/CMakeLists.txt"
+printf '"resolved": "%s://somewhere/x.tgz"\n' http >"$planted/package-lock.json"
+missed=
+for pattern in "$machine_paths" "$fast_math" "$notes" "$hosts"; do
+    [ -n "$(find_in "$planted" "$pattern")" ] || missed="$missed $pattern"
+done
+if [ -z "$missed" ]; then
+    echo "ok   check_tree.sees_what_is_planted"
+else
+    printf 'not seen:%s\nFAIL check_tree.sees_what_is_planted\n' "$missed"
+    status=1
+fi
+exit $status

@@ -1,0 +1,27 @@
+# The measuring program builds and runs with nothing but libc: no store, no guide, no plugin.
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+if ! { cmake -S . -B "$folder" -G Ninja -DPRONY_STORE=OFF -DPRONY_GUIDE=OFF -DPRONY_CUDA=OFF \
+    -DPRONY_TESTS=OFF && cmake --build "$folder" -j 2; } >"$folder/log" 2>&1; then
+    tail -n 40 "$folder/log"
+    echo "FAIL slow_bare.builds"
+    exit 1
+fi
+echo "ok   slow_bare.builds"
+
+status=0
+needed=$(readelf -d "$folder/prony" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^lib(c|m)\.so')
+if [ -z "$needed" ]; then
+    echo "ok   slow_bare.needs_only_libc"
+else
+    echo "FAIL slow_bare.needs_only_libc:" $needed
+    status=1
+fi
+if "$folder/prony" --version >/dev/null; then
+    echo "ok   slow_bare.runs"
+else
+    echo "FAIL slow_bare.runs"
+    status=1
+fi
+exit $status
