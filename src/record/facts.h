@@ -1,0 +1,46 @@
+/* facts.h: the machine and the software a result came from, as recorded with each result.
+ *
+ * Read from base/cpu.h, /proc and /sys; what cannot be known is empty, 0 or NaN, and left out of
+ * the JSON. */
+#ifndef PRONY_RECORD_FACTS_H
+#define PRONY_RECORD_FACTS_H
+
+#include "base/arena.h"
+#include "base/cpu.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "record/point.h"
+
+#include <stdbool.h>
+
+enum { FACTS_TEXT = 128 };
+
+struct facts {
+    char server[FACTS_TEXT]; /* the host's name */
+    struct cpu cpu;
+    char system[FACTS_TEXT];   /* "Debian GNU/Linux 12 (bookworm)" */
+    char kernel[FACTS_TEXT];   /* "Linux 6.1.0-18-amd64" */
+    char governor[FACTS_TEXT]; /* of the CPU's frequency: "performance" */
+    char runtime[FACTS_TEXT];  /* "bare metal", "virtual machine", "container" */
+    double load;               /* processes that wanted to run, over the last minute */
+    double steal;              /* share of CPU time the host took, since it started: 0 … 1 */
+    double memory_free_bytes;  /* available without swapping */
+    const char *version;       /* of prony; static strings */
+    const char *commit;        /* "" when built outside git */
+    const char *compiler;      /* "gcc 12.2.0" */
+    const char *build;         /* "release", "debug", "sanitized" */
+};
+
+void facts_find(struct facts *out);
+void facts_write_machine(const struct facts *facts, struct json_writer *writer);
+void facts_write_software(const struct facts *facts, struct json_writer *writer);
+
+/* The same two objects as trees, for record.machine and record.software of a whole run. */
+enum status facts_trees(const struct facts *facts, struct arena *arena, const struct json **machine,
+                        const struct json **software);
+
+/* Sets the axes that are found, not asked for: server, software, and unit_name where the unit is
+ * the CPU. */
+void facts_set_point(const struct facts *facts, struct point *point);
+
+#endif

@@ -1,0 +1,78 @@
+/* point.h: one measured configuration, a value for every axis of axes.def.
+ *
+ * A plain value without pointers: copy it, compare it, keep arrays of it. An axis that does not
+ * apply (the optimiser of inference, the threads of a GPU) is empty: "" or 0. */
+#ifndef PRONY_RECORD_POINT_H
+#define PRONY_RECORD_POINT_H
+
+#include "base/json.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { POINT_TEXT = 256, POINT_NUMBER = 24 }; /* room for a text value; for an integer as text */
+
+#define POINT_FIELD_TEXT(key) char key[POINT_TEXT];
+#define POINT_FIELD_INT(key) int64_t key;
+struct point {
+#define AXIS(key, kind, where, dlbs, otherwise, choices, help) POINT_FIELD_##kind(key)
+#include "record/axes.def"
+};
+
+enum axis_kind { AXIS_TEXT, AXIS_INT };
+
+/* What an axis needs to mean something. */
+enum axis_where {
+    AXIS_TRAINING = 1, /* phase is training */
+    AXIS_CPU = 2,      /* unit is cpu */
+    AXIS_PRONY = 4,    /* framework is prony */
+    AXIS_WORKERS = 8,  /* more than one worker */
+    AXIS_FOUND = 16,   /* a fact of the run: no flag asks for it */
+};
+
+enum axis_index {
+#define AXIS(key, kind, where, dlbs, otherwise, choices, help) AXIS_##key,
+#include "record/axes.def"
+    AXIS_COUNT
+};
+
+struct axis {
+    const char *key;
+    enum axis_kind kind;
+    unsigned where; /* enum axis_where, or-ed */
+    const char *dlbs, *otherwise, *choices, *help;
+    size_t offset; /* in struct point */
+};
+extern const struct axis axes[AXIS_COUNT];
+
+const struct axis *axis_find(const char *key); /* NULL when there is none */
+/* As axis_find, but a key that is no axis is an error that names the nearest. */
+enum status axis_need(const char *key, const struct axis **out);
+/* Can this be asked for? Refuses what is not among the axis's choices, or not a number ≥ 1. Stored
+ * records are not checked like this: another version may know more choices. */
+enum status axis_check(const struct axis *axis, const char *value);
+
+void point_start(struct point *point); /* every axis as axes.def says; what applies or not */
+/* Empties the axes that do not apply, so that equal work has equal points. */
+void point_settle(struct point *point);
+bool point_applies(const struct point *point, const struct axis *axis);
+
+/* "" empties. Refuses text that is too long, and for INT what is not a number ≥ 0. */
+enum status point_set(struct point *point, const struct axis *axis, const char *value);
+/* The value as text, "" when empty; `buffer` is used for integers. */
+const char *point_get(const struct point *point, const struct axis *axis,
+                      char buffer[POINT_NUMBER]);
+int point_compare(const struct point *a, const struct point *b); /* <0, 0, >0: axis by axis */
+
+/* A JSON object with the axes that are not empty. Reading starts from an empty point, ignores keys
+ * that are no axis, and says "KEY: found …, expected …". */
+void point_write(const struct point *point, struct json_writer *writer);
+enum status point_read(const struct json *object, struct point *point);
+
+/* "large training, batch 64, fp32, prony/simd on cpu, 2 threads": what a person calls it. */
+void point_label(const struct point *point, struct text *out);
+
+#endif

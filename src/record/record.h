@@ -1,0 +1,137 @@
+/* record.h: one result, and its line of JSON.
+ *
+ *   {"prony":1,"kind":"result","point":{…},"status":"ok","program":"…","kernels":[…],
+ *    "result":{"time_ns":{…},"parts_ns":{…},…,"check":{…},"meters":{…}},
+ *    "samples_ns":[…],"machine":{…},"software":{…},"at":"2026-11-15T10:03:58Z"}
+ *
+ * Lines of kind "machine" (facts, calibration) and "network" (what explain --json prints) travel in
+ * the same files. A record owns nothing: its pointers belong to whoever filled it, or to the arena
+ * it was read into. A figure that is not known is NaN in memory and null in the line. */
+#ifndef PRONY_RECORD_RECORD_H
+#define PRONY_RECORD_RECORD_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "record/point.h"
+#include "record/stats.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RECORD_VERSION = 1, RECORD_SAMPLES = 4096 /* kept at most */ };
+
+enum record_kind { RECORD_RESULT, RECORD_MACHINE, RECORD_NETWORK };
+enum record_status { RECORD_OK, RECORD_SKIPPED, RECORD_FAILED };
+
+/* Was what was timed also right? */
+enum record_verdict { RECORD_UNCHECKED, RECORD_RIGHT, RECORD_WRONG };
+struct record_check {
+    enum record_verdict verdict;  /* "none", "right", "wrong" */
+    const char *against;          /* "ref"; NULL when unchecked */
+    double difference, tolerance; /* largest seen; allowed */
+    const char *reason;           /* why unchecked, or what is wrong; else NULL */
+};
+
+struct record_meter {
+    const char *name;        /* "cpu_utilisation" */
+    double value;            /* in the unit metrics.def says */
+    const char *unavailable; /* NULL, or why there is no value: written "not available: WHY" */
+};
+
+struct record_parts {
+    double prepare, forward, backward, communicate, update;
+};
+
+struct record {
+    enum record_kind kind;
+    struct point point;
+    enum record_status status;
+    const char *reason;  /* why skipped or failed, what to know of an ok one; or NULL */
+    const char *program; /* its hash, or NULL */
+    const char *const *kernels;
+    size_t kernel_count;
+
+    struct stats time_ns; /* of one iteration */
+    struct record_parts parts_ns;
+    double start_ns, throughput;
+    double floor_ns;
+    const char *bound; /* "flop", "bytes", "latency", or NULL */
+    double times_floor, best_times_floor;
+    double flop, bytes;
+    struct record_check check;
+    const struct record_meter *meters;
+    size_t meter_count;
+
+    const double *samples_ns; /* of one iteration each, in the order taken */
+    size_t sample_count;      /* at most RECORD_SAMPLES */
+
+    const struct json *machine, *software; /* objects (see facts.h), or NULL */
+    const struct json *calibration;        /* kind machine: an object, or NULL */
+    const struct json *network;            /* kind network: an object */
+    const char *at;                        /* when, as clock_stamp gives it */
+};
+
+/* An ok result of which nothing is known yet: the point as point_start, figures NaN, texts NULL. */
+void record_start(struct record *record);
+
+/* From the samples (of one iteration each, in the order taken), the point and floor_ns: sets
+ * time_ns, throughput, times_floor, best_times_floor, and samples_ns to those that are kept, in the
+ * arena. */
+enum status record_measure(struct record *record, struct arena *arena, const double *samples_ns,
+                           size_t count, int64_t per);
+
+double record_meter(const struct record *record, const char *name); /* NaN when not available */
+
+/* Appends the line, without its newline. */
+void record_write(const struct record *record, struct text *out);
+
+/* Reads one line. `name` and `line` say in messages where it stands: "FILE:LINE: MEMBER: found …,
+ * expected …". Members it does not know are passed over, so that older programs read newer files.
+ */
+enum status record_read(struct arena *arena, const char *name, long line, const char *text,
+                        size_t length, struct record *out);
+
+/* Calls visit for every line of a file's text that is not blank; stops at the first that fails.
+ * The record and the line (without newline, not NUL-terminated) live until visit returns. */
+typedef enum status record_visit(void *context, const struct record *record, const char *line,
+                                 size_t length);
+enum status record_read_all(const char *name, const char *text, size_t length, record_visit *visit,
+                            void *context);
+
+const char *record_status_name(enum record_status status);
+
+enum metric_better { METRIC_LOWER, METRIC_HIGHER };
+enum metric_index {
+#define METRIC(key, unit, better, shown, value, help) METRIC_##key,
+#include "record/metrics.def"
+    METRIC_COUNT
+};
+struct metric {
+    const char *key, *unit;
+    enum metric_better better;
+    int shown;
+    const char *help;
+};
+extern const struct metric metrics[METRIC_COUNT];
+const struct metric *metric_find(const char *key); /* NULL when there is none */
+double record_metric(const struct record *record, const struct metric *metric);
+
+/* The axes that are computed (DERIVED in axes.def). */
+enum derived_index {
+#define DERIVED(key, kind, value, help) DERIVED_##key,
+#include "record/axes.def"
+    DERIVED_COUNT
+};
+struct derived {
+    const char *key;
+    enum axis_kind kind;
+    const char *help;
+};
+extern const struct derived deriveds[DERIVED_COUNT];
+/* As point_get: the value as text, "" when empty. */
+const char *record_derived(const struct record *record, const struct derived *derived,
+                           char buffer[POINT_NUMBER]);
+
+#endif

@@ -1,0 +1,37 @@
+/* stats.h: what a list of times says, and no more than it can say.
+ *
+ * A sample is the time of one iteration, or the mean over a group of `per` iterations run together
+ * because one is too short for the clock. NaN stands for "these samples do not support it" and is
+ * null in JSON. */
+#ifndef PRONY_RECORD_STATS_H
+#define PRONY_RECORD_STATS_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct stats {
+    double min, median, mean;
+    double p90, p99;        /* NaN when per > 1 or the count is below stats_needed */
+    double ci_low, ci_high; /* 95 % interval of the median; NaN below 6 samples */
+    int64_t count;          /* samples */
+    int64_t per;            /* iterations in one sample */
+};
+
+/* How many samples a percentile (0 < quantile < 1) needs, so that with this confidence at least two
+ * lie beyond it: fewer, and the figure is one outlier's. 64 for p90 and 662 for p99 at 0.99. */
+int64_t stats_needed(double quantile, double confidence);
+
+/* Samples in the order in which they were taken (the interval looks at neighbours); per ≥ 1. An
+ * empty list gives NaN everywhere. Fails when memory is out or a sample is not finite. */
+enum status stats_compute(const double *samples, size_t count, int64_t per, struct stats *out);
+
+/* A stats that says nothing. */
+struct stats stats_nothing(void);
+
+/* Picks `most` samples, evenly spread in time, for the record; in place. Returns how many are left.
+ */
+size_t stats_thin(double *samples, size_t count, size_t most);
+
+#endif

@@ -1,0 +1,26 @@
+/* table.h: records for people and spreadsheets.
+ *
+ * The aligned table (and markdown) leaves out columns in which nothing varies and says their values
+ * once, above it; csv has every column, in plain numbers. */
+#ifndef PRONY_RECORD_TABLE_H
+#define PRONY_RECORD_TABLE_H
+
+#include "base/text.h"
+#include "record/record.h"
+
+#include <stdbool.h>
+
+enum table_format { TABLE_ALIGNED, TABLE_CSV, TABLE_MARKDOWN };
+
+struct table_row {
+    int64_t id; /* in the store; 0 in all rows: no such column */
+    const struct record *record;
+};
+
+bool table_format_parse(const char *name, enum table_format *out); /* "table", "csv", "md" */
+
+/* Records of kind result only. */
+enum status table_print(const struct table_row *rows, size_t count, enum table_format format,
+                        struct text *out);
+
+#endif
