@@ -23,7 +23,7 @@ test:
 	tools/test
 
 format:
-	find src tests include -name node_modules -prune -o \
+	find $(wildcard src tests include) -name node_modules -prune -o \
 	    \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -print | xargs clang-format -i
 
 clean:
