@@ -1,0 +1,57 @@
+# tools/setup on systems that are not this one: a path that holds only what each case gives it.
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+status=0
+
+expect() { # NAME FOUND EXPECTED_PART
+    case $2 in
+    *"$3"*) echo "ok   check_setup.$1" ;;
+    *)
+        printf 'found:\n%s\nexpected: %s\nFAIL check_setup.%s\n' "$2" "$3" "$1"
+        status=1
+        ;;
+    esac
+}
+
+# A system with the given commands, which do nothing, beside the few that the script itself uses.
+system() {
+    rm -rf "$folder/bin"
+    mkdir "$folder/bin"
+    for command in sh uname ls mktemp tail rm; do
+        ln -s "$(command -v $command)" "$folder/bin/$command"
+    done
+    for command; do
+        command_is "$command" true
+    done
+}
+command_is() { # NAME SCRIPT
+    printf '#!/bin/sh\n%s\n' "$2" >"$folder/bin/$1"
+    chmod +x "$folder/bin/$1"
+}
+setup() { # what it prints, and its exit status
+    PATH=$folder/bin sh tools/setup "$@" 2>&1
+    echo "status $?"
+}
+
+system apt-get
+command_is id 'echo 1000'
+without_root=$(setup start)
+expect without_root_it_prints_the_command "$without_root" "as root, please run:
+    apt-get install --no-install-recommends gcc"
+expect without_a_compiler_it_stops "$without_root" "prony cannot be built without gcc
+status 1"
+
+system gcc cmake ninja
+expect elsewhere_it_names_the_packages "$(setup start)" "this is not Debian"
+expect elsewhere_it_goes_on "$(setup start)" "status 0"
+
+system gcc cmake ninja python3
+command_is id 'echo 0'
+command_is apt-get 'case "$*" in *npm*) echo "no npm"; exit 1 ;; esac'
+expect one_missing_package_keeps_no_other_away "$(setup start)" "setup: going on without npm"
+expect one_missing_package_stops_nothing "$(setup start)" "status 0"
+
+expect an_unknown_goal_is_refused "$(setup everything)" "usage: tools/setup start|test|peers
+status 2"
+exit $status
