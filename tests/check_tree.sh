@@ -2,7 +2,7 @@
 # tie the program to one CPU, notes to be done later, hosts of package registries.
 
 tree_files() {
-    (cd "$1" && find . \( -name .git -o -name 'build*' -o -name node_modules -o -name __pycache__ \) \
+    (cd "$1" && find . \( -name .git -o -path './build*' -o -name node_modules -o -name __pycache__ \) \
         -prune -o -type f -print | grep -vE '\.(png|jpg|db|onnx|safetensors|idx|npy)$')
 }
 
