@@ -1,0 +1,164 @@
+/* Growing strings, strict numbers, "did you mean", and quantities for people. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "check.h"
+
+#include <stdint.h>
+
+TEST(grows)
+{
+    struct text text = {0};
+    CHECK_EQUAL_TEXT(text_of(&text), "");
+    for (int i = 0; i < 1000; i++)
+        text_printf(&text, "%d,", i);
+    text_add_char(&text, 'x');
+    text_add_bytes(&text, "a\0b", 3);
+    CHECK_OK(text_done(&text));
+    CHECK_EQUAL_INT(text.length, 10 * 2 + 90 * 3 + 900 * 4 + 1 + 3);
+    CHECK(memcmp(text.data + text.length - 5, ",xa\0b", 6) == 0);
+    text_clear(&text);
+    CHECK_EQUAL_TEXT(text_of(&text), "");
+    text_add(&text, "again");
+    CHECK_EQUAL_TEXT(text_of(&text), "again");
+    text_free(&text);
+    CHECK(text.data == NULL && text.length == 0);
+}
+
+TEST(remembers_a_lost_append)
+{
+    struct text text = {0};
+    text_add(&text, "kept");
+    memory_fail_at(1);
+    text_printf(&text, "%200s", "lost");
+    memory_fail_at(0);
+    text_add(&text, "also lost, or the middle would be missing");
+    CHECK_EQUAL_TEXT(text_of(&text), "kept");
+    CHECK_STATUS(STATUS_MEMORY, text_done(&text));
+    text_clear(&text);
+    CHECK_OK(text_done(&text));
+    text_free(&text);
+}
+
+TEST(reads_integers)
+{
+    int64_t value = 7;
+    CHECK(text_to_int("0", &value) && value == 0);
+    CHECK(text_to_int("-0", &value) && value == 0);
+    CHECK(text_to_int("9223372036854775807", &value) && value == INT64_MAX);
+    CHECK(text_to_int("-9223372036854775808", &value) && value == INT64_MIN);
+    value = 7;
+    static const char *const wrong[] = {"",
+                                        "-",
+                                        " 1",
+                                        "1 ",
+                                        "+1",
+                                        "1.0",
+                                        "0x1",
+                                        "1e3",
+                                        "--1",
+                                        "ten",
+                                        "9223372036854775808",
+                                        "-9223372036854775809",
+                                        "99999999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK(!text_to_int(wrong[i], &value));
+    CHECK_EQUAL_INT(value, 7);
+    uint64_t size;
+    CHECK(text_to_uint("18446744073709551615", &size) && size == UINT64_MAX);
+    CHECK(!text_to_uint("18446744073709551616", &size));
+    CHECK(!text_to_uint("-1", &size));
+}
+
+TEST(reads_reals)
+{
+    double value = 7;
+    CHECK(text_to_real("0.1", &value) && value == 0.1);
+    CHECK(text_to_real("-1e-3", &value) && value == -1e-3);
+    CHECK(text_to_real("5e-324", &value) && value > 0);
+    CHECK(text_to_real("1e-999", &value) && value == 0);
+    value = 7;
+    static const char *const wrong[] = {"",      " 1",    "1 ",    "1,5", "inf", "nan",
+                                        "0x1p3", "1e999", "1.2.3", "e5",  ".",   "-"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK(!text_to_real(wrong[i], &value));
+    CHECK(value == 7);
+}
+
+TEST(compares)
+{
+    CHECK(text_starts("network", "net") && !text_starts("net", "network"));
+    CHECK(text_ends("a.csv", ".csv") && !text_ends("csv", ".csv") && text_ends("a", ""));
+    CHECK(text_equal(NULL, NULL) && !text_equal(NULL, "") && text_equal("a", "a"));
+}
+
+TEST(finds_what_was_meant)
+{
+    static const char *const names[] = {"batch", "threads", "backend", "phase", "seed"};
+    CHECK_EQUAL_TEXT(text_nearest("bacth", names, 5), "batch");
+    CHECK_EQUAL_TEXT(text_nearest("thread", names, 5), "threads");
+    CHECK_EQUAL_TEXT(text_nearest("backened", names, 5), "backend");
+    CHECK_EQUAL_TEXT(text_nearest("batch", names, 5), "batch");
+    CHECK_EQUAL_TEXT(text_nearest("sed", names, 5), "seed");
+    CHECK_EQUAL_TEXT(text_nearest("verbose", names, 5), NULL);
+    CHECK_EQUAL_TEXT(text_nearest("x", names, 5), NULL);
+    CHECK_EQUAL_TEXT(text_nearest("", names, 5), NULL);
+    char endless[300];
+    memset(endless, 'a', sizeof endless - 1);
+    endless[sizeof endless - 1] = '\0';
+    CHECK_EQUAL_TEXT(text_nearest(endless, names, 5), NULL);
+}
+
+TEST(knows_utf8)
+{
+    CHECK_EQUAL_INT(text_utf8("a", 1), 1);
+    CHECK_EQUAL_INT(text_utf8("é", 2), 2);
+    CHECK_EQUAL_INT(text_utf8("€", 3), 3);
+    CHECK_EQUAL_INT(text_utf8("\xF0\x9F\x98\x80", 4), 4);
+    CHECK_EQUAL_INT(text_utf8("\xF4\x8F\xBF\xBF", 4), 4);
+    CHECK_EQUAL_INT(text_utf8("€", 2), 0);        /* cut short */
+    CHECK_EQUAL_INT(text_utf8("\x80", 1), 0);     /* a continuation alone */
+    CHECK_EQUAL_INT(text_utf8("\xC0\x80", 2), 0); /* overlong */
+    CHECK_EQUAL_INT(text_utf8("\xE0\x80\x80", 3), 0);
+    CHECK_EQUAL_INT(text_utf8("\xED\xA0\x80", 3), 0);     /* a surrogate */
+    CHECK_EQUAL_INT(text_utf8("\xF4\x90\x80\x80", 4), 0); /* above U+10FFFF */
+    CHECK_EQUAL_INT(text_utf8("\xE2\x28\xA1", 3), 0);
+    CHECK_EQUAL_INT(text_utf8("\xE2\x82\x28", 3), 0);
+}
+
+/* What one of the text_add_… functions makes of a number. */
+static const char *written(void (*add)(struct text *, double), double number)
+{
+    static char result[64];
+    struct text text = {0};
+    add(&text, number);
+    snprintf(result, sizeof result, "%s", text_of(&text));
+    text_free(&text);
+    return result;
+}
+
+TEST(writes_quantities)
+{
+    CHECK_EQUAL_TEXT(written(text_add_size, 0), "0 B");
+    CHECK_EQUAL_TEXT(written(text_add_size, 999), "999 B");
+    CHECK_EQUAL_TEXT(written(text_add_size, 1000), "1.00 KB");
+    CHECK_EQUAL_TEXT(written(text_add_size, 11.8e6), "11.8 MB");
+    CHECK_EQUAL_TEXT(written(text_add_size, 999.9e6), "1.00 GB");
+    CHECK_EQUAL_TEXT(written(text_add_size, 5e18), "5000 PB");
+    CHECK_EQUAL_TEXT(written(text_add_time, 1.42e6), "1.42 ms");
+    CHECK_EQUAL_TEXT(written(text_add_time, 9.996), "10.0 ns");
+    CHECK_EQUAL_TEXT(written(text_add_time, 12345), "12.3 µs");
+    CHECK_EQUAL_TEXT(written(text_add_time, 3.6e12), "3600 s");
+    CHECK_EQUAL_TEXT(written(text_add_count, 62), "62");
+    CHECK_EQUAL_TEXT(written(text_add_count, 12337201), "12.3 M");
+    CHECK_EQUAL_TEXT(written(text_add_count, -1234), "-1.23 k");
+    struct text text = {0};
+    text_add_grouped(&text, 1234567);
+    text_add_char(&text, ' ');
+    text_add_grouped(&text, 12);
+    text_add_char(&text, ' ');
+    text_add_grouped(&text, UINT64_MAX);
+    CHECK_EQUAL_TEXT(text_of(&text), "1,234,567 12 18,446,744,073,709,551,615");
+    text_free(&text);
+}
+
+CHECK_MAIN
