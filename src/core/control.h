@@ -12,8 +12,7 @@
 struct control {
     uint64_t step; /* updates done on this instance, by any of its programs; feeds the RNG */
     uint64_t seed;
-    double rate;       /* learning rate; an update op multiplies it with its own factor */
-    double loss_scale; /* gradients are multiplied by it and the update divides; 1 in fp32 */
+    double rate; /* learning rate; an update op multiplies it with its own factor */
 };
 
 #endif

@@ -4,7 +4,7 @@
  *
  * A program is written as a draft: tensors and ops are appended; the first mistake is remembered
  * and program_finish reports it, so that code which emits ops needs no checks. program_finish
- * checks every op against its row in ops.def, lays out memory (pass/memory.c) and hashes.
+ * checks every op against its row in ops.def, lays out memory (pass/layout.c) and hashes.
  *
  * Parameters live outside (params.h): a program's kept tensors name an entry there, so training at
  * batch 32, inference at batch 1 and a GAN's two sides are programs over one set of parameters. */
@@ -124,6 +124,7 @@ struct draft {
     enum part part;
     const char *layer;
     int32_t next_id;
+    struct op scrap;    /* what draft_op hands out once the draft has failed */
     enum status status; /* the first failure; its message is in `message` */
     char message[1000];
 };
@@ -159,6 +160,11 @@ void draft_fail(struct draft *draft, enum status status, const char *format, ...
 enum status program_finish(struct draft *draft, struct program **out);
 void draft_drop(struct draft *draft); /* gives up; fine after finish */
 void program_free(struct program *program);
+
+/* For passes: a draft with the tensors of `from` (same indices) and no ops; and an op of `from`
+ * appended as it was, its id kept. Tensors that no op uses any more take no memory. */
+enum status program_recast(const struct program *from, struct draft *draft);
+struct op *draft_copy(struct draft *draft, const struct program *from, const struct op *op);
 
 /* What an op does, per run of it. Bytes: each operand read or written once. */
 uint64_t op_flop(const struct program *program, const struct op *op);

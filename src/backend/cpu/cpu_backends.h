@@ -1,0 +1,10 @@
+/* cpu_backends.h: the backends that run on the CPU. They share the framework in this folder
+ * (device, instance, plan) and differ in how their kernel table is filled. */
+#ifndef PRONY_BACKEND_CPU_CPU_BACKENDS_H
+#define PRONY_BACKEND_CPU_CPU_BACKENDS_H
+
+#include "core/backend.h"
+
+extern const struct backend backend_ref; /* plain scalar C: the oracle; also f64 */
+
+#endif

@@ -1,0 +1,51 @@
+/* cpu_device.c: opening the CPU: thread pool, kernel table. */
+#include "backend/cpu/cpu_device.h"
+
+#include "base/memory.h"
+
+enum status cpu_open(const struct backend *backend, const struct device_options *options,
+                     struct device **out)
+{
+    struct device *device = mem_alloc(sizeof *device);
+    NEED(device);
+    device->backend = backend;
+    cpu_detect(&device->cpu);
+    device->isa = options->isa < device->cpu.isa ? options->isa : device->cpu.isa;
+    int threads = options->threads ? options->threads : device->cpu.cores;
+    if (threads > POOL_MOST)
+        threads = POOL_MOST;
+    enum status status = pool_open(threads, options->affinity, &device->pool);
+    if (status != STATUS_OK) {
+        mem_free(device);
+        return status;
+    }
+    ref_fill(&device->kernels);
+    *out = device;
+    return STATUS_OK;
+}
+
+void cpu_close(struct device *device)
+{
+    if (!device)
+        return;
+    pool_close(device->pool);
+    mem_free(device);
+}
+
+void cpu_describe(const struct device *device, struct json_writer *out)
+{
+    json_key(out, "unit");
+    json_add_text(out, "cpu");
+    json_key(out, "unit_name");
+    json_add_text(out, device->cpu.model);
+    json_key(out, "threads");
+    json_add_int(out, pool_threads(device->pool));
+    json_key(out, "isa");
+    json_add_text(out, isa_name(device->isa));
+}
+
+const char *cpu_supports(const struct device *device, const struct program *program,
+                         const struct op *op)
+{
+    return device->kernels.rows[program->real][op->kind].run ? NULL : "there is no kernel for it";
+}

@@ -1,0 +1,52 @@
+/* cpu_device.h: what the files of the CPU framework share: device, instance, plan. */
+#ifndef PRONY_BACKEND_CPU_CPU_DEVICE_H
+#define PRONY_BACKEND_CPU_CPU_DEVICE_H
+
+#include "backend/cpu/kernel.h"
+#include "base/cpu.h"
+#include "base/pool.h"
+
+struct device {
+    const struct backend *backend;
+    struct cpu cpu;
+    enum isa isa;
+    struct pool *pool;
+    struct kernel_table kernels;
+};
+
+struct instance {
+    struct device *device;
+    enum dtype real;
+    int32_t entries;
+    struct {
+        char *data;
+        uint64_t bytes;
+    } blocks[ROLE_COUNT]; /* the kept roles */
+    struct control control;
+};
+
+/* device.c */
+enum status cpu_open(const struct backend *backend, const struct device_options *options,
+                     struct device **out);
+void cpu_close(struct device *device);
+void cpu_describe(const struct device *device, struct json_writer *out);
+const char *cpu_supports(const struct device *device, const struct program *program,
+                         const struct op *op);
+
+/* instance.c */
+enum status cpu_attach(struct device *device, const struct params *params, struct instance **out);
+void cpu_detach(struct instance *instance);
+enum status cpu_upload(struct instance *instance, const struct params *params);
+enum status cpu_download(struct instance *instance, struct params *params);
+
+/* plan.c */
+enum status cpu_prepare(struct instance *instance, const struct program *program,
+                        const struct plan_options *options, struct plan **out);
+enum status cpu_bind(struct plan *plan, const struct binding *binding);
+enum status cpu_run(struct plan *plan, unsigned parts, int slot, int64_t steps);
+enum status cpu_sync(struct plan *plan);
+enum status cpu_fetch(struct plan *plan, int32_t tensor, void *out);
+enum status cpu_explain(const struct plan *plan, struct arena *arena, struct explanation *out);
+void cpu_release(struct plan *plan);
+
+#endif

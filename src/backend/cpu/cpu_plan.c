@@ -1,0 +1,319 @@
+/* cpu_plan.c: a program prepared for the CPU: every op becomes a call with its pointers worked out,
+ * and running is walking the list. */
+#include "backend/cpu/cpu_device.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "core/pass/layout.h"
+
+#include <string.h>
+
+struct plan {
+    struct arena arena; /* calls and tables */
+    struct instance *instance;
+    const struct program *program;
+    struct observer observer;
+    bool dry;
+    int slots;
+    char *grads;
+    char *memory;        /* slots × slot_bytes: inputs, outputs, activations, scratch */
+    uint64_t slot_bytes; /* of one slot */
+    uint64_t role_start[ROLE_COUNT];
+    const struct kernel **kernels; /* per op */
+    struct call *calls;            /* slots × ops */
+    struct bound *bound;           /* per op; used by load and store */
+    struct cursor cursor;
+    uint32_t *order; /* the plan's copy */
+};
+
+static const enum role per_slot[] = {ROLE_INPUT, ROLE_OUTPUT, ROLE_ACTIVATION, ROLE_SCRATCH};
+
+static void *locate(const struct plan *plan, int32_t index, int slot)
+{
+    if (index < 0)
+        return NULL;
+    const struct tensor *tensor = &plan->program->tensors[index];
+    if (role_is_kept(tensor->role))
+        return plan->instance->blocks[tensor->role].data + tensor->offset;
+    if (tensor->role == ROLE_GRAD)
+        return plan->grads + tensor->offset;
+    return plan->memory + (uint64_t)slot * plan->slot_bytes + plan->role_start[tensor->role] +
+           tensor->offset;
+}
+
+static enum status choose_kernels(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    const struct device *device = plan->instance->device;
+    NEED(plan->kernels =
+             arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof *plan->kernels));
+    for (int32_t o = 0; o < program->op_count; o++) {
+        const struct op *op = &program->ops[o];
+        const char *why = device->backend->supports(device, program, op);
+        if (why)
+            FAIL(STATUS_UNSUPPORTED, "the backend '%s' cannot run the op %s (%s): %s",
+                 device->backend->name, op_name(op->kind), op->layer, why);
+        plan->kernels[o] = &device->kernels.rows[program->real][op->kind];
+    }
+    return STATUS_OK;
+}
+
+static enum status take_memory(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    for (size_t i = 0; i < sizeof per_slot / sizeof *per_slot; i++) {
+        plan->role_start[per_slot[i]] = plan->slot_bytes;
+        plan->slot_bytes += program->role_bytes[per_slot[i]];
+    }
+    if (plan->dry)
+        return STATUS_OK;
+    size_t bytes;
+    if (!size_mul((size_t)plan->slot_bytes, (size_t)plan->slots, &bytes) ||
+        !(plan->memory = mem_aligned(LAYOUT_ALIGN, bytes)) ||
+        !(plan->grads = mem_aligned(LAYOUT_ALIGN, (size_t)program->role_bytes[ROLE_GRAD])))
+        FAIL(STATUS_MEMORY, "out of memory: the plan needs %.1f MB; a smaller batch needs less",
+             ((double)plan->slot_bytes * plan->slots + (double)program->role_bytes[ROLE_GRAD]) /
+                 1e6);
+    return STATUS_OK;
+}
+
+static enum status write_calls(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    struct instance *instance = plan->instance;
+    size_t ops = (size_t)program->op_count, operands = (size_t)program->operand_count;
+    size_t slots = (size_t)plan->slots;
+    const struct tensor **tensors;
+    void **data;
+    NEED(plan->calls = arena_array(&plan->arena, slots * ops + 1, sizeof *plan->calls));
+    NEED(plan->bound = arena_array(&plan->arena, ops + 1, sizeof *plan->bound));
+    NEED(tensors = arena_array(&plan->arena, operands + 1, sizeof *tensors));
+    NEED(data = arena_array(&plan->arena, slots * operands + 1, sizeof *data));
+    for (size_t i = 0; i < operands; i++) {
+        int32_t index = program->operands[i];
+        tensors[i] = index < 0 ? NULL : &program->tensors[index];
+        for (size_t slot = 0; slot < slots; slot++)
+            data[slot * operands + i] = locate(plan, index, (int)slot);
+    }
+    for (size_t slot = 0; slot < slots; slot++)
+        for (size_t o = 0; o < ops; o++) {
+            const struct op *op = &program->ops[o];
+            plan->calls[slot * ops + o] = (struct call){
+                .op = op,
+                .tensors = tensors + op->first,
+                .data = data + slot * operands + (size_t)op->first,
+                .control = &instance->control,
+                .cursor = &plan->cursor,
+                .bound = &plan->bound[o],
+                .pool = instance->device->pool,
+            };
+        }
+    return STATUS_OK;
+}
+
+enum status cpu_prepare(struct instance *instance, const struct program *program,
+                        const struct plan_options *options, struct plan **out)
+{
+    if (program->real != instance->real || program->entries > instance->entries)
+        FAIL(STATUS_INPUT, "the program '%s' needs parameters that the instance does not have: "
+                           "attach after all programs are compiled", program->name);
+    struct plan *plan = mem_alloc(sizeof *plan);
+    NEED(plan);
+    plan->instance = instance;
+    plan->program = program;
+    plan->observer = options->observer;
+    plan->dry = options->dry;
+    plan->slots = options->slots ? options->slots : 1;
+    enum status status = choose_kernels(plan);
+    if (status == STATUS_OK)
+        status = take_memory(plan);
+    if (status == STATUS_OK && !plan->dry)
+        status = write_calls(plan);
+    if (status != STATUS_OK) {
+        cpu_release(plan);
+        return status;
+    }
+    *out = plan;
+    return STATUS_OK;
+}
+
+void cpu_release(struct plan *plan)
+{
+    if (!plan)
+        return;
+    mem_free(plan->memory);
+    mem_free(plan->grads);
+    mem_free(plan->order);
+    arena_free(&plan->arena);
+    mem_free(plan);
+}
+
+/* The op that loads or stores this tensor, or -1. */
+static int32_t find_port(const struct program *program, int32_t tensor)
+{
+    for (int32_t o = 0; o < program->op_count; o++) {
+        const struct op *op = &program->ops[o];
+        if ((op->kind == OP_load && op_output(program, op, 0) == tensor) ||
+            (op->kind == OP_store && op_input(program, op, 0) == tensor))
+            return o;
+    }
+    return -1;
+}
+
+/* Does the op move one row per sample (else one a step)? */
+static bool is_per_sample(const struct program *program, const struct op *op)
+{
+    return op->kind == OP_load || op_input(program, op, 1) >= 0;
+}
+
+static enum status bind_view(struct plan *plan, const struct view *view, uint64_t order_rows,
+                             uint64_t *rows)
+{
+    const struct program *program = plan->program;
+    int32_t port = view->tensor < 0 || view->tensor >= program->tensor_count
+                       ? -1
+                       : find_port(program, view->tensor);
+    if (port < 0)
+        FAIL(STATUS_INPUT, "tensor %d of the program '%s' is neither loaded nor stored",
+             view->tensor, program->name);
+    const char *name = program->tensors[view->tensor].name;
+    if (!view->data || view->rows < 1)
+        FAIL(STATUS_INPUT, "the data bound to '%s' is empty", name);
+    if (is_per_sample(program, &program->ops[port])) {
+        uint64_t have = (uint64_t)view->rows;
+        if (have < order_rows)
+            FAIL(STATUS_INPUT, "the order names row %llu but the data bound to '%s' has %lld rows",
+                 (unsigned long long)order_rows - 1, name, (long long)view->rows);
+        if (!order_rows && *rows && have != *rows)
+            FAIL(STATUS_INPUT, "the data bound to '%s' has %lld rows, expected %llu as the others",
+                 name, (long long)view->rows, (unsigned long long)*rows);
+        *rows = have;
+    }
+    plan->bound[port] = (struct bound){.data = view->data, .rows = view->rows};
+    return STATUS_OK;
+}
+
+static enum status copy_order(struct plan *plan, const struct binding *binding, uint64_t *rows)
+{
+    mem_free(plan->order);
+    plan->order = NULL;
+    *rows = 0;
+    if (!binding->order)
+        return STATUS_OK;
+    if (binding->order_count < 1)
+        FAIL(STATUS_INPUT, "the order of the data is empty");
+    size_t count = (size_t)binding->order_count;
+    NEED(plan->order = mem_array(count, sizeof *plan->order));
+    memcpy(plan->order, binding->order, count * sizeof *plan->order);
+    for (size_t i = 0; i < count; i++)
+        if (plan->order[i] >= *rows)
+            *rows = (uint64_t)plan->order[i] + 1;
+    return STATUS_OK;
+}
+
+enum status cpu_bind(struct plan *plan, const struct binding *binding)
+{
+    if (plan->dry)
+        FAIL(STATUS_INPUT, "a dry plan cannot be bound");
+    uint64_t order_rows, rows = 0;
+    memset(plan->bound, 0, (size_t)plan->program->op_count * sizeof *plan->bound);
+    TRY(copy_order(plan, binding, &order_rows));
+    for (int32_t i = 0; i < binding->view_count; i++)
+        TRY(bind_view(plan, &binding->views[i], order_rows, &rows));
+    plan->cursor = (struct cursor){
+        .start = binding->start,
+        .order = plan->order,
+        .count = plan->order ? (uint64_t)binding->order_count : rows,
+    };
+    return STATUS_OK;
+}
+
+static enum status check_bound(const struct plan *plan)
+{
+    const struct program *program = plan->program;
+    for (int32_t o = program->parts[PART_PREPARE].from; o < program->parts[PART_PREPARE].to; o++)
+        if (program->ops[o].kind == OP_load && !plan->bound[o].data)
+            FAIL(STATUS_INPUT, "no data is bound to the input '%s' of the program '%s'",
+                 program->tensors[op_output(program, &program->ops[o], 0)].name, program->name);
+    return STATUS_OK;
+}
+
+static void run_part(struct plan *plan, enum part part, const struct call *calls)
+{
+    const struct program *program = plan->program;
+    for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++)
+        plan->kernels[o]->run(&calls[o]);
+}
+
+static void observe_part(struct plan *plan, enum part part, const struct call *calls)
+{
+    const struct program *program = plan->program;
+    const struct observer *observer = &plan->observer;
+    uint64_t begin = clock_ns();
+    for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++) {
+        uint64_t start = clock_ns();
+        plan->kernels[o]->run(&calls[o]);
+        if (observer->level == OBSERVE_OPS)
+            observer->event(observer->context, &(struct event){.op = o,
+                                                               .part = (int32_t)part,
+                                                               .kernel = plan->kernels[o]->name,
+                                                               .start_ns = start,
+                                                               .end_ns = clock_ns()});
+    }
+    if (observer->level == OBSERVE_PARTS && program->parts[part].from < program->parts[part].to)
+        observer->event(observer->context, &(struct event){.op = -1,
+                                                           .part = (int32_t)part,
+                                                           .kernel = "",
+                                                           .start_ns = begin,
+                                                           .end_ns = clock_ns()});
+}
+
+enum status cpu_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
+{
+    if (plan->dry || slot < 0 || slot >= plan->slots)
+        FAIL(STATUS_INPUT, "the plan of '%s' has %d slots and cannot run slot %d",
+             plan->program->name, plan->dry ? 0 : plan->slots, slot);
+    if (parts & PART_BIT(PART_PREPARE))
+        TRY(check_bound(plan));
+    const struct call *calls = plan->calls + (size_t)slot * (size_t)plan->program->op_count;
+    bool observed = plan->observer.level != OBSERVE_NOTHING;
+    for (int64_t step = 0; step < steps; step++)
+        for (int part = 0; part < PART_COUNT; part++)
+            if (!(parts & PART_BIT(part)))
+                continue;
+            else if (observed)
+                observe_part(plan, (enum part)part, calls);
+            else
+                run_part(plan, (enum part)part, calls);
+    return STATUS_OK;
+}
+
+enum status cpu_sync(struct plan *plan)
+{
+    (void)plan; /* run returns when the work is done */
+    return STATUS_OK;
+}
+
+enum status cpu_fetch(struct plan *plan, int32_t tensor, void *out)
+{
+    if (plan->dry || tensor < 0 || tensor >= plan->program->tensor_count)
+        FAIL(STATUS_INPUT, "the program '%s' has no tensor %d to fetch", plan->program->name,
+             tensor);
+    memcpy(out, locate(plan, tensor, 0), (size_t)plan->program->tensors[tensor].bytes);
+    return STATUS_OK;
+}
+
+enum status cpu_explain(const struct plan *plan, struct arena *arena, struct explanation *out)
+{
+    const struct program *program = plan->program;
+    *out = (struct explanation){.kernel_count = program->op_count};
+    NEED(out->kernels = arena_array(arena, (size_t)program->op_count + 1, sizeof *out->kernels));
+    for (int32_t o = 0; o < program->op_count; o++)
+        out->kernels[o] =
+            (struct kernel_use){.op = o, .kernel = plan->kernels[o]->name, .launches = 1};
+    out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
+    for (size_t i = 0; i < sizeof per_slot / sizeof *per_slot; i++)
+        out->role_bytes[per_slot[i]] =
+            program->role_bytes[per_slot[i]] * (uint64_t)plan->slots;
+    return STATUS_OK;
+}

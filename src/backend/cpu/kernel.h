@@ -1,0 +1,48 @@
+/* kernel.h: what a CPU kernel is given, and the table it sits in. */
+#ifndef PRONY_BACKEND_CPU_KERNEL_H
+#define PRONY_BACKEND_CPU_KERNEL_H
+
+#include "core/backend.h"
+
+/* Where the plan is in its data. */
+struct cursor {
+    uint64_t place; /* samples taken since bind */
+    uint64_t start;
+    const uint32_t *order; /* or NULL */
+    uint64_t count;        /* of the order, or of the data; 0: no data, samples are just numbered */
+};
+
+/* The bound view of a load or store op. */
+struct bound {
+    char *data; /* NULL: not bound */
+    int64_t rows;
+    uint64_t stored; /* rows stored so far by an output that is stored once a step */
+};
+
+/* One op, ready to run. Operands: inputs, then outputs, as in ops.def; NULL data = absent. */
+struct call {
+    const struct op *op;
+    const struct tensor *const *tensors; /* per operand */
+    void *const *data;                   /* per operand, in the slot that runs */
+    struct control *control;
+    struct cursor *cursor;
+    struct bound *bound; /* load, store */
+    struct pool *pool;
+};
+
+typedef void kernel_run(const struct call *call);
+
+struct kernel {
+    const char *name; /* "dense_f32_ref"; NULL: there is none */
+    kernel_run *run;
+};
+
+/* Per element type of the program and op kind. Filled with reference kernels first, then
+ * overwritten row by row with what the CPU supports. */
+struct kernel_table {
+    struct kernel rows[DTYPE_COUNT][OP_COUNT];
+};
+
+void ref_fill(struct kernel_table *table);
+
+#endif

@@ -1,0 +1,38 @@
+/* backend_ref.c: the reference backend: the CPU framework with nothing but reference kernels. */
+#include "backend/cpu/cpu_backends.h"
+#include "backend/cpu/cpu_device.h"
+
+static enum status ref_probe(void)
+{
+    return STATUS_OK; /* plain C runs everywhere */
+}
+
+static enum status ref_open(const struct device_options *options, struct device **out)
+{
+    struct device_options one = *options;
+    one.threads = 1; /* reference kernels are single-threaded */
+    one.isa = ISA_SCALAR;
+    return cpu_open(&backend_ref, &one, out);
+}
+
+const struct backend backend_ref = {
+    .abi = BACKEND_ABI,
+    .name = "ref",
+    .unit = "cpu",
+    .probe = ref_probe,
+    .open = ref_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .attach = cpu_attach,
+    .detach = cpu_detach,
+    .upload = cpu_upload,
+    .download = cpu_download,
+    .supports = cpu_supports,
+    .prepare = cpu_prepare,
+    .bind = cpu_bind,
+    .run = cpu_run,
+    .sync = cpu_sync,
+    .fetch = cpu_fetch,
+    .explain = cpu_explain,
+    .release = cpu_release,
+};

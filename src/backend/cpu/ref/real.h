@@ -1,0 +1,71 @@
+/* real.h: the reference kernels are compiled twice, for f32 and for f64 (PRONY_F64), and named
+ * accordingly. They are the oracle: written to be read and believed, one loop per idea, sums in
+ * index order, no fusion of multiply and add that is not written. */
+#ifndef PRONY_BACKEND_CPU_REF_REAL_H
+#define PRONY_BACKEND_CPU_REF_REAL_H
+
+#include "backend/cpu/kernel.h"
+
+#include <math.h>
+
+#ifdef PRONY_F64
+typedef double real;
+#define KERNEL(op) void ref_##op##_f64(const struct call *call)
+#define real_exp exp
+#define real_log1p log1p
+#define real_log log
+#define real_tanh tanh
+#define real_sqrt sqrt
+#define real_fabs fabs
+#else
+typedef float real;
+#define KERNEL(op) void ref_##op##_f32(const struct call *call)
+#define real_exp expf
+#define real_log1p log1pf
+#define real_log logf
+#define real_tanh tanhf
+#define real_sqrt sqrtf
+#define real_fabs fabsf
+#endif
+
+/* Declarations of all kernels of this element type. */
+#define OP(kind, inputs, outputs, flop, attributes) KERNEL(kind);
+#include "core/ops.def"
+#undef OP
+
+static inline real *reals(const struct call *call, int operand)
+{
+    return call->data[operand];
+}
+
+static inline const int32_t *integers(const struct call *call, int operand)
+{
+    return call->data[operand];
+}
+
+static inline int64_t dim(const struct call *call, int operand, int axis)
+{
+    return call->tensors[operand]->shape.dim[axis];
+}
+
+static inline int64_t count(const struct call *call, int operand)
+{
+    return shape_count(&call->tensors[operand]->shape);
+}
+
+static inline real sigmoid(real x)
+{
+    return 1 / (1 + real_exp(-x));
+}
+
+static inline real activate(int32_t function, real x)
+{
+    switch (function) {
+    case ACTIVATION_SIGMOID: return sigmoid(x);
+    case ACTIVATION_TANH: return real_tanh(x);
+    case ACTIVATION_RELU: return x > 0 ? x : 0;
+    default: return x;
+    }
+}
+
+#endif

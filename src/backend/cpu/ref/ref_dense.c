@@ -1,0 +1,95 @@
+/* ref_dense.c: the GEMM family. Every output is a sum in index order. */
+#include "backend/cpu/ref/real.h"
+
+/* y[n,o] = f(Σ_i x[n,i]·w[i,o] + b[o]) */
+KERNEL(dense)
+{
+    const real *x = reals(call, 0), *w = reals(call, 1), *b = reals(call, 2);
+    real *y = reals(call, 3);
+    int64_t batch = dim(call, 0, 0), in = dim(call, 1, 0), out = dim(call, 1, 1);
+    for (int64_t n = 0; n < batch; n++) {
+        real *row = y + n * out;
+        for (int64_t o = 0; o < out; o++)
+            row[o] = 0;
+        for (int64_t i = 0; i < in; i++)
+            for (int64_t o = 0; o < out; o++)
+                row[o] += x[n * in + i] * w[i * out + o];
+        for (int64_t o = 0; o < out; o++)
+            row[o] = activate(call->op->attr.dense.activation, b ? row[o] + b[o] : row[o]);
+    }
+}
+
+/* y[n,i] = f(Σ_o x[n,o]·w[i,o] + b[i]) */
+KERNEL(dense_t)
+{
+    const real *x = reals(call, 0), *w = reals(call, 1), *b = reals(call, 2);
+    real *y = reals(call, 3);
+    int64_t batch = dim(call, 0, 0), in = dim(call, 1, 0), out = dim(call, 1, 1);
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t i = 0; i < in; i++) {
+            real sum = 0;
+            for (int64_t o = 0; o < out; o++)
+                sum += x[n * out + o] * w[i * out + o];
+            y[n * in + i] = activate(call->op->attr.dense_t.activation, b ? sum + b[i] : sum);
+        }
+}
+
+/* dw[i,o] = scale · Σ_n x[n,i]·dy[n,o], added to what is there when accumulating */
+KERNEL(outer)
+{
+    const real *x = reals(call, 0), *dy = reals(call, 1);
+    real *dw = reals(call, 2), scale = (real)call->op->attr.outer.scale;
+    int64_t batch = dim(call, 0, 0), in = dim(call, 0, 1), out = dim(call, 1, 1);
+    for (int64_t i = 0; i < in; i++)
+        for (int64_t o = 0; o < out; o++) {
+            real sum = 0;
+            for (int64_t n = 0; n < batch; n++)
+                sum += x[n * in + i] * dy[n * out + o];
+            real *d = &dw[i * out + o];
+            *d = call->op->attr.outer.accumulate ? *d + scale * sum : scale * sum;
+        }
+}
+
+/* y[o] = scale · Σ_n x[n,o] */
+KERNEL(sum_rows)
+{
+    const real *x = reals(call, 0);
+    real *y = reals(call, 1), scale = (real)call->op->attr.sum_rows.scale;
+    int64_t batch = dim(call, 0, 0), out = dim(call, 0, 1);
+    for (int64_t o = 0; o < out; o++) {
+        real sum = 0;
+        for (int64_t n = 0; n < batch; n++)
+            sum += x[n * out + o];
+        y[o] = call->op->attr.sum_rows.accumulate ? y[o] + scale * sum : scale * sum;
+    }
+}
+
+/* dx[n,i] = Σ_o dy[n,o]·w[i,o] with the old w; then w -= rate·xᵀ·dy and b -= rate·Σ_n dy. */
+KERNEL(dense_sgd)
+{
+    const real *x = reals(call, 0), *dy = reals(call, 1);
+    real *w = reals(call, 2), *b = reals(call, 3), *dx = reals(call, 6);
+    real rate = (real)(call->control->rate * (double)call->op->attr.dense_sgd.rate);
+    int64_t batch = dim(call, 0, 0), in = dim(call, 2, 0), out = dim(call, 2, 1);
+    for (int64_t i = 0; i < in; i++) {
+        real *row = w + i * out;
+        for (int64_t n = 0; dx && n < batch; n++) {
+            real sum = 0;
+            for (int64_t o = 0; o < out; o++)
+                sum += dy[n * out + o] * row[o];
+            dx[n * in + i] = sum;
+        }
+        for (int64_t o = 0; o < out; o++) {
+            real sum = 0;
+            for (int64_t n = 0; n < batch; n++)
+                sum += x[n * in + i] * dy[n * out + o];
+            row[o] -= rate * sum;
+        }
+    }
+    for (int64_t o = 0; b && o < out; o++) {
+        real sum = 0;
+        for (int64_t n = 0; n < batch; n++)
+            sum += dy[n * out + o];
+        b[o] -= rate * sum;
+    }
+}

@@ -1,0 +1,105 @@
+/* ref_loss.c: losses, where gradients start, and counts of right answers. */
+#include "backend/cpu/ref/real.h"
+
+/* mean of (y - target)² over all elements */
+KERNEL(mse)
+{
+    const real *y = reals(call, 0), *target = reals(call, 1);
+    real *loss = reals(call, 2), sum = 0;
+    int64_t n = count(call, 0);
+    for (int64_t i = 0; i < n; i++)
+        sum += (y[i] - target[i]) * (y[i] - target[i]);
+    *loss = sum / (real)n;
+}
+
+KERNEL(mse_grad)
+{
+    const real *y = reals(call, 0), *target = reals(call, 1);
+    real *dy = reals(call, 2);
+    int64_t n = count(call, 0);
+    real scale = (real)call->op->attr.mse_grad.scale * 2 / (real)n;
+    for (int64_t i = 0; i < n; i++)
+        dy[i] = scale * (y[i] - target[i]);
+}
+
+/* p = softmax(x) per row; loss = mean of -ln p[label]. The row's maximum is taken out first. */
+KERNEL(cross_entropy)
+{
+    const real *x = reals(call, 0);
+    const int32_t *label = integers(call, 1);
+    real *loss = reals(call, 2), *p = reals(call, 3), sum = 0;
+    int64_t batch = dim(call, 0, 0), classes = dim(call, 0, 1);
+    for (int64_t n = 0; n < batch; n++) {
+        const real *row = x + n * classes;
+        real most = row[0], total = 0;
+        for (int64_t k = 1; k < classes; k++)
+            most = row[k] > most ? row[k] : most;
+        for (int64_t k = 0; k < classes; k++)
+            total += p[n * classes + k] = real_exp(row[k] - most);
+        for (int64_t k = 0; k < classes; k++)
+            p[n * classes + k] /= total;
+        sum += real_log(total) + most - row[label[n]];
+    }
+    *loss = sum / (real)batch;
+}
+
+KERNEL(cross_entropy_grad)
+{
+    const real *p = reals(call, 0);
+    const int32_t *label = integers(call, 1);
+    real *dx = reals(call, 2);
+    int64_t batch = dim(call, 0, 0), classes = dim(call, 0, 1);
+    real scale = (real)call->op->attr.cross_entropy_grad.scale / (real)batch;
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t k = 0; k < classes; k++)
+            dx[n * classes + k] = scale * (p[n * classes + k] - (k == label[n] ? 1 : 0));
+}
+
+/* On logits: mean of max(x,0) - x·t + ln(1 + e^-|x|), which never overflows. */
+KERNEL(binary_cross_entropy)
+{
+    const real *x = reals(call, 0), *target = reals(call, 1);
+    real *loss = reals(call, 2), sum = 0;
+    int64_t n = count(call, 0);
+    for (int64_t i = 0; i < n; i++)
+        sum += (x[i] > 0 ? x[i] : 0) - x[i] * target[i] + real_log1p(real_exp(-real_fabs(x[i])));
+    *loss = sum / (real)n;
+}
+
+KERNEL(binary_cross_entropy_grad)
+{
+    const real *x = reals(call, 0), *target = reals(call, 1);
+    real *dx = reals(call, 2);
+    int64_t n = count(call, 0);
+    real scale = (real)call->op->attr.binary_cross_entropy_grad.scale / (real)n;
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = scale * (sigmoid(x[i]) - target[i]);
+}
+
+/* How often the largest of the row is the label's; of equals the first counts. */
+KERNEL(right_class)
+{
+    const real *x = reals(call, 0);
+    const int32_t *label = integers(call, 1);
+    real *right = reals(call, 2);
+    int64_t batch = dim(call, 0, 0), classes = dim(call, 0, 1), hits = 0;
+    for (int64_t n = 0; n < batch; n++) {
+        int64_t best = 0;
+        for (int64_t k = 1; k < classes; k++)
+            if (x[n * classes + k] > x[n * classes + best])
+                best = k;
+        hits += best == label[n];
+    }
+    *right = (real)hits;
+}
+
+/* How often y is nearer to its target than half the distance between two levels. */
+KERNEL(right_level)
+{
+    const real *y = reals(call, 0), *target = reals(call, 1);
+    real *right = reals(call, 2), half = (real)0.5 / (real)(call->op->attr.right_level.classes - 1);
+    int64_t hits = 0;
+    for (int64_t n = 0; n < dim(call, 0, 0); n++)
+        hits += real_fabs(y[n] - target[n]) < half;
+    *right = (real)hits;
+}

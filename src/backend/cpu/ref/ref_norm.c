@@ -1,0 +1,107 @@
+/* ref_norm.c: batch-norm over all but the channel: x is [n, channels, inner…]. */
+#include "backend/cpu/ref/real.h"
+
+struct extent {
+    int64_t batch, channels, inner;
+};
+
+static struct extent extent_of(const struct call *call)
+{
+    struct extent e = {.batch = dim(call, 0, 0), .channels = dim(call, 0, 1)};
+    e.inner = count(call, 0) / (e.batch * e.channels);
+    return e;
+}
+
+/* Where the inner elements of sample n, channel c begin. */
+static int64_t at(struct extent e, int64_t n, int64_t c)
+{
+    return (n * e.channels + c) * e.inner;
+}
+
+static real channel_mean(const real *x, struct extent e, int64_t c)
+{
+    real sum = 0;
+    for (int64_t n = 0; n < e.batch; n++)
+        for (int64_t i = 0; i < e.inner; i++)
+            sum += x[at(e, n, c) + i];
+    return sum / (real)(e.batch * e.inner);
+}
+
+/* Around its mean, divided by the count: the biased variance. */
+static real channel_variance(const real *x, struct extent e, int64_t c, real mean)
+{
+    real sum = 0;
+    for (int64_t n = 0; n < e.batch; n++)
+        for (int64_t i = 0; i < e.inner; i++) {
+            real d = x[at(e, n, c) + i] - mean;
+            sum += d * d;
+        }
+    return sum / (real)(e.batch * e.inner);
+}
+
+static void normalise(const real *x, real *y, struct extent e, int64_t c, real mean, real scale,
+                      real shift)
+{
+    for (int64_t n = 0; n < e.batch; n++)
+        for (int64_t i = 0; i < e.inner; i++)
+            y[at(e, n, c) + i] = (x[at(e, n, c) + i] - mean) * scale + shift;
+}
+
+/* The running variance takes the unbiased one, as PyTorch does. */
+KERNEL(batch_norm)
+{
+    const real *x = reals(call, 0), *gamma = reals(call, 1), *beta = reals(call, 2);
+    real *y = reals(call, 5), *saved_mean = reals(call, 6), *saved_scale = reals(call, 7);
+    real *running_mean = reals(call, 8), *running_variance = reals(call, 9);
+    real epsilon = (real)call->op->attr.batch_norm.epsilon;
+    real momentum = (real)call->op->attr.batch_norm.momentum;
+    struct extent e = extent_of(call);
+    real size = (real)(e.batch * e.inner);
+    for (int64_t c = 0; c < e.channels; c++) {
+        real mean = channel_mean(x, e, c), variance = channel_variance(x, e, c, mean);
+        real scale = 1 / real_sqrt(variance + epsilon);
+        saved_mean[c] = mean;
+        saved_scale[c] = scale;
+        real unbiased = size > 1 ? variance * size / (size - 1) : variance;
+        running_mean[c] += momentum * (mean - running_mean[c]);
+        running_variance[c] += momentum * (unbiased - running_variance[c]);
+        normalise(x, y, e, c, mean, gamma[c] * scale, beta[c]);
+    }
+}
+
+KERNEL(batch_norm_fixed)
+{
+    const real *x = reals(call, 0), *gamma = reals(call, 1), *beta = reals(call, 2);
+    const real *mean = reals(call, 3), *variance = reals(call, 4);
+    real *y = reals(call, 5), epsilon = (real)call->op->attr.batch_norm_fixed.epsilon;
+    struct extent e = extent_of(call);
+    for (int64_t c = 0; c < e.channels; c++)
+        normalise(x, y, e, c, mean[c], gamma[c] / real_sqrt(variance[c] + epsilon), beta[c]);
+}
+
+/* With z = (x - mean)·scale: dgamma = Σ dy·z, dbeta = Σ dy,
+ * dx = gamma·scale · (dy - dbeta/m - z·dgamma/m) over the m elements of the channel. */
+KERNEL(batch_norm_grad)
+{
+    const real *x = reals(call, 0), *gamma = reals(call, 1), *mean = reals(call, 2);
+    const real *scale = reals(call, 3), *dy = reals(call, 4);
+    real *dx = reals(call, 5), *dgamma = reals(call, 6), *dbeta = reals(call, 7);
+    bool accumulate = call->op->attr.batch_norm_grad.accumulate;
+    struct extent e = extent_of(call);
+    real size = (real)(e.batch * e.inner);
+    for (int64_t c = 0; c < e.channels; c++) {
+        real sum = 0, sum_z = 0;
+        for (int64_t n = 0; n < e.batch; n++)
+            for (int64_t i = at(e, n, c); i < at(e, n, c) + e.inner; i++) {
+                sum += dy[i];
+                sum_z += dy[i] * ((x[i] - mean[c]) * scale[c]);
+            }
+        for (int64_t n = 0; dx && n < e.batch; n++)
+            for (int64_t i = at(e, n, c); i < at(e, n, c) + e.inner; i++) {
+                real z = (x[i] - mean[c]) * scale[c];
+                dx[i] = gamma[c] * scale[c] * (dy[i] - sum / size - z * (sum_z / size));
+            }
+        dgamma[c] = accumulate ? dgamma[c] + sum_z : sum_z;
+        dbeta[c] = accumulate ? dbeta[c] + sum : sum;
+    }
+}

@@ -1,0 +1,35 @@
+/* ref_update.c: what changes parameters and counts steps. */
+#include "backend/cpu/ref/real.h"
+
+/* w -= rate·g; an accumulated gradient (second output) is cleared. */
+KERNEL(sgd)
+{
+    real *w = reals(call, 0), *g = reals(call, 1), *cleared = reals(call, 3);
+    real rate = (real)(call->control->rate * (double)call->op->attr.sgd.rate);
+    for (int64_t i = 0, n = count(call, 0); i < n; i++)
+        w[i] -= rate * g[i];
+    for (int64_t i = 0, n = count(call, 0); cleared && i < n; i++)
+        cleared[i] = 0;
+}
+
+/* All gradients together are scaled down to the norm `limit` when theirs is larger. */
+KERNEL(clip)
+{
+    real sum = 0, limit = (real)call->op->attr.clip.limit;
+    for (int g = 0; g < call->op->inputs; g++)
+        for (int64_t i = 0, n = count(call, g); i < n; i++)
+            sum += reals(call, g)[i] * reals(call, g)[i];
+    real norm = real_sqrt(sum);
+    if (!(norm > limit))
+        return;
+    for (int g = 0; g < call->op->inputs; g++)
+        for (int64_t i = 0, n = count(call, g); i < n; i++)
+            reals(call, g)[i] *= limit / norm;
+}
+
+/* The step is done: counted for this optimiser, and for everything random on the instance. */
+KERNEL(tick)
+{
+    ++*(int32_t *)call->data[1];
+    call->control->step++;
+}

@@ -1,0 +1,156 @@
+/* params.c: named entries in three growing blocks. */
+#include "core/params.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+
+#include <string.h>
+
+void params_init(struct params *params, enum dtype real)
+{
+    *params = (struct params){.real = real, .control = {.rate = 0.1}};
+}
+
+void params_free(struct params *params)
+{
+    for (int role = 0; role < ROLE_COUNT; role++)
+        mem_free(params->blocks[role].data);
+    arena_free(&params->arena);
+    params_init(params, params->real);
+}
+
+int32_t params_find(const struct params *params, const char *name)
+{
+    for (int32_t i = 0; i < params->count; i++)
+        if (!strcmp(params->entries[i].name, name))
+            return i;
+    return -1;
+}
+
+void *params_data(const struct params *params, int32_t entry)
+{
+    const struct entry *e = &params->entries[entry];
+    return (char *)params->blocks[e->role].data + e->offset;
+}
+
+static enum status grow_entries(struct params *params)
+{
+    if (params->count < params->room)
+        return STATUS_OK;
+    int32_t room = params->room ? params->room * 2 : 16;
+    struct entry *entries = arena_array(&params->arena, (size_t)room, sizeof *entries);
+    NEED(entries);
+    if (params->count)
+        memcpy(entries, params->entries, (size_t)params->count * sizeof *entries);
+    params->entries = entries;
+    params->room = room;
+    return STATUS_OK;
+}
+
+/* Gives the role's block `bytes` more bytes, zeroed; its data may move. */
+static enum status grow_block(struct params *params, enum role role, uint64_t bytes)
+{
+    uint64_t need;
+    if (__builtin_add_overflow(params->blocks[role].bytes, bytes, &need) || need > SIZE_MAX / 2)
+        FAIL(STATUS_INPUT, "the parameters do not fit into memory");
+    if (need > params->blocks[role].room) {
+        uint64_t room = params->blocks[role].room * 2 > need ? params->blocks[role].room * 2 : need;
+        void *data = mem_aligned(PARAMS_ALIGN, (size_t)room);
+        if (!data)
+            FAIL(STATUS_MEMORY, "out of memory: the parameters need %.1f MB", (double)need / 1e6);
+        if (params->blocks[role].bytes)
+            memcpy(data, params->blocks[role].data, (size_t)params->blocks[role].bytes);
+        mem_free(params->blocks[role].data);
+        params->blocks[role].data = data;
+        params->blocks[role].room = room;
+    }
+    params->blocks[role].bytes = need;
+    return STATUS_OK;
+}
+
+enum status params_declare(struct params *params, const char *name, enum role role,
+                           enum dtype dtype, struct shape shape, struct init init, int32_t *entry)
+{
+    int32_t found = params_find(params, name);
+    if (found >= 0) {
+        const struct entry *e = &params->entries[found];
+        if (e->role != role || e->dtype != dtype || !shape_equal(&e->shape, &shape))
+            FAIL(STATUS_INPUT, "the parameter '%s' is declared twice, with different shapes", name);
+        *entry = found;
+        return STATUS_OK;
+    }
+    int64_t count = shape_count(&shape);
+    uint64_t bytes, padded;
+    if (count < 0 ||
+        __builtin_mul_overflow((uint64_t)count, (uint64_t)dtype_bytes(dtype), &bytes) ||
+        __builtin_add_overflow(bytes, PARAMS_ALIGN - 1, &padded))
+        FAIL(STATUS_INPUT, "the parameter '%s' is too large", name);
+    padded -= padded % PARAMS_ALIGN;
+    TRY(grow_entries(params));
+    const char *copy = arena_text(&params->arena, name);
+    NEED(copy);
+    uint64_t offset = params->blocks[role].bytes;
+    TRY(grow_block(params, role, padded));
+    params->entries[params->count] = (struct entry){
+        .name = copy,
+        .role = role,
+        .dtype = dtype,
+        .shape = shape,
+        .init = init,
+        .bytes = bytes,
+        .offset = offset,
+    };
+    *entry = params->count++;
+    return STATUS_OK;
+}
+
+/* Random starts are drawn from (seed, name): declaring more changes nothing that was there. */
+static uint32_t name_stream(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash | 0x80000000u;
+}
+
+static float init_value(const struct init *init, struct rng_key key, uint32_t element)
+{
+    switch (init->kind) {
+    case INIT_ZERO: return 0;
+    case INIT_ONE: return 1;
+    case INIT_UNIFORM: return init->scale * (2 * rng_uniform(key, 0, element) - 1);
+    case INIT_NORMAL: return init->scale * rng_normal(key, 0, element);
+    }
+    return 0;
+}
+
+void params_fill(struct params *params, uint64_t seed)
+{
+    params->control.step = 0;
+    params->control.seed = seed;
+    for (int32_t i = 0; i < params->count; i++) {
+        const struct entry *e = &params->entries[i];
+        void *data = params_data(params, i);
+        struct rng_key key = {.seed = seed, .stream = name_stream(e->name)};
+        memset(data, 0, (size_t)e->bytes);
+        if (e->init.kind == INIT_ZERO)
+            continue;
+        uint32_t count = (uint32_t)shape_count(&e->shape);
+        for (uint32_t k = 0; k < count; k++) {
+            float value = init_value(&e->init, key, k);
+            if (e->dtype == DTYPE_F64)
+                ((double *)data)[k] = (double)value;
+            else
+                ((float *)data)[k] = value;
+        }
+    }
+}
+
+uint64_t params_count(const struct params *params)
+{
+    uint64_t count = 0;
+    for (int32_t i = 0; i < params->count; i++)
+        if (params->entries[i].role == ROLE_PARAM)
+            count += (uint64_t)shape_count(&params->entries[i].shape);
+    return count;
+}

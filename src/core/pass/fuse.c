@@ -1,0 +1,226 @@
+/* fuse.c: walks the old program in order; where an op begins a group that can be one op, it writes
+ * that op and passes over the other members; else it copies the op. */
+#include "core/pass/fuse.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+/* What the search found out about each op and tensor of the old program. */
+struct fusion {
+    const struct program *program;
+    const struct backend *backend;
+    const struct device *device;
+    int32_t *readers;     /* per tensor: how many ops read it */
+    int32_t *only_reader; /* per tensor: one of them */
+    int32_t *writer;      /* per tensor: the last op that writes it, -1: none */
+    int32_t *writers;     /* per tensor: how many ops write it */
+    bool *gone;           /* per op: another op does its work */
+};
+
+/* The members of one dense layer's backward pass. -1: there is none. */
+struct backward {
+    int32_t outer, sum_rows, dense_t, sgd_w, sgd_b;
+};
+
+static enum status survey(struct fusion *fusion, struct arena *arena)
+{
+    const struct program *program = fusion->program;
+    size_t tensors = (size_t)program->tensor_count + 1;
+    NEED(fusion->readers = arena_array(arena, tensors, sizeof(int32_t)));
+    NEED(fusion->only_reader = arena_array(arena, tensors, sizeof(int32_t)));
+    NEED(fusion->writer = arena_array(arena, tensors, sizeof(int32_t)));
+    NEED(fusion->writers = arena_array(arena, tensors, sizeof(int32_t)));
+    NEED(fusion->gone = arena_array(arena, (size_t)program->op_count + 1, sizeof(bool)));
+    for (int32_t t = 0; t < program->tensor_count; t++)
+        fusion->writer[t] = fusion->only_reader[t] = -1;
+    for (int32_t o = 0; o < program->op_count; o++) {
+        const struct op *op = &program->ops[o];
+        for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
+            int32_t tensor = program->operands[op->first + i];
+            if (tensor < 0)
+                continue;
+            if (program->tensors[tensor].view_of >= 0) /* a view keeps its tensor from vanishing */
+                fusion->readers[program->tensors[tensor].view_of] += 2;
+            if (i < op->inputs) {
+                fusion->readers[tensor]++;
+                fusion->only_reader[tensor] = o;
+            } else {
+                fusion->writers[tensor]++;
+                fusion->writer[tensor] = o;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* The one op of this kind that reads `tensor` and is its only reader, or -1. */
+static int32_t sole_reader(const struct fusion *fusion, int32_t tensor, enum op_kind kind)
+{
+    if (tensor < 0 || fusion->readers[tensor] != 1)
+        return -1;
+    int32_t reader = fusion->only_reader[tensor];
+    return fusion->program->ops[reader].kind == kind ? reader : -1;
+}
+
+/* The activate op that can be folded into the dense op `o`, or -1. */
+static int32_t find_activation(const struct fusion *fusion, int32_t o)
+{
+    const struct program *program = fusion->program;
+    const struct op *op = &program->ops[o];
+    if ((op->kind != OP_dense && op->kind != OP_dense_t) || op->attr.dense.activation)
+        return -1;
+    int32_t y = op_output(program, op, 0);
+    if (program->tensors[y].role != ROLE_ACTIVATION)
+        return -1;
+    int32_t activate = sole_reader(fusion, y, OP_activate);
+    if (activate < 0 || program->ops[activate].part != op->part)
+        return -1;
+    return activate;
+}
+
+/* The sgd op that is the only reader of what `writer` wrote, if the pair can be folded. */
+static int32_t find_update(const struct fusion *fusion, int32_t writer)
+{
+    const struct program *program = fusion->program;
+    int32_t grad = op_output(program, &program->ops[writer], 0);
+    int32_t sgd = sole_reader(fusion, grad, OP_sgd);
+    if (sgd < 0 || fusion->writers[grad] != 1 || program->tensors[grad].role != ROLE_GRAD ||
+        op_output(program, &program->ops[sgd], 1) >= 0)
+        return -1;
+    return sgd;
+}
+
+/* Is `tensor` read or written by an op after `from` that is not in the group? */
+static bool used_later(const struct fusion *fusion, int32_t tensor, int32_t from,
+                       const struct backward *group)
+{
+    const struct program *program = fusion->program;
+    for (int32_t o = from + 1; o < program->op_count; o++) {
+        const struct op *op = &program->ops[o];
+        if (o == group->outer || o == group->sum_rows || o == group->dense_t ||
+            o == group->sgd_w || o == group->sgd_b)
+            continue;
+        for (int32_t i = 0; i < op->inputs + op->outputs; i++)
+            if (program->operands[op->first + i] == tensor)
+                return true;
+    }
+    return false;
+}
+
+/* Looks for the group that the outer op `o` begins (gradient rules write it first). Weight and bias
+ * must not be used by others after `o`, since the group updates them there. */
+static bool find_backward(const struct fusion *fusion, int32_t o, struct backward *group)
+{
+    const struct program *program = fusion->program;
+    const struct op *outer = &program->ops[o];
+    if (outer->kind != OP_outer || outer->attr.outer.accumulate || outer->attr.outer.scale != 1.0f)
+        return false;
+    *group = (struct backward){o, -1, -1, find_update(fusion, o), -1};
+    if (group->sgd_w < 0)
+        return false;
+    const struct op *sgd = &program->ops[group->sgd_w];
+    int32_t w = op_input(program, sgd, 0), dy = op_input(program, outer, 1);
+    for (int32_t k = o + 1; k < program->parts[PART_BACKWARD].to; k++) {
+        const struct op *op = &program->ops[k];
+        if (op->kind == OP_sum_rows && op_input(program, op, 0) == dy &&
+            !op->attr.sum_rows.accumulate && op->attr.sum_rows.scale == 1.0f) {
+            int32_t update = find_update(fusion, k);
+            if (update >= 0 && program->ops[update].attr.sgd.rate == sgd->attr.sgd.rate) {
+                group->sum_rows = k;
+                group->sgd_b = update;
+            }
+        }
+        if (op->kind == OP_dense_t && op_input(program, op, 0) == dy &&
+            op_input(program, op, 1) == w && op_input(program, op, 2) < 0 &&
+            !op->attr.dense_t.activation)
+            group->dense_t = k;
+    }
+    if (used_later(fusion, w, o, group))
+        return false;
+    int32_t b = group->sgd_b >= 0 ? op_input(program, &program->ops[group->sgd_b], 0) : -1;
+    return b < 0 || !used_later(fusion, b, o, group);
+}
+
+/* Takes the last op back when the device does not support it. */
+static bool keep_if_supported(const struct fusion *fusion, struct draft *draft)
+{
+    struct program *program = draft->program;
+    if (draft->status != STATUS_OK)
+        return true;
+    struct op *op = &program->ops[program->op_count - 1];
+    if (!fusion->backend->supports(fusion->device, program, op))
+        return true;
+    program->op_count--;
+    program->operand_count -= op->inputs + op->outputs;
+    return false;
+}
+
+static bool write_dense(struct fusion *fusion, struct draft *draft, int32_t o)
+{
+    const struct program *program = fusion->program;
+    const struct op *op = &program->ops[o];
+    int32_t activate = find_activation(fusion, o);
+    if (activate < 0)
+        return false;
+    struct op *fused = draft_copy(draft, program, op);
+    if (draft->status != STATUS_OK)
+        return true;
+    draft->program->operands[fused->first + fused->inputs] =
+        op_output(program, &program->ops[activate], 0);
+    fused->attr.dense.activation = program->ops[activate].attr.activate.function;
+    fused->made_by = "dense+bias+activation";
+    if (!keep_if_supported(fusion, draft))
+        return false;
+    fusion->gone[activate] = true;
+    return true;
+}
+
+static bool write_backward(struct fusion *fusion, struct draft *draft, int32_t o)
+{
+    const struct program *program = fusion->program;
+    struct backward group;
+    if (!find_backward(fusion, o, &group))
+        return false;
+    const struct op *outer = &program->ops[o], *sgd_w = &program->ops[group.sgd_w];
+    int32_t w = op_input(program, sgd_w, 0);
+    int32_t b = group.sgd_b < 0 ? -1 : op_input(program, &program->ops[group.sgd_b], 0);
+    int32_t dx = group.dense_t < 0 ? -1 : op_output(program, &program->ops[group.dense_t], 0);
+    draft_part(draft, outer->part);
+    draft->layer = outer->layer;
+    struct op *fused =
+        draft_op(draft, OP_dense_sgd, IN(op_input(program, outer, 0), op_input(program, outer, 1),
+                                         w, b), OUT(w, b, dx));
+    fused->id = outer->id;
+    fused->attr.dense_sgd.rate = sgd_w->attr.sgd.rate;
+    fused->made_by = "dense backward+update";
+    if (!keep_if_supported(fusion, draft))
+        return false;
+    const int32_t members[] = {group.sum_rows, group.dense_t, group.sgd_w, group.sgd_b};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (members[i] >= 0)
+            fusion->gone[members[i]] = true;
+    return true;
+}
+
+enum status fuse(const struct program *program, const struct backend *backend,
+                 const struct device *device, struct program **out)
+{
+    struct arena arena = {0};
+    struct draft draft = {0};
+    struct fusion fusion = {.program = program, .backend = backend, .device = device};
+    enum status status;
+    TRY_OR(done, survey(&fusion, &arena));
+    TRY_OR(done, program_recast(program, &draft));
+    for (int32_t o = 0; o < program->op_count; o++) {
+        if (fusion.gone[o])
+            continue;
+        if (!write_dense(&fusion, &draft, o) && !write_backward(&fusion, &draft, o))
+            draft_copy(&draft, program, &program->ops[o]);
+    }
+    status = program_finish(&draft, out);
+done:
+    draft_drop(&draft);
+    arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,15 @@
+/* fuse.h: merges ops where the backend has one that does the work of several. */
+#ifndef PRONY_CORE_PASS_FUSE_H
+#define PRONY_CORE_PASS_FUSE_H
+
+#include "core/backend.h"
+
+/* Makes a new program; the old one stays. Two fusions, each done only where `device` supports the
+ * result and where nothing else reads what would disappear:
+ *   dense + bias + activation        dense(x, w, b) → activate                     one dense
+ *   dense backward + update          outer, sum_rows, dense_t, sgd, sgd            one dense_sgd
+ * A gradient that is clipped, accumulated or reduced is read by somebody else, so it stays. */
+enum status fuse(const struct program *program, const struct backend *backend,
+                 const struct device *device, struct program **out);
+
+#endif

@@ -1,0 +1,112 @@
+/* registry.c: built-in backends, and plugins found beside the executable. */
+#include "core/registry.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <string.h>
+
+void registry_add(struct registry *registry, const struct backend *backend)
+{
+    assert(registry->count < REGISTRY_MOST);
+    registry->list[registry->count].backend = backend;
+    registry->list[registry->count++].name = backend->name;
+}
+
+/* Opens one plugin; on failure *problem says why, in the registry's arena. */
+static const struct backend *open_plugin(struct registry *registry, const char *path,
+                                         void **library, const char **problem)
+{
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!*library) {
+        *problem = arena_format(&registry->arena, "cannot be loaded: %s", dlerror());
+        return NULL;
+    }
+    const struct plugin *plugin = dlsym(*library, "prony_plugin");
+    if (!plugin)
+        *problem = arena_format(&registry->arena, "%s is not a plugin of prony", path);
+    else if (plugin->abi != BACKEND_ABI || plugin->backend->abi != BACKEND_ABI)
+        *problem = arena_format(&registry->arena,
+                                "%s is of another version (%d, expected %d): build both together",
+                                path, plugin->abi, BACKEND_ABI);
+    else {
+        plugin->share(status_last);
+        return plugin->backend;
+    }
+    dlclose(*library);
+    *library = NULL;
+    return NULL;
+}
+
+/* "prony_cuda.so" → "cuda". */
+static char *plugin_name(struct registry *registry, const char *file)
+{
+    size_t length = strlen(file);
+    return arena_bytes(&registry->arena, file + 6, length - 6 - 3);
+}
+
+enum status registry_load(struct registry *registry, const char *folder)
+{
+    DIR *entries = opendir(folder);
+    if (!entries)
+        return STATUS_OK; /* no folder, no plugins */
+    enum status status = STATUS_OK;
+    for (struct dirent *entry; status == STATUS_OK && (entry = readdir(entries));) {
+        if (!text_starts(entry->d_name, "prony_") || !text_ends(entry->d_name, ".so") ||
+            registry->count == REGISTRY_MOST)
+            continue;
+        const char *path = arena_format(&registry->arena, "%s/%s", folder, entry->d_name);
+        const char *name = plugin_name(registry, entry->d_name);
+        if (!path || !name) {
+            status = status_fail(STATUS_MEMORY, __FILE__, __LINE__, "out of memory");
+            break;
+        }
+        int i = registry->count++;
+        registry->list[i].name = name;
+        registry->list[i].backend =
+            open_plugin(registry, path, &registry->list[i].library, &registry->list[i].problem);
+        if (registry->list[i].backend)
+            registry->list[i].name = registry->list[i].backend->name;
+        else if (!registry->list[i].problem)
+            registry->list[i].problem = "out of memory";
+    }
+    closedir(entries);
+    return status;
+}
+
+void registry_close(struct registry *registry)
+{
+    for (int i = 0; i < registry->count; i++)
+        if (registry->list[i].library)
+            dlclose(registry->list[i].library);
+    arena_free(&registry->arena);
+    *registry = (struct registry){0};
+}
+
+enum status registry_find(const struct registry *registry, const char *name,
+                          const struct backend **out)
+{
+    const char *names[REGISTRY_MOST];
+    struct text known = {0};
+    for (int i = 0; i < registry->count; i++) {
+        names[i] = registry->list[i].name;
+        text_printf(&known, "%s%s", i ? ", " : "", names[i]);
+        if (strcmp(names[i], name))
+            continue;
+        text_free(&known);
+        *out = registry->list[i].backend;
+        if (!*out)
+            FAIL(STATUS_UNSUPPORTED, "the backend '%s' %s", name, registry->list[i].problem);
+        return STATUS_OK;
+    }
+    const char *near = text_nearest(name, names, (size_t)registry->count);
+    enum status status =
+        near ? status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                           "there is no backend '%s'; did you mean '%s'?", name, near)
+             : status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                           "there is no backend '%s'; this build has: %s", name, text_of(&known));
+    text_free(&known);
+    return status;
+}
