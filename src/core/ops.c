@@ -187,10 +187,9 @@ static enum status check_operand(const struct program *program, const struct op 
     struct text found = {0}, expected = {0};
     shape_print(&tensor->shape, &found);
     print_expected(row, bindings, &expected);
-    enum status status =
-        status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                    "op %s (%s): '%s' has the shape %s, expected %s", op_name(op->kind), op->layer,
-                    row->name, text_of(&found), text_of(&expected));
+    enum status status = status_fail(
+        STATUS_INPUT, __FILE__, __LINE__, "op %s (%s): '%s' has the shape %s, expected %s",
+        op_name(op->kind), op->layer, row->name, text_of(&found), text_of(&expected));
     text_free(&found);
     text_free(&expected);
     return status;

@@ -137,8 +137,10 @@ int32_t draft_view(struct draft *draft, int32_t tensor, struct shape shape)
         return -1;
     const struct tensor *viewed = &draft->program->tensors[tensor];
     if (shape_count(&shape) != shape_count(&viewed->shape))
-        draft_fail(draft, STATUS_INPUT, "'%s' (%s) cannot be reshaped: the number of elements "
-                   "would change", viewed->name, draft->layer);
+        draft_fail(draft, STATUS_INPUT,
+                   "'%s' (%s) cannot be reshaped: the number of elements "
+                   "would change",
+                   viewed->name, draft->layer);
     struct tensor view = *viewed;
     view.shape = shape;
     view.view_of = tensor;

@@ -25,9 +25,8 @@ const char *dtype_name(enum dtype dtype)
 const char *role_name(enum role role)
 {
     static const char *const names[ROLE_COUNT] = {
-        [ROLE_INPUT] = "input",           [ROLE_OUTPUT] = "output",
-        [ROLE_PARAM] = "param",           [ROLE_STATISTIC] = "statistic",
-        [ROLE_STATE] = "state",           [ROLE_GRAD] = "grad",
+        [ROLE_INPUT] = "input",           [ROLE_OUTPUT] = "output",   [ROLE_PARAM] = "param",
+        [ROLE_STATISTIC] = "statistic",   [ROLE_STATE] = "state",     [ROLE_GRAD] = "grad",
         [ROLE_ACTIVATION] = "activation", [ROLE_SCRATCH] = "scratch",
     };
     return names[role];

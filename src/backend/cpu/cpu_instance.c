@@ -41,8 +41,9 @@ void cpu_detach(struct instance *instance)
 static enum status check_same(const struct instance *instance, const struct params *params)
 {
     if (params->real != instance->real || params->count != instance->entries)
-        FAIL(STATUS_INPUT, "the parameters are not those the instance was attached with "
-                           "(%d entries, expected %d): attach again after declaring more",
+        FAIL(STATUS_INPUT,
+             "the parameters are not those the instance was attached with "
+             "(%d entries, expected %d): attach again after declaring more",
              params->count, instance->entries);
     return STATUS_OK;
 }

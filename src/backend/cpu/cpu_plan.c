@@ -115,8 +115,10 @@ enum status cpu_prepare(struct instance *instance, const struct program *program
                         const struct plan_options *options, struct plan **out)
 {
     if (program->real != instance->real || program->entries > instance->entries)
-        FAIL(STATUS_INPUT, "the program '%s' needs parameters that the instance does not have: "
-                           "attach after all programs are compiled", program->name);
+        FAIL(STATUS_INPUT,
+             "the program '%s' needs parameters that the instance does not have: "
+             "attach after all programs are compiled",
+             program->name);
     struct plan *plan = mem_alloc(sizeof *plan);
     NEED(plan);
     plan->instance = instance;
@@ -313,7 +315,6 @@ enum status cpu_explain(const struct plan *plan, struct arena *arena, struct exp
             (struct kernel_use){.op = o, .kernel = plan->kernels[o]->name, .launches = 1};
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (size_t i = 0; i < sizeof per_slot / sizeof *per_slot; i++)
-        out->role_bytes[per_slot[i]] =
-            program->role_bytes[per_slot[i]] * (uint64_t)plan->slots;
+        out->role_bytes[per_slot[i]] = program->role_bytes[per_slot[i]] * (uint64_t)plan->slots;
     return STATUS_OK;
 }

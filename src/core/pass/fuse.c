@@ -98,8 +98,8 @@ static bool used_later(const struct fusion *fusion, int32_t tensor, int32_t from
     const struct program *program = fusion->program;
     for (int32_t o = from + 1; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
-        if (o == group->outer || o == group->sum_rows || o == group->dense_t ||
-            o == group->sgd_w || o == group->sgd_b)
+        if (o == group->outer || o == group->sum_rows || o == group->dense_t || o == group->sgd_w ||
+            o == group->sgd_b)
             continue;
         for (int32_t i = 0; i < op->inputs + op->outputs; i++)
             if (program->operands[op->first + i] == tensor)
@@ -189,8 +189,8 @@ static bool write_backward(struct fusion *fusion, struct draft *draft, int32_t o
     draft_part(draft, outer->part);
     draft->layer = outer->layer;
     struct op *fused =
-        draft_op(draft, OP_dense_sgd, IN(op_input(program, outer, 0), op_input(program, outer, 1),
-                                         w, b), OUT(w, b, dx));
+        draft_op(draft, OP_dense_sgd,
+                 IN(op_input(program, outer, 0), op_input(program, outer, 1), w, b), OUT(w, b, dx));
     fused->id = outer->id;
     fused->attr.dense_sgd.rate = sgd_w->attr.sgd.rate;
     fused->made_by = "dense backward+update";

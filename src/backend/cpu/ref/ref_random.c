@@ -12,7 +12,8 @@ static struct rng_key key_of(const struct call *call, int32_t stream)
     };
 }
 
-/* y = x / (1 - rate) where the number is at least `rate`, else 0. Applied to dy it is the gradient. */
+/* y = x / (1 - rate) where the number is at least `rate`, else 0. Applied to dy it is the gradient.
+ */
 KERNEL(dropout)
 {
     const real *x = reals(call, 0);
