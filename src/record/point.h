@@ -67,8 +67,8 @@ const char *point_get(const struct point *point, const struct axis *axis,
                       char buffer[POINT_NUMBER]);
 int point_compare(const struct point *a, const struct point *b); /* <0, 0, >0: axis by axis */
 
-/* A JSON object with the axes that are not empty. Reading starts from an empty point, ignores keys
- * that are no axis, and says "KEY: found …, expected …". */
+/* A JSON object with the axes that are not empty. Reading starts from an empty point, passes over
+ * keys that are no axis, and says "point.KEY: found …, expected …". */
 void point_write(const struct point *point, struct json_writer *writer);
 enum status point_read(const struct json *object, struct point *point);
 

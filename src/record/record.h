@@ -82,6 +82,7 @@ void record_start(struct record *record);
 enum status record_measure(struct record *record, struct arena *arena, const double *samples_ns,
                            size_t count, int64_t per);
 
+int64_t record_effective_batch(const struct record *record); /* batch × workers; 0: unknown */
 double record_meter(const struct record *record, const char *name); /* NaN when not available */
 
 /* Appends the line, without its newline. */

@@ -30,8 +30,7 @@ enum status stats_compute(const double *samples, size_t count, int64_t per, stru
 /* A stats that says nothing. */
 struct stats stats_nothing(void);
 
-/* Picks `most` samples, evenly spread in time, for the record; in place. Returns how many are left.
- */
-size_t stats_thin(double *samples, size_t count, size_t most);
+/* Copies at most `most` samples, evenly spread in time, to `out`; returns how many. */
+size_t stats_thin(const double *samples, size_t count, double *out, size_t most);
 
 #endif

@@ -1,0 +1,226 @@
+/* facts.c: see facts.h. Each fact is read where the system says it; a file that is not there (other
+ * system, container, no permission) leaves its fact empty. */
+#include "record/facts.h"
+#include "base/file.h"
+#include "record/version.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#elif defined __GNUC__
+#define COMPILER "gcc " __VERSION__
+#else
+#define COMPILER "unknown"
+#endif
+
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ ||                                 \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define BUILD "sanitized"
+#elif !defined NDEBUG || !defined __OPTIMIZE__
+#define BUILD "debug"
+#else
+#define BUILD "release"
+#endif
+
+/* Copies the first line, cut to what fits. */
+static void set_text(char out[FACTS_TEXT], const char *text)
+{
+    snprintf(out, FACTS_TEXT, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* The first line of a file that starts with `prefix`; what follows the prefix goes to `out`. */
+static bool find_line(const char *path, const char *prefix, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    bool found = false;
+    size_t length = strlen(prefix);
+    while (file && !found && fgets(out, (int)size, file)) {
+        found = strncmp(out, prefix, length) == 0;
+        if (found)
+            memmove(out, out + length, strlen(out + length) + 1);
+    }
+    if (file)
+        fclose(file);
+    if (!found)
+        out[0] = '\0';
+    return found;
+}
+
+static void find_system(struct facts *out)
+{
+    char line[FACTS_TEXT];
+    struct utsname name;
+    if (uname(&name) == 0) {
+        set_text(out->server, name.nodename);
+        snprintf(out->kernel, sizeof out->kernel, "%.40s %.80s", name.sysname, name.release);
+    }
+    if (find_line("/etc/os-release", "PRETTY_NAME=\"", line, sizeof line)) {
+        line[strcspn(line, "\"\n")] = '\0';
+        set_text(out->system, line);
+    }
+    if (find_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", line, sizeof line))
+        set_text(out->governor, line);
+}
+
+static void find_runtime(struct facts *out)
+{
+    char flags[8192];
+    bool known = find_line("/proc/cpuinfo", "flags", flags, sizeof flags);
+    bool is_virtual = strstr(flags, " hypervisor") != NULL;
+    bool contained = file_exists("/.dockerenv") || file_exists("/run/.containerenv") ||
+                     file_exists("/run/systemd/container");
+    if (contained)
+        set_text(out->runtime, is_virtual ? "container in a virtual machine" : "container");
+    else if (known)
+        set_text(out->runtime, is_virtual ? "virtual machine" : "bare metal");
+}
+
+/* Of the jiffies /proc/stat counts: user nice system idle iowait irq softirq steal. */
+static double find_steal(void)
+{
+    enum { KINDS = 8, STEAL = 7 };
+    char line[256];
+    double sum = 0, steal = 0;
+    if (!find_line("/proc/stat", "cpu ", line, sizeof line))
+        return NAN;
+    char *at = line;
+    for (int kind = 0; kind < KINDS; kind++) {
+        char *end;
+        double jiffies = strtod(at, &end);
+        if (end == at)
+            return NAN;
+        sum += jiffies;
+        steal = kind == STEAL ? jiffies : 0;
+        at = end;
+    }
+    return sum > 0 ? steal / sum : (double)NAN;
+}
+
+static double find_memory_free(void)
+{
+    char line[128];
+    if (!find_line("/proc/meminfo", "MemAvailable:", line, sizeof line))
+        return NAN;
+    return strtod(line, NULL) * 1024;
+}
+
+void facts_find(struct facts *out)
+{
+    memset(out, 0, sizeof *out);
+    cpu_detect(&out->cpu);
+    find_system(out);
+    find_runtime(out);
+    if (getloadavg(&out->load, 1) != 1)
+        out->load = NAN;
+    out->steal = find_steal();
+    out->memory_free_bytes = find_memory_free();
+    out->version = version_number;
+    out->commit = version_commit;
+    out->compiler = COMPILER;
+    out->build = BUILD;
+}
+
+static void write_text(struct json_writer *writer, const char *key, const char *text)
+{
+    if (text[0]) {
+        json_key(writer, key);
+        json_add_text(writer, text);
+    }
+}
+
+/* Leaves out what is not known: 0 or NaN, unless 0 is a value too. */
+static void write_count(struct json_writer *writer, const char *key, uint64_t number)
+{
+    if (number) {
+        json_key(writer, key);
+        json_add_uint(writer, number);
+    }
+}
+
+static void write_real(struct json_writer *writer, const char *key, double number)
+{
+    if (!isnan(number)) {
+        json_key(writer, key);
+        json_add_real(writer, number);
+    }
+}
+
+void facts_write_machine(const struct facts *facts, struct json_writer *writer)
+{
+    const struct cpu *cpu = &facts->cpu;
+    json_object(writer);
+    write_text(writer, "server", facts->server);
+    write_text(writer, "cpu", cpu->model);
+    write_text(writer, "vendor", cpu->vendor);
+    write_count(writer, "sockets", (uint64_t)cpu->sockets);
+    write_count(writer, "cores", (uint64_t)cpu->cores);
+    write_count(writer, "threads_per_core", (uint64_t)cpu->threads_per_core);
+    write_real(writer, "ghz", cpu->ghz > 0 ? cpu->ghz : (double)NAN);
+    write_text(writer, "isa", isa_name(cpu->isa));
+    write_count(writer, "l1_bytes", cpu->l1_bytes);
+    write_count(writer, "l2_bytes", cpu->l2_bytes);
+    write_count(writer, "l3_bytes", cpu->l3_bytes);
+    write_count(writer, "memory_bytes", cpu->memory_bytes);
+    write_real(writer, "memory_free_bytes", facts->memory_free_bytes);
+    write_text(writer, "huge_pages", cpu->huge_pages);
+    write_text(writer, "governor", facts->governor);
+    write_text(writer, "runtime", facts->runtime);
+    write_real(writer, "load", facts->load);
+    write_real(writer, "steal", facts->steal);
+    json_end(writer);
+}
+
+void facts_write_software(const struct facts *facts, struct json_writer *writer)
+{
+    json_object(writer);
+    write_text(writer, "prony", facts->version);
+    write_text(writer, "commit", facts->commit);
+    write_text(writer, "compiler", facts->compiler);
+    write_text(writer, "build", facts->build);
+    write_text(writer, "system", facts->system);
+    write_text(writer, "kernel", facts->kernel);
+    json_end(writer);
+}
+
+static enum status make_tree(const struct facts *facts, struct arena *arena,
+                             void write(const struct facts *, struct json_writer *),
+                             const struct json **out)
+{
+    struct text text = {0};
+    struct json_writer writer;
+    struct json *tree = NULL;
+    json_begin(&writer, &text);
+    write(facts, &writer);
+    enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        status = json_parse(arena, "facts", text_of(&text), text.length, &tree);
+    text_free(&text);
+    *out = tree;
+    return status;
+}
+
+enum status facts_trees(const struct facts *facts, struct arena *arena, const struct json **machine,
+                        const struct json **software)
+{
+    TRY(make_tree(facts, arena, facts_write_machine, machine));
+    return make_tree(facts, arena, facts_write_software, software);
+}
+
+void facts_set_point(const struct facts *facts, struct point *point)
+{
+    snprintf(point->server, sizeof point->server, "%s", facts->server);
+    snprintf(point->software, sizeof point->software, "prony %s%s%s, %s%s%s", facts->version,
+             facts->commit[0] ? " " : "", facts->commit, facts->compiler,
+             facts->runtime[0] ? ", " : "", facts->runtime);
+    if (strcmp(point->unit, "cpu") == 0)
+        snprintf(point->unit_name, sizeof point->unit_name, "%s", facts->cpu.model);
+}

@@ -1,0 +1,12 @@
+/* names.h: the words the JSON lines use for the enums of record.h; for record_*.c. */
+#ifndef PRONY_RECORD_NAMES_H
+#define PRONY_RECORD_NAMES_H
+
+enum { RECORD_KINDS = 3, RECORD_STATUSES = 3, RECORD_VERDICTS = 3 };
+extern const char *const record_kinds[RECORD_KINDS];
+extern const char *const record_statuses[RECORD_STATUSES];
+extern const char *const record_verdicts[RECORD_VERDICTS];
+
+extern const char record_unavailable[]; /* what a meter without a value starts with */
+
+#endif

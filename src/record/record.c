@@ -1,0 +1,126 @@
+/* record.c: what a record is before and beside its line: empty, measured, asked for a metric. The
+ * line itself is record_write.c and record_read.c. */
+#include "record/record.h"
+#include "record/names.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const record_kinds[RECORD_KINDS] = {"result", "machine", "network"};
+const char *const record_statuses[RECORD_STATUSES] = {"ok", "skipped", "failed"};
+const char *const record_verdicts[RECORD_VERDICTS] = {"none", "right", "wrong"};
+const char record_unavailable[] = "not available: ";
+
+const struct metric metrics[METRIC_COUNT] = {
+#define METRIC(key, unit, better, shown, value, help) {#key, unit, METRIC_##better, shown, help},
+#include "record/metrics.def"
+};
+
+const struct derived deriveds[DERIVED_COUNT] = {
+#define DERIVED(key, kind, value, help) {#key, AXIS_##kind, help},
+#include "record/axes.def"
+};
+
+void record_start(struct record *record)
+{
+    *record = (struct record){
+        .time_ns = stats_nothing(),
+        .parts_ns = {NAN, NAN, NAN, NAN, NAN},
+        .start_ns = NAN,
+        .throughput = NAN,
+        .floor_ns = NAN,
+        .times_floor = NAN,
+        .best_times_floor = NAN,
+        .flop = NAN,
+        .bytes = NAN,
+        .check = {.difference = NAN, .tolerance = NAN},
+    };
+    point_start(&record->point);
+}
+
+int64_t record_effective_batch(const struct record *record)
+{
+    int64_t samples;
+    int64_t workers = record->point.workers ? record->point.workers : 1;
+    return __builtin_mul_overflow(record->point.batch, workers, &samples) ? 0 : samples;
+}
+
+enum status record_measure(struct record *record, struct arena *arena, const double *samples_ns,
+                           size_t count, int64_t per)
+{
+    TRY(stats_compute(samples_ns, count, per, &record->time_ns));
+    double *kept;
+    NEED(kept = arena_array(arena, count < RECORD_SAMPLES ? count : RECORD_SAMPLES, sizeof *kept));
+    record->sample_count = stats_thin(samples_ns, count, kept, RECORD_SAMPLES);
+    record->samples_ns = kept;
+    double batch = (double)record_effective_batch(record);
+    record->throughput = batch / record->time_ns.median * 1e9;
+    record->times_floor = record->time_ns.median / record->floor_ns;
+    record->best_times_floor = record->time_ns.min / record->floor_ns;
+    return STATUS_OK;
+}
+
+double record_meter(const struct record *record, const char *name)
+{
+    for (size_t i = 0; i < record->meter_count; i++)
+        if (strcmp(record->meters[i].name, name) == 0)
+            return record->meters[i].unavailable ? (double)NAN : record->meters[i].value;
+    return NAN;
+}
+
+const char *record_status_name(enum record_status status)
+{
+    return record_statuses[status];
+}
+
+const struct metric *metric_find(const char *key)
+{
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        if (strcmp(metrics[i].key, key) == 0)
+            return &metrics[i];
+    return NULL;
+}
+
+double record_metric(const struct record *record, const struct metric *metric)
+{
+    double found = NAN;
+    switch ((enum metric_index)(metric - metrics)) {
+#define METRIC(key, unit, better, shown, value, help)                                              \
+    case METRIC_##key:                                                                             \
+        found = value;                                                                             \
+        break;
+#include "record/metrics.def"
+    case METRIC_COUNT: break;
+    }
+    return isfinite(found) ? found : (double)NAN;
+}
+
+static const char *derived_TEXT(const char *text, char *buffer)
+{
+    (void)buffer;
+    return text ? text : "";
+}
+
+static const char *derived_INT(int64_t number, char *buffer)
+{
+    if (number == 0)
+        return "";
+    snprintf(buffer, POINT_NUMBER, "%lld", (long long)number);
+    return buffer;
+}
+
+const char *record_derived(const struct record *record, const struct derived *derived,
+                           char buffer[POINT_NUMBER])
+{
+    const char *found = "";
+    switch ((enum derived_index)(derived - deriveds)) {
+#define DERIVED(key, kind, value, help)                                                            \
+    case DERIVED_##key:                                                                            \
+        found = derived_##kind(value, buffer);                                                     \
+        break;
+#include "record/axes.def"
+    case DERIVED_COUNT: break;
+    }
+    return found;
+}

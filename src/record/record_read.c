@@ -1,0 +1,211 @@
+/* record_read.c: a line that came from a file, a pipe or another machine. Nothing in it is trusted:
+ * every member has its kind checked, and what is wrong is named. */
+#include "record/member.h"
+#include "record/names.h"
+#include "record/record.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum status read_time(const struct json *object, struct stats *out)
+{
+    static const char path[] = "result.time_ns";
+    TRY(member_real(object, path, "min", &out->min));
+    TRY(member_real(object, path, "median", &out->median));
+    TRY(member_real(object, path, "mean", &out->mean));
+    TRY(member_real(object, path, "p90", &out->p90));
+    TRY(member_real(object, path, "p99", &out->p99));
+    TRY(member_real(object, path, "ci_low", &out->ci_low));
+    TRY(member_real(object, path, "ci_high", &out->ci_high));
+    TRY(member_int(object, path, "count", 0, &out->count));
+    return member_int(object, path, "per", 1, &out->per);
+}
+
+static enum status read_parts(const struct json *object, struct record_parts *out)
+{
+    static const char path[] = "result.parts_ns";
+    TRY(member_real(object, path, "prepare", &out->prepare));
+    TRY(member_real(object, path, "forward", &out->forward));
+    TRY(member_real(object, path, "backward", &out->backward));
+    TRY(member_real(object, path, "communicate", &out->communicate));
+    return member_real(object, path, "update", &out->update);
+}
+
+static enum status read_check(const struct json *object, struct record_check *out)
+{
+    static const char path[] = "result.check";
+    size_t verdict;
+    if (!object)
+        return STATUS_OK;
+    TRY(member_choice(object, path, "verdict", record_verdicts, RECORD_VERDICTS, &verdict));
+    out->verdict = (enum record_verdict)verdict;
+    TRY(member_text(object, path, "against", &out->against));
+    TRY(member_real(object, path, "difference", &out->difference));
+    TRY(member_real(object, path, "tolerance", &out->tolerance));
+    return member_text(object, path, "reason", &out->reason);
+}
+
+static enum status read_meters(struct arena *arena, const struct json *object, struct record *out)
+{
+    static const char path[] = "result.meters";
+    if (!object)
+        return STATUS_OK;
+    struct record_meter *meters, *meter;
+    NEED(meters = meter = arena_array(arena, object->count, sizeof *meters));
+    for (const struct json *value = object->first; value; value = value->next, meter++) {
+        meter->name = value->key;
+        if (value->kind == JSON_STRING && text_starts(value->string, record_unavailable))
+            meter->unavailable = value->string + strlen(record_unavailable);
+        else if (value->kind == JSON_NUMBER)
+            meter->value = value->number;
+        else if (value->kind == JSON_NULL)
+            meter->value = NAN;
+        else
+            return member_fail(path, value->key, value, "a number or \"not available: why\"");
+    }
+    out->meters = meters;
+    out->meter_count = object->count;
+    return STATUS_OK;
+}
+
+static enum status read_result(struct arena *arena, const struct json *object, struct record *out)
+{
+    static const char path[] = "result";
+    const struct json *time, *parts, *check, *meters;
+    TRY(member_of_kind(object, path, "time_ns", JSON_OBJECT, &time));
+    TRY(read_time(time, &out->time_ns));
+    TRY(member_of_kind(object, path, "parts_ns", JSON_OBJECT, &parts));
+    TRY(read_parts(parts, &out->parts_ns));
+    TRY(member_real(object, path, "start_ns", &out->start_ns));
+    TRY(member_real(object, path, "throughput", &out->throughput));
+    TRY(member_real(object, path, "floor_ns", &out->floor_ns));
+    TRY(member_text(object, path, "bound", &out->bound));
+    TRY(member_real(object, path, "times_floor", &out->times_floor));
+    TRY(member_real(object, path, "best_times_floor", &out->best_times_floor));
+    TRY(member_real(object, path, "flop", &out->flop));
+    TRY(member_real(object, path, "bytes", &out->bytes));
+    TRY(member_of_kind(object, path, "check", JSON_OBJECT, &check));
+    TRY(read_check(check, &out->check));
+    TRY(member_of_kind(object, path, "meters", JSON_OBJECT, &meters));
+    return read_meters(arena, meters, out);
+}
+
+static enum status read_kernels(struct arena *arena, const struct json *array, struct record *out)
+{
+    if (!array)
+        return STATUS_OK;
+    const char **kernels, **kernel;
+    NEED(kernels = kernel = arena_array(arena, array->count, sizeof *kernels));
+    for (const struct json *value = array->first; value; value = value->next) {
+        if (value->kind != JSON_STRING)
+            return member_fail("", "kernels", value, "strings");
+        *kernel++ = value->string;
+    }
+    out->kernels = kernels;
+    out->kernel_count = array->count;
+    return STATUS_OK;
+}
+
+static enum status read_samples(struct arena *arena, const struct json *array, struct record *out)
+{
+    if (!array)
+        return STATUS_OK;
+    if (array->count > RECORD_SAMPLES)
+        return member_fail("", "samples_ns", array, "at most 4096 samples");
+    double *samples, *sample;
+    NEED(samples = sample = arena_array(arena, array->count, sizeof *samples));
+    for (const struct json *value = array->first; value; value = value->next) {
+        if (value->kind != JSON_NUMBER)
+            return member_fail("", "samples_ns", value, "numbers");
+        *sample++ = value->number;
+    }
+    out->samples_ns = samples;
+    out->sample_count = array->count;
+    return STATUS_OK;
+}
+
+static enum status read_measured(struct arena *arena, const struct json *tree, struct record *out)
+{
+    const struct json *point, *kernels, *result, *samples;
+    size_t status;
+    TRY(member_of_kind(tree, "", "point", JSON_OBJECT, &point));
+    if (!point)
+        return member_fail("", "point", NULL, "an object");
+    TRY(point_read(point, &out->point));
+    TRY(member_choice(tree, "", "status", record_statuses, RECORD_STATUSES, &status));
+    out->status = (enum record_status)status;
+    TRY(member_text(tree, "", "reason", &out->reason));
+    TRY(member_text(tree, "", "program", &out->program));
+    TRY(member_of_kind(tree, "", "kernels", JSON_ARRAY, &kernels));
+    TRY(read_kernels(arena, kernels, out));
+    TRY(member_of_kind(tree, "", "result", JSON_OBJECT, &result));
+    TRY(read_result(arena, result, out));
+    TRY(member_of_kind(tree, "", "samples_ns", JSON_ARRAY, &samples));
+    return read_samples(arena, samples, out);
+}
+
+static enum status read_members(struct arena *arena, const struct json *tree, struct record *out)
+{
+    int64_t version = 0;
+    size_t kind;
+    if (tree->kind != JSON_OBJECT)
+        return member_fail("", "record", tree, "an object");
+    TRY(member_int(tree, "", "prony", 1, &version));
+    if (version != RECORD_VERSION)
+        return member_fail("", "prony", json_get(tree, "prony"), "1, the version of the format");
+    TRY(member_choice(tree, "", "kind", record_kinds, RECORD_KINDS, &kind));
+    out->kind = (enum record_kind)kind;
+    if (out->kind == RECORD_RESULT)
+        TRY(read_measured(arena, tree, out));
+    TRY(member_of_kind(tree, "", "network", JSON_OBJECT, &out->network));
+    TRY(member_of_kind(tree, "", "machine", JSON_OBJECT, &out->machine));
+    TRY(member_of_kind(tree, "", "calibration", JSON_OBJECT, &out->calibration));
+    TRY(member_of_kind(tree, "", "software", JSON_OBJECT, &out->software));
+    if (out->kind == RECORD_MACHINE && !out->machine)
+        return member_fail("", "machine", NULL, "an object");
+    if (out->kind == RECORD_NETWORK && !out->network)
+        return member_fail("", "network", NULL, "an object");
+    return member_text(tree, "", "at", &out->at);
+}
+
+enum status record_read(struct arena *arena, const char *name, long line, const char *text,
+                        size_t length, struct record *out)
+{
+    struct json *tree;
+    const char *place;
+    record_start(out);
+    memset(&out->point, 0, sizeof out->point);
+    NEED(place = arena_format(arena, "%s:%ld", name, line));
+    TRY(json_parse(arena, place, text, length, &tree));
+    enum status status = read_members(arena, tree, out);
+    return status == STATUS_OK ? STATUS_OK : status_prefix(status, "%s", place);
+}
+
+static bool is_blank(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
+            return false;
+    return true;
+}
+
+enum status record_read_all(const char *name, const char *text, size_t length, record_visit *visit,
+                            void *context)
+{
+    enum status status = STATUS_OK;
+    const char *end = text + length;
+    for (long line = 1; text < end && status == STATUS_OK; line++) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t bytes = (size_t)((newline ? newline : end) - text);
+        if (!is_blank(text, bytes)) {
+            struct arena arena = {0};
+            struct record record;
+            status = record_read(&arena, name, line, text, bytes, &record);
+            if (status == STATUS_OK)
+                status = visit(context, &record, text, bytes);
+            arena_free(&arena);
+        }
+        text += bytes + (newline ? 1 : 0);
+    }
+    return status;
+}

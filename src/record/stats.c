@@ -1,0 +1,149 @@
+/* stats.c: summaries of samples, with order statistics and the binomial distribution only: nothing
+ * is assumed about the shape of the times, which have long tails and often two humps. */
+#include "record/stats.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Times drift: neighbours are alike, and 10,000 of them say less than 10,000 independent ones.
+     * With enough samples the interval is therefore that of the medians of this many blocks of
+     * consecutive samples, each of BLOCK_LEAST or more. */
+    BLOCKS = 24,
+    BLOCK_LEAST = 8,
+};
+static const double interval_confidence = 0.95, percentile_confidence = 0.99;
+
+int64_t stats_needed(double quantile, double confidence)
+{
+    assert(quantile > 0 && quantile < 1 && confidence > 0 && confidence < 1);
+    /* n samples of which each lies beyond the quantile with probability 1 - quantile: none does
+     * with q^n, exactly one with n q^(n-1) (1 - q). */
+    for (int64_t n = 2;; n++) {
+        double none = pow(quantile, (double)n);
+        double one = (double)n * pow(quantile, (double)(n - 1)) * (1 - quantile);
+        if (1 - none - one >= confidence)
+            return n;
+    }
+}
+
+static int order_of(const void *a, const void *b)
+{
+    double x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+static double median_of(const double *sorted, size_t count)
+{
+    size_t middle = count / 2;
+    return count % 2 ? sorted[middle] : 0.5 * sorted[middle - 1] + 0.5 * sorted[middle];
+}
+
+/* The nearest rank: always a time that was seen. */
+static double percentile(const double *sorted, size_t count, int64_t per, double quantile)
+{
+    if (per > 1 || (int64_t)count < stats_needed(quantile, percentile_confidence))
+        return NAN;
+    double rank = ceil(quantile * (double)count);
+    return sorted[(size_t)rank - 1];
+}
+
+/* How many of n sorted samples to leave out at either end so that what remains still holds the
+ * median with the confidence; -1 when even all of them do not. The median lies below the sorted
+ * sample r (from 0) with the probability that at most r of n fair coins show heads. n is small
+ * here (at most BLOCKS × BLOCK_LEAST), so that 2^-n is far from underflow. */
+static int left_out(size_t n)
+{
+    double term = pow(0.5, (double)n), below = 0;
+    int out = -1;
+    for (size_t r = 0; r < n / 2; r++) {
+        below += term;
+        if (2 * below > 1 - interval_confidence)
+            break;
+        out = (int)r;
+        term *= (double)(n - r) / (double)(r + 1);
+    }
+    return out;
+}
+
+static void interval_from(const double *sorted, size_t count, struct stats *out)
+{
+    int leave = left_out(count);
+    if (leave < 0)
+        return;
+    out->ci_low = sorted[leave];
+    out->ci_high = sorted[count - 1 - (size_t)leave];
+}
+
+/* `scratch` has room for all samples. Widened to hold the median of all, which with two humps or a
+ * strong drift may lie beside the medians of the blocks. */
+static void interval_of_blocks(const double *samples, size_t count, double *scratch,
+                               struct stats *out)
+{
+    double medians[BLOCKS];
+    for (size_t block = 0; block < BLOCKS; block++) {
+        size_t from = count * block / BLOCKS, to = count * (block + 1) / BLOCKS;
+        memcpy(scratch, samples + from, (to - from) * sizeof *scratch);
+        qsort(scratch, to - from, sizeof *scratch, order_of);
+        medians[block] = median_of(scratch, to - from);
+    }
+    qsort(medians, BLOCKS, sizeof *medians, order_of);
+    interval_from(medians, BLOCKS, out);
+    out->ci_low = fmin(out->ci_low, out->median);
+    out->ci_high = fmax(out->ci_high, out->median);
+}
+
+struct stats stats_nothing(void)
+{
+    return (struct stats){NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0, 1};
+}
+
+enum status stats_compute(const double *samples, size_t count, int64_t per, struct stats *out)
+{
+    assert(per >= 1);
+    *out = stats_nothing();
+    out->per = per;
+    if (count == 0)
+        return STATUS_OK;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(samples[i]))
+            FAIL(STATUS_INPUT, "sample %zu is not a number", i + 1);
+        sum += samples[i];
+    }
+    double *sorted;
+    NEED(sorted = mem_array(count, sizeof *sorted));
+    memcpy(sorted, samples, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, order_of);
+    out->count = (int64_t)count;
+    out->min = sorted[0];
+    out->median = median_of(sorted, count);
+    out->mean = sum / (double)count;
+    out->p90 = percentile(sorted, count, per, 0.90);
+    out->p99 = percentile(sorted, count, per, 0.99);
+    if (count < BLOCKS * BLOCK_LEAST)
+        interval_from(sorted, count, out);
+    else
+        interval_of_blocks(samples, count, sorted, out);
+    mem_free(sorted);
+    return STATUS_OK;
+}
+
+size_t stats_thin(const double *samples, size_t count, double *out, size_t most)
+{
+    if (count <= most) {
+        if (count)
+            memcpy(out, samples, count * sizeof *out);
+        return count;
+    }
+    for (size_t i = 0; i < most; i++)
+        out[i] = samples[(size_t)((double)i * (double)count / (double)most)];
+    return most;
+}
