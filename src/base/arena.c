@@ -60,7 +60,7 @@ void *arena_array(struct arena *arena, size_t count, size_t bytes)
 char *arena_bytes(struct arena *arena, const char *text, size_t length)
 {
     char *copy = length < SIZE_MAX ? arena_alloc(arena, length + 1) : NULL;
-    if (copy)
+    if (copy && length > 0) /* `text` may be NULL then, which memcpy must not see */
         memcpy(copy, text, length);
     return copy;
 }
