@@ -1,0 +1,179 @@
+/* dataset.c: data sets by name, synthetic ones, and their memory. */
+#include "data/dataset.h"
+
+#include "base/embed.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The CSV files of datasets/, as CMakeLists.txt embeds them */
+extern const struct embedded dataset_files[];
+
+enum { SHIPPED_MOST = 64, NAME_ROOM = 64 };
+
+static const size_t file_bytes_most = (size_t)2 << 30;
+
+/* Random streams of synthetic data; any distinct numbers do. */
+enum { STREAM_FEATURES = 1, STREAM_LABELS, STREAM_NUMBERS };
+
+static const struct embedded *find_shipped(const char *name)
+{
+    for (const struct embedded *file = dataset_files; file->name; file++)
+        if (text_starts(file->name, name) && text_equal(file->name + strlen(name), ".csv"))
+            return file;
+    return NULL;
+}
+
+static enum status refuse_name(const char *name)
+{
+    char names[SHIPPED_MOST][NAME_ROOM];
+    const char *candidates[SHIPPED_MOST];
+    size_t count = 0;
+    for (const struct embedded *file = dataset_files; file->name && count < SHIPPED_MOST; file++) {
+        snprintf(names[count], NAME_ROOM, "%.*s", (int)strcspn(file->name, "."), file->name);
+        candidates[count] = names[count];
+        count++;
+    }
+    const char *nearest = text_nearest(name, candidates, count);
+    if (nearest)
+        FAIL(STATUS_INPUT, "there is no data set and no file '%s'; did you mean '%s'?", name,
+             nearest);
+    FAIL(STATUS_INPUT,
+         "there is no data set and no file '%s'; expected the path of a CSV file, or '%s'", name,
+         candidates[0]);
+}
+
+enum status dataset_open(const char *name, const struct dataset_options *options,
+                         struct dataset **out)
+{
+    struct text text = {0};
+    enum status status;
+    const struct embedded *file = find_shipped(name);
+    if (file) {
+        text_add_bytes(&text, file->bytes, file->length);
+    } else {
+        if (!text_equal(name, "-") && !file_exists(name))
+            return refuse_name(name);
+        TRY_OR(done, file_read(name, file_bytes_most, &text));
+    }
+    TRY_OR(done, text_done(&text));
+    if (!text.length) {
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                             "%s:1:1: found nothing, expected "
+                             "rows of comma-separated numbers",
+                             name);
+        goto done;
+    }
+    status = dataset_parse_csv(name, text.data, text.length, options, out);
+done:
+    text_free(&text);
+    return status;
+}
+
+/* "class 0", "class 1" … */
+static enum status name_classes(struct dataset *dataset, int32_t class_count)
+{
+    const char **classes;
+    NEED(classes = arena_array(&dataset->arena, (size_t)class_count, sizeof *classes));
+    for (int32_t i = 0; i < class_count; i++)
+        NEED(classes[i] = arena_format(&dataset->arena, "class %d", i));
+    dataset->classes = classes;
+    dataset->class_count = class_count;
+    return STATUS_OK;
+}
+
+static enum status draw_labels(struct dataset *dataset, int32_t class_count, uint64_t seed)
+{
+    struct rng_key key = {seed, STREAM_LABELS, 0};
+    TRY(name_classes(dataset, class_count));
+    NEED(dataset->labels = mem_array((size_t)dataset->rows, sizeof *dataset->labels));
+    for (int64_t row = 0; row < dataset->rows; row++)
+        dataset->labels[row] = (int32_t)rng_below(key, (uint32_t)row, 0, (uint32_t)class_count);
+    return STATUS_OK;
+}
+
+/* A block [rows, columns] of uniform numbers. */
+static float *draw_block(int64_t rows, int32_t columns, struct rng_key key)
+{
+    size_t count;
+    if (!size_mul((size_t)rows, (size_t)columns, &count))
+        return NULL;
+    float *block = mem_array(count, sizeof *block);
+    for (int64_t row = 0; block && row < rows; row++)
+        for (int32_t column = 0; column < columns; column++)
+            block[row * columns + column] = rng_uniform(key, (uint32_t)row, (uint32_t)column);
+    return block;
+}
+
+static enum status draw(struct dataset *dataset, int32_t class_count, uint64_t seed)
+{
+    struct rng_key features = {seed, STREAM_FEATURES, 0}, numbers = {seed, STREAM_NUMBERS, 0};
+    NEED(dataset->name = arena_text(&dataset->arena, "synthetic"));
+    NEED(dataset->features = draw_block(dataset->rows, dataset->columns, features));
+    if (class_count > 0)
+        TRY(draw_labels(dataset, class_count, seed));
+    else if (dataset->number_columns > 0)
+        NEED(dataset->numbers = draw_block(dataset->rows, dataset->number_columns, numbers));
+    return STATUS_OK;
+}
+
+enum status dataset_synthetic(int64_t rows, int32_t columns, int32_t class_count,
+                              int32_t number_columns, uint64_t seed, struct dataset **out)
+{
+    if (rows < 1 || rows > DATASET_ROWS_MOST || columns < 1 || columns > DATASET_COLUMNS_MOST)
+        FAIL(STATUS_INPUT, "synthetic data of %lld rows × %d columns: expected at most %d × %d",
+             (long long)rows, columns, DATASET_ROWS_MOST, DATASET_COLUMNS_MOST);
+    struct dataset *dataset;
+    NEED(dataset = mem_alloc(sizeof *dataset));
+    dataset->rows = rows;
+    dataset->columns = columns;
+    dataset->number_columns = class_count > 0 ? 0 : number_columns;
+    enum status status = draw(dataset, class_count, seed);
+    if (status != STATUS_OK) {
+        dataset_free(dataset);
+        return status;
+    }
+    *out = dataset;
+    return STATUS_OK;
+}
+
+void dataset_free(struct dataset *dataset)
+{
+    if (!dataset)
+        return;
+    mem_free(dataset->features);
+    mem_free(dataset->labels);
+    mem_free(dataset->numbers);
+    arena_free(&dataset->arena);
+    mem_free(dataset);
+}
+
+/* FNV-1a, continued from `hash`. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ byte[i]) * 0x100000001B3u;
+    return hash;
+}
+
+uint64_t dataset_hash(const struct dataset *dataset)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+    size_t rows = (size_t)dataset->rows;
+    hash = hash_bytes(hash, &dataset->columns, sizeof dataset->columns);
+    hash = hash_bytes(hash, dataset->features,
+                      rows * (size_t)dataset->columns * sizeof *dataset->features);
+    if (dataset->labels)
+        hash = hash_bytes(hash, dataset->labels, rows * sizeof *dataset->labels);
+    if (dataset->numbers)
+        hash = hash_bytes(hash, dataset->numbers,
+                          rows * (size_t)dataset->number_columns * sizeof *dataset->numbers);
+    for (int32_t i = 0; i < dataset->class_count; i++)
+        hash = hash_bytes(hash, dataset->classes[i], strlen(dataset->classes[i]) + 1);
+    return hash;
+}

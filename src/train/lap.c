@@ -1,0 +1,126 @@
+/* lap.c: the two programs of a lap, their data, and running them in turn. */
+#include "train/lap.h"
+
+#include "base/memory.h"
+#include "core/pass/fuse.h"
+
+enum status lap_compile(struct lap *lap, const struct network *network, struct params *params,
+                        const struct compile_options *options, int64_t rows)
+{
+    struct compile_options each = *options;
+    int64_t batch = options->batch < rows ? options->batch : rows;
+    int64_t whole = rows / batch, rest = rows % batch;
+    const int64_t batches[LAP_LEGS] = {batch, rest};
+    lap->rows = rows;
+    lap->steps = whole + (rest > 0);
+    lap->legs[0].to = lap->legs[1].from = whole;
+    lap->legs[1].to = lap->steps;
+    for (int i = 0; i < LAP_LEGS; i++) {
+        lap->legs[i].batch = batches[i];
+        each.batch = (int32_t)batches[i];
+        if (batches[i])
+            TRY(network_compile(network, params, &each, &lap->legs[i].program));
+    }
+    NEED(lap->loss = mem_array((size_t)lap->steps, 2 * sizeof *lap->loss));
+    lap->right = lap->loss + lap->steps;
+    return STATUS_OK;
+}
+
+enum status lap_prepare(struct lap *lap, const struct engine *engine)
+{
+    const struct plan_options options = {.slots = 1};
+    lap->engine = engine;
+    for (int i = 0; i < LAP_LEGS; i++) {
+        struct leg *leg = &lap->legs[i];
+        struct program *fused;
+        if (!leg->program)
+            continue;
+        TRY(fuse(leg->program, engine->backend, engine->device, &fused));
+        program_free(leg->program);
+        leg->program = fused;
+        TRY(engine->backend->prepare(engine->instance, leg->program, &options, &leg->plan));
+    }
+    return STATUS_OK;
+}
+
+void lap_close(struct lap *lap)
+{
+    for (int i = 0; i < LAP_LEGS; i++) {
+        if (lap->legs[i].plan)
+            lap->engine->backend->release(lap->legs[i].plan);
+        if (lap->legs[i].program)
+            program_free(lap->legs[i].program);
+    }
+    mem_free(lap->loss);
+    *lap = (struct lap){0};
+}
+
+/* Adds a view when the program has the tensor and there is something to bind. */
+static void add_view(struct view *views, int32_t *count, const struct program *program,
+                     enum role role, const char *name, void *data, int64_t rows)
+{
+    int32_t tensor = program_find(program, role, name);
+    if (tensor >= 0 && data)
+        views[(*count)++] = (struct view){tensor, data, rows};
+}
+
+enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,
+                      int64_t step)
+{
+    int64_t rows = data->dataset->rows;
+    lap->step = step;
+    for (int i = 0; i < LAP_LEGS; i++) {
+        const struct leg *leg = &lap->legs[i];
+        struct view views[6];
+        int32_t count = 0;
+        int64_t first = step > leg->from ? step : leg->from, left = leg->to - first;
+        if (left <= 0)
+            continue;
+        const struct program *program = leg->program;
+        add_view(views, &count, program, ROLE_INPUT, "x", data->dataset->features, rows);
+        add_view(views, &count, program, ROLE_INPUT, "label", data->dataset->labels, rows);
+        add_view(views, &count, program, ROLE_INPUT, "target", data->targets, rows);
+        add_view(views, &count, program, ROLE_OUTPUT, "y", data->outputs, rows);
+        add_view(views, &count, program, ROLE_OUTPUT, "loss", lap->loss + first, left);
+        add_view(views, &count, program, ROLE_OUTPUT, "right", lap->right + first, left);
+        /* the steps before a leg's first one are whole batches, those of legs[0] */
+        TRY(lap->engine->backend->bind(leg->plan,
+                                       &(struct binding){
+                                           .views = views,
+                                           .view_count = count,
+                                           .order = order,
+                                           .order_count = lap->rows,
+                                           .start = (uint64_t)(first * lap->legs[0].batch),
+                                       }));
+    }
+    return STATUS_OK;
+}
+
+static void add_scores(const struct lap *lap, const struct leg *leg, int64_t first, int64_t count,
+                       struct score *score)
+{
+    score->has_right = program_find(leg->program, ROLE_OUTPUT, "right") >= 0;
+    for (int64_t step = first; step < first + count; step++) {
+        score->loss_sum += (double)lap->loss[step] * (double)leg->batch;
+        score->right_sum += (double)lap->right[step];
+        score->samples += leg->batch;
+    }
+}
+
+enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
+{
+    const struct backend *backend = lap->engine->backend;
+    for (int i = 0; i < LAP_LEGS; i++) {
+        const struct leg *leg = &lap->legs[i];
+        int64_t count = leg->to - lap->step < steps ? leg->to - lap->step : steps;
+        if (lap->step < leg->from || count <= 0)
+            continue;
+        TRY(backend->run(leg->plan, PARTS_ALL, 0, count));
+        TRY(backend->sync(leg->plan));
+        if (score)
+            add_scores(lap, leg, lap->step, count, score);
+        lap->step += count;
+        steps -= count;
+    }
+    return STATUS_OK;
+}

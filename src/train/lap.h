@@ -1,0 +1,64 @@
+/* lap.h: one pass over a list of rows: an epoch, a test, a prediction.
+ *
+ * Whole batches are one program; what is left over is a second program with a smaller batch, on the
+ * same instance. A lap is run in as few calls as its user likes: all at once, or some steps at a
+ * time to look at a clock in between. */
+#ifndef PRONY_TRAIN_LAP_H
+#define PRONY_TRAIN_LAP_H
+
+#include "data/dataset.h"
+#include "nn/network.h"
+#include "train/engine.h"
+
+enum { LAP_LEGS = 2 };
+
+struct lap {
+    const struct engine *engine;
+    int64_t rows, steps; /* of a whole lap */
+    int64_t step;        /* steps done of the current lap */
+    struct leg {
+        struct program *program; /* NULL: no such leg */
+        struct plan *plan;
+        int64_t batch;
+        int64_t from, to; /* its steps of the lap */
+    } legs[LAP_LEGS];     /* whole batches; the remainder */
+    float *loss, *right;  /* [steps], one allocation, `loss`: what each step left behind */
+};
+
+/* What a lap reads and writes; rows of all blocks are rows of the data set. */
+struct lap_data {
+    const struct dataset *dataset; /* features and labels */
+    float *targets;                /* [rows, …], for losses over numbers; or NULL */
+    float *outputs;                /* [rows, width] for y, or NULL */
+};
+
+/* The mean loss and the share of right answers over some samples. */
+struct score {
+    double loss_sum, right_sum; /* of single samples */
+    int64_t samples;
+    bool has_right; /* it is known what a right answer is */
+};
+
+static inline double score_loss(const struct score *score)
+{
+    return score->loss_sum / (double)score->samples;
+}
+
+static inline double score_accuracy(const struct score *score)
+{
+    return score->right_sum / (double)score->samples;
+}
+
+/* Compiles the programs for laps over `rows` rows; options->batch is capped to them. */
+enum status lap_compile(struct lap *lap, const struct network *network, struct params *params,
+                        const struct compile_options *options, int64_t rows);
+/* Fuses what the device can fuse and makes the plans. */
+enum status lap_prepare(struct lap *lap, const struct engine *engine);
+/* Begins a lap over the `rows` rows of the order, with `step` of its steps already done. */
+enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,
+                      int64_t step);
+/* Runs up to `steps` more, waits, and adds what they gave to *score (which may be NULL). */
+enum status lap_run(struct lap *lap, int64_t steps, struct score *score);
+void lap_close(struct lap *lap); /* before its engine; zeroed is fine */
+
+#endif

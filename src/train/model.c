@@ -1,0 +1,254 @@
+/* model.c: a model's metadata, as JSON texts in a safetensors file. */
+#include "train/model.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NOTE_NETWORK "network"
+#define NOTE_CLASSES "classes"
+#define NOTE_NORMALISATION "normalisation"
+#define NOTE_TRAINING "training"
+
+void model_init(struct model *model, const struct network *network)
+{
+    *model = (struct model){.network = network};
+    params_init(&model->params, DTYPE_F32);
+}
+
+void model_free(struct model *model)
+{
+    params_free(&model->params);
+    scaling_free(&model->scaling);
+    arena_free(&model->arena);
+    *model = (struct model){0};
+}
+
+enum status model_keep_classes(struct model *model, const char *const *classes, int32_t count)
+{
+    NEED(model->classes = arena_array(&model->arena, (size_t)count, sizeof *model->classes));
+    for (int32_t i = 0; i < count; i++)
+        NEED(model->classes[i] = arena_text(&model->arena, classes[i]));
+    model->class_count = count;
+    return STATUS_OK;
+}
+
+struct compile_options model_compile_options(const struct model *model, enum program_use use,
+                                             int32_t batch)
+{
+    return (struct compile_options){.batch = batch, .use = use, .classes = model->class_count};
+}
+
+enum status model_check_data(const struct model *model, const struct dataset *dataset)
+{
+    int64_t inputs = shape_count(&model->network->input);
+    if (inputs != dataset->columns)
+        FAIL(STATUS_INPUT, "%s: found %d feature columns, expected %lld: the network %s takes them",
+             dataset->name, dataset->columns, (long long)inputs, model->network->name);
+    return STATUS_OK;
+}
+
+static void add_floats(struct json_writer *writer, const char *key, const float *values, int count)
+{
+    json_key(writer, key);
+    json_array(writer);
+    for (int i = 0; i < count; i++)
+        json_add_float(writer, values[i]);
+    json_end(writer);
+}
+
+static void write_normalisation(const struct scaling *scaling, struct text *out)
+{
+    struct json_writer writer;
+    json_begin(&writer, out);
+    json_object(&writer);
+    add_floats(&writer, "mean", scaling->mean, scaling->columns);
+    add_floats(&writer, "scale", scaling->scale, scaling->columns);
+    json_end(&writer);
+}
+
+static void write_classes(const struct model *model, struct text *out)
+{
+    struct json_writer writer;
+    json_begin(&writer, out);
+    json_array(&writer);
+    for (int32_t i = 0; i < model->class_count; i++)
+        json_add_text(&writer, model->classes[i]);
+    json_end(&writer);
+}
+
+static void add_number(struct json_writer *writer, const char *key, int64_t number)
+{
+    json_key(writer, key);
+    json_add_int(writer, number);
+}
+
+static void add_real(struct json_writer *writer, const char *key, double number)
+{
+    json_key(writer, key);
+    json_add_real(writer, number);
+}
+
+/* All 64 bits, as text: JSON numbers are doubles to many readers. */
+static void add_wide(struct json_writer *writer, const char *key, uint64_t number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    json_key(writer, key);
+    json_add_text(writer, text);
+}
+
+static void write_course(const struct course *course, struct text *out)
+{
+    struct json_writer writer;
+    json_begin(&writer, out);
+    json_object(&writer);
+    json_key(&writer, "optimiser");
+    json_add_text(&writer, course->optimiser);
+    add_real(&writer, "rate", course->rate);
+    add_number(&writer, "batch", course->batch);
+    add_number(&writer, "epochs", course->epochs);
+    add_wide(&writer, "seed", course->seed);
+    add_real(&writer, "test_share", course->test_share);
+    add_wide(&writer, "data", course->data);
+    add_number(&writer, "epoch", course->epoch);
+    add_number(&writer, "step", course->step);
+    add_real(&writer, "loss_sum", course->score.loss_sum);
+    add_real(&writer, "right_sum", course->score.right_sum);
+    add_number(&writer, "samples", course->score.samples);
+    json_end(&writer);
+}
+
+enum status model_save(const struct model *model, const struct course *course, const char *path)
+{
+    struct text classes = {0}, normalisation = {0}, training = {0};
+    enum status status;
+    write_classes(model, &classes);
+    write_normalisation(&model->scaling, &normalisation);
+    write_course(course, &training);
+    TRY_OR(done, text_done(&classes));
+    TRY_OR(done, text_done(&normalisation));
+    TRY_OR(done, text_done(&training));
+    const struct safetensors_note notes[] = {
+        {NOTE_NETWORK, model->network->text},
+        {NOTE_CLASSES, text_of(&classes)},
+        {NOTE_NORMALISATION, text_of(&normalisation)},
+        {NOTE_TRAINING, text_of(&training)},
+    };
+    status = safetensors_write(path, &model->params, SAFETENSORS_CHECKPOINT, notes,
+                               sizeof notes / sizeof *notes);
+done:
+    text_free(&classes);
+    text_free(&normalisation);
+    text_free(&training);
+    return status;
+}
+
+/* A note that is JSON. */
+static enum status read_note(const struct safetensors *file, const char *key, struct arena *arena,
+                             struct json **out)
+{
+    const char *note = safetensors_note(file, key);
+    if (!note)
+        FAIL(STATUS_INPUT,
+             "%s: found no '%s' in its metadata, expected a file that prony train wrote",
+             file->name, key);
+    char *name;
+    NEED(name = arena_format(arena, "%s, metadata '%s'", file->name, key));
+    return json_parse(arena, name, note, strlen(note), out);
+}
+
+static enum status read_classes(struct model *model, const struct safetensors *file)
+{
+    struct json *list;
+    TRY(read_note(file, NOTE_CLASSES, &model->arena, &list));
+    const char **classes;
+    int32_t count = 0;
+    NEED(classes = arena_array(&model->arena, list->count + 1, sizeof *classes));
+    for (const struct json *name = list->first; name; name = name->next) {
+        if (name->kind != JSON_STRING)
+            FAIL(STATUS_INPUT, "%s: found a class that is no text", file->name);
+        classes[count++] = name->string;
+    }
+    model->classes = classes;
+    model->class_count = count;
+    return STATUS_OK;
+}
+
+static enum status read_floats(const struct safetensors *file, const struct json *list, float *out,
+                               int32_t count)
+{
+    if (!list || list->kind != JSON_ARRAY || list->count != (size_t)count)
+        FAIL(STATUS_INPUT, "%s: found a normalisation of %zu columns, expected %d", file->name,
+             list ? list->count : 0, count);
+    for (const struct json *item = list->first; item; item = item->next) {
+        if (item->kind != JSON_NUMBER || !isfinite((float)item->number))
+            FAIL(STATUS_INPUT, "%s: found a normalisation that holds no number", file->name);
+        *out++ = (float)item->number;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_normalisation(struct model *model, const struct safetensors *file)
+{
+    struct json *object;
+    int32_t columns = (int32_t)shape_count(&model->network->input);
+    TRY(read_note(file, NOTE_NORMALISATION, &model->arena, &object));
+    TRY(scaling_alloc(columns, &model->scaling));
+    TRY(read_floats(file, json_get(object, "mean"), model->scaling.mean, columns));
+    return read_floats(file, json_get(object, "scale"), model->scaling.scale, columns);
+}
+
+enum status model_read(struct model *model, const struct safetensors *file)
+{
+    const char *text = safetensors_note(file, NOTE_NETWORK);
+    if (!text_equal(text, model->network->text))
+        FAIL(STATUS_INPUT, "%s: found the weights of another network%s%.300s\nexpected those of %s",
+             file->name, text ? ":\n" : "", text ? text : "", model->network->name);
+    TRY(read_classes(model, file));
+    return read_normalisation(model, file);
+}
+
+static bool read_wide(const struct json *object, const char *key, uint64_t *out)
+{
+    return text_to_uint(json_text(object, key, ""), out);
+}
+
+static enum status take_course(const struct safetensors *file, const struct json *object,
+                               struct course *course)
+{
+    snprintf(course->optimiser, sizeof course->optimiser, "%s", json_text(object, "optimiser", ""));
+    course->rate = json_real(object, "rate", -1);
+    int64_t batch = json_int(object, "batch", 0);
+    course->batch = batch > 0 && batch <= INT32_MAX ? (int32_t)batch : 0;
+    course->epochs = json_int(object, "epochs", 0);
+    course->test_share = json_real(object, "test_share", -1);
+    course->epoch = json_int(object, "epoch", -1);
+    course->step = json_int(object, "step", -1);
+    course->score.loss_sum = json_real(object, "loss_sum", (double)NAN);
+    course->score.right_sum = json_real(object, "right_sum", (double)NAN);
+    course->score.samples = json_int(object, "samples", 0);
+    bool sound = read_wide(object, "seed", &course->seed) &&
+                 read_wide(object, "data", &course->data) && course->rate >= 0 &&
+                 course->batch > 0 && course->epochs > 0 && course->test_share >= 0 &&
+                 course->test_share < 1 && course->epoch >= 0 && course->step >= 0;
+    if (!sound)
+        FAIL(STATUS_INPUT, "%s: found a training in its metadata that cannot be resumed: %s",
+             file->name, safetensors_note(file, NOTE_TRAINING));
+    return STATUS_OK;
+}
+
+enum status model_read_course(const struct safetensors *file, struct course *course)
+{
+    struct arena arena = {0};
+    struct json *object;
+    enum status status = read_note(file, NOTE_TRAINING, &arena, &object);
+    if (status == STATUS_OK)
+        status = take_course(file, object, course);
+    arena_free(&arena);
+    return status;
+}

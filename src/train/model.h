@@ -1,0 +1,57 @@
+/* model.h: what a trained network is beside its text: parameters, names of its classes, the scale
+ * of its inputs, and how its training goes. One file holds it all (nn/formats/safetensors.h). */
+#ifndef PRONY_TRAIN_MODEL_H
+#define PRONY_TRAIN_MODEL_H
+
+#include "core/params.h"
+#include "data/split.h"
+#include "nn/formats/safetensors.h"
+#include "nn/network.h"
+#include "train/lap.h"
+
+enum { MODEL_OPTIMISER = 32 };
+
+/* A training: how it was set up, which a resumed run keeps, and how far it is. */
+struct course {
+    char optimiser[MODEL_OPTIMISER]; /* "": the network's */
+    double rate;                     /* 0: the network's, or the usual one */
+    int32_t batch;
+    int64_t epochs;
+    uint64_t seed;
+    double test_share;
+
+    uint64_t data;      /* dataset_hash of what it learns from */
+    int64_t epoch;      /* whole epochs done */
+    int64_t step;       /* steps done of the next one … */
+    struct score score; /* … and what they gave */
+};
+
+struct model {
+    struct arena arena;
+    const struct network *network; /* not owned */
+    struct params params;
+    int32_t class_count; /* 0: it gives numbers */
+    const char **classes;
+    struct scaling scaling;
+};
+
+void model_init(struct model *model, const struct network *network);
+void model_free(struct model *model);
+
+enum status model_keep_classes(struct model *model, const char *const *classes, int32_t count);
+
+/* The loss and the classes, for network_compile; the rest is the caller's. */
+struct compile_options model_compile_options(const struct model *model, enum program_use use,
+                                             int32_t batch);
+
+/* Is the data what the network takes? */
+enum status model_check_data(const struct model *model, const struct dataset *dataset);
+
+/* A checkpoint: the parameters, all of the above and the course. */
+enum status model_save(const struct model *model, const struct course *course, const char *path);
+
+/* Takes classes and scaling from a file of this network; parameters are safetensors_load's. */
+enum status model_read(struct model *model, const struct safetensors *file);
+enum status model_read_course(const struct safetensors *file, struct course *course);
+
+#endif

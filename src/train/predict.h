@@ -1,0 +1,32 @@
+/* predict.h: a trained network applied to every row of a data set. */
+#ifndef PRONY_TRAIN_PREDICT_H
+#define PRONY_TRAIN_PREDICT_H
+
+#include "train/model.h"
+
+struct predictor {
+    struct model model; /* its classes and scaling are those of the weights */
+    struct safetensors file;
+};
+
+/* What is said of each row. */
+struct prediction {
+    int64_t rows;
+    int32_t width;
+    float *outputs;   /* [rows, width]: a probability per class, or the last layer's values */
+    int32_t *classes; /* [rows], or NULL when the network gives numbers */
+};
+
+/* Reads what the weights say of themselves, so that the data can be read with their classes. A
+ * zeroed *predictor is filled; the network outlives it. */
+enum status predictor_open(const struct network *network, const char *weights,
+                           struct predictor *predictor);
+void predictor_close(struct predictor *predictor); /* fine after a failed open */
+
+/* Standardises the data set in place. A zeroed *out is filled. */
+enum status predictor_run(struct predictor *predictor, struct dataset *dataset,
+                          const struct backend *backend, const struct device_options *device,
+                          struct prediction *out);
+void prediction_free(struct prediction *prediction);
+
+#endif

@@ -1,0 +1,45 @@
+/* train.h: training a network on a data set: the loop over plans.
+ *
+ * A trainer runs epochs over the training rows, in a new order each, by as few calls of the backend
+ * as its user allows; loss and right answers of every step are read from a ring afterwards. It can
+ * be saved between any two steps, and a trainer resumed from that file goes on bit for bit as the
+ * saved one would have. */
+#ifndef PRONY_TRAIN_TRAIN_H
+#define PRONY_TRAIN_TRAIN_H
+
+#include "train/engine.h"
+#include "train/lap.h"
+#include "train/model.h"
+
+struct trainer_options {
+    const struct backend *backend;
+    struct device_options device;
+    struct course course; /* how to train; its progress is ignored */
+    const char *resume;   /* a file of trainer_save: its course is used instead, but for epochs
+                             when course.epochs is not 0; or NULL */
+};
+
+struct trainer {
+    struct model model;
+    struct course course;    /* with its progress; course.score is of the epoch's steps so far */
+    struct score epoch;      /* of the last whole epoch; samples is 0 before */
+    struct dataset *dataset; /* not owned */
+    struct split split;
+    uint32_t *order; /* of the training rows in this epoch */
+    float *levels;   /* [rows]: classes as numbers, for losses over numbers; or NULL */
+    struct engine engine;
+    struct lap train, test;
+};
+
+/* Standardises the data set in place; network and data set outlive the trainer. */
+enum status trainer_open(const struct network *network, struct dataset *dataset,
+                         const struct trainer_options *options, struct trainer **out);
+void trainer_close(struct trainer *trainer); /* NULL is fine */
+
+/* Runs up to `steps` steps, not beyond the end of the epoch. */
+enum status trainer_run(struct trainer *trainer, int64_t steps);
+/* Over the rows kept for the test; score->samples is 0 when there are none. */
+enum status trainer_test(struct trainer *trainer, struct score *score);
+enum status trainer_save(struct trainer *trainer, const char *path);
+
+#endif
