@@ -1,0 +1,171 @@
+"""What every peer written in Python shares: the line protocol of docs/peers.md.
+
+A peer is an object with
+
+    packages = ["numpy"]           what it imports, by the names pip knows (may be empty)
+    prepare(work)                  build the network; `work` is a Work
+    step(batch)                    one iteration on batch number `batch` of work.batches
+    loss(), parameter(name, i)     training: the last step's loss; element i of a parameter
+    outputs(batch)                 inference: the flat outputs for that batch
+
+and `serve(peer)` does the rest. Standard library only; one file, so that it can be copied.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+import time
+from array import array
+
+
+class Unsupported(Exception):
+    """This peer cannot do what was asked; the text says why and, where it helps, what to install."""
+
+
+class Work:
+    """What is to be computed: the fields of the request `prepare`, with files read."""
+
+    def __init__(self, request):
+        self.training = request["phase"] == "training"
+        self.batch = request["batch"]
+        self.threads = request["threads"]
+        self.layers = request["layers"]  # [{"kind": "dense", "name": "dense1", …}, …]
+        self.loss = request["loss"]
+        self.optimiser = request["optimiser"]
+        self.rate = request["rate"]
+        self.weights = read_safetensors(request["weights"])
+        data = read_safetensors(request["data"])
+        self.inputs, self.targets = data["x"], data.get("target")
+        self.batches = self.inputs[0][0] // self.batch
+
+    def rows(self, tensor):
+        """A tensor of the data as one list per batch of one list of numbers per sample."""
+        shape, values = tensor
+        width = len(values) // shape[0]
+        samples = [values[i * width : (i + 1) * width].tolist() for i in range(shape[0])]
+        return [samples[i * self.batch : (i + 1) * self.batch] for i in range(self.batches)]
+
+    def dense_stack(self):
+        """The network as [(weight name, bias name, activation)], if it is nothing but dense layers,
+        each followed by a sigmoid, a relu or nothing, trained by sgd on the mean squared error."""
+        if self.loss != "mse" or (self.training and self.optimiser != "sgd"):
+            raise Unsupported(f"this peer knows mse and sgd, not {self.loss} and {self.optimiser}")
+        stack = []
+        for layer in self.layers:
+            if layer["kind"] == "dense":
+                stack.append((layer["name"] + ".weight", layer["name"] + ".bias", None))
+            elif layer["kind"] in ("sigmoid", "relu") and stack and stack[-1][2] is None:
+                stack[-1] = stack[-1][:2] + (layer["kind"],)
+            else:
+                raise Unsupported(f"this peer has no layer {layer['kind']} here")
+        return stack
+
+
+def read_safetensors(path):
+    """{name: (shape, array of 32-bit floats)}. A header of JSON, then the numbers."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        start = file.tell()
+        tensors = {}
+        for name, about in header.items():
+            if name == "__metadata__" or about["dtype"] != "F32":
+                continue
+            first, end = about["data_offsets"]
+            file.seek(start + first)
+            values = array("f")
+            values.frombytes(file.read(end - first))
+            tensors[name] = (about["shape"], values)
+        return tensors
+
+
+def find_packages(packages):
+    """{package: version} of all; Unsupported when one is missing. Debian installs packages for
+    /usr/bin/python3, whichever python3 comes first in PATH: if need be, go on with that one."""
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            system, first = "/usr/bin/python3", os.environ.get("PRONY_PEER_PYTHON")
+            if not first and os.path.exists(system):
+                os.environ["PRONY_PEER_PYTHON"] = sys.executable
+                os.execv(system, [system] + sys.argv)
+            where = f"{first} or {sys.executable}" if first else sys.executable
+            raise Unsupported(
+                f"{package} is not installed for {where} (Debian: python3-{package})"
+            ) from None
+    return found
+
+
+def limit_threads(count):
+    """Must come before the import of a library that makes threads."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(count)
+
+
+class Server:
+    def __init__(self, peer):
+        self.peer = peer
+        self.work = None
+        self.place = 0  # the batch that comes next
+
+    def probe(self, request):
+        return {"software": find_packages(self.peer.packages)}
+
+    def prepare(self, request):
+        limit_threads(request["threads"])
+        self.work = Work(request)
+        self.peer.prepare(self.work)
+        return {}
+
+    def run(self, request):
+        step, batches, place = self.peer.step, self.work.batches, self.place
+        count = request["iterations"]
+        start = time.perf_counter_ns()
+        for i in range(place, place + count):
+            step(i % batches)
+        elapsed = time.perf_counter_ns() - start
+        self.place = (place + count) % batches
+        return {"elapsed_ns": max(elapsed, 1)}
+
+    def check(self, request):
+        """From the initial weights and the first batch again, whatever ran before."""
+        self.peer.prepare(self.work)
+        self.place = 0
+        if not self.work.training:
+            values = []
+            for i in range(request["steps"]):
+                values.extend(self.peer.outputs(i % self.work.batches))
+            return {"values": values[: request["most"]]}
+        for i in range(request["steps"]):
+            self.peer.step(i % self.work.batches)
+        self.place = request["steps"] % self.work.batches
+        return {
+            "loss": self.peer.loss(),
+            "values": [self.peer.parameter(name, i) for name, i in request["samples"]],
+        }
+
+    def answer(self, line):
+        try:
+            request = json.loads(line)
+            return {"status": "ok", **getattr(self, request["do"])(request)}
+        except Unsupported as reason:
+            return {"status": "unsupported", "reason": str(reason)}
+        except Exception as reason:
+            return {"status": "failed", "reason": f"{type(reason).__name__}: {reason}"}
+
+
+def serve(peer):
+    try:
+        find_packages(peer.packages)  # now, because it may start again under another python
+    except Unsupported:
+        pass  # probe says it
+    # Answers go to the real standard output; what anything else prints goes to standard error.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+    os.dup2(2, 1)
+    server = Server(peer)
+    for line in sys.stdin:
+        answers.write(json.dumps(server.answer(line)) + "\n")
+        answers.flush()

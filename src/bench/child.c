@@ -1,0 +1,218 @@
+/* child.c: see child.h. Its input is a socket, not a pipe, because writing to a dead reader must be
+ * an error and not a signal; everything on our side is non-blocking and waits in poll. */
+#include "bench/child.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* In the child, between fork and exec: only calls that are safe there. Does not return. */
+static void child_become(const char *path, int input, int output, int errors, pid_t parent)
+{
+    char *const arguments[] = {(char *)(uintptr_t)path, NULL};
+
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127); /* we died before it could be told to follow */
+    if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0)
+        _exit(127);
+    close_range(3, ~0u, 0);
+    execv(path, arguments);
+    dprintf(2, "%s\n", strerror(errno));
+    _exit(127);
+}
+
+static void child_close_pair(const int pair[2])
+{
+    close(pair[0]);
+    close(pair[1]);
+}
+
+enum status child_open(struct child *child, const char *path)
+{
+    int input[2], output[2], errors[2];
+    pid_t parent = getpid();
+
+    memset(child, 0, sizeof *child);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input) < 0)
+        FAIL(STATUS_IO, "%s: no socket for its input: %s", path, strerror(errno));
+    if (pipe2(output, O_CLOEXEC) < 0) {
+        child_close_pair(input);
+        FAIL(STATUS_IO, "%s: no pipe for its output: %s", path, strerror(errno));
+    }
+    if (pipe2(errors, O_CLOEXEC) < 0) {
+        child_close_pair(input);
+        child_close_pair(output);
+        FAIL(STATUS_IO, "%s: no pipe for its errors: %s", path, strerror(errno));
+    }
+    pid_t pid = fork();
+    if (pid == 0)
+        child_become(path, input[1], output[1], errors[1], parent);
+    int trouble = errno;
+    close(input[1]);
+    close(output[1]);
+    close(errors[1]);
+    child->to = input[0];
+    child->from = output[0];
+    child->errors = errors[0];
+    if (pid < 0) {
+        close(child->to);
+        close(child->from);
+        close(child->errors);
+        FAIL(STATUS_IO, "%s: cannot start a process: %s", path, strerror(trouble));
+    }
+    setpgid(pid, pid); /* here too: whichever of the two runs first */
+    fcntl(child->from, F_SETFL, O_NONBLOCK);
+    fcntl(child->errors, F_SETFL, O_NONBLOCK);
+    child->pid = pid;
+    return STATUS_OK;
+}
+
+/* Takes what is there of its standard error and keeps the end. */
+static void child_drain(struct child *child)
+{
+    char bytes[4096];
+    ssize_t count;
+
+    while ((count = read(child->errors, bytes, sizeof bytes)) > 0) {
+        size_t added = (size_t)count, room = sizeof child->complaint - 1;
+        const char *from = bytes;
+        if (added > room) {
+            from += added - room;
+            added = room;
+        }
+        size_t kept = strlen(child->complaint);
+        if (kept + added > room) {
+            memmove(child->complaint, child->complaint + kept + added - room, room - added);
+            kept = room - added;
+        }
+        for (size_t i = 0; i < added; i++)
+            child->complaint[kept + i] = from[i] ? from[i] : ' ';
+        child->complaint[kept + added] = '\0';
+    }
+}
+
+/* The last line that is not blank of what it wrote to its standard error. */
+static const char *child_last_words(struct child *child)
+{
+    child_drain(child);
+    char *end = child->complaint + strlen(child->complaint);
+    while (end > child->complaint && strchr(" \n\r\t", end[-1]))
+        *--end = '\0';
+    char *line = strrchr(child->complaint, '\n');
+    return line ? line + 1 : child->complaint;
+}
+
+static enum status child_ended(struct child *child)
+{
+    const char *words = child_last_words(child);
+    FAIL(STATUS_DEVICE, "the process ended%s%s", *words ? ": " : "", words);
+}
+
+/* Waits until `fd` is ready for `events`, draining its standard error meanwhile. */
+static enum status child_wait(struct child *child, int fd, short events, uint64_t deadline_ns)
+{
+    for (;;) {
+        uint64_t now_ns = clock_ns();
+        if (now_ns >= deadline_ns) {
+            const char *words = child_last_words(child);
+            FAIL(STATUS_TIMEOUT, "no answer in time%s%s", *words ? ": " : "", words);
+        }
+        uint64_t left_ms = (deadline_ns - now_ns) / 1000000 + 1;
+        struct pollfd wait[2] = {{fd, events, 0}, {child->errors, POLLIN, 0}};
+        if (poll(wait, 2, left_ms > 1000 ? 1000 : (int)left_ms) < 0 && errno != EINTR)
+            FAIL(STATUS_IO, "waiting for a child process: %s", strerror(errno));
+        if (wait[0].revents)
+            return STATUS_OK;
+        if (wait[1].revents & POLLIN)
+            child_drain(child);
+        else if (wait[1].revents)
+            clock_sleep_ns(1000000); /* it closed its errors: poll would return at once for ever */
+    }
+}
+
+static enum status child_send(struct child *child, const char *bytes, size_t length,
+                              uint64_t deadline_ns)
+{
+    while (length) {
+        ssize_t sent = send(child->to, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent >= 0) {
+            bytes += sent;
+            length -= (size_t)sent;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            TRY(child_wait(child, child->to, POLLOUT, deadline_ns));
+        } else if (errno != EINTR) {
+            return child_ended(child);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status child_ask(struct child *child, const char *line, uint64_t limit_ns,
+                      struct text *answer)
+{
+    uint64_t deadline_ns = clock_ns() + limit_ns;
+    size_t searched = 0;
+
+    TRY(child_send(child, line, strlen(line), deadline_ns));
+    TRY(child_send(child, "\n", 1, deadline_ns));
+    for (;;) {
+        struct text *pending = &child->pending;
+        const char *start = text_of(pending);
+        const char *end = memchr(start + searched, '\n', pending->length - searched);
+        if (end) {
+            size_t length = (size_t)(end - start);
+            text_clear(answer);
+            text_add_bytes(answer, start, length);
+            memmove(pending->data, end + 1, pending->length - length - 1);
+            pending->length -= length + 1;
+            pending->data[pending->length] = '\0';
+            return text_done(answer);
+        }
+        searched = pending->length;
+        if (pending->length > CHILD_LINE_MOST)
+            FAIL(STATUS_DEVICE, "the process wrote over %d bytes without a line end",
+                 CHILD_LINE_MOST);
+        TRY(child_wait(child, child->from, POLLIN, deadline_ns));
+        char bytes[16384];
+        ssize_t count = read(child->from, bytes, sizeof bytes);
+        if (count > 0)
+            text_add_bytes(pending, bytes, (size_t)count);
+        else if (count == 0 || (errno != EAGAIN && errno != EINTR))
+            return child_ended(child);
+        TRY(text_done(pending));
+    }
+}
+
+void child_close(struct child *child, uint64_t grace_ns)
+{
+    if (!child->pid)
+        return;
+    close(child->to);
+    uint64_t deadline_ns = clock_ns() + grace_ns;
+    siginfo_t ended = {0};
+    while (clock_ns() < deadline_ns) {
+        child_drain(child); /* or it may hang writing its last words */
+        if (waitid(P_PID, (id_t)child->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            ended.si_pid)
+            break;
+        clock_sleep_ns(500000);
+    }
+    kill(-child->pid, SIGKILL); /* and whatever it started; it is not reaped yet: the id is its own */
+    while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    close(child->from);
+    close(child->errors);
+    text_free(&child->pending);
+    child->pid = 0;
+}

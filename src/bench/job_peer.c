@@ -1,0 +1,133 @@
+/* job_peer.c: see job_peer.h. Every answer is read as if by a stranger: it must be one JSON object
+ * with a known status, and a time that fits within what we saw pass. */
+#include "bench/job_peer.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "bench/child.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const uint64_t PEER_GRACE_NS = 1000000000;
+
+struct job_peer {
+    struct job job;
+    struct peer_work work;
+    struct child child;
+    struct text answer;
+    struct arena about; /* what the peer said of itself */
+    const struct json *software;
+};
+
+/* Asks, and gives the parsed answer (in `arena`) when its status is "ok". */
+static enum status peer_ask(struct job_peer *peer, const char *request, struct arena *arena,
+                            struct json **out)
+{
+    TRY(child_ask(&peer->child, request, peer->work.patience_ns, &peer->answer));
+    if (json_parse(arena, "answer", text_of(&peer->answer), peer->answer.length, out) != STATUS_OK)
+        return status_prefix(STATUS_DEVICE, "the peer answered nonsense (\"%.60s\")",
+                             text_of(&peer->answer));
+    const char *state = json_text(*out, "status", "");
+    const char *reason = json_text(*out, "reason", "no reason given");
+    if (strcmp(state, "unsupported") == 0)
+        FAIL(STATUS_UNSUPPORTED, "%s", reason);
+    if (strcmp(state, "failed") == 0)
+        FAIL(STATUS_DEVICE, "%s", reason);
+    if (strcmp(state, "ok") != 0)
+        FAIL(STATUS_DEVICE,
+             "the peer answered \"%.60s\"; expected a \"status\" of ok, unsupported or failed",
+             text_of(&peer->answer));
+    return STATUS_OK;
+}
+
+static enum status peer_prepare(struct job *job)
+{
+    struct job_peer *peer = (struct job_peer *)job;
+    struct arena scratch = {0};
+    struct json *answer;
+
+    TRY(child_open(&peer->child, peer->work.path));
+    TRY(peer_ask(peer, "{\"do\":\"probe\"}", &peer->about, &answer));
+    peer->software = json_get(answer, "software");
+    enum status status = peer_ask(peer, peer->work.prepare, &scratch, &answer);
+    arena_free(&scratch);
+    return status;
+}
+
+static enum status peer_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    struct job_peer *peer = (struct job_peer *)job;
+    struct arena scratch = {0};
+    struct json *answer;
+    char request[64];
+    enum status status = STATUS_OK;
+
+    snprintf(request, sizeof request, "{\"do\":\"run\",\"iterations\":%" PRId64 "}", iterations);
+    uint64_t start_ns = clock_ns();
+    TRY_OR(done, peer_ask(peer, request, &scratch, &answer));
+    uint64_t passed_ns = clock_ns() - start_ns;
+    int64_t claimed_ns = json_int(answer, "elapsed_ns", -1);
+    if (claimed_ns <= 0 || (uint64_t)claimed_ns > passed_ns)
+        status = status_fail(STATUS_DEVICE, __FILE__, __LINE__,
+                             "the peer says that it took %" PRId64 " ns; %" PRIu64 " ns passed",
+                             claimed_ns, passed_ns);
+    else
+        *elapsed_ns = (uint64_t)claimed_ns;
+done:
+    arena_free(&scratch);
+    return status;
+}
+
+static enum status peer_check(struct job *job, double *error)
+{
+    struct job_peer *peer = (struct job_peer *)job;
+    struct arena scratch = {0};
+    struct json *answer;
+    enum status status = peer_ask(peer, peer->work.check, &scratch, &answer);
+
+    if (status == STATUS_OK)
+        status = peer->work.judge(peer->work.context, answer, error);
+    arena_free(&scratch);
+    return status;
+}
+
+static void peer_describe(struct job *job, struct json_writer *out)
+{
+    struct job_peer *peer = (struct job_peer *)job;
+
+    if (peer->software) {
+        json_key(out, "software");
+        json_add_tree(out, peer->software);
+    }
+}
+
+static void peer_close(struct job *job)
+{
+    struct job_peer *peer = (struct job_peer *)job;
+
+    child_close(&peer->child, PEER_GRACE_NS);
+    text_free(&peer->answer);
+    arena_free(&peer->about);
+    mem_free(peer);
+}
+
+static const struct job_kind peer_kind = {"peer",     peer_prepare,  peer_run,
+                                          peer_check, peer_describe, peer_close};
+
+enum status job_peer_open(const struct peer_work *work, struct job **out)
+{
+    struct job_peer *peer = mem_alloc(sizeof *peer);
+
+    NEED(peer);
+    peer->job.kind = &peer_kind;
+    peer->work = *work;
+    *out = &peer->job;
+    return STATUS_OK;
+}
+
+pid_t job_peer_process(const struct job *job)
+{
+    return ((const struct job_peer *)job)->child.pid;
+}

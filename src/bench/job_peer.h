@@ -1,0 +1,27 @@
+/* job_peer.h: a job that is another framework, in a child process behind a line protocol
+ * (docs/peers.md). It knows nothing of networks: what the peer is asked, and whether its answer to
+ * the check is right, comes from the caller. */
+#ifndef PRONY_BENCH_JOB_PEER_H
+#define PRONY_BENCH_JOB_PEER_H
+
+#include "core/job.h"
+
+#include <sys/types.h>
+
+struct peer_work {
+    const char *path;    /* the executable */
+    const char *prepare; /* the request lines, as docs/peers.md has them */
+    const char *check;
+    /* Judges the answer to the check, as job_kind's check does. */
+    enum status (*judge)(void *context, const struct json *answer, double *error);
+    void *context;
+    uint64_t patience_ns; /* the longest that one request may take */
+};
+
+/* The texts and the context must outlive the job. Starts nothing yet. */
+enum status job_peer_open(const struct peer_work *work, struct job **out);
+
+/* The process, for the meters; 0 before prepare. */
+pid_t job_peer_process(const struct job *job);
+
+#endif
