@@ -1,0 +1,256 @@
+/* measure.c: see measure.h. */
+#include "bench/measure.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "record/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CLOCK_SHARE = 200,    /* a sample lasts this many readings of the clock; it takes two */
+    OUTSIDE_SHARE = 10,   /* … and this many times what passes outside the job's own clock */
+    CALL_MATTERS_NS = 1000000, /* longer samples are not doubled to hide the cost of a call */
+    LONG_NS = 50000000,   /* a sample this long is not repeated just to calibrate */
+    REPEATS = 3,          /* of a calibration sample; the quickest counts */
+    SLICE_NS = 5000000,   /* how long a contender's turn lasts */
+    SLICE_MOST = 64,      /* samples in a turn */
+    ROUNDS_LEAST = 6,     /* before an interval is believed */
+};
+static const int64_t PER_MOST = (int64_t)1 << 32;
+static const double STEADY = 0.02; /* a slice that is not faster by this is no progress */
+
+static void measure_fail(struct contender *contender, enum status status)
+{
+    contender->stop = MEASURE_FAILED;
+    contender->status = status;
+    contender->out = true;
+    snprintf(contender->message, sizeof contender->message, "%s", status_message());
+}
+
+/* One sample of `per` iterations. *outside_ns is the wall time beyond what the job says it took. */
+static enum status measure_sample(struct contender *contender, int64_t per, uint64_t *elapsed_ns,
+                                  uint64_t *outside_ns)
+{
+    uint64_t start_ns = clock_ns();
+    *elapsed_ns = 0;
+    TRY(contender->job->kind->run(contender->job, per, elapsed_ns));
+    uint64_t wall_ns = clock_ns() - start_ns;
+    contender->spent_ns += wall_ns;
+    *outside_ns = wall_ns > *elapsed_ns ? wall_ns - *elapsed_ns : 0;
+    return STATUS_OK;
+}
+
+/* The quickest of a few samples; one is enough when it is long. */
+static enum status measure_quickest(struct contender *contender, int64_t per, uint64_t *elapsed_ns,
+                                    uint64_t *outside_ns)
+{
+    *elapsed_ns = *outside_ns = UINT64_MAX;
+    for (int i = 0; i < REPEATS; i++) {
+        uint64_t elapsed, outside;
+        TRY(measure_sample(contender, per, &elapsed, &outside));
+        if (elapsed < *elapsed_ns)
+            *elapsed_ns = elapsed;
+        if (outside < *outside_ns)
+            *outside_ns = outside;
+        if (elapsed > LONG_NS)
+            break;
+    }
+    return STATUS_OK;
+}
+
+/* Finds `per`. First so large that the clock and what is outside do not matter; then doubled for as
+ * long as that makes an iteration cheaper by 1 %: a call has a price of its own, such as a launch
+ * and a wait on a GPU. */
+static enum status measure_calibrate(struct contender *contender)
+{
+    const uint64_t clock_share_ns = CLOCK_SHARE * clock_cost_ns();
+    uint64_t elapsed_ns, outside_ns;
+    int64_t per = 1;
+
+    TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
+    while (elapsed_ns < clock_share_ns || elapsed_ns < OUTSIDE_SHARE * outside_ns) {
+        per *= 2;
+        if (per > PER_MOST)
+            FAIL(STATUS_WRONG, "%lld iterations take no time: nothing is being measured",
+                 (long long)per);
+        TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
+    }
+    while (elapsed_ns < CALL_MATTERS_NS) {
+        uint64_t twice_ns;
+        TRY(measure_quickest(contender, 2 * per, &twice_ns, &outside_ns));
+        if ((double)twice_ns > 2 * 0.99 * (double)elapsed_ns)
+            break;
+        per *= 2;
+        elapsed_ns = twice_ns;
+    }
+    contender->per = per;
+    contender->sample_ns = elapsed_ns;
+    return STATUS_OK;
+}
+
+static int measure_slice_samples(const struct contender *contender)
+{
+    uint64_t count = SLICE_NS / (contender->sample_ns + 1);
+    return count < 1 ? 1 : count > SLICE_MOST ? SLICE_MOST : (int)count;
+}
+
+static enum status measure_keep(struct contender *contender, double sample_ns)
+{
+    if (contender->count == contender->room) {
+        size_t room = contender->room ? 2 * contender->room : 256;
+        double *grown = mem_grow(contender->samples_ns, room, sizeof *grown);
+        NEED(grown);
+        contender->samples_ns = grown;
+        contender->room = room;
+    }
+    contender->samples_ns[contender->count++] = sample_ns;
+    return STATUS_OK;
+}
+
+/* A contender's turn: its samples are kept, or only their quickest is told (warm-up). */
+static enum status measure_slice(const struct measure_options *options, struct contender *contender,
+                                 bool keep, double *quickest_ns)
+{
+    *quickest_ns = (double)INFINITY;
+    for (int left = measure_slice_samples(contender); left > 0; left--) {
+        uint64_t elapsed_ns, outside_ns;
+        if (options->stopped && options->stopped())
+            FAIL(STATUS_INTERRUPTED, "stopped");
+        TRY(measure_sample(contender, contender->per, &elapsed_ns, &outside_ns));
+        double sample_ns = (double)elapsed_ns / (double)contender->per;
+        if (keep)
+            TRY(measure_keep(contender, sample_ns));
+        *quickest_ns = fmin(*quickest_ns, sample_ns);
+        if (contender->spent_ns >= options->limit_ns)
+            break;
+    }
+    return STATUS_OK;
+}
+
+/* Calibration and warm-up, within a quarter of the time. An iteration so long that half the time is
+ * gone with the first is measured that once. */
+static enum status measure_warm(const struct measure_options *options, struct contender *contender)
+{
+    double best_ns = (double)INFINITY, quickest_ns;
+    int flat = 0;
+
+    TRY(measure_calibrate(contender));
+    if (contender->spent_ns >= options->limit_ns / 2)
+        return measure_keep(contender, (double)contender->sample_ns / (double)contender->per);
+    while (contender->spent_ns < options->limit_ns / 4) {
+        TRY(measure_slice(options, contender, false, &quickest_ns));
+        flat = quickest_ns < best_ns * (1 - STEADY) ? 0 : flat + 1;
+        best_ns = fmin(best_ns, quickest_ns);
+        if (flat == 2) {
+            contender->steady = true;
+            break;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Is the interval within the target? */
+static enum status measure_judge(const struct measure_options *options, struct contender *contender)
+{
+    struct stats stats;
+    TRY(stats_compute(contender->samples_ns, contender->count, contender->per, &stats));
+    contender->tight =
+        (stats.ci_high - stats.ci_low) / 2 <= options->target * stats.median; /* NaN: false */
+    return STATUS_OK;
+}
+
+/* One round: everyone who has time left has a turn. */
+static enum status measure_round(const struct measure_options *options, struct contender *list,
+                                 int count, int64_t round, bool judge)
+{
+    for (int i = 0; i < count; i++) {
+        struct contender *contender = &list[round % 2 ? count - 1 - i : i];
+        double quickest_ns;
+        if (contender->out)
+            continue;
+        meters_begin(&contender->meters, contender->process);
+        enum status status = measure_slice(options, contender, true, &quickest_ns);
+        meters_end(&contender->meters, contender->process);
+        if (status == STATUS_OK && judge)
+            status = measure_judge(options, contender);
+        if (status == STATUS_INTERRUPTED)
+            return status;
+        if (status != STATUS_OK)
+            measure_fail(contender, status);
+        else if (contender->spent_ns >= options->limit_ns)
+            contender->out = true;
+    }
+    return STATUS_OK;
+}
+
+/* Someone is neither out of time nor tight: those who are tight go on too, so that the comparison
+ * stays interleaved to the end. */
+static bool measure_goes_on(const struct contender *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!list[i].out && !list[i].tight)
+            return true;
+    return false;
+}
+
+/* Judges whoever ran out of time between two judgements, and says why each ended. */
+static void measure_conclude(const struct measure_options *options, struct contender *list,
+                             int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct contender *contender = &list[i];
+        if (contender->stop == MEASURE_FAILED)
+            continue;
+        enum status status = measure_judge(options, contender);
+        if (status != STATUS_OK)
+            measure_fail(contender, status);
+        else
+            contender->stop = contender->tight ? MEASURE_TIGHT : MEASURE_TIME;
+    }
+}
+
+static void measure_reset(struct contender *contender)
+{
+    struct job *job = contender->job;
+    pid_t process = contender->process;
+    memset(contender, 0, sizeof *contender);
+    contender->job = job;
+    contender->process = process;
+    contender->stop = MEASURE_TIME;
+}
+
+enum status measure(const struct measure_options *options, struct contender *list, int count)
+{
+    int64_t next_judgement = ROUNDS_LEAST;
+    enum status interrupted = STATUS_OK;
+
+    for (int i = 0; i < count; i++)
+        measure_reset(&list[i]);
+    for (int i = 0; i < count && interrupted == STATUS_OK; i++) {
+        enum status status = measure_warm(options, &list[i]);
+        if (status == STATUS_INTERRUPTED)
+            interrupted = status;
+        else if (status != STATUS_OK)
+            measure_fail(&list[i], status);
+        else if (list[i].spent_ns >= options->limit_ns || list[i].count)
+            list[i].out = true;
+    }
+    for (int64_t round = 0; interrupted == STATUS_OK && measure_goes_on(list, count); round++) {
+        bool judge = round + 1 >= next_judgement;
+        if (judge)
+            next_judgement += next_judgement / 4 + 1; /* judging sorts: let it stay rare */
+        interrupted = measure_round(options, list, count, round, judge);
+    }
+    measure_conclude(options, list, count);
+    return interrupted;
+}
+
+void measure_free(struct contender *contender)
+{
+    mem_free(contender->samples_ns);
+    contender->samples_ns = NULL;
+    contender->count = contender->room = 0;
+}

@@ -1,0 +1,58 @@
+/* measure.h: times any number of jobs against each other in one run.
+ *
+ * The contenders take turns round by round (A B C, C B A, …), so that whatever the machine does
+ * meanwhile hits all of them alike. For each of them:
+ *   group    short iterations are run in groups, so large that reading the clock, calling the job
+ *            and (for a peer) waking it up cost less than about 1 % of a sample
+ *   warm-up  slices are thrown away until they stop getting faster
+ *   stop     when the 95 % interval of the median is within the target, or its time is up
+ * All samples are kept, in the order taken. A contender that fails drops out; the others go on.
+ *
+ * It knows nothing of networks, and does not prepare or check: it is given jobs that are ready. */
+#ifndef PRONY_BENCH_MEASURE_H
+#define PRONY_BENCH_MEASURE_H
+
+#include "bench/meters.h"
+#include "core/job.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct measure_options {
+    double target;         /* half the interval ÷ the median: 0.01 */
+    uint64_t limit_ns;     /* wall time for each contender, all included */
+    bool (*stopped)(void); /* asked between samples; NULL: never */
+};
+
+enum measure_stop {
+    MEASURE_TIGHT,  /* the interval is within the target */
+    MEASURE_TIME,   /* the time was up before that */
+    MEASURE_FAILED, /* see status and message */
+};
+
+struct contender {
+    struct job *job;
+    pid_t process; /* whose resources are metered; 0: this process */
+
+    /* Set by measure; all but samples is a plain value. */
+    enum measure_stop stop;
+    enum status status;
+    char message[400];
+    bool steady;        /* warm-up ended because it was steady */
+    int64_t per;        /* iterations in one sample */
+    double *samples_ns; /* of one iteration each; freed by measure_free */
+    size_t count, room;
+    struct meters meters;
+
+    /* Working state. */
+    uint64_t spent_ns;  /* wall time used */
+    uint64_t sample_ns; /* of one sample, as far as known */
+    bool tight, out;
+};
+
+/* STATUS_OK whatever the contenders' own results are; STATUS_INTERRUPTED, with the samples so far,
+ * when `stopped` said so. */
+enum status measure(const struct measure_options *options, struct contender *list, int count);
+void measure_free(struct contender *contender);
+
+#endif

@@ -1,0 +1,86 @@
+/* floor.c: see floor.h. */
+#include "estimate/floor.h"
+
+#include "base/memory.h"
+
+/* Which halves of the step touch a kept tensor. */
+enum { READ_FORWARD = 1, WRITTEN_FORWARD = 2, READ_BACKWARD = 4, WRITTEN_BACKWARD = 8 };
+
+/* The tensor whose bytes it shares. */
+static int32_t work_root(const struct program *program, int32_t tensor)
+{
+    while (program->tensors[tensor].view_of >= 0)
+        tensor = program->tensors[tensor].view_of;
+    return tensor;
+}
+
+static void work_touch(const struct program *program, const struct op *op, unsigned char *touched)
+{
+    bool forward = op->part == PART_PREPARE || op->part == PART_FORWARD;
+    for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
+        int32_t tensor = program->operands[op->first + i];
+        if (tensor < 0)
+            continue;
+        int flag = i < op->inputs ? (forward ? READ_FORWARD : READ_BACKWARD)
+                                  : (forward ? WRITTEN_FORWARD : WRITTEN_BACKWARD);
+        touched[work_root(program, tensor)] |= (unsigned char)flag;
+    }
+}
+
+/* What comes from and goes to the bound data. */
+static uint64_t work_data_bytes(const struct program *program, const struct op *op)
+{
+    if (op->kind == OP_load)
+        return program->tensors[op_output(program, op, 0)].bytes;
+    if (op->kind == OP_store)
+        return program->tensors[op_input(program, op, 0)].bytes;
+    return 0;
+}
+
+enum status work_count(const struct program *program, struct work *out)
+{
+    unsigned char *touched = mem_array((size_t)program->tensor_count, 1);
+    NEED(touched);
+    *out = (struct work){0};
+    for (int32_t i = 0; i < program->op_count; i++) {
+        const struct op *op = &program->ops[i];
+        uint64_t data_bytes = work_data_bytes(program, op);
+        if (op->part == PART_FORWARD)
+            out->forward.flop += op_flop(program, op);
+        else if (op->part == PART_BACKWARD)
+            out->backward.flop += op_flop(program, op);
+        out->forward.bytes += data_bytes;
+        out->set_bytes += data_bytes;
+        work_touch(program, op, touched);
+    }
+    for (int32_t i = 0; i < program->tensor_count; i++) {
+        const struct tensor *tensor = &program->tensors[i];
+        unsigned char how = touched[i];
+        if (!role_is_kept(tensor->role) || !how)
+            continue;
+        out->forward.bytes += tensor->bytes * (!!(how & READ_FORWARD) + !!(how & WRITTEN_FORWARD));
+        out->backward.bytes +=
+            tensor->bytes * (!!(how & READ_BACKWARD) + !!(how & WRITTEN_BACKWARD));
+        out->set_bytes += tensor->bytes;
+    }
+    mem_free(touched);
+    return STATUS_OK;
+}
+
+void floor_of(const struct work *work, const struct ceilings *ceilings, struct floor *out)
+{
+    const double flop_ns[2] = {(double)work->forward.flop / ceilings->flop_per_s * 1e9,
+                               (double)work->backward.flop / ceilings->flop_per_s * 1e9};
+    const double bytes_ns[2] = {(double)work->forward.bytes / ceilings->read_per_s * 1e9,
+                                (double)work->backward.bytes / ceilings->update_per_s * 1e9};
+    double of_flop = 0, of_bytes = 0;
+
+    for (int i = 0; i < 2; i++) {
+        if (flop_ns[i] > bytes_ns[i])
+            of_flop += flop_ns[i];
+        else
+            of_bytes += bytes_ns[i];
+    }
+    out->ns = of_flop + of_bytes;
+    out->bound = of_flop > of_bytes ? "flop" : "bytes";
+}

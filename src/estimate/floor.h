@@ -1,0 +1,32 @@
+/* floor.h: the least time a task can take on this machine, whoever runs it.
+ *
+ * The floor belongs to the task (network, batch, phase, optimiser, precision), so it is counted on
+ * the program as compiled, before any pass. FLOP: what the mathematics of forward and backward
+ * needs; the update's multiply-add is not counted, because it can be the last step of the sum that
+ * makes the gradient. Bytes: kept tensors (parameters, statistics, state) read once and written
+ * once in forward, and again in backward + update, where the program reads or writes them; inputs
+ * read and outputs written once. Gradients and activations need never reach memory.
+ *
+ *     floor = Σ over {forward, backward + update} of max(FLOP ÷ peak, bytes ÷ bandwidth) */
+#ifndef PRONY_ESTIMATE_FLOOR_H
+#define PRONY_ESTIMATE_FLOOR_H
+
+#include "core/program.h"
+#include "estimate/calibrate.h"
+
+struct work {
+    struct {
+        uint64_t flop, bytes;
+    } forward, backward; /* backward: with the update */
+    uint64_t set_bytes;  /* all that is touched: the working set */
+};
+
+struct floor {
+    double ns;
+    const char *bound; /* "flop" or "bytes": what most of it is made of */
+};
+
+enum status work_count(const struct program *program, struct work *out);
+void floor_of(const struct work *work, const struct ceilings *ceilings, struct floor *out);
+
+#endif
