@@ -158,8 +158,7 @@ static enum status child_send(struct child *child, const char *bytes, size_t len
     return STATUS_OK;
 }
 
-enum status child_ask(struct child *child, const char *line, uint64_t limit_ns,
-                      struct text *answer)
+enum status child_ask(struct child *child, const char *line, uint64_t limit_ns, struct text *answer)
 {
     uint64_t deadline_ns = clock_ns() + limit_ns;
     size_t searched = 0;
@@ -208,7 +207,8 @@ void child_close(struct child *child, uint64_t grace_ns)
             break;
         clock_sleep_ns(500000);
     }
-    kill(-child->pid, SIGKILL); /* and whatever it started; it is not reaped yet: the id is its own */
+    kill(-child->pid,
+         SIGKILL); /* and whatever it started; it is not reaped yet: the id is its own */
     while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     close(child->from);

@@ -16,10 +16,10 @@
 enum { CHILD_LINE_MOST = 1 << 20, CHILD_COMPLAINT = 400 };
 
 struct child {
-    pid_t pid;                        /* 0: none; a zeroed struct is closed */
-    int to, from, errors;             /* its standard input, output and error */
-    struct text pending;              /* bytes of output beyond the last line taken */
-    char complaint[CHILD_COMPLAINT];  /* the end of what it wrote to its standard error */
+    pid_t pid;                       /* 0: none; a zeroed struct is closed */
+    int to, from, errors;            /* its standard input, output and error */
+    struct text pending;             /* bytes of output beyond the last line taken */
+    char complaint[CHILD_COMPLAINT]; /* the end of what it wrote to its standard error */
 };
 
 /* Starts the executable at `path`. */
@@ -27,7 +27,8 @@ enum status child_open(struct child *child, const char *path);
 
 /* Sends the line (the '\n' is added) and takes one line of answer, without its '\n', into *answer.
  * STATUS_TIMEOUT when it takes longer than `limit_ns`; STATUS_DEVICE when the child ended, or wrote
- * more than CHILD_LINE_MOST bytes without a line end. After a failure only child_close makes sense. */
+ * more than CHILD_LINE_MOST bytes without a line end. After a failure only child_close makes sense.
+ */
 enum status child_ask(struct child *child, const char *line, uint64_t limit_ns,
                       struct text *answer);
 

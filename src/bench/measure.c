@@ -10,14 +10,14 @@
 #include <string.h>
 
 enum {
-    CLOCK_SHARE = 200,    /* a sample lasts this many readings of the clock; it takes two */
-    OUTSIDE_SHARE = 10,   /* … and this many times what passes outside the job's own clock */
+    CLOCK_SHARE = 200,         /* a sample lasts this many readings of the clock; it takes two */
+    OUTSIDE_SHARE = 10,        /* … and this many times what passes outside the job's own clock */
     CALL_MATTERS_NS = 1000000, /* longer samples are not doubled to hide the cost of a call */
-    LONG_NS = 50000000,   /* a sample this long is not repeated just to calibrate */
-    REPEATS = 3,          /* of a calibration sample; the quickest counts */
-    SLICE_NS = 5000000,   /* how long a contender's turn lasts */
-    SLICE_MOST = 64,      /* samples in a turn */
-    ROUNDS_LEAST = 6,     /* before an interval is believed */
+    LONG_NS = 50000000,        /* a sample this long is not repeated just to calibrate */
+    REPEATS = 3,               /* of a calibration sample; the quickest counts */
+    SLICE_NS = 5000000,        /* how long a contender's turn lasts */
+    SLICE_MOST = 64,           /* samples in a turn */
+    ROUNDS_LEAST = 6,          /* before an interval is believed */
 };
 static const int64_t PER_MOST = (int64_t)1 << 32;
 static const double STEADY = 0.02; /* a slice that is not faster by this is no progress */

@@ -39,8 +39,7 @@ static bool meters_read_other(pid_t process, struct meters_reading *out)
         !meters_proc(process, "stat", text))
         return false;
     const char *fields = strrchr(text, ')');
-    if (!fields ||
-        sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu", &minor, &major) != 2)
+    if (!fields || sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu", &minor, &major) != 2)
         return false;
     out->cpu_ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
     out->page_faults = minor + major;
@@ -103,10 +102,10 @@ void meters_report(const struct meters *meters, pid_t process,
     double memory = meters_peak_memory(process);
 
     rows[0] = (struct record_meter){"cpu_utilisation", 100 * (double)meters->cpu_ns / wall, lost};
-    rows[1] = (struct record_meter){"peak_memory", memory,
-                                    isnan(memory) ? "/proc does not tell" : NULL};
+    rows[1] =
+        (struct record_meter){"peak_memory", memory, isnan(memory) ? "/proc does not tell" : NULL};
     rows[2] = (struct record_meter){"page_faults", 1e9 * (double)meters->page_faults / wall, lost};
-    rows[3] = (struct record_meter){"context_switches",
-                                    1e9 * (double)meters->context_switches / wall,
-                                    process ? "not counted in another process" : lost};
+    rows[3] =
+        (struct record_meter){"context_switches", 1e9 * (double)meters->context_switches / wall,
+                              process ? "not counted in another process" : lost};
 }

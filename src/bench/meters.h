@@ -1,4 +1,5 @@
-/* meters.h: what a process used while it was timed: CPU time, memory, page faults, context switches.
+/* meters.h: what a process used while it was timed: CPU time, memory, page faults, context
+ * switches.
  *
  * Read from outside the timed samples, at the edges of a slice of them, by the cheapest means that
  * works for another process too. Nothing here disturbs what is measured. */

@@ -194,8 +194,8 @@ static enum status calibrate_measure(struct ceilings *ceilings)
 
     cpu_detect(&cpu);
     ceilings->isa = cpu.isa;
-    char *mapped = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                        0);
+    char *mapped =
+        mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED)
         FAIL(STATUS_MEMORY, "no %llu bytes to calibrate with: %s", (unsigned long long)mapped_bytes,
              strerror(errno));

@@ -58,9 +58,10 @@ enum status work_count(const struct program *program, struct work *out)
         unsigned char how = touched[i];
         if (!role_is_kept(tensor->role) || !how)
             continue;
-        out->forward.bytes += tensor->bytes * (!!(how & READ_FORWARD) + !!(how & WRITTEN_FORWARD));
-        out->backward.bytes +=
-            tensor->bytes * (!!(how & READ_BACKWARD) + !!(how & WRITTEN_BACKWARD));
+        out->forward.bytes += how & READ_FORWARD ? tensor->bytes : 0;
+        out->forward.bytes += how & WRITTEN_FORWARD ? tensor->bytes : 0;
+        out->backward.bytes += how & READ_BACKWARD ? tensor->bytes : 0;
+        out->backward.bytes += how & WRITTEN_BACKWARD ? tensor->bytes : 0;
         out->set_bytes += tensor->bytes;
     }
     mem_free(touched);
