@@ -61,24 +61,25 @@ static enum status measure_quickest(struct contender *contender, int64_t per, ui
     return STATUS_OK;
 }
 
-/* Finds `per`. First so large that the clock and what is outside do not matter; then doubled for as
- * long as that makes an iteration cheaper by 1 %: a call has a price of its own, such as a launch
- * and a wait on a GPU. */
-static enum status measure_calibrate(struct contender *contender)
+/* Finds `per`, within a quarter of the time. First so large that the clock and what is outside do
+ * not matter; then doubled for as long as that makes an iteration cheaper by 1 %: a call has a
+ * price of its own, such as a launch and a wait on a GPU. */
+static enum status measure_calibrate(struct contender *contender, uint64_t limit_ns)
 {
     const uint64_t clock_share_ns = CLOCK_SHARE * clock_cost_ns();
     uint64_t elapsed_ns, outside_ns;
     int64_t per = 1;
 
     TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
-    while (elapsed_ns < clock_share_ns || elapsed_ns < OUTSIDE_SHARE * outside_ns) {
+    while ((elapsed_ns < clock_share_ns || elapsed_ns < OUTSIDE_SHARE * outside_ns) &&
+           per < PER_MOST && contender->spent_ns < limit_ns / 4) {
         per *= 2;
-        if (per > PER_MOST)
-            FAIL(STATUS_WRONG, "%lld iterations take no time: nothing is being measured",
-                 (long long)per);
         TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
     }
-    while (elapsed_ns < CALL_MATTERS_NS) {
+    if (elapsed_ns < clock_share_ns)
+        FAIL(STATUS_WRONG, "%lld iterations take no time: nothing is being measured",
+             (long long)per);
+    while (elapsed_ns < CALL_MATTERS_NS && contender->spent_ns < limit_ns / 4) {
         uint64_t twice_ns;
         TRY(measure_quickest(contender, 2 * per, &twice_ns, &outside_ns));
         if ((double)twice_ns > 2 * 0.99 * (double)elapsed_ns)
@@ -137,7 +138,7 @@ static enum status measure_warm(const struct measure_options *options, struct co
     double best_ns = (double)INFINITY, quickest_ns;
     int flat = 0;
 
-    TRY(measure_calibrate(contender));
+    TRY(measure_calibrate(contender, options->limit_ns));
     if (contender->spent_ns >= options->limit_ns / 2)
         return measure_keep(contender, (double)contender->sample_ns / (double)contender->per);
     while (contender->spent_ns < options->limit_ns / 4) {

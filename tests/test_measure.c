@@ -1,0 +1,196 @@
+/* measure over jobs whose times are made up: known answers, no waiting. */
+#include "check.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "bench/measure.h"
+
+#include <math.h>
+
+enum { TRACE_MOST = 100000 };
+static char trace[TRACE_MOST]; /* the names of the jobs, in the order in which they ran */
+static size_t traced;
+
+/* A job that says it took call_ns + iterations × each_ns, times 1 ± spread. */
+struct fake {
+    struct job job;
+    char name;
+    double call_ns, each_ns, spread;
+    long calls, fails_at; /* 0: never */
+    uint64_t sleeps_ns;
+};
+
+static enum status fake_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    struct fake *fake = (struct fake *)job;
+    fake->calls++;
+    if (traced < TRACE_MOST)
+        trace[traced++] = fake->name;
+    if (fake->calls == fake->fails_at)
+        FAIL(STATUS_DEVICE, "it broke at call %ld", fake->calls);
+    if (fake->sleeps_ns)
+        clock_sleep_ns(fake->sleeps_ns);
+    double swing = 1 + fake->spread * sin((double)fake->calls * 2.4);
+    *elapsed_ns = (uint64_t)((fake->call_ns + (double)iterations * fake->each_ns) * swing);
+    return STATUS_OK;
+}
+
+static const struct job_kind fake_kind = {.name = "fake", .run = fake_run};
+
+static struct fake fake(char name, double each_ns)
+{
+    return (struct fake){.job = {&fake_kind}, .name = name, .each_ns = each_ns};
+}
+
+static const struct measure_options quick = {.target = 0.01, .limit_ns = 500000000};
+
+TEST(steady_jobs_end_tight_and_keep_every_sample)
+{
+    struct fake a = fake('a', 1e7), b = fake('b', 2e7);
+    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    if (!CHECK_OK(measure(&quick, list, 2)))
+        return;
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQUAL_INT(list[i].stop, MEASURE_TIGHT);
+        CHECK_EQUAL_INT(list[i].per, 1);
+        CHECK(list[i].steady);
+        CHECK(list[i].count >= 6);
+        CHECK_EQUAL_INT(list[i].count, list[0].count);
+        for (size_t s = 0; s < list[i].count; s++)
+            CHECK_NEAR(list[i].samples_ns[s], i ? 2e7 : 1e7, 1);
+    }
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
+TEST(rounds_go_forth_and_back)
+{
+    struct fake a = fake('a', 1e7), b = fake('b', 1e7), c = fake('c', 1e7);
+    struct contender list[3] = {{.job = &a.job}, {.job = &b.job}, {.job = &c.job}};
+    traced = 0;
+    if (!CHECK_OK(measure(&quick, list, 3)))
+        return;
+    size_t samples = 3 * list[0].count;
+    const char *rounds = trace + traced - samples; /* before them: calibration and warm-up */
+    for (size_t i = 0; i < samples; i++)
+        CHECK_EQUAL_INT(rounds[i], "abccba"[i % 6]);
+    for (int i = 0; i < 3; i++)
+        measure_free(&list[i]);
+}
+
+TEST(short_iterations_are_grouped)
+{
+    struct fake a = fake('a', 10);
+    struct contender list[1] = {{.job = &a.job}};
+    if (!CHECK_OK(measure(&quick, list, 1)))
+        return;
+    double group_ns = (double)list[0].per * 10;
+    CHECK(group_ns >= 200.0 * (double)clock_cost_ns());
+    CHECK(list[0].per > 1);
+    CHECK_NEAR(list[0].samples_ns[0], 10, 0.01);
+    measure_free(&list[0]);
+}
+
+TEST(the_price_of_a_call_is_spread_over_a_group)
+{
+    struct fake a = fake('a', 10000);
+    a.call_ns = 20000;
+    struct contender list[1] = {{.job = &a.job}};
+    if (!CHECK_OK(measure(&quick, list, 1)))
+        return;
+    CHECK(list[0].per >= 64); /* 20 µs over 64 × 10 µs is 3 %; doubling gains 1.5 %, then less */
+    CHECK(list[0].samples_ns[0] < 10000 * 1.03);
+    measure_free(&list[0]);
+}
+
+TEST(noise_runs_until_the_time_is_up)
+{
+    struct fake a = fake('a', 1e7);
+    a.spread = 0.8;
+    a.sleeps_ns = 1000000;
+    struct contender list[1] = {{.job = &a.job}};
+    const struct measure_options options = {.target = 0.0001, .limit_ns = 100000000};
+    uint64_t start_ns = clock_ns();
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
+    CHECK(clock_ns() - start_ns < 5000000000);
+    CHECK(list[0].count > 6);
+    measure_free(&list[0]);
+}
+
+TEST(what_outruns_its_time_is_measured_once)
+{
+    struct fake a = fake('a', 6e7);
+    a.sleeps_ns = 60000000;
+    struct contender list[1] = {{.job = &a.job}};
+    const struct measure_options options = {.target = 0.01, .limit_ns = 20000000};
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK_EQUAL_INT(a.calls, 1);
+    CHECK_EQUAL_INT(list[0].count, 1);
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
+    CHECK_NEAR(list[0].samples_ns[0], 6e7, 1);
+    measure_free(&list[0]);
+}
+
+TEST(a_failing_job_does_not_stop_the_others)
+{
+    struct fake a = fake('a', 1e7), b = fake('b', 1e7);
+    b.fails_at = 7;
+    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    if (!CHECK_OK(measure(&quick, list, 2)))
+        return;
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
+    CHECK_EQUAL_INT(list[1].stop, MEASURE_FAILED);
+    CHECK_EQUAL_INT(list[1].status, STATUS_DEVICE);
+    CHECK_EQUAL_TEXT(list[1].message, "it broke at call 7");
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
+TEST(a_job_that_takes_no_time_is_refused)
+{
+    struct fake a = fake('a', 0);
+    struct contender list[1] = {{.job = &a.job}};
+    if (!CHECK_OK(measure(&quick, list, 1)))
+        return;
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_FAILED);
+    CHECK(strstr(list[0].message, "nothing is being measured") != NULL);
+}
+
+static int asked;
+static bool stops_soon(void)
+{
+    return ++asked > 20;
+}
+
+TEST(an_interrupted_run_says_so)
+{
+    struct fake a = fake('a', 1e7);
+    a.spread = 0.8;
+    struct contender list[1] = {{.job = &a.job}};
+    const struct measure_options options = {
+        .target = 0.0001, .limit_ns = 10000000000, .stopped = stops_soon};
+    CHECK_STATUS(STATUS_INTERRUPTED, measure(&options, list, 1));
+    measure_free(&list[0]);
+}
+
+TEST(every_failed_allocation_is_survived)
+{
+    bool failed = true;
+    for (long nth = 1; failed && nth < 1000; nth++) {
+        struct fake a = fake('a', 1e7);
+        struct contender list[1] = {{.job = &a.job}};
+        memory_fail_at(nth);
+        CHECK_OK(measure(&quick, list, 1));
+        failed = memory_failed();
+        memory_fail_at(0);
+        if (failed)
+            CHECK_EQUAL_INT(list[0].status, STATUS_MEMORY);
+        measure_free(&list[0]);
+    }
+    CHECK(!failed);
+}
+
+CHECK_MAIN

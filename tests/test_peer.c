@@ -1,0 +1,182 @@
+/* Peers, good and bad. Whatever they do, the bench goes on, soon, and leaves no process behind. */
+#include "check.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "bench/job_peer.h"
+#include "bench/measure.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sys/wait.h>
+
+static enum status judge_values(void *context, const struct json *answer, double *error)
+{
+    const struct json *values = json_get(answer, "values");
+    *error = 0.25;
+    *(size_t *)context = values ? values->count : 0;
+    return STATUS_OK;
+}
+
+static size_t values_seen;
+
+static struct job *open_peer(const char *path)
+{
+    const struct peer_work work = {.path = path,
+                                   .prepare = "{\"do\":\"prepare\"}",
+                                   .check = "{\"do\":\"check\"}",
+                                   .judge = judge_values,
+                                   .context = &values_seen,
+                                   .patience_ns = 1000000000};
+    struct job *job = NULL;
+    CHECK_OK(job_peer_open(&work, &job));
+    return job;
+}
+
+/* Does a process of this group still run? (Zombies that nobody waits for do not count.) */
+static bool group_runs(pid_t group)
+{
+    DIR *folder = opendir("/proc");
+    bool runs = false;
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        char path[300], text[1000] = "", state;
+        int found;
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (!file)
+            continue;
+        size_t length = fread(text, 1, sizeof text - 1, file);
+        fclose(file);
+        text[length] = '\0';
+        const char *fields = strrchr(text, ')');
+        if (fields && sscanf(fields, ") %c %*d %d", &state, &found) == 2 && found == group &&
+            state != 'Z' && state != 'X')
+            runs = true;
+    }
+    if (folder)
+        closedir(folder);
+    return runs;
+}
+
+/* Closes within a few seconds, and the process is gone: not there, and not a zombie of ours. */
+static void close_peer(struct job *job)
+{
+    pid_t process = job_peer_process(job);
+    uint64_t start_ns = clock_ns();
+    job->kind->close(job);
+    CHECK(clock_ns() - start_ns < 4000000000);
+    if (!process)
+        return;
+    CHECK(waitpid(process, NULL, WNOHANG) < 0 && errno == ECHILD);
+    for (int i = 0; i < 100 && group_runs(process); i++)
+        clock_sleep_ns(10000000); /* a kill takes a moment */
+    CHECK(!group_runs(process));
+}
+
+TEST(a_good_peer_is_timed_by_its_own_clock)
+{
+    struct job *job = open_peer("tests/peers/good");
+    double error = 0;
+    uint64_t elapsed_ns = 0;
+    CHECK_OK(job->kind->prepare(job));
+    CHECK(job_peer_process(job) > 0);
+    CHECK_OK(job->kind->check(job, &error));
+    CHECK_NEAR(error, 0.25, 0);
+    CHECK_EQUAL_INT(values_seen, 2);
+    CHECK_OK(job->kind->run(job, 2, &elapsed_ns));
+    CHECK_EQUAL_INT(elapsed_ns, 2000000);
+
+    struct text text = {0};
+    struct json_writer writer;
+    json_begin(&writer, &text);
+    json_object(&writer);
+    job->kind->describe(job, &writer);
+    json_end(&writer);
+    CHECK_EQUAL_TEXT(text_of(&text), "{\"software\":{\"sh\":\"1\"}}");
+    text_free(&text);
+    close_peer(job);
+}
+
+TEST(a_peer_that_lacks_something_is_unsupported)
+{
+    struct job *job = open_peer("tests/peers/absent");
+    CHECK_STATUS(STATUS_UNSUPPORTED, job->kind->prepare(job));
+    CHECK_MESSAGE("libexample is not installed");
+    close_peer(job);
+}
+
+TEST(a_peer_that_is_not_there_is_a_failure)
+{
+    struct job *job = open_peer("tests/peers/none");
+    CHECK_STATUS(STATUS_DEVICE, job->kind->prepare(job));
+    CHECK_MESSAGE("No such file");
+    close_peer(job);
+}
+
+TEST(a_peer_that_dies_leaves_its_last_words)
+{
+    struct job *job = open_peer("tests/peers/dies");
+    uint64_t elapsed_ns;
+    CHECK_OK(job->kind->prepare(job));
+    CHECK_STATUS(STATUS_DEVICE, job->kind->run(job, 1, &elapsed_ns));
+    CHECK_MESSAGE("the process ended: out of luck");
+    close_peer(job);
+}
+
+TEST(a_peer_that_hangs_is_given_up)
+{
+    struct job *job = open_peer("tests/peers/hangs");
+    uint64_t elapsed_ns, start_ns = clock_ns();
+    CHECK_OK(job->kind->prepare(job));
+    CHECK_STATUS(STATUS_TIMEOUT, job->kind->run(job, 1, &elapsed_ns));
+    CHECK(clock_ns() - start_ns < 4000000000);
+    close_peer(job);
+}
+
+TEST(a_peer_that_talks_nonsense_is_a_failure)
+{
+    struct job *job = open_peer("tests/peers/garbage");
+    CHECK_STATUS(STATUS_DEVICE, job->kind->prepare(job));
+    CHECK_MESSAGE("nonsense (\"Traceback");
+    close_peer(job);
+}
+
+TEST(a_peer_that_floods_is_cut_off)
+{
+    struct job *job = open_peer("tests/peers/floods");
+    uint64_t elapsed_ns;
+    CHECK_OK(job->kind->prepare(job));
+    CHECK_STATUS(STATUS_DEVICE, job->kind->run(job, 1, &elapsed_ns));
+    CHECK_MESSAGE("without a line end");
+    close_peer(job);
+}
+
+TEST(a_peer_that_claims_the_impossible_is_a_failure)
+{
+    struct job *job = open_peer("tests/peers/boasts");
+    uint64_t elapsed_ns;
+    CHECK_OK(job->kind->prepare(job));
+    CHECK_STATUS(STATUS_DEVICE, job->kind->run(job, 1, &elapsed_ns));
+    CHECK_MESSAGE("99999999999999");
+    close_peer(job);
+}
+
+TEST(measure_times_a_peer_as_any_job)
+{
+    struct job *job = open_peer("tests/peers/boasts"), *good = open_peer("tests/peers/good");
+    CHECK_OK(job->kind->prepare(job));
+    CHECK_OK(good->kind->prepare(good));
+    struct contender list[2] = {{.job = job, .process = job_peer_process(job)},
+                                {.job = good, .process = job_peer_process(good)}};
+    const struct measure_options options = {.target = 0.01, .limit_ns = 1000000000};
+    if (CHECK_OK(measure(&options, list, 2))) {
+        CHECK_EQUAL_INT(list[0].stop, MEASURE_FAILED);
+        CHECK(list[1].count > 0);
+    }
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+    close_peer(job);
+    close_peer(good);
+}
+
+CHECK_MAIN
