@@ -154,6 +154,8 @@ TEST(refuses_wrong_strings)
                   "t:1:9: found 'n', expected the second half of a surrogate pair");
     check_refused("\"\\ud800\\u0041\"", "t:1:8: found another character, expected the second half "
                                         "of a surrogate pair");
+    check_refused("\"\\ud800\\ue000\"", "t:1:8: found another character, expected the second half "
+                                        "of a surrogate pair");
     check_refused("\"\\udc00\"", "t:1:2: found the second half of a surrogate pair, expected the "
                                  "first half");
 }

@@ -95,21 +95,35 @@ TEST(the_caller_waits_for_slow_members)
     pool_close(pool);
 }
 
-TEST(a_parked_pool_uses_no_cpu)
+/* CPU time per round while the caller sleeps for a millisecond after it. */
+static double idle_cost_ns(struct pool *pool, bool park)
 {
+    enum { ROUNDS = 50 };
     struct tally tally = {0};
-    struct pool *pool;
-    if (!CHECK_OK(pool_open(2, POOL_NONE, &pool)))
-        return;
-    uint64_t used = 0, rounds = 50;
-    for (uint64_t round = 0; round < rounds; round++) {
+    uint64_t used = 0;
+    for (int round = 0; round < ROUNDS; round++) {
         pool_run(pool, 2, count_member, &tally);
-        pool_park(pool);
+        if (park)
+            pool_park(pool);
         uint64_t before = clock_cpu_ns();
         clock_sleep_ns(1000000);
         used += clock_cpu_ns() - before;
     }
-    CHECK_NEAR((double)used / (double)rounds, 0, 250000); /* a quarter of the time slept */
+    return (double)used / ROUNDS;
+}
+
+TEST(a_parked_pool_does_not_spin)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
+        SKIP("one CPU: members never spin");
+    struct pool *pool;
+    if (!CHECK_OK(pool_open(2, POOL_NONE, &pool)))
+        return;
+    double spinning = idle_cost_ns(pool, false), parked = idle_cost_ns(pool, true);
+    CHECK(spinning < 500000);
+    if (!CHECK(parked < 0.7 * spinning))
+        printf("  parked %.0f ns, spinning %.0f ns\n", parked, spinning);
     pool_close(pool);
 }
 

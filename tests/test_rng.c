@@ -65,8 +65,8 @@ TEST(log_and_turn_agree_with_libm)
         worst_turn = fmax(worst_turn, fabs((double)sine - sin(angle)));
     }
     CHECK(rng_log(1) == 0);
-    CHECK_NEAR(worst_log, 0, 5e-7);
-    CHECK_NEAR(worst_turn, 0, 5e-7);
+    CHECK_NEAR(worst_log, 0, 1.3e-7); /* a float's own rounding is 0.6e-7 */
+    CHECK_NEAR(worst_turn, 0, 4e-7);
 }
 
 TEST(normals_have_the_right_moments)

@@ -93,19 +93,20 @@ TEST(compares)
 
 TEST(finds_what_was_meant)
 {
-    static const char *const names[] = {"batch", "threads", "backend", "phase", "seed"};
-    CHECK_EQUAL_TEXT(text_nearest("bacth", names, 5), "batch");
-    CHECK_EQUAL_TEXT(text_nearest("thread", names, 5), "threads");
-    CHECK_EQUAL_TEXT(text_nearest("backened", names, 5), "backend");
-    CHECK_EQUAL_TEXT(text_nearest("batch", names, 5), "batch");
-    CHECK_EQUAL_TEXT(text_nearest("sed", names, 5), "seed");
-    CHECK_EQUAL_TEXT(text_nearest("verbose", names, 5), NULL);
-    CHECK_EQUAL_TEXT(text_nearest("x", names, 5), NULL);
-    CHECK_EQUAL_TEXT(text_nearest("", names, 5), NULL);
+    static const char *const names[] = {"batch", "threads", "backend", "phase", "seed", "isa"};
+    CHECK_EQUAL_TEXT(text_nearest("bacth", names, 6), "batch");
+    CHECK_EQUAL_TEXT(text_nearest("thread", names, 6), "threads");
+    CHECK_EQUAL_TEXT(text_nearest("backened", names, 6), "backend");
+    CHECK_EQUAL_TEXT(text_nearest("batch", names, 6), "batch");
+    CHECK_EQUAL_TEXT(text_nearest("sed", names, 6), "seed");
+    CHECK_EQUAL_TEXT(text_nearest("ias", names, 6), "isa"); /* a swap is one mistake */
+    CHECK_EQUAL_TEXT(text_nearest("verbose", names, 6), NULL);
+    CHECK_EQUAL_TEXT(text_nearest("x", names, 6), NULL);
+    CHECK_EQUAL_TEXT(text_nearest("", names, 6), NULL);
     char endless[300];
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
-    CHECK_EQUAL_TEXT(text_nearest(endless, names, 5), NULL);
+    CHECK_EQUAL_TEXT(text_nearest(endless, names, 6), NULL);
 }
 
 TEST(knows_utf8)

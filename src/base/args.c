@@ -1,7 +1,6 @@
 /* args.c: one pass over argv against a command's table. */
 #include "base/args.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -10,6 +10,7 @@
  * spins. */
 #include "base/pool.h"
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/memory.h"
 
@@ -27,8 +28,9 @@
 #include <unistd.h>
 
 enum {
-    LINE = 128,   /* two cache lines: CPUs fetch them in pairs */
-    SPINS = 2000, /* some 50 to 100 µs of pauses: longer than the serial gaps inside a step */
+    LINE = 128,       /* two cache lines: CPUs fetch them in pairs */
+    SPIN_NS = 100000, /* longer than the serial gaps inside a step, short beside a step */
+    SPIN_TURNS = 64,  /* looks between two readings of the clock */
 };
 
 struct member {
@@ -41,7 +43,7 @@ struct member {
 
 struct pool {
     int threads, started; /* members, and those that have a thread (member 0 does not count) */
-    int spins;
+    uint64_t spin_ns;     /* 0: more members than CPUs */
     bool pinned;
     cpu_set_t caller_cpus; /* where member 0 runs when pinned */
 
@@ -99,19 +101,35 @@ static void relax(void)
 #endif
 }
 
+/* Called between looks, with the turn and a zeroed *until; false when it is time to sleep. Pauses
+ * last from 10 to 140 cycles, so the clock decides; a short wait ends before it is ever read. The
+ * yield is for the one that is waited for: the system likes to wake it on the waker's own CPU. */
+static bool keep_spinning(const struct pool *pool, unsigned turn, uint64_t *until)
+{
+    if (pool->spin_ns == 0)
+        return false;
+    relax();
+    if (turn % SPIN_TURNS != SPIN_TURNS - 1)
+        return true;
+    sched_yield();
+    uint64_t now = clock_ns();
+    if (*until == 0)
+        *until = now + pool->spin_ns;
+    return now < *until;
+}
+
 /* Waits until the member has a round other than `seen`; returns it. */
 static unsigned wait_for_round(struct member *member, unsigned seen)
 {
     struct pool *pool = member->pool;
-    for (int i = 0; i < pool->spins; i++) {
-        unsigned round = atomic_load_explicit(&member->round, memory_order_acquire);
+    uint64_t until = 0;
+    unsigned round, turn = 0;
+    do {
+        round = atomic_load_explicit(&member->round, memory_order_acquire);
         if (round != seen)
             return round;
-        if (atomic_load_explicit(&pool->parked, memory_order_relaxed))
-            break;
-        relax();
-    }
-    unsigned round;
+    } while (!atomic_load_explicit(&pool->parked, memory_order_relaxed) &&
+             keep_spinning(pool, turn++, &until));
     atomic_store(&member->asleep, true);
     while ((round = atomic_load(&member->round)) == seen)
         futex_wait(&member->round, seen);
@@ -144,12 +162,12 @@ static void give_round(struct member *member)
 
 static void wait_for_members(struct pool *pool)
 {
-    for (int i = 0; i < pool->spins; i++) {
+    uint64_t until = 0;
+    unsigned left, turn = 0;
+    do {
         if (atomic_load_explicit(&pool->left, memory_order_acquire) == 0)
             return;
-        relax();
-    }
-    unsigned left;
+    } while (keep_spinning(pool, turn++, &until));
     atomic_store(&pool->caller_asleep, true);
     while ((left = atomic_load(&pool->left)) != 0)
         futex_wait(&pool->left, left);
@@ -248,7 +266,7 @@ enum status pool_open(int threads, enum pool_affinity affinity, struct pool **ou
     struct pool *pool;
     NEED(pool = mem_aligned(LINE, bytes));
     pool->threads = threads;
-    pool->spins = threads <= count ? SPINS : 0;
+    pool->spin_ns = threads <= count ? SPIN_NS : 0;
     pool->pinned = affinity != POOL_NONE;
     pool->caller_cpus = choose_cpus(affinity, 0, cpus, count);
     enum status status = start_members(pool, affinity, cpus, count);

@@ -55,8 +55,7 @@ enum status status_prefix(enum status code, const char *format, ...)
     if (length < 0)
         return code;
     size_t used = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-    if (snprintf(text + used, sizeof text - used, ": %s", error->message) < 0) /* may be cut */
-        return code;
+    snprintf(text + used, sizeof text - used, ": %s", error->message);
     memcpy(error->message, text, sizeof text);
     return code;
 }
