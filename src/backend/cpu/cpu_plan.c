@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "core/binding.h"
 #include "core/pass/layout.h"
 
 #include <string.h>
@@ -150,82 +151,36 @@ void cpu_release(struct plan *plan)
     mem_free(plan);
 }
 
-/* The op that loads or stores this tensor, or -1. */
-static int32_t find_port(const struct program *program, int32_t tensor)
-{
-    for (int32_t o = 0; o < program->op_count; o++) {
-        const struct op *op = &program->ops[o];
-        if ((op->kind == OP_load && op_output(program, op, 0) == tensor) ||
-            (op->kind == OP_store && op_input(program, op, 0) == tensor))
-            return o;
-    }
-    return -1;
-}
-
-/* Does the op move one row per sample (else one a step)? */
-static bool is_per_sample(const struct program *program, const struct op *op)
-{
-    return op->kind == OP_load || op_input(program, op, 1) >= 0;
-}
-
-static enum status bind_view(struct plan *plan, const struct view *view, uint64_t order_rows,
-                             uint64_t *rows)
-{
-    const struct program *program = plan->program;
-    int32_t port = view->tensor < 0 || view->tensor >= program->tensor_count
-                       ? -1
-                       : find_port(program, view->tensor);
-    if (port < 0)
-        FAIL(STATUS_INPUT, "tensor %d of the program '%s' is neither loaded nor stored",
-             view->tensor, program->name);
-    const char *name = program->tensors[view->tensor].name;
-    if (!view->data || view->rows < 1)
-        FAIL(STATUS_INPUT, "the data bound to '%s' is empty", name);
-    if (is_per_sample(program, &program->ops[port])) {
-        uint64_t have = (uint64_t)view->rows;
-        if (have < order_rows)
-            FAIL(STATUS_INPUT, "the order names row %llu but the data bound to '%s' has %lld rows",
-                 (unsigned long long)order_rows - 1, name, (long long)view->rows);
-        if (!order_rows && *rows && have != *rows)
-            FAIL(STATUS_INPUT, "the data bound to '%s' has %lld rows, expected %llu as the others",
-                 name, (long long)view->rows, (unsigned long long)*rows);
-        *rows = have;
-    }
-    plan->bound[port] = (struct bound){.data = view->data, .rows = view->rows};
-    return STATUS_OK;
-}
-
-static enum status copy_order(struct plan *plan, const struct binding *binding, uint64_t *rows)
+static enum status copy_order(struct plan *plan, const struct binding *binding)
 {
     mem_free(plan->order);
     plan->order = NULL;
-    *rows = 0;
     if (!binding->order)
         return STATUS_OK;
-    if (binding->order_count < 1)
-        FAIL(STATUS_INPUT, "the order of the data is empty");
     size_t count = (size_t)binding->order_count;
     NEED(plan->order = mem_array(count, sizeof *plan->order));
     memcpy(plan->order, binding->order, count * sizeof *plan->order);
-    for (size_t i = 0; i < count; i++)
-        if (plan->order[i] >= *rows)
-            *rows = (uint64_t)plan->order[i] + 1;
     return STATUS_OK;
 }
 
 enum status cpu_bind(struct plan *plan, const struct binding *binding)
 {
+    const struct program *program = plan->program;
+    uint64_t samples;
     if (plan->dry)
         FAIL(STATUS_INPUT, "a dry plan cannot be bound");
-    uint64_t order_rows, rows = 0;
-    memset(plan->bound, 0, (size_t)plan->program->op_count * sizeof *plan->bound);
-    TRY(copy_order(plan, binding, &order_rows));
-    for (int32_t i = 0; i < binding->view_count; i++)
-        TRY(bind_view(plan, &binding->views[i], order_rows, &rows));
+    TRY(binding_check(program, binding, &samples));
+    TRY(copy_order(plan, binding));
+    memset(plan->bound, 0, (size_t)program->op_count * sizeof *plan->bound);
+    for (int32_t i = 0; i < binding->view_count; i++) {
+        const struct view *view = &binding->views[i];
+        ptrdiff_t port = binding_port(program, view->tensor) - program->ops;
+        plan->bound[port] = (struct bound){.data = view->data, .rows = view->rows};
+    }
     plan->cursor = (struct cursor){
         .start = binding->start,
         .order = plan->order,
-        .count = plan->order ? (uint64_t)binding->order_count : rows,
+        .count = samples,
     };
     return STATUS_OK;
 }

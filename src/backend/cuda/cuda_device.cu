@@ -1,0 +1,160 @@
+/* cuda_device.cu: the GPU: is there one, what is it, its stream and its memory. */
+#include "backend/cuda/cuda_device.h"
+
+#include <cstdio>
+
+extern "C" {
+#include "base/memory.h"
+}
+
+enum { LEAST_MAJOR = 8 }; /* the oldest compute capability the plugin is built for */
+
+enum status cuda_fail(const char *file, int line, cudaError_t error, const char *doing)
+{
+    (void)cudaGetLastError(); /* so that it is not found again by the next launch */
+    enum status code = error == cudaErrorMemoryAllocation ? STATUS_MEMORY : STATUS_DEVICE;
+    return status_fail(code, file, line, "CUDA: %s (%s) in %s", cudaGetErrorString(error),
+                       cudaGetErrorName(error), doing);
+}
+
+static enum status count_devices(int *count)
+{
+    cudaError_t error = cudaGetDeviceCount(count);
+    if (error == cudaErrorInsufficientDriver) {
+        int version = 0;
+        cudaRuntimeGetVersion(&version);
+        FAIL(STATUS_UNSUPPORTED,
+             "there is no NVIDIA driver for CUDA %d.%d or newer: install or update the driver",
+             version / 1000, version % 1000 / 10);
+    }
+    if (error == cudaErrorNoDevice || (error == cudaSuccess && *count == 0))
+        FAIL(STATUS_UNSUPPORTED, "the NVIDIA driver sees no GPU: check nvidia-smi and "
+                                 "CUDA_VISIBLE_DEVICES");
+    if (error != cudaSuccess)
+        FAIL(STATUS_UNSUPPORTED, "the NVIDIA driver does not start: %s (%s); check nvidia-smi",
+             cudaGetErrorString(error), cudaGetErrorName(error));
+    return STATUS_OK;
+}
+
+static enum status read_properties(int index, cudaDeviceProp *properties)
+{
+    CUDA(cudaGetDeviceProperties(properties, index));
+    if (properties->major < LEAST_MAJOR)
+        FAIL(STATUS_UNSUPPORTED,
+             "%s has compute capability %d.%d; the CUDA plugin is built for %d.0 and newer",
+             properties->name, properties->major, properties->minor, LEAST_MAJOR);
+    return STATUS_OK;
+}
+
+enum status cuda_probe(void)
+{
+    int count = 0;
+    cudaDeviceProp properties;
+    TRY(count_devices(&count));
+    return read_properties(0, &properties);
+}
+
+enum status cuda_open(const struct device_options *options, struct device **out)
+{
+    int count = 0;
+    TRY(count_devices(&count));
+    if (options->index < 0 || options->index >= count)
+        FAIL(STATUS_INPUT, "there is no GPU %d: this machine has %d, counted from 0",
+             options->index, count);
+    struct device *device = (struct device *)mem_alloc(sizeof *device);
+    NEED(device);
+    device->index = options->index;
+    enum status status = read_properties(device->index, &device->properties);
+    if (status == STATUS_OK)
+        status = cuda_use(device);
+    if (status == STATUS_OK) {
+        cudaError_t error = cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking);
+        if (error != cudaSuccess)
+            status = cuda_fail(__FILE__, __LINE__, error, "cudaStreamCreateWithFlags");
+    }
+    if (status != STATUS_OK) {
+        mem_free(device);
+        return status;
+    }
+    *out = device;
+    return STATUS_OK;
+}
+
+void cuda_close(struct device *device)
+{
+    if (!device)
+        return;
+    cudaSetDevice(device->index);
+    cudaStreamDestroy(device->stream);
+    mem_free(device);
+}
+
+static void add_version(struct json_writer *out, const char *key, int version)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
+    json_key(out, key);
+    json_add_text(out, text);
+}
+
+void cuda_describe(const struct device *device, struct json_writer *out)
+{
+    const cudaDeviceProp *properties = &device->properties;
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    json_key(out, "unit");
+    json_add_text(out, "gpu");
+    json_key(out, "unit_name");
+    json_add_text(out, properties->name);
+    json_key(out, "memory_bytes");
+    json_add_uint(out, properties->totalGlobalMem);
+    json_key(out, "multiprocessors");
+    json_add_int(out, properties->multiProcessorCount);
+    json_key(out, "l2_bytes");
+    json_add_int(out, properties->l2CacheSize);
+    add_version(out, "compute_capability", properties->major * 1000 + properties->minor * 10);
+    add_version(out, "cuda_driver", driver);
+    add_version(out, "cuda_runtime", runtime);
+}
+
+const char *cuda_supports(const struct device *, const struct program *program, const struct op *op)
+{
+    for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
+        int32_t tensor = program->operands[op->first + i];
+        if (tensor >= 0 && program->tensors[tensor].dtype == DTYPE_F64)
+            return "the CUDA backend computes in f32, not f64";
+    }
+    return kernel_of(op->kind) ? NULL : "the CUDA backend has no kernel for it";
+}
+
+enum status cuda_use(const struct device *device)
+{
+    CUDA(cudaSetDevice(device->index));
+    return STATUS_OK;
+}
+
+enum status cuda_alloc(const struct device *device, uint64_t bytes, const char *what, void **out)
+{
+    *out = NULL;
+    if (bytes == 0)
+        return STATUS_OK;
+    cudaError_t error = cudaMalloc(out, bytes);
+    if (error == cudaErrorMemoryAllocation) {
+        size_t free = 0, total = 0;
+        (void)cudaGetLastError();
+        cudaMemGetInfo(&free, &total);
+        FAIL(STATUS_MEMORY,
+             "out of GPU memory on %s: %s needs %.1f MB, %.1f of %.1f MB are free; a smaller batch "
+             "needs less, and so does a GPU that nothing else uses",
+             device->properties.name, what, (double)bytes / 1e6, (double)free / 1e6,
+             (double)total / 1e6);
+    }
+    CUDA(error);
+    error = cudaMemsetAsync(*out, 0, bytes, device->stream);
+    if (error == cudaSuccess)
+        return STATUS_OK;
+    cudaFree(*out);
+    *out = NULL;
+    return cuda_fail(__FILE__, __LINE__, error, "cudaMemsetAsync");
+}

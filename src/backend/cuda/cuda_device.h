@@ -1,0 +1,116 @@
+/* cuda_device.h: what the host side of the backend shares: device, instance, plan, and how CUDA's
+ * errors become statuses. */
+#ifndef PRONY_BACKEND_CUDA_CUDA_DEVICE_H
+#define PRONY_BACKEND_CUDA_CUDA_DEVICE_H
+
+#include "backend/cuda/launch.h"
+
+/* One stream for all plans: work is done in the order in which it was asked for, so plans that
+ * share an instance (a GAN's two sides) need no waiting between them. */
+struct device {
+    int index;
+    cudaDeviceProp properties;
+    cudaStream_t stream;
+};
+
+struct instance {
+    struct device *device;
+    int32_t entries;
+    struct {
+        char *data; /* device */
+        uint64_t bytes;
+    } blocks[ROLE_COUNT];    /* the kept roles */
+    struct control *control; /* device */
+};
+
+/* A view in host memory and its copy on the device. */
+struct mirror {
+    void *host;     /* NULL: not bound */
+    uint32_t *data; /* device; kept when the plan is bound again and it is large enough */
+    uint64_t bytes; /* of the view */
+    uint64_t room;  /* of the copy */
+    bool is_output;
+};
+
+/* A step (or several) of some parts in one slot, captured. */
+struct capture {
+    cudaGraphExec_t once; /* one step; NULL: not captured yet */
+    cudaGraphExec_t many; /* `repeats` steps; NULL: not captured yet */
+    int32_t repeats;
+};
+
+struct plan {
+    struct arena arena; /* the tables below */
+    struct instance *instance;
+    const struct program *program;
+    struct observer observer;
+    bool dry;
+    int slots;
+
+    char *memory; /* device: slots × slot_bytes: inputs, outputs, activations, scratch */
+    uint64_t slot_bytes;
+    uint64_t role_start[ROLE_COUNT]; /* within a slot */
+    char *grads;                     /* device; all slots add to the same */
+    char *workspace;                 /* device; the most any op asks for */
+    uint64_t workspace_bytes;
+
+    const struct kernel **kernels; /* [op] */
+    int32_t *launches;             /* [op], in one step */
+    struct call *calls;            /* [slot][op] */
+
+    struct feed *feed;       /* device */
+    struct feed_view *views; /* device [tensor] */
+    uint32_t *order;         /* device, or NULL */
+    struct mirror *mirrors;  /* [tensor] */
+    bool pending;            /* something ran since the last sync */
+
+    cudaStream_t capture_stream; /* nothing runs in it */
+    struct capture *captures;    /* [slot][parts] */
+    cudaEvent_t *marks;          /* observed plans: before, between and after what is timed */
+    int32_t mark_count;
+};
+
+/* Records the failure of a CUDA call; `doing` is the call's text. */
+enum status cuda_fail(const char *file, int line, cudaError_t error, const char *doing);
+
+#define CUDA(call)                                                                                 \
+    do {                                                                                           \
+        cudaError_t cuda_error_ = (call);                                                          \
+        if (cuda_error_ != cudaSuccess)                                                            \
+            return cuda_fail(__FILE__, __LINE__, cuda_error_, #call);                              \
+    } while (0)
+
+/* cuda_device.cu. cuda_use makes the device the calling thread's; every hook begins with it. */
+enum status cuda_probe(void);
+enum status cuda_open(const struct device_options *options, struct device **out);
+void cuda_close(struct device *device);
+void cuda_describe(const struct device *device, struct json_writer *out);
+const char *cuda_supports(const struct device *device, const struct program *program,
+                          const struct op *op);
+enum status cuda_use(const struct device *device);
+/* Zeroed device memory; `what` is named when there is not enough. 0 bytes: *out is NULL. */
+enum status cuda_alloc(const struct device *device, uint64_t bytes, const char *what, void **out);
+
+/* cuda_instance.cu */
+enum status cuda_attach(struct device *device, const struct params *params, struct instance **out);
+void cuda_detach(struct instance *instance);
+enum status cuda_upload(struct instance *instance, const struct params *params);
+enum status cuda_download(struct instance *instance, struct params *params);
+
+/* cuda_plan.cu */
+enum status cuda_prepare(struct instance *instance, const struct program *program,
+                         const struct plan_options *options, struct plan **out);
+enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out);
+enum status cuda_explain(const struct plan *plan, struct arena *arena, struct explanation *out);
+void cuda_release(struct plan *plan);
+
+/* cuda_bind.cu */
+enum status cuda_bind(struct plan *plan, const struct binding *binding);
+enum status cuda_sync(struct plan *plan);
+
+/* cuda_run.cu */
+enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps);
+/* What run would do when it first meets these parts. */
+enum status cuda_capture(struct plan *plan, unsigned parts, int slot);
+
+#endif

@@ -1,0 +1,94 @@
+/* cuda_instance.cu: a network's parameters and control block on the GPU, in canonical order. */
+#include "backend/cuda/cuda_device.h"
+
+extern "C" {
+#include "base/memory.h"
+}
+
+static const enum role kept[] = {ROLE_PARAM, ROLE_STATISTIC, ROLE_STATE};
+
+static enum status take_blocks(struct instance *instance, const struct params *params)
+{
+    void *memory;
+    for (enum role role : kept) {
+        uint64_t bytes = params->blocks[role].bytes;
+        TRY(cuda_alloc(instance->device, bytes, "a copy of the parameters", &memory));
+        instance->blocks[role].data = (char *)memory;
+        instance->blocks[role].bytes = bytes;
+    }
+    TRY(cuda_alloc(instance->device, sizeof(struct control), "the control block", &memory));
+    instance->control = (struct control *)memory;
+    return STATUS_OK;
+}
+
+enum status cuda_attach(struct device *device, const struct params *params, struct instance **out)
+{
+    if (params->real != DTYPE_F32)
+        FAIL(STATUS_UNSUPPORTED, "the CUDA backend computes in f32, and these parameters are %s",
+             dtype_name(params->real));
+    TRY(cuda_use(device));
+    struct instance *instance = (struct instance *)mem_alloc(sizeof *instance);
+    NEED(instance);
+    instance->device = device;
+    instance->entries = params->count;
+    enum status status = take_blocks(instance, params);
+    if (status == STATUS_OK)
+        status = cuda_upload(instance, params);
+    if (status != STATUS_OK) {
+        cuda_detach(instance);
+        return status;
+    }
+    *out = instance;
+    return STATUS_OK;
+}
+
+void cuda_detach(struct instance *instance)
+{
+    if (!instance)
+        return;
+    cudaSetDevice(instance->device->index);
+    for (enum role role : kept)
+        cudaFree(instance->blocks[role].data);
+    cudaFree(instance->control);
+    mem_free(instance);
+}
+
+static enum status check_same(const struct instance *instance, const struct params *params)
+{
+    if (params->real != DTYPE_F32 || params->count != instance->entries)
+        FAIL(STATUS_INPUT,
+             "the parameters are not those the instance was attached with (%d entries, expected "
+             "%d): attach again after declaring more",
+             params->count, instance->entries);
+    return STATUS_OK;
+}
+
+enum status cuda_upload(struct instance *instance, const struct params *params)
+{
+    cudaStream_t stream = instance->device->stream;
+    TRY(check_same(instance, params));
+    TRY(cuda_use(instance->device));
+    for (enum role role : kept)
+        if (instance->blocks[role].bytes)
+            CUDA(cudaMemcpyAsync(instance->blocks[role].data, params->blocks[role].data,
+                                 instance->blocks[role].bytes, cudaMemcpyHostToDevice, stream));
+    CUDA(cudaMemcpyAsync(instance->control, &params->control, sizeof params->control,
+                         cudaMemcpyHostToDevice, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    return STATUS_OK;
+}
+
+enum status cuda_download(struct instance *instance, struct params *params)
+{
+    cudaStream_t stream = instance->device->stream;
+    TRY(check_same(instance, params));
+    TRY(cuda_use(instance->device));
+    for (enum role role : kept)
+        if (instance->blocks[role].bytes)
+            CUDA(cudaMemcpyAsync(params->blocks[role].data, instance->blocks[role].data,
+                                 instance->blocks[role].bytes, cudaMemcpyDeviceToHost, stream));
+    CUDA(cudaMemcpyAsync(&params->control, instance->control, sizeof params->control,
+                         cudaMemcpyDeviceToHost, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    return STATUS_OK;
+}

@@ -1,0 +1,221 @@
+/* cuda_plan.cu: a program prepared for the GPU: memory, and for every op of every slot a call with
+ * its device addresses worked out. A dry plan has the same calls without addresses: enough to count
+ * bytes and launches. */
+#include "backend/cuda/cuda_device.h"
+
+extern "C" {
+#include "base/memory.h"
+}
+
+static const enum role per_slot[] = {ROLE_INPUT, ROLE_OUTPUT, ROLE_ACTIVATION, ROLE_SCRATCH};
+
+static enum status choose_kernels(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    for (int32_t o = 0; o < program->op_count; o++) {
+        const struct op *op = &program->ops[o];
+        const char *why = cuda_supports(plan->instance->device, program, op);
+        if (why)
+            FAIL(STATUS_UNSUPPORTED, "the backend 'cuda' cannot run the op %s (%s): %s",
+                 op_name(op->kind), op->layer, why);
+        plan->kernels[o] = kernel_of(op->kind);
+        if (!plan->kernels[o]->workspace_bytes)
+            continue;
+        uint64_t bytes = plan->kernels[o]->workspace_bytes(program, op);
+        if (bytes > plan->workspace_bytes)
+            plan->workspace_bytes = bytes;
+    }
+    return STATUS_OK;
+}
+
+static enum status take(struct plan *plan, uint64_t bytes, const char *what, char **out)
+{
+    void *memory;
+    TRY(cuda_alloc(plan->instance->device, bytes, what, &memory));
+    *out = (char *)memory;
+    return STATUS_OK;
+}
+
+static enum status take_memory(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    char *feed, *views;
+    TRY(take(plan, plan->slot_bytes * (uint64_t)plan->slots, "the plan's activations",
+             &plan->memory));
+    TRY(take(plan, program->role_bytes[ROLE_GRAD], "the plan's gradients", &plan->grads));
+    TRY(take(plan, plan->workspace_bytes, "the plan's workspace", &plan->workspace));
+    TRY(take(plan, sizeof(struct feed), "the plan's place in the data", &feed));
+    plan->feed = (struct feed *)feed;
+    TRY(take(plan, sizeof(struct feed_view) * (uint64_t)program->tensor_count,
+             "the plan's list of views", &views));
+    plan->views = (struct feed_view *)views;
+    return STATUS_OK;
+}
+
+static void *locate(const struct plan *plan, int32_t index, int slot)
+{
+    if (plan->dry || index < 0)
+        return NULL;
+    const struct tensor *tensor = &plan->program->tensors[index];
+    if (role_is_kept(tensor->role))
+        return plan->instance->blocks[tensor->role].data + tensor->offset;
+    if (tensor->role == ROLE_GRAD)
+        return plan->grads + tensor->offset;
+    return plan->memory + (uint64_t)slot * plan->slot_bytes + plan->role_start[tensor->role] +
+           tensor->offset;
+}
+
+static void write_calls(struct plan *plan, void **operands)
+{
+    const struct program *program = plan->program;
+    for (int slot = 0; slot < plan->slots; slot++) {
+        for (int32_t i = 0; i < program->operand_count; i++)
+            operands[i] = locate(plan, program->operands[i], slot);
+        for (int32_t o = 0; o < program->op_count; o++) {
+            const struct call call = {
+                program,         &program->ops[o],        operands + program->ops[o].first,
+                plan->workspace, plan->instance->control, plan->feed,
+                plan->views};
+            plan->calls[(int64_t)slot * program->op_count + o] = call;
+        }
+        operands += program->operand_count;
+    }
+    for (int32_t o = 0; o < program->op_count; o++) {
+        struct queue queue = {};
+        queue.counting = true;
+        plan->kernels[o]->launch(&plan->calls[o], &queue);
+        plan->launches[o] = queue.launches;
+    }
+}
+
+/* What an observed plan needs to time each op (or part) of a step. */
+static enum status make_marks(struct plan *plan)
+{
+    if (plan->observer.level == OBSERVE_NOTHING)
+        return STATUS_OK;
+    int32_t marks = plan->observer.level == OBSERVE_OPS ? plan->program->op_count : PART_COUNT;
+    NEED(plan->marks =
+             (cudaEvent_t *)arena_array(&plan->arena, (size_t)marks + 1, sizeof *plan->marks));
+    for (; plan->mark_count < marks + 1; plan->mark_count++)
+        CUDA(cudaEventCreate(&plan->marks[plan->mark_count]));
+    return STATUS_OK;
+}
+
+static enum status fill_plan(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    struct arena *arena = &plan->arena;
+    const size_t ops = (size_t)program->op_count + 1, slots = (size_t)plan->slots;
+    void **operands;
+    NEED(plan->kernels = (const struct kernel **)arena_array(arena, ops, sizeof *plan->kernels));
+    NEED(plan->launches = (int32_t *)arena_array(arena, ops, sizeof *plan->launches));
+    NEED(plan->calls = (struct call *)arena_array(arena, slots * ops, sizeof *plan->calls));
+    NEED(operands = (void **)arena_array(arena, slots * ((size_t)program->operand_count + 1),
+                                         sizeof *operands));
+    NEED(plan->mirrors = (struct mirror *)arena_array(arena, (size_t)program->tensor_count + 1,
+                                                      sizeof *plan->mirrors));
+    NEED(plan->captures =
+             (struct capture *)arena_array(arena, slots * (PARTS_ALL + 1), sizeof *plan->captures));
+    TRY(choose_kernels(plan));
+    for (enum role role : per_slot) {
+        plan->role_start[role] = plan->slot_bytes;
+        plan->slot_bytes += program->role_bytes[role];
+    }
+    if (!plan->dry)
+        TRY(take_memory(plan));
+    write_calls(plan, operands);
+    if (plan->dry)
+        return STATUS_OK;
+    TRY(make_marks(plan));
+    CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
+    return cuda_capture(plan, PARTS_ALL, 0);
+}
+
+enum status cuda_prepare(struct instance *instance, const struct program *program,
+                         const struct plan_options *options, struct plan **out)
+{
+    if (program->real != DTYPE_F32)
+        FAIL(STATUS_UNSUPPORTED, "the CUDA backend computes in f32, and the program '%s' in %s",
+             program->name, dtype_name(program->real));
+    if (program->entries > instance->entries)
+        FAIL(STATUS_INPUT,
+             "the program '%s' needs parameters that the instance does not have: attach after all "
+             "programs are compiled",
+             program->name);
+    TRY(cuda_use(instance->device));
+    struct plan *plan = (struct plan *)mem_alloc(sizeof *plan);
+    NEED(plan);
+    plan->instance = instance;
+    plan->program = program;
+    plan->observer = options->observer;
+    plan->dry = options->dry;
+    plan->slots = options->slots ? options->slots : 1;
+    enum status status = fill_plan(plan);
+    if (status != STATUS_OK) {
+        cuda_release(plan);
+        return status;
+    }
+    *out = plan;
+    return STATUS_OK;
+}
+
+void cuda_release(struct plan *plan)
+{
+    if (!plan)
+        return;
+    cudaSetDevice(plan->instance->device->index);
+    cudaStreamSynchronize(plan->instance->device->stream);
+    for (unsigned i = 0; plan->captures && i < (unsigned)plan->slots * (PARTS_ALL + 1); i++) {
+        if (plan->captures[i].once)
+            cudaGraphExecDestroy(plan->captures[i].once);
+        if (plan->captures[i].many)
+            cudaGraphExecDestroy(plan->captures[i].many);
+    }
+    for (int32_t i = 0; i < plan->mark_count; i++)
+        cudaEventDestroy(plan->marks[i]);
+    for (int32_t i = 0; plan->mirrors && i < plan->program->tensor_count; i++)
+        cudaFree(plan->mirrors[i].data);
+    if (plan->capture_stream)
+        cudaStreamDestroy(plan->capture_stream);
+    cudaFree(plan->order);
+    cudaFree(plan->views);
+    cudaFree(plan->feed);
+    cudaFree(plan->workspace);
+    cudaFree(plan->grads);
+    cudaFree(plan->memory);
+    (void)cudaGetLastError(); /* a lost device also fails to free; sync has said so */
+    arena_free(&plan->arena);
+    mem_free(plan);
+}
+
+enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
+{
+    cudaStream_t stream = plan->instance->device->stream;
+    if (plan->dry || tensor < 0 || tensor >= plan->program->tensor_count)
+        FAIL(STATUS_INPUT, "the program '%s' has no tensor %d to fetch", plan->program->name,
+             tensor);
+    TRY(cuda_use(plan->instance->device));
+    CUDA(cudaMemcpyAsync(out, locate(plan, tensor, 0), plan->program->tensors[tensor].bytes,
+                         cudaMemcpyDeviceToHost, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    return STATUS_OK;
+}
+
+enum status cuda_explain(const struct plan *plan, struct arena *arena, struct explanation *out)
+{
+    const struct program *program = plan->program;
+    *out = {};
+    NEED(out->kernels = (struct kernel_use *)arena_array(arena, (size_t)program->op_count + 1,
+                                                         sizeof *out->kernels));
+    out->kernel_count = program->op_count;
+    for (int32_t o = 0; o < program->op_count; o++) {
+        out->kernels[o].op = o;
+        out->kernels[o].kernel = plan->kernels[o]->name;
+        out->kernels[o].launches = plan->launches[o];
+    }
+    out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
+    for (enum role role : per_slot)
+        out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->slots;
+    out->role_bytes[ROLE_SCRATCH] += plan->workspace_bytes;
+    return STATUS_OK;
+}

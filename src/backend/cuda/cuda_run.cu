@@ -1,0 +1,180 @@
+/* cuda_run.cu: running. A step of the asked parts is captured into a CUDA graph, once alone and
+ * once repeated, and replayed: many steps are few launches, and none waits for the host. An
+ * observed plan's graph also holds an event between any two things that are timed; its steps run
+ * one at a time, and their times are handed out after each. */
+#include "backend/cuda/cuda_device.h"
+
+extern "C" {
+#include "base/clock.h"
+}
+
+enum { REPEATS_MOST = 16, NODES_MOST = 4096 }; /* of a repeated step */
+
+static enum status check_run(const struct plan *plan, unsigned parts, int slot)
+{
+    const struct program *program = plan->program;
+    if (plan->dry || slot < 0 || slot >= plan->slots)
+        FAIL(STATUS_INPUT, "the plan of '%s' has %d slots and cannot run slot %d", program->name,
+             plan->dry ? 0 : plan->slots, slot);
+    for (int32_t o = 0; o < program->op_count; o++) {
+        const struct op *op = &program->ops[o];
+        if (op->kind != OP_load || !(parts & PART_BIT(op->part)))
+            continue;
+        const int32_t input = op_output(program, op, 0);
+        if (!plan->mirrors[input].host)
+            FAIL(STATUS_INPUT, "no data is bound to the input '%s' of the program '%s'",
+                 program->tensors[input].name, program->name);
+    }
+    return STATUS_OK;
+}
+
+/* Without the parts that have no ops, so that one capture serves all ways to say the same. */
+static unsigned parts_that_run(const struct program *program, unsigned parts)
+{
+    unsigned some = 0;
+    for (int part = 0; part < PART_COUNT; part++)
+        if ((parts & PART_BIT(part)) && program->parts[part].from < program->parts[part].to)
+            some |= PART_BIT(part);
+    return some;
+}
+
+/* The next mark: the end of what was timed, and the beginning of what follows. */
+static void put_mark(const struct plan *plan, struct queue *queue, int32_t *mark)
+{
+    if (queue->error == cudaSuccess)
+        queue->error = cudaEventRecordWithFlags(plan->marks[(*mark)++], queue->stream,
+                                                cudaEventRecordExternal);
+}
+
+static void enqueue_step(const struct plan *plan, unsigned parts, int slot, struct queue *queue)
+{
+    const struct program *program = plan->program;
+    const struct call *calls = plan->calls + (int64_t)slot * program->op_count;
+    const enum observe level = plan->observer.level;
+    int32_t mark = 0;
+    if (level != OBSERVE_NOTHING)
+        put_mark(plan, queue, &mark);
+    for (int part = 0; part < PART_COUNT; part++) {
+        if (!(parts & PART_BIT(part)))
+            continue;
+        for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++) {
+            plan->kernels[o]->launch(&calls[o], queue);
+            if (level == OBSERVE_OPS)
+                put_mark(plan, queue, &mark);
+        }
+        if (level == OBSERVE_PARTS)
+            put_mark(plan, queue, &mark);
+    }
+}
+
+static enum status capture_steps(const struct plan *plan, unsigned parts, int slot, int32_t repeats,
+                                 cudaGraphExec_t *out)
+{
+    struct queue queue = {};
+    cudaGraph_t graph = NULL;
+    queue.stream = plan->capture_stream;
+    /* Relaxed: nothing but launches happens here, and other threads need not be restricted. */
+    CUDA(cudaStreamBeginCapture(queue.stream, cudaStreamCaptureModeRelaxed));
+    for (int32_t i = 0; i < repeats; i++)
+        enqueue_step(plan, parts, slot, &queue);
+    cudaError_t error = cudaStreamEndCapture(queue.stream, &graph);
+    if (queue.error != cudaSuccess)
+        error = queue.error;
+    if (error == cudaSuccess)
+        error = cudaGraphInstantiate(out, graph, 0);
+    if (graph)
+        cudaGraphDestroy(graph);
+    if (error != cudaSuccess)
+        return cuda_fail(__FILE__, __LINE__, error, "capturing a step");
+    return STATUS_OK;
+}
+
+/* The number of steps that are worth a graph of their own. */
+static int32_t repeats_of(const struct plan *plan, unsigned parts)
+{
+    int64_t nodes = 0;
+    for (int32_t o = 0; o < plan->program->op_count; o++)
+        if (parts & PART_BIT(plan->program->ops[o].part))
+            nodes += plan->launches[o];
+    int64_t repeats = nodes ? NODES_MOST / nodes : 1;
+    return repeats > REPEATS_MOST ? REPEATS_MOST : repeats < 1 ? 1 : (int32_t)repeats;
+}
+
+static struct capture *find_capture(const struct plan *plan, unsigned parts, int slot)
+{
+    return &plan->captures[(unsigned)slot * (PARTS_ALL + 1) + parts];
+}
+
+enum status cuda_capture(struct plan *plan, unsigned parts, int slot)
+{
+    parts = parts_that_run(plan->program, parts);
+    struct capture *capture = find_capture(plan, parts, slot);
+    if (capture->once || !parts)
+        return STATUS_OK;
+    const bool observed = plan->observer.level != OBSERVE_NOTHING;
+    capture->repeats = observed ? 1 : repeats_of(plan, parts);
+    if (capture->repeats > 1)
+        TRY(capture_steps(plan, parts, slot, capture->repeats, &capture->many));
+    return capture_steps(plan, parts, slot, 1, &capture->once);
+}
+
+/* Hands out the times of the step that has just ended. They are counted from `zero_ns`, when it was
+ * launched. */
+static enum status hand_out_events(const struct plan *plan, unsigned parts, uint64_t zero_ns)
+{
+    const struct program *program = plan->program;
+    const bool ops = plan->observer.level == OBSERVE_OPS;
+    int32_t mark = 0;
+    struct event event = {};
+    event.start_ns = event.end_ns = zero_ns;
+    for (int part = 0; part < PART_COUNT; part++) {
+        if (!(parts & PART_BIT(part)))
+            continue;
+        const int32_t from = program->parts[part].from;
+        const int32_t count = ops ? program->parts[part].to - from : 1;
+        for (int32_t i = 0; i < count; i++) {
+            float ms;
+            CUDA(cudaEventElapsedTime(&ms, plan->marks[0], plan->marks[++mark]));
+            event.op = ops ? from + i : -1;
+            event.part = part;
+            event.kernel = ops ? plan->kernels[from + i]->name : "";
+            event.start_ns = event.end_ns;
+            event.end_ns = zero_ns + (uint64_t)((double)ms * 1e6);
+            plan->observer.event(plan->observer.context, &event);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status run_observed(struct plan *plan, unsigned parts, cudaGraphExec_t step,
+                                int64_t steps)
+{
+    cudaStream_t stream = plan->instance->device->stream;
+    for (int64_t i = 0; i < steps; i++) {
+        uint64_t zero_ns = clock_ns();
+        CUDA(cudaGraphLaunch(step, stream));
+        CUDA(cudaStreamSynchronize(stream));
+        TRY(hand_out_events(plan, parts, zero_ns));
+    }
+    return STATUS_OK;
+}
+
+enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
+{
+    TRY(check_run(plan, parts, slot));
+    parts = parts_that_run(plan->program, parts);
+    if (!parts || steps < 1)
+        return STATUS_OK;
+    cudaStream_t stream = plan->instance->device->stream;
+    TRY(cuda_use(plan->instance->device));
+    TRY(cuda_capture(plan, parts, slot)); /* prepare has captured what is usually asked for */
+    const struct capture *capture = find_capture(plan, parts, slot);
+    plan->pending = true;
+    if (plan->observer.level != OBSERVE_NOTHING)
+        return run_observed(plan, parts, capture->once, steps);
+    for (; capture->many && steps >= capture->repeats; steps -= capture->repeats)
+        CUDA(cudaGraphLaunch(capture->many, stream));
+    for (; steps > 0; steps--)
+        CUDA(cudaGraphLaunch(capture->once, stream));
+    return STATUS_OK;
+}

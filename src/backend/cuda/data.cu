@@ -1,0 +1,79 @@
+/* data.cu: data in and out: rows, load, store. The bound data lies on the device, and so does the
+ * place in it: a step needs nothing from the host. Elements are moved as four-byte words, whatever
+ * they mean. */
+#include "backend/cuda/families.h"
+
+/* One block, so that the place moves after all have read it. */
+static __global__ void __launch_bounds__(THREADS)
+    rows_next(int64_t n, struct feed *feed, int32_t *rows)
+{
+    const uint64_t place = feed->place;
+    for (int64_t i = threadIdx.x; i < n; i += THREADS) {
+        uint64_t sample = place + (uint64_t)i;
+        if (feed->samples)
+            sample %= feed->samples;
+        rows[i] = (int32_t)(feed->order ? feed->order[sample] : (uint32_t)(sample & INT32_MAX));
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        feed->place = place + (uint64_t)n;
+}
+
+void launch_rows(const struct call *call, struct queue *queue)
+{
+    enqueue(queue, rows_next, dim3(1), dim3(THREADS), call_dim(call, 0, 0), call->feed,
+            (int32_t *)call_reals(call, 0));
+}
+
+static __global__ void load_each(int64_t count, int64_t width, const int32_t *rows,
+                                 const struct feed_view *view, uint32_t *x)
+{
+    FOR_EACH(index, count)
+    x[index] = view->data[rows[index / width] * width + index % width];
+}
+
+void launch_load(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 1), width = count / call_dim(call, 0, 0);
+    const int32_t tensor = op_output(call->program, call->op, 0);
+    enqueue(queue, load_each, dim3(blocks_striding(count)), dim3(THREADS), count, width,
+            call_integers(call, 0), (const struct feed_view *)&call->views[tensor],
+            (uint32_t *)call_reals(call, 1));
+}
+
+static __global__ void store_each(int64_t count, int64_t width, const int32_t *rows,
+                                  const uint32_t *x, const struct feed_view *view)
+{
+    if (!view->data)
+        return;
+    FOR_EACH(index, count)
+    view->data[rows[index / width] * width + index % width] = x[index];
+}
+
+/* The whole tensor is one row of the view. One block, as in rows_next. */
+static __global__ void __launch_bounds__(THREADS)
+    store_next(int64_t count, const uint32_t *x, struct feed_view *view)
+{
+    if (!view->data)
+        return;
+    const uint64_t stored = view->stored;
+    uint32_t *row = view->data + (int64_t)(stored % view->rows) * count;
+    for (int64_t index = threadIdx.x; index < count; index += THREADS)
+        row[index] = x[index];
+    __syncthreads();
+    if (threadIdx.x == 0)
+        view->stored = stored + 1;
+}
+
+void launch_store(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    const uint32_t *x = (const uint32_t *)call_reals(call, 0);
+    struct feed_view *view = &call->views[op_input(call->program, call->op, 0)];
+    if (call_has(call, 1))
+        enqueue(queue, store_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+                count / call_dim(call, 1, 0), call_integers(call, 1), x,
+                (const struct feed_view *)view);
+    else
+        enqueue(queue, store_next, dim3(1), dim3(THREADS), count, x, view);
+}

@@ -1,0 +1,139 @@
+/* elementwise.cu: one thread an element: activations, add, fill, and everything random. Random
+ * numbers are a function of (seed, stream, step, row of the data set, element): base/rng.h. */
+#include "backend/cuda/activation.h"
+#include "backend/cuda/families.h"
+
+#include "base/rng.h"
+
+static __global__ void activate_each(int64_t count, enum activation function, const float *x,
+                                     float *y)
+{
+    FOR_EACH(index, count)
+    y[index] = activation_value(function, x[index]);
+}
+
+void launch_activate(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, activate_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            (enum activation)call->op->attr.activate.function, (const float *)call_reals(call, 0),
+            call_reals(call, 1));
+}
+
+static __global__ void activate_grad_each(int64_t count, enum activation function,
+                                          const float *saved, const float *dy, float *dx)
+{
+    FOR_EACH(index, count)
+    dx[index] = dy[index] * activation_slope(function, saved[index]);
+}
+
+void launch_activate_grad(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, activate_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            (enum activation)call->op->attr.activate_grad.function,
+            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
+            call_reals(call, 2));
+}
+
+static __global__ void add_each(int64_t count, const float *a, const float *b, float *y)
+{
+    FOR_EACH(index, count)
+    y[index] = a[index] + b[index];
+}
+
+void launch_add(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, add_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
+            call_reals(call, 2));
+}
+
+static __global__ void fill_each(int64_t count, float value, float *y)
+{
+    FOR_EACH(index, count)
+    y[index] = value;
+}
+
+void launch_fill(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, fill_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            call->op->attr.fill.value, call_reals(call, 0));
+}
+
+/* Where the random numbers of an op come from. */
+struct random_source {
+    const struct control *control;
+    const int32_t *rows; /* [n] */
+    int64_t width;       /* elements of one sample */
+    uint32_t stream;
+    __device__ struct rng_key key() const
+    {
+        struct rng_key key = {control->seed, stream, control->step};
+        return key;
+    }
+    __device__ float uniform(int64_t index) const
+    {
+        return rng_uniform(key(), (uint32_t)rows[index / width], (uint32_t)(index % width));
+    }
+    __device__ float normal(int64_t index) const
+    {
+        return rng_normal(key(), (uint32_t)rows[index / width], (uint32_t)(index % width));
+    }
+};
+
+static struct random_source random_of(const struct call *call, int32_t rows, int64_t count,
+                                      int32_t stream)
+{
+    const struct random_source source = {call->control, call_integers(call, rows),
+                                         count / call_dim(call, rows, 0), (uint32_t)stream};
+    return source;
+}
+
+static __global__ void dropout_each(int64_t count, struct random_source source, float rate,
+                                    const float *x, float *y)
+{
+    const float keep = 1.0f / (1.0f - rate);
+    FOR_EACH(index, count)
+    y[index] = source.uniform(index) >= rate ? x[index] * keep : 0.0f;
+}
+
+void launch_dropout(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, dropout_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            random_of(call, 1, count, call->op->attr.dropout.stream), call->op->attr.dropout.rate,
+            (const float *)call_reals(call, 0), call_reals(call, 2));
+}
+
+static __global__ void bernoulli_each(int64_t count, struct random_source source, const float *p,
+                                      float *y)
+{
+    FOR_EACH(index, count)
+    y[index] = source.uniform(index) < p[index] ? 1.0f : 0.0f;
+}
+
+void launch_bernoulli(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, bernoulli_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            random_of(call, 1, count, call->op->attr.bernoulli.stream),
+            (const float *)call_reals(call, 0), call_reals(call, 2));
+}
+
+static __global__ void random_each(int64_t count, struct random_source source,
+                                   enum distribution distribution, float *y)
+{
+    FOR_EACH(index, count)
+    y[index] = distribution == DISTRIBUTION_NORMAL ? source.normal(index) : source.uniform(index);
+}
+
+void launch_random(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 1);
+    enqueue(queue, random_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            random_of(call, 0, count, call->op->attr.random.stream),
+            (enum distribution)call->op->attr.random.distribution, call_reals(call, 1));
+}

@@ -1,0 +1,30 @@
+/* families.h: the launch functions of all kernel families: the rows of kernel_table.cu. */
+#ifndef PRONY_BACKEND_CUDA_FAMILIES_H
+#define PRONY_BACKEND_CUDA_FAMILIES_H
+
+#include "backend/cuda/launch.h"
+
+typedef void launch_function(const struct call *call, struct queue *queue);
+typedef uint64_t workspace_function(const struct program *program, const struct op *op);
+
+/* data.cu */
+launch_function launch_rows, launch_load, launch_store;
+/* dense.cu */
+launch_function launch_dense, launch_dense_t, launch_outer, launch_sum_rows, launch_dense_sgd;
+/* elementwise.cu */
+launch_function launch_activate, launch_activate_grad, launch_add, launch_fill;
+launch_function launch_dropout, launch_bernoulli, launch_random;
+/* norm.cu */
+launch_function launch_batch_norm, launch_batch_norm_fixed, launch_batch_norm_grad;
+/* recurrent.cu */
+launch_function launch_lstm, launch_lstm_grad;
+/* loss.cu */
+launch_function launch_mse, launch_mse_grad, launch_cross_entropy, launch_cross_entropy_grad;
+launch_function launch_binary_cross_entropy, launch_binary_cross_entropy_grad;
+launch_function launch_right_class, launch_right_level;
+workspace_function workspace_loss, workspace_cross_entropy;
+/* update.cu */
+launch_function launch_sgd, launch_clip, launch_tick;
+workspace_function workspace_clip;
+
+#endif

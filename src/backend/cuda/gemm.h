@@ -1,0 +1,131 @@
+/* gemm.h: the one matrix product: result(row, col) = Σ left(row, depth) · right(col, depth).
+ *
+ * A block of 16 × 16 threads makes a tile of ROWS × COLS; each thread keeps (ROWS / 16) × (COLS /
+ * 16) sums in registers and takes both operands from shared memory, TILE_DEPTH at a time. Each sum
+ * is a chain of fmaf in the order of depth, whatever the tile, so the tile may be chosen by shape.
+ *
+ * What differs between the ops is given as small structs: where an operand lies (`along_depth`
+ * says in which direction neighbours in memory lie, so that loads are coalesced) and what becomes
+ * of a finished sum. Bound: this is fp32 FFMA from shared memory without double buffering, for
+ * correctness and middle sizes; tensor cores are not its business. */
+#ifndef PRONY_BACKEND_CUDA_GEMM_H
+#define PRONY_BACKEND_CUDA_GEMM_H
+
+#include "backend/cuda/activation.h"
+#include "backend/cuda/launch.h"
+
+enum { TILE_DEPTH = 16, TILE_SIDE = 16 };
+
+/* position · stride + depth: a row-major matrix whose rows are multiplied. */
+struct by_row {
+    const float *data;
+    int64_t stride;
+    static constexpr bool along_depth = true;
+    __device__ float at(int64_t position, int64_t depth) const
+    {
+        return data[position * stride + depth];
+    }
+};
+
+/* depth · stride + position: a row-major matrix whose columns are multiplied. */
+struct by_column {
+    const float *data;
+    int64_t stride;
+    static constexpr bool along_depth = false;
+    __device__ float at(int64_t position, int64_t depth) const
+    {
+        return data[depth * stride + position];
+    }
+};
+
+/* y = f(sum + b) */
+struct to_layer {
+    float *y;
+    int64_t stride;
+    const float *bias; /* [cols], or NULL */
+    enum activation activation;
+    __device__ void put(int64_t row, int64_t col, float sum) const
+    {
+        float x = bias ? sum + bias[col] : sum;
+        y[row * stride + col] = activation_value(activation, x);
+    }
+};
+
+/* dw = scale · sum, or added to what is there */
+struct to_gradient {
+    float *dw;
+    int64_t stride;
+    float scale;
+    bool accumulate;
+    __device__ void put(int64_t row, int64_t col, float sum) const
+    {
+        float *gradient = &dw[row * stride + col];
+        *gradient = accumulate ? *gradient + scale * sum : scale * sum;
+    }
+};
+
+/* Brings positions [first, first + SIZE) × depths [depth0, depth0 + TILE_DEPTH) into shared memory;
+ * what lies outside is 0. */
+template <int SIZE, typename Operand>
+static __device__ void gemm_load(float (*tile)[SIZE + 1], Operand operand, int64_t first,
+                                 int64_t positions, int64_t depth0, int64_t depths)
+{
+    for (int e = (int)threadIdx.x; e < SIZE * TILE_DEPTH; e += THREADS) {
+        int position = Operand::along_depth ? e / TILE_DEPTH : e % SIZE;
+        int depth = Operand::along_depth ? e % TILE_DEPTH : e / SIZE;
+        bool inside = first + position < positions && depth0 + depth < depths;
+        tile[depth][position] = inside ? operand.at(first + position, depth0 + depth) : 0.0f;
+    }
+}
+
+template <int ROWS, int COLS, typename Left, typename Right, typename Finish>
+static __global__ void __launch_bounds__(THREADS)
+    gemm_tile(int64_t rows, int64_t cols, int64_t depths, Left left, Right right, Finish finish)
+{
+    constexpr int TALL = ROWS / TILE_SIDE, WIDE = COLS / TILE_SIDE;
+    __shared__ float a[TILE_DEPTH][ROWS + 1], b[TILE_DEPTH][COLS + 1];
+    const int64_t row0 = (int64_t)blockIdx.x * ROWS, col0 = (int64_t)blockIdx.y * COLS;
+    const int y = (int)threadIdx.x / TILE_SIDE, x = (int)threadIdx.x % TILE_SIDE;
+    float sum[TALL][WIDE] = {};
+
+    for (int64_t depth0 = 0; depth0 < depths; depth0 += TILE_DEPTH) {
+        gemm_load<ROWS>(a, left, row0, rows, depth0, depths);
+        gemm_load<COLS>(b, right, col0, cols, depth0, depths);
+        __syncthreads();
+        for (int depth = 0; depth < TILE_DEPTH; depth++) {
+#pragma unroll
+            for (int i = 0; i < TALL; i++)
+#pragma unroll
+                for (int j = 0; j < WIDE; j++)
+                    sum[i][j] =
+                        fmaf(a[depth][y + i * TILE_SIDE], b[depth][x + j * TILE_SIDE], sum[i][j]);
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < TALL; i++)
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            int64_t row = row0 + y + i * TILE_SIDE, col = col0 + x + j * TILE_SIDE;
+            if (row < rows && col < cols)
+                finish.put(row, col, sum[i][j]);
+        }
+}
+
+/* Few rows (a small batch) take a flat tile, else most of it would lie outside. */
+template <typename Left, typename Right, typename Finish>
+static void gemm(struct queue *queue, int64_t rows, int64_t cols, int64_t depths, Left left,
+                 Right right, Finish finish)
+{
+    constexpr int FLAT = 16, SQUARE = 64;
+    if (rows <= FLAT)
+        enqueue(queue, gemm_tile<FLAT, SQUARE, Left, Right, Finish>,
+                dim3(blocks_for(rows, FLAT), blocks_for(cols, SQUARE)), dim3(THREADS), rows, cols,
+                depths, left, right, finish);
+    else
+        enqueue(queue, gemm_tile<SQUARE, SQUARE, Left, Right, Finish>,
+                dim3(blocks_for(rows, SQUARE), blocks_for(cols, SQUARE)), dim3(THREADS), rows, cols,
+                depths, left, right, finish);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* kernel_table.cu: what this backend can run: one row an op kind. An op without a row is refused by
+ * `supports`; a faster kernel replaces a row and gets a name of its own. */
+#include "backend/cuda/families.h"
+
+#define ROW(kind, workspace_bytes)                                                                 \
+    {                                                                                              \
+        OP_##kind, #kind "_f32_cuda", launch_##kind, workspace_bytes                               \
+    }
+
+static const struct kernel kernels[] = {
+    ROW(rows, NULL),
+    ROW(load, NULL),
+    ROW(store, NULL),
+
+    ROW(dense, NULL),
+    ROW(dense_t, NULL),
+    ROW(outer, NULL),
+    ROW(sum_rows, NULL),
+    ROW(dense_sgd, NULL),
+
+    ROW(activate, NULL),
+    ROW(activate_grad, NULL),
+    ROW(add, NULL),
+    ROW(fill, NULL),
+    ROW(dropout, NULL),
+    ROW(bernoulli, NULL),
+    ROW(random, NULL),
+
+    ROW(batch_norm, NULL),
+    ROW(batch_norm_fixed, NULL),
+    ROW(batch_norm_grad, NULL),
+
+    ROW(lstm, NULL),
+    ROW(lstm_grad, NULL),
+
+    ROW(mse, workspace_loss),
+    ROW(mse_grad, NULL),
+    ROW(cross_entropy, workspace_cross_entropy),
+    ROW(cross_entropy_grad, NULL),
+    ROW(binary_cross_entropy, workspace_loss),
+    ROW(binary_cross_entropy_grad, NULL),
+    ROW(right_class, workspace_loss),
+    ROW(right_level, workspace_loss),
+
+    ROW(sgd, NULL),
+    ROW(clip, workspace_clip),
+    ROW(tick, NULL),
+};
+
+const struct kernel *kernel_of(enum op_kind kind)
+{
+    for (const struct kernel &kernel : kernels)
+        if (kernel.kind == kind)
+            return &kernel;
+    return NULL;
+}

@@ -1,0 +1,127 @@
+/* launch.h: how an op becomes kernels on a stream, and what a kernel can read.
+ *
+ * Each op kind this backend has is a row of kernel_table.cu: a name, a function that enqueues its
+ * kernels, and the device memory it needs while it runs. That function sees only a `struct call`
+ * (operands resolved to device addresses) and writes to a `struct queue`, which also counts: a
+ * queue without a stream enqueues nothing, so explain knows the launches of a plan that takes no
+ * memory, by the very code that launches.
+ *
+ * Nothing a kernel is launched with changes from step to step: what changes (control block, place
+ * in the data, bound views) lies on the device behind fixed addresses. So a captured step can be
+ * replayed, also after the plan was bound to other data.
+ *
+ * Sums have a fixed order that depends on shapes only, never on timing; no atomics on floats. */
+#ifndef PRONY_BACKEND_CUDA_LAUNCH_H
+#define PRONY_BACKEND_CUDA_LAUNCH_H
+
+extern "C" {
+#include "core/backend.h"
+}
+
+#include <cuda_runtime.h>
+
+/* Where the data of a plan is, on the device. */
+struct feed {
+    uint64_t place;        /* samples taken so far, from the binding's start on */
+    const uint32_t *order; /* device, or NULL */
+    uint64_t samples;      /* of the order or of the data; 0: no data, samples are just numbered */
+};
+
+/* What one tensor of the program is bound to; the plan has one for each of its tensors. */
+struct feed_view {
+    uint32_t *data; /* device, or NULL when not bound; all element types have four bytes */
+    uint64_t rows;
+    uint64_t stored; /* rows handed out so far by a store that has no rows operand */
+};
+
+/* One op of one slot, ready to run. */
+struct call {
+    const struct program *program;
+    const struct op *op;
+    void *const *operands; /* device; inputs, then outputs; NULL where one is absent */
+    void *workspace;       /* device; as much as the op's row asks for; shared by all ops */
+    struct control *control;
+    struct feed *feed;
+    struct feed_view *views; /* by tensor */
+};
+
+struct queue {
+    cudaStream_t stream;
+    bool counting;     /* only count launches */
+    int32_t launches;  /* so far */
+    cudaError_t error; /* the first one; nothing is launched after it */
+};
+
+struct kernel {
+    enum op_kind kind;
+    const char *name;
+    void (*launch)(const struct call *call, struct queue *queue);
+    uint64_t (*workspace_bytes)(const struct program *program, const struct op *op); /* or NULL */
+};
+
+/* The row of this kind, or NULL when there is none. */
+const struct kernel *kernel_of(enum op_kind kind);
+
+enum { THREADS = 256 }; /* of a block, where nothing speaks for another number */
+
+template <typename... Parameters, typename... Arguments>
+static inline void enqueue(struct queue *queue, void (*kernel)(Parameters...), dim3 grid,
+                           dim3 block, Arguments... arguments)
+{
+    queue->launches++;
+    if (queue->counting || queue->error != cudaSuccess)
+        return;
+    kernel<<<grid, block, 0, queue->stream>>>(arguments...);
+    queue->error = cudaGetLastError();
+}
+
+static inline unsigned blocks_for(int64_t count, int64_t per_block)
+{
+    return (unsigned)((count + per_block - 1) / per_block);
+}
+
+/* Kernels over elements run a bounded grid that strides over all of them. */
+static inline unsigned blocks_striding(int64_t count)
+{
+    const unsigned most = 132 * 16;
+    int64_t blocks = (count + THREADS - 1) / THREADS;
+    return blocks < (int64_t)most ? (unsigned)blocks : most;
+}
+
+#define FOR_EACH(index, count)                                                                     \
+    for (int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; index < (count);          \
+         index += (int64_t)gridDim.x * blockDim.x)
+
+/* Operands are counted over inputs and outputs, as ops.def has them. */
+static inline const struct tensor *call_tensor(const struct call *call, int32_t operand)
+{
+    return &call->program->tensors[call->program->operands[call->op->first + operand]];
+}
+
+static inline int64_t call_dim(const struct call *call, int32_t operand, int32_t dim)
+{
+    return call_tensor(call, operand)->shape.dim[dim];
+}
+
+static inline int64_t call_count(const struct call *call, int32_t operand)
+{
+    return (int64_t)(call_tensor(call, operand)->bytes / sizeof(float));
+}
+
+/* Is this optional operand there? To be asked rather than the address: a dry plan has none. */
+static inline bool call_has(const struct call *call, int32_t operand)
+{
+    return call->program->operands[call->op->first + operand] >= 0;
+}
+
+static inline float *call_reals(const struct call *call, int32_t operand)
+{
+    return (float *)call->operands[operand];
+}
+
+static inline const int32_t *call_integers(const struct call *call, int32_t operand)
+{
+    return (const int32_t *)call->operands[operand];
+}
+
+#endif

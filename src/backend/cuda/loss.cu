@@ -1,0 +1,165 @@
+/* loss.cu: losses (means over the batch), their gradients, and counts of right answers. */
+#include "backend/cuda/activation.h"
+#include "backend/cuda/families.h"
+#include "backend/cuda/reduce.h"
+
+uint64_t workspace_loss(const struct program *, const struct op *)
+{
+    return REDUCE_BLOCKS * sizeof(float);
+}
+
+struct squared_error {
+    const float *y, *target;
+    __device__ float at(int64_t index) const
+    {
+        float difference = y[index] - target[index];
+        return difference * difference;
+    }
+};
+
+void launch_mse(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    reduce(queue, count, squared_error{call_reals(call, 0), call_reals(call, 1)},
+           1.0f / (float)count, (float *)call->workspace, call_reals(call, 2));
+}
+
+static __global__ void mse_grad_each(int64_t count, float factor, const float *y,
+                                     const float *target, float *dy)
+{
+    FOR_EACH(index, count)
+    dy[index] = factor * (y[index] - target[index]);
+}
+
+void launch_mse_grad(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, mse_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            call->op->attr.mse_grad.scale * 2.0f / (float)count, (const float *)call_reals(call, 0),
+            (const float *)call_reals(call, 1), call_reals(call, 2));
+}
+
+/* One block a sample: softmax, and the sample's loss ln Σexp(x - max) - (x[label] - max). */
+static __global__ void __launch_bounds__(THREADS)
+    cross_entropy_row(int64_t k, const float *x, const int32_t *label, float *p, float *losses)
+{
+    const float *row = x + (int64_t)blockIdx.x * k;
+    float *out = p + (int64_t)blockIdx.x * k;
+    float most = -INFINITY, sum = 0.0f;
+    for (int64_t j = threadIdx.x; j < k; j += THREADS)
+        most = fmaxf(most, row[j]);
+    most = block_max(most);
+    for (int64_t j = threadIdx.x; j < k; j += THREADS) {
+        out[j] = expf(row[j] - most);
+        sum += out[j];
+    }
+    sum = block_sum(sum);
+    for (int64_t j = threadIdx.x; j < k; j += THREADS)
+        out[j] /= sum;
+    if (threadIdx.x == 0)
+        losses[blockIdx.x] = logf(sum) - (row[label[blockIdx.x]] - most);
+}
+
+/* Workspace: partial sums, then the loss of each sample. */
+uint64_t workspace_cross_entropy(const struct program *program, const struct op *op)
+{
+    const struct tensor *x = &program->tensors[op_input(program, op, 0)];
+    return (REDUCE_BLOCKS + (uint64_t)x->shape.dim[0]) * sizeof(float);
+}
+
+void launch_cross_entropy(const struct call *call, struct queue *queue)
+{
+    const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
+    float *partial = (float *)call->workspace, *losses = partial + REDUCE_BLOCKS;
+    enqueue(queue, cross_entropy_row, dim3((unsigned)n), dim3(THREADS), k,
+            (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 3),
+            losses);
+    reduce(queue, n, reduce_value{losses}, 1.0f / (float)n, partial, call_reals(call, 2));
+}
+
+static __global__ void cross_entropy_grad_each(int64_t count, int64_t k, float factor,
+                                               const float *p, const int32_t *label, float *dx)
+{
+    FOR_EACH(index, count)
+    dx[index] = factor * (p[index] - (index % k == label[index / k] ? 1.0f : 0.0f));
+}
+
+void launch_cross_entropy_grad(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0), n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
+    enqueue(queue, cross_entropy_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count, k,
+            call->op->attr.cross_entropy_grad.scale / (float)n, (const float *)call_reals(call, 0),
+            call_integers(call, 1), call_reals(call, 2));
+}
+
+/* Of logits: max(x, 0) - x·target + ln(1 + exp(-|x|)), which never overflows. */
+struct binary_error {
+    const float *x, *target;
+    __device__ float at(int64_t index) const
+    {
+        float value = x[index];
+        return fmaxf(value, 0.0f) - value * target[index] + log1pf(expf(-fabsf(value)));
+    }
+};
+
+void launch_binary_cross_entropy(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    reduce(queue, count, binary_error{call_reals(call, 0), call_reals(call, 1)},
+           1.0f / (float)count, (float *)call->workspace, call_reals(call, 2));
+}
+
+static __global__ void binary_cross_entropy_grad_each(int64_t count, float factor, const float *x,
+                                                      const float *target, float *dx)
+{
+    FOR_EACH(index, count)
+    dx[index] = factor * (sigmoid(x[index]) - target[index]);
+}
+
+void launch_binary_cross_entropy_grad(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, binary_cross_entropy_grad_each, dim3(blocks_striding(count)), dim3(THREADS),
+            count, call->op->attr.binary_cross_entropy_grad.scale / (float)count,
+            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
+            call_reals(call, 2));
+}
+
+/* The first of equal largest answers counts. */
+struct class_is_right {
+    const float *x; /* [n, k] */
+    const int32_t *label;
+    int64_t k;
+    __device__ float at(int64_t sample) const
+    {
+        const float *row = x + sample * k;
+        int64_t best = 0;
+        for (int64_t j = 1; j < k; j++)
+            if (row[j] > row[best])
+                best = j;
+        return best == label[sample] ? 1.0f : 0.0f;
+    }
+};
+
+void launch_right_class(const struct call *call, struct queue *queue)
+{
+    const class_is_right term = {call_reals(call, 0), call_integers(call, 1), call_dim(call, 0, 1)};
+    reduce(queue, call_dim(call, 0, 0), term, 1.0f, (float *)call->workspace, call_reals(call, 2));
+}
+
+/* Nearer to its target than half the distance between two levels. */
+struct level_is_right {
+    const float *y, *target; /* [n, 1] */
+    float half;
+    __device__ float at(int64_t sample) const
+    {
+        return fabsf(y[sample] - target[sample]) < half ? 1.0f : 0.0f;
+    }
+};
+
+void launch_right_level(const struct call *call, struct queue *queue)
+{
+    const level_is_right term = {call_reals(call, 0), call_reals(call, 1),
+                                 0.5f / (float)(call->op->attr.right_level.classes - 1)};
+    reduce(queue, call_dim(call, 0, 0), term, 1.0f, (float *)call->workspace, call_reals(call, 2));
+}

@@ -1,0 +1,224 @@
+/* recurrent.cu: the lstm over a whole sequence, and its gradient.
+ *
+ * Forward: x·Wx + bx, for all steps in one product where the gates are kept, else step by step; for
+ * each step h·Wh is added and the cell advances, hn and cn serving as the running state. Backward:
+ * for each step from the last, the gates' gradients, then dh = dgates·Whᵀ, with dh0 and dc0 as the
+ * running state; the weights' gradients are products over all steps afterwards. Two kernels a step
+ * at least: the recurrent weights are not kept on chip here. */
+#include "backend/cuda/activation.h"
+#include "backend/cuda/families.h"
+#include "backend/cuda/gemm.h"
+#include "backend/cuda/reduce.h"
+
+struct sequence {
+    int64_t n, steps, hidden;
+    const int32_t *lengths; /* [n], or NULL: all are whole */
+    __device__ bool active(int64_t sample, int64_t step) const
+    {
+        return !lengths || step < lengths[sample];
+    }
+};
+
+/* Gates of all samples: i, f, g, o of one unit lie `hidden` apart. */
+struct gate_block {
+    float *data;
+    int64_t sample_stride, step_stride;
+    __device__ float *of(int64_t sample, int64_t step, int64_t unit) const
+    {
+        return data + sample * sample_stride + step * step_stride + unit;
+    }
+};
+
+/* to = from, or 0 where there is none. */
+static __global__ void state_begin(int64_t count, const float *from, float *to)
+{
+    FOR_EACH(index, count)
+    to[index] = from ? from[index] : 0.0f;
+}
+
+static void begin_state(struct queue *queue, int64_t count, const float *from, float *to)
+{
+    enqueue(queue, state_begin, dim3(blocks_striding(count)), dim3(THREADS), count, from, to);
+}
+
+/* gates += sum + bh */
+struct to_gates {
+    float *gates; /* of the step */
+    int64_t stride;
+    const float *bias;
+    __device__ void put(int64_t row, int64_t col, float sum) const
+    {
+        gates[row * stride + col] += sum + bias[col];
+    }
+};
+
+static __global__ void lstm_cell(struct sequence sequence, int64_t step, struct gate_block gates,
+                                 float *h, float *c, float *y, float *cells)
+{
+    const int64_t hidden = sequence.hidden;
+    FOR_EACH(index, sequence.n * hidden)
+    {
+        const int64_t sample = index / hidden, unit = index % hidden;
+        const int64_t place = (sample * sequence.steps + step) * hidden + unit;
+        float *gate = gates.of(sample, step, unit);
+        if (!sequence.active(sample, step)) {
+            y[place] = 0.0f;
+            continue;
+        }
+        float i = sigmoid(gate[0]), f = sigmoid(gate[hidden]);
+        float g = tanhf(gate[2 * hidden]), o = sigmoid(gate[3 * hidden]);
+        gate[0] = i, gate[hidden] = f, gate[2 * hidden] = g, gate[3 * hidden] = o;
+        c[index] = f * c[index] + i * g;
+        h[index] = o * tanhf(c[index]);
+        y[place] = h[index];
+        if (cells)
+            cells[place] = c[index];
+    }
+}
+
+/* Operands, as ops.def numbers them. */
+enum { LSTM_X, LSTM_WX, LSTM_WH, LSTM_BX, LSTM_BH, LSTM_H0, LSTM_C0, LSTM_LENGTHS };
+enum { LSTM_Y = 8, LSTM_HN, LSTM_CN, LSTM_SUMS, LSTM_GATES, LSTM_CELLS };
+
+void launch_lstm(const struct call *call, struct queue *queue)
+{
+    const int64_t n = call_dim(call, LSTM_X, 0), steps = call_dim(call, LSTM_X, 1);
+    const int64_t in = call_dim(call, LSTM_X, 2), hidden = call_dim(call, LSTM_WH, 0);
+    const int64_t all = 4 * hidden;
+    const struct sequence sequence = {n, steps, hidden, call_integers(call, LSTM_LENGTHS)};
+    const float *x = call_reals(call, LSTM_X), *wx = call_reals(call, LSTM_WX);
+    const float *bx = call_reals(call, LSTM_BX);
+    float *h = call_reals(call, LSTM_HN), *c = call_reals(call, LSTM_CN);
+    const bool kept = call_has(call, LSTM_GATES);
+    const struct gate_block gates = kept
+                                        ? gate_block{call_reals(call, LSTM_GATES), steps * all, all}
+                                        : gate_block{call_reals(call, LSTM_SUMS), all, 0};
+
+    begin_state(queue, n * hidden, call_reals(call, LSTM_H0), h);
+    begin_state(queue, n * hidden, call_reals(call, LSTM_C0), c);
+    if (kept)
+        gemm(queue, n * steps, all, in, by_row{x, in}, by_column{wx, all},
+             to_layer{gates.data, all, bx, ACTIVATION_NONE});
+    for (int64_t step = 0; step < steps; step++) {
+        float *sums = gates.data + step * gates.step_stride;
+        if (!kept)
+            gemm(queue, n, all, in, by_row{x + step * in, steps * in}, by_column{wx, all},
+                 to_layer{sums, all, bx, ACTIVATION_NONE});
+        gemm(queue, n, all, hidden, by_row{h, hidden}, by_column{call_reals(call, LSTM_WH), all},
+             to_gates{sums, gates.sample_stride, call_reals(call, LSTM_BH)});
+        enqueue(queue, lstm_cell, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence, step,
+                gates, h, c, call_reals(call, LSTM_Y), call_reals(call, LSTM_CELLS));
+    }
+}
+
+struct lstm_saved {
+    struct gate_block gates;
+    const float *cells, *c0, *dy; /* c0 and dy may be NULL */
+};
+
+/* dh and dc come in as the gradients from later steps; dc goes out as the one of this step's
+ * start. */
+static __global__ void lstm_cell_grad(struct sequence sequence, int64_t step,
+                                      struct lstm_saved saved, const float *dh, float *dc,
+                                      struct gate_block dgates)
+{
+    const int64_t hidden = sequence.hidden;
+    FOR_EACH(index, sequence.n * hidden)
+    {
+        const int64_t sample = index / hidden, unit = index % hidden;
+        const int64_t place = (sample * sequence.steps + step) * hidden + unit;
+        const float *gate = saved.gates.of(sample, step, unit);
+        float *out = dgates.of(sample, step, unit);
+        if (!sequence.active(sample, step)) {
+            for (int which = 0; which < 4; which++)
+                out[which * hidden] = 0.0f;
+            continue;
+        }
+        const float i = gate[0], f = gate[hidden], g = gate[2 * hidden], o = gate[3 * hidden];
+        const float before = step > 0   ? saved.cells[place - hidden]
+                             : saved.c0 ? saved.c0[index]
+                                        : 0.0f;
+        const float bent = tanhf(saved.cells[place]);
+        const float dy = saved.dy ? dh[index] + saved.dy[place] : dh[index];
+        const float dcell = dc[index] + dy * o * (1.0f - bent * bent);
+        out[0] = dcell * g * i * (1.0f - i);
+        out[hidden] = dcell * before * f * (1.0f - f);
+        out[2 * hidden] = dcell * i * (1.0f - g * g);
+        out[3 * hidden] = dy * bent * o * (1.0f - o);
+        dc[index] = dcell * f;
+    }
+}
+
+/* dh = sum; where a sample's sequence has ended, its state stood still and dh passes through. */
+struct to_state {
+    float *dh;
+    struct sequence sequence;
+    int64_t step;
+    __device__ void put(int64_t row, int64_t col, float sum) const
+    {
+        if (sequence.active(row, step))
+            dh[row * sequence.hidden + col] = sum;
+    }
+};
+
+/* The state each step started from, by column: y one step earlier, h0 at the first. Where a
+ * sequence has ended this is not it, but the gates' gradients are 0 there. */
+struct state_before {
+    const float *y, *h0; /* h0 may be NULL */
+    int64_t steps, hidden;
+    static constexpr bool along_depth = false;
+    __device__ float at(int64_t position, int64_t depth) const
+    {
+        if (depth % steps > 0)
+            return y[(depth - 1) * hidden + position];
+        return h0 ? h0[depth / steps * hidden + position] : 0.0f;
+    }
+};
+
+enum { GRAD_X, GRAD_WX, GRAD_WH, GRAD_Y, GRAD_GATES, GRAD_CELLS, GRAD_H0, GRAD_C0 };
+enum { GRAD_LENGTHS = 8, GRAD_DY, GRAD_DHN, GRAD_DCN };
+enum { GRAD_DX = 12, GRAD_DWX, GRAD_DWH, GRAD_DBX, GRAD_DBH, GRAD_DH0, GRAD_DC0, GRAD_DGATES };
+
+/* From the gradient of the gates, those of all that made them. */
+static void lstm_products_grad(const struct call *call, struct queue *queue, const float *dgates)
+{
+    const int64_t n = call_dim(call, GRAD_X, 0), steps = call_dim(call, GRAD_X, 1);
+    const int64_t in = call_dim(call, GRAD_X, 2), hidden = call_dim(call, GRAD_WH, 0);
+    const int64_t all = 4 * hidden;
+    const bool accumulate = call->op->attr.lstm_grad.accumulate != 0;
+    const struct state_before before = {call_reals(call, GRAD_Y), call_reals(call, GRAD_H0), steps,
+                                        hidden};
+    if (call_has(call, GRAD_DX))
+        gemm(queue, n * steps, in, all, by_row{dgates, all}, by_row{call_reals(call, GRAD_WX), all},
+             to_layer{call_reals(call, GRAD_DX), in, NULL, ACTIVATION_NONE});
+    gemm(queue, in, all, n * steps, by_column{call_reals(call, GRAD_X), in}, by_column{dgates, all},
+         to_gradient{call_reals(call, GRAD_DWX), all, 1.0f, accumulate});
+    gemm(queue, hidden, all, n * steps, before, by_column{dgates, all},
+         to_gradient{call_reals(call, GRAD_DWH), all, 1.0f, accumulate});
+    for (int bias = GRAD_DBX; bias <= GRAD_DBH; bias++)
+        sum_rows(queue, n * steps, all, dgates,
+                 to_gradient{call_reals(call, bias), 0, 1.0f, accumulate});
+}
+
+void launch_lstm_grad(const struct call *call, struct queue *queue)
+{
+    const int64_t n = call_dim(call, GRAD_X, 0), steps = call_dim(call, GRAD_X, 1);
+    const int64_t hidden = call_dim(call, GRAD_WH, 0), all = 4 * hidden;
+    const struct sequence sequence = {n, steps, hidden, call_integers(call, GRAD_LENGTHS)};
+    const struct lstm_saved saved = {{call_reals(call, GRAD_GATES), steps * all, all},
+                                     call_reals(call, GRAD_CELLS),
+                                     call_reals(call, GRAD_C0),
+                                     call_reals(call, GRAD_DY)};
+    const struct gate_block dgates = {call_reals(call, GRAD_DGATES), steps * all, all};
+    float *dh = call_reals(call, GRAD_DH0), *dc = call_reals(call, GRAD_DC0);
+
+    begin_state(queue, n * hidden, call_reals(call, GRAD_DHN), dh);
+    begin_state(queue, n * hidden, call_reals(call, GRAD_DCN), dc);
+    for (int64_t step = steps - 1; step >= 0; step--) {
+        enqueue(queue, lstm_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence,
+                step, saved, (const float *)dh, dc, dgates);
+        gemm(queue, n, hidden, all, by_row{dgates.data + step * all, steps * all},
+             by_row{call_reals(call, GRAD_WH), all}, to_state{dh, sequence, step});
+    }
+    lstm_products_grad(call, queue, dgates.data);
+}
