@@ -1,4 +1,4 @@
-/* names.h: the words the JSON lines use for the enums of record.h; for record_*.c. */
+/* names.h: the words that JSON lines and the store use for the enums of record.h. */
 #ifndef PRONY_RECORD_NAMES_H
 #define PRONY_RECORD_NAMES_H
 

@@ -1,0 +1,431 @@
+/* The store: what goes in comes out, once; questions get the answers that counting by hand gives;
+ * files that are not ours, damaged or old. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "check.h"
+#include "store/store.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/prony-test-store-XXXXXX";
+static char path[200];
+
+/* A path in a folder of this run, where no store is. */
+static const char *fresh_path(void)
+{
+    static int number;
+    if (number == 0 && !mkdtemp(folder))
+        CHECK(false);
+    snprintf(path, sizeof path, "%s/%d/store.db", folder, number++);
+    return path;
+}
+
+static struct store *open_store(const char *at, enum store_access access)
+{
+    struct store *store = NULL;
+    CHECK_OK(store_open(at, access, &store));
+    return store;
+}
+
+struct sample {
+    const char *model, *batch, *backend;
+    double median;
+    enum record_verdict verdict;
+};
+
+static enum status add_sample(struct store *store, const struct sample *sample, bool *added)
+{
+    struct record record;
+    struct text line = {0};
+    record_start(&record);
+    CHECK_OK(point_set(&record.point, &axes[AXIS_model], sample->model));
+    CHECK_OK(point_set(&record.point, &axes[AXIS_batch], sample->batch));
+    CHECK_OK(point_set(&record.point, &axes[AXIS_backend], sample->backend));
+    record.time_ns.median = sample->median;
+    record.check.verdict = sample->verdict;
+    record.at = "2026-11-15T10:03:58Z";
+    record_write(&record, &line);
+    enum status status = text_done(&line);
+    if (status == STATUS_OK)
+        status = store_add(store, text_of(&line), line.length, &record, NULL, added);
+    text_free(&line);
+    return status;
+}
+
+static const struct sample samples[] = {
+    {"small", "1", "ref", 300, RECORD_RIGHT},      {"small", "10", "ref", 500, RECORD_RIGHT},
+    {"small", "10", "ref", 400, RECORD_UNCHECKED}, {"small", "10", "ref", 900, RECORD_RIGHT},
+    {"small", "9", "simd", 100, RECORD_RIGHT},     {"large", "1", "ref", 7000, RECORD_RIGHT},
+};
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+static void fill(struct store *store)
+{
+    for (size_t i = 0; i < SAMPLES; i++) {
+        bool added = false;
+        CHECK_OK(add_sample(store, &samples[i], &added));
+        CHECK(added);
+    }
+}
+
+static enum status count_line(void *context, int64_t id, const char *line, size_t length)
+{
+    CHECK(id > 0 && length == strlen(line));
+    ++*(int64_t *)context;
+    return STATUS_OK;
+}
+
+static int64_t count(struct store *store, struct store_where where)
+{
+    int64_t counted = -1, listed = 0;
+    CHECK_OK(store_count(store, where, &counted));
+    CHECK_OK(store_list(store, where, 0, 0, count_line, &listed));
+    CHECK_EQUAL_INT(listed, counted);
+    return counted;
+}
+
+#define WHERE(...)                                                                                 \
+    (struct store_where)                                                                           \
+    {                                                                                              \
+        (const struct store_filter[]){__VA_ARGS__},                                                \
+            sizeof((const struct store_filter[]){__VA_ARGS__}) / sizeof(struct store_filter)       \
+    }
+
+TEST(adds_once)
+{
+    const char *at = fresh_path();
+    struct store *store = open_store(at, STORE_WRITE);
+    bool added = true;
+    fill(store);
+    CHECK_OK(add_sample(store, &samples[2], &added));
+    CHECK(!added);
+    store_close(store);
+    store = open_store(at, STORE_READ);
+    CHECK_EQUAL_INT(count(store, (struct store_where){0}), SAMPLES);
+    CHECK_STATUS(STATUS_IO, add_sample(store, &(struct sample){"new", "1", "", 1, 0}, &added));
+    store_close(store);
+}
+
+static enum status add_golden(void *context, const struct record *record, const char *line,
+                              size_t length)
+{
+    return store_add(context, line, length, record, NULL, NULL);
+}
+
+static enum status append_line(void *context, int64_t id, const char *line, size_t length)
+{
+    (void)id;
+    text_add_bytes(context, line, length);
+    text_add_char(context, '\n');
+    return text_done(context);
+}
+
+/* All kinds of lines, in a transaction, come out of export as they went in. */
+TEST(exports_what_was_added)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct text file = {0}, out = {0}, one = {0};
+    CHECK_OK(file_read("tests/golden/record.jsonl", 1 << 20, &file));
+    CHECK_OK(store_begin(store));
+    CHECK_OK(record_read_all("golden", text_of(&file), file.length, add_golden, store));
+    CHECK_OK(store_commit(store));
+    CHECK_OK(store_export(store, NULL, append_line, &out));
+    CHECK_EQUAL_TEXT(text_of(&out), text_of(&file));
+    text_clear(&out);
+    CHECK_OK(store_export(store, "machine", append_line, &out));
+    CHECK(strstr(text_of(&out), "calibration") != NULL);
+    CHECK_OK(store_get(store, 2, &one));
+    CHECK(strstr(text_of(&one), "no CUDA driver") != NULL);
+    CHECK_STATUS(STATUS_INPUT, store_get(store, 99, &one));
+    CHECK_MESSAGE("no record 99");
+    CHECK_EQUAL_INT(count(store, (struct store_where){0}), 3);
+    CHECK_EQUAL_INT(count(store, WHERE({"status", "skipped"})), 1);
+    CHECK_EQUAL_INT(count(store, WHERE({"commit", "abc"})), 1);
+    store_close(store);
+    text_free(&file);
+    text_free(&out);
+    text_free(&one);
+}
+
+TEST(sink_adds_to_the_store)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct sink sink = store_sink(store);
+    struct record record;
+    struct text line = {0};
+    record_start(&record);
+    record_write(&record, &line);
+    CHECK_OK(sink.write(sink.context, text_of(&line), &record));
+    CHECK_EQUAL_INT(count(store, (struct store_where){0}), 1);
+    text_free(&line);
+    store_close(store);
+}
+
+TEST(filters)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    fill(store);
+    CHECK_EQUAL_INT(count(store, WHERE({"model", "small"})), 5);
+    CHECK_EQUAL_INT(count(store, WHERE({"model", "small"}, {"batch", "10"})), 3);
+    CHECK_EQUAL_INT(count(store, WHERE({"batch", "1"}, {"model", "small"}, {"batch", "9"})), 2);
+    CHECK_EQUAL_INT(count(store, WHERE({"interconnect", ""})), SAMPLES);
+    CHECK_EQUAL_INT(count(store, WHERE({"interconnect", ""}, {"interconnect", "shm"})), SAMPLES);
+    CHECK_EQUAL_INT(count(store, WHERE({"model", "' OR 1=1 --"})), 0);
+    CHECK_EQUAL_INT(count(store, WHERE({"effective_batch", "9"})), 1);
+    int64_t counted;
+    CHECK_STATUS(STATUS_INPUT, store_count(store, WHERE({"modle", "small"}), &counted));
+    CHECK_MESSAGE("did you mean \"model\"");
+    CHECK_STATUS(STATUS_INPUT, store_count(store, WHERE({"id\" OR \"id", "1"}), &counted));
+    int64_t listed = 0;
+    CHECK_OK(store_list(store, (struct store_where){0}, 2, 3, count_line, &listed));
+    CHECK_EQUAL_INT(listed, 2);
+    store_close(store);
+}
+
+static enum status append_value(void *context, const char *value, int64_t times)
+{
+    text_printf(context, "%s:%lld ", value, (long long)times);
+    return STATUS_OK;
+}
+
+/* The values of an axis are those under the other filters, in their natural order. */
+TEST(values_with_counts)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct text out = {0};
+    fill(store);
+    CHECK_OK(store_values(store, "batch", WHERE({"model", "small"}, {"batch", "1"}), append_value,
+                          &out));
+    CHECK_EQUAL_TEXT(text_of(&out), "1:1 9:1 10:3 ");
+    CHECK_STATUS(STATUS_INPUT,
+                 store_values(store, "time_median", WHERE({"model", "x"}), append_value, &out));
+    text_free(&out);
+    store_close(store);
+}
+
+static enum status append_mark(void *context, const struct store_mark *mark)
+{
+    text_printf(context, "%s/%s=%g(%g..%g n%lld u%lld c%lld #%lld) ", mark->group, mark->x, mark->y,
+                mark->y_min, mark->y_max, (long long)mark->count, (long long)mark->unchecked,
+                (long long)mark->configurations, (long long)mark->id);
+    return STATUS_OK;
+}
+
+static void check_chart(struct store *store, struct store_query query, const char *expected)
+{
+    struct text out = {0};
+    CHECK_OK(store_chart(store, &query, append_mark, &out));
+    CHECK_EQUAL_TEXT(text_of(&out), expected);
+    text_free(&out);
+}
+
+TEST(charts)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct store_query query = {"batch", "time_median", "backend", WHERE({"model", "small"}), 0};
+    fill(store);
+    check_chart(store, query,
+                "ref/1=300(300..300 n1 u0 c1 #1) ref/10=400(400..900 n3 u1 c1 #3) "
+                "simd/9=100(100..100 n1 u0 c1 #5) ");
+    query.group = NULL;
+    query.where = (struct store_where){0};
+    query.aggregate = STORE_MEDIAN;
+    check_chart(store, query,
+                "/1=3650(300..7000 n2 u0 c2 #1) /9=100(100..100 n1 u0 c1 #5) "
+                "/10=500(400..900 n3 u1 c1 #2) ");
+    query.x = "model";
+    query.aggregate = STORE_MAX;
+    query.where = WHERE({"batch", "1"});
+    check_chart(store, query,
+                "/large=7000(7000..7000 n1 u0 c1 #6) /small=300(300..300 n1 u0 c1 #1) ");
+    query.y = "throughput"; /* none has it */
+    check_chart(store, query, "");
+    query.y = "status";
+    CHECK_STATUS(STATUS_INPUT, store_chart(store, &query, append_mark, NULL));
+    CHECK_MESSAGE("expected a metric");
+    enum store_aggregate aggregate;
+    CHECK(store_aggregate_parse("mean", &aggregate) && aggregate == STORE_MEAN);
+    CHECK(!store_aggregate_parse("worst", &aggregate));
+    store_close(store);
+}
+
+/* Runs SQL on a file, as another program would. */
+static void run_sql(const char *at, const char *sql)
+{
+    sqlite3 *db;
+    CHECK_EQUAL_INT(sqlite3_open(at, &db), SQLITE_OK);
+    CHECK_EQUAL_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* A store made before some columns existed is brought up to date, with what its lines know. */
+TEST(old_store_gets_new_columns)
+{
+    const char *at = fresh_path();
+    struct store *store = open_store(at, STORE_WRITE);
+    fill(store);
+    store_close(store);
+    run_sql(at, "ALTER TABLE result DROP COLUMN backend; ALTER TABLE result DROP COLUMN floor;"
+                "ALTER TABLE result DROP COLUMN effective_batch");
+    store = open_store(at, STORE_READ);
+    if (store) {
+        CHECK_EQUAL_INT(count(store, WHERE({"backend", "simd"})), 1);
+        CHECK_EQUAL_INT(count(store, WHERE({"effective_batch", "10"})), 3);
+    }
+    store_close(store);
+}
+
+/* Opening fails with this message and leaves every byte as it was. */
+static void check_refused(const char *at, enum store_access access, const char *message)
+{
+    struct text before = {0}, after = {0};
+    struct store *store;
+    CHECK_OK(file_read(at, 1 << 24, &before));
+    CHECK_STATUS(STATUS_INPUT, store_open(at, access, &store));
+    CHECK(store == NULL);
+    CHECK_MESSAGE(message);
+    CHECK_MESSAGE(at);
+    CHECK_OK(file_read(at, 1 << 24, &after));
+    CHECK(before.length == after.length && memcmp(before.data, after.data, after.length) == 0);
+    text_free(&before);
+    text_free(&after);
+}
+
+TEST(files_that_are_not_stores)
+{
+    char at[sizeof path];
+    snprintf(at, sizeof at, "%s", fresh_path());
+    struct store *store;
+    CHECK_STATUS(STATUS_INPUT, store_open(at, STORE_READ, &store));
+    CHECK_MESSAGE("no store here yet");
+    CHECK(!file_exists(at));
+    store_close(open_store(at, STORE_WRITE)); /* makes the folder */
+    char other[sizeof at + 8];
+    snprintf(other, sizeof other, "%s.other", at);
+    run_sql(other, "CREATE TABLE song (title TEXT); INSERT INTO song VALUES ('x')");
+    check_refused(other, STORE_WRITE, "another program's");
+    run_sql(at, "PRAGMA user_version = 99");
+    check_refused(at, STORE_WRITE, "version 99");
+    snprintf(other, sizeof other, "%s.text", at);
+    char poem[4096];
+    memset(poem, 'x', sizeof poem);
+    CHECK_OK(file_write(other, poem, sizeof poem));
+    check_refused(other, STORE_WRITE, "expected a store of prony");
+    check_refused(other, STORE_READ, "expected a store of prony");
+}
+
+/* Every page after the first is overwritten: an error, not a crash, and no change. */
+TEST(damaged_store_is_reported)
+{
+    const char *at = fresh_path();
+    struct store *store = open_store(at, STORE_WRITE);
+    struct text bytes = {0};
+    fill(store);
+    store_close(store);
+    run_sql(at, "PRAGMA wal_checkpoint(TRUNCATE)");
+    CHECK_OK(file_read(at, 1 << 24, &bytes));
+    memset(bytes.data + 4096, 0x5a, bytes.length - 4096);
+    CHECK_OK(file_write(at, bytes.data, bytes.length));
+    store = open_store(at, STORE_WRITE);
+    int64_t listed = 0;
+    if (store) {
+        CHECK_STATUS(STATUS_INPUT,
+                     store_list(store, (struct store_where){0}, 0, 0, count_line, &listed));
+        CHECK_MESSAGE("left as it is");
+        CHECK_STATUS(STATUS_INPUT, add_sample(store, &samples[0], NULL));
+    }
+    store_close(store);
+    text_free(&bytes);
+}
+
+/* A process that is killed while it adds leaves whole records only. */
+TEST(killed_while_adding)
+{
+    const char *at = fresh_path();
+    store_close(open_store(at, STORE_WRITE));
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20); /* should the parent die first */
+        struct store *store = open_store(at, STORE_WRITE);
+        for (int i = 0;; i++) {
+            char batch[16];
+            snprintf(batch, sizeof batch, "%d", i + 1);
+            add_sample(store, &(struct sample){"small", batch, "ref", i, RECORD_RIGHT}, NULL);
+        }
+    }
+    usleep(100000);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    struct store *store = open_store(at, STORE_WRITE);
+    int64_t lines = 0, results = count(store, (struct store_where){0});
+    CHECK_OK(store_export(store, NULL, count_line, &lines));
+    CHECK(results > 0);
+    CHECK_EQUAL_INT(lines, results);
+    bool added = false;
+    CHECK_OK(add_sample(store, &samples[0], &added));
+    store_close(store);
+}
+
+/* Two write at once: each waits for the other. */
+TEST(two_writers)
+{
+    const char *at = fresh_path();
+    pid_t child = fork();
+    struct store *store = open_store(at, STORE_WRITE);
+    enum { EACH = 30 };
+    for (int i = 0; i < EACH; i++) {
+        char batch[16];
+        snprintf(batch, sizeof batch, "%d", i + 1);
+        CHECK_OK(add_sample(
+            store, &(struct sample){child ? "parent" : "child", batch, "ref", i, RECORD_RIGHT},
+            NULL));
+    }
+    if (child == 0)
+        _exit(check_failures ? 1 : 0);
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK_EQUAL_INT(status, 0);
+    CHECK_EQUAL_INT(count(store, (struct store_where){0}), 2 * EACH);
+    store_close(store);
+}
+
+TEST(memory_may_run_out_anywhere)
+{
+    const char *at = fresh_path();
+    struct store *store = open_store(at, STORE_WRITE);
+    fill(store);
+    store_close(store);
+    long nth = 1;
+    for (bool done = false; !done && nth < 1000; nth++) {
+        struct text out = {0};
+        struct store_query query = {"batch", "time_median", "backend", WHERE({"model", "small"}),
+                                    STORE_BEST};
+        memory_fail_at(nth);
+        enum status status = store_open(at, STORE_WRITE, &store);
+        if (status == STATUS_OK)
+            status = store_chart(store, &query, append_mark, &out);
+        if (status == STATUS_OK)
+            status = text_done(&out);
+        if (status == STATUS_OK)
+            status = store_get(store, 1, &out);
+        done = !memory_failed();
+        memory_fail_at(0);
+        CHECK_EQUAL_INT(status, done ? STATUS_OK : STATUS_MEMORY);
+        store_close(store);
+        text_free(&out);
+    }
+    CHECK(nth > 5 && nth < 1000);
+}
+
+/* Last: what the others made. */
+TEST(cleans_up)
+{
+    char command[sizeof folder + 16];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    CHECK_EQUAL_INT(system(command), 0);
+}
+
+CHECK_MAIN
