@@ -1,0 +1,27 @@
+/* commands.h: the command table. A command is a function in cmd_NAME.c and a row in main.c. */
+#ifndef PRONY_CLI_COMMANDS_H
+#define PRONY_CLI_COMMANDS_H
+
+#include "base/args.h"
+#include "base/status.h"
+#include "core/registry.h"
+
+/* What every command gets. */
+struct cli {
+    struct registry *registry; /* all backends, plugins loaded */
+    const char *folder;        /* of the executable */
+    const char **positional;   /* room for every argument: what struct args asks for */
+};
+
+typedef enum status command_run(struct cli *cli, int argc, const char *const *argv);
+
+command_run cmd_explain;
+
+/* args_parse; with --help it prints and sets args->help, and the command returns at once. */
+enum status cli_args(struct args *args, int argc, const char *const *argv);
+
+/* Set by SIGINT and SIGTERM: long work looks at it and stops cleanly. A second signal ends the
+ * process at once. */
+bool cli_interrupted(void);
+
+#endif

@@ -1,0 +1,140 @@
+/* main.c: the command table, signals, and the one place where an error is printed. */
+#include "backend/cpu/cpu_backends.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "cli/commands.h"
+#include "record/version.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    command_run *run;
+    const char *summary;
+} commands[] = {
+    {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int signal_number)
+{
+    if (interrupted)
+        _exit(128 + signal_number);
+    interrupted = 1;
+}
+
+bool cli_interrupted(void)
+{
+    return interrupted;
+}
+
+static void print_log(void *context, enum log_level level, const char *message)
+{
+    (void)context;
+    fprintf(stderr, "prony: %s%s\n", level == LOG_WARNING ? "warning: " : "", message);
+}
+
+enum status cli_args(struct args *args, int argc, const char *const *argv)
+{
+    TRY(args_parse(args, argc, argv));
+    if (args->help) {
+        struct text text = {0};
+        args_help(args, &text);
+        fputs(text_of(&text), stdout);
+        text_free(&text);
+    }
+    return STATUS_OK;
+}
+
+static void print_usage(FILE *out)
+{
+    fputs("prony measures what a neural network really delivers: how fast it trains and predicts\n"
+          "on this machine, how far that is from what the hardware allows, and why.\n\n"
+          "usage: prony COMMAND [arguments]\n\n",
+          out);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fputs("\nprony COMMAND --help says more. A first try: prony train small iris\n", out);
+}
+
+/* The folder the executable is in: plugins lie beside it. */
+static enum status find_folder(char *folder, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", folder, size - 1);
+    if (length <= 0)
+        FAIL(STATUS_IO, "cannot read /proc/self/exe: is /proc mounted?");
+    folder[length] = 0;
+    *strrchr(folder, '/') = 0;
+    return STATUS_OK;
+}
+
+static enum status run_command(int index, int argc, const char *const *argv)
+{
+    char folder[4096];
+    TRY(find_folder(folder, sizeof folder));
+    struct registry registry = {0};
+    struct cli cli = {.registry = &registry, .folder = folder};
+    NEED(cli.positional = mem_array((size_t)argc, sizeof *cli.positional));
+    registry_add(&registry, &backend_ref);
+    enum status status = registry_load(&registry, folder);
+    if (status == STATUS_OK)
+        status = commands[index].run(&cli, argc, argv);
+    registry_close(&registry);
+    mem_free(cli.positional);
+    return status;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *near = text_nearest(name, names, COMMANDS);
+    fprintf(stderr, "prony: there is no command '%s'", name);
+    if (near)
+        fprintf(stderr, "; did you mean '%s'?\n", near);
+    else
+        fprintf(stderr, "; prony help lists them\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    log_to(print_log, NULL, LOG_INFO);
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+
+    if (argc < 2) {
+        print_usage(stderr);
+        return 2;
+    }
+    if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        print_usage(stdout);
+        return 0;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("prony %s\n", version_number);
+        return 0;
+    }
+    int index = 0;
+    while (index < COMMANDS && strcmp(argv[1], commands[index].name))
+        index++;
+    if (index == COMMANDS)
+        return unknown_command(argv[1]);
+
+    enum status status = run_command(index, argc - 1, (const char *const *)argv + 1);
+    if (status == STATUS_OK && fflush(stdout) != 0)
+        status = status_fail(STATUS_IO, __FILE__, __LINE__, "cannot write to standard output");
+    if (status == STATUS_OK)
+        return 0;
+    fprintf(stderr, "prony: %s\n", status_message());
+    return status == STATUS_INPUT ? 2 : status == STATUS_INTERRUPTED ? 130 : 1;
+}
