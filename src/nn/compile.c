@@ -1,0 +1,145 @@
+/* compile.c: from a network to the programs everyone needs. */
+#include "nn/grad.h"
+#include "nn/layer.h"
+#include "nn/loss.h"
+#include "nn/optimiser.h"
+
+/* [batch, …sample] */
+static struct shape batched(int64_t batch, const struct shape *sample)
+{
+    struct shape shape = {.rank = sample->rank + 1, .dim = {batch}};
+    for (int i = 0; i < sample->rank; i++)
+        shape.dim[i + 1] = sample->dim[i];
+    return shape;
+}
+
+int32_t network_emit(const struct network *network, struct draft *draft, const char *prefix,
+                     enum phase phase, int32_t rows, int32_t x, int32_t lengths)
+{
+    int32_t *tensors = arena_array(&draft->program->arena, (size_t)network->layer_count,
+                                   sizeof *tensors); /* per layer: its output */
+    if (!tensors) {
+        draft_fail(draft, STATUS_MEMORY, "out of memory");
+        return -1;
+    }
+    for (int32_t i = 0; i < network->layer_count && draft->status == STATUS_OK; i++) {
+        const struct layer *layer = &network->layers[i];
+        int32_t inputs[16];
+        for (int32_t k = 0; k < layer->input_count; k++)
+            inputs[k] = layer->inputs[k] < 0 ? x : tensors[layer->inputs[k]];
+        struct layer_emit emit = {
+            .draft = draft,
+            .layer = layer,
+            .prefix = prefix,
+            .phase = phase,
+            .rows = rows,
+            .lengths = lengths,
+            .inputs = inputs,
+        };
+        draft->layer = layer->name;
+        tensors[i] = layer->kind->emit(&emit);
+    }
+    draft->layer = "";
+    return draft->status == STATUS_OK ? tensors[network->layer_count - 1] : -1;
+}
+
+enum loss_kind network_loss(const struct network *network, const struct compile_options *options)
+{
+    if (options->loss != LOSS_AUTO)
+        return options->loss;
+    if (network->loss != LOSS_AUTO)
+        return network->loss;
+    return options->classes > 0 ? LOSS_CROSS_ENTROPY : LOSS_MSE;
+}
+
+static int32_t emit_load(struct draft *draft, enum dtype dtype, const char *name,
+                         struct shape shape, int32_t rows)
+{
+    int32_t tensor = draft_tensor(draft, ROLE_INPUT, dtype, name, shape);
+    draft_op(draft, OP_load, IN(rows), OUT(tensor));
+    return tensor;
+}
+
+/* Makes `y` the program's output of that name and stores it, a row a sample. */
+static void emit_prediction(struct draft *draft, int32_t y, int32_t rows)
+{
+    struct program *program = draft->program;
+    if (draft->status != STATUS_OK)
+        return;
+    if (program->tensors[y].role != ROLE_ACTIVATION) { /* the network gives its input as it is */
+        int32_t copy = draft_real(draft, "y", program->tensors[y].shape);
+        draft_op(draft, OP_activate, IN(y), OUT(copy));
+        y = copy;
+    }
+    if (draft->status != STATUS_OK)
+        return;
+    program->tensors[y].name = "y";
+    for (int32_t t = y; t >= 0; t = program->tensors[t].view_of)
+        program->tensors[t].role = ROLE_OUTPUT;
+    draft_op(draft, OP_store, IN(y, rows), NOTHING);
+}
+
+/* Loss, gradients and update after the forward ops. */
+static void emit_learning(const struct network *network, struct draft *draft,
+                          const struct compile_options *options, int32_t y, int32_t rows)
+{
+    enum loss_kind loss = network_loss(network, options);
+    enum dtype real = draft->program->real;
+    draft_part(draft, PART_PREPARE);
+    int32_t target = loss == LOSS_CROSS_ENTROPY
+                         ? emit_load(draft, DTYPE_I32, "label", SHAPE(options->batch), rows)
+                         : emit_load(draft, real, "target", *draft_shape(draft, y), rows);
+    draft_part(draft, PART_FORWARD);
+    struct loss_tensors tensors = loss_emit(draft, loss, y, target, options->classes);
+    if (options->use == USE_EVALUATION) {
+        emit_prediction(draft, tensors.probability >= 0 ? tensors.probability : y, rows);
+        return;
+    }
+    int32_t batches = options->accumulate > 1 ? options->accumulate : 1;
+    struct grad_seed seed = loss_emit_seed(draft, loss, y, target, &tensors, 1.0 / batches);
+    grad_emit(draft,
+              &(struct grad_options){.seeds = &seed, .seed_count = 1, .accumulate = batches > 1});
+    const char *optimiser = options->optimiser ? options->optimiser : network->optimiser;
+    update_emit(draft, &(struct update_options){.optimiser = optimiser,
+                                                .prefix = "",
+                                                .rate = 1,
+                                                .clip = options->clip,
+                                                .accumulate = batches > 1});
+}
+
+static void emit_program(const struct network *network, struct draft *draft,
+                         const struct compile_options *options)
+{
+    int32_t batch = options->batch;
+    int32_t rows = draft_tensor(draft, ROLE_ACTIVATION, DTYPE_I32, "rows", SHAPE(batch));
+    draft_op(draft, OP_rows, NOTHING, OUT(rows));
+    int32_t x = emit_load(draft, draft->program->real, "x", batched(batch, &network->input), rows);
+    int32_t lengths = -1;
+    if (options->lengths)
+        lengths = emit_load(draft, DTYPE_I32, "lengths", SHAPE(batch), rows);
+    draft_part(draft, PART_FORWARD);
+    enum phase phase = options->use == USE_TRAINING ? PHASE_TRAINING : PHASE_INFERENCE;
+    int32_t y = network_emit(network, draft, "", phase, rows, x, lengths);
+    if (options->use != USE_INFERENCE) {
+        emit_learning(network, draft, options, y, rows);
+        return;
+    }
+    if (network_loss(network, options) == LOSS_CROSS_ENTROPY) {
+        int32_t logits = y;
+        y = draft_real(draft, "y", *draft_shape(draft, logits));
+        draft_op(draft, OP_softmax, IN(logits), OUT(y));
+    }
+    emit_prediction(draft, y, rows);
+}
+
+enum status network_compile(const struct network *network, struct params *params,
+                            const struct compile_options *options, struct program **out)
+{
+    struct draft draft;
+    TRY(program_begin(&draft, params, network->name, options->batch, params->real));
+    emit_program(network, &draft, options);
+    enum status status = program_finish(&draft, out);
+    if (status == STATUS_INPUT)
+        status_prefix(status, "%s", network->name);
+    return status;
+}

@@ -1,0 +1,65 @@
+/* layer.c: the table of layer kinds, and what their emitters share. */
+#include "nn/layer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LAYER(kind, inputs, arguments, help) layer_emitter emit_##kind;
+#include "nn/layers.def"
+#undef LAYER
+
+static const struct layer_kind kinds[] = {
+#define LAYER(kind, inputs, arguments, help) {#kind, inputs, arguments, help, emit_##kind},
+#include "nn/layers.def"
+#undef LAYER
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+const struct layer_kind *layer_kinds(int32_t *count)
+{
+    *count = KINDS;
+    return kinds;
+}
+
+const struct layer_kind *layer_find(const char *name)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (!strcmp(kinds[i].name, name))
+            return &kinds[i];
+    return NULL;
+}
+
+static int32_t keep(struct layer_emit *emit, const char *name, enum role role, struct shape shape,
+                    struct init init)
+{
+    struct draft *draft = emit->draft;
+    char full[200];
+    int32_t entry;
+    if (draft->status != STATUS_OK)
+        return -1;
+    snprintf(full, sizeof full, "%s%s.%s", emit->prefix, emit->layer->name, name);
+    enum status status =
+        params_declare(draft->params, full, role, draft->params->real, shape, init, &entry);
+    if (status != STATUS_OK) {
+        draft_fail(draft, status, "%s", status_message());
+        return -1;
+    }
+    return draft_kept(draft, entry);
+}
+
+int32_t layer_param(struct layer_emit *emit, const char *name, struct shape shape, struct init init)
+{
+    return keep(emit, name, ROLE_PARAM, shape, init);
+}
+
+int32_t layer_statistic(struct layer_emit *emit, const char *name, struct shape shape,
+                        struct init init)
+{
+    return keep(emit, name, ROLE_STATISTIC, shape, init);
+}
+
+int32_t layer_output(struct layer_emit *emit, struct shape shape)
+{
+    return draft_real(emit->draft, emit->layer->name, shape);
+}

@@ -1,0 +1,41 @@
+/* layer.h: what a layer kind is, and what its emitter is given. */
+#ifndef PRONY_NN_LAYER_H
+#define PRONY_NN_LAYER_H
+
+#include "nn/network.h"
+
+/* Being emitted: one layer of a network into a draft. */
+struct layer_emit {
+    struct draft *draft;
+    const struct layer *layer;
+    const char *prefix;
+    enum phase phase;
+    int32_t rows;          /* the batch's rows of the data */
+    int32_t lengths;       /* or -1 */
+    const int32_t *inputs; /* tensors, layer->input_count of them */
+};
+
+/* Writes the layer's ops and returns its output tensor. */
+typedef int32_t layer_emitter(struct layer_emit *emit);
+
+struct layer_kind {
+    const char *name;
+    int32_t inputs;
+    const char *arguments; /* as in layers.def */
+    const char *help;
+    layer_emitter *emit;
+};
+
+const struct layer_kind *layer_find(const char *name); /* NULL: none */
+const struct layer_kind *layer_kinds(int32_t *count);
+
+/* Declares the parameter "PREFIX LAYER.name" and gives its tensor. */
+int32_t layer_param(struct layer_emit *emit, const char *name, struct shape shape,
+                    struct init init);
+int32_t layer_statistic(struct layer_emit *emit, const char *name, struct shape shape,
+                        struct init init);
+
+/* A new activation of this shape, named after the layer. */
+int32_t layer_output(struct layer_emit *emit, struct shape shape);
+
+#endif

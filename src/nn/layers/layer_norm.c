@@ -1,0 +1,34 @@
+/* layer_norm.c: batch normalisation: scale and shift are learnt, running mean and variance are
+ * statistics of the network. */
+#include "nn/layer.h"
+
+layer_emitter emit_batch_norm;
+
+int32_t emit_batch_norm(struct layer_emit *emit)
+{
+    struct draft *draft = emit->draft;
+    int32_t x = emit->inputs[0];
+    struct shape shape = *draft_shape(draft, x);
+    if (shape.rank < 2)
+        draft_fail(draft, STATUS_INPUT, "%s: its input has no channels", emit->layer->name);
+    struct shape channels = SHAPE(shape.dim[1]);
+    struct init zero = {.kind = INIT_ZERO}, one = {.kind = INIT_ONE};
+    int32_t gamma = layer_param(emit, "scale", channels, one);
+    int32_t beta = layer_param(emit, "shift", channels, zero);
+    int32_t mean = layer_statistic(emit, "mean", channels, zero);
+    int32_t variance = layer_statistic(emit, "variance", channels, one);
+    float epsilon = (float)emit->layer->values[0];
+    int32_t y = layer_output(emit, shape);
+    if (emit->phase == PHASE_INFERENCE) {
+        draft_op(draft, OP_batch_norm_fixed, IN(x, gamma, beta, mean, variance), OUT(y))
+            ->attr.batch_norm_fixed.epsilon = epsilon;
+        return y;
+    }
+    int32_t saved_mean = draft_real(draft, "saved_mean", channels);
+    int32_t saved_scale = draft_real(draft, "saved_scale", channels);
+    struct op *op = draft_op(draft, OP_batch_norm, IN(x, gamma, beta, mean, variance),
+                             OUT(y, saved_mean, saved_scale, mean, variance));
+    op->attr.batch_norm.epsilon = epsilon;
+    op->attr.batch_norm.momentum = (float)emit->layer->values[1];
+    return y;
+}

@@ -1,0 +1,84 @@
+/* loss.c: see loss.h. */
+#include "nn/loss.h"
+
+#include <string.h>
+
+static const char *const names[LOSS_COUNT] = {
+    [LOSS_AUTO] = "auto",
+    [LOSS_MSE] = "mse",
+    [LOSS_CROSS_ENTROPY] = "cross_entropy",
+    [LOSS_BINARY_CROSS_ENTROPY] = "binary_cross_entropy",
+};
+
+const char *loss_name(enum loss_kind loss)
+{
+    return names[loss];
+}
+
+bool loss_parse(const char *name, enum loss_kind *out)
+{
+    for (int i = 0; i < LOSS_COUNT; i++)
+        if (!strcmp(name, names[i])) {
+            *out = (enum loss_kind)i;
+            return true;
+        }
+    return false;
+}
+
+static int32_t emit_right(struct draft *draft, enum loss_kind loss, int32_t y, int32_t target,
+                          int32_t classes)
+{
+    const struct shape *shape = draft_shape(draft, y);
+    bool levels = loss == LOSS_MSE && classes > 1 && shape->rank == 2 && shape->dim[1] == 1;
+    if (loss != LOSS_CROSS_ENTROPY && !levels)
+        return -1;
+    int32_t right = draft_tensor(draft, ROLE_OUTPUT, draft->program->real, "right", SHAPE(1));
+    if (loss == LOSS_CROSS_ENTROPY)
+        draft_op(draft, OP_right_class, IN(y, target), OUT(right));
+    else
+        draft_op(draft, OP_right_level, IN(y, target), OUT(right))->attr.right_level.classes =
+            classes;
+    draft_op(draft, OP_store, IN(right, -1), NOTHING);
+    return right;
+}
+
+struct loss_tensors loss_emit(struct draft *draft, enum loss_kind loss, int32_t y, int32_t target,
+                              int32_t classes)
+{
+    struct loss_tensors tensors = {.probability = -1, .right = -1};
+    tensors.loss = draft_tensor(draft, ROLE_OUTPUT, draft->program->real, "loss", SHAPE(1));
+    switch (loss) {
+    case LOSS_CROSS_ENTROPY:
+        tensors.probability = draft_real(draft, "probability", *draft_shape(draft, y));
+        draft_op(draft, OP_cross_entropy, IN(y, target), OUT(tensors.loss, tensors.probability));
+        break;
+    case LOSS_BINARY_CROSS_ENTROPY:
+        draft_op(draft, OP_binary_cross_entropy, IN(y, target), OUT(tensors.loss));
+        break;
+    default: draft_op(draft, OP_mse, IN(y, target), OUT(tensors.loss)); break;
+    }
+    draft_op(draft, OP_store, IN(tensors.loss, -1), NOTHING);
+    tensors.right = emit_right(draft, loss, y, target, classes);
+    return tensors;
+}
+
+struct grad_seed loss_emit_seed(struct draft *draft, enum loss_kind loss, int32_t y, int32_t target,
+                                const struct loss_tensors *tensors, double scale)
+{
+    draft_part(draft, PART_BACKWARD);
+    int32_t dy = draft_real(draft, "d(y)", *draft_shape(draft, y));
+    switch (loss) {
+    case LOSS_CROSS_ENTROPY:
+        draft_op(draft, OP_cross_entropy_grad, IN(tensors->probability, target), OUT(dy))
+            ->attr.cross_entropy_grad.scale = (float)scale;
+        break;
+    case LOSS_BINARY_CROSS_ENTROPY:
+        draft_op(draft, OP_binary_cross_entropy_grad, IN(y, target), OUT(dy))
+            ->attr.binary_cross_entropy_grad.scale = (float)scale;
+        break;
+    default:
+        draft_op(draft, OP_mse_grad, IN(y, target), OUT(dy))->attr.mse_grad.scale = (float)scale;
+        break;
+    }
+    return (struct grad_seed){.tensor = y, .grad = dy};
+}

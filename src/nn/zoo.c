@@ -1,0 +1,95 @@
+/* zoo.c: networks by name: the files of nn/zoo/, which are embedded, and `mlp:A-B-…`. */
+#include "base/embed.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "nn/network.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct embedded zoo_files[];
+
+enum { FILE_MOST = 1 << 20, NAMES_MOST = 256 };
+
+/* "mlp:4-16-3" or "mlp:4-16-3:sigmoid": the activation (relu) between the layers, the last linear.
+ */
+static enum status write_mlp(const char *spec, struct text *text)
+{
+    const char *sizes = spec + strlen("mlp:"), *colon = strchr(sizes, ':');
+    const char *function = colon ? colon + 1 : "relu";
+    enum activation activation;
+    if (!activation_parse(function, &activation) || activation == ACTIVATION_NONE)
+        FAIL(STATUS_INPUT, "%s: there is no activation '%s'; there are: relu, sigmoid, tanh", spec,
+             function);
+    int count = 0;
+    for (const char *at = sizes;; at++) {
+        char *end;
+        long long size = isdigit((unsigned char)*at) ? strtoll(at, &end, 10) : 0;
+        if (size < 1 || size > 1000000000 || (*end && *end != '-' && end != colon))
+            FAIL(STATUS_INPUT, "%s: found '%s', expected sizes as in mlp:4-16-3", spec, at);
+        if (count > 1)
+            text_printf(text, "%s\n", function);
+        text_printf(text, "%s %lld\n", count++ ? "dense" : "input", size);
+        at = end;
+        if (*at != '-')
+            break;
+    }
+    if (count < 2)
+        FAIL(STATUS_INPUT, "%s: found one size, expected at least two, as in mlp:4-3", spec);
+    return text_done(text);
+}
+
+static const struct embedded *find_zoo(const char *name)
+{
+    for (const struct embedded *file = zoo_files; file->name; file++) {
+        size_t length = strlen(file->name) - strlen(".net");
+        if (strlen(name) == length && !strncmp(file->name, name, length))
+            return file;
+    }
+    return NULL;
+}
+
+static enum status unknown_network(const char *spec)
+{
+    char names[NAMES_MOST][32];
+    const char *pointers[NAMES_MOST];
+    struct text known = {0};
+    size_t count = 0;
+    for (const struct embedded *file = zoo_files; file->name && count < NAMES_MOST; file++) {
+        snprintf(names[count], sizeof *names, "%.*s", (int)(strlen(file->name) - strlen(".net")),
+                 file->name);
+        text_printf(&known, "%s, ", names[count]);
+        pointers[count] = names[count];
+        count++;
+    }
+    const char *near = text_nearest(spec, pointers, count);
+    enum status status =
+        near ? status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                           "there is no network '%s'; did you mean '%s'?", spec, near)
+             : status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                           "there is no network '%s'; expected %smlp:4-16-3, or the path of a file",
+                           spec, text_of(&known));
+    text_free(&known);
+    return status;
+}
+
+enum status network_open(const char *spec, struct network **out)
+{
+    struct text text = {0};
+    enum status status;
+    const struct embedded *file = find_zoo(spec);
+    if (file)
+        return network_parse(spec, (const char *)file->bytes, file->length, out);
+    if (text_starts(spec, "mlp:"))
+        status = write_mlp(spec, &text);
+    else if (file_exists(spec))
+        status = file_read(spec, FILE_MOST, &text);
+    else
+        return unknown_network(spec);
+    if (status == STATUS_OK)
+        status = network_parse(spec, text_of(&text), text.length, out);
+    text_free(&text);
+    return status;
+}
