@@ -200,9 +200,6 @@ const struct shape *draft_shape(const struct draft *draft, int32_t tensor)
 
 void draft_part(struct draft *draft, enum part part)
 {
-    if (part < draft->part)
-        draft_fail(draft, STATUS_INPUT, "the parts of a program come in order: %s after %s",
-                   part_name(part), part_name(draft->part));
     draft->part = part;
 }
 
@@ -302,15 +299,21 @@ static uint64_t hash_program(const struct program *program)
     return hash;
 }
 
-static void find_parts(struct program *program)
+/* Puts the ops into the order of their parts; within a part they stay as they were drafted. */
+static enum status order_parts(struct program *program)
 {
-    int32_t o = 0;
+    struct op *ops = arena_array(&program->arena, (size_t)program->op_count + 1, sizeof *ops);
+    NEED(ops);
+    int32_t count = 0;
     for (int part = 0; part < PART_COUNT; part++) {
-        program->parts[part].from = o;
-        while (o < program->op_count && program->ops[o].part == (enum part)part)
-            o++;
-        program->parts[part].to = o;
+        program->parts[part].from = count;
+        for (int32_t o = 0; o < program->op_count; o++)
+            if (program->ops[o].part == (enum part)part)
+                ops[count++] = program->ops[o];
+        program->parts[part].to = count;
     }
+    program->ops = ops;
+    return STATUS_OK;
 }
 
 static bool writes_kept(const struct program *program)
@@ -331,6 +334,7 @@ static enum status finish(struct draft *draft)
     struct program *program = draft->program;
     if (draft->status != STATUS_OK)
         FAIL(draft->status, "%s", draft->message);
+    TRY(order_parts(program));
     for (int32_t o = 0; o < program->op_count; o++)
         TRY(ops_check(program, &program->ops[o]));
     bool *written = mem_array((size_t)program->tensor_count + 1, sizeof *written);
@@ -338,7 +342,6 @@ static enum status finish(struct draft *draft)
     enum status status = check_order(program, written);
     mem_free(written);
     TRY(status);
-    find_parts(program);
     TRY(layout_memory(program));
     if (draft->params)
         program->entries = draft->params->count;

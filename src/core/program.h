@@ -142,7 +142,8 @@ int32_t draft_kept(struct draft *draft, int32_t entry); /* a params entry; one t
 int32_t draft_grad(struct draft *draft, int32_t kept);  /* the gradient of a param tensor */
 const struct shape *draft_shape(const struct draft *draft, int32_t tensor); /* never NULL */
 
-/* Ops are appended to the current part; parts come in order. Returns the new op so that attributes
+/* Ops are appended to the current part (prepare at first); program_finish puts the parts in order.
+ * Returns the new op so that attributes
  * can be set (valid until the next append; a dummy once the draft has failed).
  *   draft_op(d, OP_dense, IN(x, w, b), OUT(y))->attr.dense.activation = ACTIVATION_RELU; */
 #define OPERANDS(...)                                                                              \

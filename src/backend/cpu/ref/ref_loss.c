@@ -22,24 +22,36 @@ KERNEL(mse_grad)
         dy[i] = scale * (y[i] - target[i]);
 }
 
-/* p = softmax(x) per row; loss = mean of -ln p[label]. The row's maximum is taken out first. */
+/* p = softmax of one row, its maximum taken out first so that nothing overflows. Returns
+ * ln Σ e^x, from which -ln p[k] is that minus x[k]. */
+static real softmax_row(const real *x, real *p, int64_t classes)
+{
+    real most = x[0], total = 0;
+    for (int64_t k = 1; k < classes; k++)
+        most = x[k] > most ? x[k] : most;
+    for (int64_t k = 0; k < classes; k++)
+        total += p[k] = real_exp(x[k] - most);
+    for (int64_t k = 0; k < classes; k++)
+        p[k] /= total;
+    return real_log(total) + most;
+}
+
+KERNEL(softmax)
+{
+    int64_t batch = dim(call, 0, 0), classes = dim(call, 0, 1);
+    for (int64_t n = 0; n < batch; n++)
+        softmax_row(reals(call, 0) + n * classes, reals(call, 1) + n * classes, classes);
+}
+
+/* loss = mean of -ln p[label] */
 KERNEL(cross_entropy)
 {
     const real *x = reals(call, 0);
     const int32_t *label = integers(call, 1);
     real *loss = reals(call, 2), *p = reals(call, 3), sum = 0;
     int64_t batch = dim(call, 0, 0), classes = dim(call, 0, 1);
-    for (int64_t n = 0; n < batch; n++) {
-        const real *row = x + n * classes;
-        real most = row[0], total = 0;
-        for (int64_t k = 1; k < classes; k++)
-            most = row[k] > most ? row[k] : most;
-        for (int64_t k = 0; k < classes; k++)
-            total += p[n * classes + k] = real_exp(row[k] - most);
-        for (int64_t k = 0; k < classes; k++)
-            p[n * classes + k] /= total;
-        sum += real_log(total) + most - row[label[n]];
-    }
+    for (int64_t n = 0; n < batch; n++)
+        sum += softmax_row(x + n * classes, p + n * classes, classes) - x[n * classes + label[n]];
     *loss = sum / (real)batch;
 }
 
