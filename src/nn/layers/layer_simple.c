@@ -7,7 +7,7 @@ static int32_t emit_activation(struct layer_emit *emit, enum activation function
 {
     int32_t y = layer_output(emit, *draft_shape(emit->draft, emit->inputs[0]));
     draft_op(emit->draft, OP_activate, IN(emit->inputs[0]), OUT(y))->attr.activate.function =
-        function;
+        (int32_t)function;
     return y;
 }
 
