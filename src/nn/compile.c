@@ -79,12 +79,24 @@ static void emit_prediction(struct draft *draft, int32_t y, int32_t rows)
     draft_op(draft, OP_store, IN(y, rows), NOTHING);
 }
 
+/* Labels beyond the outputs would be read from other memory. */
+static void check_classes(struct draft *draft, int32_t y, int32_t classes)
+{
+    const struct shape *shape = draft_shape(draft, y);
+    int64_t outputs = shape->rank ? shape->dim[shape->rank - 1] : 0;
+    if (draft->status == STATUS_OK && classes > 0 && outputs != classes)
+        draft_fail(draft, STATUS_INPUT, "found %lld outputs, expected one for each of %d classes",
+                   (long long)outputs, classes);
+}
+
 /* Loss, gradients and update after the forward ops. */
 static void emit_learning(const struct network *network, struct draft *draft,
                           const struct compile_options *options, int32_t y, int32_t rows)
 {
     enum loss_kind loss = network_loss(network, options);
     enum dtype real = draft->program->real;
+    if (loss == LOSS_CROSS_ENTROPY)
+        check_classes(draft, y, options->classes);
     draft_part(draft, PART_PREPARE);
     int32_t target = loss == LOSS_CROSS_ENTROPY
                          ? emit_load(draft, DTYPE_I32, "label", SHAPE(options->batch), rows)

@@ -24,8 +24,11 @@ static enum status check_outputs(const struct trainer *trainer)
     const struct dataset *dataset = trainer->dataset;
     const struct program *program = trainer->train.legs[0].program;
     int32_t target = program_find(program, ROLE_INPUT, "target");
+    if (target < 0 && !dataset->labels)
+        FAIL(STATUS_INPUT, "%s: found numbers to learn, expected classes: the loss of %s",
+             dataset->name, trainer->model.network->name);
     if (target < 0)
-        return STATUS_OK; /* labels: network_compile has seen the number of classes */
+        return STATUS_OK; /* network_compile has seen the number of classes */
     int64_t width = shape_count(&program->tensors[target].shape) / program->batch;
     int64_t expected = trainer->levels ? 1 : dataset->number_columns;
     if (width != expected)

@@ -1,0 +1,357 @@
+/* Training and prediction through the reference backend. */
+#include "backend/cpu/cpu_backends.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "check.h"
+#include "train/predict.h"
+#include "train/train.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static const struct device_options one_thread = {.threads = 1};
+
+static char folder[] = "/tmp/prony-train-XXXXXX";
+
+/* A path in this test's folder, which is removed at exit. */
+static const char *at(const char *name)
+{
+    static char paths[4][sizeof folder + 32];
+    static int next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof *paths, "%s/%s", folder, name);
+    return path;
+}
+
+static void remove_folder(void)
+{
+    static const char *const names[] = {"a", "b", "c", "m"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unlink(at(names[i]));
+    rmdir(folder);
+}
+
+__attribute__((constructor)) static void make_folder(void)
+{
+    if (!mkdtemp(folder))
+        abort();
+    atexit(remove_folder);
+}
+
+static struct trainer_options make_options(int32_t batch, int64_t epochs, double rate)
+{
+    return (struct trainer_options){
+        .backend = &backend_ref,
+        .device = one_thread,
+        .course = {.batch = batch, .epochs = epochs, .rate = rate, .seed = 1, .test_share = 0.2},
+    };
+}
+
+/* A network, Iris and a trainer over both. */
+struct lesson {
+    struct network *network;
+    struct dataset *dataset;
+    struct trainer *trainer;
+};
+
+static enum status lesson_begin(struct lesson *lesson, const char *spec,
+                                const struct trainer_options *options)
+{
+    *lesson = (struct lesson){0};
+    if (strchr(spec, '\n'))
+        TRY(network_parse("test.net", spec, strlen(spec), &lesson->network));
+    else
+        TRY(network_open(spec, &lesson->network));
+    TRY(dataset_open("iris", &(struct dataset_options){0}, &lesson->dataset));
+    return trainer_open(lesson->network, lesson->dataset, options, &lesson->trainer);
+}
+
+static enum status lesson_run(struct lesson *lesson, int64_t steps_at_once)
+{
+    while (lesson->trainer->course.epoch < lesson->trainer->course.epochs)
+        TRY(trainer_run(lesson->trainer, steps_at_once));
+    return STATUS_OK;
+}
+
+static void lesson_end(struct lesson *lesson)
+{
+    trainer_close(lesson->trainer);
+    dataset_free(lesson->dataset);
+    if (lesson->network)
+        network_free(lesson->network);
+}
+
+static double test_accuracy(const char *spec, int32_t batch, int64_t epochs, uint64_t seed)
+{
+    struct lesson lesson;
+    struct score score = {.samples = 1};
+    struct trainer_options options = make_options(batch, epochs, 0);
+    options.course.seed = seed;
+    if (CHECK_OK(lesson_begin(&lesson, spec, &options)) && CHECK_OK(lesson_run(&lesson, 1000)))
+        CHECK_OK(trainer_test(lesson.trainer, &score));
+    lesson_end(&lesson);
+    return score_accuracy(&score);
+}
+
+/* The defaults of prony train, and more than one split to be lucky with. */
+TEST(learns_iris)
+{
+    enum { SEEDS = 10 };
+    double small = 0, deep = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        small += test_accuracy("small", 8, 100, seed) / SEEDS;
+        deep += test_accuracy("mlp:4-16-16-3", 8, 100, seed) / SEEDS;
+    }
+    CHECK(small >= 0.95);
+    CHECK(deep >= 0.95);
+    CHECK(test_accuracy("small", 8, 100, 1) >= 0.9);
+    CHECK(test_accuracy("mlp:4-16-16-3", 8, 100, 1) >= 0.95);
+}
+
+TEST(batch_need_not_divide_the_data)
+{
+    struct lesson lesson;
+    struct trainer_options options = make_options(50, 2, 0.1);
+    struct score score;
+    if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
+        struct trainer *trainer = lesson.trainer;
+        CHECK_EQUAL_INT(trainer->train.steps, 3); /* 50, 50, 20 */
+        CHECK_OK(trainer_run(trainer, 100));
+        CHECK_EQUAL_INT(trainer->course.epoch, 1);
+        CHECK_EQUAL_INT(trainer->epoch.samples, 120);
+        CHECK_OK(trainer_run(trainer, 2));
+        CHECK_EQUAL_INT(trainer->course.step, 2);
+        CHECK_EQUAL_INT(trainer->course.score.samples, 100);
+        CHECK_OK(trainer_run(trainer, 2));
+        CHECK_EQUAL_INT(trainer->course.epoch, 2);
+        CHECK_EQUAL_INT(trainer->epoch.samples, 120);
+        CHECK(trainer->epoch.right_sum >= 0 && trainer->epoch.right_sum <= 120);
+        CHECK_OK(trainer_test(trainer, &score));
+        CHECK_EQUAL_INT(score.samples, 30);
+        CHECK_OK(
+            trainer->engine.backend->download(trainer->engine.instance, &trainer->model.params));
+        CHECK_EQUAL_INT(trainer->model.params.control.step, 6);
+    }
+    lesson_end(&lesson);
+}
+
+TEST(batch_larger_than_the_data_is_the_data)
+{
+    struct lesson lesson;
+    struct trainer_options options = make_options(1000, 1, 0.1);
+    if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
+        CHECK_EQUAL_INT(lesson.trainer->train.steps, 1);
+        CHECK_OK(trainer_run(lesson.trainer, 1));
+        CHECK_EQUAL_INT(lesson.trainer->epoch.samples, 120);
+    }
+    lesson_end(&lesson);
+}
+
+static bool same_files(const char *a, const char *b)
+{
+    struct text left = {0}, right = {0};
+    bool same = CHECK_OK(file_read(a, 1 << 20, &left)) && CHECK_OK(file_read(b, 1 << 20, &right)) &&
+                left.length == right.length && memcmp(left.data, right.data, left.length) == 0;
+    text_free(&left);
+    text_free(&right);
+    return same;
+}
+
+static const char dropout_net[] = "input 4\ndense 16\nrelu\ndropout 0.3\nbatch_norm\ndense 3\n";
+
+/* Trains 4 epochs of 5 steps and saves; when `stop` > 0, through a checkpoint after so many calls.
+ */
+static void train_in_pieces(int64_t steps_at_once, int stop, const char *path)
+{
+    struct lesson lesson;
+    struct trainer_options options = make_options(25, 4, 0.05);
+    if (stop > 0) {
+        if (!CHECK_OK(lesson_begin(&lesson, dropout_net, &options)))
+            return;
+        for (int i = 0; i < stop; i++)
+            CHECK_OK(trainer_run(lesson.trainer, steps_at_once));
+        CHECK_OK(trainer_save(lesson.trainer, at("c")));
+        lesson_end(&lesson);
+        options.resume = at("c");
+        options.course = (struct course){0};
+    }
+    if (CHECK_OK(lesson_begin(&lesson, dropout_net, &options)) &&
+        CHECK_OK(lesson_run(&lesson, steps_at_once)))
+        CHECK_OK(trainer_save(lesson.trainer, path));
+    lesson_end(&lesson);
+}
+
+/* The files have parameters, statistics, control block, progress: all bytes are equal. */
+TEST(resumed_training_ends_bit_identical)
+{
+    train_in_pieces(100, 0, at("a"));
+    for (int stop = 1; stop < 12; stop++) { /* 3 calls an epoch */
+        train_in_pieces(2, stop, at("b"));
+        CHECK(same_files(at("a"), at("b")));
+    }
+}
+
+TEST(steps_at_once_do_not_matter)
+{
+    train_in_pieces(1, 0, at("b"));
+    train_in_pieces(100, 0, at("a"));
+    CHECK(same_files(at("a"), at("b")));
+}
+
+TEST(resume_may_ask_for_more_epochs)
+{
+    struct lesson lesson;
+    struct trainer_options options = make_options(25, 2, 0.05);
+    if (CHECK_OK(lesson_begin(&lesson, dropout_net, &options)) && CHECK_OK(lesson_run(&lesson, 9)))
+        CHECK_OK(trainer_save(lesson.trainer, at("c")));
+    lesson_end(&lesson);
+    options = make_options(0, 4, 0);
+    options.resume = at("c");
+    if (CHECK_OK(lesson_begin(&lesson, dropout_net, &options)) && CHECK_OK(lesson_run(&lesson, 9)))
+        CHECK_EQUAL_INT(lesson.trainer->course.epoch, 4);
+    lesson_end(&lesson);
+}
+
+static void check_refused(const char *spec, const struct trainer_options *options,
+                          const char *message)
+{
+    struct lesson lesson;
+    if (CHECK_STATUS(STATUS_INPUT, lesson_begin(&lesson, spec, options)))
+        CHECK_MESSAGE(message);
+    lesson_end(&lesson);
+}
+
+TEST(what_does_not_fit_is_refused)
+{
+    struct lesson lesson;
+    struct trainer_options options = make_options(8, 1, 0.1);
+    check_refused("mlp:5-8-3", &options, "iris: found 4 feature columns, expected 5");
+    check_refused("mlp:4-8-2", &options, "found 2 outputs, expected one for each of 3 classes");
+    check_refused("input 4\ndense 2\nloss mse\n", &options,
+                  "found 1 number a row to learn, expected 2");
+    if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options)))
+        CHECK_OK(trainer_save(lesson.trainer, at("c")));
+    options.resume = at("c");
+    check_refused("mlp:4-9-3", &options, "found the weights of another network");
+    if (lesson.dataset) {
+        lesson.dataset->features[0] += 1; /* it is standardised, and that is other data too */
+        struct trainer *trainer = NULL;
+        CHECK_STATUS(STATUS_INPUT,
+                     trainer_open(lesson.network, lesson.dataset, &options, &trainer));
+        CHECK_MESSAGE("other data");
+    }
+    lesson_end(&lesson);
+}
+
+/* The outputs of the first `rows` rows of synthetic data, by the model in file m. */
+static enum status predict_rows(const struct network *network, int64_t rows,
+                                struct prediction *prediction)
+{
+    struct predictor predictor = {0};
+    struct dataset *dataset = NULL;
+    enum status status;
+    TRY_OR(done, predictor_open(network, at("m"), &predictor));
+    TRY_OR(done, dataset_synthetic(rows, 4, 0, 0, 3, &dataset));
+    status = predictor_run(&predictor, dataset, &backend_ref, &one_thread, prediction);
+done:
+    dataset_free(dataset);
+    predictor_close(&predictor);
+    return status;
+}
+
+TEST(prediction_covers_every_row_whatever_the_batch)
+{
+    struct lesson lesson;
+    struct trainer_options options = make_options(8, 20, 0.1);
+    struct prediction many = {0}, few = {0};
+    if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options)) &&
+        CHECK_OK(lesson_run(&lesson, 100)) && CHECK_OK(trainer_save(lesson.trainer, at("m"))) &&
+        CHECK_OK(predict_rows(lesson.network, 600, &many)) && /* 256, 256, 88 */
+        CHECK_OK(predict_rows(lesson.network, 7, &few))) {
+        CHECK_EQUAL_INT(many.rows, 600);
+        CHECK_EQUAL_INT(many.width, 3);
+        for (int64_t row = 0; row < many.rows; row++) {
+            const float *p = many.outputs + row * 3;
+            CHECK_NEAR(p[0] + p[1] + p[2], 1, 1e-5);
+            for (int i = 0; i < 3; i++)
+                CHECK(p[many.classes[row]] >= p[i]);
+        }
+        for (int i = 0; i < 7 * 3; i++)
+            CHECK_NEAR(few.outputs[i], many.outputs[i], 1e-6);
+    }
+    prediction_free(&many);
+    prediction_free(&few);
+    lesson_end(&lesson);
+}
+
+/* What the trainer's own test says must come out of the saved file too. */
+TEST(prediction_agrees_with_the_test)
+{
+    struct lesson lesson;
+    struct trainer_options options = make_options(8, 50, 0);
+    struct score score;
+    struct predictor predictor = {0};
+    struct prediction prediction = {0};
+    struct dataset *iris = NULL;
+    if (CHECK_OK(lesson_begin(&lesson, "small", &options)) && CHECK_OK(lesson_run(&lesson, 100)) &&
+        CHECK_OK(trainer_test(lesson.trainer, &score)) &&
+        CHECK_OK(trainer_save(lesson.trainer, at("m"))) &&
+        CHECK_OK(predictor_open(lesson.network, at("m"), &predictor)) &&
+        CHECK_OK(dataset_open("iris", &(struct dataset_options){0}, &iris)) &&
+        CHECK_OK(predictor_run(&predictor, iris, &backend_ref, &one_thread, &prediction))) {
+        const struct split *split = &lesson.trainer->split;
+        int64_t right = 0;
+        for (int64_t i = 0; i < split->test_count; i++) {
+            uint32_t row = split_test(split)[i];
+            right += prediction.classes[row] == iris->labels[row];
+        }
+        CHECK_EQUAL_INT(right, (int64_t)score.right_sum);
+        CHECK_EQUAL_TEXT(predictor.model.classes[1], "versicolor");
+    }
+    dataset_free(iris);
+    prediction_free(&prediction);
+    predictor_close(&predictor);
+    lesson_end(&lesson);
+}
+
+/* Train, test, save, resume, predict: once through. */
+static enum status whole_story(void)
+{
+    struct lesson lesson;
+    struct score score;
+    struct trainer_options options = make_options(50, 1, 0.1);
+    enum status status;
+    TRY_OR(done, lesson_begin(&lesson, dropout_net, &options));
+    TRY_OR(done, lesson_run(&lesson, 2));
+    TRY_OR(done, trainer_test(lesson.trainer, &score));
+    TRY_OR(done, trainer_save(lesson.trainer, at("m")));
+    lesson_end(&lesson);
+    options.resume = at("m");
+    TRY_OR(done, lesson_begin(&lesson, dropout_net, &options));
+    struct prediction prediction = {0};
+    TRY_OR(done, predict_rows(lesson.network, 300, &prediction));
+    prediction_free(&prediction);
+done:
+    lesson_end(&lesson);
+    return status;
+}
+
+TEST(every_failed_allocation_ends_cleanly)
+{
+    enum status status = STATUS_MEMORY;
+    long nth = 1;
+    for (; nth < 10000 && status != STATUS_OK; nth++) {
+        memory_fail_at(nth);
+        status = whole_story();
+        bool failed = memory_failed();
+        memory_fail_at(0);
+        if (failed && !CHECK(status == STATUS_MEMORY)) {
+            printf("  allocation %ld: status %s, %s\n", nth, status_name(status), status_message());
+            return;
+        }
+    }
+    CHECK(nth > 100);
+    CHECK_OK(status);
+}
+
+CHECK_MAIN
