@@ -185,6 +185,25 @@ TEST(filters)
     store_close(store);
 }
 
+TEST(filters_from_words)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct arena arena = {0};
+    struct store_where where;
+    fill(store);
+    CHECK_OK(store_where_parse(&arena, "", &where));
+    CHECK_EQUAL_INT(where.count, 0);
+    CHECK_OK(store_where_parse(&arena, "  model=small batch=1,9 interconnect= ", &where));
+    CHECK_EQUAL_INT(where.count, 4);
+    CHECK_EQUAL_INT(count(store, where), 2);
+    CHECK_STATUS(STATUS_INPUT, store_where_parse(&arena, "model", &where));
+    CHECK_MESSAGE("expected KEY=VALUE");
+    CHECK_STATUS(STATUS_INPUT, store_where_parse(&arena, "bacth=1", &where));
+    CHECK_MESSAGE("did you mean \"batch\"");
+    arena_free(&arena);
+    store_close(store);
+}
+
 static enum status append_value(void *context, const char *value, int64_t times)
 {
     text_printf(context, "%s:%lld ", value, (long long)times);

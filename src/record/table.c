@@ -123,11 +123,8 @@ static const char *cell(const struct grid *grid, size_t row, size_t column)
 }
 
 static enum status make_grid(struct grid *grid, const struct table_row *rows, size_t count,
-                             bool plain)
+                             bool with_id, bool plain)
 {
-    bool with_id = false;
-    for (size_t i = 0; i < count; i++)
-        with_id |= rows[i].id != 0;
     grid->row_count = count;
     NEED(grid->cells = arena_array(&grid->arena, count, COLUMNS_MOST * sizeof *grid->cells));
     for (size_t i = 0; i < count; i++)
@@ -136,6 +133,12 @@ static enum status make_grid(struct grid *grid, const struct table_row *rows, si
     if (grid->failed)
         FAIL(STATUS_MEMORY, "out of memory");
     return STATUS_OK;
+}
+
+static void free_grid(struct grid *grid)
+{
+    text_free(&grid->scratch);
+    arena_free(&grid->arena);
 }
 
 /* Characters, not bytes: "µs" is two wide. */
@@ -242,26 +245,42 @@ static void print_csv_row(const struct grid *grid, size_t row, struct text *out)
     text_add_char(out, '\n');
 }
 
+enum status table_csv(const struct table_row *row, bool with_id, bool heading, struct text *out)
+{
+    struct grid grid = {0};
+    enum status status = make_grid(&grid, row, 1, with_id, true);
+    if (status == STATUS_OK) {
+        if (heading)
+            print_csv_row(&grid, 0, out);
+        print_csv_row(&grid, 1, out);
+        status = text_done(out);
+    }
+    free_grid(&grid);
+    return status;
+}
+
 enum status table_print(const struct table_row *rows, size_t count, enum table_format format,
                         struct text *out)
 {
-    static void (*const print_row[])(const struct grid *, size_t, struct text *) = {
-        [TABLE_ALIGNED] = print_aligned_row,
-        [TABLE_CSV] = print_csv_row,
-        [TABLE_MARKDOWN] = print_markdown_row,
-    };
-    struct grid grid = {0};
-    if (count == 0)
+    bool with_id = false;
+    for (size_t i = 0; i < count; i++)
+        with_id |= rows[i].id != 0;
+    for (size_t i = 0; i < count && format == TABLE_CSV; i++)
+        TRY(table_csv(&rows[i], with_id, i == 0, out));
+    if (count == 0 || format == TABLE_CSV)
         return STATUS_OK;
-    enum status status = make_grid(&grid, rows, count, format == TABLE_CSV);
+    struct grid grid = {0};
+    enum status status = make_grid(&grid, rows, count, with_id, false);
     if (status == STATUS_OK) {
-        if (format != TABLE_CSV)
-            arrange(&grid, out);
-        for (size_t row = 0; row <= count; row++)
-            print_row[format](&grid, row, out);
+        arrange(&grid, out);
+        for (size_t row = 0; row <= count; row++) {
+            if (format == TABLE_ALIGNED)
+                print_aligned_row(&grid, row, out);
+            else
+                print_markdown_row(&grid, row, out);
+        }
         status = text_done(out);
     }
-    text_free(&grid.scratch);
-    arena_free(&grid.arena);
+    free_grid(&grid);
     return status;
 }

@@ -23,4 +23,8 @@ bool table_format_parse(const char *name, enum table_format *out); /* "table", "
 enum status table_print(const struct table_row *rows, size_t count, enum table_format format,
                         struct text *out);
 
+/* One row of CSV, and before it the heading where that is asked for: for more rows than one wants
+ * to hold at once. */
+enum status table_csv(const struct table_row *row, bool with_id, bool heading, struct text *out);
+
 #endif

@@ -52,6 +52,10 @@ struct store_where {
     size_t count;
 };
 
+/* "model=large phase=training batch=1,3": filters from words; what they point to is in the arena.
+ */
+enum status store_where_parse(struct arena *arena, const char *text, struct store_where *out);
+
 /* Visitors: what they are given lives until they return; a failure of theirs ends the visit and is
  * forwarded. */
 typedef enum status store_line_visit(void *context, int64_t id, const char *line, size_t length);

@@ -26,6 +26,42 @@ static enum status check_key(const char *key)
          near ? near : "", near ? "\"?" : "");
 }
 
+/* Adds a filter for each value of "key=value,value" (`length` bytes). */
+static enum status parse_word(struct arena *arena, const char *word, size_t length,
+                              struct store_filter *filters, size_t *count)
+{
+    const char *equals = memchr(word, '=', length);
+    const char *key;
+    if (!equals)
+        FAIL(STATUS_INPUT, "found \"%.*s\", expected KEY=VALUE", (int)length, word);
+    NEED(key = arena_bytes(arena, word, (size_t)(equals - word)));
+    TRY(check_key(key));
+    for (const char *value = equals + 1, *end = word + length; value <= end;) {
+        const char *comma = memchr(value, ',', (size_t)(end - value));
+        size_t bytes = (size_t)((comma ? comma : end) - value);
+        filters[*count].key = key;
+        NEED(filters[*count].value = arena_bytes(arena, value, bytes));
+        ++*count;
+        value += bytes + 1;
+    }
+    return STATUS_OK;
+}
+
+enum status store_where_parse(struct arena *arena, const char *text, struct store_where *out)
+{
+    static const char blanks[] = " \t\n";
+    struct store_filter *filters;
+    size_t count = 0;
+    NEED(filters = arena_array(arena, strlen(text) + 1, sizeof *filters)); /* more than enough */
+    for (text += strspn(text, blanks); *text; text += strspn(text, blanks)) {
+        size_t length = strcspn(text, blanks);
+        TRY(parse_word(arena, text, length, filters, &count));
+        text += length;
+    }
+    *out = (struct store_where){filters, count};
+    return STATUS_OK;
+}
+
 /* Is there a filter of the same key before this one? */
 static bool is_repeated(struct store_where where, size_t at)
 {
