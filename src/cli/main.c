@@ -16,6 +16,7 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
+    {"store", cmd_store, "keep records of benchmarks in a file, list and export them"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

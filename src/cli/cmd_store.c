@@ -1,0 +1,326 @@
+/* cmd_store.c: prony store: puts records into the results store and gets them out. */
+#include "cli/commands.h"
+
+#ifndef PRONY_HAVE_STORE
+
+enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
+{
+    (void)cli;
+    (void)argc;
+    (void)argv;
+    FAIL(STATUS_UNSUPPORTED, "this prony was built without the results store; install SQLite "
+                             "(Debian: libsqlite3-dev) and build again");
+}
+
+#else
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "record/table.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const size_t file_most = (size_t)1 << 30;
+
+struct options {
+    const char *verb;
+    const char *const *rest; /* what follows the verb */
+    int rest_count;
+    const char *store, *where, *format;
+    int64_t limit;
+};
+
+static const char examples[] =
+    "  prony store add results.jsonl        file what a bench wrote; again is harmless\n"
+    "  ssh box prony bench small --format json | prony store add -\n"
+    "  prony store list --where 'model=small batch=1,10' --limit 20\n"
+    "  prony store show 17                  one record, whole\n"
+    "  prony store export --format csv > all.csv\n";
+
+static enum status print_text(struct text *text)
+{
+    TRY(text_done(text));
+    if (fwrite(text_of(text), 1, text->length, stdout) != text->length)
+        FAIL(STATUS_IO, "cannot write to standard output");
+    return STATUS_OK;
+}
+
+static enum status print_line(void *context, int64_t id, const char *line, size_t length)
+{
+    (void)context;
+    (void)id;
+    if (fwrite(line, 1, length, stdout) != length || putchar('\n') == EOF)
+        FAIL(STATUS_IO, "cannot write to standard output");
+    return STATUS_OK;
+}
+
+struct adding {
+    struct store *store;
+    uint64_t added, known;
+};
+
+static enum status add_record(void *context, const struct record *record, const char *line,
+                              size_t length)
+{
+    struct adding *adding = context;
+    bool added;
+    TRY(store_add(adding->store, line, length, record, NULL, &added));
+    ++*(added ? &adding->added : &adding->known);
+    return STATUS_OK;
+}
+
+/* All of a file or nothing. */
+static enum status add_file(struct store *store, const char *path)
+{
+    struct text text = {0};
+    struct adding adding = {.store = store};
+    enum status status;
+    TRY_OR(done, file_read(path, file_most, &text));
+    TRY_OR(done, store_begin(store));
+    TRY_OR(done, record_read_all(path, text_of(&text), text.length, add_record, &adding));
+    TRY_OR(done, store_commit(store));
+    printf("%s: %llu added, %llu there already\n", path, (unsigned long long)adding.added,
+           (unsigned long long)adding.known);
+done:
+    store_rollback(store);
+    text_free(&text);
+    return status;
+}
+
+static enum status run_add(struct store *store, const struct options *options)
+{
+    if (options->rest_count == 0)
+        FAIL(STATUS_INPUT,
+             "prony store add: found no file, expected FILE… or - for standard input");
+    for (int i = 0; i < options->rest_count; i++)
+        TRY(add_file(store, options->rest[i]));
+    return STATUS_OK;
+}
+
+/* Rows for a table. What is kept of a record has no samples: a table shows none, and they are most
+ * of it. */
+struct listing {
+    struct arena arena;
+    struct table_row *rows;
+    size_t count, capacity;
+};
+
+static enum status keep_record(struct listing *listing, int64_t id, const struct record *whole)
+{
+    struct record *record;
+    struct record small = *whole;
+    struct text line = {0};
+    enum status status;
+    small.sample_count = 0;
+    record_write(&small, &line);
+    TRY_OR(done, text_done(&line));
+    NEED_OR(done, record = arena_alloc(&listing->arena, sizeof *record));
+    TRY_OR(done,
+           record_read(&listing->arena, "store", (long)id, text_of(&line), line.length, record));
+    listing->rows[listing->count++] = (struct table_row){id, record};
+done:
+    text_free(&line);
+    return status;
+}
+
+static enum status list_record(void *context, int64_t id, const char *line, size_t length)
+{
+    struct listing *listing = context;
+    if (listing->count == listing->capacity) {
+        size_t capacity = listing->capacity ? 2 * listing->capacity : 64;
+        struct table_row *grown;
+        NEED(grown = mem_grow(listing->rows, capacity, sizeof *grown));
+        listing->rows = grown;
+        listing->capacity = capacity;
+    }
+    struct arena arena = {0};
+    struct record record;
+    enum status status = record_read(&arena, "store", (long)id, line, length, &record);
+    if (status == STATUS_OK)
+        status = keep_record(listing, id, &record);
+    arena_free(&arena);
+    return status;
+}
+
+static enum status print_table(struct store *store, struct store_where where, int64_t limit,
+                               enum table_format format)
+{
+    struct listing listing = {0};
+    struct text out = {0};
+    int64_t all = 0;
+    enum status status;
+    TRY_OR(done, store_count(store, where, &all));
+    TRY_OR(done, store_list(store, where, limit, 0, list_record, &listing));
+    TRY_OR(done, table_print(listing.rows, listing.count, format, &out));
+    TRY_OR(done, print_text(&out));
+    if ((int64_t)listing.count < all)
+        fprintf(stderr, "the newest %zu of %lld; --limit 0 shows all\n", listing.count,
+                (long long)all);
+    if (all == 0)
+        fprintf(stderr, "no record\n");
+done:
+    arena_free(&listing.arena);
+    mem_free(listing.rows);
+    text_free(&out);
+    return status;
+}
+
+static enum status print_csv(void *context, int64_t id, const char *line, size_t length)
+{
+    bool *heading = context;
+    struct arena arena = {0};
+    struct text out = {0};
+    struct record record;
+    enum status status;
+    TRY_OR(done, record_read(&arena, "store", (long)id, line, length, &record));
+    TRY_OR(done, table_csv(&(struct table_row){id, &record}, true, *heading, &out));
+    TRY_OR(done, print_text(&out));
+    *heading = false;
+done:
+    arena_free(&arena);
+    text_free(&out);
+    return status;
+}
+
+static enum status print_results(struct store *store, struct store_where where,
+                                 const struct options *options)
+{
+    enum table_format format;
+    bool heading = true;
+    if (text_equal(options->format, "json"))
+        return store_list(store, where, options->limit, 0, print_line, NULL);
+    if (text_equal(options->format, "csv"))
+        return store_list(store, where, options->limit, 0, print_csv, &heading);
+    if (!table_format_parse(options->format, &format))
+        FAIL(STATUS_INPUT, "--format: found \"%s\", expected table, csv, md or json",
+             options->format);
+    return print_table(store, where, options->limit, format);
+}
+
+static enum status run_list(struct store *store, const struct options *options)
+{
+    struct arena arena = {0};
+    struct store_where where;
+    enum status status = store_where_parse(&arena, options->where, &where);
+    if (status == STATUS_OK)
+        status = print_results(store, where, options);
+    arena_free(&arena);
+    return status;
+}
+
+static enum status run_show(struct store *store, const struct options *options)
+{
+    struct text line = {0};
+    int64_t id;
+    if (options->rest_count != 1 || !text_to_int(options->rest[0], &id))
+        FAIL(STATUS_INPUT, "prony store show: expected one number, as \"prony store list\" shows");
+    enum status status = store_get(store, id, &line);
+    text_add_char(&line, '\n');
+    if (status == STATUS_OK)
+        status = print_text(&line);
+    text_free(&line);
+    return status;
+}
+
+/* Everything: lines of every kind as they came in, or the results as CSV. */
+static enum status run_export(struct store *store, const struct options *options)
+{
+    if (text_equal(options->format, "json") && !options->where[0])
+        return store_export(store, NULL, print_line, NULL);
+    return run_list(store, options);
+}
+
+static const struct {
+    const char *name;
+    enum status (*run)(struct store *store, const struct options *options);
+    enum store_access access;
+    bool takes_rest;
+    const char *format; /* unless --format says otherwise */
+    int64_t limit;      /* unless --limit does */
+} verbs[] = {
+    {"add", run_add, STORE_WRITE, true, "", 0},
+    {"list", run_list, STORE_READ, false, "table", 50},
+    {"show", run_show, STORE_READ, true, "", 0},
+    {"export", run_export, STORE_READ, false, "json", 0},
+};
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static enum status run_verb(struct options *options)
+{
+    size_t verb = 0;
+    while (verb < VERBS && strcmp(verbs[verb].name, options->verb) != 0)
+        verb++;
+    if (verb == VERBS)
+        FAIL(STATUS_INPUT, "found \"%s\" after \"prony store\", expected add, list, show or export",
+             options->verb);
+    if (options->rest_count && !verbs[verb].takes_rest)
+        FAIL(STATUS_INPUT, "found \"%s\" after \"prony store %s\", expected options only",
+             options->rest[0], options->verb);
+    options->format = options->format ? options->format : verbs[verb].format;
+    options->limit = options->limit >= 0 ? options->limit : verbs[verb].limit;
+    struct text path = {0};
+    struct store *store = NULL;
+    enum status status = STATUS_OK;
+    if (options->store)
+        text_add(&path, options->store);
+    else
+        TRY_OR(done, store_path(&path));
+    TRY_OR(done, text_done(&path));
+    TRY_OR(done, store_open(text_of(&path), verbs[verb].access, &store));
+    TRY_OR(done, verbs[verb].run(store, options));
+done:
+    store_close(store);
+    text_free(&path);
+    return status;
+}
+
+enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
+{
+    struct options options = {.where = "", .limit = -1};
+    struct arg list[] = {
+        {.name = "store",
+         .kind = ARG_TEXT,
+         .value = &options.store,
+         .meaning = "FILE",
+         .help = "the store (default: store.db in the user's data folder)"},
+        {.name = "where",
+         .kind = ARG_TEXT,
+         .value = &options.where,
+         .meaning = "'KEY=VALUE,… …'",
+         .help = "only results with these values; keys are the axes, commit, time, status"},
+        {.name = "limit",
+         .kind = ARG_INT,
+         .value = &options.limit,
+         .meaning = "N",
+         .help = "at most so many, the newest; 0 for all (list: 50)",
+         .low = 0,
+         .high = 1e9},
+        {.name = "format",
+         .kind = ARG_TEXT,
+         .value = &options.format,
+         .meaning = "NAME",
+         .help = "table, csv, md or json (list: table; export: json)"},
+    };
+    struct args args = {
+        .command = "prony store",
+        .usage = "add FILE…|- | list | show ID | export [options]",
+        .summary = "Keeps records of benchmarks in a file that can be asked about.",
+        .examples = examples,
+        .list = list,
+        .count = sizeof list / sizeof *list,
+        .least = 1,
+        .most = -1,
+        .positional = cli->positional,
+    };
+    TRY(cli_args(&args, argc, argv));
+    if (args.help)
+        return STATUS_OK;
+    options.verb = args.positional[0];
+    options.rest = args.positional + 1;
+    options.rest_count = args.positional_count - 1;
+    return run_verb(&options);
+}
+
+#endif

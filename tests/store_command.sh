@@ -1,0 +1,66 @@
+# prony store, as a person uses it: add, list, show, export, and what it says when something is wrong.
+
+prony=$PRONY_BUILD/prony
+golden=tests/golden/record.jsonl
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+store="--store $folder/deep/store.db"
+status=0
+
+# expect NAME PART COMMAND…: the command's output, errors included, contains PART.
+expect() {
+    name=$1 part=$2
+    shift 2
+    output=$("$@" 2>&1)
+    case $output in
+    *"$part"*) echo "ok   store_command.$name" ;;
+    *)
+        printf 'found "%s", expected "%s"\nFAIL store_command.%s\n' "$output" "$part" "$name"
+        status=1
+        ;;
+    esac
+}
+
+if "$prony" store list 2>&1 | grep -q 'built without'; then
+    expect says_what_to_install libsqlite3-dev "$prony" store list
+    exit $status
+fi
+expect helps 'prony store add results.jsonl' "$prony" store --help
+expect says_there_is_no_store 'no store here yet' "$prony" store list $store
+expect adds '5 added, 0 there already' "$prony" store add $golden $store
+expect adds_once '0 added, 5 there already' "$prony" store add $store - <$golden
+expect lists '1.50 µs' "$prony" store list $store
+expect filters 'no CUDA driver' "$prony" store list $store --where status=skipped --format md
+expect limits 'the newest 1 of 3' "$prony" store list $store --limit 1
+expect shows_one '"reason":"no CUDA driver"' "$prony" store show 2 $store
+expect exports_csv 'id,framework,backend' "$prony" store export --format csv $store
+"$prony" store export $store >"$folder/out.jsonl"
+if cmp "$folder/out.jsonl" $golden; then
+    echo "ok   store_command.exports_what_was_added"
+else
+    echo "FAIL store_command.exports_what_was_added"
+    status=1
+fi
+
+{ cat $golden; echo '{"prony":1,"kind":"result"}'; } >"$folder/bad.jsonl"
+expect names_the_line 'bad.jsonl:6: point: found nothing' \
+    "$prony" store add "$folder/bad.jsonl" --store "$folder/new.db"
+expect adds_all_or_nothing 'no record' "$prony" store list --store "$folder/new.db"
+expect refuses_a_word 'expected options only' "$prony" store list small $store
+expect refuses_a_verb 'expected add, list, show or export' "$prony" store lst
+expect refuses_a_key 'did you mean "batch"' "$prony" store list $store --where bacth=1
+expect refuses_a_format 'expected table, csv, md or json' "$prony" store list $store --format xml
+expect refuses_a_number 'expected one number' "$prony" store show first $store
+if "$prony" store show 99 $store 2>/dev/null; then
+    echo "FAIL store_command.exit_status"
+    status=1
+else
+    echo "ok   store_command.exit_status"
+fi
+if "$prony" store export $store >/dev/full 2>/dev/null; then
+    echo "FAIL store_command.full_disk"
+    status=1
+else
+    echo "ok   store_command.full_disk"
+fi
+exit $status
