@@ -227,8 +227,9 @@ TEST(values_with_counts)
 
 static enum status append_mark(void *context, const struct store_mark *mark)
 {
-    text_printf(context, "%s/%s=%g(%g..%g n%lld u%lld c%lld #%lld) ", mark->group, mark->x, mark->y,
-                mark->y_min, mark->y_max, (long long)mark->count, (long long)mark->unchecked,
+    text_printf(context, "%s%s%s/%s=%g(%g..%g n%lld u%lld c%lld #%lld) ", mark->groups[0],
+                *mark->groups[1] ? "+" : "", mark->groups[1], mark->x, mark->y, mark->y_min,
+                mark->y_max, (long long)mark->count, (long long)mark->unchecked,
                 (long long)mark->configurations, (long long)mark->id);
     return STATUS_OK;
 }
@@ -244,12 +245,18 @@ static void check_chart(struct store *store, struct store_query query, const cha
 TEST(charts)
 {
     struct store *store = open_store(fresh_path(), STORE_WRITE);
-    struct store_query query = {"batch", "time_median", "backend", WHERE({"model", "small"}), 0};
+    struct store_query query = {"batch",   "time_median", {"backend"}, 1, WHERE({"model", "small"}),
+                                STORE_BEST};
     fill(store);
     check_chart(store, query,
                 "ref/1=300(300..300 n1 u0 c1 #1) ref/10=400(400..900 n3 u1 c1 #3) "
                 "simd/9=100(100..100 n1 u0 c1 #5) ");
-    query.group = NULL;
+    query.groups[1] = "model";
+    query.group_count = 2;
+    query.where = WHERE({"batch", "1"});
+    check_chart(store, query,
+                "ref+large/1=7000(7000..7000 n1 u0 c1 #6) ref+small/1=300(300..300 n1 u0 c1 #1) ");
+    query.group_count = 0;
     query.where = (struct store_where){0};
     query.aggregate = STORE_MEDIAN;
     check_chart(store, query,
@@ -420,8 +427,8 @@ TEST(memory_may_run_out_anywhere)
     long nth = 1;
     for (bool done = false; !done && nth < 1000; nth++) {
         struct text out = {0};
-        struct store_query query = {"batch", "time_median", "backend", WHERE({"model", "small"}),
-                                    STORE_BEST};
+        struct store_query query = {
+            "batch", "time_median", {"backend"}, 1, WHERE({"model", "small"}), STORE_BEST};
         memory_fail_at(nth);
         enum status status = store_open(at, STORE_WRITE, &store);
         if (status == STATUS_OK)

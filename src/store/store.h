@@ -83,17 +83,21 @@ enum store_aggregate {
 };
 bool store_aggregate_parse(const char *name, enum store_aggregate *out); /* "best", "min" … */
 
-/* A chart: y over x, one series for each value of group. Results that are not ok or lack the metric
- * are left out. */
+enum { STORE_GROUPS = 4 }; /* axes a chart can be grouped by, at most */
+
+/* A chart: y over x, one series for each combination of values of the groups. Results that are not
+ * ok or lack the metric are left out. */
 struct store_query {
-    const char *x;     /* an axis, derived or not */
-    const char *y;     /* a metric */
-    const char *group; /* an axis; NULL: one series */
+    const char *x;                    /* an axis, derived or not */
+    const char *y;                    /* a metric */
+    const char *groups[STORE_GROUPS]; /* axes; none: one series */
+    size_t group_count;
     struct store_where where;
     enum store_aggregate aggregate;
 };
 struct store_mark {
-    const char *group, *x;  /* "" when the axis is empty there */
+    const char *groups[STORE_GROUPS]; /* as in the query; "" where the axis is empty */
+    const char *x;
     double y;               /* aggregated */
     double y_min, y_max;    /* over the records it stands for */
     int64_t count;          /* how many they are */
@@ -102,7 +106,7 @@ struct store_mark {
     int64_t id;             /* a record to look at: the best, or the one in the middle */
 };
 typedef enum status store_mark_visit(void *context, const struct store_mark *mark);
-/* Ordered by group, then x; numbers as numbers. */
+/* Ordered by groups, then x; numbers as numbers. */
 enum status store_chart(struct store *store, const struct store_query *query,
                         store_mark_visit *visit, void *context);
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "store/store_inside.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -274,7 +275,7 @@ struct member_row {
     int64_t id, configuration;
 };
 struct heap {
-    struct text group, x;
+    struct text groups[STORE_GROUPS], x;
     struct member_row *rows;
     size_t count, capacity;
     int64_t unchecked;
@@ -327,7 +328,6 @@ static struct store_mark mark_of(struct heap *heap, enum store_aggregate aggrega
         break;
     }
     struct store_mark mark = {
-        .group = text_of(&heap->group),
         .x = text_of(&heap->x),
         .y = y,
         .y_min = rows[0].y,
@@ -336,28 +336,37 @@ static struct store_mark mark_of(struct heap *heap, enum store_aggregate aggrega
         .unchecked = heap->unchecked,
         .id = rows[chosen].id,
     };
+    for (size_t i = 0; i < STORE_GROUPS; i++)
+        mark.groups[i] = text_of(&heap->groups[i]);
     mark.configurations = count_configurations(heap);
     return mark;
 }
 
-enum { CHART_GROUP, CHART_X, CHART_Y, CHART_ID, CHART_RIGHT, CHART_CONFIGURATION };
+/* The columns of a chart; those of the groups come after them. */
+enum { CHART_X, CHART_Y, CHART_ID, CHART_RIGHT, CHART_CONFIGURATION, CHART_GROUPS };
 
 /* Does the current row belong to the heap's mark? */
 static bool is_same_mark(const struct heap *heap, sqlite3_stmt *statement)
 {
-    return strcmp(text_of(&heap->group), store_text(statement, CHART_GROUP)) == 0 &&
-           strcmp(text_of(&heap->x), store_text(statement, CHART_X)) == 0;
+    int groups = sqlite3_column_count(statement) - CHART_GROUPS;
+    for (int i = 0; i < groups; i++)
+        if (strcmp(text_of(&heap->groups[i]), store_text(statement, CHART_GROUPS + i)) != 0)
+            return false;
+    return strcmp(text_of(&heap->x), store_text(statement, CHART_X)) == 0;
 }
 
 static enum status heap_restart(struct heap *heap, sqlite3_stmt *statement)
 {
     heap->count = 0;
     heap->unchecked = 0;
-    text_clear(&heap->group);
+    int groups = sqlite3_column_count(statement) - CHART_GROUPS;
+    for (int i = 0; i < groups; i++) {
+        text_clear(&heap->groups[i]);
+        text_add(&heap->groups[i], store_text(statement, CHART_GROUPS + i));
+        TRY(text_done(&heap->groups[i]));
+    }
     text_clear(&heap->x);
-    text_add(&heap->group, store_text(statement, CHART_GROUP));
     text_add(&heap->x, store_text(statement, CHART_X));
-    TRY(text_done(&heap->group));
     return text_done(&heap->x);
 }
 
@@ -395,33 +404,51 @@ static enum status find_metric(const char *key, const struct metric **out)
          near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
+/* The SELECT of a chart: `what` up to FROM, `rest` after the filters. */
+static enum status write_chart(const struct store_query *query, const struct metric *metric,
+                               struct text *what, struct text *rest)
+{
+    assert(query->group_count <= STORE_GROUPS);
+    TRY(check_key(query->x));
+    text_printf(what, "\"%s\", \"%s\", id, verdict = 'right', configuration", query->x,
+                metric->key);
+    text_printf(rest, " AND status = 'ok' AND \"%s\" IS NOT NULL ORDER BY ", metric->key);
+    for (size_t i = 0; i < query->group_count; i++) {
+        TRY(check_key(query->groups[i]));
+        text_printf(what, ", \"%s\"", query->groups[i]);
+        text_printf(rest, "\"%s\", ", query->groups[i]);
+    }
+    text_add(what, " FROM result");
+    text_add(rest, "1, 2");
+    TRY(text_done(what));
+    return text_done(rest);
+}
+
 enum status store_chart(struct store *store, const struct store_query *query,
                         store_mark_visit *visit, void *context)
 {
     const struct metric *metric;
-    char what[320], group[80] = "''", rest[120];
     TRY(find_metric(query->y, &metric));
-    TRY(check_key(query->x));
-    if (query->group) {
-        TRY(check_key(query->group));
-        snprintf(group, sizeof group, "\"%s\"", query->group);
-    }
-    snprintf(what, sizeof what,
-             "%s, \"%s\", \"%s\", id, verdict = 'right', configuration FROM result", group,
-             query->x, metric->key);
-    snprintf(rest, sizeof rest, " AND status = 'ok' AND \"%s\" IS NOT NULL ORDER BY 1, 2, 3",
-             metric->key);
     enum store_aggregate aggregate = query->aggregate;
     if (aggregate == STORE_BEST)
         aggregate = metric->better == METRIC_LOWER ? STORE_MIN : STORE_MAX;
-    sqlite3_stmt *statement;
-    int at;
-    TRY(prepare_select(store, what, query->where, NULL, rest, &at, &statement));
+
+    struct text what = {0}, rest = {0};
     struct heap heap = {0};
-    enum status status = visit_marks(store, statement, aggregate, &heap, visit, context);
-    text_free(&heap.group);
+    sqlite3_stmt *statement = NULL;
+    int at;
+    enum status status = write_chart(query, metric, &what, &rest);
+    if (status == STATUS_OK)
+        status = prepare_select(store, text_of(&what), query->where, NULL, text_of(&rest), &at,
+                                &statement);
+    if (status == STATUS_OK)
+        status = visit_marks(store, statement, aggregate, &heap, visit, context);
+    sqlite3_finalize(statement);
+    for (size_t i = 0; i < STORE_GROUPS; i++)
+        text_free(&heap.groups[i]);
     text_free(&heap.x);
     mem_free(heap.rows);
-    sqlite3_finalize(statement);
+    text_free(&what);
+    text_free(&rest);
     return status;
 }
