@@ -1,0 +1,132 @@
+/* call.c: see call.h. */
+#include "guide/call.h"
+
+#include <string.h>
+
+struct store_where call_where(const struct call *call)
+{
+    return (struct store_where){call->filters, call->filter_count};
+}
+
+enum status call_refuse(struct call *call, const char *parameter, const char *found,
+                        const char *format, ...)
+{
+    struct text expected = {0};
+    va_list values;
+    va_start(values, format);
+    text_vprintf(&expected, format, values);
+    va_end(values);
+    call->code = 400;
+    call->parameter = parameter;
+    call->found = found;
+    call->expected = arena_text(&call->arena, text_of(&expected));
+    text_free(&expected);
+    FAIL(STATUS_INPUT, "%s: found \"%s\", expected %s", parameter, found,
+         call->expected ? call->expected : "something else");
+}
+
+/* A key of axes.def, measured or derived; its kind. */
+static bool axis_known(const char *key, enum axis_kind *kind)
+{
+    const struct axis *axis = axis_find(key);
+    if (axis)
+        *kind = axis->kind;
+    for (size_t i = 0; !axis && i < DERIVED_COUNT; i++)
+        if (!strcmp(key, deriveds[i].key)) {
+            *kind = deriveds[i].kind;
+            return true;
+        }
+    return axis != NULL;
+}
+
+enum status call_need_axis(struct call *call, const char *parameter, const char *key,
+                           enum axis_kind *kind)
+{
+    if (axis_known(key, kind))
+        return STATUS_OK;
+    const char *keys[AXIS_COUNT + DERIVED_COUNT];
+    for (size_t i = 0; i < AXIS_COUNT; i++)
+        keys[i] = axes[i].key;
+    for (size_t i = 0; i < DERIVED_COUNT; i++)
+        keys[AXIS_COUNT + i] = deriveds[i].key;
+    const char *near = text_nearest(key, keys, AXIS_COUNT + DERIVED_COUNT);
+    return near ? call_refuse(call, parameter, key, "an axis; did you mean \"%s\"?", near)
+                : call_refuse(call, parameter, key, "an axis; /api/axes lists them");
+}
+
+enum status call_need_metric(struct call *call, const char *parameter, const char *key)
+{
+    if (metric_find(key))
+        return STATUS_OK;
+    const char *keys[METRIC_COUNT];
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        keys[i] = metrics[i].key;
+    const char *near = text_nearest(key, keys, METRIC_COUNT);
+    return near ? call_refuse(call, parameter, key, "a metric; did you mean \"%s\"?", near)
+                : call_refuse(call, parameter, key, "a metric; /api/axes lists them");
+}
+
+enum status call_number(struct call *call, size_t own, int64_t least, int64_t most, int64_t *number)
+{
+    const char *value = call->own[own];
+    if (!value || (text_to_int(value, number) && *number >= least && *number <= most))
+        return STATUS_OK;
+    return call_refuse(call, call->endpoint->own[own], value, "a whole number from %lld to %lld",
+                       (long long)least, (long long)most);
+}
+
+static enum status read_filter(struct call *call, const char *key, const char *value)
+{
+    enum axis_kind kind = AXIS_TEXT;
+    if (!axis_known(key, &kind) && strcmp(key, "status"))
+        return call_refuse(call, key, value,
+                           "no parameter of this name; docs/api.md lists those of %s",
+                           call->endpoint->path);
+    int64_t number;
+    if (kind == AXIS_INT && *value && !text_to_int(value, &number))
+        return call_refuse(call, key, value, "a whole number, or nothing for \"not given\"");
+    call->filters[call->filter_count++] = (struct store_filter){key, value};
+    return STATUS_OK;
+}
+
+enum status call_read(struct call *call, const struct http_request *request)
+{
+    for (size_t i = 0; i < request->count; i++) {
+        const struct http_parameter *parameter = &request->parameters[i];
+        size_t own = 0;
+        while (own < CALL_OWN && !text_equal(call->endpoint->own[own], parameter->key))
+            own++;
+        if (own < CALL_OWN && call->own[own])
+            return call_refuse(call, parameter->key, parameter->value, "it only once");
+        if (own < CALL_OWN)
+            call->own[own] = parameter->value;
+        else if (call->endpoint->filters)
+            TRY(read_filter(call, parameter->key, parameter->value));
+        else
+            return call_refuse(call, parameter->key, parameter->value, "no parameter of this name");
+    }
+    return STATUS_OK;
+}
+
+void call_add_value(struct json_writer *json, enum axis_kind kind, const char *value)
+{
+    int64_t number;
+    if (!*value)
+        json_add_null(json);
+    else if (kind == AXIS_INT && text_to_int(value, &number))
+        json_add_int(json, number);
+    else
+        json_add_text(json, value);
+}
+
+void call_add_text(struct json_writer *json, const char *key, const char *value)
+{
+    json_key(json, key);
+    json_add_text(json, value);
+}
+
+void call_add_int(struct json_writer *json, const char *key, int64_t number)
+{
+    json_key(json, key);
+    json_add_int(json, number);
+}

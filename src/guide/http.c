@@ -1,0 +1,309 @@
+/* http.c: see http.h. libmicrohttpd parses and polls, on one thread of its own.
+ *
+ * A client that sends nothing is dropped after IDLE_SECONDS. One that trickles is not idle, so when
+ * most places are taken, the connection that has gone longest without completing a request makes
+ * room for a new one: slow clients push out each other, and the server goes on serving. */
+#include "guide/http.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    CONNECTIONS = 256,      /* never more */
+    CONNECTIONS_KEPT = 192, /* with more than these the stalest is dropped */
+    REQUEST_BYTES = 16384,  /* request line and headers, and what parsing them takes */
+    IDLE_SECONDS = 10,
+};
+
+struct place {
+    int fd;
+    bool taken;
+    uint64_t active_ns; /* when it was made or its last request was complete */
+};
+
+struct http {
+    struct MHD_Daemon *daemon;
+    http_handler *handler;
+    void *context;
+    uint16_t port;
+    struct place places[CONNECTIONS]; /* of the server's thread */
+    size_t taken;
+};
+
+static const struct {
+    const char *name, *value;
+} fixed_headers[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cache-Control", "no-store"}, /* results change, and the page changes with the program */
+};
+
+static void drop_stalest(struct http *http)
+{
+    struct place *stalest = NULL;
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        struct place *place = &http->places[i];
+        if (place->taken && (!stalest || place->active_ns < stalest->active_ns))
+            stalest = place;
+    }
+    shutdown(stalest->fd, SHUT_RDWR); /* the poll loop sees the end and closes it */
+    stalest->active_ns = UINT64_MAX;  /* not to be chosen again before that */
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http *http = context;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        struct place *place = *socket_context;
+        if (place) {
+            place->taken = false;
+            http->taken--;
+        }
+        return;
+    }
+    struct place *place = http->places;
+    while (place < http->places + CONNECTIONS && place->taken)
+        place++;
+    if (place == http->places + CONNECTIONS)
+        return; /* cannot happen below the library's own limit */
+    if (http->taken >= CONNECTIONS_KEPT)
+        drop_stalest(http);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *place = (struct place){.fd = info->connect_fd, .taken = true, .active_ns = clock_ns()};
+    http->taken++;
+    *socket_context = place;
+}
+
+static void note_activity(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct place *place = info->socket_context;
+    if (place && place->active_ns != UINT64_MAX)
+        place->active_ns = clock_ns();
+}
+
+/* "localhost", "127.0.0.1" or "[::1]", alone or with a port. Any port: behind a tunnel it is not
+ * ours, and a foreign page cannot make its browser call our address by another page's name. */
+static bool host_is_local(const char *host)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t length = strlen(names[i]);
+        if (strncasecmp(host, names[i], length))
+            continue;
+        const char *rest = host + length;
+        if (!*rest)
+            return true;
+        uint64_t port;
+        if (*rest == ':' && text_to_uint(rest + 1, &port) && port <= UINT16_MAX)
+            return true;
+    }
+    return false;
+}
+
+/* The headers that decide whether a request is let in. */
+struct door {
+    const char *host, *origin;
+    int hosts, origins;
+    bool has_body;
+};
+
+static enum MHD_Result read_header(void *context, enum MHD_ValueKind kind, const char *key,
+                                   const char *value)
+{
+    (void)kind;
+    struct door *door = context;
+    value = value ? value : "";
+    if (!strcasecmp(key, MHD_HTTP_HEADER_HOST)) {
+        door->host = value;
+        door->hosts++;
+    } else if (!strcasecmp(key, MHD_HTTP_HEADER_ORIGIN)) {
+        door->origin = value;
+        door->origins++;
+    } else if (!strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) ||
+               (!strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) && strcmp(value, "0"))) {
+        door->has_body = true;
+    }
+    return MHD_YES;
+}
+
+/* NULL when the request may come in; else why not, and *code. */
+static const char *refusal(struct MHD_Connection *connection, const char *method, unsigned *code)
+{
+    struct door door = {0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, read_header, &door);
+    *code = MHD_HTTP_FORBIDDEN;
+    if (door.hosts != 1 || !host_is_local(door.host))
+        return "the Host header is not this machine's: use http://localhost or http://127.0.0.1";
+    if (door.origins > 1 ||
+        (door.origin && (!text_starts(door.origin, "http://") ||
+                         strcasecmp(door.origin + strlen("http://"), door.host))))
+        return "the Origin header is another site's: only the guide's own page may ask";
+    *code = MHD_HTTP_METHOD_NOT_ALLOWED;
+    if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+        return "the guide only answers GET and HEAD";
+    *code = MHD_HTTP_CONTENT_TOO_LARGE;
+    if (door.has_body)
+        return "a request to the guide has no body";
+    return NULL;
+}
+
+/* Takes over answer->text. */
+static enum MHD_Result send_answer(struct MHD_Connection *connection, struct http_answer *answer)
+{
+    struct MHD_Response *response;
+    if (answer->bytes)
+        response = MHD_create_response_from_buffer(answer->length, (void *)answer->bytes,
+                                                   MHD_RESPMEM_PERSISTENT);
+    else
+        response = MHD_create_response_from_buffer_with_free_callback(answer->text.length,
+                                                                      answer->text.data, mem_free);
+    if (!response) {
+        text_free(&answer->text);
+        return MHD_NO; /* no memory: the connection is closed */
+    }
+    enum MHD_Result good =
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
+    for (size_t i = 0; i < sizeof fixed_headers / sizeof *fixed_headers; i++)
+        good &= MHD_add_response_header(response, fixed_headers[i].name, fixed_headers[i].value);
+    if (answer->code == MHD_HTTP_METHOD_NOT_ALLOWED)
+        good &= MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    if (good == MHD_YES)
+        good = MHD_queue_response(connection, answer->code, response);
+    MHD_destroy_response(response);
+    return good;
+}
+
+struct parameters {
+    struct http_parameter list[HTTP_PARAMETERS];
+    size_t count;
+    bool bad;
+};
+
+static enum MHD_Result read_parameter(void *context, enum MHD_ValueKind kind, const char *key,
+                                      size_t key_length, const char *value, size_t value_length)
+{
+    (void)kind;
+    struct parameters *parameters = context;
+    value = value ? value : "";
+    if (parameters->count == HTTP_PARAMETERS || strlen(key) != key_length ||
+        strlen(value) != value_length) { /* a NUL inside */
+        parameters->bad = true;
+        return MHD_NO;
+    }
+    parameters->list[parameters->count++] = (struct http_parameter){key, value};
+    return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
+                                  const char *path, const char *method, const char *version,
+                                  const char *upload, size_t *upload_length, void **state)
+{
+    (void)version, (void)upload, (void)upload_length;
+    struct http *http = context;
+    struct http_answer answer = {.type = "text/plain; charset=utf-8"};
+
+    if (!*state) { /* the headers are there: a refusal now ends the connection with its answer */
+        const char *why = refusal(connection, method, &answer.code);
+        *state = http;
+        if (!why)
+            return MHD_YES;
+        answer.bytes = why;
+        answer.length = strlen(why);
+        return send_answer(connection, &answer);
+    }
+    note_activity(connection);
+    struct parameters parameters = {0};
+    MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, read_parameter, &parameters);
+    if (parameters.bad) {
+        static const char why[] = "too many parameters, or a NUL in one";
+        answer.code = MHD_HTTP_BAD_REQUEST;
+        answer.bytes = why;
+        answer.length = sizeof why - 1;
+        return send_answer(connection, &answer);
+    }
+    struct http_request request = {path, parameters.list, parameters.count};
+    http->handler(http->context, &request, &answer);
+    return send_answer(connection, &answer);
+}
+
+static enum status listen_locally(uint16_t port, int *out_fd, uint16_t *out_port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof address;
+    int on = 1; /* a server that was just stopped does not block the port */
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        FAIL(STATUS_IO, "cannot make a socket: %s", strerror(errno));
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) ||
+        bind(fd, (struct sockaddr *)&address, length) || listen(fd, SOMAXCONN) ||
+        getsockname(fd, (struct sockaddr *)&address, &length)) {
+        int reason = errno;
+        close(fd);
+        if (reason == EADDRINUSE)
+            FAIL(STATUS_IO,
+                 "port %u is taken by another program (perhaps a guide that is already running); "
+                 "stop it, or give another port, --port 0 for any that is free",
+                 port);
+        FAIL(STATUS_IO, "cannot listen on 127.0.0.1 port %u: %s", port, strerror(reason));
+    }
+    *out_fd = fd;
+    *out_port = ntohs(address.sin_port);
+    return STATUS_OK;
+}
+
+enum status http_start(uint16_t port, http_handler *handler, void *context, struct http **out)
+{
+    struct http *http;
+    NEED(http = mem_alloc(sizeof *http));
+    int fd = -1;
+    enum status status = listen_locally(port, &fd, &http->port);
+    if (status != STATUS_OK) {
+        mem_free(http);
+        return status;
+    }
+    http->handler = handler;
+    http->context = context;
+    http->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, on_request, http,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)REQUEST_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, http, MHD_OPTION_END);
+    if (!http->daemon) {
+        close(fd);
+        mem_free(http);
+        FAIL(STATUS_IO, "cannot start the web server: %s", strerror(errno));
+    }
+    *out = http;
+    return STATUS_OK;
+}
+
+uint16_t http_port(const struct http *http)
+{
+    return http->port;
+}
+
+void http_stop(struct http *http)
+{
+    if (!http)
+        return;
+    MHD_stop_daemon(http->daemon);
+    mem_free(http);
+}

@@ -1,0 +1,49 @@
+/* http.h: a small web server that only this machine can reach.
+ *
+ * It listens on 127.0.0.1, answers GET and HEAD, and guards the door: a request whose Host or
+ * Origin is not this server's own is refused (a page of another site must not read results through
+ * the user's browser), every answer carries a strict content-security policy, and connections,
+ * header size and idle time are limited. What is behind the door is the handler's business. */
+#ifndef PRONY_GUIDE_HTTP_H
+#define PRONY_GUIDE_HTTP_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HTTP_PARAMETERS = 64 }; /* of one request, at most */
+
+struct http_parameter {
+    const char *key, *value; /* decoded, never NULL */
+};
+
+struct http_request {
+    const char *path; /* decoded, begins with '/' */
+    const struct http_parameter *parameters;
+    size_t count;
+};
+
+/* Either `bytes`, which must outlive the server, or `text`, which the server frees. */
+struct http_answer {
+    unsigned code;
+    const char *type; /* Content-Type, a static string */
+    const void *bytes;
+    size_t length;
+    struct text text;
+};
+
+/* Called on the server's one thread: a handler need not be thread-safe. */
+typedef void http_handler(void *context, const struct http_request *request,
+                          struct http_answer *answer);
+
+struct http;
+
+/* Port 0 takes a free one. The port being taken is STATUS_IO with a message that says what to do.
+ */
+enum status http_start(uint16_t port, http_handler *handler, void *context, struct http **out);
+uint16_t http_port(const struct http *http);
+void http_stop(struct http *http); /* waits for the request being answered; NULL is fine */
+
+#endif

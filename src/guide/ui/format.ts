@@ -1,0 +1,62 @@
+// format.ts: figures as people read them. One unit for a whole chart or column, chosen by its middle
+// value, so that figures stand under each other in the same measure.
+
+import type { Value } from "./api";
+
+export interface Scale {
+  unit: string;
+  factor: number; // shown = figure × factor
+}
+
+type Step = [number, string];
+
+const TIMES: Step[] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const PREFIXES: Step[] = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const PREFIXED = new Set(["FLOP/s", "B/s", "B"]);
+
+function stepsOf(unit: string): Step[] {
+  if (unit === "ns") return TIMES;
+  return PREFIXED.has(unit) ? PREFIXES.map(([size, prefix]) => [size, prefix + unit]) : [];
+}
+
+export function scaleFor(unit: string, figures: number[]): Scale {
+  const sorted = figures.map(Math.abs).sort((a, b) => a - b);
+  const middle = sorted[Math.floor(sorted.length / 2)] ?? 0;
+  const steps = stepsOf(unit);
+  const step = steps.find(([size]) => middle >= size) ?? steps[steps.length - 1];
+  if (step) return { unit: step[1], factor: 1 / step[0] };
+  return { unit: unit === "x" ? "×" : unit, factor: 1 };
+}
+
+// Three significant digits, thousands grouped: 1,234,567 · 12.3 · 0.00123
+export function figure(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 100 || value === 0) return Math.round(value).toLocaleString("en");
+  if (size < 1e-4) return value.toExponential(2);
+  return String(Number(value.toPrecision(3)));
+}
+
+// For the marks of an axis: 1,200,000 → 1.2M
+export function compact(value: number): string {
+  const size = Math.abs(value);
+  for (const [step, prefix] of PREFIXES)
+    if (size >= step && step > 1) return Number((value / step).toPrecision(3)) + prefix;
+  return String(Number(value.toPrecision(3)));
+}
+
+export function name(value: Value): string {
+  return value === null || value === "" ? "not given" : String(value);
+}
+
+// time_median → time median
+export function label(key: string): string {
+  return key.replace(/_/g, " ");
+}
+
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+export function list(words: string[]): string {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
+}
