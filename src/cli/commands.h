@@ -16,6 +16,7 @@ struct cli {
 typedef enum status command_run(struct cli *cli, int argc, const char *const *argv);
 
 command_run cmd_explain;
+command_run cmd_guide;
 command_run cmd_store;
 
 /* args_parse; with --help it prints and sets args->help, and the command returns at once. */

@@ -16,6 +16,7 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
+    {"guide", cmd_guide, "serve the web explorer of stored results"},
     {"store", cmd_store, "keep records of benchmarks in a file, list and export them"},
 };
 
