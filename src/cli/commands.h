@@ -17,7 +17,9 @@ typedef enum status command_run(struct cli *cli, int argc, const char *const *ar
 
 command_run cmd_explain;
 command_run cmd_guide;
+command_run cmd_predict;
 command_run cmd_store;
+command_run cmd_train;
 
 /* args_parse; with --help it prints and sets args->help, and the command returns at once. */
 enum status cli_args(struct args *args, int argc, const char *const *argv);

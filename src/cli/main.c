@@ -17,7 +17,9 @@ static const struct {
 } commands[] = {
     {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
     {"guide", cmd_guide, "serve the web explorer of stored results"},
+    {"predict", cmd_predict, "apply a trained network to data"},
     {"store", cmd_store, "keep records of benchmarks in a file, list and export them"},
+    {"train", cmd_train, "train a network on data"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

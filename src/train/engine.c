@@ -5,6 +5,7 @@ enum status engine_open(struct engine *engine, const struct backend *backend,
                         const struct device_options *options, const struct params *params)
 {
     engine->backend = backend;
+    TRY(backend->probe());
     TRY(backend->open(options, &engine->device));
     return backend->attach(engine->device, params, &engine->instance);
 }

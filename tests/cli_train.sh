@@ -1,0 +1,155 @@
+#!/bin/sh
+# prony train and prony predict as a user runs them: the commands of docs/training.md, what they say,
+# what they leave behind, and what they refuse.
+prony=$PRONY_BUILD/prony
+root=$(pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+failures=0
+
+ok() { echo "ok   cli_train.$1"; }
+fail() {
+    echo "cli_train.$1: $2"
+    echo "FAIL cli_train.$1"
+    failures=1
+}
+
+# expect NAME STATUS TEXT COMMAND…: the command ends with that status and says the text (a basic
+# regular expression) on either stream.
+expect() {
+    name=$1 status=$2 text=$3
+    shift 3
+    "$@" >output 2>&1 </dev/null
+    found=$?
+    if [ $found -ne "$status" ]; then
+        cat output
+        fail "$name" "exit status $found, expected $status: $*"
+    elif ! grep -q -- "$text" output; then
+        cat output
+        fail "$name" "did not say \"$text\": $*"
+    else
+        ok "$name"
+    fi
+}
+
+# What is learnt: a share of 0.90 of the test rows at least.
+expect small_learns 0 '^test accuracy \(9[0-9]\|100\)\.[0-9] %$' "$prony" train small iris
+expect mlp_learns 0 '^test accuracy \(9[5-9]\|100\)\.[0-9] %$' "$prony" train mlp:4-16-16-3 iris
+expect last_line_is_the_result 0 . sh -c "'$prony' train small iris | tail -n 1 | grep '^test '"
+expect help_says_the_defaults 0 'samples per update (8)' "$prony" train --help
+
+# A regression on numbers, the label by name, from a file.
+awk 'BEGIN { print "y,a,b"; for (i = 0; i < 60; i++) print (i % 7) * 0.1 - (i % 5) * 0.05 "," i % 7 "," i % 5 }' >line.csv
+expect numbers_give_a_test_loss 0 '^test loss ' "$prony" train mlp:2-8-1 line.csv --label y --out line.model
+expect prediction_has_an_error 0 '^mean squared error ' "$prony" predict mlp:2-8-1 line.model line.csv --label y
+
+# Every command of the documentation, in order.
+sed -n 's/^    \$ prony /prony /p' "$root/docs/training.md" >commands
+commands=$(wc -l <commands)
+PATH=$PRONY_BUILD:$PATH sh -e commands >output 2>&1 </dev/null
+if [ $? -eq 0 ] && [ "$commands" -ge 5 ]; then
+    ok documented_commands_run
+else
+    cat output
+    fail documented_commands_run "$commands commands"
+fi
+
+# Saved and predicted; a run that was stopped ends with the same bytes as one that was not.
+expect saves 0 '^saved to whole' "$prony" train small iris --epochs 40 --out whole
+expect predicts 0 '^accuracy [0-9.]* %$' "$prony" predict small whole iris --out said.csv
+if [ "$(wc -l <said.csv)" -eq 151 ] && [ "$(head -n 1 said.csv)" = "class,value" ] &&
+    [ "$(cut -d, -f1 said.csv | sort -u | tr '\n' ' ')" = "class setosa versicolor virginica " ]; then
+    ok writes_predictions
+else
+    head -n 3 said.csv
+    fail writes_predictions "unexpected content"
+fi
+expect predicts_without_labels 0 'virginica' sh -c \
+    "cut -d, -f1-4 '$root/datasets/iris.csv' | tail -n 20 | '$prony' predict small whole -"
+
+expect trains_half 0 '^saved to half' "$prony" train small iris --epochs 20 --out half
+expect resumes 0 '^resumed after epoch 20' "$prony" train small iris --epochs 40 --resume half --out half
+if cmp -s whole half; then ok resumed_is_identical; else fail resumed_is_identical "files differ"; fi
+
+# Ctrl-C in the middle of a long run. (An ignored SIGINT, as a background job of sh has it, is no
+# Ctrl-C: SIGTERM does the same.)
+"$prony" train mlp:4-200-200-3 iris --epochs 1000000 --out stopped >output 2>&1 </dev/null &
+process=$!
+sleep 1
+kill -TERM $process
+wait $process
+status=$?
+resume=$(sed -n 's/.*To go on: prony //p' output)
+if [ $status -eq 130 ] && [ "$resume" = "train mlp:4-200-200-3 iris --resume stopped --out stopped" ]; then
+    ok interrupt_saves
+    # shellcheck disable=SC2086
+    expect interrupted_run_resumes 0 '^test accuracy' "$prony" $resume --epochs 1
+else
+    cat output
+    fail interrupt_saves "exit status $status"
+fi
+
+# An independent reader of the published layout.
+if command -v python3 >/dev/null 2>&1; then
+    cat >reader.py <<'END'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+(length,) = struct.unpack("<Q", data[:8])
+header = json.loads(data[8 : 8 + length])
+notes = header.pop("__metadata__")
+assert all(isinstance(value, str) for value in notes.values())
+assert json.loads(notes["classes"]) == ["setosa", "versicolor", "virginica"]
+body, total, end = data[8 + length :], 0, 0
+for name, tensor in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+    start, stop = tensor["data_offsets"]
+    letter = {"F32": "f", "I32": "i"}[tensor["dtype"]]
+    count = 1
+    for size in tensor["shape"]:
+        count *= size
+    assert start == end and stop - start == 4 * count
+    values = struct.unpack("<%d%s" % (count, letter), body[start:stop])
+    if not name.startswith("state."):
+        assert all(abs(value) < 1e3 for value in values)
+        total += count
+    end = stop
+assert end == len(body) and length % 8 == 0
+print(total, "parameters")
+END
+    expect other_readers_understand 0 '^62 parameters$' python3 reader.py whole
+else
+    echo "skip cli_train.other_readers_understand: no python3"
+fi
+
+# Refusals: each names what was found and what was expected; nothing is left behind.
+printf 'a,b,c,d,kind\n1,2,3,4,x\n1,,3,4,y\n' >missing.csv
+printf '1,2,3,4,x\n1,2,oops,4,y\n' >bad.csv
+printf '1,2,3,4,setosa\n5,6,7,8,virginica\n9,8,7,6,versicolor\n' >three.csv
+printf '1,2,3,4,x\n' >one.csv
+head -c 100 whole >cut
+refuse() {
+    name=$1 text=$2
+    shift 2
+    expect "refuses_$name" 2 "$text" "$prony" "$@"
+}
+refuse unknown_data "did you mean 'iris'" train small iriss
+refuse unknown_network "smal" train smal iris
+refuse unknown_option "did you mean --rate" train small iris --rat 1
+refuse missing_value 'missing.csv:3:3: found a missing value' train small missing.csv
+refuse bad_value "bad.csv:2:5: found 'oops', expected a number" train small bad.csv
+refuse bad_label "found no label column 'q'" train small iris --label q
+refuse too_few_inputs 'found 4 feature columns, expected 5' train mlp:5-3 iris
+refuse too_few_outputs 'found 2 outputs, expected one for each of 3' train mlp:4-2 iris
+refuse zero_batch 'batch' train small iris --batch 0
+refuse unknown_backend "'reff'" train small iris --backend reff
+refuse unknown_optimiser "'sgdd'" train small iris --optimiser sgdd
+refuse rate_on_resume '\--rate cannot be given with --resume' train small iris --resume whole --rate 1
+refuse cut_file 'cut: found a header' predict small cut iris
+refuse other_network 'whole: found the weights of another network' predict mlp:4-3 whole iris
+refuse other_data 'found the training on other data' train small three.csv --resume whole
+refuse unknown_class "found the class 'x', expected one of 3: 'setosa'" predict small whole one.csv
+expect refuses_missing_weights 1 'nowhere' "$prony" predict small nowhere iris
+expect refuses_unwritable_folder 1 'no/such' "$prony" train small iris --epochs 1 --out no/such/file
+expect diverging_says_so 1 'try a --rate below' "$prony" train mlp:4-16-16-3 iris --rate 100000
+if ls | grep -q '\.tmp\|^no$'; then fail leaves_nothing_behind "$(ls)"; else ok leaves_nothing_behind; fi
+exit $failures
