@@ -40,15 +40,7 @@ const char *op_name(enum op_kind kind)
     return rows[kind].name;
 }
 
-enum { WORD = 24, SYMBOLS = 16 };
-
-/* One operand of a row. */
-struct operand_row {
-    char name[WORD];
-    char dtype[WORD]; /* "", "i32", "any" */
-    bool optional, many, has_dims;
-    const char *dims; /* after '[' */
-};
+enum { WORD = OPS_WORD, SYMBOLS = 16 };
 
 static const char *take_word(const char *at, char *word)
 {
@@ -60,8 +52,12 @@ static const char *take_word(const char *at, char *word)
     return at;
 }
 
-/* Reads the operand at `at`; returns where the next begins, NULL when there is none. */
-static const char *take_operand(const char *at, struct operand_row *row)
+const char *ops_side(enum op_kind kind, bool outputs)
+{
+    return outputs ? rows[kind].outputs : rows[kind].inputs;
+}
+
+const char *ops_next(const char *at, struct operand_row *row)
 {
     while (*at == ' ')
         at++;
@@ -201,7 +197,7 @@ static enum status check_side(const struct program *program, const struct op *op
 {
     struct operand_row row;
     int32_t used = 0;
-    while ((text = take_operand(text, &row))) {
+    while ((text = ops_next(text, &row))) {
         if (!row.many && used >= count)
             FAIL(STATUS_INPUT, "op %s (%s): its operand '%s' is missing", op_name(op->kind),
                  op->layer, row.name);
@@ -231,7 +227,7 @@ const char *op_operand_name(enum op_kind kind, int32_t operand, int32_t inputs)
     static _Thread_local struct operand_row row;
     const char *at = operand < inputs ? rows[kind].inputs : rows[kind].outputs;
     int32_t wanted = operand < inputs ? operand : operand - inputs;
-    for (int32_t i = 0; (at = take_operand(at, &row)); i++)
+    for (int32_t i = 0; (at = ops_next(at, &row)); i++)
         if (i == wanted || row.many)
             return row.name;
     return "";
@@ -334,4 +330,26 @@ void op_attributes(const struct op *op, void (*visit)(void *, const char *, cons
             snprintf(text, sizeof text, "%" PRId32, integer);
         visit(context, row->name, text);
     }
+}
+
+bool ops_set(struct op *op, const char *name, const char *value)
+{
+    char *place = (char *)&op->attr + sizeof(int32_t);
+    for (const struct attribute_row *row = rows[op->kind].attributes; row->name;
+         row++, place += sizeof(int32_t)) {
+        if (strcmp(row->name, name))
+            continue;
+        double number;
+        enum activation activation;
+        if (!text_to_real(value, &number)) {
+            if (!activation_parse(value, &activation))
+                return false;
+            number = activation;
+        }
+        float real = (float)number;
+        int32_t integer = (int32_t)number;
+        memcpy(place, row->is_real ? (const void *)&real : &integer, sizeof integer);
+        return true;
+    }
+    return false;
 }

@@ -1,0 +1,195 @@
+/* cases.c: see cases.h. */
+#include "core/cases.h"
+
+#include "base/rng.h"
+#include "core/ops.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct op_case cases[] = {
+#define CASE(kind, sizes, attributes, absent) {OP_##kind, sizes, attributes, absent},
+#include "core/cases.def"
+#undef CASE
+};
+
+const struct op_case *cases_list(int32_t *count)
+{
+    *count = sizeof cases / sizeof *cases;
+    return cases;
+}
+
+bool case_is_guard(const struct entry *entry)
+{
+    return text_starts(entry->name, "guard");
+}
+
+/* The value of `name` in "name=value name=value", or NULL. */
+static const char *find_value(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        if (!strncmp(at, name, length) && at[length] == '=')
+            return at + length + 1;
+    return NULL;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        if (strcspn(at, " ") == length && !strncmp(at, word, length))
+            return true;
+    return false;
+}
+
+/* Appends the sizes in "3x5" to the shape. */
+static void add_sizes(struct shape *shape, const char *text)
+{
+    for (char *end; shape->rank < SHAPE_MOST; text = end + 1) {
+        shape->dim[shape->rank++] = strtol(text, &end, 10);
+        if (*end != 'x')
+            break;
+    }
+}
+
+static struct shape shape_of(const struct op_case *op_case, const struct operand_row *row)
+{
+    struct shape shape = {0};
+    if (!row->has_dims)
+        add_sizes(&shape, find_value(op_case->sizes, row->name));
+    for (const char *at = row->has_dims ? row->dims : "]"; *at != ']'; at += *at == ',') {
+        char word[OPS_WORD];
+        int length = (int)strcspn(at, ",]");
+        snprintf(word, sizeof word, "%.*s", length, at);
+        const char *value = find_value(op_case->sizes, word);
+        add_sizes(&shape, value ? value : word);
+        at += length;
+    }
+    return shape;
+}
+
+/* The largest value an integer operand may have, plus one. */
+static uint32_t integer_range(const struct op_case *op_case, const char *name)
+{
+    const char *classes = find_value(op_case->sizes, "k"), *time = find_value(op_case->sizes, "t");
+    if (!strcmp(name, "label") && classes)
+        return (uint32_t)strtoul(classes, NULL, 10);
+    if (!strcmp(name, "lengths") && time)
+        return (uint32_t)strtoul(time, NULL, 10) + 1;
+    return 1000;
+}
+
+static void fill_input(const struct op_case *op_case, struct params *params, int32_t index,
+                       const char *name, uint64_t seed)
+{
+    const struct entry *entry = &params->entries[index];
+    void *data = params_data(params, index);
+    struct rng_key key = {.seed = seed, .stream = (uint32_t)index};
+    bool unit = has_word("p variance saved_scale target", name);
+    for (uint32_t i = 0, n = (uint32_t)shape_count(&entry->shape); i < n; i++) {
+        float u = rng_uniform(key, 0, i);
+        float value = unit ? 0.02f + 0.96f * u : 2 * u - 1;
+        if (entry->dtype == DTYPE_I32)
+            ((int32_t *)data)[i] = (int32_t)rng_below(key, 0, i, integer_range(op_case, name));
+        else if (entry->dtype == DTYPE_F64)
+            ((double *)data)[i] = (double)value;
+        else
+            ((float *)data)[i] = value;
+    }
+}
+
+static void fill_value(struct params *params, int32_t index, float value)
+{
+    const struct entry *entry = &params->entries[index];
+    void *data = params_data(params, index);
+    for (int64_t i = 0, n = shape_count(&entry->shape); i < n; i++)
+        if (entry->dtype == DTYPE_F64)
+            ((double *)data)[i] = (double)value;
+        else if (entry->dtype == DTYPE_F32)
+            ((float *)data)[i] = value;
+}
+
+enum { OPERANDS_MOST = 32 };
+
+/* Declares the operands of one side; an output that updates an input in place is that input. */
+static enum status declare_side(const struct op_case *op_case, struct params *params, bool outputs,
+                                uint64_t seed, int32_t *entries, int32_t *count)
+{
+    struct init zero = {.kind = INIT_ZERO};
+    struct operand_row row;
+    for (const char *at = ops_side(op_case->kind, outputs); (at = ops_next(at, &row));) {
+        char guard[OPS_WORD + 8];
+        assert(*count < OPERANDS_MOST && !row.many);
+        int32_t *entry = &entries[(*count)++];
+        *entry = params_find(params, row.name);
+        if (row.optional && has_word(op_case->absent, row.name))
+            *entry = -1;
+        else if (*entry < 0) {
+            enum dtype dtype = strcmp(row.dtype, "i32") ? params->real : DTYPE_I32;
+            TRY(params_declare(params, row.name, ROLE_STATE, dtype, shape_of(op_case, &row), zero,
+                               entry));
+            if (outputs)
+                fill_value(params, *entry, NAN);
+            else
+                fill_input(op_case, params, *entry, row.name, seed);
+            int32_t guard_entry;
+            snprintf(guard, sizeof guard, "guard %s", row.name);
+            TRY(params_declare(params, guard, ROLE_STATE, params->real, SHAPE(CASE_GUARD_ELEMENTS),
+                               zero, &guard_entry));
+            fill_value(params, guard_entry, CASE_GUARD);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Accumulating ops read what they write. */
+static void settle_outputs(const struct op_case *op_case, struct params *params,
+                           const int32_t *outputs, int32_t count, uint64_t seed)
+{
+    const char *accumulate = find_value(op_case->attributes, "accumulate");
+    for (int32_t i = 0; accumulate && i < count; i++)
+        if (outputs[i] >= 0)
+            fill_input(op_case, params, outputs[i], "", seed + 1);
+}
+
+static void set_attributes(const struct op_case *op_case, struct op *op)
+{
+    const char *at = op_case->attributes;
+    while (*at) {
+        char name[OPS_WORD], value[OPS_WORD];
+        size_t name_length = strcspn(at, "="), value_length = strcspn(at + name_length + 1, " ");
+        snprintf(name, sizeof name, "%.*s", (int)name_length, at);
+        snprintf(value, sizeof value, "%.*s", (int)value_length, at + name_length + 1);
+        bool known = ops_set(op, name, value);
+        assert(known);
+        (void)known;
+        at += name_length + 1 + value_length;
+        at += strspn(at, " ");
+    }
+}
+
+enum status case_program(const struct op_case *op_case, uint64_t seed, struct params *params,
+                         struct program **out)
+{
+    int32_t entries[2][OPERANDS_MOST], counts[2] = {0};
+    for (int side = 0; side < 2; side++)
+        TRY(declare_side(op_case, params, side == 1, seed, entries[side], &counts[side]));
+    settle_outputs(op_case, params, entries[1], counts[1], seed);
+    params->control.seed = seed;
+    params->control.step = 5;
+    params->control.rate = 0.25;
+
+    struct draft draft;
+    TRY(program_begin(&draft, params, op_name(op_case->kind), 1, params->real));
+    draft_part(&draft, PART_FORWARD);
+    int32_t tensors[2][OPERANDS_MOST];
+    for (int side = 0; side < 2; side++)
+        for (int32_t i = 0; i < counts[side]; i++)
+            tensors[side][i] = entries[side][i] < 0 ? -1 : draft_kept(&draft, entries[side][i]);
+    set_attributes(op_case,
+                   draft_op(&draft, op_case->kind, tensors[0], counts[0], tensors[1], counts[1]));
+    return program_finish(&draft, out);
+}

@@ -1,0 +1,28 @@
+/* cases.h: programs of one op, made from the rows of cases.def and ops.def.
+ *
+ * Every operand of the op becomes an entry of the parameters, in its own memory, with a guard entry
+ * behind it: so any backend can be fed, run and read by attach, run and download, and a kernel that
+ * writes beyond its output is seen. */
+#ifndef PRONY_CORE_CASES_H
+#define PRONY_CORE_CASES_H
+
+#include "core/params.h"
+#include "core/program.h"
+
+struct op_case {
+    enum op_kind kind;
+    const char *sizes, *attributes, *absent;
+};
+
+const struct op_case *cases_list(int32_t *count);
+
+/* Adds the case's operands to `params` (empty before), fills them by seed, and drafts the program:
+ * inputs hold random numbers that suit them (labels within the classes, lengths within the time),
+ * what is only written holds NaN, guards hold CASE_GUARD. */
+#define CASE_GUARD 12345.0f
+enum { CASE_GUARD_ELEMENTS = 16 };
+enum status case_program(const struct op_case *op_case, uint64_t seed, struct params *params,
+                         struct program **out);
+bool case_is_guard(const struct entry *entry);
+
+#endif
