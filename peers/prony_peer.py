@@ -53,7 +53,9 @@ class Work:
         if self.loss != "mse" or (self.training and self.optimiser != "sgd"):
             raise Unsupported(f"this peer knows mse and sgd, not {self.loss} and {self.optimiser}")
         stack = []
-        for layer in self.layers:
+        for place, layer in enumerate(self.layers):
+            if layer["inputs"] != [place - 1] or layer.get("bias") == 0:
+                raise Unsupported("this peer knows plain stacks of layers with a bias")
             if layer["kind"] == "dense":
                 stack.append((layer["name"] + ".weight", layer["name"] + ".bias", None))
             elif layer["kind"] in ("sigmoid", "relu") and stack and stack[-1][2] is None:

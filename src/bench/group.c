@@ -1,0 +1,376 @@
+/* group.c: see group.h. */
+#include "bench/group.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "bench/job_network.h"
+#include "bench/job_peer.h"
+#include "bench/peers.h"
+#include "bench/task_peer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint64_t PATIENCE_NS = 60000000000; /* for one request to a peer */
+
+/* One point on its way to a record. */
+struct entrant {
+    struct record record;
+    struct job *job;
+    bool is_peer, runs; /* runs: it is prepared and right, and will be timed */
+    struct text prepare, check, notes;
+    struct contender *contender;
+    struct record_meter meters[METERS_COUNT];
+};
+
+struct group {
+    struct bench *bench;
+    struct arena arena;
+    struct task *task;
+    char unreferred[300]; /* why there is no reference; "" when there is */
+    struct entrant *entrants;
+    struct contender *contenders;
+    int count, contender_count;
+};
+
+static bool is_prony(const struct point *point)
+{
+    return strcmp(point->framework, "prony") == 0;
+}
+
+/* The record of an entrant that could not run. Absent capability is a skip; anything else failed.
+ */
+static enum status group_refuse(struct group *group, struct entrant *entrant, enum status status)
+{
+    struct record *record = &entrant->record;
+    if (status == STATUS_MEMORY || status == STATUS_INTERRUPTED)
+        return status;
+    record->status = status == STATUS_UNSUPPORTED ? RECORD_SKIPPED : RECORD_FAILED;
+    NEED(record->reason = arena_text(&group->arena, status_message()));
+    if (status == STATUS_WRONG) {
+        record->check.verdict = RECORD_WRONG;
+        record->check.reason = record->reason;
+    }
+    return STATUS_OK;
+}
+
+/* Axes that have one value so far: any other is a skip that says so. */
+static enum status group_check_axes(const struct point *point)
+{
+    static const enum axis_index fixed[] = {
+        AXIS_precision, AXIS_data,        AXIS_ingestion, AXIS_workers,
+        AXIS_nodes,     AXIS_parallelism, AXIS_scaling,   AXIS_interconnect,
+        AXIS_optimiser, AXIS_scenario,    AXIS_pages,
+    };
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        const struct axis *axis = &axes[fixed[i]];
+        char number[POINT_NUMBER];
+        const char *value = point_get(point, axis, number);
+        if (value[0] && strcmp(value, "0") != 0 && strcmp(value, axis->otherwise) != 0)
+            FAIL(STATUS_UNSUPPORTED, "%s %s cannot be measured yet, only %s", axis->key, value,
+                 axis->otherwise[0] ? axis->otherwise : "none");
+    }
+    return STATUS_OK;
+}
+
+static enum status group_open_network(struct group *group, struct entrant *entrant)
+{
+    struct point *point = &entrant->record.point;
+    struct network_options options = {.device = {.threads = (int)point->threads, .isa = ISA_AVX512},
+                                      .fusion = strcmp(point->fusion, "on") == 0};
+
+    TRY(registry_find(group->bench->registry, point->backend, &options.backend));
+    if (point->isa[0])
+        isa_parse(point->isa, &options.device.isa);
+    if (strcmp(point->affinity, "compact") == 0)
+        options.device.affinity = POOL_COMPACT;
+    else if (strcmp(point->affinity, "spread") == 0)
+        options.device.affinity = POOL_SPREAD;
+    return job_network_open(group->task, &options, &entrant->job);
+}
+
+static enum status group_open_peer(struct group *group, struct entrant *entrant)
+{
+    const struct point *point = &entrant->record.point;
+    struct peer_work work = {
+        .judge = task_peer_judge, .context = group->task, .patience_ns = PATIENCE_NS};
+
+    TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
+    TRY(task_peer_prepare(group->task, (int)point->threads, &entrant->prepare));
+    TRY(task_peer_check(group->task, &entrant->check));
+    work.prepare = text_of(&entrant->prepare);
+    work.check = text_of(&entrant->check);
+    entrant->is_peer = true;
+    return job_peer_open(&work, &entrant->job);
+}
+
+/* Is it right? Only a wrong answer keeps it from being timed; no answer is said in the record. */
+static enum status group_check(struct group *group, struct entrant *entrant)
+{
+    struct record_check *check = &entrant->record.check;
+    enum status status;
+    double error = (double)NAN;
+
+    if (group->unreferred[0])
+        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__, "%s", group->unreferred);
+    else
+        status = entrant->job->kind->check(entrant->job, &error);
+    if (status == STATUS_UNSUPPORTED) {
+        NEED(check->reason = arena_text(&group->arena, status_message()));
+        return STATUS_OK;
+    }
+    check->against = "ref";
+    check->difference = error;
+    check->tolerance = task_tolerance(group->task);
+    TRY(status);
+    check->verdict = RECORD_RIGHT;
+    return STATUS_OK;
+}
+
+/* What the job says of itself: program, kernels, unit, threads, software. */
+static enum status group_describe(struct group *group, struct entrant *entrant)
+{
+    struct record *record = &entrant->record;
+    struct point *point = &record->point;
+    struct text text = {0};
+    struct json_writer writer;
+    struct json *tree;
+
+    json_begin(&writer, &text);
+    json_object(&writer);
+    entrant->job->kind->describe(entrant->job, &writer);
+    json_end(&writer);
+    enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        status = json_parse(&group->arena, "job", text_of(&text), text.length, &tree);
+    text_free(&text);
+    TRY(status);
+
+    record->program = json_text(tree, "program", NULL);
+    const struct json *device = json_get(tree, "device"), *kernels = json_get(tree, "kernels");
+    snprintf(point->unit_name, sizeof point->unit_name, "%s",
+             json_text(device, "unit_name", point->unit_name));
+    if (point_applies(point, &axes[AXIS_isa]))
+        snprintf(point->isa, sizeof point->isa, "%s", json_text(device, "isa", point->isa));
+    if (kernels) {
+        const char **names = arena_array(&group->arena, kernels->count + 1, sizeof *names);
+        NEED(names);
+        for (const struct json *kernel = kernels->first; kernel; kernel = kernel->next)
+            names[record->kernel_count++] = kernel->string;
+        record->kernels = names;
+    }
+    const struct json *software = json_get(tree, "software");
+    if (!software)
+        return STATUS_OK;
+    for (const struct json *part = software->first; part; part = part->next)
+        if (part->kind == JSON_STRING)
+            text_printf(&text, "%s%s %s", text.length ? ", " : "", part->key, part->string);
+    snprintf(point->software, sizeof point->software, "%s", text_of(&text));
+    text_free(&text);
+    return STATUS_OK;
+}
+
+/* From a point to a job that is ready to be timed. */
+static enum status group_start(struct group *group, struct entrant *entrant)
+{
+    struct record *record = &entrant->record;
+    uint64_t first_ns, start_ns = clock_ns();
+
+    TRY(group_check_axes(&record->point));
+    TRY(is_prony(&record->point) ? group_open_network(group, entrant)
+                                 : group_open_peer(group, entrant));
+    TRY(entrant->job->kind->prepare(entrant->job));
+    TRY(entrant->job->kind->run(entrant->job, 1, &first_ns));
+    record->start_ns = (double)(clock_ns() - start_ns);
+    TRY(group_describe(group, entrant));
+    TRY(group_check(group, entrant));
+    entrant->runs = true;
+    return STATUS_OK;
+}
+
+/* The task's floor on this machine, for as many threads as the point has. */
+static enum status group_floor(struct group *group, struct entrant *entrant)
+{
+    struct record *record = &entrant->record;
+    const struct work *work = &group->task->work;
+    const struct ceilings *ceilings;
+    struct floor floor;
+
+    record->flop = (double)(work->forward.flop + work->backward.flop);
+    record->bytes = (double)(work->forward.bytes + work->backward.bytes);
+    enum status status = STATUS_OK;
+    if (strcmp(record->point.unit, "cpu") != 0)
+        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__, "only CPUs are calibrated");
+    else
+        status = calibrate(&group->bench->calibration, (int)record->point.threads, work->set_bytes,
+                           &ceilings);
+    if (status == STATUS_UNSUPPORTED) {
+        text_printf(&entrant->notes, "; no floor: %s", status_message());
+        return STATUS_OK;
+    }
+    TRY(status);
+    floor_of(work, ceilings, &floor);
+    record->floor_ns = floor.ns;
+    record->bound = floor.bound;
+    return STATUS_OK;
+}
+
+/* Why the figures are less than they might be. */
+static void group_note(struct entrant *entrant)
+{
+    const struct contender *contender = entrant->contender;
+    const struct stats *time = &entrant->record.time_ns;
+
+    if (contender->stop == MEASURE_TIME && contender->count == 1)
+        text_add(&entrant->notes, "; measured once: one iteration outruns the time given");
+    else if (contender->stop == MEASURE_TIME && !isnan(time->ci_high))
+        text_printf(&entrant->notes, "; time was up: the median is known to ± %.1f %%",
+                    50 * (time->ci_high - time->ci_low) / time->median);
+    else if (contender->stop == MEASURE_TIME)
+        text_add(&entrant->notes, "; time was up after a few samples");
+    if (!contender->steady && contender->count > 1)
+        text_add(&entrant->notes, "; not steady after the warm-up");
+    if (entrant->record.best_times_floor < 1)
+        text_add(&entrant->notes, "; below its floor: the calibration is too low");
+}
+
+/* Fills in what was measured. */
+static enum status group_result(struct group *group, struct entrant *entrant)
+{
+    struct record *record = &entrant->record;
+    const struct contender *contender = entrant->contender;
+
+    if (contender->stop == MEASURE_FAILED) {
+        record->status = RECORD_FAILED;
+        NEED(record->reason = arena_text(&group->arena, contender->message));
+        return STATUS_OK;
+    }
+    TRY(record_measure(record, &group->arena, contender->samples_ns, contender->count,
+                       contender->per));
+    meters_report(&contender->meters, contender->process, entrant->meters);
+    record->meters = entrant->meters;
+    record->meter_count = METERS_COUNT;
+    group_note(entrant);
+    TRY(text_done(&entrant->notes));
+    if (entrant->notes.length)
+        record->reason = text_of(&entrant->notes) + 2; /* without the first "; " */
+    return STATUS_OK;
+}
+
+static enum status group_write(struct group *group, const struct record *record)
+{
+    struct bench *bench = group->bench;
+    struct text line = {0};
+
+    record_write(record, &line);
+    enum status status = text_done(&line);
+    if (status == STATUS_OK)
+        status = bench->sink.write(bench->sink.context, text_of(&line), record);
+    text_free(&line);
+    if (status == STATUS_OK)
+        *(record->status == RECORD_OK        ? &bench->ok
+          : record->status == RECORD_SKIPPED ? &bench->skipped
+                                             : &bench->failed) += 1;
+    return status;
+}
+
+/* The task and its reference; a task that cannot be made is every entrant's refusal. */
+static enum status group_open_task(struct group *group, const struct point *point)
+{
+    const struct backend *reference;
+    enum phase phase = strcmp(point->phase, "training") == 0 ? PHASE_TRAINING : PHASE_INFERENCE;
+
+    TRY(task_open(point->model, phase, (int32_t)point->batch, &group->task));
+    TRY(registry_find(group->bench->registry, "ref", &reference));
+    enum status status = job_network_refer(group->task, reference);
+    if (status == STATUS_MEMORY)
+        return status;
+    if (status != STATUS_OK)
+        snprintf(group->unreferred, sizeof group->unreferred, "%s", status_message());
+    return STATUS_OK;
+}
+
+static enum status group_make(struct group *group, const struct point *points, int count)
+{
+    NEED(group->entrants = mem_array((size_t)count, sizeof *group->entrants));
+    NEED(group->contenders = mem_array((size_t)count, sizeof *group->contenders));
+    group->count = count;
+    for (int i = 0; i < count; i++) {
+        struct record *record = &group->entrants[i].record;
+        char *at = arena_alloc(&group->arena, CLOCK_STAMP);
+        NEED(at);
+        clock_stamp(at);
+        record_start(record);
+        record->point = points[i];
+        facts_set_point(&group->bench->facts, &record->point);
+        record->machine = group->bench->machine;
+        record->software = group->bench->software;
+        record->at = at;
+    }
+    return STATUS_OK;
+}
+
+static void group_free(struct group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        struct entrant *entrant = &group->entrants[i];
+        if (entrant->contender)
+            measure_free(entrant->contender);
+        if (entrant->job)
+            entrant->job->kind->close(entrant->job);
+        text_free(&entrant->prepare);
+        text_free(&entrant->check);
+        text_free(&entrant->notes);
+    }
+    task_close(group->task);
+    mem_free(group->entrants);
+    mem_free(group->contenders);
+    arena_free(&group->arena);
+}
+
+/* Everyone is started, then timed in turns; a refusal is kept for the record. */
+static enum status group_measure(struct group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        struct entrant *entrant = &group->entrants[i];
+        enum status status = group_start(group, entrant);
+        if (status == STATUS_OK)
+            status = group_floor(group, entrant);
+        if (status != STATUS_OK) {
+            entrant->runs = false;
+            TRY(group_refuse(group, entrant, status));
+            continue;
+        }
+        entrant->contender = &group->contenders[group->contender_count++];
+        entrant->contender->job = entrant->job;
+        entrant->contender->process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
+    }
+    return measure(&group->bench->measure, group->contenders, group->contender_count);
+}
+
+enum status group_run(struct bench *bench, const struct point *points, int count)
+{
+    struct group group = {.bench = bench};
+    enum status status = group_make(&group, points, count), stopped = STATUS_OK;
+
+    if (status == STATUS_OK)
+        status = group_open_task(&group, &points[0]);
+    if (status == STATUS_OK)
+        stopped = group_measure(&group);
+    else
+        for (int i = 0; i < group.count && stopped == STATUS_OK; i++)
+            stopped = group_refuse(&group, &group.entrants[i], status);
+    status = stopped == STATUS_INTERRUPTED ? STATUS_OK : stopped;
+    for (int i = 0; i < group.count && status == STATUS_OK; i++) {
+        struct entrant *entrant = &group.entrants[i];
+        if (entrant->runs && entrant->contender->count == 0 && stopped == STATUS_INTERRUPTED)
+            continue; /* it never came to its turn */
+        if (entrant->runs)
+            status = group_result(&group, entrant);
+        if (status == STATUS_OK)
+            status = group_write(&group, &entrant->record);
+    }
+    group_free(&group);
+    return status == STATUS_OK ? stopped : status;
+}

@@ -1,0 +1,225 @@
+/* job_network.c: see job_network.h. */
+#include "bench/job_network.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "core/pass/fuse.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LOSS_RING = 64, VIEWS = 6 };
+static const uint64_t REFERENCE_FLOP = 20000000000; /* the reference is not asked for more */
+
+struct job_network {
+    struct job job;
+    struct task *task;
+    struct network_options options;
+    struct device *device;
+    struct instance *instance;
+    struct program *fused; /* or NULL */
+    struct plan *plan;
+    struct arena arena;
+    void *y;               /* outputs, a row per row of the data; NULL in training */
+    void *losses, *rights; /* rings of reals, one a step; NULL in inference */
+};
+
+/* Room for the program's output `name`, if it has one, and its view. */
+static enum status network_output(struct job_network *network, const struct program *program,
+                                  const char *name, int64_t rows, struct view *views,
+                                  int32_t *count, void **out)
+{
+    int32_t tensor = program_find(program, ROLE_OUTPUT, name);
+    if (tensor < 0)
+        return STATUS_OK;
+    const struct tensor *of = &program->tensors[tensor];
+    size_t row_bytes = (size_t)(of->bytes / (uint64_t)of->shape.dim[0]);
+    if (!*out)
+        NEED(*out = arena_array(&network->arena, (size_t)rows, row_bytes));
+    views[(*count)++] = (struct view){.tensor = tensor, .data = *out, .rows = rows};
+    return STATUS_OK;
+}
+
+/* From the first row of the order on, whatever ran before. */
+static enum status network_bind(struct job_network *network)
+{
+    struct task *task = network->task;
+    const struct program *program = network->fused ? network->fused : task->program;
+    struct view views[VIEWS];
+    int32_t count = 0;
+
+    for (int32_t e = 0; e < task->data.count; e++)
+        views[count++] =
+            (struct view){.tensor = program_find(program, ROLE_INPUT, task->data.entries[e].name),
+                          .data = params_data(&task->data, e),
+                          .rows = task->rows};
+    TRY(network_output(network, program, "y", task->rows, views, &count, &network->y));
+    TRY(network_output(network, program, "loss", LOSS_RING, views, &count, &network->losses));
+    TRY(network_output(network, program, "right", LOSS_RING, views, &count, &network->rights));
+    const struct binding binding = {
+        .views = views, .view_count = count, .order = task->order, .order_count = task->rows};
+    return network->options.backend->bind(network->plan, &binding);
+}
+
+static enum status network_prepare(struct job *job)
+{
+    struct job_network *network = (struct job_network *)job;
+    const struct backend *backend = network->options.backend;
+    const struct program *program = network->task->program;
+    const struct plan_options plain = {0};
+
+    TRY(backend->probe());
+    TRY(backend->open(&network->options.device, &network->device));
+    if (network->options.fusion) {
+        TRY(fuse(program, backend, network->device, &network->fused));
+        program = network->fused;
+    }
+    TRY(backend->attach(network->device, &network->task->params, &network->instance));
+    TRY(backend->prepare(network->instance, program, &plain, &network->plan));
+    return network_bind(network);
+}
+
+static enum status network_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    struct job_network *network = (struct job_network *)job;
+    const struct backend *backend = network->options.backend;
+    uint64_t start_ns = clock_ns();
+
+    TRY(backend->run(network->plan, PARTS_ALL, 0, iterations));
+    TRY(backend->sync(network->plan));
+    *elapsed_ns = clock_ns() - start_ns;
+    return STATUS_OK;
+}
+
+/* From the initial parameters and the first batch again: the check's steps, and what came of it. */
+static enum status network_outcome(struct job_network *network, struct outcome *out)
+{
+    struct task *task = network->task;
+    const struct backend *backend = network->options.backend;
+    struct params after;
+    int32_t entry;
+    enum status status = STATUS_OK;
+
+    TRY(backend->upload(network->instance, &task->params));
+    TRY(network_bind(network));
+    TRY(backend->run(network->plan, PARTS_ALL, 0, task->check_steps));
+    TRY(backend->sync(network->plan));
+    if (task->phase == PHASE_INFERENCE) {
+        int64_t width =
+            shape_count(
+                &task->program->tensors[program_find(task->program, ROLE_OUTPUT, "y")].shape) /
+            task->batch;
+        for (int64_t i = 0; i < task->value_count; i++)
+            out->values[i] =
+                ((const float *)network->y)[task->order[i / width] * width + i % width];
+        return STATUS_OK;
+    }
+    out->loss = (double)((const float *)network->losses)[(task->check_steps - 1) % LOSS_RING];
+    params_init(&after, task->params.real);
+    for (int32_t e = 0; e < task->params.count; e++) {
+        const struct entry *like = &task->params.entries[e];
+        TRY_OR(done, params_declare(&after, like->name, like->role, like->dtype, like->shape,
+                                    like->init, &entry));
+    }
+    TRY_OR(done, backend->download(network->instance, &after));
+    for (int64_t i = 0; i < task->value_count; i++)
+        out->values[i] =
+            ((const float *)params_data(&after, task->places[i].entry))[task->places[i].element];
+done:
+    params_free(&after);
+    return status;
+}
+
+static enum status network_check(struct job *job, double *error)
+{
+    struct job_network *network = (struct job_network *)job;
+    struct outcome found;
+
+    TRY(task_outcome(network->task, &network->arena, &found));
+    TRY(network_outcome(network, &found));
+    return task_judge(network->task, &found, error);
+}
+
+static void network_describe(struct job *job, struct json_writer *out)
+{
+    struct job_network *network = (struct job_network *)job;
+    const struct backend *backend = network->options.backend;
+    struct explanation explanation = {0};
+    struct arena scratch = {0};
+    char hash[17];
+
+    snprintf(hash, sizeof hash, "%016" PRIx64, network->task->program->hash);
+    json_key(out, "program");
+    json_add_text(out, hash);
+    json_key(out, "device");
+    json_object(out);
+    backend->describe(network->device, out);
+    json_end(out);
+    json_key(out, "kernels");
+    json_array(out);
+    if (backend->explain(network->plan, &scratch, &explanation) == STATUS_OK)
+        for (int32_t i = 0; i < explanation.kernel_count; i++) {
+            const char *kernel = explanation.kernels[i].kernel;
+            bool told = false; /* each kernel once: the record says which ran, explain how often */
+            for (int32_t j = 0; j < i && !told; j++)
+                told = strcmp(explanation.kernels[j].kernel, kernel) == 0;
+            if (!told)
+                json_add_text(out, kernel);
+        }
+    json_end(out);
+    arena_free(&scratch);
+}
+
+static void network_close(struct job *job)
+{
+    struct job_network *network = (struct job_network *)job;
+    const struct backend *backend = network->options.backend;
+
+    if (network->plan)
+        backend->release(network->plan);
+    if (network->instance)
+        backend->detach(network->instance);
+    if (network->device)
+        backend->close(network->device);
+    program_free(network->fused);
+    arena_free(&network->arena);
+    mem_free(network);
+}
+
+static const struct job_kind network_kind = {"network",     network_prepare,  network_run,
+                                             network_check, network_describe, network_close};
+
+enum status job_network_open(struct task *task, const struct network_options *options,
+                             struct job **out)
+{
+    struct job_network *network = mem_alloc(sizeof *network);
+
+    NEED(network);
+    network->job.kind = &network_kind;
+    network->task = task;
+    network->options = *options;
+    *out = &network->job;
+    return STATUS_OK;
+}
+
+enum status job_network_refer(struct task *task, const struct backend *backend)
+{
+    const struct network_options options = {.backend = backend, .device = {.threads = 1}};
+    uint64_t flop = task->work.forward.flop + task->work.backward.flop;
+    struct job *job;
+
+    if (task->referred)
+        return STATUS_OK;
+    if (flop * (uint64_t)task->check_steps > REFERENCE_FLOP)
+        FAIL(STATUS_UNSUPPORTED, "the reference would need %.0f GFLOP for the check",
+             (double)flop * 1e-9 * task->check_steps);
+    TRY(task_outcome(task, &task->arena, &task->reference));
+    TRY(job_network_open(task, &options, &job));
+    enum status status = network_prepare(job);
+    if (status == STATUS_OK)
+        status = network_outcome((struct job_network *)job, &task->reference);
+    network_close(job);
+    task->referred = status == STATUS_OK;
+    return status;
+}

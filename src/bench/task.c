@@ -1,0 +1,265 @@
+/* task.c: see task.h. */
+#include "bench/task.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "nn/formats/safetensors.h"
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TASK_SEED = 1, LEAST_PER_ENTRY = 8 };
+enum { STREAM_X = 1, STREAM_TARGET, STREAM_ORDER }; /* of the data's random numbers */
+
+/* Steps of a check: enough for an error to add up, few enough for a slow peer. */
+static const uint64_t CHEAP_FLOP = 50000000;
+enum { CHECK_STEPS_CHEAP = 3, CHECK_STEPS_DEAR = 1 };
+
+/* Labels are drawn below this; 0 when the program has none. */
+static int64_t task_classes(const struct program *program)
+{
+    for (int32_t i = 0; i < program->op_count; i++)
+        if (program->ops[i].kind == OP_cross_entropy)
+            return program->tensors[op_input(program, &program->ops[i], 0)].shape.dim[1];
+    return 0;
+}
+
+/* Adds one input of the program to the data: the same shape, with all rows. */
+static enum status task_add_data(struct task *task, const char *name, uint32_t stream)
+{
+    int32_t index = program_find(task->program, ROLE_INPUT, name), entry;
+    if (index < 0)
+        return STATUS_OK;
+    const struct tensor *tensor = &task->program->tensors[index];
+    struct shape shape = tensor->shape;
+    shape.dim[0] = task->rows;
+    TRY(params_declare(&task->data, name, ROLE_PARAM, tensor->dtype, shape,
+                       (struct init){INIT_ZERO, 0}, &entry));
+    void *data = params_data(&task->data, entry);
+    int64_t width = shape_count(&shape) / task->rows;
+    uint32_t classes = (uint32_t)task_classes(task->program);
+    const struct rng_key key = {.seed = TASK_SEED, .stream = stream};
+    for (int64_t row = 0; row < task->rows; row++)
+        for (int64_t i = 0; i < width; i++) {
+            uint32_t sample = (uint32_t)row, element = (uint32_t)i;
+            if (tensor->dtype == DTYPE_I32)
+                ((int32_t *)data)[row * width + i] =
+                    (int32_t)rng_below(key, sample, element, classes);
+            else
+                ((float *)data)[row * width + i] = rng_uniform(key, sample, element);
+        }
+    return STATUS_OK;
+}
+
+/* Fisher–Yates. */
+static void task_shuffle(uint32_t *order, uint32_t count)
+{
+    const struct rng_key key = {.seed = TASK_SEED, .stream = STREAM_ORDER};
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t j = rng_below(key, i, 0, i), kept = order[j];
+        order[j] = order[i - 1];
+        order[i - 1] = kept;
+    }
+}
+
+/* Every entry has places in proportion to its size, evenly spread, and at least a few. */
+static enum status task_choose_places(struct task *task)
+{
+    const struct params *params = &task->params;
+    uint64_t total = params_count(params);
+    size_t room = TASK_SAMPLES + (size_t)params->count * (LEAST_PER_ENTRY + 1);
+
+    NEED(task->places = arena_array(&task->arena, room, sizeof *task->places));
+    for (int32_t e = 0; e < params->count; e++) {
+        if (params->entries[e].role != ROLE_PARAM)
+            continue;
+        int64_t size = shape_count(&params->entries[e].shape);
+        int64_t share = (int64_t)((double)size / (double)total * TASK_SAMPLES) + 1;
+        share = share < LEAST_PER_ENTRY ? LEAST_PER_ENTRY : share;
+        share = share > size ? size : share;
+        for (int64_t i = 0; i < share; i++)
+            task->places[task->value_count++] =
+                (struct task_place){e, (int64_t)((double)size / (double)share * (double)i)};
+    }
+    return STATUS_OK;
+}
+
+static enum status task_fill(struct task *task, const char *model)
+{
+    TRY(network_open(model, &task->network));
+    const struct compile_options compile = {
+        .batch = task->batch, .use = task->phase == PHASE_TRAINING ? USE_TRAINING : USE_INFERENCE};
+    TRY(network_compile(task->network, &task->params, &compile, &task->program));
+    params_fill(&task->params, TASK_SEED);
+    if (task->network->rate > 0)
+        task->params.control.rate = task->network->rate;
+    TRY(work_count(task->program, &task->work));
+
+    task->rows = (int64_t)TASK_BATCHES * task->batch;
+    TRY(task_add_data(task, "x", STREAM_X));
+    TRY(task_add_data(task, "target", STREAM_TARGET));
+    TRY(task_add_data(task, "label", STREAM_TARGET));
+    NEED(task->order = arena_array(&task->arena, (size_t)task->rows, sizeof *task->order));
+    task_shuffle(task->order, (uint32_t)task->rows);
+
+    uint64_t flop = task->work.forward.flop + task->work.backward.flop;
+    task->check_steps = flop < CHEAP_FLOP ? CHECK_STEPS_CHEAP : CHECK_STEPS_DEAR;
+    if (task->phase == PHASE_TRAINING)
+        return task_choose_places(task);
+    int32_t y = program_find(task->program, ROLE_OUTPUT, "y");
+    if (y < 0)
+        FAIL(STATUS_UNSUPPORTED, "%s: it has no output", model);
+    int64_t outputs = task->check_steps * shape_count(&task->program->tensors[y].shape);
+    task->value_count = outputs < TASK_SAMPLES ? outputs : TASK_SAMPLES;
+    return STATUS_OK;
+}
+
+enum status task_open(const char *model, enum phase phase, int32_t batch, struct task **out)
+{
+    struct task *task = mem_alloc(sizeof *task);
+    NEED(task);
+    task->phase = phase;
+    task->batch = batch;
+    params_init(&task->params, DTYPE_F32);
+    params_init(&task->data, DTYPE_F32);
+    enum status status = task_fill(task, model);
+    if (status != STATUS_OK) {
+        task_close(task);
+        return status;
+    }
+    *out = task;
+    return STATUS_OK;
+}
+
+void task_close(struct task *task)
+{
+    if (!task)
+        return;
+    if (task->folder) {
+        unlink(task->weights_path);
+        unlink(task->data_path);
+        rmdir(task->folder);
+    }
+    program_free(task->program);
+    network_free(task->network);
+    params_free(&task->params);
+    params_free(&task->data);
+    arena_free(&task->arena);
+    mem_free(task);
+}
+
+enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out)
+{
+    out->loss = 0;
+    NEED(out->values = arena_array(arena, (size_t)task->value_count, sizeof *out->values));
+    return STATUS_OK;
+}
+
+double task_tolerance(const struct task *task)
+{
+    return task->phase == PHASE_TRAINING ? 1e-2 : 1e-3;
+}
+
+static float task_initial(const struct task *task, int64_t place)
+{
+    const struct task_place *at = &task->places[place];
+    return ((const float *)params_data(&task->params, at->entry))[at->element];
+}
+
+/* What differences are measured in: the typical output, or how far a parameter typically moved. */
+static double task_scale(const struct task *task)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < task->value_count; i++) {
+        double value = (double)task->reference.values[i];
+        if (task->phase == PHASE_TRAINING)
+            value -= (double)task_initial(task, i);
+        sum += value * value;
+    }
+    return sqrt(sum / (double)task->value_count) + DBL_MIN;
+}
+
+enum status task_judge(const struct task *task, const struct outcome *found, double *error)
+{
+    if (!task->referred)
+        FAIL(STATUS_UNSUPPORTED, "there is no reference to compare with");
+    const bool training = task->phase == PHASE_TRAINING;
+    const struct outcome *reference = &task->reference;
+    const double scale = task_scale(task);
+    int64_t worst = -1; /* the loss */
+
+    *error = training ? fabs(found->loss - reference->loss) / (fabs(reference->loss) + DBL_MIN) : 0;
+    for (int64_t i = 0; i < task->value_count; i++) {
+        double expected = (double)reference->values[i];
+        double difference = fabs((double)found->values[i] - expected);
+        if (training) /* each step's update rounds the parameter once, here and there */
+            difference -= 2 * task->check_steps * (double)FLT_EPSILON * fabs(expected);
+        if (!(difference / scale <= *error)) { /* so that a NaN is the worst */
+            *error = difference / scale;
+            worst = i;
+        }
+    }
+    if (*error <= task_tolerance(task))
+        return STATUS_OK;
+    if (worst < 0)
+        FAIL(STATUS_WRONG, "the loss after %d steps is %.6g, expected %.6g", task->check_steps,
+             found->loss, reference->loss);
+    if (!training)
+        FAIL(STATUS_WRONG, "output %" PRId64 " is %.6g, expected %.6g", worst,
+             (double)found->values[worst], (double)reference->values[worst]);
+    FAIL(STATUS_WRONG, "%s[%" PRId64 "] after %d steps is %.6g, expected %.6g; it was %.6g",
+         task->params.entries[task->places[worst].entry].name, task->places[worst].element,
+         task->check_steps, (double)found->values[worst], (double)reference->values[worst],
+         (double)task_initial(task, worst));
+}
+
+/* The data as a peer visits it: row after row. */
+static enum status task_write_data(const struct task *task, const char *path)
+{
+    struct params sorted;
+    enum status status = STATUS_OK;
+
+    params_init(&sorted, DTYPE_F32);
+    for (int32_t e = 0; e < task->data.count; e++) {
+        const struct entry *entry = &task->data.entries[e];
+        int32_t copy;
+        TRY_OR(done, params_declare(&sorted, entry->name, entry->role, entry->dtype, entry->shape,
+                                    entry->init, &copy));
+        const char *from = params_data(&task->data, e);
+        char *to = params_data(&sorted, copy);
+        size_t row_bytes = (size_t)(entry->bytes / (uint64_t)task->rows);
+        for (int64_t row = 0; row < task->rows; row++)
+            memcpy(to + (size_t)row * row_bytes, from + task->order[row] * row_bytes, row_bytes);
+    }
+    status = safetensors_write(path, &sorted, SAFETENSORS_WEIGHTS, NULL, 0);
+done:
+    params_free(&sorted);
+    return status;
+}
+
+enum status task_write_files(struct task *task)
+{
+    if (task->folder)
+        return STATUS_OK;
+    const char *temporary = getenv("TMPDIR");
+    char *folder = arena_format(&task->arena, "%s/prony-XXXXXX", temporary ? temporary : "/tmp");
+    NEED(folder);
+    if (!mkdtemp(folder))
+        FAIL(STATUS_IO, "cannot make a temporary folder like %s: %s", folder, strerror(errno));
+    task->weights_path = arena_format(&task->arena, "%s/weights.safetensors", folder);
+    task->data_path = arena_format(&task->arena, "%s/data.safetensors", folder);
+    if (!task->weights_path || !task->data_path) {
+        rmdir(folder);
+        FAIL(STATUS_MEMORY, "out of memory");
+    }
+    task->folder = folder;
+    TRY(safetensors_write(task->weights_path, &task->params, SAFETENSORS_WEIGHTS, NULL, 0));
+    return task_write_data(task, task->data_path);
+}

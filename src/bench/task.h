@@ -1,0 +1,69 @@
+/* task.h: what all contenders of one comparison compute: one network, phase and batch, from the
+ * same initial parameters, over the same synthetic data; and whether what they computed is right.
+ *
+ * The data is eight different batches, visited in a shuffled order. What is compared is an outcome:
+ * the outputs (inference), or the loss and how far a sample of the parameters moved (training),
+ * after a few steps. It is taken once from the reference backend (job_network_refer). */
+#ifndef PRONY_BENCH_TASK_H
+#define PRONY_BENCH_TASK_H
+
+#include "estimate/floor.h"
+#include "nn/network.h"
+
+#include <stdbool.h>
+
+enum { TASK_BATCHES = 8, TASK_SAMPLES = 1000 };
+
+/* A place among the parameters. */
+struct task_place {
+    int32_t entry;
+    int64_t element;
+};
+
+struct outcome {
+    double loss; /* training: of the last step */
+    float
+        *values; /* TASK: task->value_count of them; outputs, or parameters at the task's places */
+};
+
+struct task {
+    struct arena arena; /* owns the arrays below */
+    struct network *network;
+    enum phase phase;
+    int32_t batch;
+    struct params params; /* initial; the control block has the rate */
+    struct program *program;
+    struct work work; /* what the mathematics needs */
+
+    struct params data; /* entries "x" and, for training, "target" or "label": [rows, …] */
+    int64_t rows;       /* TASK_BATCHES × batch */
+    uint32_t *order;    /* a shuffle of the rows */
+
+    int32_t check_steps;
+    int64_t value_count; /* of an outcome: at most about TASK_SAMPLES */
+    struct task_place *places;
+    bool referred; /* the outcome below is there */
+    struct outcome reference;
+
+    char *folder, *weights_path, *data_path; /* files for peers; NULL until task_write_files */
+};
+
+enum status task_open(const char *model, enum phase phase, int32_t batch, struct task **out);
+void task_close(struct task *task); /* NULL is fine; removes the files */
+
+/* Room for an outcome, in the arena. */
+enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out);
+
+/* The largest relative difference allowed. */
+double task_tolerance(const struct task *task);
+
+/* Is it the reference's? STATUS_WRONG with what differs most; STATUS_UNSUPPORTED without a
+ * reference. *error is the largest relative difference: of outputs and loss to their own size, of
+ * parameters to how far parameters moved, beyond what rounding explains. */
+enum status task_judge(const struct task *task, const struct outcome *found, double *error);
+
+/* Writes the weights and the data (in the order in which they are visited) as safetensors files
+ * into a temporary folder; once. */
+enum status task_write_files(struct task *task);
+
+#endif

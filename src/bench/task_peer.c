@@ -1,0 +1,119 @@
+/* task_peer.c: see task_peer.h. */
+#include "bench/task_peer.h"
+
+#include "nn/layer.h"
+
+#include <math.h>
+#include <string.h>
+
+static void peer_text(struct json_writer *writer, const char *key, const char *value)
+{
+    json_key(writer, key);
+    json_add_text(writer, value);
+}
+
+/* The layer's arguments under the names that layers.def has: "units bias=1". */
+static void peer_arguments(const struct layer *layer, struct json_writer *writer)
+{
+    const char *at = layer->kind->arguments;
+    for (int i = 0; *at && i < LAYER_VALUES; i++) {
+        char name[32] = "";
+        size_t length = strcspn(at, " ="), room = sizeof name - 1;
+        memcpy(name, at, length < room ? length : room);
+        json_key(writer, name);
+        json_add_real(writer, layer->values[i]);
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+}
+
+static void peer_layers(const struct network *network, struct json_writer *writer)
+{
+    json_key(writer, "layers");
+    json_array(writer);
+    for (int32_t i = 0; i < network->layer_count; i++) {
+        const struct layer *layer = &network->layers[i];
+        json_object(writer);
+        peer_text(writer, "kind", layer->kind->name);
+        peer_text(writer, "name", layer->name);
+        json_key(writer, "inputs");
+        json_array(writer);
+        for (int32_t j = 0; j < layer->input_count; j++)
+            json_add_int(writer, layer->inputs[j]);
+        json_end(writer);
+        peer_arguments(layer, writer);
+        json_end(writer);
+    }
+    json_end(writer);
+}
+
+enum status task_peer_prepare(struct task *task, int threads, struct text *out)
+{
+    struct json_writer writer;
+    const struct network *network = task->network;
+    const struct compile_options options = {.batch = task->batch, .use = USE_TRAINING};
+
+    TRY(task_write_files(task));
+    json_begin(&writer, out);
+    json_object(&writer);
+    peer_text(&writer, "do", "prepare");
+    peer_text(&writer, "model", network->name);
+    peer_text(&writer, "phase", task->phase == PHASE_TRAINING ? "training" : "inference");
+    json_key(&writer, "batch");
+    json_add_int(&writer, task->batch);
+    json_key(&writer, "threads");
+    json_add_int(&writer, threads);
+    peer_layers(network, &writer);
+    peer_text(&writer, "loss", loss_name(network_loss(network, &options)));
+    peer_text(&writer, "optimiser", network->optimiser ? network->optimiser : "sgd");
+    json_key(&writer, "rate");
+    json_add_real(&writer, task->params.control.rate);
+    peer_text(&writer, "weights", task->weights_path);
+    peer_text(&writer, "data", task->data_path);
+    json_end(&writer);
+    return text_done(out);
+}
+
+enum status task_peer_check(const struct task *task, struct text *out)
+{
+    struct json_writer writer;
+
+    json_begin(&writer, out);
+    json_object(&writer);
+    peer_text(&writer, "do", "check");
+    json_key(&writer, "steps");
+    json_add_int(&writer, task->check_steps);
+    json_key(&writer, "most");
+    json_add_int(&writer, task->value_count);
+    json_key(&writer, "samples");
+    json_array(&writer);
+    for (int64_t i = 0; task->places && i < task->value_count; i++) {
+        json_array(&writer);
+        json_add_text(&writer, task->params.entries[task->places[i].entry].name);
+        json_add_int(&writer, task->places[i].element);
+        json_end(&writer);
+    }
+    json_end(&writer);
+    json_end(&writer);
+    return text_done(out);
+}
+
+enum status task_peer_judge(void *context, const struct json *answer, double *error)
+{
+    struct task *task = context;
+    const struct json *values = json_get(answer, "values");
+    struct arena scratch = {0};
+    struct outcome found;
+    int64_t count = 0;
+
+    if (!values || values->kind != JSON_ARRAY || (int64_t)values->count != task->value_count)
+        FAIL(STATUS_DEVICE, "the peer's check has %zu values, expected %lld",
+             values ? values->count : 0, (long long)task->value_count);
+    TRY(task_outcome(task, &scratch, &found));
+    found.loss = json_real(answer, "loss", (double)NAN);
+    for (const struct json *value = values->first; value; value = value->next)
+        found.values[count++] = value->kind == JSON_NUMBER ? (float)value->number : NAN;
+    enum status status = task_judge(task, &found, error);
+    arena_free(&scratch);
+    return status;
+}
