@@ -207,7 +207,7 @@ enum status job_network_refer(struct task *task, const struct backend *backend)
 {
     const struct network_options options = {.backend = backend, .device = {.threads = 1}};
     uint64_t flop = task->work.forward.flop + task->work.backward.flop;
-    struct job *job;
+    struct job *job = NULL;
 
     if (task->referred)
         return STATUS_OK;
