@@ -20,6 +20,7 @@ static void child_become(const char *path, int input, int output, int errors, pi
 {
     char *const arguments[] = {(char *)(uintptr_t)path, NULL};
 
+    signal(SIGPIPE, SIG_DFL); /* we may ignore it; our child should not */
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const uint64_t PEER_GRACE_NS = 1000000000;
+static const uint64_t PEER_GRACE_NS = 1000000000, PROBE_PATIENCE_NS = 10000000000;
 
 struct job_peer {
     struct job job;
@@ -42,15 +42,24 @@ static enum status peer_ask(struct job_peer *peer, const char *request, struct a
     return STATUS_OK;
 }
 
+/* Starts the process and asks what it is. */
+static enum status peer_start(struct job_peer *peer)
+{
+    struct json *answer;
+
+    TRY(child_open(&peer->child, peer->work.path));
+    TRY(peer_ask(peer, "{\"do\":\"probe\"}", &peer->about, &answer));
+    peer->software = json_get(answer, "software");
+    return STATUS_OK;
+}
+
 static enum status peer_prepare(struct job *job)
 {
     struct job_peer *peer = (struct job_peer *)job;
     struct arena scratch = {0};
     struct json *answer;
 
-    TRY(child_open(&peer->child, peer->work.path));
-    TRY(peer_ask(peer, "{\"do\":\"probe\"}", &peer->about, &answer));
-    peer->software = json_get(answer, "software");
+    TRY(peer_start(peer));
     enum status status = peer_ask(peer, peer->work.prepare, &scratch, &answer);
     arena_free(&scratch);
     return status;
@@ -125,6 +134,22 @@ enum status job_peer_open(const struct peer_work *work, struct job **out)
     peer->work = *work;
     *out = &peer->job;
     return STATUS_OK;
+}
+
+enum status job_peer_probe(const char *path, struct text *out)
+{
+    const struct peer_work work = {.path = path, .patience_ns = PROBE_PATIENCE_NS};
+    struct job *job;
+
+    TRY(job_peer_open(&work, &job));
+    struct job_peer *peer = (struct job_peer *)job;
+    enum status status = peer_start(peer);
+    const struct json *part = peer->software ? peer->software->first : NULL;
+    for (const char *comma = ""; part; part = part->next, comma = ", ")
+        if (part->kind == JSON_STRING)
+            text_printf(out, "%s%s %s", comma, part->key, part->string);
+    peer_close(job);
+    return status == STATUS_OK ? text_done(out) : status;
 }
 
 pid_t job_peer_process(const struct job *job)

@@ -21,6 +21,9 @@ struct peer_work {
 /* The texts and the context must outlive the job. Starts nothing yet. */
 enum status job_peer_open(const struct peer_work *work, struct job **out);
 
+/* Starts the executable, only to ask what it is: appends "python 3.11.2, numpy 1.24.2". */
+enum status job_peer_probe(const char *path, struct text *out);
+
 /* The process, for the meters; 0 before prepare. */
 pid_t job_peer_process(const struct job *job);
 

@@ -1,0 +1,112 @@
+/* bench_table.c: see bench_table.h. */
+#include "cli/bench_table.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TIME_WIDTH = 10, SPREAD_WIDTH = 7, RATE_WIDTH = 11, FLOOR_WIDTH = 9, CHECK_WIDTH = 6 };
+
+/* How wide UTF-8 text is on a screen: continuation bytes take no place. */
+static int text_width(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xC0) != 0x80;
+    return width;
+}
+
+static void add_left(struct text *out, const char *value, int width)
+{
+    text_printf(out, "%s%*s  ", value, width > text_width(value) ? width - text_width(value) : 0,
+                "");
+}
+
+static void add_right(struct text *out, const char *value, int width)
+{
+    text_printf(out, "%*s%s  ", width > text_width(value) ? width - text_width(value) : 0, "",
+                value);
+}
+
+void bench_table_start(struct bench_table *table, const struct sweep *sweep)
+{
+    *table = (struct bench_table){0};
+    for (int i = 0; i < AXIS_COUNT; i++) {
+        const struct sweep_list *list = &sweep->lists[i];
+        table->shown[i] = list->count > 1;
+        table->width[i] = text_width(axes[i].key);
+        for (int j = 0; j < list->count; j++)
+            if (text_width(list->values[j]) > table->width[i])
+                table->width[i] = text_width(list->values[j]);
+    }
+}
+
+/* What all rows have in common, then the names of the columns. */
+static void add_heading(const struct bench_table *table, const struct record *record,
+                        struct text *out)
+{
+    static const enum axis_index common[] = {AXIS_model,     AXIS_phase,   AXIS_batch,
+                                             AXIS_framework, AXIS_backend, AXIS_threads};
+    char number[POINT_NUMBER];
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
+        const char *value = point_get(&record->point, &axes[common[i]], number);
+        bool varies =
+            table->shown[common[i]] || (common[i] == AXIS_backend && table->shown[AXIS_framework]);
+        if (!varies && value[0])
+            text_printf(out, "%s %s · ", axes[common[i]].key, value);
+    }
+    text_printf(out, "%s\n", record->point.server);
+    for (int i = 0; i < AXIS_COUNT; i++)
+        if (table->shown[i])
+            add_left(out, axes[i].key, table->width[i]);
+    add_right(out, "time", TIME_WIDTH);
+    add_right(out, "±", SPREAD_WIDTH);
+    add_right(out, "samples/s", RATE_WIDTH);
+    add_right(out, "× floor", FLOOR_WIDTH);
+    add_left(out, "check", CHECK_WIDTH);
+    text_add(out, "note\n");
+}
+
+static void add_figures(const struct record *record, struct text *out)
+{
+    struct text cell = {0};
+    const struct stats *time = &record->time_ns;
+
+    text_add_time(&cell, time->median);
+    add_right(out, text_of(&cell), TIME_WIDTH);
+    text_clear(&cell);
+    if (isnan(time->ci_high))
+        text_add(&cell, "–");
+    else
+        text_printf(&cell, "%.1f %%", 50 * (time->ci_high - time->ci_low) / time->median);
+    add_right(out, text_of(&cell), SPREAD_WIDTH);
+    text_clear(&cell);
+    text_add_count(&cell, record->throughput);
+    add_right(out, text_of(&cell), RATE_WIDTH);
+    text_clear(&cell);
+    if (isnan(record->times_floor))
+        text_add(&cell, "–");
+    else
+        text_printf(&cell, record->times_floor < 100 ? "%.2f" : "%.0f", record->times_floor);
+    add_right(out, text_of(&cell), FLOOR_WIDTH);
+    add_left(out, record->check.verdict == RECORD_RIGHT ? "right" : "none", CHECK_WIDTH);
+    if (cell.failed)
+        out->failed = true;
+    text_free(&cell);
+}
+
+void bench_table_row(struct bench_table *table, const struct record *record, struct text *out)
+{
+    char number[POINT_NUMBER];
+
+    if (!table->begun)
+        add_heading(table, record, out);
+    table->begun = true;
+    for (int i = 0; i < AXIS_COUNT; i++)
+        if (table->shown[i])
+            add_left(out, point_get(&record->point, &axes[i], number), table->width[i]);
+    if (record->status == RECORD_OK)
+        add_figures(record, out);
+    else
+        text_printf(out, "%s: ", record_status_name(record->status));
+    text_printf(out, "%s\n", record->reason ? record->reason : "");
+}

@@ -1,0 +1,210 @@
+/* cmd_machine.c: prony machine: what this machine is, and what can be measured on it. */
+#include "base/arena.h"
+#include "bench/job_peer.h"
+#include "bench/meters.h"
+#include "bench/peers.h"
+#include "cli/commands.h"
+#include "cli/peer_folder.h"
+#include "record/facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Something that is there or not, and why not. */
+struct ability {
+    const char *name;
+    const char *about;  /* unit, version … or "" */
+    const char *reason; /* NULL: available */
+};
+
+struct abilities {
+    struct ability *list;
+    size_t count;
+};
+
+static enum status find_backends(const struct registry *registry, struct arena *arena,
+                                 struct abilities *out)
+{
+    NEED(out->list = arena_array(arena, REGISTRY_MOST, sizeof *out->list));
+    for (int i = 0; i < registry->count; i++) {
+        const struct backend *backend = registry->list[i].backend;
+        struct ability *ability = &out->list[out->count++];
+        *ability = (struct ability){registry->list[i].name, backend ? backend->unit : "",
+                                    registry->list[i].problem};
+        if (backend && backend->probe() != STATUS_OK)
+            NEED(ability->reason = arena_text(arena, status_message()));
+    }
+    return STATUS_OK;
+}
+
+static enum status find_frameworks(const char *folder, struct arena *arena, struct abilities *out)
+{
+    const char *const *names;
+    size_t count;
+    struct text about = {0};
+    enum status status = STATUS_OK;
+
+    TRY(peers_list(folder, arena, &names, &count));
+    NEED(out->list = arena_array(arena, count + 1, sizeof *out->list));
+    for (size_t i = 0; i < count; i++) {
+        struct ability *ability = &out->list[out->count++];
+        const char *path;
+        *ability = (struct ability){.name = names[i], .about = ""};
+        TRY_OR(done, peers_find(folder, names[i], arena, &path));
+        text_clear(&about);
+        if (job_peer_probe(path, &about) != STATUS_OK)
+            NEED_OR(done, ability->reason = arena_text(arena, status_message()));
+        else
+            NEED_OR(done, ability->about = arena_text(arena, text_of(&about)));
+    }
+done:
+    text_free(&about);
+    return status;
+}
+
+/* Each meter is tried on this process. */
+static enum status find_meters(struct arena *arena, struct abilities *out)
+{
+    struct meters meters = {0};
+    struct record_meter rows[METERS_COUNT];
+
+    meters_begin(&meters, 0);
+    meters_end(&meters, 0);
+    meters_report(&meters, 0, rows);
+    NEED(out->list = arena_array(arena, METERS_COUNT, sizeof *out->list));
+    for (int i = 0; i < METERS_COUNT; i++)
+        out->list[out->count++] = (struct ability){rows[i].name, "", rows[i].unavailable};
+    return STATUS_OK;
+}
+
+static void print_abilities(const char *title, const struct abilities *abilities)
+{
+    printf("\n%s\n", title);
+    for (size_t i = 0; i < abilities->count; i++) {
+        const struct ability *ability = &abilities->list[i];
+        printf("  %-16s ", ability->name);
+        if (ability->reason)
+            printf("not available: %s\n", ability->reason);
+        else
+            printf("available%s%s\n", ability->about[0] ? ": " : "", ability->about);
+    }
+}
+
+static void write_abilities(const char *key, const struct abilities *abilities,
+                            struct json_writer *writer)
+{
+    json_key(writer, key);
+    json_array(writer);
+    for (size_t i = 0; i < abilities->count; i++) {
+        const struct ability *ability = &abilities->list[i];
+        json_object(writer);
+        json_key(writer, "name");
+        json_add_text(writer, ability->name);
+        json_key(writer, "about");
+        json_add_text(writer, ability->about);
+        json_key(writer, "available");
+        json_add_bool(writer, !ability->reason);
+        json_key(writer, "reason");
+        json_add_text(writer, ability->reason);
+        json_end(writer);
+    }
+    json_end(writer);
+}
+
+static void print_size(struct text *text, const char *name, double bytes)
+{
+    if (bytes > 0) {
+        text_printf(text, ", %s ", name);
+        text_add_size(text, bytes);
+    }
+}
+
+static enum status print_facts(const struct facts *facts)
+{
+    const struct cpu *cpu = &facts->cpu;
+    struct text text = {0};
+
+    text_printf(&text, "%s\n", facts->server);
+    text_printf(&text, "  %-16s %s, %d core%s", "CPU", cpu->model[0] ? cpu->model : "unknown",
+                cpu->cores, cpu->cores == 1 ? "" : "s");
+    if (cpu->ghz > 0)
+        text_printf(&text, ", %.2f GHz", cpu->ghz);
+    text_printf(&text, ", %s\n  %-16s ", isa_name(cpu->isa), "caches");
+    struct text caches = {0};
+    print_size(&caches, "L1", (double)cpu->l1_bytes);
+    print_size(&caches, "L2", (double)cpu->l2_bytes);
+    print_size(&caches, "L3", (double)cpu->l3_bytes);
+    text_printf(&text, "%s\n  %-16s ", caches.length ? text_of(&caches) + 2 : "unknown", "memory");
+    text_add_size(&text, (double)cpu->memory_bytes);
+    text_printf(&text, ", 2 MB pages %s\n", cpu->huge_pages[0] ? cpu->huge_pages : "unknown");
+    text_printf(&text, "  %-16s %s, %s%s%s\n", "system", facts->system, facts->kernel,
+                facts->runtime[0] ? ", " : "", facts->runtime);
+    text_printf(&text, "  %-16s %s %s, %s, %s build\n", "prony", facts->version, facts->commit,
+                facts->compiler, facts->build);
+    text_free(&caches);
+    enum status status = text_done(&text);
+    fputs(text_of(&text), stdout);
+    text_free(&text);
+    return status;
+}
+
+static enum status print_json(const struct facts *facts, const struct abilities *backends,
+                              const struct abilities *frameworks, const struct abilities *meters)
+{
+    struct text text = {0};
+    struct json_writer writer;
+
+    json_begin(&writer, &text);
+    json_object(&writer);
+    json_key(&writer, "machine");
+    facts_write_machine(facts, &writer);
+    json_key(&writer, "software");
+    facts_write_software(facts, &writer);
+    write_abilities("backends", backends, &writer);
+    write_abilities("frameworks", frameworks, &writer);
+    write_abilities("meters", meters, &writer);
+    json_end(&writer);
+    enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        puts(text_of(&text));
+    text_free(&text);
+    return status;
+}
+
+static enum status describe_machine(const struct cli *cli, bool json, struct arena *arena)
+{
+    struct facts facts;
+    struct abilities backends = {0}, frameworks = {0}, meters = {0};
+    const char *peers;
+
+    facts_find(&facts);
+    TRY(cli_peers(cli, arena, &peers));
+    TRY(find_backends(cli->registry, arena, &backends));
+    TRY(find_frameworks(peers, arena, &frameworks));
+    TRY(find_meters(arena, &meters));
+    if (json)
+        return print_json(&facts, &backends, &frameworks, &meters);
+    TRY(print_facts(&facts));
+    print_abilities("backends", &backends);
+    print_abilities("other frameworks", &frameworks);
+    print_abilities("meters", &meters);
+    return STATUS_OK;
+}
+
+enum status cmd_machine(struct cli *cli, int argc, const char *const *argv)
+{
+    bool json = false;
+    struct arg list[] = {{"json", ARG_FLAG, &json, NULL, "one JSON object", 0, 0, false}};
+    struct args args = {.command = "prony machine",
+                        .usage = "[--json]",
+                        .summary = "Describes this machine, and what can be measured on it.",
+                        .list = list,
+                        .count = sizeof list / sizeof *list};
+    TRY(cli_args(&args, argc, argv));
+    if (args.help)
+        return STATUS_OK;
+    struct arena arena = {0};
+    enum status status = describe_machine(cli, json, &arena);
+    arena_free(&arena);
+    return status;
+}
