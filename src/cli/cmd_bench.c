@@ -268,8 +268,7 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
         .count = request.count,
         .least = 1,
         .most = -1,
-        .positional = arena_array(&arena, (size_t)argc, sizeof *args.positional)};
-    NEED(args.positional);
+        .positional = cli->positional};
     enum status status = cli_args(&args, argc, argv);
     if (status == STATUS_OK && !args.help) {
         status = request_output(&request, &output);

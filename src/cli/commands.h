@@ -15,8 +15,10 @@ struct cli {
 
 typedef enum status command_run(struct cli *cli, int argc, const char *const *argv);
 
+command_run cmd_bench;
 command_run cmd_explain;
 command_run cmd_guide;
+command_run cmd_machine;
 command_run cmd_predict;
 command_run cmd_store;
 command_run cmd_train;

@@ -15,8 +15,10 @@ static const struct {
     command_run *run;
     const char *summary;
 } commands[] = {
+    {"bench", cmd_bench, "measure how fast a network trains and predicts"},
     {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
     {"guide", cmd_guide, "serve the web explorer of stored results"},
+    {"machine", cmd_machine, "describe this machine and what can be measured on it"},
     {"predict", cmd_predict, "apply a trained network to data"},
     {"store", cmd_store, "keep records of benchmarks in a file, list and export them"},
     {"train", cmd_train, "train a network on data"},
