@@ -60,15 +60,16 @@ enum status cmd_guide(struct cli *cli, int argc, const char *const *argv)
     int64_t port = 8080;
     const char *store = NULL;
     struct arg list[] = {
-        {"port", ARG_INT, &port, "N", "where to listen (8080); 0 takes any that is free", 0, 65535,
-         false},
-        {"store", ARG_TEXT, &store, "FILE", "the results to show (your own store)", 0, 0, false},
+        {"port", ARG_INT, &port, "N", "where to listen (default: 8080); 0 takes any that is free",
+         0, 65535, false},
+        {"store", ARG_TEXT, &store, "FILE",
+         "the store (default: store.db in the user's data folder)", 0, 0, false},
     };
     struct args args = {
         .command = "prony guide",
         .usage = "[options]",
         .summary = "Serves the web explorer of stored results, to browsers on this machine only.",
-        .examples = "prony guide\nprony guide --port 0 --store results.db\n",
+        .examples = "  prony guide\n  prony guide --port 0 --store results.db\n",
         .list = list,
         .count = sizeof list / sizeof *list,
     };
