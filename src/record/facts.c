@@ -11,10 +11,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#define TEXT_OF(number) #number
+#define VERSION(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 #ifdef __clang__
-#define COMPILER "clang " __clang_version__
+#define COMPILER "clang " VERSION(__clang_major__, __clang_minor__, __clang_patchlevel__)
 #elif defined __GNUC__
-#define COMPILER "gcc " __VERSION__
+#define COMPILER "gcc " VERSION(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__)
 #else
 #define COMPILER "unknown"
 #endif
