@@ -1,4 +1,5 @@
 /* store.c: the file: opening, bringing up to date, adding. Questions are store_query.c. */
+#include "base/clock.h"
 #include "base/embed.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -55,17 +56,6 @@ static enum status execute(const struct store *store, const char *sql, const cha
     return STATUS_OK;
 }
 
-static enum status ask_int(const struct store *store, const char *sql, int64_t *out)
-{
-    sqlite3_stmt *statement;
-    bool row;
-    TRY(store_prepare(store, sql, &statement));
-    enum status status = store_step(store, statement, &row);
-    *out = status == STATUS_OK && row ? sqlite3_column_int64(statement, 0) : 0;
-    sqlite3_finalize(statement);
-    return status;
-}
-
 enum status store_path(struct text *out)
 {
     TRY(file_data_folder(out));
@@ -88,21 +78,29 @@ static enum status make_folder_of(const char *path)
     return status;
 }
 
-/* Is this file ours, or empty and so to become ours? Reads only. */
+/* Is this file ours, or empty and so to become ours? Reads only, and in one statement: another
+ * process may be making it at this moment. */
 static enum status identify(const struct store *store, bool *empty)
 {
-    int64_t application, version, tables;
-    TRY(ask_int(store, "PRAGMA application_id", &application));
-    TRY(ask_int(store, "PRAGMA user_version", &version));
-    TRY(ask_int(store, "SELECT count(*) FROM sqlite_schema", &tables));
+    sqlite3_stmt *statement;
+    bool row;
+    TRY(store_prepare(store,
+                      "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
+                      " FROM pragma_application_id, pragma_user_version",
+                      &statement));
+    enum status status = store_step(store, statement, &row);
+    int64_t application = sqlite3_column_int64(statement, 0);
+    int64_t version = sqlite3_column_int64(statement, 1);
+    int64_t tables = sqlite3_column_int64(statement, 2);
+    sqlite3_finalize(statement);
+    TRY(status);
     *empty = application == 0 && tables == 0;
     if (!*empty && application != APPLICATION_ID)
         FAIL(STATUS_INPUT, "%s: found another program's SQLite file, expected a store of prony",
              store->path);
     if (version > SCHEMA_VERSION)
         FAIL(STATUS_INPUT,
-             "%s: found a store of version %lld, expected at most %d: made by a newer "
-             "prony",
+             "%s: found a store of version %lld, expected at most %d: made by a newer prony",
              store->path, (long long)version, SCHEMA_VERSION);
     return STATUS_OK;
 }
@@ -187,6 +185,20 @@ static enum status is_complete(const struct store *store, bool *complete)
     return status;
 }
 
+/* Switches the file to a write-ahead log. SQLite does not wait for a lock here as it does
+ * elsewhere: when two processes make the same store at once, one of them has to come again. */
+static enum status use_log(const struct store *store)
+{
+    uint64_t deadline = clock_ns() + (uint64_t)BUSY_MS * 1000000;
+    static const char sql[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
+    while (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) {
+        if ((sqlite3_errcode(store->db) & 0xff) != SQLITE_BUSY || clock_ns() > deadline)
+            return store_fail(store, "write the store");
+        clock_sleep_ns(5000000);
+    }
+    return STATUS_OK;
+}
+
 static enum status prepare_file(struct store *store, enum store_access access)
 {
     bool empty, complete = false;
@@ -195,8 +207,7 @@ static enum status prepare_file(struct store *store, enum store_access access)
     if (empty && access == STORE_READ)
         FAIL(STATUS_INPUT, "%s: found an empty file, expected a store of prony", store->path);
     if (access == STORE_WRITE)
-        TRY(execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
-                    "write the store"));
+        TRY(use_log(store));
     if (!empty)
         TRY(is_complete(store, &complete));
     if (!complete) {
