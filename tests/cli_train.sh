@@ -90,6 +90,26 @@ else
     fail interrupt_saves "exit status $status"
 fi
 
+# Killed between two steps or in the middle of one: what was saved on the way goes on to the same end.
+long="mlp:4-300-300-3 iris --epochs 70"
+# shellcheck disable=SC2086
+expect trains_long 0 '^saved to unkilled' "$prony" train $long --out unkilled
+# shellcheck disable=SC2086
+"$prony" train $long --out killed >output 2>&1 </dev/null &
+process=$!
+tries=0
+until [ -f killed ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.1; done
+kill -KILL $process 2>/dev/null
+wait $process 2>/dev/null
+status=$?
+if [ $status -eq 0 ]; then
+    echo "skip cli_train.killed_run_resumes: it was done before it could be killed"
+else
+    expect killed_run_resumes 0 '^resumed after epoch' "$prony" train mlp:4-300-300-3 iris \
+        --resume killed --out killed
+    if cmp -s killed unkilled; then ok killed_is_identical; else fail killed_is_identical "files differ"; fi
+fi
+
 # An independent reader of the published layout.
 if command -v python3 >/dev/null 2>&1; then
     cat >reader.py <<'END'

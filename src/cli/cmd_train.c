@@ -11,7 +11,9 @@
 
 /* The backend is asked for as much work as takes so long; in between, Ctrl-C and the clock. */
 static const uint64_t slice_ns = 100 * 1000 * 1000;
-static const uint64_t save_every_ns = 10ull * 1000 * 1000 * 1000;
+/* A checkpoint is due after a second, or later, so that saving costs at most a fiftieth. */
+static const uint64_t save_after_ns = 1000 * 1000 * 1000;
+enum { SAVE_SHARE = 50 };
 
 struct train_flags {
     const char *network, *data; /* positional */
@@ -26,8 +28,8 @@ struct training {
     const struct train_flags *flags;
     struct trainer *trainer;
     bool terminal;
-    uint64_t began_ns, shown_ns, saved_ns;
-    int64_t samples; /* since it began */
+    uint64_t began_ns, shown_ns, saved_ns, saving_ns; /* saving: what the last save took */
+    int64_t samples;                                  /* since it began */
 };
 
 /* Is it one of the settings that a training keeps from its beginning to its end? */
@@ -130,8 +132,18 @@ static void show(struct training *training, bool epoch_done)
 
 static enum status save(struct training *training)
 {
+    uint64_t start = clock_ns();
+    TRY(trainer_save(training->trainer, training->flags->out));
     training->saved_ns = clock_ns();
-    return trainer_save(training->trainer, training->flags->out);
+    training->saving_ns = training->saved_ns - start;
+    return STATUS_OK;
+}
+
+static bool save_is_due(const struct training *training)
+{
+    uint64_t since = clock_ns() - training->saved_ns;
+    return training->flags->out && since > save_after_ns &&
+           since > SAVE_SHARE * training->saving_ns;
 }
 
 static enum status stop(struct training *training)
@@ -184,7 +196,7 @@ static enum status run(struct training *training)
             return stop(training);
         TRY(run_slice(training, &steps, &epoch_done));
         show(training, epoch_done);
-        if (training->flags->out && clock_ns() - training->saved_ns > save_every_ns)
+        if (save_is_due(training))
             TRY(save(training));
     }
     return STATUS_OK;
