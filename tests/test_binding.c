@@ -106,6 +106,9 @@ TEST(refuses_an_order_or_rows_that_do_not_fit)
         struct binding binding = {.views = views, .view_count = 2};
         CHECK_STATUS(STATUS_INPUT, binding_check(f.program, &binding, &samples));
         CHECK_MESSAGE("'label' has 4 rows, expected 5");
+        views[1] = views[0];
+        CHECK_STATUS(STATUS_INPUT, binding_check(f.program, &binding, &samples));
+        CHECK_MESSAGE("'x' is bound twice");
         binding.order = order;
         binding.order_count = 3;
         CHECK_STATUS(STATUS_INPUT, binding_check(f.program, &binding, &samples));

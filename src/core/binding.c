@@ -69,8 +69,13 @@ enum status binding_check(const struct program *program, const struct binding *b
 {
     uint64_t needed, rows = 0;
     TRY(check_order(binding, &needed));
-    for (int32_t i = 0; i < binding->view_count; i++)
+    for (int32_t i = 0; i < binding->view_count; i++) {
         TRY(check_view(program, &binding->views[i], needed, &rows));
+        for (int32_t k = 0; k < i; k++)
+            if (binding->views[k].tensor == binding->views[i].tensor)
+                FAIL(STATUS_INPUT, "'%s' is bound twice",
+                     program->tensors[binding->views[i].tensor].name);
+    }
     *samples = binding->order ? (uint64_t)binding->order_count : rows;
     return STATUS_OK;
 }

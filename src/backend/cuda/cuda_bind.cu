@@ -1,5 +1,6 @@
-/* cuda_bind.cu: bound data. Views are copied to the GPU when they are bound and stay there; outputs
- * have a copy there too, which sync brings back. The kernels find all of it through the feed and
+/* cuda_bind.cu: bound data. Inputs are copied to the GPU when they are bound and stay there;
+ * outputs are collected there, and sync brings back the rows that were stored, and no others:
+ * several plans may write rows of the same view. The kernels find all of it through the feed and
  * the view list of the plan, whose addresses never change: captured steps stay valid. */
 #include "backend/cuda/cuda_device.h"
 
@@ -8,31 +9,54 @@ extern "C" {
 #include "core/binding.h"
 }
 
-static void forget_views(struct plan *plan)
+/* Afterwards nothing is bound, also for the kernels, whatever becomes of the new binding. */
+static enum status forget_views(struct plan *plan)
 {
-    for (int32_t i = 0; i < plan->program->tensor_count; i++)
+    const size_t tensors = (size_t)plan->program->tensor_count;
+    cudaStream_t stream = plan->instance->device->stream;
+    for (size_t i = 0; i < tensors; i++) {
         plan->mirrors[i].host = NULL;
+        mem_free(plan->mirrors[i].flags);
+        plan->mirrors[i].flags = NULL;
+    }
+    CUDA(cudaMemsetAsync(plan->feed, 0, sizeof *plan->feed, stream));
+    CUDA(cudaMemsetAsync(plan->views, 0, tensors * sizeof *plan->views, stream));
+    return STATUS_OK;
 }
 
-/* Outputs are copied to the GPU as well: rows that no step writes come back as they were. */
-static enum status copy_view(struct plan *plan, const struct view *view)
+static enum status make_room(const struct device *device, struct mirror *mirror, uint64_t bytes)
+{
+    void *memory;
+    if (mirror->room >= bytes)
+        return STATUS_OK;
+    cudaFree(mirror->data);
+    mirror->data = NULL;
+    mirror->room = 0;
+    TRY(cuda_alloc(device, bytes, "the bound data", &memory));
+    mirror->data = (uint32_t *)memory;
+    mirror->room = bytes;
+    return STATUS_OK;
+}
+
+static enum status mirror_view(struct plan *plan, const struct view *view)
 {
     const struct device *device = plan->instance->device;
     struct mirror *mirror = &plan->mirrors[view->tensor];
-    const uint64_t bytes = binding_row_bytes(plan->program, view->tensor) * (uint64_t)view->rows;
-    if (mirror->room < bytes) {
-        void *memory;
-        cudaFree(mirror->data);
-        mirror->data = NULL;
-        mirror->room = 0;
-        TRY(cuda_alloc(device, bytes, "the bound data", &memory));
-        mirror->data = (uint32_t *)memory;
-        mirror->room = bytes;
+    const bool is_output = binding_port(plan->program, view->tensor)->kind == OP_store;
+    mirror->rows = (uint64_t)view->rows;
+    mirror->row_bytes = binding_row_bytes(plan->program, view->tensor);
+    const uint64_t bytes = mirror->rows * mirror->row_bytes;
+    TRY(make_room(device, mirror, bytes + (is_output ? mirror->rows : 0)));
+    mirror->written = NULL;
+    if (is_output) {
+        NEED(mirror->flags = (uint8_t *)mem_alloc(mirror->rows));
+        mirror->written = (uint8_t *)mirror->data + bytes;
+        CUDA(cudaMemsetAsync(mirror->written, 0, mirror->rows, device->stream));
+    } else {
+        CUDA(cudaMemcpyAsync(mirror->data, view->data, bytes, cudaMemcpyHostToDevice,
+                             device->stream));
     }
-    CUDA(cudaMemcpyAsync(mirror->data, view->data, bytes, cudaMemcpyHostToDevice, device->stream));
     mirror->host = view->data;
-    mirror->bytes = bytes;
-    mirror->is_output = binding_port(plan->program, view->tensor)->kind == OP_store;
     return STATUS_OK;
 }
 
@@ -60,8 +84,10 @@ static enum status point_kernels(struct plan *plan, const struct binding *bindin
     const struct feed feed = {binding->start, plan->order, samples};
     for (int32_t i = 0; i < binding->view_count; i++) {
         const struct view *view = &binding->views[i];
-        views[view->tensor].data = plan->mirrors[view->tensor].data;
-        views[view->tensor].rows = (uint64_t)view->rows;
+        const struct mirror *mirror = &plan->mirrors[view->tensor];
+        views[view->tensor].data = mirror->data;
+        views[view->tensor].rows = mirror->rows;
+        views[view->tensor].written = mirror->written;
     }
     CUDA(cudaMemcpyAsync(plan->feed, &feed, sizeof feed, cudaMemcpyHostToDevice, stream));
     CUDA(cudaMemcpyAsync(plan->views, views, sizeof *views * (size_t)plan->program->tensor_count,
@@ -77,9 +103,9 @@ enum status cuda_bind(struct plan *plan, const struct binding *binding)
         FAIL(STATUS_INPUT, "a dry plan cannot be bound");
     TRY(binding_check(plan->program, binding, &samples));
     TRY(cuda_sync(plan)); /* what ran so far belongs to the views bound so far */
-    forget_views(plan);
+    TRY(forget_views(plan));
     for (int32_t i = 0; i < binding->view_count; i++)
-        TRY(copy_view(plan, &binding->views[i]));
+        TRY(mirror_view(plan, &binding->views[i]));
     TRY(copy_order(plan, binding));
     struct feed_view *views =
         (struct feed_view *)mem_array((size_t)plan->program->tensor_count, sizeof *views);
@@ -89,18 +115,38 @@ enum status cuda_bind(struct plan *plan, const struct binding *binding)
     return status;
 }
 
+/* Each run of neighbouring rows that were stored is one copy. */
+static enum status bring_back(cudaStream_t stream, const struct mirror *mirror)
+{
+    for (uint64_t from = 0, to; from < mirror->rows; from = to + 1) {
+        for (to = from; to < mirror->rows && mirror->flags[to]; to++)
+            continue;
+        if (to > from)
+            CUDA(cudaMemcpyAsync((char *)mirror->host + from * mirror->row_bytes,
+                                 (const char *)mirror->data + from * mirror->row_bytes,
+                                 (to - from) * mirror->row_bytes, cudaMemcpyDeviceToHost, stream));
+    }
+    CUDA(cudaMemsetAsync(mirror->written, 0, mirror->rows, stream));
+    return STATUS_OK;
+}
+
 enum status cuda_sync(struct plan *plan)
 {
     cudaStream_t stream = plan->instance->device->stream;
+    const int32_t tensors = plan->program->tensor_count;
     if (!plan->pending)
         return STATUS_OK;
     TRY(cuda_use(plan->instance->device));
-    for (int32_t i = 0; i < plan->program->tensor_count; i++) {
+    for (int32_t i = 0; i < tensors; i++) {
         const struct mirror *mirror = &plan->mirrors[i];
-        if (mirror->host && mirror->is_output)
-            CUDA(cudaMemcpyAsync(mirror->host, mirror->data, mirror->bytes, cudaMemcpyDeviceToHost,
-                                 stream));
+        if (mirror->flags)
+            CUDA(cudaMemcpyAsync(mirror->flags, mirror->written, mirror->rows,
+                                 cudaMemcpyDeviceToHost, stream));
     }
+    CUDA(cudaStreamSynchronize(stream));
+    for (int32_t i = 0; i < tensors; i++)
+        if (plan->mirrors[i].flags)
+            TRY(bring_back(stream, &plan->mirrors[i]));
     CUDA(cudaStreamSynchronize(stream));
     plan->pending = false;
     return STATUS_OK;

@@ -27,9 +27,10 @@ struct instance {
 struct mirror {
     void *host;     /* NULL: not bound */
     uint32_t *data; /* device; kept when the plan is bound again and it is large enough */
-    uint64_t bytes; /* of the view */
-    uint64_t room;  /* of the copy */
-    bool is_output;
+    uint64_t room;  /* bytes at `data` */
+    uint64_t rows, row_bytes;
+    uint8_t *written; /* device [rows], behind the data: stored since the last sync? outputs only */
+    uint8_t *flags;   /* host [rows]: where sync reads `written`; outputs only, else NULL */
 };
 
 /* A step (or several) of some parts in one slot, captured. */

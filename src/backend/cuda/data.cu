@@ -47,7 +47,11 @@ static __global__ void store_each(int64_t count, int64_t width, const int32_t *r
     if (!view->data)
         return;
     FOR_EACH(index, count)
-    view->data[rows[index / width] * width + index % width] = x[index];
+    {
+        const int32_t row = rows[index / width];
+        view->data[row * width + index % width] = x[index];
+        view->written[row] = 1;
+    }
 }
 
 /* The whole tensor is one row of the view. One block, as in rows_next. */
@@ -56,13 +60,14 @@ static __global__ void __launch_bounds__(THREADS)
 {
     if (!view->data)
         return;
-    const uint64_t stored = view->stored;
-    uint32_t *row = view->data + (int64_t)(stored % view->rows) * count;
+    const uint64_t stored = view->stored, row = stored % view->rows;
     for (int64_t index = threadIdx.x; index < count; index += THREADS)
-        row[index] = x[index];
+        view->data[(int64_t)row * count + index] = x[index];
     __syncthreads();
-    if (threadIdx.x == 0)
-        view->stored = stored + 1;
+    if (threadIdx.x > 0)
+        return;
+    view->written[row] = 1;
+    view->stored = stored + 1;
 }
 
 void launch_store(const struct call *call, struct queue *queue)

@@ -19,7 +19,8 @@ launch_function launch_batch_norm, launch_batch_norm_fixed, launch_batch_norm_gr
 /* recurrent.cu */
 launch_function launch_lstm, launch_lstm_grad;
 /* loss.cu */
-launch_function launch_mse, launch_mse_grad, launch_cross_entropy, launch_cross_entropy_grad;
+launch_function launch_softmax, launch_mse, launch_mse_grad;
+launch_function launch_cross_entropy, launch_cross_entropy_grad;
 launch_function launch_binary_cross_entropy, launch_binary_cross_entropy_grad;
 launch_function launch_right_class, launch_right_level;
 workspace_function workspace_loss, workspace_cross_entropy;

@@ -33,6 +33,7 @@ static const struct kernel kernels[] = {
     ROW(lstm, NULL),
     ROW(lstm_grad, NULL),
 
+    ROW(softmax, NULL),
     ROW(mse, workspace_loss),
     ROW(mse_grad, NULL),
     ROW(cross_entropy, workspace_cross_entropy),

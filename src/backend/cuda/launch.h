@@ -31,7 +31,8 @@ struct feed {
 struct feed_view {
     uint32_t *data; /* device, or NULL when not bound; all element types have four bytes */
     uint64_t rows;
-    uint64_t stored; /* rows handed out so far by a store that has no rows operand */
+    uint8_t *written; /* device [rows], set for rows that were stored; outputs only */
+    uint64_t stored;  /* rows handed out so far by a store that has no rows operand */
 };
 
 /* One op of one slot, ready to run. */

@@ -1,4 +1,4 @@
-/* loss.cu: losses (means over the batch), their gradients, and counts of right answers. */
+/* loss.cu: softmax, losses (means over the batch), their gradients, and counts of right answers. */
 #include "backend/cuda/activation.h"
 #include "backend/cuda/families.h"
 #include "backend/cuda/reduce.h"
@@ -39,9 +39,10 @@ void launch_mse_grad(const struct call *call, struct queue *queue)
             (const float *)call_reals(call, 1), call_reals(call, 2));
 }
 
-/* One block a sample: softmax, and the sample's loss ln Σexp(x - max) - (x[label] - max). */
+/* One block a sample: softmax of its row. `losses`, where there is one, gets the sample's loss,
+ * ln Σexp(x - max) - (x[label] - max). */
 static __global__ void __launch_bounds__(THREADS)
-    cross_entropy_row(int64_t k, const float *x, const int32_t *label, float *p, float *losses)
+    softmax_row(int64_t k, const float *x, float *p, const int32_t *label, float *losses)
 {
     const float *row = x + (int64_t)blockIdx.x * k;
     float *out = p + (int64_t)blockIdx.x * k;
@@ -56,8 +57,15 @@ static __global__ void __launch_bounds__(THREADS)
     sum = block_sum(sum);
     for (int64_t j = threadIdx.x; j < k; j += THREADS)
         out[j] /= sum;
-    if (threadIdx.x == 0)
+    if (losses && threadIdx.x == 0)
         losses[blockIdx.x] = logf(sum) - (row[label[blockIdx.x]] - most);
+}
+
+void launch_softmax(const struct call *call, struct queue *queue)
+{
+    enqueue(queue, softmax_row, dim3((unsigned)call_dim(call, 0, 0)), dim3(THREADS),
+            call_dim(call, 0, 1), (const float *)call_reals(call, 0), call_reals(call, 1),
+            (const int32_t *)NULL, (float *)NULL);
 }
 
 /* Workspace: partial sums, then the loss of each sample. */
@@ -71,8 +79,8 @@ void launch_cross_entropy(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
     float *partial = (float *)call->workspace, *losses = partial + REDUCE_BLOCKS;
-    enqueue(queue, cross_entropy_row, dim3((unsigned)n), dim3(THREADS), k,
-            (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 3),
+    enqueue(queue, softmax_row, dim3((unsigned)n), dim3(THREADS), k,
+            (const float *)call_reals(call, 0), call_reals(call, 3), call_integers(call, 1),
             losses);
     reduce(queue, n, reduce_value{losses}, 1.0f / (float)n, partial, call_reals(call, 2));
 }
