@@ -16,8 +16,8 @@ uint64_t binding_row_bytes(const struct program *program, int32_t tensor);
 
 /* STATUS_INPUT when a view is bound to what is neither loaded nor stored, is empty, is not the
  * tensor's only one, has fewer rows than the order names, or, without an order, other rows than the
- * other per-sample views. *samples
- * is the length of the order or of the data, 0 when there is neither. */
+ * other per-sample views. *samples is the length of the order or of the data, 0 when there is
+ * neither. */
 enum status binding_check(const struct program *program, const struct binding *binding,
                           uint64_t *samples);
 
