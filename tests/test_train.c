@@ -229,8 +229,13 @@ TEST(what_does_not_fit_is_refused)
     check_refused("mlp:4-8-2", &options, "found 2 outputs, expected one for each of 3 classes");
     check_refused("input 4\ndense 2\nloss mse\n", &options,
                   "found 1 number a row to learn, expected 2");
-    if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options)))
+    if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
         CHECK_OK(trainer_save(lesson.trainer, at("c")));
+        CHECK_OK(safetensors_write(at("b"), &lesson.trainer->model.params, SAFETENSORS_WEIGHTS,
+                                   NULL, 0));
+    }
+    options.resume = at("b");
+    check_refused("mlp:4-8-3", &options, "found no 'network' in its metadata");
     options.resume = at("c");
     check_refused("mlp:4-9-3", &options, "found the weights of another network");
     if (lesson.dataset) {

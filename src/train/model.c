@@ -148,15 +148,19 @@ done:
     return status;
 }
 
+static enum status refuse_note(const struct safetensors *file, const char *key)
+{
+    FAIL(STATUS_INPUT, "%s: found no '%s' in its metadata, expected a file that prony train wrote",
+         file->name, key);
+}
+
 /* A note that is JSON. */
 static enum status read_note(const struct safetensors *file, const char *key, struct arena *arena,
                              struct json **out)
 {
     const char *note = safetensors_note(file, key);
     if (!note)
-        FAIL(STATUS_INPUT,
-             "%s: found no '%s' in its metadata, expected a file that prony train wrote",
-             file->name, key);
+        return refuse_note(file, key);
     char *name;
     NEED(name = arena_format(arena, "%s, metadata '%s'", file->name, key));
     return json_parse(arena, name, note, strlen(note), out);
@@ -206,9 +210,12 @@ static enum status read_normalisation(struct model *model, const struct safetens
 enum status model_read(struct model *model, const struct safetensors *file)
 {
     const char *text = safetensors_note(file, NOTE_NETWORK);
+    if (!text)
+        return refuse_note(file, NOTE_NETWORK);
     if (!text_equal(text, model->network->text))
-        FAIL(STATUS_INPUT, "%s: found the weights of another network%s%.300s\nexpected those of %s",
-             file->name, text ? ":\n" : "", text ? text : "", model->network->name);
+        FAIL(STATUS_INPUT,
+             "%s: found the weights of another network, expected those of %s as it is", file->name,
+             model->network->name);
     TRY(read_classes(model, file));
     return read_normalisation(model, file);
 }

@@ -104,14 +104,19 @@ static void start_fresh(struct trainer *trainer)
     trainer->model.params.control.rate = course->rate;
 }
 
+static struct lap_data bound_data(const struct trainer *trainer)
+{
+    return (struct lap_data){
+        .dataset = trainer->dataset,
+        .targets = trainer->levels ? trainer->levels : trainer->dataset->numbers,
+    };
+}
+
 /* Puts the rows into the epoch's order and the lap to its step. */
 static enum status begin_epoch(struct trainer *trainer)
 {
     const struct course *course = &trainer->course;
-    const struct lap_data data = {
-        .dataset = trainer->dataset,
-        .targets = trainer->levels ? trainer->levels : trainer->dataset->numbers,
-    };
+    const struct lap_data data = bound_data(trainer);
     int64_t count = trainer->split.train_count;
     memcpy(trainer->order, trainer->split.rows, (size_t)count * sizeof *trainer->order);
     split_shuffle(trainer->order, count, course->seed, (uint64_t)course->epoch);
@@ -190,10 +195,7 @@ enum status trainer_run(struct trainer *trainer, int64_t steps)
 
 enum status trainer_test(struct trainer *trainer, struct score *score)
 {
-    const struct lap_data data = {
-        .dataset = trainer->dataset,
-        .targets = trainer->levels ? trainer->levels : trainer->dataset->numbers,
-    };
+    const struct lap_data data = bound_data(trainer);
     *score = (struct score){0};
     if (!trainer->split.test_count)
         return STATUS_OK;
