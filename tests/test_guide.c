@@ -43,7 +43,7 @@ __attribute__((destructor)) static void remove_folder(void)
     rmdir(folder);
 }
 
-/* One result: seven samples about `time_ns`. */
+/* One result: seven samples about `time_ns`; skipped when that is 0. */
 static enum status add_result(struct store *store, const char *backend, int64_t batch,
                               double time_ns, bool checked)
 {
@@ -58,7 +58,11 @@ static enum status add_result(struct store *store, const char *backend, int64_t 
     record.point.batch = batch;
     record.at = "2026-11-15T10:03:58Z";
     record.check.verdict = checked ? RECORD_RIGHT : RECORD_UNCHECKED;
-    enum status status = record_measure(&record, &arena, samples, 7, 1);
+    enum status status = STATUS_OK;
+    if (time_ns > 0)
+        status = record_measure(&record, &arena, samples, 7, 1);
+    else
+        record.status = RECORD_SKIPPED;
     if (status == STATUS_OK) {
         record_write(&record, &line);
         status = text_done(&line);
@@ -81,11 +85,13 @@ static enum status make_store(const char *path)
         status = add_result(store, "simd", 1, 400, true);
     if (status == STATUS_OK)
         status = add_result(store, "simd", 10, 800, false);
+    if (status == STATUS_OK)
+        status = add_result(store, "cuda", 10, 0, false);
     store_close(store);
     return status;
 }
 
-/* One guide for all tests, over four results. */
+/* One guide for all tests, over four results and one that was skipped. */
 static struct guide *guide;
 
 static bool start(void)
@@ -379,10 +385,10 @@ TEST(says_what_is_stored)
     if (!start())
         return;
     const struct json *tree = get_json("/api/status", 200);
-    CHECK_EQUAL_INT(json_int(tree, "records", 0), 4);
+    CHECK_EQUAL_INT(json_int(tree, "records", 0), 5);
     const struct json *newest = json_get(tree, "newest");
     CHECK_EQUAL_TEXT(json_text(newest, "at", NULL), "2026-11-15T10:03:58Z");
-    CHECK_EQUAL_TEXT(json_text(json_get(newest, "point"), "model", NULL), "small");
+    CHECK_EQUAL_TEXT(json_text(json_get(newest, "point"), "backend", NULL), "simd"); /* not cuda */
 }
 
 TEST(counts_values_under_the_other_filters)
@@ -512,7 +518,7 @@ TEST(an_empty_store_fills_while_it_is_served)
     CHECK(strstr(exchange(guide_port(later), query, strlen(query)), "{\"points\":[]}"));
     CHECK(!file_exists(path)); /* looking makes nothing */
     CHECK_OK(make_store(path));
-    CHECK(strstr(exchange(guide_port(later), request, strlen(request)), "\"records\":4"));
+    CHECK(strstr(exchange(guide_port(later), request, strlen(request)), "\"records\":5"));
     guide_stop(later);
 }
 

@@ -69,6 +69,7 @@ static enum status add_newest(void *context, int64_t id, const char *line, size_
 
 enum status answer_status(struct call *call)
 {
+    static const struct store_filter ok = {"status", "ok"};
     int64_t count = 0;
     if (call->store)
         TRY(store_count(call->store, call_where(call), &count));
@@ -77,7 +78,7 @@ enum status answer_status(struct call *call)
     call_add_text(&call->json, "store", call->store_path);
     call_add_int(&call->json, "records", count);
     if (call->store)
-        TRY(store_list(call->store, call_where(call), 1, 0, add_newest, call));
+        TRY(store_list(call->store, (struct store_where){&ok, 1}, 1, 0, add_newest, call));
     json_end(&call->json);
     return STATUS_OK;
 }

@@ -73,9 +73,10 @@ export function fetchStatus(): Promise<Status> {
   return get("/api/status");
 }
 
+// Of results that are ok, as charts are, unless the filters say otherwise.
 export async function fetchValues(filters: Filters): Promise<Values> {
   const parameters = new URLSearchParams();
-  addFilters(parameters, filters);
+  addFilters(parameters, { status: ["ok"], ...filters });
   return (await get<{ values: Values }>("/api/values", parameters)).values;
 }
 

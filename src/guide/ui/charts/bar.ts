@@ -1,7 +1,7 @@
 // bar.ts: bars side by side, one group per value of x: for axes of names, and for few numbers.
 
 import type { Chart, Sheet } from "./chart";
-import { base, categoriesOf, errorBars, isChecked, seriesOf, tip, xAxis, yAxis } from "./chart";
+import { base, categoriesOf, coloursOf, errorBars, isChecked, seriesOf, tip, xAxis, yAxis } from "./chart";
 import type { Point } from "../api";
 import { name } from "../format";
 
@@ -15,6 +15,7 @@ export const bar: Chart = {
   draw(sheet: Sheet) {
     const { points, scale, logY, theme } = sheet;
     const all = seriesOf(points);
+    const colours = coloursOf(all, theme);
     // A logarithmic scale has no zero to stand on: bars begin at the power of ten below the least.
     const least = Math.min(...points.map((point) => Math.min(point.y, point.low))) * scale.factor;
     const floor = 10 ** Math.floor(Math.log10(least));
@@ -28,7 +29,7 @@ export const bar: Chart = {
       },
       yAxis: { ...yAxis(sheet), ...(logY ? { min: floor, startValue: floor } : {}) },
       series: all.flatMap((series, index) => {
-        const colour = theme.series[index % theme.series.length] ?? theme.text;
+        const colour = colours[index] ?? theme.text;
         return [
           {
             type: "bar",

@@ -53,6 +53,29 @@ export function seriesOf(points: Point[]): Series[] {
   return [...all.values()];
 }
 
+const remembered = new Map<string, number>();
+
+// A series keeps its colour while the page is open, whatever is filtered around it.
+export function coloursOf(all: Series[], { series: palette }: Theme): string[] {
+  const taken = new Set<number>();
+  const chosen = new Map<string, number>();
+  const take = (name: string, index: number) => {
+    taken.add(index);
+    chosen.set(name, index);
+    remembered.set(name, index);
+  };
+  for (const { name } of all) {
+    const index = remembered.get(name);
+    if (index !== undefined && !taken.has(index)) take(name, index);
+  }
+  for (const { name } of all) {
+    if (chosen.has(name)) continue;
+    const free = palette.findIndex((_, index) => !taken.has(index));
+    take(name, free >= 0 ? free : chosen.size % palette.length);
+  }
+  return all.map(({ name }) => palette[chosen.get(name) ?? 0] ?? "");
+}
+
 // Numbers in their order, names as the server sorted them.
 export function categoriesOf(points: Point[]): Value[] {
   const values = [...new Set(points.map((point) => point.x))];

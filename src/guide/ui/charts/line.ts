@@ -2,7 +2,7 @@
 // hollow.
 
 import type { Chart, Sheet } from "./chart";
-import { base, errorBars, isChecked, seriesOf, tip, xAxis, yAxis } from "./chart";
+import { base, coloursOf, errorBars, isChecked, seriesOf, tip, xAxis, yAxis } from "./chart";
 import type { Point } from "../api";
 
 const xOf = (point: Point) => Number(point.x);
@@ -17,6 +17,7 @@ export const line: Chart = {
       name,
       points: points.filter((point) => point.x !== null).sort((a, b) => xOf(a) - xOf(b)),
     }));
+    const colours = coloursOf(all, theme);
     const logarithmic = logX && all.every(({ points }) => points.every((point) => xOf(point) > 0));
     const marks = [...new Set(all.flatMap(({ points }) => points.map(xOf)))];
     return {
@@ -32,7 +33,7 @@ export const line: Chart = {
       },
       yAxis: yAxis(sheet),
       series: all.flatMap((series, index) => {
-        const colour = theme.series[index % theme.series.length] ?? theme.text;
+        const colour = colours[index] ?? theme.text;
         return [
           {
             type: "line",
