@@ -31,10 +31,16 @@ static bool run_case(struct rig *rig, const struct op_case *op_case, enum dtype 
     return ok;
 }
 
-/* Room to work in, and what lies beyond a sample's length, may hold anything. */
+/* What lies beyond a sample's length may hold anything. */
 static bool may_be_unwritten(const char *name)
 {
-    return !strcmp(name, "sums") || !strcmp(name, "gates") || !strcmp(name, "cells");
+    return !strcmp(name, "gates") || !strcmp(name, "cells");
+}
+
+/* Room to work in: what is left there is nobody's business. */
+static bool is_room(const char *name)
+{
+    return !strcmp(name, "sums");
 }
 
 static bool same_results(const struct op_case *op_case, const struct params *found,
@@ -45,6 +51,8 @@ static bool same_results(const struct op_case *op_case, const struct params *fou
         const struct entry *entry = &found->entries[e];
         int64_t count = shape_count(&entry->shape);
         double size = 0, most = 0;
+        if (is_room(entry->name))
+            continue;
         for (int64_t i = 0; i < count; i++)
             size = fmax(size, fabs(value_at(expected, e, i)));
         for (int64_t i = 0; i < count; i++) {
