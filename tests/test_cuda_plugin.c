@@ -39,14 +39,15 @@ TEST(loads_and_probes)
     registry_close(&registry);
 }
 
-/* A program with one fill op of this element type. */
-static enum status make_fill(struct params *params, enum dtype real, struct program **out)
+/* A program with one fill op over so many elements of this type. */
+static enum status make_fill(struct params *params, enum dtype real, int64_t count,
+                             struct program **out)
 {
     struct draft draft;
     params_init(params, real);
     TRY(program_begin(&draft, params, "fill", 1, real));
     draft_part(&draft, PART_FORWARD);
-    draft_op(&draft, OP_fill, NOTHING, OUT(draft_real(&draft, "y", SHAPE(1, 7))));
+    draft_op(&draft, OP_fill, NOTHING, OUT(draft_real(&draft, "y", SHAPE(1, count))));
     return program_finish(&draft, out);
 }
 
@@ -57,9 +58,11 @@ TEST(supports_f32_only)
     for (int wide = 0; cuda && wide < 2; wide++) {
         struct params params;
         struct program *program = NULL;
-        if (CHECK_OK(make_fill(&params, wide ? DTYPE_F64 : DTYPE_F32, &program))) {
+        if (CHECK_OK(make_fill(&params, wide ? DTYPE_F64 : DTYPE_F32, 7, &program))) {
             const char *why = cuda->supports(NULL, program, &program->ops[0]);
             CHECK_EQUAL_TEXT(why, wide ? "the CUDA backend computes in f32, not f64" : NULL);
+            program->ops[0].kind = OP_COUNT; /* as an op would be that came after the plugin */
+            CHECK(cuda->supports(NULL, program, &program->ops[0]) != NULL);
         }
         program_free(program);
         params_free(&params);
@@ -91,7 +94,7 @@ static void check_fill(const struct backend *cuda, struct device *device)
     struct params params;
     struct program *program = NULL;
     struct instance *instance = NULL;
-    if (CHECK_OK(make_fill(&params, DTYPE_F32, &program)) &&
+    if (CHECK_OK(make_fill(&params, DTYPE_F32, 7, &program)) &&
         CHECK_OK(cuda->attach(device, &params, &instance))) {
         program->ops[0].attr.fill.value = 2.5f;
         for (int dry = 1; dry >= 0; dry--) {
@@ -120,6 +123,34 @@ static void check_fill(const struct backend *cuda, struct device *device)
     params_free(&params);
 }
 
+/* More than any GPU has: known before it is taken, refused, and nothing is lost by it. */
+static void check_too_large(const struct backend *cuda, struct device *device)
+{
+    const int64_t count = INT64_C(1) << 44;
+    struct params params;
+    struct program *program = NULL;
+    struct instance *instance = NULL;
+    struct plan *plan = NULL;
+    struct arena arena = {0};
+    struct explanation explanation;
+    if (CHECK_OK(make_fill(&params, DTYPE_F32, count, &program)) &&
+        CHECK_OK(cuda->attach(device, &params, &instance))) {
+        if (CHECK_OK(
+                cuda->prepare(instance, program, &(struct plan_options){.dry = true}, &plan)) &&
+            CHECK_OK(cuda->explain(plan, &arena, &explanation)))
+            CHECK(explanation.role_bytes[ROLE_ACTIVATION] >= 4 * (uint64_t)count);
+        cuda->release(plan);
+        CHECK_STATUS(STATUS_MEMORY,
+                     cuda->prepare(instance, program, &(struct plan_options){0}, &plan));
+        CHECK_MESSAGE("out of GPU memory");
+        CHECK_MESSAGE("are free");
+    }
+    arena_free(&arena);
+    cuda->detach(instance);
+    program_free(program);
+    params_free(&params);
+}
+
 TEST(runs_on_a_device)
 {
     struct registry registry = {0};
@@ -129,8 +160,10 @@ TEST(runs_on_a_device)
         check_skip("no CUDA plugin in this build");
     else if (cuda->probe() != STATUS_OK)
         check_skip("%s", status_message());
-    else if (CHECK_OK(cuda->open(&(struct device_options){0}, &device)))
+    else if (CHECK_OK(cuda->open(&(struct device_options){0}, &device))) {
+        check_too_large(cuda, device);
         check_fill(cuda, device);
+    }
     if (device)
         cuda->close(device);
     registry_close(&registry);

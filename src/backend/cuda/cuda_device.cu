@@ -9,12 +9,15 @@ extern "C" {
 
 enum { LEAST_MAJOR = 8 }; /* the oldest compute capability the plugin is built for */
 
+/* Some errors lose everything the process has on the GPU; then the next call fails as well. */
 enum status cuda_fail(const char *file, int line, cudaError_t error, const char *doing)
 {
     (void)cudaGetLastError(); /* so that it is not found again by the next launch */
+    const bool lost = cudaFree(NULL) != cudaSuccess;
     enum status code = error == cudaErrorMemoryAllocation ? STATUS_MEMORY : STATUS_DEVICE;
-    return status_fail(code, file, line, "CUDA: %s (%s) in %s", cudaGetErrorString(error),
-                       cudaGetErrorName(error), doing);
+    return status_fail(code, file, line, "CUDA: %s (%s) in %s%s", cudaGetErrorString(error),
+                       cudaGetErrorName(error), doing,
+                       lost ? "; the GPU can be used again by a new process only" : "");
 }
 
 static enum status count_devices(int *count)

@@ -40,8 +40,11 @@ static enum status take_memory(struct plan *plan)
 {
     const struct program *program = plan->program;
     char *feed, *views;
-    TRY(take(plan, plan->slot_bytes * (uint64_t)plan->slots, "the plan's activations",
-             &plan->memory));
+    size_t bytes;
+    if (!size_mul(plan->slot_bytes, (size_t)plan->slots, &bytes))
+        FAIL(STATUS_MEMORY, "%d slots of '%s' are more than can be addressed", plan->slots,
+             program->name);
+    TRY(take(plan, bytes, "the plan's activations", &plan->memory));
     TRY(take(plan, program->role_bytes[ROLE_GRAD], "the plan's gradients", &plan->grads));
     TRY(take(plan, plan->workspace_bytes, "the plan's workspace", &plan->workspace));
     TRY(take(plan, sizeof(struct feed), "the plan's place in the data", &feed));
