@@ -75,7 +75,7 @@ static void close_peer(struct job *job)
 
 TEST(a_good_peer_is_timed_by_its_own_clock)
 {
-    struct job *job = open_peer("tests/peers/good");
+    struct job *job = open_peer("tests/peers/good/peer");
     double error = 0;
     uint64_t elapsed_ns = 0;
     CHECK_OK(job->kind->prepare(job));
@@ -99,7 +99,7 @@ TEST(a_good_peer_is_timed_by_its_own_clock)
 
 TEST(a_peer_that_lacks_something_is_unsupported)
 {
-    struct job *job = open_peer("tests/peers/absent");
+    struct job *job = open_peer("tests/peers/absent/peer");
     CHECK_STATUS(STATUS_UNSUPPORTED, job->kind->prepare(job));
     CHECK_MESSAGE("libexample is not installed");
     close_peer(job);
@@ -107,7 +107,7 @@ TEST(a_peer_that_lacks_something_is_unsupported)
 
 TEST(a_peer_that_is_not_there_is_a_failure)
 {
-    struct job *job = open_peer("tests/peers/none");
+    struct job *job = open_peer("tests/peers/none/peer");
     CHECK_STATUS(STATUS_DEVICE, job->kind->prepare(job));
     CHECK_MESSAGE("No such file");
     close_peer(job);
@@ -115,7 +115,7 @@ TEST(a_peer_that_is_not_there_is_a_failure)
 
 TEST(a_peer_that_dies_leaves_its_last_words)
 {
-    struct job *job = open_peer("tests/peers/dies");
+    struct job *job = open_peer("tests/peers/dies/peer");
     uint64_t elapsed_ns;
     CHECK_OK(job->kind->prepare(job));
     CHECK_STATUS(STATUS_DEVICE, job->kind->run(job, 1, &elapsed_ns));
@@ -125,7 +125,7 @@ TEST(a_peer_that_dies_leaves_its_last_words)
 
 TEST(a_peer_that_hangs_is_given_up)
 {
-    struct job *job = open_peer("tests/peers/hangs");
+    struct job *job = open_peer("tests/peers/hangs/peer");
     uint64_t elapsed_ns, start_ns = clock_ns();
     CHECK_OK(job->kind->prepare(job));
     CHECK_STATUS(STATUS_TIMEOUT, job->kind->run(job, 1, &elapsed_ns));
@@ -135,7 +135,7 @@ TEST(a_peer_that_hangs_is_given_up)
 
 TEST(a_peer_that_talks_nonsense_is_a_failure)
 {
-    struct job *job = open_peer("tests/peers/garbage");
+    struct job *job = open_peer("tests/peers/garbage/peer");
     CHECK_STATUS(STATUS_DEVICE, job->kind->prepare(job));
     CHECK_MESSAGE("nonsense (\"Traceback");
     close_peer(job);
@@ -143,7 +143,7 @@ TEST(a_peer_that_talks_nonsense_is_a_failure)
 
 TEST(a_peer_that_floods_is_cut_off)
 {
-    struct job *job = open_peer("tests/peers/floods");
+    struct job *job = open_peer("tests/peers/floods/peer");
     uint64_t elapsed_ns;
     CHECK_OK(job->kind->prepare(job));
     CHECK_STATUS(STATUS_DEVICE, job->kind->run(job, 1, &elapsed_ns));
@@ -153,7 +153,7 @@ TEST(a_peer_that_floods_is_cut_off)
 
 TEST(a_peer_that_claims_the_impossible_is_a_failure)
 {
-    struct job *job = open_peer("tests/peers/boasts");
+    struct job *job = open_peer("tests/peers/boasts/peer");
     uint64_t elapsed_ns;
     CHECK_OK(job->kind->prepare(job));
     CHECK_STATUS(STATUS_DEVICE, job->kind->run(job, 1, &elapsed_ns));
@@ -163,7 +163,7 @@ TEST(a_peer_that_claims_the_impossible_is_a_failure)
 
 TEST(measure_times_a_peer_as_any_job)
 {
-    struct job *job = open_peer("tests/peers/boasts"), *good = open_peer("tests/peers/good");
+    struct job *job = open_peer("tests/peers/boasts/peer"), *good = open_peer("tests/peers/good/peer");
     CHECK_OK(job->kind->prepare(job));
     CHECK_OK(good->kind->prepare(good));
     struct contender list[2] = {{.job = job, .process = job_peer_process(job)},

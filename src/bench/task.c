@@ -183,7 +183,13 @@ static double task_scale(const struct task *task)
             value -= (double)task_initial(task, i);
         sum += value * value;
     }
-    return sqrt(sum / (double)task->value_count) + DBL_MIN;
+    return sqrt(sum / (double)task->value_count);
+}
+
+/* What is not a number is infinitely wrong. */
+static double task_relative(double difference, double scale)
+{
+    return isnan(difference) ? (double)INFINITY : difference / (scale + DBL_MIN);
 }
 
 enum status task_judge(const struct task *task, const struct outcome *found, double *error)
@@ -195,14 +201,16 @@ enum status task_judge(const struct task *task, const struct outcome *found, dou
     const double scale = task_scale(task);
     int64_t worst = -1; /* the loss */
 
-    *error = training ? fabs(found->loss - reference->loss) / (fabs(reference->loss) + DBL_MIN) : 0;
+    *error =
+        training ? task_relative(fabs(found->loss - reference->loss), fabs(reference->loss)) : 0;
     for (int64_t i = 0; i < task->value_count; i++) {
         double expected = (double)reference->values[i];
         double difference = fabs((double)found->values[i] - expected);
         if (training) /* each step's update rounds the parameter once, here and there */
             difference -= 2 * task->check_steps * (double)FLT_EPSILON * fabs(expected);
-        if (!(difference / scale <= *error)) { /* so that a NaN is the worst */
-            *error = difference / scale;
+        double relative = task_relative(difference, scale);
+        if (relative > *error) {
+            *error = relative;
             worst = i;
         }
     }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #if defined(__x86_64__)
@@ -186,6 +187,12 @@ static double burst_best_ns(struct pool *pool, struct burst burst)
     return best_ns;
 }
 
+#ifdef __OPTIMIZE__
+static const bool optimised = true;
+#else
+static const bool optimised = false; /* the kernels would measure the compiler, not the machine */
+#endif
+
 static enum status calibrate_measure(struct ceilings *ceilings)
 {
     struct cpu cpu;
@@ -239,6 +246,8 @@ enum status calibrate(struct calibration *calibration, int threads, uint64_t set
         if ((*out)->threads == threads && (*out)->set_bytes == set_bytes)
             return STATUS_OK;
     }
+    if (!optimised)
+        FAIL(STATUS_UNSUPPORTED, "a build without optimisation cannot calibrate");
     if (calibration->count == CALIBRATION_MOST)
         FAIL(STATUS_UNSUPPORTED, "more than %d calibrations in one run", CALIBRATION_MOST);
     struct ceilings *next = &calibration->list[calibration->count];

@@ -31,7 +31,7 @@ struct calibration {
 };
 
 /* Measures, or remembers. `set_bytes` is taken within 16 KB … 1 GB and rounded down a little, which
- * can only raise the ceiling. */
+ * can only raise the ceiling. STATUS_UNSUPPORTED in a build that is not optimised. */
 enum status calibrate(struct calibration *calibration, int threads, uint64_t set_bytes,
                       const struct ceilings **out);
 

@@ -1,0 +1,89 @@
+# prony bench and prony machine, as a person uses them.
+
+prony=$PRONY_BUILD/prony
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+status=0
+
+report() { # NAME HELD EXPLANATION
+    if [ "$2" = 0 ]; then
+        echo "ok   cli_bench.$1"
+    else
+        printf '%s\nFAIL cli_bench.%s\n' "$3" "$1"
+        status=1
+    fi
+}
+
+# expect NAME STATUS PART COMMAND…: it ends with this status, and what it says contains PART.
+expect() {
+    name=$1 wanted=$2 part=$3
+    shift 3
+    output=$("$@" 2>&1)
+    found=$?
+    held=1
+    case $output in *"$part"*) [ $found -eq "$wanted" ] && held=0 ;; esac
+    report "$name" $held "status $found, expected $wanted; found \"$output\", expected \"…$part…\""
+}
+
+quick="--seconds 0.1"
+expect helps 0 'prony bench small large --phase training,inference' "$prony" bench --help
+expect prints_a_table 0 'samples/s' "$prony" bench small $quick
+expect checks_what_it_times 0 'right' "$prony" bench small --phase training,inference $quick
+expect has_a_flag_for_every_axis 0 '--scenario' "$prony" bench --help
+expect explains_a_skip 0 'skipped: precision bf16 cannot be measured yet, only fp32' \
+    "$prony" bench small --precision bf16 $quick
+expect writes_csv 0 'framework,backend,model' "$prony" bench small --format csv $quick
+expect writes_markdown 0 '| ' "$prony" bench small --batch 1,3 --format md $quick
+
+expect wants_a_network 2 'NETWORK' "$prony" bench
+expect knows_its_networks 2 'small' "$prony" bench smal
+expect knows_its_frameworks 2 'did you mean numpy?' "$prony" bench small --framework numpi
+expect knows_its_backends 2 'reff' "$prony" bench small --backend reff
+expect wants_numbers 2 'batch' "$prony" bench small --batch 1,two
+expect refuses_batch_0 2 'batch' "$prony" bench small --batch 0
+expect refuses_an_empty_value 2 'expected values with a comma' "$prony" bench small --batch 1,
+expect suggests_a_flag 2 'did you mean --batch' "$prony" bench small --bacth 3
+expect knows_its_formats 2 'expected table, json, csv or md' "$prony" bench small --format xml
+expect says_what_it_cannot_write 1 'nowhere/out.jsonl' \
+    "$prony" bench small --out "$folder/nowhere/out.jsonl" $quick
+
+# With --format json standard output is records and nothing else, the same as in the file.
+"$prony" bench small --framework prony,python-list --batch 1,3 --format json $quick \
+    --out "$folder/out.jsonl" >"$folder/stdout.jsonl" 2>/dev/null
+cmp "$folder/out.jsonl" "$folder/stdout.jsonl"
+report prints_what_it_files $? "standard output and --out differ"
+if command -v python3 >/dev/null; then
+    python3 - "$folder/stdout.jsonl" <<'PYTHON'
+import json, sys
+records = [json.loads(line) for line in open(sys.argv[1])]
+results = [r for r in records if r["kind"] == "result"]
+assert [r["kind"] for r in records][-1] == "machine", "the last line is the machine"
+assert len(results) == 4, f"{len(results)} results"
+for r in results:
+    assert r["status"] == "ok", r.get("reason")
+    assert r["result"]["check"]["verdict"] == "right", r["result"]["check"]
+    assert r["result"]["time_ns"]["count"] >= 1 and r["samples_ns"]
+assert results[0]["point"]["framework"] == "prony" and results[1]["point"]["framework"] == "python-list"
+assert results[0]["result"]["time_ns"]["median"] < results[1]["result"]["time_ns"]["median"]
+PYTHON
+    report writes_lines_that_parse $? "see above"
+else
+    echo "skip cli_bench.writes_lines_that_parse: no python3"
+fi
+
+# Stopped in the middle, it ends soon and keeps what it has.
+"$prony" bench small --batch 1,2,3,4,5,6,7,8 --phase training,inference --seconds 30 \
+    --out "$folder/stopped.jsonl" >"$folder/stopped.txt" 2>&1 &
+bench=$!
+sleep 2
+kill -INT $bench
+wait $bench
+[ $? -eq 130 ]
+report stops_when_asked $? "$(cat "$folder/stopped.txt")"
+grep -q '"kind":"machine"' "$folder/stopped.jsonl"
+report keeps_what_it_had $? "$(cat "$folder/stopped.txt")"
+
+expect describes_the_machine 0 'backends' "$prony" machine
+expect lists_the_meters 0 'cpu_utilisation' "$prony" machine
+expect describes_it_as_json 0 '"backends":[{"name":"ref"' "$prony" machine --json
+exit $status

@@ -1,0 +1,204 @@
+/* From points to records: what is right is timed, what is wrong fails, what is absent is skipped,
+ * and no failed allocation does harm. */
+#include "check.h"
+
+#include "backend/cpu/cpu_backends.h"
+#include "base/memory.h"
+#include "bench/job_network.h"
+#include "bench/sweep.h"
+#include "bench/task_peer.h"
+
+#include <math.h>
+
+static struct registry registry;
+
+/* What came out, the last line in full. */
+struct seen {
+    int count;
+    struct record records[16]; /* their pointers are not valid any more */
+    char reasons[16][300];
+    struct text line;
+};
+
+static enum status see(void *context, const char *line, const struct record *record)
+{
+    struct seen *seen = context;
+    if (seen->count < 16) {
+        snprintf(seen->reasons[seen->count], sizeof seen->reasons[0], "%s",
+                 record->reason ? record->reason : "");
+        seen->records[seen->count++] = *record;
+    }
+    text_clear(&seen->line);
+    text_add(&seen->line, line);
+    return text_done(&seen->line);
+}
+
+static struct bench make_bench(struct seen *seen)
+{
+    if (!registry.count)
+        registry_add(&registry, &backend_ref);
+    struct bench bench = {.registry = &registry,
+                          .peers = "tests/peers",
+                          .measure = {.target = 0.05, .limit_ns = 50000000},
+                          .sink = {see, seen}};
+    facts_find(&bench.facts);
+    return bench;
+}
+
+static void set(struct sweep *sweep, int axis, const char *const *values, int count)
+{
+    sweep->lists[axis] = (struct sweep_list){values, count};
+}
+
+TEST(a_sweep_is_a_product)
+{
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct sweep sweep = {0};
+    set(&sweep, AXIS_model, (const char *const[]){"small"}, 1);
+    set(&sweep, AXIS_phase, (const char *const[]){"training", "inference"}, 2);
+    set(&sweep, AXIS_batch, (const char *const[]){"1", "3"}, 2);
+    set(&sweep, AXIS_fusion, (const char *const[]){"on", "off"}, 2);
+    CHECK_OK(sweep_check(&sweep, &bench));
+    CHECK_OK(sweep_run(&sweep, &bench));
+    CHECK_EQUAL_INT(seen.count, 8);
+    CHECK_EQUAL_INT(bench.ok, 8);
+    for (int i = 0; i < seen.count; i++) {
+        const struct record *record = &seen.records[i];
+        CHECK_EQUAL_TEXT(record->point.phase, i < 4 ? "training" : "inference");
+        CHECK_EQUAL_INT(record->point.batch, i % 4 < 2 ? 1 : 3);
+        CHECK_EQUAL_TEXT(record->point.fusion, i % 2 ? "off" : "on");
+        CHECK_EQUAL_INT(record->check.verdict, RECORD_RIGHT);
+        CHECK(record->time_ns.median > 0);
+        CHECK(record->throughput > 0);
+        CHECK(record->flop > 0 && record->bytes > 0);
+    }
+    struct arena arena = {0};
+    struct record back;
+    CHECK_OK(record_read(&arena, "line", 1, text_of(&seen.line), seen.line.length, &back));
+    CHECK(back.sample_count > 0);
+    CHECK(back.kernel_count > 0);
+    arena_free(&arena);
+    text_free(&seen.line);
+}
+
+TEST(what_cannot_run_is_skipped_and_what_is_wrong_fails)
+{
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct sweep sweep = {0};
+    set(&sweep, AXIS_model, (const char *const[]){"small"}, 1);
+    set(&sweep, AXIS_framework, (const char *const[]){"absent", "liar", "prony"}, 3);
+    CHECK_OK(sweep_run(&sweep, &bench));
+    if (!CHECK_EQUAL_INT(seen.count, 3))
+        return;
+    CHECK_EQUAL_INT(seen.records[0].status, RECORD_SKIPPED);
+    CHECK_EQUAL_TEXT(seen.reasons[0], "libexample is not installed");
+    CHECK_EQUAL_INT(seen.records[1].status, RECORD_FAILED);
+    CHECK(strstr(seen.reasons[1], "the peer's check has 2 values") != NULL);
+    CHECK_EQUAL_INT(seen.records[2].status, RECORD_OK);
+
+    seen.count = 0;
+    set(&sweep, AXIS_framework, NULL, 0);
+    set(&sweep, AXIS_precision, (const char *const[]){"bf16"}, 1);
+    CHECK_OK(sweep_run(&sweep, &bench));
+    CHECK_EQUAL_INT(seen.records[0].status, RECORD_SKIPPED);
+    CHECK(strstr(seen.reasons[0], "precision bf16 cannot be measured yet") != NULL);
+    text_free(&seen.line);
+}
+
+TEST(names_that_do_not_exist_are_refused_before_anything_runs)
+{
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct sweep sweep = {0};
+    set(&sweep, AXIS_model, (const char *const[]){"smal"}, 1);
+    CHECK_STATUS(STATUS_INPUT, sweep_check(&sweep, &bench));
+    set(&sweep, AXIS_model, (const char *const[]){"small"}, 1);
+    set(&sweep, AXIS_framework, (const char *const[]){"absend"}, 1);
+    CHECK_STATUS(STATUS_INPUT, sweep_check(&sweep, &bench));
+    CHECK_MESSAGE("did you mean absent?");
+    set(&sweep, AXIS_framework, NULL, 0);
+    set(&sweep, AXIS_backend, (const char *const[]){"reff"}, 1);
+    CHECK_STATUS(STATUS_INPUT, sweep_check(&sweep, &bench));
+}
+
+TEST(lists_are_split_and_checked)
+{
+    struct arena arena = {0};
+    struct sweep_list list;
+    if (CHECK_OK(sweep_split(&axes[AXIS_batch], "1,3,10", &arena, &list))) {
+        CHECK_EQUAL_INT(list.count, 3);
+        CHECK_EQUAL_TEXT(list.values[2], "10");
+    }
+    CHECK_STATUS(STATUS_INPUT, sweep_split(&axes[AXIS_batch], "1,,3", &arena, &list));
+    CHECK_STATUS(STATUS_INPUT, sweep_split(&axes[AXIS_batch], "1,x", &arena, &list));
+    CHECK_STATUS(STATUS_INPUT, sweep_split(&axes[AXIS_batch], "", &arena, &list));
+    CHECK_STATUS(STATUS_INPUT, sweep_split(&axes[AXIS_phase], "trainig", &arena, &list));
+    arena_free(&arena);
+}
+
+/* A step that was not done, or done twice, moves parameters by a whole step: far off. A parameter
+ * that is off by its rounding is right. */
+TEST(the_check_finds_a_wrong_update)
+{
+    struct task *task;
+    struct outcome found;
+    double error;
+    if (!CHECK_OK(task_open("small", PHASE_TRAINING, 3, &task)))
+        return;
+    CHECK_OK(job_network_refer(task, &backend_ref));
+    CHECK_OK(task_outcome(task, &task->arena, &found));
+    found.loss = task->reference.loss;
+    for (int64_t i = 0; i < task->value_count; i++)
+        found.values[i] = nextafterf(task->reference.values[i], 1e9f);
+    CHECK_OK(task_judge(task, &found, &error));
+
+    for (int64_t i = 0; i < task->value_count; i++) {
+        const struct task_place *place = &task->places[i];
+        float start = ((const float *)params_data(&task->params, place->entry))[place->element];
+        float moved = task->reference.values[i] - start;
+        found.values[i] = start + 1.05f * moved;
+    }
+    CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
+    memcpy(found.values, task->reference.values, (size_t)task->value_count * sizeof(float));
+    CHECK_OK(task_judge(task, &found, &error));
+    CHECK_NEAR(error, 0, 0);
+    found.values[5] = NAN;
+    CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
+    found.values[5] = task->reference.values[5];
+    found.loss *= 1.02;
+    CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
+    CHECK_MESSAGE("the loss after 3 steps");
+    task_close(task);
+}
+
+TEST(every_failed_allocation_is_survived)
+{
+    static const char *const models[] = {"small"}, *const frameworks[] = {"prony", "absent"};
+    bool failed = true;
+    long nth = 1;
+    for (; failed && nth < 5000; nth++) {
+        struct seen seen = {0};
+        struct bench bench = make_bench(&seen);
+        struct sweep sweep = {0};
+        bench.measure.limit_ns = 1000000;
+        set(&sweep, AXIS_model, models, 1);
+        set(&sweep, AXIS_framework, frameworks, 2);
+        memory_fail_at(nth);
+        enum status status = sweep_check(&sweep, &bench);
+        if (status == STATUS_OK)
+            status = sweep_run(&sweep, &bench);
+        failed = memory_failed();
+        memory_fail_at(0);
+        if (status != STATUS_OK)
+            CHECK_EQUAL_INT(status, STATUS_MEMORY);
+        else if (!failed)
+            CHECK_EQUAL_INT(bench.ok + bench.skipped, 2);
+        text_free(&seen.line);
+    }
+    CHECK(!failed);
+    CHECK(nth > 50); /* it did get somewhere */
+}
+
+CHECK_MAIN

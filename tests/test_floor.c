@@ -1,0 +1,122 @@
+/* The floor: FLOP and bytes worked out by hand, and times from known ceilings. */
+#include "check.h"
+
+#include "base/clock.h"
+#include "estimate/floor.h"
+#include "nn/network.h"
+
+static bool count(const char *model, enum program_use use, int32_t batch, struct work *out)
+{
+    struct network *network;
+    struct params params;
+    struct program *program = NULL;
+    const struct compile_options options = {.batch = batch, .use = use};
+
+    if (!CHECK_OK(network_open(model, &network)))
+        return false;
+    params_init(&params, DTYPE_F32);
+    bool good = CHECK_OK(network_compile(network, &params, &options, &program)) &&
+                CHECK_OK(work_count(program, out));
+    program_free(program);
+    params_free(&params);
+    network_free(network);
+    return good;
+}
+
+/* 4-3-4-5-1. Each layer: 2·in·out multiply-adds, out for the bias, out for the sigmoid. */
+TEST(small_inference)
+{
+    struct work work;
+    if (!count("small", USE_INFERENCE, 1, &work))
+        return;
+    CHECK_EQUAL_INT(work.forward.flop, (24 + 3 + 3) + (24 + 4 + 4) + (40 + 5 + 5) + (10 + 1 + 1));
+    CHECK_EQUAL_INT(work.forward.bytes, 4 * (62 + 4 + 1)); /* parameters, x, y */
+    CHECK_EQUAL_INT(work.backward.flop, 0);
+    CHECK_EQUAL_INT(work.backward.bytes, 0);
+    CHECK_EQUAL_INT(work.set_bytes, work.forward.bytes);
+}
+
+/* Backward, per layer: 2·out for the sigmoid's slope, 2·in·out for the weights' gradient, out for
+ * the bias's, and, but for the first layer, 2·in·out for the input's. */
+TEST(small_training)
+{
+    struct work work;
+    if (!count("small", USE_TRAINING, 1, &work))
+        return;
+    CHECK_EQUAL_INT(work.forward.flop, 124 + 3); /* and the loss */
+    CHECK_EQUAL_INT(work.backward.flop,
+                    2 + (2 + 10 + 1 + 10) + (10 + 40 + 5 + 40) + (8 + 24 + 4 + 24) + (6 + 24 + 3));
+    CHECK_EQUAL_INT(work.forward.bytes, 4 * (62 + 4 + 1 + 1));  /* parameters, x, target, loss */
+    CHECK_EQUAL_INT(work.backward.bytes, 4 * (2 * 62) + 4 * 2); /* both ways; the step count */
+}
+
+/* 4-1600-2600-1600-2500-1: 12,337,201 parameters. A step moves them three times: 148 MB. */
+TEST(large_training_moves_148_megabytes)
+{
+    struct work work;
+    const uint64_t parameter_bytes = 4 * 12337201;
+    if (!count("large", USE_TRAINING, 3, &work))
+        return;
+    CHECK_EQUAL_INT(work.forward.bytes, parameter_bytes + 4 * (3 * 4 + 3 + 1));
+    CHECK_EQUAL_INT(work.backward.bytes, 2 * parameter_bytes + 8);
+    CHECK_NEAR(work.forward.bytes + work.backward.bytes, 148.05e6, 0.01e6);
+
+    const struct ceilings ceilings = {
+        .flop_per_s = 118e9, .read_per_s = 61e9, .update_per_s = 61e9};
+    struct floor floor;
+    floor_of(&work, &ceilings, &floor);
+    CHECK_NEAR(floor.ns, 2.427e6, 0.002e6);
+    CHECK_EQUAL_TEXT(floor.bound, "bytes");
+}
+
+TEST(large_training_at_batch_10_is_bound_by_arithmetic)
+{
+    struct work work;
+    if (!count("large", USE_TRAINING, 10, &work))
+        return;
+    const double weights = 4 * 1600 + 1600 * 2600 + 2600 * 1600 + 1600 * 2500 + 2500;
+    const double products = 2 * 10 * (3 * weights - 4 * 1600); /* no gradient of the input */
+    double flop = (double)(work.forward.flop + work.backward.flop);
+    CHECK(flop >= products);
+    CHECK(flop <= products * 1.001); /* biases and sigmoids are little beside them */
+
+    const struct ceilings ceilings = {
+        .flop_per_s = 118e9, .read_per_s = 61e9, .update_per_s = 61e9};
+    struct floor floor;
+    floor_of(&work, &ceilings, &floor);
+    CHECK_NEAR(floor.ns, 6.27e6, 0.01e6);
+    CHECK_EQUAL_TEXT(floor.bound, "flop");
+}
+
+TEST(a_floor_adds_up_its_halves)
+{
+    const struct work work = {.forward = {.flop = 2000, .bytes = 10},
+                              .backward = {.flop = 10, .bytes = 6000}};
+    const struct ceilings ceilings = {.flop_per_s = 1e9, .read_per_s = 1e9, .update_per_s = 2e9};
+    struct floor floor;
+    floor_of(&work, &ceilings, &floor);
+    CHECK_NEAR(floor.ns, 2000 + 3000, 1e-6);
+    CHECK_EQUAL_TEXT(floor.bound, "bytes");
+}
+
+TEST(calibration_is_quick_and_remembered)
+{
+    static struct calibration calibration;
+    const struct ceilings *first, *again;
+    uint64_t start_ns = clock_ns();
+    enum status status = calibrate(&calibration, 1, 49348804, &first);
+    if (status == STATUS_UNSUPPORTED)
+        SKIP("%s", status_message());
+    if (!CHECK_OK(status))
+        return;
+    CHECK(clock_ns() - start_ns < 5000000000); /* a fraction of a second on a quiet machine */
+    CHECK(first->set_bytes <= 49348804 && first->set_bytes > 49348804 * 0.85);
+    CHECK(first->flop_per_s > 1e8 && first->flop_per_s < 1e13);
+    CHECK(first->read_per_s > 1e8 && first->read_per_s < 1e13);
+    CHECK(first->update_per_s > 1e8 && first->update_per_s < 1e13);
+    CHECK_OK(calibrate(&calibration, 1, 49348804, &again));
+    CHECK(first == again);
+    CHECK_EQUAL_INT(calibration.count, 1);
+}
+
+CHECK_MAIN
