@@ -72,7 +72,7 @@ else
 fi
 
 # Stopped in the middle, it ends soon and keeps what it has.
-"$prony" bench small --batch 1,2,3,4,5,6,7,8 --phase training,inference --seconds 30 \
+"$prony" bench large --batch 1,2,3,4,5,6,7,8 --phase training,inference --seconds 30 \
     --out "$folder/stopped.jsonl" >"$folder/stopped.txt" 2>&1 &
 bench=$!
 sleep 2

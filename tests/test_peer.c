@@ -163,7 +163,8 @@ TEST(a_peer_that_claims_the_impossible_is_a_failure)
 
 TEST(measure_times_a_peer_as_any_job)
 {
-    struct job *job = open_peer("tests/peers/boasts/peer"), *good = open_peer("tests/peers/good/peer");
+    struct job *job = open_peer("tests/peers/boasts/peer"),
+               *good = open_peer("tests/peers/good/peer");
     CHECK_OK(job->kind->prepare(job));
     CHECK_OK(good->kind->prepare(good));
     struct contender list[2] = {{.job = job, .process = job_peer_process(job)},

@@ -260,6 +260,8 @@ enum status calibrate(struct calibration *calibration, int threads, uint64_t set
 
 void calibration_write(const struct calibration *calibration, struct json_writer *writer)
 {
+    json_object(writer);
+    json_key(writer, "ceilings");
     json_array(writer);
     for (int i = 0; i < calibration->count; i++) {
         const struct ceilings *row = &calibration->list[i];
@@ -278,5 +280,6 @@ void calibration_write(const struct calibration *calibration, struct json_writer
         json_add_real(writer, row->update_per_s);
         json_end(writer);
     }
+    json_end(writer);
     json_end(writer);
 }

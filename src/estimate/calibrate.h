@@ -35,7 +35,7 @@ struct calibration {
 enum status calibrate(struct calibration *calibration, int threads, uint64_t set_bytes,
                       const struct ceilings **out);
 
-/* Everything measured so far, as an array. */
+/* Everything measured so far, as an object. */
 void calibration_write(const struct calibration *calibration, struct json_writer *writer);
 
 #endif
