@@ -1,19 +1,17 @@
 /* test_cuda_plugin.c: the CUDA plugin as the registry loads it: what it says where there is no
  * driver, what it supports (known without a device), and, on a GPU, that it is a device that can be
  * opened, filled and asked. What it computes is checked by the conformance tests. */
-#include "check.h"
+#include "rig.h"
 
 #include "core/params.h"
-#include "core/registry.h"
-
-#include <stdlib.h>
 
 /* The plugin of this build, or NULL with the reason in status_message(). */
 static const struct backend *load(struct registry *registry)
 {
     const struct backend *backend;
-    const char *build = getenv("PRONY_BUILD");
-    if (registry_load(registry, build ? build : "build") != STATUS_OK ||
+    char folder[4096];
+    rig_folder(folder, sizeof folder);
+    if (registry_load(registry, folder) != STATUS_OK ||
         registry_find(registry, "cuda", &backend) != STATUS_OK)
         return NULL;
     return backend;
