@@ -12,7 +12,7 @@
 struct control {
     uint64_t step; /* updates done on this instance, by any of its programs; feeds the RNG */
     uint64_t seed;
-    double rate; /* learning rate; an update op multiplies it with its own factor */
+    double rate; /* learning rate, before the schedule */
 };
 
 #endif

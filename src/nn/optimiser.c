@@ -44,21 +44,27 @@ static void emit_clip(struct draft *draft, double limit)
     draft_op(draft, OP_clip, grads, count, grads, count)->attr.clip.limit = (float)limit;
 }
 
-static void emit_tick(struct draft *draft, const char *prefix)
+/* The optimiser's own count of updates. */
+static int32_t count_tensor(struct draft *draft, const char *prefix)
 {
     char name[200];
     int32_t entry;
     snprintf(name, sizeof name, "%sstep", prefix);
-    if (draft->status != STATUS_OK)
-        return;
     enum status status = params_declare(draft->params, name, ROLE_STATE, DTYPE_I32, SHAPE(1),
                                         (struct init){.kind = INIT_ZERO}, &entry);
     if (status != STATUS_OK) {
         draft_fail(draft, status, "%s", status_message());
-        return;
+        return -1;
     }
-    int32_t count = draft_kept(draft, entry);
-    draft_op(draft, OP_tick, IN(count), OUT(count));
+    return draft_kept(draft, entry);
+}
+
+static int32_t emit_schedule(struct draft *draft, int32_t count, double scale)
+{
+    int32_t rate = draft_real(draft, "rate", SHAPE(1));
+    draft_part(draft, PART_PREPARE);
+    draft_op(draft, OP_schedule, IN(count), OUT(rate))->attr.schedule.scale = (float)scale;
+    return rate;
 }
 
 void update_emit(struct draft *draft, const struct update_options *options)
@@ -68,8 +74,10 @@ void update_emit(struct draft *draft, const struct update_options *options)
         draft_fail(draft, STATUS_INPUT, "there is no optimiser '%s'; there is: sgd", optimiser);
     if (draft->status != STATUS_OK)
         return;
-    draft_part(draft, PART_UPDATE);
     draft->layer = "";
+    int32_t count = count_tensor(draft, options->prefix);
+    int32_t rate = emit_schedule(draft, count, options->rate);
+    draft_part(draft, PART_UPDATE);
     if (options->clip > 0)
         emit_clip(draft, options->clip);
     struct program *program = draft->program;
@@ -78,8 +86,7 @@ void update_emit(struct draft *draft, const struct update_options *options)
         if (!is_grad(program, g))
             continue;
         int32_t w = param_of(program, g);
-        draft_op(draft, OP_sgd, IN(w, g), OUT(w, options->accumulate ? g : -1))->attr.sgd.rate =
-            (float)options->rate;
+        draft_op(draft, OP_sgd, IN(w, g, rate), OUT(w, options->accumulate ? g : -1));
     }
-    emit_tick(draft, options->prefix);
+    draft_op(draft, OP_tick, IN(count), OUT(count));
 }

@@ -9,12 +9,11 @@
 struct to_weights {
     float *w;
     int64_t stride;
-    const struct control *control;
-    float rate;
+    const float *rate; /* [1] */
     __device__ void put(int64_t row, int64_t col, float sum) const
     {
         float *weight = &w[row * stride + col];
-        *weight = update_sgd(*weight, sum, control, rate);
+        *weight = update_sgd(*weight, sum, *rate);
     }
 };
 
@@ -55,12 +54,12 @@ void launch_dense_sgd(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
     const float *x = call_reals(call, 0), *dy = call_reals(call, 1);
-    float *w = call_reals(call, 4), *b = call_reals(call, 5), *dx = call_reals(call, 6);
-    const float rate = call->op->attr.dense_sgd.rate;
+    float *w = call_reals(call, 5), *b = call_reals(call, 6), *dx = call_reals(call, 7);
+    const float *rate = call_reals(call, 4);
 
-    if (call_has(call, 6))
+    if (call_has(call, 7))
         gemm(queue, n, i, o, by_row{dy, o}, by_row{w, o}, to_layer{dx, i, NULL, ACTIVATION_NONE});
-    gemm(queue, i, o, n, by_column{x, i}, by_column{dy, o}, to_weights{w, o, call->control, rate});
-    if (call_has(call, 5))
-        sum_rows(queue, n, o, dy, to_weights{b, 0, call->control, rate});
+    gemm(queue, i, o, n, by_column{x, i}, by_column{dy, o}, to_weights{w, o, rate});
+    if (call_has(call, 6))
+        sum_rows(queue, n, o, dy, to_weights{b, 0, rate});
 }

@@ -25,7 +25,7 @@ launch_function launch_binary_cross_entropy, launch_binary_cross_entropy_grad;
 launch_function launch_right_class, launch_right_level;
 workspace_function workspace_loss, workspace_cross_entropy;
 /* update.cu */
-launch_function launch_sgd, launch_clip, launch_tick;
+launch_function launch_schedule, launch_sgd, launch_clip, launch_tick;
 workspace_function workspace_clip;
 
 #endif

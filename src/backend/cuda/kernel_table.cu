@@ -43,6 +43,7 @@ static const struct kernel kernels[] = {
     ROW(right_class, workspace_loss),
     ROW(right_level, workspace_loss),
 
+    ROW(schedule, NULL),
     ROW(sgd, NULL),
     ROW(clip, workspace_clip),
     ROW(tick, NULL),

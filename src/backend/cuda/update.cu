@@ -1,14 +1,14 @@
-/* update.cu: sgd, clip (all gradients together), tick (counts the step). */
+/* update.cu: schedule, sgd, clip (all gradients together), tick (counts the step). */
 #include "backend/cuda/families.h"
 #include "backend/cuda/reduce.h"
 #include "backend/cuda/update.h"
+#include "core/schedule.h"
 
-static __global__ void sgd_each(int64_t count, float *w, float *g, bool clear,
-                                const struct control *control, float rate)
+static __global__ void sgd_each(int64_t count, float *w, float *g, bool clear, const float *rate)
 {
     FOR_EACH(index, count)
     {
-        w[index] = update_sgd(w[index], g[index], control, rate);
+        w[index] = update_sgd(w[index], g[index], *rate);
         if (clear)
             g[index] = 0.0f;
     }
@@ -18,8 +18,7 @@ void launch_sgd(const struct call *call, struct queue *queue)
 {
     const int64_t count = call_count(call, 0);
     enqueue(queue, sgd_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_reals(call, 2), call_reals(call, 1), call_reals(call, 3) != NULL, call->control,
-            call->op->attr.sgd.rate);
+            call_reals(call, 3), call_reals(call, 1), call_has(call, 4), call_reals(call, 2));
 }
 
 struct square {
@@ -66,6 +65,22 @@ void launch_clip(const struct call *call, struct queue *queue)
     for (int32_t i = 0; i < tensors; i++)
         enqueue(queue, clip_scale, dim3(blocks_striding(call_count(call, i))), dim3(THREADS),
                 call_count(call, i), call_reals(call, i), (const float *)factor);
+}
+
+static __global__ void schedule_once(const int32_t *count, const struct control *control,
+                                     int32_t kind, int32_t warmup, int32_t period, float factor,
+                                     float scale, float *rate)
+{
+    double value = schedule_factor(kind, warmup, period, (double)factor, *count);
+    *rate = (float)(control->rate * (double)scale * value);
+}
+
+void launch_schedule(const struct call *call, struct queue *queue)
+{
+    const auto &attr = call->op->attr.schedule;
+    enqueue(queue, schedule_once, dim3(1), dim3(1), call_integers(call, 0),
+            (const struct control *)call->control, attr.kind, attr.warmup, attr.period, attr.factor,
+            attr.scale, call_reals(call, 1));
 }
 
 static __global__ void tick_once(int32_t *count, struct control *control)

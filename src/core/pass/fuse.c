@@ -126,7 +126,8 @@ static bool find_backward(const struct fusion *fusion, int32_t o, struct backwar
         if (op->kind == OP_sum_rows && op_input(program, op, 0) == dy &&
             !op->attr.sum_rows.accumulate && op->attr.sum_rows.scale == 1.0f) {
             int32_t update = find_update(fusion, k);
-            if (update >= 0 && program->ops[update].attr.sgd.rate == sgd->attr.sgd.rate) {
+            if (update >= 0 &&
+                op_input(program, &program->ops[update], 2) == op_input(program, sgd, 2)) {
                 group->sum_rows = k;
                 group->sgd_b = update;
             }
@@ -188,11 +189,11 @@ static bool write_backward(struct fusion *fusion, struct draft *draft, int32_t o
     int32_t dx = group.dense_t < 0 ? -1 : op_output(program, &program->ops[group.dense_t], 0);
     draft_part(draft, outer->part);
     draft->layer = outer->layer;
-    struct op *fused =
-        draft_op(draft, OP_dense_sgd,
-                 IN(op_input(program, outer, 0), op_input(program, outer, 1), w, b), OUT(w, b, dx));
+    struct op *fused = draft_op(draft, OP_dense_sgd,
+                                IN(op_input(program, outer, 0), op_input(program, outer, 1), w, b,
+                                   op_input(program, sgd_w, 2)),
+                                OUT(w, b, dx));
     fused->id = outer->id;
-    fused->attr.dense_sgd.rate = sgd_w->attr.sgd.rate;
     fused->made_by = "dense backward+update";
     if (!keep_if_supported(fusion, draft))
         return false;

@@ -68,8 +68,7 @@ KERNEL(sum_rows)
 KERNEL(dense_sgd)
 {
     const real *x = reals(call, 0), *dy = reals(call, 1);
-    real *w = reals(call, 2), *b = reals(call, 3), *dx = reals(call, 6);
-    real rate = (real)(call->control->rate * (double)call->op->attr.dense_sgd.rate);
+    real *w = reals(call, 2), *b = reals(call, 3), rate = *reals(call, 4), *dx = reals(call, 7);
     int64_t batch = dim(call, 0, 0), in = dim(call, 2, 0), out = dim(call, 2, 1);
     for (int64_t i = 0; i < in; i++) {
         real *row = w + i * out;

@@ -1,11 +1,20 @@
 /* ref_update.c: what changes parameters and counts steps. */
 #include "backend/cpu/ref/real.h"
+#include "core/schedule.h"
+
+KERNEL(schedule)
+{
+    const int32_t warmup = call->op->attr.schedule.warmup, period = call->op->attr.schedule.period;
+    double factor = schedule_factor(call->op->attr.schedule.kind, warmup, period,
+                                    (double)call->op->attr.schedule.factor, *integers(call, 0));
+    *reals(call, 1) = (real)(call->control->rate * (double)call->op->attr.schedule.scale * factor);
+}
 
 /* w -= rate·g; an accumulated gradient (second output) is cleared. */
 KERNEL(sgd)
 {
-    real *w = reals(call, 0), *g = reals(call, 1), *cleared = reals(call, 3);
-    real rate = (real)(call->control->rate * (double)call->op->attr.sgd.rate);
+    real *w = reals(call, 0), *g = reals(call, 1), rate = *reals(call, 2);
+    real *cleared = reals(call, 4);
     for (int64_t i = 0, n = count(call, 0); i < n; i++)
         w[i] -= rate * g[i];
     for (int64_t i = 0, n = count(call, 0); cleared && i < n; i++)
