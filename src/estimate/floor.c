@@ -16,7 +16,9 @@ static int32_t work_root(const struct program *program, int32_t tensor)
 
 static void work_touch(const struct program *program, const struct op *op, unsigned char *touched)
 {
-    bool forward = op->part == PART_PREPARE || op->part == PART_FORWARD;
+    bool forward = op->part == PART_FORWARD;
+    if (op->part == PART_PREPARE) /* data is counted apart; the rest is bookkeeping */
+        return;
     for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
         int32_t tensor = program->operands[op->first + i];
         if (tensor < 0)
