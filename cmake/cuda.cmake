@@ -16,12 +16,7 @@ endif()
 set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
 enable_language(CUDA)
 
-# A static library, so that the plugin takes of base/ and core/ only what it uses.
-add_library(prony_ground STATIC $<TARGET_OBJECTS:prony_base> $<TARGET_OBJECTS:prony_core>)
-target_link_libraries(prony_ground PUBLIC Threads::Threads ${CMAKE_DL_LIBS} m)
-
-add_library(prony_cuda MODULE ${cuda_sources})
-target_link_libraries(prony_cuda PRIVATE prony_ground)
+prony_plugin(cuda ${cuda_sources})
 target_compile_features(prony_cuda PRIVATE cuda_std_17)
 # --fmad=false is -ffp-contract=off for the device: the same bits as the reference kernels.
 # -Wpedantic is left out for what nvcc itself generates.
@@ -31,7 +26,5 @@ target_compile_options(prony_cuda PRIVATE --fmad=false
 if(PRONY_WERROR)
   target_compile_options(prony_cuda PRIVATE --Werror=all-warnings -Xcompiler=-Werror)
 endif()
-target_link_options(prony_cuda PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map
-  -Wl,--no-undefined)
-set_target_properties(prony_cuda PROPERTIES PREFIX "" CUDA_RUNTIME_LIBRARY Static
-  CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
+set_target_properties(prony_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
+  CUDA_VISIBILITY_PRESET hidden)

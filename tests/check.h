@@ -27,22 +27,31 @@
 struct check_test {
     const char *name;
     void (*run)(void);
+    const char
+        *subject; /* what this run of the test is about, where one test has several; or NULL */
     struct check_test *next;
 };
 
 static struct check_test *check_first, **check_end = &check_first;
-static int check_failures; /* failed checks of the test that is running */
+static const char *check_subject; /* of the test that is running */
+static int check_failures;        /* failed checks of the test that is running */
 static bool check_skipped;
 static char check_reason[500];
+
+/* Appends a test; it must live as long as the process. */
+__attribute__((unused)) static void check_add(struct check_test *test)
+{
+    *check_end = test;
+    check_end = &test->next;
+}
 
 /* The body may contain `return`. Tests run in the order in which they are written. */
 #define TEST(name_)                                                                                \
     static void test_##name_(void);                                                                \
     __attribute__((constructor)) static void check_register_##name_(void)                          \
     {                                                                                              \
-        static struct check_test test = {#name_, test_##name_, NULL};                              \
-        *check_end = &test;                                                                        \
-        check_end = &test.next;                                                                    \
+        static struct check_test test = {#name_, test_##name_, NULL, NULL};                        \
+        check_add(&test);                                                                          \
     }                                                                                              \
     static void test_##name_(void)
 
@@ -67,7 +76,9 @@ static char check_reason[500];
 /* The last error's message contains this. */
 #define CHECK_MESSAGE(substring) check_message(__FILE__, __LINE__, (substring))
 
-/* Ends the test, which then counts as skipped; the arguments are a printf format and its values. */
+/* Ends the test, which then counts as skipped; the arguments are a printf format and its values.
+ * Where a helper finds out, check_skip marks the test, and checks that fail after it do not count:
+ * what they look at did not happen. */
 #define SKIP(...)                                                                                  \
     do {                                                                                           \
         check_skip(__VA_ARGS__);                                                                   \
@@ -84,6 +95,8 @@ static char check_reason[500];
 __attribute__((format(printf, 3, 4), unused)) static bool check_fail(const char *file, int line,
                                                                      const char *format, ...)
 {
+    if (check_skipped)
+        return false;
     va_list values;
     va_start(values, format);
     printf("%s:%d: ", file, line);
@@ -202,6 +215,7 @@ static int check_main(const char *file, int argc, char **argv)
             continue;
         check_failures = 0;
         check_skipped = false;
+        check_subject = test->subject;
         test->run();
         if (check_failures) {
             failed++;

@@ -1,7 +1,8 @@
 /* rig.h: what tests of the engine share: every test runs on every backend.
  *
- * ON_BACKENDS(name) defines the tests name_ref and name_cuda; the body gets an opened rig. Where
- * the backend cannot run here the test is skipped with the reason it gives. */
+ * ON_BACKENDS(name) defines a test for each backend there is, built in or a plugin of this build:
+ * name_ref, name_cuda … The body gets an opened rig. Where the backend cannot run here, or lacks an
+ * op that the test needs, the test is skipped with the reason it gives. */
 #ifndef PRONY_TESTS_RIG_H
 #define PRONY_TESTS_RIG_H
 
@@ -10,11 +11,11 @@
 #include "core/registry.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 struct rig {
-    struct registry registry;
     const struct backend *backend;
     struct device *device;
 };
@@ -28,46 +29,77 @@ static inline void rig_folder(char *folder, size_t size)
         *strrchr(folder, '/') = 0;
 }
 
+/* Every backend there is, loaded once: the tests are named after them. */
+static inline const struct registry *rig_registry(void)
+{
+    static struct registry registry;
+    char folder[4096];
+    if (!registry.count) {
+        rig_folder(folder, sizeof folder);
+        cpu_register(&registry);
+        if (registry_load(&registry, folder) != STATUS_OK)
+            fprintf(stderr, "plugins: %s\n", status_message());
+    }
+    return &registry;
+}
+
 /* False: skip, with the reason in the last message. */
 static inline bool rig_open(struct rig *rig, const char *name)
 {
-    char folder[4096];
-    rig_folder(folder, sizeof folder);
     *rig = (struct rig){0};
-    registry_add(&rig->registry, &backend_ref);
-    if (registry_load(&rig->registry, folder) != STATUS_OK)
-        return false;
-    if (registry_find(&rig->registry, name, &rig->backend) != STATUS_OK)
-        return false;
-    if (rig->backend->probe() != STATUS_OK)
-        return false;
     struct device_options options = {.threads = 2, .isa = ISA_AVX512};
-    return rig->backend->open(&options, &rig->device) == STATUS_OK;
+    return registry_find(rig_registry(), name, &rig->backend) == STATUS_OK &&
+           rig->backend->probe() == STATUS_OK &&
+           rig->backend->open(&options, &rig->device) == STATUS_OK;
 }
 
 static inline void rig_close(struct rig *rig)
 {
     if (rig->device)
         rig->backend->close(rig->device);
-    registry_close(&rig->registry);
 }
 
-#define ON_BACKEND(name, backend)                                                                  \
-    TEST(name##_##backend)                                                                         \
-    {                                                                                              \
-        struct rig rig;                                                                            \
-        if (!rig_open(&rig, #backend)) {                                                           \
-            rig_close(&rig);                                                                       \
-            SKIP("%s", status_message());                                                          \
-        }                                                                                          \
-        run_##name(&rig);                                                                          \
-        rig_close(&rig);                                                                           \
+/* Must this backend run every op? Another may run a few and refuse the rest. */
+static inline bool rig_is_complete(const struct rig *rig)
+{
+    return !strcmp(rig->backend->name, "ref") || !strcmp(rig->backend->name, "cuda");
+}
+
+static inline void rig_test(void (*body)(struct rig *))
+{
+    struct rig rig;
+    if (rig_open(&rig, check_subject))
+        body(&rig);
+    else
+        check_skip("%s", status_message());
+    rig_close(&rig);
+}
+
+enum { RIG_NAME = 100 };
+
+static inline void rig_register(const char *name, void (*run)(void), struct check_test *tests,
+                                char (*names)[RIG_NAME])
+{
+    const struct registry *registry = rig_registry();
+    for (int i = 0; i < registry->count; i++) {
+        snprintf(names[i], sizeof *names, "%s_%s", name, registry->list[i].name);
+        tests[i] = (struct check_test){names[i], run, registry->list[i].name, NULL};
+        check_add(&tests[i]);
     }
+}
 
 #define ON_BACKENDS(name)                                                                          \
     static void run_##name(struct rig *rig);                                                       \
-    ON_BACKEND(name, ref)                                                                          \
-    ON_BACKEND(name, cuda)                                                                         \
+    static void test_##name(void)                                                                  \
+    {                                                                                              \
+        rig_test(run_##name);                                                                      \
+    }                                                                                              \
+    __attribute__((constructor)) static void rig_register_##name(void)                             \
+    {                                                                                              \
+        static struct check_test tests[REGISTRY_MOST];                                             \
+        static char names[REGISTRY_MOST][RIG_NAME];                                                \
+        rig_register(#name, test_##name, tests, names);                                            \
+    }                                                                                              \
     static void run_##name(struct rig *rig)
 
 /* A program ready to run, on an instance of its own or a shared one. */
@@ -83,8 +115,11 @@ static inline bool ready_on(struct ready *ready, struct rig *rig, struct instanc
 {
     static const struct plan_options usual = {0};
     *ready = (struct ready){.backend = rig->backend, .instance = instance};
-    return CHECK_OK(
-        rig->backend->prepare(instance, program, options ? options : &usual, &ready->plan));
+    enum status status =
+        rig->backend->prepare(instance, program, options ? options : &usual, &ready->plan);
+    if (status == STATUS_UNSUPPORTED && !rig_is_complete(rig))
+        check_skip("%s", status_message());
+    return CHECK_OK(status);
 }
 
 static inline bool ready_open(struct ready *ready, struct rig *rig, const struct params *params,

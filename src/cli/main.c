@@ -87,7 +87,7 @@ static enum status run_command(int index, int argc, const char *const *argv)
     struct registry registry = {0};
     struct cli cli = {.registry = &registry, .folder = folder};
     NEED(cli.positional = mem_array((size_t)argc, sizeof *cli.positional));
-    registry_add(&registry, &backend_ref);
+    cpu_register(&registry);
     enum status status = registry_load(&registry, folder);
     if (status == STATUS_OK)
         status = commands[index].run(&cli, argc, argv);

@@ -5,6 +5,7 @@
 #include "core/ops.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,39 @@
 static const struct op_case cases[] = {
 #define CASE(kind, sizes, attributes, absent) {OP_##kind, sizes, attributes, absent},
 #include "core/cases.def"
-#undef CASE
 };
 
-const struct op_case *cases_list(int32_t *count)
+enum { CASES = sizeof cases / sizeof *cases };
+
+static const enum op_kind apart[] = {
+#define APART(kind) OP_##kind,
+#include "core/cases.def"
+};
+
+/* Has a row, of either kind. */
+static bool is_listed(enum op_kind kind)
 {
-    *count = sizeof cases / sizeof *cases;
-    return cases;
+    for (int i = 0; i < CASES; i++)
+        if (cases[i].kind == kind)
+            return true;
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        if (apart[i] == kind)
+            return true;
+    return false;
+}
+
+bool case_at(int32_t index, struct op_case *out)
+{
+    if (index < CASES) {
+        *out = cases[index];
+        return true;
+    }
+    for (int kind = 0, place = CASES; kind < OP_COUNT; kind++)
+        if (!is_listed((enum op_kind)kind) && place++ == index) {
+            *out = (struct op_case){(enum op_kind)kind, "", "", ""};
+            return true;
+        }
+    return false;
 }
 
 bool case_is_guard(const struct entry *entry)
@@ -45,6 +72,15 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* The size a symbol or a named operand has in this case, as text. */
+static const char *size_text(const struct op_case *op_case, const char *name)
+{
+    const char *value = find_value(op_case->sizes, name);
+    if (value)
+        return value;
+    return strcmp(name, "*") ? "5" : "3x7";
+}
+
 /* Appends the sizes in "3x5" to the shape. */
 static void add_sizes(struct shape *shape, const char *text)
 {
@@ -59,13 +95,12 @@ static struct shape shape_of(const struct op_case *op_case, const struct operand
 {
     struct shape shape = {0};
     if (!row->has_dims)
-        add_sizes(&shape, find_value(op_case->sizes, row->name));
+        add_sizes(&shape, size_text(op_case, row->name));
     for (const char *at = row->has_dims ? row->dims : "]"; *at != ']'; at += *at == ',') {
         char word[OPS_WORD];
         int length = (int)strcspn(at, ",]");
         snprintf(word, sizeof word, "%.*s", length, at);
-        const char *value = find_value(op_case->sizes, word);
-        add_sizes(&shape, value ? value : word);
+        add_sizes(&shape, isdigit((unsigned char)word[0]) ? word : size_text(op_case, word));
         at += length;
     }
     return shape;
@@ -74,11 +109,10 @@ static struct shape shape_of(const struct op_case *op_case, const struct operand
 /* The largest value an integer operand may have, plus one. */
 static uint32_t integer_range(const struct op_case *op_case, const char *name)
 {
-    const char *classes = find_value(op_case->sizes, "k"), *time = find_value(op_case->sizes, "t");
-    if (!strcmp(name, "label") && classes)
-        return (uint32_t)strtoul(classes, NULL, 10);
-    if (!strcmp(name, "lengths") && time)
-        return (uint32_t)strtoul(time, NULL, 10) + 1;
+    if (!strcmp(name, "label"))
+        return (uint32_t)strtoul(size_text(op_case, "k"), NULL, 10);
+    if (!strcmp(name, "lengths"))
+        return (uint32_t)strtoul(size_text(op_case, "t"), NULL, 10) + 1;
     return 1000;
 }
 

@@ -14,7 +14,8 @@ struct op_case {
     const char *sizes, *attributes, *absent;
 };
 
-const struct op_case *cases_list(int32_t *count);
+/* The cases, counted from 0; false beyond the last. Every op that can run by itself has one. */
+bool case_at(int32_t index, struct op_case *out);
 
 /* Adds the case's operands to `params` (empty before), fills them by seed, and drafts the program:
  * inputs hold random numbers that suit them (labels within the classes, lengths within the time),

@@ -3,8 +3,11 @@
 #ifndef PRONY_BACKEND_CPU_CPU_BACKENDS_H
 #define PRONY_BACKEND_CPU_CPU_BACKENDS_H
 
-#include "core/backend.h"
+#include "core/registry.h"
 
 extern const struct backend backend_ref; /* plain scalar C: the oracle; also f64 */
+
+/* Adds all of them. */
+void cpu_register(struct registry *registry);
 
 #endif

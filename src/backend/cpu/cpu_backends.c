@@ -1,0 +1,7 @@
+/* cpu_backends.c: the list of the CPU's backends. */
+#include "backend/cpu/cpu_backends.h"
+
+void cpu_register(struct registry *registry)
+{
+    registry_add(registry, &backend_ref);
+}
