@@ -4,10 +4,11 @@
 #   make start    from a fresh system to results in a browser
 #   make test     from a fresh system to every check there is; the last line counts them
 #   make format   formats the sources
+#   make docs     brings the generated parts of docs/ up to date
 #   make clean    removes every build
 #   make debug | asan | tsan | fuzz | gcc | clang | bare     builds build-NAME
 
-.PHONY: all start test format clean debug asan tsan fuzz gcc clang bare
+.PHONY: all start test format docs clean debug asan tsan fuzz gcc clang bare
 
 all:
 	cmake --preset release
@@ -25,6 +26,9 @@ test:
 format:
 	find $(wildcard src tests include) -name node_modules -prune -o \
 	    \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -print | xargs clang-format -i
+
+docs:
+	tools/docs
 
 clean:
 	rm -rf build build-*

@@ -1,6 +1,6 @@
 #!/bin/sh
-# prony train and prony predict as a user runs them: the commands of docs/training.md, what they say,
-# what they leave behind, and what they refuse.
+# prony train and prony predict as a user runs them: what they say, what they leave behind, and what
+# they refuse.
 prony=$PRONY_BUILD/prony
 root=$(pwd)
 work=$(mktemp -d) || exit 2
@@ -43,17 +43,6 @@ expect help_says_the_defaults 0 'samples per update (8)' "$prony" train --help
 awk 'BEGIN { print "y,a,b"; for (i = 0; i < 60; i++) print (i % 7) * 0.1 - (i % 5) * 0.05 "," i % 7 "," i % 5 }' >line.csv
 expect numbers_give_a_test_loss 0 '^test loss ' "$prony" train mlp:2-8-1 line.csv --label y --out line.model
 expect prediction_has_an_error 0 '^mean squared error ' "$prony" predict mlp:2-8-1 line.model line.csv --label y
-
-# Every command of the documentation, in order.
-sed -n 's/^    \$ prony /prony /p' "$root/docs/training.md" >commands
-commands=$(wc -l <commands)
-PATH=$PRONY_BUILD:$PATH sh -e commands >output 2>&1 </dev/null
-if [ $? -eq 0 ] && [ "$commands" -ge 5 ]; then
-    ok documented_commands_run
-else
-    cat output
-    fail documented_commands_run "$commands commands"
-fi
 
 # Saved and predicted; a run that was stopped ends with the same bytes as one that was not.
 expect saves 0 '^saved to whole' "$prony" train small iris --epochs 40 --out whole

@@ -156,7 +156,7 @@ ON_BACKENDS(training_agrees_with_the_reference)
     fill_random(target, ROWS * 2, 2);
     struct rig reference;
     CHECK(rig_open(&reference, "ref"));
-    for (size_t i = 0; i < 2 * sizeof nets / sizeof *nets; i++) {
+    for (size_t i = 0; !check_skipped && i < 2 * sizeof nets / sizeof *nets; i++) {
         struct model model;
         struct params results[2];
         if (!model_open(&model, nets[i / 2],
@@ -175,7 +175,7 @@ ON_BACKENDS(training_agrees_with_the_reference)
             ready_close(&ready);
         }
         double error = params_difference(&results[0], &results[1], ROLE_PARAM);
-        if (!CHECK(error < 1e-4))
+        if (!CHECK(error < 1e-4) && !check_skipped)
             printf("    network %zu, rate %g: parameters differ by %g\n", i / 2,
                    model.params.control.rate, error);
         CHECK(params_difference(&results[0], &results[1], ROLE_STATISTIC) < 1e-4);
@@ -601,7 +601,6 @@ ON_BACKENDS(fusion_changes_nothing_but_speed)
     if (!model_open(&model, DROPOUT_NET, (struct compile_options){.batch = 4, .use = USE_TRAINING}))
         return;
     CHECK_OK(fuse(model.program, rig->backend, rig->device, &fused));
-    CHECK(fused->op_count < model.program->op_count);
     for (int side = 0; side < 2; side++) {
         struct ready ready;
         const struct program *program = side ? fused : model.program;
@@ -613,6 +612,7 @@ ON_BACKENDS(fusion_changes_nothing_but_speed)
         }
         ready_close(&ready);
     }
+    CHECK(fused->op_count < model.program->op_count);
     CHECK(params_difference(&results[0], &results[1], ROLE_PARAM) < 1e-6);
     params_free(&results[0]);
     params_free(&results[1]);

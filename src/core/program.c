@@ -275,15 +275,23 @@ static uint64_t hash_int(uint64_t hash, int64_t value)
     return hash_bytes(hash, &value, sizeof value);
 }
 
-/* FNV-1a over what is computed; names, layers and places in memory do not count. */
+/* Of an op's own attributes: the union is as large as the largest. */
+static const size_t attribute_bytes[OP_COUNT] = {
+#define OP(kind, ...) [OP_##kind] = sizeof(((union attributes *)NULL)->kind),
+#include "core/ops.def"
+#undef OP
+};
+
+/* FNV-1a over what is computed; names, layers and places in memory do not count. The same when more
+ * ops are added to ops.def: hashes are kept in records. */
 static uint64_t hash_program(const struct program *program)
 {
     uint64_t hash = hash_int(14695981039346656037u, program->batch);
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
-        hash = hash_int(hash, op->kind);
+        hash = hash_bytes(hash, op_name(op->kind), strlen(op_name(op->kind)));
         hash = hash_int(hash, op->part);
-        hash = hash_bytes(hash, &op->attr, sizeof op->attr);
+        hash = hash_bytes(hash, &op->attr, attribute_bytes[op->kind]);
         for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
             int32_t index = program->operands[op->first + i];
             hash = hash_int(hash, index);

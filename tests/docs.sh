@@ -1,0 +1,95 @@
+# The documentation, carried out: every `    $ prony …` line of README.md and docs/*.md is run, in
+# order, in a folder of its own for each document, and must say what stands under it.
+#
+# The indented lines that follow a command are found in its output, each as (part of) a line. Where
+# one begins with "prony: " the command must fail, otherwise it must succeed. A block ```net FILE is
+# written to that file first. `prony guide` serves until it is stopped: it is tested elsewhere.
+
+root=$(pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+PATH=$PRONY_BUILD:$PATH
+export PATH
+
+# Turns a document into lines "file NAME", "text …" (of that file), "run COMMAND", "says …".
+steps_of() {
+    awk '
+        /^```/ { inside = 0 }
+        inside { print "text " $0 }
+        /^```net / { inside = 1; print "file " $2 }
+        /^    \$ prony / {
+            sub(/^    \$ /, "")
+            command = !/^prony guide/
+            if (command) print "run " $0
+            next
+        }
+        /^    / && command { sub(/^    /, ""); print "says " $0; next }
+        { command = 0 }' "$1"
+}
+
+# Judges the command that was run last.
+judge() {
+    [ -n "$command" ] || return 0
+    if [ "$fails" -eq 0 ] && [ "$found" -ne 0 ] || [ "$fails" -eq 1 ] && [ "$found" -eq 0 ]; then
+        problem="exit status $found"
+    fi
+    if [ -n "$problem" ]; then
+        cat output
+        echo "docs/$document: $command: $problem"
+        failures=1
+    fi
+    commands=$((commands + 1))
+    command=
+}
+
+carry_out() {
+    commands=0 failures=0 command= file=
+    while IFS= read -r line; do
+        value=${line#* }
+        case $line in
+        file*) file=$value && : >"$file" ;;
+        text*) printf '%s\n' "$value" >>"$file" ;;
+        run*)
+            judge
+            command=$value fails=0 problem=
+            timeout 120 sh -c "$command" >output 2>&1 </dev/null
+            found=$?
+            ;;
+        says*)
+            case $value in "prony: "*) fails=1 ;; esac
+            grep -qF -- "$value" output || problem="did not say \"$value\""
+            ;;
+        esac
+    done <steps
+    judge
+}
+
+for path in README.md docs/*.md; do
+    [ -f "$path" ] || continue
+    document=$(basename "$path" .md)
+    mkdir "$work/$document"
+    steps_of "$path" >"$work/$document/steps"
+    grep -q '^run ' "$work/$document/steps" || continue
+    cd "$work/$document" || exit 2
+    carry_out
+    cd "$root" || exit 2
+    if [ $failures -eq 0 ]; then
+        echo "ok   docs.$document ($commands commands)"
+    else
+        echo "FAIL docs.$document"
+        status=1
+    fi
+done
+
+for path in docs/*.md; do
+    if tools/docs "$path" | cmp -s - "$path"; then
+        continue
+    fi
+    tools/docs "$path" | diff "$path" -
+    echo "$path: its generated part is not up to date; make docs writes it"
+    echo "FAIL docs.generated_parts"
+    exit 1
+done
+echo "ok   docs.generated_parts"
+exit $status
