@@ -32,6 +32,8 @@ expect checks_what_it_times 0 'right' "$prony" bench small --phase training,infe
 expect has_a_flag_for_every_axis 0 '--scenario' "$prony" bench --help
 expect explains_a_skip 0 'skipped: precision bf16 cannot be measured yet, only fp32' \
     "$prony" bench small --precision bf16 $quick
+expect does_not_pretend_to_have_threads 0 'skipped: the backend ref makes 1 thread, not 2' \
+    "$prony" bench small --backend ref --threads 1,2 $quick
 expect writes_csv 0 'framework,backend,model' "$prony" bench small --format csv $quick
 expect writes_markdown 0 '| ' "$prony" bench small --batch 1,3 --format md $quick
 

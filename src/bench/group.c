@@ -149,6 +149,10 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
 
     record->program = json_text(tree, "program", NULL);
     const struct json *device = json_get(tree, "device"), *kernels = json_get(tree, "kernels");
+    int64_t threads = json_int(device, "threads", point->threads);
+    if (point->threads && threads != point->threads)
+        FAIL(STATUS_UNSUPPORTED, "the backend %s makes %lld thread%s, not %lld", point->backend,
+             (long long)threads, threads == 1 ? "" : "s", (long long)point->threads);
     snprintf(point->unit_name, sizeof point->unit_name, "%s",
              json_text(device, "unit_name", point->unit_name));
     if (point_applies(point, &axes[AXIS_isa]))
@@ -189,8 +193,9 @@ static enum status group_start(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
-/* The task's floor on this machine, for as many threads as the point has. */
-static enum status group_floor(struct group *group, struct entrant *entrant)
+/* The task's floor on this machine, for as many threads as the point has. Without one the record
+ * says why, and the time is as good as any. */
+static void group_floor(struct group *group, struct entrant *entrant)
 {
     struct record *record = &entrant->record;
     const struct work *work = &group->task->work;
@@ -199,21 +204,18 @@ static enum status group_floor(struct group *group, struct entrant *entrant)
 
     record->flop = (double)(work->forward.flop + work->backward.flop);
     record->bytes = (double)(work->forward.bytes + work->backward.bytes);
-    enum status status = STATUS_OK;
-    if (strcmp(record->point.unit, "cpu") != 0)
-        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__, "only CPUs are calibrated");
-    else
-        status = calibrate(&group->bench->calibration, (int)record->point.threads, work->set_bytes,
-                           &ceilings);
-    if (status == STATUS_UNSUPPORTED) {
-        text_printf(&entrant->notes, "; no floor: %s", status_message());
-        return STATUS_OK;
+    if (strcmp(record->point.unit, "cpu") != 0) {
+        text_add(&entrant->notes, "; no floor: only CPUs are calibrated");
+        return;
     }
-    TRY(status);
+    if (calibrate(&group->bench->calibration, (int)record->point.threads, work->set_bytes,
+                  &ceilings) != STATUS_OK) {
+        text_printf(&entrant->notes, "; no floor: %s", status_message());
+        return;
+    }
     floor_of(work, ceilings, &floor);
     record->floor_ns = floor.ns;
     record->bound = floor.bound;
-    return STATUS_OK;
 }
 
 /* Why the figures are less than they might be. */
@@ -335,13 +337,11 @@ static enum status group_measure(struct group *group)
     for (int i = 0; i < group->count; i++) {
         struct entrant *entrant = &group->entrants[i];
         enum status status = group_start(group, entrant);
-        if (status == STATUS_OK)
-            status = group_floor(group, entrant);
         if (status != STATUS_OK) {
-            entrant->runs = false;
             TRY(group_refuse(group, entrant, status));
             continue;
         }
+        group_floor(group, entrant);
         entrant->contender = &group->contenders[group->contender_count++];
         entrant->contender->job = entrant->job;
         entrant->contender->process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
