@@ -1,7 +1,7 @@
 # The front door. CMake and Ninja do the work; the presets are in CMakePresets.json.
 #
 #   make          builds build/prony
-#   make start    from a fresh system to results in a browser
+#   make start    from a fresh system to results in a browser (PORT=N: not at 8080; 0: any that is free)
 #   make test     from a fresh system to every check there is; the last line counts them
 #   make format   formats the sources
 #   make docs     brings the generated parts of docs/ up to date
@@ -17,7 +17,7 @@ all:
 start:
 	tools/setup start
 	$(MAKE) all
-	tools/start
+	tools/start $(if $(PORT),--port $(PORT))
 
 test:
 	tools/setup test
