@@ -104,7 +104,7 @@ adds() {
         fail "$1_touches_only_its_places" "changed: $found, expected: $expected"
     fi
 }
-adds op adding-an-op.md "src/core/ops.def src/backend/cpu/ref/ref_square.c src/nn/grad.c"
+adds op adding-an-op.md "src/core/ops.def src/backend/cpu/ref/ref_square.c src/nn/grads.def src/nn/grads/grad_square.c"
 adds layer adding-a-layer.md "src/nn/layers.def src/nn/layers/layer_square.c"
 adds axis adding-an-axis.md src/record/axes.def
 adds backend adding-a-backend.md "CMakeLists.txt src/backend/tiny/backend_tiny.c"
