@@ -34,6 +34,7 @@ int32_t network_emit(const struct network *network, struct draft *draft, const c
             .phase = phase,
             .rows = rows,
             .lengths = lengths,
+            .tokens = network->tokens,
             .inputs = inputs,
         };
         draft->layer = layer->name;
@@ -125,7 +126,8 @@ static void emit_program(const struct network *network, struct draft *draft,
     int32_t batch = options->batch;
     int32_t rows = draft_tensor(draft, ROLE_ACTIVATION, DTYPE_I32, "rows", SHAPE(batch));
     draft_op(draft, OP_rows, NOTHING, OUT(rows));
-    int32_t x = emit_load(draft, draft->program->real, "x", batched(batch, &network->input), rows);
+    enum dtype dtype = network->tokens ? DTYPE_I32 : draft->program->real;
+    int32_t x = emit_load(draft, dtype, "x", batched(batch, &network->input), rows);
     int32_t lengths = -1;
     if (options->lengths)
         lengths = emit_load(draft, DTYPE_I32, "lengths", SHAPE(batch), rows);

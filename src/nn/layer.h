@@ -12,11 +12,14 @@ struct layer_emit {
     enum phase phase;
     int32_t rows;          /* the batch's rows of the data */
     int32_t lengths;       /* or -1 */
+    int32_t tokens;        /* of the network's input; 0: it is real */
     const int32_t *inputs; /* tensors, layer->input_count of them */
 };
 
 /* Writes the layer's ops and returns its output tensor. */
 typedef int32_t layer_emitter(struct layer_emit *emit);
+
+enum { SEVERAL = 0 }; /* inputs of a layer that takes two or more */
 
 struct layer_kind {
     const char *name;

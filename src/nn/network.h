@@ -25,6 +25,12 @@ struct layer_kind;
 
 enum { LAYER_VALUES = 8 };
 
+/* An argument of several whole numbers: 5x5, 1,0. */
+struct layer_list {
+    int32_t count;
+    int64_t items[SHAPE_MOST];
+};
+
 /* One line of the text, checked against its layer kind's row in layers.def. */
 struct layer {
     const struct layer_kind *kind;
@@ -33,6 +39,7 @@ struct layer {
     int32_t input_count;
     int32_t *inputs;             /* layer indices; -1 is the network's input */
     double values[LAYER_VALUES]; /* in the order of the row's arguments; absent: the default */
+    struct layer_list lists[LAYER_VALUES]; /* likewise, for the arguments that are lists */
 };
 
 enum loss_kind { LOSS_AUTO, LOSS_MSE, LOSS_CROSS_ENTROPY, LOSS_BINARY_CROSS_ENTROPY, LOSS_COUNT };
@@ -42,6 +49,7 @@ struct network {
     const char *name;   /* "small"; a file's path */
     const char *text;   /* what it was read from; goes into weight files */
     struct shape input; /* of one sample */
+    int32_t tokens;     /* > 0: the input is i32, each from 0 to below this; 0: real */
     int32_t layer_count;
     struct layer *layers;
     enum loss_kind loss;   /* LOSS_AUTO: labels → cross-entropy, numbers → mse */
@@ -65,7 +73,8 @@ int32_t network_emit(const struct network *network, struct draft *draft, const c
                      enum phase phase, int32_t rows, int32_t x, int32_t lengths);
 
 /* The programs everyone needs, with tensors of fixed names:
- *   inputs   x [batch, …]; target [batch, …] or label:i32 [batch]; lengths:i32 [batch] when asked
+ *   inputs   x [batch, …] (i32 when the network takes tokens); target [batch, …] or label:i32
+ *            [batch, …] without the last dimension of y; lengths:i32 [batch] when asked
  *   outputs  y [batch, …] (inference; probabilities when the loss is cross-entropy, else what the
  *            last layer gives); loss [1] and, when it is known what a right answer is, right [1]
  *            (a count), both once a step */

@@ -56,14 +56,53 @@ static enum status next_word(struct reader *reader)
     return STATUS_OK;
 }
 
-/* The default of argument `index` of a kind, its name, and its words ("" for a number). Returns
- * false when there is no such argument. */
+/* One argument of a kind's row. */
 struct argument {
-    char name[WORD], words[WORD];
+    char name[WORD], words[WORD]; /* words: "" for numbers */
+    char separator;               /* 'x' or ',': whole numbers with this in between; else 0 */
     bool required;
-    double value;
+    double value;           /* the default */
+    struct layer_list list; /* the default, when there is a separator */
 };
 
+/* "5x5", "1,0": whole numbers, one to as many as fit, with `separator` in between. */
+static bool parse_list(const char *text, char separator, struct layer_list *out)
+{
+    *out = (struct layer_list){0};
+    for (char *end;; text = end + 1) {
+        const char *digits = *text == '-' ? text + 1 : text;
+        if (!isdigit((unsigned char)*digits) || out->count == SHAPE_MOST)
+            return false;
+        out->items[out->count++] = strtoll(text, &end, 10);
+        if (!*end)
+            return true;
+        if (*end != separator)
+            return false;
+    }
+}
+
+/* Reads one argument of a row: `name`, `name=default`, `name=word|word`, `name:x`, `name:,=1,0`. */
+static void read_argument_row(char *text, struct argument *out)
+{
+    char *equals = strchr(text, '='), *colon = strchr(text, ':');
+    *out = (struct argument){.required = !equals};
+    if (colon) {
+        out->separator = colon[1];
+        *colon = 0;
+    }
+    if (equals) {
+        *equals = 0;
+        if (out->separator)
+            parse_list(equals + 1, out->separator, &out->list);
+        else if (strchr(equals + 1, '|'))
+            snprintf(out->words, sizeof out->words, "%s", equals + 1);
+        else
+            text_to_real(equals + 1, &out->value);
+    }
+    snprintf(out->name, sizeof out->name, "%s", text);
+}
+
+/* False when the kind has no argument of that number. */
 static bool argument_at(const struct layer_kind *kind, int index, struct argument *out)
 {
     const char *at = kind->arguments;
@@ -72,16 +111,7 @@ static bool argument_at(const struct layer_kind *kind, int index, struct argumen
         if (i == index) {
             char text[WORD];
             snprintf(text, sizeof text, "%.*s", (int)length, at);
-            char *equals = strchr(text, '=');
-            *out = (struct argument){.required = !equals};
-            if (equals) {
-                *equals = 0;
-                if (strchr(equals + 1, '|'))
-                    snprintf(out->words, sizeof out->words, "%s", equals + 1);
-                else
-                    text_to_real(equals + 1, &out->value);
-            }
-            snprintf(out->name, sizeof out->name, "%s", text);
+            read_argument_row(text, out);
             return true;
         }
         at += length;
@@ -101,6 +131,41 @@ static int word_index(const char *words, const char *word)
         words += span + (words[span] == '|');
     }
     return -1;
+}
+
+/* A list with commas is several tokens: they become one word. */
+static enum status join_list(struct reader *reader)
+{
+    char joined[WORD];
+    const char *where = reader->word_at;
+    snprintf(joined, sizeof joined, "%s", reader->word);
+    while (reader->at < reader->end && *reader->at == ',') {
+        TRY(next_word(reader));
+        TRY(next_word(reader));
+        size_t length = strlen(joined);
+        if (length + 1 + strlen(reader->word) >= WORD)
+            BAD(reader, where, "found a list of %zu characters or more, expected at most %d",
+                length, WORD - 1);
+        snprintf(joined + length, sizeof joined - length, ",%s", reader->word);
+    }
+    memcpy(reader->word, joined, sizeof joined);
+    reader->word_at = where;
+    return STATUS_OK;
+}
+
+static enum status read_list(struct reader *reader, const struct argument *argument,
+                             struct layer_list *list)
+{
+    bool sizes = argument->separator == 'x';
+    if (!sizes)
+        TRY(join_list(reader));
+    bool sound = parse_list(reader->word, argument->separator, list);
+    for (int32_t i = 0; sound && i < list->count; i++)
+        sound = list->items[i] >= (sizes ? 0 : -SHAPE_MOST) && list->items[i] <= 1000000000;
+    if (!sound)
+        BAD(reader, reader->word_at, "%s is '%s', expected one to %d whole numbers, as in %s",
+            argument->name, reader->word, SHAPE_MOST, sizes ? "5 or 5x3" : "2,1");
+    return STATUS_OK;
 }
 
 static enum status read_value(struct reader *reader, const struct argument *argument, double *value)
@@ -160,8 +225,10 @@ static enum status read_arguments(struct reader *reader, struct layer *layer)
 {
     struct argument argument;
     bool given[LAYER_VALUES] = {false};
-    for (int i = 0; argument_at(layer->kind, i, &argument); i++)
+    for (int i = 0; argument_at(layer->kind, i, &argument); i++) {
         layer->values[i] = argument.value;
+        layer->lists[i] = argument.list;
+    }
     for (int position = 0; *reader->word;) {
         if (!strcmp(reader->word, "<")) {
             TRY(read_inputs(reader, layer));
@@ -187,7 +254,8 @@ static enum status read_arguments(struct reader *reader, struct layer *layer)
         if (given[index])
             BAD(reader, where, "%s is given twice", argument.name);
         given[index] = true;
-        TRY(read_value(reader, &argument, &layer->values[index]));
+        TRY(argument.separator ? read_list(reader, &argument, &layer->lists[index])
+                               : read_value(reader, &argument, &layer->values[index]));
         TRY(next_word(reader));
     }
     for (int i = 0; argument_at(layer->kind, i, &argument); i++)
@@ -265,14 +333,32 @@ static enum status read_layer(struct reader *reader, const char *name)
         NEED(layer.inputs = arena_array(&network->arena, 1, sizeof *layer.inputs));
         layer.inputs[layer.input_count++] = network->layer_count - 1;
     }
-    if (layer.input_count != layer.kind->inputs)
-        BAD(reader, where, "%s has %d inputs, expected %d (as in: %s < a, b)", layer.kind->name,
-            layer.input_count, layer.kind->inputs, layer.kind->name);
+    bool several = layer.kind->inputs == SEVERAL;
+    if (several ? layer.input_count < 2 : layer.input_count != layer.kind->inputs)
+        BAD(reader, where, "%s has %d inputs, expected %d%s (as in: %s < a, b)", layer.kind->name,
+            layer.input_count, several ? 2 : layer.kind->inputs, several ? " or more" : "",
+            layer.kind->name);
     network->layers[network->layer_count++] = layer;
     return STATUS_OK;
 }
 
-/* "4" or "1x28x28" */
+/* tokens=1000: the input is whole numbers below that. */
+static enum status read_tokens(struct reader *reader)
+{
+    struct network *network = reader->network;
+    TRY(next_word(reader));
+    if (strcmp(reader->word, "="))
+        BAD(reader, reader->word_at, "found '%s', expected tokens=NUMBER", reader->word);
+    TRY(next_word(reader));
+    int64_t tokens;
+    if (!text_to_int(reader->word, &tokens) || tokens < 1 || tokens > 1000000000)
+        BAD(reader, reader->word_at, "tokens is '%s', expected a whole number from 1 to 1000000000",
+            reader->word);
+    network->tokens = (int32_t)tokens;
+    return next_word(reader);
+}
+
+/* "4", "1x28x28" or "16 tokens=1000" */
 static enum status read_input(struct reader *reader)
 {
     struct network *network = reader->network;
@@ -291,7 +377,8 @@ static enum status read_input(struct reader *reader)
         network->input.dim[network->input.rank++] = dim;
         at = *end ? end + 1 : end;
     } while (*at || at[-1] == 'x');
-    return next_word(reader);
+    TRY(next_word(reader));
+    return strcmp(reader->word, "tokens") ? STATUS_OK : read_tokens(reader);
 }
 
 static enum status read_loss(struct reader *reader)
