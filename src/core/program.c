@@ -42,11 +42,17 @@ const char *part_name(enum part part)
     return names[part];
 }
 
+static void note_layer(struct draft *draft, const char *layer)
+{
+    snprintf(draft->failed_in, sizeof draft->failed_in, "%s", layer);
+}
+
 void draft_fail(struct draft *draft, enum status status, const char *format, ...)
 {
     if (draft->status != STATUS_OK)
         return;
     draft->status = status;
+    note_layer(draft, draft->layer);
     va_list list;
     va_start(list, format);
     vsnprintf(draft->message, sizeof draft->message, format, list);
@@ -337,14 +343,26 @@ static bool writes_kept(const struct program *program)
     return false;
 }
 
+static enum status check_ops(struct draft *draft)
+{
+    const struct program *program = draft->program;
+    for (int32_t o = 0; o < program->op_count; o++) {
+        enum status status = ops_check(program, &program->ops[o]);
+        if (status != STATUS_OK) {
+            note_layer(draft, program->ops[o].layer);
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status finish(struct draft *draft)
 {
     struct program *program = draft->program;
     if (draft->status != STATUS_OK)
         FAIL(draft->status, "%s", draft->message);
     TRY(order_parts(program));
-    for (int32_t o = 0; o < program->op_count; o++)
-        TRY(ops_check(program, &program->ops[o]));
+    TRY(check_ops(draft));
     bool *written = mem_array((size_t)program->tensor_count + 1, sizeof *written);
     NEED(written);
     enum status status = check_order(program, written);

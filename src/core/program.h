@@ -127,6 +127,7 @@ struct draft {
     struct op scrap;    /* what draft_op hands out once the draft has failed */
     enum status status; /* the first failure; its message is in `message` */
     char message[1000];
+    char failed_in[64]; /* the layer whose op or emitter it was, or "" */
 };
 
 /* `params` gets entries for what the draft declares; it must outlive the draft, not the program. */
@@ -157,7 +158,8 @@ void draft_part(struct draft *draft, enum part part);
 void draft_fail(struct draft *draft, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Checks, lays out, hashes. The draft is spent; on failure everything is freed. */
+/* Checks, lays out, hashes. The draft is spent; on failure everything but its message and
+ * failed_in is freed. */
 enum status program_finish(struct draft *draft, struct program **out);
 void draft_drop(struct draft *draft); /* gives up; fine after finish */
 void program_free(struct program *program);

@@ -4,6 +4,8 @@
 #include "nn/loss.h"
 #include "nn/optimiser.h"
 
+#include <string.h>
+
 /* [batch, …sample] */
 static struct shape batched(int64_t batch, const struct shape *sample)
 {
@@ -146,6 +148,19 @@ static void emit_program(const struct network *network, struct draft *draft,
     emit_prediction(draft, y, rows);
 }
 
+/* Puts where the layer stands in the text before the message. */
+static void locate(const struct network *network, const char *name, enum status status)
+{
+    for (int32_t i = 0; i < network->layer_count; i++) {
+        const struct layer *layer = &network->layers[i];
+        if (!strcmp(layer->name, name)) {
+            status_prefix(status, "%s:%d:%d", network->name, layer->line, layer->column);
+            return;
+        }
+    }
+    status_prefix(status, "%s", network->name);
+}
+
 enum status network_compile(const struct network *network, struct params *params,
                             const struct compile_options *options, struct program **out)
 {
@@ -154,6 +169,6 @@ enum status network_compile(const struct network *network, struct params *params
     emit_program(network, &draft, options);
     enum status status = program_finish(&draft, out);
     if (status == STATUS_INPUT)
-        status_prefix(status, "%s", network->name);
+        locate(network, draft.failed_in, status);
     return status;
 }

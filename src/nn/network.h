@@ -34,8 +34,8 @@ struct layer_list {
 /* One line of the text, checked against its layer kind's row in layers.def. */
 struct layer {
     const struct layer_kind *kind;
-    const char *name; /* given, or kind and number: "dense2"; prefixes its parameters */
-    int32_t line;     /* in the text, for messages */
+    const char *name;     /* given, or kind and number: "dense2"; prefixes its parameters */
+    int32_t line, column; /* in the text, for messages */
     int32_t input_count;
     int32_t *inputs;             /* layer indices; -1 is the network's input */
     double values[LAYER_VALUES]; /* in the order of the row's arguments; absent: the default */

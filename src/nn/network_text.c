@@ -327,6 +327,7 @@ static enum status read_layer(struct reader *reader, const char *name)
         TRY(name_layer(reader, &layer));
     }
     const char *where = reader->word_at;
+    layer.column = (int32_t)(where - reader->line) + 1;
     TRY(next_word(reader));
     TRY(read_arguments(reader, &layer));
     if (!layer.inputs && layer.kind->inputs == 1) {
