@@ -12,6 +12,7 @@ profile    core base
 data       base
 record     base
 train      nn data core base
+library    train nn data core base backend/cpu
 estimate   core record base
 bench      train estimate profile nn data record core base
 store      record base

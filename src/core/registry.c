@@ -47,7 +47,7 @@ static char *plugin_name(struct registry *registry, const char *file)
     return arena_bytes(&registry->arena, file + 6, length - 6 - 3);
 }
 
-enum status registry_load(struct registry *registry, const char *folder)
+static enum status load_folder(struct registry *registry, const char *folder)
 {
     DIR *entries = opendir(folder);
     if (!entries)
@@ -74,6 +74,14 @@ enum status registry_load(struct registry *registry, const char *folder)
     }
     closedir(entries);
     return status;
+}
+
+enum status registry_load(struct registry *registry, const char *folder)
+{
+    char *installed;
+    TRY(load_folder(registry, folder));
+    NEED(installed = arena_format(&registry->arena, "%s/../lib/prony", folder));
+    return load_folder(registry, installed);
 }
 
 void registry_close(struct registry *registry)

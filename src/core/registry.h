@@ -19,8 +19,9 @@ struct registry {
 };
 
 void registry_add(struct registry *registry, const struct backend *backend);
-/* Loads every prony_*.so in `folder`. A plugin that fails to load, or is of another version, stays
- * in the list with its problem; it is no error. */
+/* Loads every prony_*.so in `folder`, which is the executable's, and in folder/../lib/prony, where
+ * an installed prony has them. A plugin that fails to load, or is of another version, stays in the
+ * list with its problem; it is no error. */
 enum status registry_load(struct registry *registry, const char *folder);
 void registry_close(struct registry *registry);
 

@@ -61,13 +61,30 @@ static void add_floats(struct json_writer *writer, const char *key, const float 
     json_end(writer);
 }
 
-static void write_normalisation(const struct scaling *scaling, struct text *out)
+static void add_same(struct json_writer *writer, const char *key, float value, int64_t count)
 {
+    json_key(writer, key);
+    json_array(writer);
+    for (int64_t i = 0; i < count; i++)
+        json_add_float(writer, value);
+    json_end(writer);
+}
+
+/* Without a scaling, one that changes nothing. */
+static void write_normalisation(const struct model *model, struct text *out)
+{
+    const struct scaling *scaling = &model->scaling;
+    int64_t inputs = shape_count(&model->network->input);
     struct json_writer writer;
     json_begin(&writer, out);
     json_object(&writer);
-    add_floats(&writer, "mean", scaling->mean, scaling->columns);
-    add_floats(&writer, "scale", scaling->scale, scaling->columns);
+    if (scaling->columns) {
+        add_floats(&writer, "mean", scaling->mean, scaling->columns);
+        add_floats(&writer, "scale", scaling->scale, scaling->columns);
+    } else {
+        add_same(&writer, "mean", 0, inputs);
+        add_same(&writer, "scale", 1, inputs);
+    }
     json_end(&writer);
 }
 
@@ -123,13 +140,15 @@ static void write_course(const struct course *course, struct text *out)
     json_end(&writer);
 }
 
-enum status model_save(const struct model *model, const struct course *course, const char *path)
+/* Writes what describes the model and, for a checkpoint, the course. */
+static enum status save(const struct model *model, const struct course *course, const char *path)
 {
     struct text classes = {0}, normalisation = {0}, training = {0};
     enum status status;
     write_classes(model, &classes);
-    write_normalisation(&model->scaling, &normalisation);
-    write_course(course, &training);
+    write_normalisation(model, &normalisation);
+    if (course)
+        write_course(course, &training);
     TRY_OR(done, text_done(&classes));
     TRY_OR(done, text_done(&normalisation));
     TRY_OR(done, text_done(&training));
@@ -139,13 +158,29 @@ enum status model_save(const struct model *model, const struct course *course, c
         {NOTE_NORMALISATION, text_of(&normalisation)},
         {NOTE_TRAINING, text_of(&training)},
     };
-    status = safetensors_write(path, &model->params, SAFETENSORS_CHECKPOINT, notes,
-                               sizeof notes / sizeof *notes);
+    status = safetensors_write(path, &model->params,
+                               course ? SAFETENSORS_CHECKPOINT : SAFETENSORS_WEIGHTS, notes,
+                               sizeof notes / sizeof *notes - !course);
 done:
     text_free(&classes);
     text_free(&normalisation);
     text_free(&training);
     return status;
+}
+
+enum status model_save(const struct model *model, const struct course *course, const char *path)
+{
+    return save(model, course, path);
+}
+
+enum status model_save_weights(const struct model *model, const char *path)
+{
+    return save(model, NULL, path);
+}
+
+bool model_is_described(const struct safetensors *file)
+{
+    return safetensors_note(file, NOTE_NETWORK) != NULL;
 }
 
 static enum status refuse_note(const struct safetensors *file, const char *key)

@@ -50,6 +50,12 @@ enum status model_check_data(const struct model *model, const struct dataset *da
 /* A checkpoint: the parameters, all of the above and the course. */
 enum status model_save(const struct model *model, const struct course *course, const char *path);
 
+/* The parameters, classes and scaling alone: a finished network. */
+enum status model_save_weights(const struct model *model, const char *path);
+
+/* Was the file written by prony, so that model_read can read it? */
+bool model_is_described(const struct safetensors *file);
+
 /* Takes classes and scaling from a file of this network; parameters are safetensors_load's. */
 enum status model_read(struct model *model, const struct safetensors *file);
 enum status model_read_course(const struct safetensors *file, struct course *course);

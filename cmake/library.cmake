@@ -1,0 +1,25 @@
+# libprony, shared and static: the engine without bench, store and guide, behind include/prony.h.
+# Both export prony_* and nothing else, so that names inside cannot meet those of a program that
+# uses it: the static library is one object whose other symbols are local.
+
+set(library_objects "")
+foreach(module base core nn data backend_cpu ref_f64 train library)
+  list(APPEND library_objects $<TARGET_OBJECTS:prony_${module}>)
+endforeach()
+
+add_library(prony_shared SHARED ${library_objects})
+target_link_libraries(prony_shared PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+target_link_options(prony_shared PRIVATE
+  -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/library.map)
+set_target_properties(prony_shared PROPERTIES OUTPUT_NAME prony VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C
+  LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/library.map)
+
+set(library_object ${PROJECT_BINARY_DIR}/libprony.o)
+add_custom_command(OUTPUT ${library_object}
+  COMMAND ${CMAKE_LINKER} -r -o ${library_object} ${library_objects}
+  COMMAND ${CMAKE_OBJCOPY} --wildcard "--keep-global-symbol=prony_*" ${library_object}
+  DEPENDS ${library_objects} COMMAND_EXPAND_LISTS VERBATIM
+  COMMENT "Linking libprony.o")
+add_library(prony_static STATIC ${library_object})
+set_target_properties(prony_static PROPERTIES OUTPUT_NAME prony LINKER_LANGUAGE C)

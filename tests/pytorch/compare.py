@@ -1,0 +1,215 @@
+"""compare.py LIBPRONY: the same training, step by step, by prony and by PyTorch.
+
+Each row of NETWORKS is a network in prony's text and the same function written with PyTorch's
+operators; each row of OPTIMISERS an optimiser in both. prony writes its starting weights, PyTorch
+reads them, and both learn from the same 20 batches. The loss of every step and all weights and
+statistics at the end must agree to 1e-4, relative to the largest element. PyTorch runs in double
+precision, so that what differs is prony's. Weights keep prony's layout (dense [in][out]); the
+operators are given them transposed.
+
+One line per network and optimiser: "ok   pytorch.small_sgd" or "FAIL …".
+"""
+
+import ctypes
+import json
+import os
+import sys
+import tempfile
+
+import torch
+import torch.nn.functional as F
+
+STEPS = 20
+TOLERANCE = 1e-4
+
+
+def dense(w, name, x):
+    return x @ w[name + ".weight"] + w[name + ".bias"]
+
+
+def small(w, x):
+    for i in range(1, 5):
+        x = torch.sigmoid(dense(w, f"dense{i}", x))
+    return x
+
+
+def mlp(w, x):
+    return dense(w, "dense3", torch.tanh(dense(w, "dense2", torch.relu(dense(w, "dense1", x)))))
+
+
+def lstm(w, x):
+    units = w["lstm1.state_weight"].shape[0]
+    zero = torch.zeros(1, x.shape[0], units, dtype=x.dtype)
+    weights = [w["lstm1.input_weight"].t(), w["lstm1.state_weight"].t(),
+               w["lstm1.input_bias"], w["lstm1.state_bias"]]
+    y = torch.lstm(x, (zero, zero), weights, True, 1, 0.0, True, False, True)[0]
+    return dense(w, "dense1", y[:, -1])
+
+
+def batch_norm(w, x):
+    y = F.batch_norm(x @ w["dense1.weight"], w["batch_norm1.mean"], w["batch_norm1.variance"],
+                     w["batch_norm1.scale"], w["batch_norm1.shift"], training=True)
+    return dense(w, "dense2", torch.relu(y))
+
+
+# name: (prony's text, the shape of a sample, classes or 0 for numbers, PyTorch's function)
+NETWORKS = {
+    "small": ("""input 4
+        dense 3
+        sigmoid
+        dense 4
+        sigmoid
+        dense 5
+        sigmoid
+        dense 1
+        sigmoid
+        loss mse""", (4,), 0, small),
+    "mlp": ("""input 6
+        dense 16
+        relu
+        dense 12
+        tanh
+        dense 3
+        loss cross_entropy""", (6,), 3, mlp),
+    "lstm": ("""input 7x5
+        lstm 8 output=last
+        dense 3
+        loss cross_entropy""", (7, 5), 3, lstm),
+    "batch_norm": ("""input 6
+        dense 10 bias=0
+        batch_norm
+        relu
+        dense 3
+        loss cross_entropy""", (6,), 3, batch_norm),
+}
+
+# name: (prony's line, PyTorch's optimiser)
+OPTIMISERS = {
+    "sgd": ("optimiser sgd rate=0.1", lambda p: torch.optim.SGD(p, 0.1)),
+}
+
+
+class Options(ctypes.Structure):
+    """struct prony_options"""
+    _fields_ = [("backend", ctypes.c_char_p), ("threads", ctypes.c_int32),
+                ("seed", ctypes.c_uint64), ("classes", ctypes.c_int32), ("loss", ctypes.c_char_p),
+                ("optimiser", ctypes.c_char_p), ("rate", ctypes.c_double)]
+
+
+class Prony:
+    """A network of the library; every failure is raised with its message."""
+
+    def __init__(self, library, text, classes):
+        self.library = library
+        self.network = ctypes.c_void_p()
+        options = Options(seed=7, classes=classes)
+        self.call("prony_open_text", b"compared", text.encode(), ctypes.byref(options),
+                  ctypes.byref(self.network))
+
+    def call(self, name, *arguments):
+        if getattr(self.library, name)(*arguments) != 0:
+            raise RuntimeError(self.library.prony_error().decode())
+
+    def train(self, x, target):
+        """One step; target is i32 classes or f32 numbers."""
+        loss = ctypes.c_float()
+        name = "prony_train_numbers" if target.is_floating_point() else "prony_train_classes"
+        self.call(name, self.network, x.shape[0], ctypes.c_void_p(x.data_ptr()),
+                  ctypes.c_void_p(target.data_ptr()), ctypes.byref(loss))
+        return loss.value
+
+    def weights(self, path):
+        self.call("prony_save", self.network, path.encode())
+        return read_safetensors(path)
+
+    def close(self):
+        self.library.prony_close(self.network)
+
+
+def open_library(path):
+    library = ctypes.CDLL(path)
+    library.prony_error.restype = ctypes.c_char_p
+    library.prony_close.argtypes = [ctypes.c_void_p]
+    return library
+
+
+def read_safetensors(path):
+    """The published layout, read without the library of that name: name → f64 tensor."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        data = bytearray(file.read())
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            tensors[name] = (torch.frombuffer(data[begin:end], dtype=torch.float32)
+                             .reshape(entry["shape"]).double())
+    return tensors
+
+
+def make_batches(shape, classes):
+    """Another number of rows every third step: prony has a program for each."""
+    generator = torch.Generator().manual_seed(1)
+    for step in range(STEPS):
+        rows = 5 if step % 3 == 2 else 16
+        x = torch.randn(rows, *shape, generator=generator)
+        if classes:
+            yield x, torch.randint(classes, (rows,), generator=generator, dtype=torch.int32)
+        else:
+            yield x, torch.rand(rows, 1, generator=generator)
+
+
+def is_learnt(name):
+    """Statistics are moved by the forward pass, all else by the optimiser."""
+    return not name.endswith((".mean", ".variance"))
+
+
+def relative(found, expected):
+    return float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
+
+
+def compare(library, network, optimiser, path):
+    """What differs, a line each."""
+    text, shape, classes, forward = NETWORKS[network]
+    line, make_optimiser = OPTIMISERS[optimiser]
+    prony = Prony(library, text + "\n" + line + "\n", classes)
+    w = prony.weights(path)
+    learnt = [w[name].requires_grad_() for name in w if is_learnt(name)]
+    theirs = make_optimiser(learnt)
+    wrong = []
+    for step, (x, target) in enumerate(make_batches(shape, classes)):
+        ours = prony.train(x, target)
+        theirs.zero_grad()
+        y = forward(w, x.double())
+        loss = F.cross_entropy(y, target.long()) if classes else F.mse_loss(y, target.double())
+        loss.backward()
+        theirs.step()
+        if not abs(ours - loss.item()) <= TOLERANCE * abs(loss.item()):
+            wrong.append(f"loss of step {step + 1}: found {ours:.9g}, expected {loss.item():.9g}")
+    for name, found in prony.weights(path).items():
+        difference = relative(found, w[name].detach())
+        if not difference <= TOLERANCE:
+            wrong.append(f"{name}: differs by {difference:.3g}, expected at most {TOLERANCE}")
+    prony.close()
+    return wrong
+
+
+def main():
+    torch.set_num_threads(1)
+    library = open_library(sys.argv[1])
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        for network in NETWORKS:
+            for optimiser in OPTIMISERS:
+                try:
+                    wrong = compare(library, network, optimiser, os.path.join(folder, "weights"))
+                except (RuntimeError, KeyError) as problem:
+                    wrong = [repr(problem)]
+                for line in wrong:
+                    print(line)
+                print(f"{'FAIL' if wrong else 'ok  '} pytorch.{network}_{optimiser}")
+                failed = failed or bool(wrong)
+    sys.exit(failed)
+
+
+main()
