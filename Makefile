@@ -1,6 +1,7 @@
 # The front door. CMake and Ninja do the work; the presets are in CMakePresets.json.
 #
 #   make          builds build/prony
+#   make install  puts it into /usr/local (PREFIX=FOLDER: elsewhere; DESTDIR=FOLDER: for a package)
 #   make start    from a fresh system to results in a browser (PORT=N: not at 8080; 0: any that is free)
 #   make test     from a fresh system to every check there is; the last line counts them
 #   make format   formats the sources
@@ -8,11 +9,15 @@
 #   make clean    removes every build
 #   make debug | asan | tsan | fuzz | gcc | clang | bare     builds build-NAME
 
-.PHONY: all start test format docs clean debug asan tsan fuzz gcc clang bare
+.PHONY: all install start test format docs clean debug asan tsan fuzz gcc clang bare
 
 all:
 	cmake --preset release
 	cmake --build build --target program
+
+PREFIX ?= /usr/local
+install: all
+	cmake --install build --prefix $(PREFIX)
 
 start:
 	tools/setup start

@@ -15,16 +15,32 @@ struct cli {
 
 typedef enum status command_run(struct cli *cli, int argc, const char *const *argv);
 
+struct command {
+    const char *name;
+    command_run *run;
+    const char *summary;
+};
+
+extern const struct command cli_commands[]; /* in alphabetical order */
+extern const int cli_command_count;
+
 command_run cmd_bench;
+command_run cmd_completion;
 command_run cmd_explain;
 command_run cmd_guide;
 command_run cmd_machine;
+command_run cmd_manual;
 command_run cmd_predict;
 command_run cmd_store;
 command_run cmd_train;
 
 /* args_parse; with --help it prints and sets args->help, and the command returns at once. */
 enum status cli_args(struct args *args, int argc, const char *const *argv);
+
+/* Calls visit with the arguments of each command in turn, as --help would show them: what
+ * completion and the manual page are made of. */
+typedef void args_visit(void *context, const struct command *command, const struct args *args);
+enum status cli_visit(struct cli *cli, args_visit *visit, void *context);
 
 /* Set by SIGINT and SIGTERM: long work looks at it and stops cleanly. A second signal ends the
  * process at once. */

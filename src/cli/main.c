@@ -10,21 +10,21 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct {
-    const char *name;
-    command_run *run;
-    const char *summary;
-} commands[] = {
+const struct command cli_commands[] = {
     {"bench", cmd_bench, "measure how fast a network trains and predicts"},
+    {"completion", cmd_completion, "print the completion of arguments for a shell"},
     {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
     {"guide", cmd_guide, "serve the web explorer of stored results"},
     {"machine", cmd_machine, "describe this machine and what can be measured on it"},
+    {"manual", cmd_manual, "print the manual page, as man reads it"},
     {"predict", cmd_predict, "apply a trained network to data"},
     {"store", cmd_store, "keep records of benchmarks in a file, list and export them"},
     {"train", cmd_train, "train a network on data"},
 };
 
-enum { COMMANDS = sizeof commands / sizeof *commands };
+enum { COMMANDS = sizeof cli_commands / sizeof *cli_commands };
+
+const int cli_command_count = COMMANDS;
 
 static volatile sig_atomic_t interrupted;
 
@@ -46,16 +46,39 @@ static void print_log(void *context, enum log_level level, const char *message)
     fprintf(stderr, "prony: %s%s\n", level == LOG_WARNING ? "warning: " : "", message);
 }
 
+/* Who sees a command's arguments instead of the user, while cli_visit runs. */
+static struct {
+    args_visit *visit;
+    void *context;
+    const struct command *command;
+} visitor;
+
 enum status cli_args(struct args *args, int argc, const char *const *argv)
 {
     TRY(args_parse(args, argc, argv));
-    if (args->help) {
+    if (args->help && visitor.visit) {
+        visitor.visit(visitor.context, visitor.command, args);
+    } else if (args->help) {
         struct text text = {0};
         args_help(args, &text);
         fputs(text_of(&text), stdout);
         text_free(&text);
     }
     return STATUS_OK;
+}
+
+enum status cli_visit(struct cli *cli, args_visit *visit, void *context)
+{
+    enum status status = STATUS_OK;
+    visitor.visit = visit;
+    visitor.context = context;
+    for (int i = 0; i < COMMANDS && status == STATUS_OK; i++) {
+        visitor.command = &cli_commands[i];
+        const char *const help[] = {cli_commands[i].name, "--help"};
+        status = cli_commands[i].run(cli, 2, help);
+    }
+    visitor.visit = NULL;
+    return status;
 }
 
 static void print_usage(FILE *out)
@@ -65,7 +88,7 @@ static void print_usage(FILE *out)
           "usage: prony COMMAND [arguments]\n\n",
           out);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+        fprintf(out, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].summary);
     fputs("\nprony COMMAND --help says more. A first try: prony train small iris\n", out);
 }
 
@@ -90,7 +113,7 @@ static enum status run_command(int index, int argc, const char *const *argv)
     cpu_register(&registry);
     enum status status = registry_load(&registry, folder);
     if (status == STATUS_OK)
-        status = commands[index].run(&cli, argc, argv);
+        status = cli_commands[index].run(&cli, argc, argv);
     registry_close(&registry);
     mem_free(cli.positional);
     return status;
@@ -100,7 +123,7 @@ static int unknown_command(const char *name)
 {
     const char *names[COMMANDS];
     for (int i = 0; i < COMMANDS; i++)
-        names[i] = commands[i].name;
+        names[i] = cli_commands[i].name;
     const char *near = text_nearest(name, names, COMMANDS);
     fprintf(stderr, "prony: there is no command '%s'", name);
     if (near)
@@ -131,7 +154,7 @@ int main(int argc, char **argv)
         return 0;
     }
     int index = 0;
-    while (index < COMMANDS && strcmp(argv[1], commands[index].name))
+    while (index < COMMANDS && strcmp(argv[1], cli_commands[index].name))
         index++;
     if (index == COMMANDS)
         return unknown_command(argv[1]);

@@ -1,0 +1,98 @@
+/* cmd_manual.c: `prony manual`: the manual page in man's own language, written from the same tables
+ * as --help, so that it cannot fall behind. */
+#include "cli/commands.h"
+#include "record/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Text as troff takes it: a backslash and a hyphen are written out, and a line that begins with a
+ * dot or a quote is no request. */
+static void add_plain(struct text *out, const char *string)
+{
+    bool start = true;
+    for (; *string; string++) {
+        if (start && strchr(".'", *string))
+            text_add(out, "\\&");
+        if (*string == '\\')
+            text_add(out, "\\e");
+        else if (*string == '-')
+            text_add(out, "\\-");
+        else
+            text_add_char(out, *string);
+        start = *string == '\n';
+    }
+}
+
+static void add_option(struct text *out, const struct arg *arg)
+{
+    text_add(out, ".TP\n\\fB\\-\\-");
+    add_plain(out, arg->name);
+    text_add(out, "\\fR");
+    if (arg->kind != ARG_FLAG) {
+        text_add(out, " \\fI");
+        add_plain(out, arg->meaning);
+        text_add(out, "\\fR");
+    }
+    text_add_char(out, '\n');
+    add_plain(out, arg->help);
+    text_add_char(out, '\n');
+}
+
+static void visit_manual(void *context, const struct command *command, const struct args *args)
+{
+    struct text *out = context;
+    (void)command;
+    text_add(out, ".SS ");
+    add_plain(out, args->command);
+    text_add_char(out, ' ');
+    add_plain(out, args->usage);
+    text_add_char(out, '\n');
+    add_plain(out, args->summary);
+    text_add_char(out, '\n');
+    for (size_t i = 0; i < args->count; i++)
+        add_option(out, &args->list[i]);
+    if (args->examples) {
+        text_add(out, ".PP\n.nf\n");
+        add_plain(out, args->examples);
+        text_add(out, ".fi\n");
+    }
+}
+
+static enum status write_manual(struct cli *cli, struct text *out)
+{
+    text_printf(out, ".TH PRONY 1 \"\" \"prony %s\" \"User Commands\"\n", version_number);
+    text_add(out, ".SH NAME\nprony \\- measures what a neural network really delivers\n"
+                  ".SH SYNOPSIS\n\\fBprony\\fR \\fICOMMAND\\fR [arguments]\n"
+                  ".SH DESCRIPTION\n"
+                  "prony trains neural networks and predicts with them, measures how fast that is\n"
+                  "on this machine and how far from what the hardware allows, and keeps and shows\n"
+                  "the results.\n.SH COMMANDS\n");
+    TRY(cli_visit(cli, visit_manual, out));
+    text_add(out, ".SH EXIT STATUS\n0 when all went well, 2 when an argument or a file is wrong,\n"
+                  "130 when it was interrupted, else 1. One line on standard error says what was\n"
+                  "found and what was expected.\n"
+                  ".SH ENVIRONMENT\n.TP\n\\fBXDG_DATA_HOME\\fR\nThe store is in its folder prony\n"
+                  "(~/.local/share).\n");
+    return text_done(out);
+}
+
+enum status cmd_manual(struct cli *cli, int argc, const char *const *argv)
+{
+    struct args args = {
+        .command = "prony manual",
+        .usage = "",
+        .summary = "Prints the manual page, as man reads it.",
+        .examples = "  prony manual | man -l -\n",
+        .positional = cli->positional,
+    };
+    TRY(cli_args(&args, argc, argv));
+    if (args.help)
+        return STATUS_OK;
+    struct text out = {0};
+    enum status status = write_manual(cli, &out);
+    if (status == STATUS_OK)
+        fputs(text_of(&out), stdout);
+    text_free(&out);
+    return status;
+}

@@ -1,0 +1,89 @@
+# An installed prony in a folder of its own: what is there, and that the executable, the libraries,
+# the manual page and the completion work from there. DESTDIR is honoured, so the prefix is moved.
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+prefix=$folder/opt/prony
+status=0
+
+result() { # NAME TRUTH
+    if [ "$2" -eq 0 ]; then
+        echo "ok   install.$1"
+    else
+        echo "FAIL install.$1"
+        status=1
+    fi
+}
+contains() { # NAME FOUND EXPECTED_PART
+    case $2 in
+    *"$3"*) echo "ok   install.$1" ;;
+    *)
+        printf 'found:\n%s\nexpected: %s\nFAIL install.%s\n' "$2" "$3" "$1"
+        status=1
+        ;;
+    esac
+}
+
+DESTDIR=$folder cmake --install "$PRONY_BUILD" --prefix /opt/prony >"$folder/log" 2>&1
+result installs $?
+[ "$status" -eq 0 ] || cat "$folder/log"
+
+prony=$prefix/bin/prony
+contains executable_finds_its_peers "$(cd "$folder" && "$prony" machine)" python-list
+for plugin in "$PRONY_BUILD"/prony_*.so; do
+    [ -e "$plugin" ] || continue
+    name=$(basename "$plugin" .so)
+    contains "executable_finds_${name}" "$(cd "$folder" && "$prony" machine)" "${name#prony_}"
+done
+
+# Every command and every option it has is in the manual page.
+page=$(sed 's/\\-/-/g' "$prefix/share/man/man1/prony.1")
+commands=$("$prony" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p')
+for command in $commands; do
+    contains "manual_has_$command" "$page" ".SS prony $command"
+    for option in $("$prony" "$command" --help | sed -n 's/^  --\([a-z0-9_-]*\).*/\1/p'); do
+        case $option:$page in help:* | *"--$option"*) ;; *) contains manual "$page" "--$option" ;; esac
+    done
+done
+
+complete_word() { # WORDS…: what bash would offer for the last
+    bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _prony; echo "${COMPREPLY[@]}"' \
+        bash "$prefix/share/bash-completion/completions/prony" "$@"
+}
+if command -v bash >/dev/null; then
+    contains completes_commands "$(complete_word prony expl)" explain
+    contains completes_options "$(complete_word prony explain small --pha)" --phase
+fi
+
+# The example against the installed copy, with both libraries; it then speaks to the executable.
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
+if command -v pkg-config >/dev/null; then
+    flags=$(pkg-config --cflags --libs prony)
+    static=$(pkg-config --static --cflags --libs prony | sed "s|-lprony|$prefix/lib/libprony.a|")
+else
+    flags="-I$prefix/include -L$prefix/lib -lprony"
+    static="-I$prefix/include $prefix/lib/libprony.a -lm -ldl -pthread"
+fi
+for kind in shared static; do
+    [ $kind = static ] && flags=$static
+    cc -std=c99 -Wall -Wextra -Werror examples/iris.c -o "$folder/iris" $flags
+    result "example_compiles_$kind" $?
+    found=$(cd "$folder" && ./iris "$OLDPWD/datasets/iris.csv" 2>&1)
+    right=$(printf '%s' "$found" | sed -n 's/.*, \([0-9]*\) of 150 right/\1/p')
+    [ "${right:-0}" -ge 142 ] || echo "found: $found, expected at least 142 of 150 right"
+    [ "${right:-0}" -ge 142 ]
+    result "example_learns_$kind" $?
+done
+sed 1d datasets/iris.csv | cut -d, -f1-4 >"$folder/flowers.csv"
+contains executable_reads_its_weights \
+    "$("$prony" predict mlp:4-16-3:tanh "$folder/iris.safetensors" "$folder/flowers.csv" 2>&1)" "130 more rows"
+
+# A program that uses the library sees prony_* and nothing else.
+if command -v nm >/dev/null; then
+    others=$(nm -D --defined-only "$prefix/lib/libprony.so"; nm --defined-only --extern-only "$prefix/lib/libprony.a")
+    others=$(printf '%s\n' "$others" | awk 'NF == 3 && $3 !~ /^prony_/ { print $3 }')
+    [ -z "$others" ] || printf 'found %s, expected prony_* only\n' "$others"
+    [ -z "$others" ]
+    result exports_prony_only $?
+fi
+exit $status
