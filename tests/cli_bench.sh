@@ -45,7 +45,7 @@ expect wants_numbers 2 'batch' "$prony" bench small --batch 1,two
 expect refuses_batch_0 2 'batch' "$prony" bench small --batch 0
 expect refuses_an_empty_value 2 'expected values with a comma' "$prony" bench small --batch 1,
 expect suggests_a_flag 2 'did you mean --batch' "$prony" bench small --bacth 3
-expect knows_its_formats 2 'expected table, json, csv or md' "$prony" bench small --format xml
+expect knows_its_formats 2 'expected table, json, csv, md or tests' "$prony" bench small --format xml
 expect says_what_it_cannot_write 1 'nowhere/out.jsonl' \
     "$prony" bench small --out "$folder/nowhere/out.jsonl" $quick
 
@@ -84,6 +84,29 @@ wait $bench
 report stops_when_asked $? "$(cat "$folder/stopped.txt")"
 grep -q '"kind":"machine"' "$folder/stopped.jsonl"
 report keeps_what_it_had $? "$(cat "$folder/stopped.txt")"
+
+# A suite: every line is looked at first; what is done is not done again.
+printf '%s\n' '# a comment' '--format csv' '' \
+    "small --batch 1-4*2 --skip 'batch=2' --seconds 0.05" 'small --phase inference --seconds 0.05' \
+    >"$folder/own.suite"
+expect runs_a_suite 0 'framework,backend,model' \
+    "$prony" suite "$folder/own.suite" --out "$folder/suite.jsonl"
+[ "$(grep -c '"kind":"result"' "$folder/suite.jsonl")" -eq 3 ]
+report measures_every_line $? "$(cut -c1-300 "$folder/suite.jsonl")"
+expect does_nothing_twice 0 'nothing is left to be measured' \
+    "$prony" suite "$folder/own.suite" --out "$folder/suite.jsonl"
+sed -i 2d "$folder/suite.jsonl"
+"$prony" suite "$folder/own.suite" --out "$folder/suite.jsonl" >/dev/null 2>&1
+[ "$(grep -c '"kind":"result"' "$folder/suite.jsonl")" -eq 3 ]
+report goes_on_where_it_was $? "$(cut -c1-300 "$folder/suite.jsonl")"
+echo 'small --bacth 3' >>"$folder/own.suite"
+expect names_the_line 2 'own.suite:6: ' "$prony" suite "$folder/own.suite"
+expect knows_its_suites 2 "did you mean 'demo'?" "$prony" suite dmo
+expect ships_suites 2 'batch, demo, size, threads, toyneuralnet' "$prony" suite nothing-of-the-kind
+expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time taken for training=' \
+    "$prony" bench small --format tests $quick
+expect says_what_is_not_checked 0 'measured once' \
+    "$prony" bench large --batch 3 --seconds 0.01 --patience 0.1
 
 expect describes_the_machine 0 'backends' "$prony" machine
 expect lists_the_meters 0 'cpu_utilisation' "$prony" machine

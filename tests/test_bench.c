@@ -40,6 +40,7 @@ static struct bench make_bench(struct seen *seen)
     struct bench bench = {.registry = &registry,
                           .peers = "tests/peers",
                           .measure = {.target = 0.05, .limit_ns = 50000000},
+                          .patience_ns = 20000000000,
                           .sink = {see, seen}};
     facts_find(&bench.facts);
     return bench;
@@ -78,6 +79,107 @@ TEST(a_sweep_is_a_product)
     CHECK_OK(record_read(&arena, "line", 1, text_of(&seen.line), seen.line.length, &back));
     CHECK(back.sample_count > 0);
     CHECK(back.kernel_count > 0);
+    arena_free(&arena);
+    text_free(&seen.line);
+}
+
+static const char *split(const char *axis, const char *text)
+{
+    static char joined[200];
+    struct arena arena = {0};
+    struct sweep_list list;
+    joined[0] = '\0';
+    if (sweep_split(axis_find(axis), text, &arena, &list) == STATUS_OK)
+        for (int i = 0; i < list.count; i++) {
+            size_t used = strlen(joined);
+            snprintf(joined + used, sizeof joined - used, "%s%s", i ? " " : "", list.values[i]);
+        }
+    arena_free(&arena);
+    return joined;
+}
+
+TEST(lists_and_ranges_are_spelled_out)
+{
+    CHECK_EQUAL_TEXT(split("batch", "1,2,4"), "1 2 4");
+    CHECK_EQUAL_TEXT(split("batch", "1-4"), "1 2 3 4");
+    CHECK_EQUAL_TEXT(split("batch", "16-256*2"), "16 32 64 128 256");
+    CHECK_EQUAL_TEXT(split("batch", "3,5-6,10-100*10"), "3 5 6 10 100");
+    CHECK_EQUAL_TEXT(split("batch", "7-7"), "7");
+    CHECK_EQUAL_TEXT(split("batch", "9223372036854775806-9223372036854775807"),
+                     "9223372036854775806 9223372036854775807");
+    CHECK_EQUAL_TEXT(split("framework", "python-list,numpy"), "python-list numpy");
+    static const char *const wrong[] = {"8-1",  "0-3",  "1-8*1",    "1-8*0",
+                                        "1-8*", "1-",   "1-8+2",    "-3",
+                                        "1--3", "1,,2", "1-100000", "99999999999999999999"};
+    struct arena arena = {0};
+    struct sweep_list list;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_STATUS(STATUS_INPUT, sweep_split(&axes[AXIS_batch], wrong[i], &arena, &list));
+    arena_free(&arena);
+}
+
+TEST(rules_leave_points_out)
+{
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct sweep sweep = {0};
+    struct arena arena = {0};
+    int points;
+    set(&sweep, AXIS_model, (const char *const[]){"small"}, 1);
+    set(&sweep, AXIS_phase, (const char *const[]){"training", "inference"}, 2);
+    CHECK_OK(sweep_split(&axes[AXIS_batch], "1-3", &arena, &sweep.lists[AXIS_batch]));
+    set(&sweep, AXIS_fusion, (const char *const[]){"on", "off"}, 2);
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 12);
+    CHECK_OK(sweep_parse_skip(&sweep, "batch=2-3 phase=training; fusion=off batch=1", &arena));
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 12 - 4 - 2);
+    CHECK_STATUS(STATUS_INPUT, sweep_parse_skip(&sweep, "batch 2", &arena));
+    CHECK_STATUS(STATUS_INPUT, sweep_parse_skip(&sweep, "bach=2", &arena));
+    CHECK_MESSAGE("did you mean \"batch\"?");
+    CHECK_STATUS(STATUS_INPUT, sweep_parse_skip(&sweep, " ; ", &arena));
+    arena_free(&arena);
+}
+
+/* What was measured counts as done, for the same commit and machine only; what failed does not. */
+TEST(what_is_done_is_passed_over)
+{
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct sweep sweep = {0};
+    struct done done = {0};
+    struct arena arena = {0};
+    struct record record;
+    int points;
+    set(&sweep, AXIS_model, (const char *const[]){"small"}, 1);
+    set(&sweep, AXIS_batch, (const char *const[]){"3"}, 1);
+    CHECK_OK(facts_trees(&bench.facts, &arena, &bench.machine, &bench.software));
+    CHECK_OK(sweep_run(&sweep, &bench));
+    CHECK_OK(record_read(&arena, "line", 1, text_of(&seen.line), seen.line.length, &record));
+
+    bench.done = &done;
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 1);
+    record.status = RECORD_FAILED;
+    CHECK_OK(done_add(&done, &record));
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 1);
+    record.status = RECORD_OK;
+    CHECK_OK(done_add(&done, &record));
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 0);
+
+    set(&sweep, AXIS_batch, (const char *const[]){"3", "4"}, 2);
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 1);
+    set(&sweep, AXIS_fusion, (const char *const[]){"on", "off"}, 2);
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 4); /* a comparison is measured whole */
+    set(&sweep, AXIS_fusion, NULL, 0);
+    bench.facts.commit = "another";
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 2);
+    done_free(&done);
     arena_free(&arena);
     text_free(&seen.line);
 }

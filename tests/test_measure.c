@@ -134,6 +134,19 @@ TEST(what_outruns_its_time_is_measured_once)
     measure_free(&list[0]);
 }
 
+TEST(an_iteration_known_to_be_too_long_is_not_run_again)
+{
+    struct fake a = fake('a', 6e7);
+    struct contender list[1] = {{.job = &a.job, .first_ns = 600000000}};
+    if (!CHECK_OK(measure(&quick, list, 1)))
+        return;
+    CHECK_EQUAL_INT(a.calls, 0);
+    CHECK_EQUAL_INT(list[0].count, 1);
+    CHECK_EQUAL_INT(list[0].per, 1);
+    CHECK_NEAR(list[0].samples_ns[0], 6e8, 1);
+    measure_free(&list[0]);
+}
+
 TEST(a_failing_job_does_not_stop_the_others)
 {
     struct fake a = fake('a', 1e7), b = fake('b', 1e7);

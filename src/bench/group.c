@@ -8,17 +8,21 @@
 #include "bench/peers.h"
 #include "bench/task_peer.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const uint64_t PATIENCE_NS = 60000000000; /* for one request to a peer */
+/* A peer that does not answer for so many times the patience is taken for hung. */
+enum { HUNG_TIMES = 3 };
 
 /* One point on its way to a record. */
 struct entrant {
     struct record record;
     struct job *job;
     bool is_peer, runs; /* runs: it is prepared and right, and will be timed */
+    uint64_t first_ns;  /* the first iteration, and what it used */
+    struct meters first_meters;
     struct text prepare, check, notes;
     struct contender *contender;
     struct record_meter meters[METERS_COUNT];
@@ -94,7 +98,10 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
 {
     const struct point *point = &entrant->record.point;
     struct peer_work work = {
-        .judge = task_peer_judge, .context = group->task, .patience_ns = PATIENCE_NS};
+        .judge = task_peer_judge,
+        .context = group->task,
+        .patience_ns = HUNG_TIMES * group->bench->patience_ns,
+    };
 
     TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
     TRY(task_peer_prepare(group->task, (int)point->threads, &entrant->prepare));
@@ -111,8 +118,13 @@ static enum status group_check(struct group *group, struct entrant *entrant)
     struct record_check *check = &entrant->record.check;
     enum status status;
     double error = (double)NAN;
+    uint64_t takes_ns = entrant->first_ns * (uint64_t)group->task->check_steps;
 
-    if (group->unreferred[0])
+    if (takes_ns > group->bench->patience_ns)
+        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
+                             "the check would take %.0f s, more than --patience",
+                             (double)takes_ns * 1e-9);
+    else if (group->unreferred[0])
         status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__, "%s", group->unreferred);
     else
         status = entrant->job->kind->check(entrant->job, &error);
@@ -128,7 +140,7 @@ static enum status group_check(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
-/* What the job says of itself: program, kernels, unit, threads, software. */
+/* What the job says of itself: kernels, unit, threads, software. */
 static enum status group_describe(struct group *group, struct entrant *entrant)
 {
     struct record *record = &entrant->record;
@@ -147,7 +159,6 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
     text_free(&text);
     TRY(status);
 
-    record->program = json_text(tree, "program", NULL);
     const struct json *device = json_get(tree, "device"), *kernels = json_get(tree, "kernels");
     int64_t threads = json_int(device, "threads", point->threads);
     if (point->threads && threads != point->threads)
@@ -179,13 +190,16 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
 static enum status group_start(struct group *group, struct entrant *entrant)
 {
     struct record *record = &entrant->record;
-    uint64_t first_ns, start_ns = clock_ns();
+    uint64_t start_ns = clock_ns();
 
     TRY(group_check_axes(&record->point));
     TRY(is_prony(&record->point) ? group_open_network(group, entrant)
                                  : group_open_peer(group, entrant));
     TRY(entrant->job->kind->prepare(entrant->job));
-    TRY(entrant->job->kind->run(entrant->job, 1, &first_ns));
+    pid_t process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
+    meters_begin(&entrant->first_meters, process);
+    TRY(entrant->job->kind->run(entrant->job, 1, &entrant->first_ns));
+    meters_end(&entrant->first_meters, process);
     record->start_ns = (double)(clock_ns() - start_ns);
     TRY(group_describe(group, entrant));
     TRY(group_check(group, entrant));
@@ -225,7 +239,7 @@ static void group_note(struct entrant *entrant)
     const struct stats *time = &entrant->record.time_ns;
 
     if (contender->stop == MEASURE_TIME && contender->count == 1)
-        text_add(&entrant->notes, "; measured once: one iteration outruns the time given");
+        text_add(&entrant->notes, "; measured once: it outruns the time given");
     else if (contender->stop == MEASURE_TIME && !isnan(time->ci_high))
         text_printf(&entrant->notes, "; time was up: the median is known to ± %.1f %%",
                     50 * (time->ci_high - time->ci_low) / time->median);
@@ -250,7 +264,8 @@ static enum status group_result(struct group *group, struct entrant *entrant)
     }
     TRY(record_measure(record, &group->arena, contender->samples_ns, contender->count,
                        contender->per));
-    meters_report(&contender->meters, contender->process, entrant->meters);
+    meters_report(contender->meters.wall_ns ? &contender->meters : &entrant->first_meters,
+                  contender->process, entrant->meters);
     record->meters = entrant->meters;
     record->meter_count = METERS_COUNT;
     group_note(entrant);
@@ -284,6 +299,10 @@ static enum status group_open_task(struct group *group, const struct point *poin
     enum phase phase = strcmp(point->phase, "training") == 0 ? PHASE_TRAINING : PHASE_INFERENCE;
 
     TRY(task_open(point->model, phase, (int32_t)point->batch, &group->task));
+    char *program = arena_format(&group->arena, "%016" PRIx64, group->task->program->hash);
+    NEED(program);
+    for (int i = 0; i < group->count; i++)
+        group->entrants[i].record.program = program;
     TRY(registry_find(group->bench->registry, "ref", &reference));
     enum status status = job_network_refer(group->task, reference);
     if (status == STATUS_MEMORY)
@@ -344,6 +363,7 @@ static enum status group_measure(struct group *group)
         group_floor(group, entrant);
         entrant->contender = &group->contenders[group->contender_count++];
         entrant->contender->job = entrant->job;
+        entrant->contender->first_ns = entrant->first_ns;
         entrant->contender->process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
     }
     return measure(&group->bench->measure, group->contenders, group->contender_count);

@@ -6,6 +6,7 @@
 #ifndef PRONY_BENCH_GROUP_H
 #define PRONY_BENCH_GROUP_H
 
+#include "bench/done.h"
 #include "bench/measure.h"
 #include "core/registry.h"
 #include "estimate/calibrate.h"
@@ -17,6 +18,8 @@ struct bench {
     const struct registry *registry;
     const char *peers; /* the folder with the peers */
     struct measure_options measure;
+    uint64_t patience_ns;    /* what takes longer is measured once, and not checked */
+    const struct done *done; /* what is not to be measured again, or NULL */
     struct sink sink;
     struct facts facts;
     const struct json *machine, *software; /* facts as trees */

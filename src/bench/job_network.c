@@ -5,8 +5,6 @@
 #include "base/memory.h"
 #include "core/pass/fuse.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { LOSS_RING = 64, VIEWS = 6 };
@@ -147,11 +145,7 @@ static void network_describe(struct job *job, struct json_writer *out)
     const struct backend *backend = network->options.backend;
     struct explanation explanation = {0};
     struct arena scratch = {0};
-    char hash[17];
 
-    snprintf(hash, sizeof hash, "%016" PRIx64, network->task->program->hash);
-    json_key(out, "program");
-    json_add_text(out, hash);
     json_key(out, "device");
     json_object(out);
     backend->describe(network->device, out);

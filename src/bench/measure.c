@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
     CLOCK_SHARE = 200,         /* a sample lasts this many readings of the clock; it takes two */
@@ -138,6 +137,10 @@ static enum status measure_warm(const struct measure_options *options, struct co
     double best_ns = (double)INFINITY, quickest_ns;
     int flat = 0;
 
+    if (contender->first_ns >= options->limit_ns) {
+        contender->per = 1;
+        return measure_keep(contender, (double)contender->first_ns);
+    }
     TRY(measure_calibrate(contender, options->limit_ns));
     if (contender->spent_ns >= options->limit_ns / 2)
         return measure_keep(contender, (double)contender->sample_ns / (double)contender->per);
@@ -215,12 +218,10 @@ static void measure_conclude(const struct measure_options *options, struct conte
 
 static void measure_reset(struct contender *contender)
 {
-    struct job *job = contender->job;
-    pid_t process = contender->process;
-    memset(contender, 0, sizeof *contender);
-    contender->job = job;
-    contender->process = process;
-    contender->stop = MEASURE_TIME;
+    *contender = (struct contender){.job = contender->job,
+                                    .process = contender->process,
+                                    .first_ns = contender->first_ns,
+                                    .stop = MEASURE_TIME};
 }
 
 enum status measure(const struct measure_options *options, struct contender *list, int count)

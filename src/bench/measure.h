@@ -32,7 +32,9 @@ enum measure_stop {
 
 struct contender {
     struct job *job;
-    pid_t process; /* whose resources are metered; 0: this process */
+    pid_t process;     /* whose resources are metered; 0: this process */
+    uint64_t first_ns; /* an iteration that was run already, or 0: if it is longer than the limit it
+                          is the only sample */
 
     /* Set by measure; all but samples is a plain value. */
     enum measure_stop stop;

@@ -18,29 +18,6 @@ static bool sweep_interleaves(int axis)
     return false;
 }
 
-enum status sweep_split(const struct axis *axis, const char *text, struct arena *arena,
-                        struct sweep_list *out)
-{
-    size_t most = 1;
-    for (const char *c = text; *c; c++)
-        most += *c == ',';
-    const char **values = arena_array(arena, most, sizeof *values);
-    NEED(values);
-    out->values = values;
-    out->count = 0;
-    for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ",");
-        if (!length)
-            FAIL(STATUS_INPUT, "--%s: found \"%s\", expected values with a comma between them",
-                 axis->key, text);
-        NEED(values[out->count] = arena_bytes(arena, at, length));
-        TRY(axis_check(axis, values[out->count++]));
-        at += length;
-        if (!*at)
-            return STATUS_OK;
-    }
-}
-
 static bool sweep_has_prony(const struct sweep *sweep)
 {
     const struct sweep_list *frameworks = &sweep->lists[AXIS_framework];
@@ -85,8 +62,33 @@ struct walk {
     struct bench *bench;
     struct point *group; /* the points of the group being gathered */
     int group_count;
-    int done, total; /* groups */
+    int points;   /* gone through so far */
+    bool running; /* else they are only counted */
 };
+
+static bool term_holds(const struct sweep_term *term, const struct point *point)
+{
+    char number[POINT_NUMBER];
+    const char *value = point_get(point, term->axis, number);
+    for (int i = 0; i < term->values.count; i++)
+        if (strcmp(term->values.values[i], value) == 0)
+            return true;
+    return false;
+}
+
+/* Does a rule name it? */
+static bool sweep_skips(const struct sweep *sweep, const struct point *point)
+{
+    bool holds = true;
+    for (int i = 0; i < sweep->skip_count; i++) {
+        holds = holds && term_holds(&sweep->skip[i], point);
+        if (sweep->skip[i].ends && holds)
+            return true;
+        if (sweep->skip[i].ends)
+            holds = true;
+    }
+    return false;
+}
 
 /* A peer has no backends of ours, and what runs on a GPU has no threads: such points come out equal
  * and are taken once. */
@@ -104,6 +106,8 @@ static enum status walk_gather(struct walk *walk, const struct point *asked)
             TRY(point_set(&point, &axes[AXIS_unit], backend->unit));
     }
     point_settle(&point);
+    if (sweep_skips(walk->sweep, &point))
+        return STATUS_OK;
     for (int i = 0; i < walk->group_count; i++)
         if (point_compare(&walk->group[i], &point) == 0)
             return STATUS_OK;
@@ -111,10 +115,28 @@ static enum status walk_gather(struct walk *walk, const struct point *asked)
     return STATUS_OK;
 }
 
+/* Is there nothing left to measure? Whoever is compared must be measured together: one that is not
+ * done keeps its whole group. */
+static enum status walk_is_done(const struct walk *walk, bool *out)
+{
+    char program[DONE_PROGRAM];
+
+    *out = walk->group_count == 0;
+    if (*out || !walk->bench->done)
+        return STATUS_OK;
+    TRY(done_program(&walk->group[0], program));
+    *out = true;
+    for (int i = 0; i < walk->group_count && *out; i++)
+        *out = done_has(walk->bench->done, &walk->bench->facts, &walk->group[i], program);
+    return STATUS_OK;
+}
+
 /* Goes through the values of the axes from `axis` on: first those that make groups apart, then,
  * within a group, those that take turns. */
 static enum status walk_axes(struct walk *walk, struct point *point, int axis, bool within)
 {
+    bool is_done;
+
     while (axis < AXIS_COUNT &&
            (sweep_interleaves(axis) != within || walk->sweep->lists[axis].count == 0))
         axis++;
@@ -131,28 +153,42 @@ static enum status walk_axes(struct walk *walk, struct point *point, int axis, b
     walk->group_count = 0;
     struct point inner = *point;
     TRY(walk_axes(walk, &inner, 0, true));
+    TRY(walk_is_done(walk, &is_done));
+    if (is_done)
+        return STATUS_OK;
+    walk->points += walk->group_count;
+    if (!walk->running)
+        return STATUS_OK;
     if (walk->sweep->progress)
-        walk->sweep->progress(walk->sweep->context, point, walk->done, walk->total);
-    walk->done++;
+        walk->sweep->progress(walk->sweep->context, point, walk->group_count);
     return group_run(walk->bench, walk->group, walk->group_count);
+}
+
+static enum status walk_all(struct walk *walk)
+{
+    size_t group_most = 1;
+    struct point point;
+
+    for (int axis = 0; axis < AXIS_COUNT; axis++)
+        if (walk->sweep->lists[axis].count && sweep_interleaves(axis))
+            group_most *= (size_t)walk->sweep->lists[axis].count;
+    NEED(walk->group = mem_array(group_most, sizeof *walk->group));
+    point_start(&point);
+    enum status status = walk_axes(walk, &point, 0, false);
+    mem_free(walk->group);
+    return status;
+}
+
+enum status sweep_count(const struct sweep *sweep, struct bench *bench, int *points)
+{
+    struct walk walk = {.sweep = sweep, .bench = bench};
+    TRY(walk_all(&walk));
+    *points = walk.points;
+    return STATUS_OK;
 }
 
 enum status sweep_run(const struct sweep *sweep, struct bench *bench)
 {
-    struct walk walk = {.sweep = sweep, .bench = bench, .total = 1};
-    size_t group_most = 1;
-    struct point point;
-
-    for (int axis = 0; axis < AXIS_COUNT; axis++) {
-        int count = sweep->lists[axis].count;
-        if (count && sweep_interleaves(axis))
-            group_most *= (size_t)count;
-        else if (count)
-            walk.total *= count;
-    }
-    NEED(walk.group = mem_array(group_most, sizeof *walk.group));
-    point_start(&point);
-    enum status status = walk_axes(&walk, &point, 0, false);
-    mem_free(walk.group);
-    return status;
+    struct walk walk = {.sweep = sweep, .bench = bench, .running = true};
+    return walk_all(&walk);
 }

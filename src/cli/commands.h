@@ -32,6 +32,7 @@ command_run cmd_machine;
 command_run cmd_manual;
 command_run cmd_predict;
 command_run cmd_store;
+command_run cmd_suite;
 command_run cmd_train;
 
 /* args_parse; with --help it prints and sets args->help, and the command returns at once. */

@@ -20,7 +20,7 @@ struct job_kind {
     /* Is the result right? STATUS_WRONG with what differs; STATUS_UNSUPPORTED when nothing can be
      * said, with why. *error is the largest relative difference found. */
     enum status (*check)(struct job *job, double *error);
-    /* Adds members to the open JSON object: "program", "kernels", "software". */
+    /* Adds members to the open JSON object: "device", "kernels", "software". */
     void (*describe)(struct job *job, struct json_writer *out);
     void (*close)(struct job *job);
 };

@@ -1,0 +1,43 @@
+/* bench_output.h: where the records of `prony bench` and `prony suite` go: the screen, a file, the
+ * store. */
+#ifndef PRONY_CLI_BENCH_OUTPUT_H
+#define PRONY_CLI_BENCH_OUTPUT_H
+
+#include "base/args.h"
+#include "bench/done.h"
+#include "cli/bench_table.h"
+#include "record/sink.h"
+#include "record/table.h"
+
+/* Rows appear as they are measured (table, json), or all at the end, from the lines kept. */
+enum output_style { OUTPUT_ROWS, OUTPUT_JSON, OUTPUT_TABLE, OUTPUT_TESTS };
+
+struct store;
+struct bench_output {
+    enum output_style style;
+    enum table_format format; /* of OUTPUT_TABLE */
+    struct bench_table rows;
+    const char *file;     /* or NULL */
+    struct store *opened; /* or NULL */
+    struct sink store;    /* write is NULL without one */
+    struct text kept;
+};
+
+/* What a command line says of it; all may be NULL. */
+struct output_flags {
+    const char *format, *file, *store;
+};
+enum { OUTPUT_FLAGS = 3 };
+void bench_output_flags(struct output_flags *flags, struct arg list[OUTPUT_FLAGS]);
+
+enum status bench_output_open(struct bench_output *output, const struct output_flags *flags);
+void bench_output_close(struct bench_output *output);
+
+/* What the bench writes to. */
+struct sink bench_output_sink(struct bench_output *output);
+/* Prints what waited for the end. */
+enum status bench_output_finish(struct bench_output *output);
+/* What the file and the store hold already. */
+enum status bench_output_done(const struct bench_output *output, struct done *done);
+
+#endif

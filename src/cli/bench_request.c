@@ -1,0 +1,192 @@
+/* bench_request.c: see bench_request.h. */
+#include "cli/bench_request.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/peer_folder.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void bench_request_flags(struct bench_request *request)
+{
+    const struct arg own[] = {
+        {.name = "skip",
+         .kind = ARG_TEXT,
+         .value = &request->skip,
+         .meaning = "'AXIS=A,B …; …'",
+         .help = "leave these out: all terms of a rule hold; ';' ends a rule"},
+        {.name = "seconds",
+         .kind = ARG_REAL,
+         .value = &request->seconds,
+         .meaning = "S",
+         .help = "at most this long for each configuration (default 3)",
+         .low = 0.01,
+         .high = 86400},
+        {.name = "patience",
+         .kind = ARG_REAL,
+         .value = &request->patience,
+         .meaning = "S",
+         .help = "what needs longer for its check is timed but not checked (default 20)",
+         .low = 0.1,
+         .high = 86400},
+    };
+    for (int i = 0; i < AXIS_COUNT; i++)
+        if (i != AXIS_model && !(axes[i].where & AXIS_FOUND))
+            request->list[request->count++] =
+                (struct arg){.name = axes[i].key,
+                             .kind = ARG_TEXT,
+                             .value = &request->axis_text[i],
+                             .meaning = axes[i].kind == AXIS_INT ? "A,B-C,…" : "A,B,…",
+                             .help = axes[i].help};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        request->list[request->count++] = own[i];
+}
+
+enum status bench_request_sweep(struct bench_request *request, const char *const *models,
+                                int model_count, struct arena *arena)
+{
+    struct sweep *sweep = &request->sweep;
+    for (int i = 0; i < AXIS_COUNT; i++)
+        if (request->axis_text[i])
+            TRY(sweep_split(&axes[i], request->axis_text[i], arena, &sweep->lists[i]));
+    sweep->lists[AXIS_model] = (struct sweep_list){models, model_count};
+    return request->skip ? sweep_parse_skip(sweep, request->skip, arena) : STATUS_OK;
+}
+
+/* How far it is, for the person who waits. */
+struct progress {
+    int done, total; /* points */
+    uint64_t start_ns;
+    double seconds; /* a guess for one point, until one was seen */
+};
+
+static void show_progress(void *context, const struct point *next, int points)
+{
+    struct progress *progress = context;
+    double each_ns = progress->done
+                         ? (double)(clock_ns() - progress->start_ns) / (double)progress->done
+                         : progress->seconds * 1e9;
+    struct text left = {0};
+
+    text_add_time(&left, each_ns * (progress->total - progress->done));
+    if (isatty(STDERR_FILENO)) /* the next row writes over it */
+        fprintf(stderr, "\r\033[K[%d/%d] %s, %s, batch %lld … about %s left\r", progress->done + 1,
+                progress->total, next->model, next->phase, (long long)next->batch, text_of(&left));
+    text_free(&left);
+    progress->done += points;
+}
+
+/* Once a run: what it was measured on, with the ceilings that the floors came from. */
+static enum status write_machine(struct bench *bench, struct arena *arena)
+{
+    struct record record;
+    struct text text = {0};
+    struct json_writer writer;
+    struct json *calibration;
+    char at[CLOCK_STAMP];
+
+    json_begin(&writer, &text);
+    calibration_write(&bench->calibration, &writer);
+    enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        status = json_parse(arena, "calibration", text_of(&text), text.length, &calibration);
+    text_free(&text);
+    TRY(status);
+    record_start(&record);
+    record.kind = RECORD_MACHINE;
+    record.machine = bench->machine;
+    record.software = bench->software;
+    record.calibration = calibration;
+    clock_stamp(at);
+    record.at = at;
+    record_write(&record, &text);
+    status = text_done(&text);
+    if (status == STATUS_OK)
+        status = bench->sink.write(bench->sink.context, text_of(&text), &record);
+    text_free(&text);
+    return status;
+}
+
+static void use_request(struct bench *bench, const struct bench_request *request)
+{
+    bench->measure.limit_ns = (uint64_t)(request->seconds * 1e9);
+    bench->patience_ns = (uint64_t)(request->patience * 1e9);
+}
+
+/* Everything is looked at before anything is run. */
+static enum status count_work(struct bench *bench, struct bench_request *const *requests, int count,
+                              struct progress *progress)
+{
+    double seconds = 0;
+    for (int i = 0; i < count; i++) {
+        int points;
+        TRY(sweep_check(&requests[i]->sweep, bench));
+        TRY(sweep_count(&requests[i]->sweep, bench, &points));
+        progress->total += points;
+        seconds += points * requests[i]->seconds;
+    }
+    progress->seconds = progress->total ? seconds / progress->total : 0;
+    progress->start_ns = clock_ns();
+    return STATUS_OK;
+}
+
+static enum status run_all(struct bench *bench, struct bench_request *const *requests, int count,
+                           struct bench_output *output, struct arena *arena)
+{
+    struct progress progress = {0};
+    enum status status = STATUS_OK;
+
+    TRY(count_work(bench, requests, count, &progress));
+    if (!progress.total)
+        log_info("nothing is left to be measured");
+    for (int i = 0; i < count && status == STATUS_OK; i++) {
+        struct sweep *sweep = &requests[i]->sweep;
+        use_request(bench, requests[i]);
+        sweep->progress = show_progress;
+        sweep->context = &progress;
+        bench_table_start(&output->rows, sweep);
+        status = sweep_run(sweep, bench);
+    }
+    if (status == STATUS_INTERRUPTED)
+        log_warning("stopped: what was measured so far is kept");
+    else
+        TRY(status);
+    if (progress.total)
+        TRY(write_machine(bench, arena));
+    TRY(bench_output_finish(output));
+    TRY(status);
+    if (bench->failed)
+        FAIL(STATUS_WRONG, "%d of %d configurations failed", bench->failed,
+             bench->ok + bench->skipped + bench->failed);
+    return STATUS_OK;
+}
+
+enum status bench_request_run(const struct cli *cli, struct bench_request *const *requests,
+                              int count, struct bench_output *output, bool resume)
+{
+    struct arena arena = {0};
+    struct done done = {0};
+    struct bench bench = {
+        .registry = cli->registry,
+        .measure = {.target = 0.01, .stopped = cli_interrupted},
+        .sink = bench_output_sink(output),
+    };
+    enum status status = cli_peers(cli, &arena, &bench.peers);
+
+    facts_find(&bench.facts);
+    if (strcmp(bench.facts.build, "release") != 0)
+        log_warning("this is a %s build: its times say little", bench.facts.build);
+    if (status == STATUS_OK)
+        status = facts_trees(&bench.facts, &arena, &bench.machine, &bench.software);
+    if (status == STATUS_OK && resume) {
+        bench.done = &done;
+        status = bench_output_done(output, &done);
+    }
+    if (status == STATUS_OK)
+        status = run_all(&bench, requests, count, output, &arena);
+    done_free(&done);
+    arena_free(&arena);
+    return status;
+}

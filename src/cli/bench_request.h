@@ -1,0 +1,36 @@
+/* bench_request.h: the arguments of one `prony bench`, from the command line or a line of a suite,
+ * and what runs a list of them. */
+#ifndef PRONY_CLI_BENCH_REQUEST_H
+#define PRONY_CLI_BENCH_REQUEST_H
+
+#include "bench/sweep.h"
+#include "cli/bench_output.h"
+#include "cli/commands.h"
+
+enum { REQUEST_FLAGS = AXIS_COUNT + 8 };
+
+/* Starts as REQUEST_DEFAULTS. */
+struct bench_request {
+    const char *axis_text[AXIS_COUNT];
+    const char *skip;
+    double seconds, patience;
+    struct arg list[REQUEST_FLAGS]; /* the flags above; a command may add its own */
+    size_t count;
+    struct sweep sweep;
+};
+#define REQUEST_DEFAULTS                                                                           \
+    {                                                                                              \
+        .seconds = 3, .patience = 20                                                               \
+    }
+
+/* Fills `list`. */
+void bench_request_flags(struct bench_request *request);
+/* From texts to the sweep; the arena owns what it holds. */
+enum status bench_request_sweep(struct bench_request *request, const char *const *models,
+                                int model_count, struct arena *arena);
+
+/* Runs them one after another. With `resume`, without what the output has already. */
+enum status bench_request_run(const struct cli *cli, struct bench_request *const *requests,
+                              int count, struct bench_output *output, bool resume);
+
+#endif

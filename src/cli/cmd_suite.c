@@ -1,0 +1,207 @@
+/* cmd_suite.c: prony suite: a text of which each line is the arguments of one `prony bench`.
+ *
+ * Blank lines and what follows a '#' at the start of a line are passed over; a line that starts
+ * with "--" holds options of the suite itself. All lines are read and checked before the first is
+ * run. What the output holds already is not measured again. */
+#include "base/embed.h"
+#include "base/file.h"
+#include "cli/bench_request.h"
+
+#include <stdio.h>
+#include <string.h>
+
+extern const struct embedded suite_files[];
+
+enum { SUITE_BYTES = 1 << 20, LINES_MOST = 1000, WORDS_MOST = 200, NAMES_MOST = 64 };
+static const char suffix[] = ".suite";
+
+struct suite {
+    struct arena arena;
+    const char *name;
+    struct bench_request *requests[LINES_MOST];
+    int count;
+    struct output_flags flags;   /* of the command line */
+    struct output_flags written; /* of the suite's own lines */
+    double seconds;              /* instead of what the lines say; 0: as they say */
+};
+
+/* Splits a line at blanks; what is in '…' or "…" stays together. */
+static enum status split_words(struct suite *suite, const char *line, const char **words,
+                               int *count)
+{
+    *count = 1; /* the first is the command's name */
+    for (const char *at = line + strspn(line, " \t"); *at; at += strspn(at, " \t")) {
+        struct text word = {0};
+        for (; *at && *at != ' ' && *at != '\t'; at++) {
+            const char *end = *at == '\'' || *at == '"' ? strchr(at + 1, *at) : NULL;
+            if (end)
+                text_add_bytes(&word, at + 1, (size_t)(end - at - 1));
+            else
+                text_add_char(&word, *at);
+            at = end ? end : at;
+        }
+        words[*count] = arena_text(&suite->arena, text_of(&word));
+        text_free(&word);
+        NEED(words[*count]);
+        if (++*count == WORDS_MOST)
+            FAIL(STATUS_INPUT, "found more than %d words in a line", WORDS_MOST);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_bench(struct suite *suite, int argc, const char *const *argv)
+{
+    struct bench_request *request = arena_alloc(&suite->arena, sizeof *request);
+    const char **models = arena_array(&suite->arena, (size_t)argc, sizeof *models);
+    if (!request || !models || suite->count == LINES_MOST)
+        FAIL(STATUS_INPUT, "it is too long");
+    *request = (struct bench_request)REQUEST_DEFAULTS;
+    bench_request_flags(request);
+    struct args args = {.command = "prony bench",
+                        .list = request->list,
+                        .count = request->count,
+                        .least = 1,
+                        .most = -1,
+                        .positional = models};
+    TRY(args_parse(&args, argc, argv));
+    if (suite->seconds > 0)
+        request->seconds = suite->seconds;
+    suite->requests[suite->count++] = request;
+    return bench_request_sweep(request, models, args.positional_count, &suite->arena);
+}
+
+static enum status read_own(struct suite *suite, int argc, const char *const *argv)
+{
+    struct arg list[OUTPUT_FLAGS];
+    bench_output_flags(&suite->written, list);
+    struct args args = {.command = "prony suite", .list = list, .count = OUTPUT_FLAGS};
+    return args_parse(&args, argc, argv);
+}
+
+static enum status read_lines(struct suite *suite, const char *text)
+{
+    const char *words[WORDS_MOST];
+    int number = 1, count;
+
+    for (const char *at = text; *at; number++) {
+        size_t length = strcspn(at, "\r\n");
+        char *line = arena_bytes(&suite->arena, at, length);
+        NEED(line);
+        at += length;
+        at += *at == '\r';
+        at += *at == '\n';
+        if (line[0] == '#')
+            continue;
+        enum status status = split_words(suite, line, words, &count);
+        words[0] = "prony bench";
+        if (status == STATUS_OK && count > 1)
+            status = text_starts(words[1], "--") ? read_own(suite, count, words)
+                                                 : read_bench(suite, count, words);
+        if (status != STATUS_OK)
+            return status_prefix(status, "%s:%d", suite->name, number);
+    }
+    return STATUS_OK;
+}
+
+static const struct embedded *find_suite(const char *name)
+{
+    for (const struct embedded *file = suite_files; file->name; file++) {
+        size_t length = strlen(file->name) - strlen(suffix);
+        if (strlen(name) == length && strncmp(file->name, name, length) == 0)
+            return file;
+    }
+    return NULL;
+}
+
+static enum status unknown_suite(struct arena *arena, const char *name)
+{
+    const char *names[NAMES_MOST];
+    size_t count = 0;
+    struct text all = {0};
+    for (const struct embedded *file = suite_files; file->name && count < NAMES_MOST; file++) {
+        NEED(names[count] = arena_bytes(arena, file->name, strlen(file->name) - strlen(suffix)));
+        text_printf(&all, "%s, ", names[count++]);
+    }
+    const char *near = text_nearest(name, names, count);
+    enum status status =
+        near ? status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                           "there is no suite '%s'; did you mean '%s'?", name, near)
+             : status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                           "there is no suite '%s'; expected %sor the path of a file", name,
+                           text_of(&all));
+    text_free(&all);
+    return status;
+}
+
+static enum status read_suite(struct suite *suite)
+{
+    const struct embedded *file = find_suite(suite->name);
+    struct text text = {0};
+    if (file)
+        return read_lines(suite, (const char *)file->bytes);
+    if (!file_exists(suite->name))
+        return unknown_suite(&suite->arena, suite->name);
+    enum status status = file_read(suite->name, SUITE_BYTES, &text);
+    if (status == STATUS_OK)
+        status = read_lines(suite, text_of(&text));
+    text_free(&text);
+    return status;
+}
+
+static enum status run_suite(const struct cli *cli, struct suite *suite)
+{
+    struct bench_output output = {0};
+
+    TRY(read_suite(suite));
+    if (!suite->flags.format)
+        suite->flags.format = suite->written.format;
+    if (!suite->flags.file)
+        suite->flags.file = suite->written.file;
+    if (!suite->flags.store)
+        suite->flags.store = suite->written.store;
+    enum status status = bench_output_open(&output, &suite->flags);
+    if (status == STATUS_OK)
+        status = bench_request_run(cli, suite->requests, suite->count, &output, true);
+    bench_output_close(&output);
+    return status;
+}
+
+enum status cmd_suite(struct cli *cli, int argc, const char *const *argv)
+{
+    struct suite *suite;
+    struct arena own = {0};
+    NEED(suite = arena_alloc(&own, sizeof *suite));
+    struct arg list[OUTPUT_FLAGS + 1];
+    bench_output_flags(&suite->flags, list);
+    list[OUTPUT_FLAGS] =
+        (struct arg){.name = "seconds",
+                     .kind = ARG_REAL,
+                     .value = &suite->seconds,
+                     .meaning = "S",
+                     .help = "for each configuration, instead of what the suite says",
+                     .low = 0.01,
+                     .high = 86400};
+    struct args args = {
+        .command = "prony suite",
+        .usage = "NAME|FILE [options]",
+        .summary = "Runs a list of benchmarks: each line of a suite is the arguments of one prony "
+                   "bench.\nWhat is in the file or the store already, measured here by the same "
+                   "commit, is passed over:\na suite that was stopped goes on when it is started "
+                   "again.",
+        .examples = "  prony suite demo\n"
+                    "  prony suite batch --out batch.jsonl\n"
+                    "  prony suite toyneuralnet --store results.db\n",
+        .list = list,
+        .count = OUTPUT_FLAGS + 1,
+        .least = 1,
+        .most = 1,
+        .positional = cli->positional};
+    enum status status = cli_args(&args, argc, argv);
+    if (status == STATUS_OK && !args.help) {
+        suite->name = args.positional[0];
+        status = run_suite(cli, suite);
+    }
+    arena_free(&suite->arena);
+    arena_free(&own);
+    return status;
+}

@@ -1,0 +1,67 @@
+/* tests_table.c: see tests_table.h. */
+#include "cli/tests_table.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool same_task(const struct point *a, const struct point *b)
+{
+    return strcmp(a->model, b->model) == 0 && strcmp(a->phase, b->phase) == 0 &&
+           a->batch == b->batch;
+}
+
+/* prony's best time for the same task; NaN when there is none. */
+static double our_time(const struct table_row *rows, size_t count, const struct point *point)
+{
+    double best = (double)NAN;
+    for (size_t i = 0; i < count; i++) {
+        const struct record *record = rows[i].record;
+        if (record->status == RECORD_OK && strcmp(record->point.framework, "prony") == 0 &&
+            same_task(&record->point, point))
+            best = fmin(best, record->time_ns.median);
+    }
+    return best;
+}
+
+/* " NAME=VALUEunit", where there is a value. */
+static void add_meter(struct text *out, const struct record *record, const char *meter,
+                      const char *name, const char *unit)
+{
+    double value = record_meter(record, meter);
+    if (!isnan(value))
+        text_printf(out, " %s=%.0f%s", name, value, unit);
+}
+
+static void add_row(struct text *out, const struct table_row *rows, size_t count, size_t index)
+{
+    const struct record *record = rows[index].record;
+    const struct point *point = &record->point;
+
+    text_printf(out, "| %zu | %s, %s, batch %lld: %s", index + 1, point->model, point->phase,
+                (long long)point->batch, point->framework);
+    if (strcmp(point->framework, "prony") == 0)
+        text_printf(out, " %s", point->backend);
+    text_printf(out, " on %s | ", strcmp(point->unit, "gpu") == 0 ? "GPU" : "CPU");
+    if (record->status != RECORD_OK) {
+        text_printf(out, "%s: %s |\n", record_status_name(record->status),
+                    record->reason ? record->reason : "");
+        return;
+    }
+    text_printf(out, "time taken for %s=", point->phase);
+    text_add_time(out, record->time_ns.median);
+    add_meter(out, record, "cpu_utilisation", "cpu utilization", "%");
+    add_meter(out, record, "gpu_utilisation", "gpu", "%");
+    add_meter(out, record, "system_calls", "system calls", "/s");
+    double ours = our_time(rows, count, point);
+    if (!isnan(ours) && strcmp(point->framework, "prony") != 0)
+        text_printf(out, ", %.2g × prony's time", record->time_ns.median / ours);
+    text_add(out, record->check.verdict == RECORD_RIGHT ? ", right |\n" : ", unchecked |\n");
+}
+
+enum status tests_table_print(const struct table_row *rows, size_t count, struct text *out)
+{
+    text_add(out, "| Test-no | Description | Result |\n|---|---|---|\n");
+    for (size_t i = 0; i < count; i++)
+        add_row(out, rows, count, i);
+    return text_done(out);
+}
