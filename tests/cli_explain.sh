@@ -32,10 +32,25 @@ expect() {
         ;;
     esac
 }
-expect says_it_as_json '"kind":"network","model":"small","batch":1,' small --json
+expect says_it_as_json '"kind":"network","network":{"model":"small","phase":"inference","batch":1,' small --json
 expect names_kernels_in_json '"kernel":"dense_f32_ref"' small --json --backend ref
 expect classes_make_probabilities 'y = softmax(dense2)' mlp:4-8-3 --classes 3
 expect refuses_another_phase 'expected training or inference' small --phase learning
 expect refuses_another_backend "did you mean 'ref'" small --backend reff
 expect needs_a_network "found 0 arguments, expected 1"
+expect takes_another_loss 'binary_cross_entropy(sigmoid4, target)' \
+    small --phase training --loss binary_cross_entropy
+expect refuses_another_loss "--loss is 'mce', expected mse" small --loss mce
+expect refuses_another_optimiser "there is no optimiser 'sgdd'" small --phase training \
+    --optimiser sgdd
+
+# A network whose parameters would not fit is explained all the same: none of them is allocated.
+found=$(ulimit -v 400000 && "$prony" explain wide --phase training --batch 64 --backend ref 2>&1)
+case $found in
+*"param 805 MB"*) echo "ok   cli_explain.allocates_no_parameter" ;;
+*)
+    printf '%s\nFAIL cli_explain.allocates_no_parameter\n' "$found"
+    status=1
+    ;;
+esac
 exit $status

@@ -81,6 +81,7 @@ struct backend {
     /* Adds members (unit_name, threads, isa, memory …) to the open JSON object. */
     void (*describe)(const struct device *device, struct json_writer *out);
 
+    /* Bare params have no values: their instance takes no memory and serves dry plans only. */
     enum status (*attach)(struct device *device, const struct params *params,
                           struct instance **out);
     void (*detach)(struct instance *instance);

@@ -53,7 +53,7 @@ static enum status grow_block(struct params *params, enum role role, uint64_t by
     uint64_t need;
     if (__builtin_add_overflow(params->blocks[role].bytes, bytes, &need) || need > SIZE_MAX / 2)
         FAIL(STATUS_INPUT, "the parameters do not fit into memory");
-    if (need > params->blocks[role].room) {
+    if (need > params->blocks[role].room && !params->bare) {
         uint64_t room = params->blocks[role].room * 2 > need ? params->blocks[role].room * 2 : need;
         void *data = mem_aligned(PARAMS_ALIGN, (size_t)room);
         if (!data)

@@ -35,6 +35,8 @@ enum { PARAMS_ALIGN = 64 };
 struct params {
     struct arena arena;
     enum dtype real; /* of the entries that are not integers: f32, or f64 for the oracle */
+    bool bare;       /* names and shapes, no values: nothing is allocated, and an instance of them
+                        serves dry plans only. Set before anything is declared */
     int32_t count, room;
     struct entry *entries;
     struct {

@@ -17,7 +17,7 @@ enum status cpu_attach(struct device *device, const struct params *params, struc
     instance->entries = params->count;
     enum status status;
     for (int i = 0; i < KEPT; i++) {
-        uint64_t bytes = params->blocks[kept[i]].bytes;
+        uint64_t bytes = params->bare ? 0 : params->blocks[kept[i]].bytes;
         instance->blocks[kept[i]].bytes = bytes;
         NEED_OR(fail, instance->blocks[kept[i]].data = mem_aligned(PARAMS_ALIGN, (size_t)bytes));
     }

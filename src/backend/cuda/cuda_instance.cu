@@ -11,7 +11,7 @@ static enum status take_blocks(struct instance *instance, const struct params *p
 {
     void *memory;
     for (enum role role : kept) {
-        uint64_t bytes = params->blocks[role].bytes;
+        uint64_t bytes = params->bare ? 0 : params->blocks[role].bytes;
         TRY(cuda_alloc(instance->device, bytes, "a copy of the parameters", &memory));
         instance->blocks[role].data = (char *)memory;
         instance->blocks[role].bytes = bytes;

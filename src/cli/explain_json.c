@@ -1,0 +1,170 @@
+/* explain_json.c: a program as a record of kind "network": one line that holds all of it. Its keys
+ * are described in docs/explain.md. */
+#include "cli/explained.h"
+#include "record/record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void add_text(struct json_writer *json, const char *key, const char *value)
+{
+    json_key(json, key);
+    json_add_text(json, value);
+}
+
+static void add_uint(struct json_writer *json, const char *key, uint64_t value)
+{
+    json_key(json, key);
+    json_add_uint(json, value);
+}
+
+static void add_hash(struct json_writer *json, const char *key, uint64_t hash)
+{
+    char text[17];
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    add_text(json, key, text);
+}
+
+/* FLOP and bytes, and their ratio. */
+static void add_work(struct json_writer *json, uint64_t flop, uint64_t bytes)
+{
+    add_uint(json, "flop", flop);
+    add_uint(json, "bytes", bytes);
+    json_key(json, "intensity");
+    json_add_real(json, explained_intensity(flop, bytes));
+}
+
+static void write_attribute(void *context, const char *name, const char *value)
+{
+    add_text(context, name, value);
+}
+
+static void write_operands(struct json_writer *json, const int32_t *operands, int32_t count,
+                           const char *key)
+{
+    json_key(json, key);
+    json_array(json);
+    for (int32_t i = 0; i < count; i++) {
+        if (operands[i] < 0)
+            json_add_null(json);
+        else
+            json_add_int(json, operands[i]);
+    }
+    json_end(json);
+}
+
+static void write_tensor(struct json_writer *json, const struct tensor *tensor)
+{
+    json_object(json);
+    add_text(json, "name", tensor->name);
+    add_text(json, "role", role_name(tensor->role));
+    add_text(json, "dtype", dtype_name(tensor->dtype));
+    json_key(json, "shape");
+    json_array(json);
+    for (int32_t d = 0; d < tensor->shape.rank; d++)
+        json_add_int(json, tensor->shape.dim[d]);
+    json_end(json);
+    add_uint(json, "bytes", tensor->bytes);
+    add_uint(json, "offset", tensor->offset);
+    json_key(json, "view_of");
+    if (tensor->view_of < 0)
+        json_add_null(json);
+    else
+        json_add_int(json, tensor->view_of);
+    json_end(json);
+}
+
+static void write_op(struct json_writer *json, const struct explained *explained, int32_t o)
+{
+    const struct program *program = explained->program;
+    const struct op *op = &program->ops[o];
+    const int32_t *operands = program->operands + op->first;
+    const struct kernel_use *use = explained_kernel(explained, o);
+    json_object(json);
+    add_text(json, "op", op_name(op->kind));
+    add_text(json, "part", part_name(op->part));
+    add_text(json, "layer", op->layer);
+    write_operands(json, operands, op->inputs, "inputs");
+    write_operands(json, operands + op->inputs, op->outputs, "outputs");
+    add_work(json, op_flop(program, op), op_bytes(program, op));
+    json_key(json, "attributes");
+    json_object(json);
+    op_attributes(op, write_attribute, json);
+    json_end(json);
+    if (*op->made_by)
+        add_text(json, "made_by", op->made_by);
+    if (explained->plan) {
+        add_text(json, "kernel", use ? use->kernel : NULL);
+        add_uint(json, "launches", use ? (uint64_t)use->launches : 0);
+    }
+    json_end(json);
+}
+
+static void write_parts(struct json_writer *json, const struct explained *explained)
+{
+    json_key(json, "parts");
+    json_object(json);
+    for (int part = 0; part < PART_COUNT; part++) {
+        struct part_total total = explained_total(explained, (enum part)part);
+        json_key(json, part_name((enum part)part));
+        json_object(json);
+        add_uint(json, "ops", (uint64_t)total.ops);
+        add_work(json, total.flop, total.bytes);
+        if (explained->plan)
+            add_uint(json, "launches", (uint64_t)total.launches);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void write_memory(struct json_writer *json, const struct explained *explained)
+{
+    const struct program *program = explained->program;
+    json_key(json, "memory");
+    json_object(json);
+    for (int role = 0; role < ROLE_COUNT; role++)
+        add_uint(json, role_name((enum role)role), explained_bytes(explained, (enum role)role));
+    json_end(json);
+    add_uint(json, "activation_peak", program->role_bytes[ROLE_ACTIVATION]);
+    add_uint(json, "activation_unshared", program->activation_bytes_unshared);
+}
+
+static void write_network(struct json_writer *json, const struct explained *explained)
+{
+    const struct program *program = explained->program;
+    json_object(json);
+    add_text(json, "model", explained->network->name);
+    add_text(json, "phase", explained->phase);
+    json_key(json, "batch");
+    json_add_int(json, program->batch);
+    add_text(json, "backend", explained->backend ? explained->backend->name : NULL);
+    add_hash(json, "program", program->hash);
+    add_uint(json, "parameters", params_count(&explained->params));
+    write_parts(json, explained);
+    write_memory(json, explained);
+    json_key(json, "tensors");
+    json_array(json);
+    for (int32_t t = 0; t < program->tensor_count; t++)
+        write_tensor(json, &program->tensors[t]);
+    json_end(json);
+    json_key(json, "ops");
+    json_array(json);
+    for (int32_t o = 0; o < program->op_count; o++)
+        write_op(json, explained, o);
+    json_end(json);
+    json_end(json);
+}
+
+void explained_json(const struct explained *explained, struct text *out)
+{
+    struct json_writer json;
+    json_begin(&json, out);
+    json_object(&json);
+    json_key(&json, "prony");
+    json_add_int(&json, RECORD_VERSION);
+    add_text(&json, "kind", "network");
+    json_key(&json, "network");
+    write_network(&json, explained);
+    json_end(&json);
+    text_add(out, "\n");
+}

@@ -1,0 +1,45 @@
+/* explained.h: what `prony explain` shows: a program and, when one was asked, what a backend would
+ * run for it. cmd_explain.c fills it; explain_text.c and explain_json.c write it. */
+#ifndef PRONY_CLI_EXPLAINED_H
+#define PRONY_CLI_EXPLAINED_H
+
+#include "core/backend.h"
+#include "nn/network.h"
+
+struct explained {
+    struct arena arena;
+    struct network *network;
+    struct params params; /* bare */
+    struct program *program;
+    const char *phase;
+    const struct backend *backend; /* or NULL: nobody was asked, and what is below is empty */
+    struct device *device;
+    struct instance *instance;
+    struct plan *plan; /* dry */
+    struct explanation explanation;
+};
+
+/* Sums over the ops of one part. */
+struct part_total {
+    int32_t ops, launches;
+    uint64_t flop, bytes;
+};
+
+struct part_total explained_total(const struct explained *explained, enum part part);
+
+/* FLOP per byte moved. */
+static inline double explained_intensity(uint64_t flop, uint64_t bytes)
+{
+    return bytes ? (double)flop / (double)bytes : 0;
+}
+
+/* What runs for an op, or NULL when nothing does or nobody was asked. */
+const struct kernel_use *explained_kernel(const struct explained *explained, int32_t op);
+
+/* Bytes of one role: as the backend says, or as the program has it. */
+uint64_t explained_bytes(const struct explained *explained, enum role role);
+
+void explained_text(const struct explained *explained, struct text *out);
+void explained_json(const struct explained *explained, struct text *out);
+
+#endif
