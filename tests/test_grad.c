@@ -19,6 +19,33 @@ static const struct example {
     {NULL, "input 3\ndense 5\nrelu\ndense 3\nloss cross_entropy\n", false},
     {NULL, "input 3\ndense 6\ndropout 0.4\ntanh\ndense 2\nloss mse\n", false},
     {NULL, "input 2x5\nbatch_norm\ndense 3\ntanh\nflatten\ndense 2\nloss mse\n", false},
+    {NULL, "input 2x4x3\nbatch_norm\nconv 2 2\nbatch_norm\ntanh\nflatten\ndense 2\n", false},
+    {"conv", "input 2x5x4\nconv 3 3x2 pad=1\ntanh\nconv 2 2\nflatten\ndense 2\n", false},
+    {"conv",
+     "input 2x7x6\nconv 4 1\nconv 6 3x2 stride=2x1 pad=1x2 dilation=2x3 groups=2 bias=0\ntanh\n"
+     "flatten\ndense 2\n",
+     false},
+    {"conv_transpose",
+     "input 2x3x2\nconv 4 1\nconv_transpose 6 3x2 stride=2x3 pad=1 output_pad=1x2 dilation=2x1 "
+     "groups=2\ntanh\nconv_transpose 1 2 bias=0\nflatten\ndense 2\n",
+     false},
+    {"max_pool", "input 1x5x6\nconv 2 2\nmax_pool 3x2 stride=2 pad=1\nflatten\ndense 2\n", false},
+    {"average_pool",
+     "input 1x5x6\nconv 2 2\naverage_pool 2\naverage_pool 2 stride=1 pad=1 count_pad=0\n"
+     "average_pool 2 pad=1\nflatten\ndense 2\n",
+     false},
+    {"global_average_pool", "input 2x4x3\nconv 3 2\nglobal_average_pool\ndense 2\n", false},
+    {"global_max_pool", "input 2x4x3\nconv 3 2\nglobal_max_pool\ndense 2\n", false},
+    {"max_unpool",
+     "input 1x5x4\na = conv 2 1\npool = max_pool 2\nconv 2 1\ntanh\nb = max_unpool < tanh1, pool\n"
+     "add < a, b\nflatten\ndense 2\n",
+     false},
+    {"max_unpool",
+     "input 1x5x4\npool = max_pool 3 stride=1\nconv 1 1\nmax_unpool < conv1, pool\nconv 2 1\nflatten\n"
+     "dense 2\n",
+     false},
+    {"lrn", "input 2x3x2\nconv 6 1\nlrn 5 alpha=2 beta=0.6 k=1.5\nlrn 2 1\nflatten\ndense 2\n",
+     false},
     {"lstm", "input 4x3\nlstm 3 output=last\ndense 2\nloss mse\n", true},
     {"lstm", "input 4x3\nlstm 3\nlstm 2\nflatten\ndense 3\nloss cross_entropy\n", false},
 };

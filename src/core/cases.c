@@ -113,6 +113,9 @@ static uint32_t integer_range(const struct op_case *op_case, const char *name)
         return (uint32_t)strtoul(size_text(op_case, "k"), NULL, 10);
     if (!strcmp(name, "lengths"))
         return (uint32_t)strtoul(size_text(op_case, "t"), NULL, 10) + 1;
+    if (!strcmp(name, "places"))
+        return (uint32_t)(strtoul(size_text(op_case, "h"), NULL, 10) *
+                          strtoul(size_text(op_case, "w"), NULL, 10));
     return 1000;
 }
 
@@ -122,7 +125,7 @@ static void fill_input(const struct op_case *op_case, struct params *params, int
     const struct entry *entry = &params->entries[index];
     void *data = params_data(params, index);
     struct rng_key key = {.seed = seed, .stream = (uint32_t)index};
-    bool unit = has_word("p variance saved_scale target", name);
+    bool unit = has_word("p variance saved_scale base target", name);
     for (uint32_t i = 0, n = (uint32_t)shape_count(&entry->shape); i < n; i++) {
         float u = rng_uniform(key, 0, i);
         float value = unit ? 0.02f + 0.96f * u : 2 * u - 1;

@@ -268,6 +268,36 @@ static bool operand_present(const struct program *program, const struct op *op, 
     return false;
 }
 
+/* The place of the attribute among those of its kind, or -1. */
+static int find_attribute(enum op_kind kind, const char *name)
+{
+    const struct attribute_row *row = rows[kind].attributes;
+    for (int i = 0; row[i].name; i++)
+        if (!strcmp(row[i].name, name))
+            return i;
+    return -1;
+}
+
+/* Where its value is within the op's attributes, in bytes: they follow `none`. */
+static size_t attribute_offset(int attribute)
+{
+    return sizeof(int32_t) * (size_t)(1 + attribute);
+}
+
+/* What a word of a FLOP expression stands for. */
+static uint64_t factor_of(const struct op *op, struct bindings *bindings, const char *word)
+{
+    int64_t *value = find_symbol(bindings, word);
+    if (value)
+        return (uint64_t)*value;
+    int attribute = find_attribute(op->kind, word);
+    if (attribute < 0)
+        return strtoull(word, NULL, 10);
+    int32_t integer;
+    memcpy(&integer, (const char *)&op->attr + attribute_offset(attribute), sizeof integer);
+    return (uint64_t)integer;
+}
+
 uint64_t op_flop(const struct program *program, const struct op *op)
 {
     struct bindings bindings;
@@ -295,8 +325,7 @@ uint64_t op_flop(const struct program *program, const struct op *op)
             }
             at--;
             any = true;
-            int64_t *value = find_symbol(&bindings, word);
-            product *= value ? (uint64_t)*value : strtoull(word, NULL, 10);
+            product *= factor_of(op, &bindings, word);
         }
     }
 }
@@ -334,22 +363,20 @@ void op_attributes(const struct op *op, void (*visit)(void *, const char *, cons
 
 bool ops_set(struct op *op, const char *name, const char *value)
 {
-    char *place = (char *)&op->attr + sizeof(int32_t);
-    for (const struct attribute_row *row = rows[op->kind].attributes; row->name;
-         row++, place += sizeof(int32_t)) {
-        if (strcmp(row->name, name))
-            continue;
-        double number;
-        enum activation activation;
-        if (!text_to_real(value, &number)) {
-            if (!activation_parse(value, &activation))
-                return false;
-            number = activation;
-        }
-        float real = (float)number;
-        int32_t integer = (int32_t)number;
-        memcpy(place, row->is_real ? (const void *)&real : &integer, sizeof integer);
-        return true;
+    int attribute = find_attribute(op->kind, name);
+    if (attribute < 0)
+        return false;
+    double number;
+    enum activation activation;
+    if (!text_to_real(value, &number)) {
+        if (!activation_parse(value, &activation))
+            return false;
+        number = activation;
     }
-    return false;
+    float real = (float)number;
+    int32_t integer = (int32_t)number;
+    bool is_real = rows[op->kind].attributes[attribute].is_real;
+    memcpy((char *)&op->attr + attribute_offset(attribute),
+           is_real ? (const void *)&real : &integer, sizeof integer);
+    return true;
 }

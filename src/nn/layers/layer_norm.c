@@ -2,7 +2,7 @@
  * statistics of the network. */
 #include "nn/layer.h"
 
-layer_emitter emit_batch_norm;
+layer_emitter emit_batch_norm, emit_lrn;
 
 int32_t emit_batch_norm(struct layer_emit *emit)
 {
@@ -30,5 +30,24 @@ int32_t emit_batch_norm(struct layer_emit *emit)
                              OUT(y, saved_mean, saved_scale, mean, variance));
     op->attr.batch_norm.epsilon = epsilon;
     op->attr.batch_norm.momentum = (float)emit->layer->values[1];
+    return y;
+}
+
+int32_t emit_lrn(struct layer_emit *emit)
+{
+    enum { SIZE, ALPHA, BETA, K };
+    struct draft *draft = emit->draft;
+    const double *values = emit->layer->values;
+    int32_t x = emit->inputs[0];
+    struct shape shape = *draft_shape(draft, x);
+    if (shape.rank < 2)
+        draft_fail(draft, STATUS_INPUT, "%s: its input has no channels", emit->layer->name);
+    int32_t y = layer_output(emit, shape);
+    int32_t base = emit->phase == PHASE_TRAINING ? draft_real(draft, "base", shape) : -1;
+    struct op *op = draft_op(draft, OP_lrn, IN(x), OUT(y, base));
+    op->attr.lrn.size = (int32_t)values[SIZE];
+    op->attr.lrn.alpha = (float)values[ALPHA];
+    op->attr.lrn.beta = (float)values[BETA];
+    op->attr.lrn.k = (float)values[K];
     return y;
 }

@@ -16,6 +16,7 @@ typedef double real;
 #define real_log log
 #define real_tanh tanh
 #define real_sqrt sqrt
+#define real_pow pow
 #define real_fabs fabs
 #else
 typedef float real;
@@ -25,6 +26,7 @@ typedef float real;
 #define real_log logf
 #define real_tanh tanhf
 #define real_sqrt sqrtf
+#define real_pow powf
 #define real_fabs fabsf
 #endif
 

@@ -1,4 +1,5 @@
-/* ref_norm.c: batch-norm over all but the channel: x is [n, channels, inner…]. */
+/* ref_norm.c: normalising channels: batch-norm over all but the channel, lrn over its neighbours. x
+ * is [n, channels, inner…]. */
 #include "backend/cpu/ref/real.h"
 
 struct extent {
@@ -104,4 +105,64 @@ KERNEL(batch_norm_grad)
         dgamma[c] = accumulate ? dgamma[c] + sum_z : sum_z;
         dbeta[c] = accumulate ? dbeta[c] + sum : sum;
     }
+}
+
+/* The channels that an lrn of this size takes into account at channel c, the last not included. */
+struct reach {
+    int64_t from, to;
+};
+
+static struct reach reach_of(struct extent e, int64_t c, int64_t before, int64_t after)
+{
+    return (struct reach){
+        .from = c < before ? 0 : c - before,
+        .to = c + after + 1 > e.channels ? e.channels : c + after + 1,
+    };
+}
+
+/* y = x·base^-beta with base = k + alpha/size · Σ x² over the channels around it */
+KERNEL(lrn)
+{
+    const real *x = reals(call, 0);
+    real *y = reals(call, 1), *base = reals(call, 2);
+    int64_t size = call->op->attr.lrn.size;
+    real alpha = (real)call->op->attr.lrn.alpha, beta = (real)call->op->attr.lrn.beta;
+    real k = (real)call->op->attr.lrn.k;
+    struct extent e = extent_of(call);
+    for (int64_t n = 0; n < e.batch; n++)
+        for (int64_t c = 0; c < e.channels; c++)
+            for (int64_t i = 0; i < e.inner; i++) {
+                struct reach reach = reach_of(e, c, size / 2, (size - 1) / 2);
+                real sum = 0;
+                for (int64_t j = reach.from; j < reach.to; j++)
+                    sum += x[at(e, n, j) + i] * x[at(e, n, j) + i];
+                real b = k + alpha / (real)size * sum;
+                y[at(e, n, c) + i] = x[at(e, n, c) + i] * real_pow(b, -beta);
+                if (base)
+                    base[at(e, n, c) + i] = b;
+            }
+}
+
+/* dx = dy·base^-beta - 2·alpha·beta/size · x · Σ dy·x·base^(-beta-1) over the channels that took
+ * this one into account */
+KERNEL(lrn_grad)
+{
+    const real *x = reals(call, 0), *base = reals(call, 1), *dy = reals(call, 2);
+    real *dx = reals(call, 3);
+    int64_t size = call->op->attr.lrn_grad.size;
+    real alpha = (real)call->op->attr.lrn_grad.alpha, beta = (real)call->op->attr.lrn_grad.beta;
+    struct extent e = extent_of(call);
+    for (int64_t n = 0; n < e.batch; n++)
+        for (int64_t c = 0; c < e.channels; c++)
+            for (int64_t i = 0; i < e.inner; i++) {
+                struct reach reach = reach_of(e, c, (size - 1) / 2, size / 2);
+                real sum = 0;
+                for (int64_t j = reach.from; j < reach.to; j++) {
+                    int64_t m = at(e, n, j) + i;
+                    sum += dy[m] * x[m] * real_pow(base[m], -beta - 1);
+                }
+                int64_t here = at(e, n, c) + i;
+                dx[here] = dy[here] * real_pow(base[here], -beta) -
+                           2 * alpha * beta / (real)size * x[here] * sum;
+            }
 }
