@@ -31,7 +31,7 @@ steps_of() {
 # Judges the command that was run last.
 judge() {
     [ -n "$command" ] || return 0
-    if [ "$fails" -eq 0 ] && [ "$found" -ne 0 ] || [ "$fails" -eq 1 ] && [ "$found" -eq 0 ]; then
+    if [ "$fails" -eq "$((found == 0))" ]; then
         problem="exit status $found"
     fi
     if [ -n "$problem" ]; then

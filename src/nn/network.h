@@ -57,7 +57,8 @@ struct network {
     double rate;           /* or 0: 0.1 */
 };
 
-/* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION]`, or the path of a file. Unknown names are refused
+/* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION]`, the path of a file, or FILE:NAME, one of several
+ * networks in a file (section.h). Unknown names are refused
  * with the nearest one. */
 enum status network_open(const char *spec, struct network **out);
 /* `name` is used in messages: "NAME:LINE:COLUMN: …". */

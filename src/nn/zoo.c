@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "nn/network.h"
+#include "nn/section.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -75,19 +76,36 @@ static enum status unknown_network(const char *spec)
     return status;
 }
 
+/* A file that holds one network, or FILE:NAME, one of several. */
+static enum status read_network(const char *spec, struct text *text)
+{
+    const char *colon = strrchr(spec, ':');
+    if (file_exists(spec)) {
+        TRY(file_read(spec, FILE_MOST, text));
+        return section_take(spec, NULL, text);
+    }
+    if (!colon)
+        return unknown_network(spec);
+    struct text path = {0};
+    text_add_bytes(&path, spec, (size_t)(colon - spec));
+    enum status status = text_done(&path);
+    if (status == STATUS_OK)
+        status = file_exists(text_of(&path)) ? file_read(text_of(&path), FILE_MOST, text)
+                                             : unknown_network(spec);
+    if (status == STATUS_OK)
+        status = section_take(text_of(&path), colon + 1, text);
+    text_free(&path);
+    return status;
+}
+
 enum status network_open(const char *spec, struct network **out)
 {
     struct text text = {0};
-    enum status status;
     const struct embedded *file = find_zoo(spec);
     if (file)
         return network_parse(spec, (const char *)file->bytes, file->length, out);
-    if (text_starts(spec, "mlp:"))
-        status = write_mlp(spec, &text);
-    else if (file_exists(spec))
-        status = file_read(spec, FILE_MOST, &text);
-    else
-        return unknown_network(spec);
+    enum status status =
+        text_starts(spec, "mlp:") ? write_mlp(spec, &text) : read_network(spec, &text);
     if (status == STATUS_OK)
         status = network_parse(spec, text_of(&text), text.length, out);
     text_free(&text);

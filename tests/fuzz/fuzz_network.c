@@ -1,6 +1,7 @@
 /* fuzz_network.c: any text is a network that compiles to programs, or it is refused with a message.
  */
 #include "nn/network.h"
+#include "nn/section.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +42,21 @@ static void compile(const struct network *network, enum program_use use)
     params_free(&params);
 }
 
+/* The same text as a file of several networks. */
+static void take_section(const uint8_t *data, size_t size, const char *wanted)
+{
+    struct text text = {0};
+    text_add_bytes(&text, data, size);
+    enum status status = section_take("fuzz", wanted, &text);
+    need(status == STATUS_OK || (status == STATUS_INPUT && *status_message()));
+    need(text.length <= size);
+    text_free(&text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    take_section(data, size, NULL);
+    take_section(data, size, "a");
     struct network *network;
     enum status status = network_parse("fuzz", (const char *)data, size, &network);
     need(status == STATUS_OK || (status == STATUS_INPUT && *status_message()));
