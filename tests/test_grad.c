@@ -48,6 +48,34 @@ static const struct example {
      false},
     {"lstm", "input 4x3\nlstm 3 output=last\ndense 2\nloss mse\n", true},
     {"lstm", "input 4x3\nlstm 3\nlstm 2\nflatten\ndense 3\nloss cross_entropy\n", false},
+    {NULL, "input 3x2\ndense 4\nelu 0.6\nleaky_relu 0.2\nsoftplus\ngelu\ndense 3\nsoftmax\n",
+     false},
+    {NULL, "input 3x2\ndense 4\nlayer_norm 1e-2\nposition\ndense 3\nloss cross_entropy\n", false},
+    {"embedding", "input 4 tokens=7\nembedding 3\nposition\nflatten\ndense 2\nloss mse\n", false},
+    {"embedding", "input 4 tokens=3\na = embedding 5\ndense 3\nloss cross_entropy\n", false},
+    {"gather",
+     "input 4 tokens=3\nembedding 5\nslice 3 from=1\na = tanh\ngather < a, input\ndense 2\n",
+     false},
+    {"reshape", "input 3x4\ndense 6\nreshape 2x9\ntanh\ndense 2\n", false},
+    {"transpose", "input 2x3x4\ndense 5\ntranspose 3,1,2\ntanh\ndense 2\n", false},
+    {"transpose", "input 2x3x2x2\ndense 2\ntranspose 4,2,1,3\ndense 2\n", false},
+    {"slice", "input 3x4\ndense 5\na = slice 2 from=1\nslice 3 from=2 axis=-1\ndense 2\n", false},
+    {"concat",
+     "input 3x4\na = dense 5\nb = tanh\nc = dense 2 < a\nconcat axis=2 < a, c, b\ndense 2\n",
+     false},
+    {"concat", "input 3x4\na = dense 4\nb = tanh\nconcat < a, input, b\ndense 2\n", false},
+    {"matmul",
+     "input 3x4\na = dense 5\nb = tanh\nmatmul transpose=first scale=0.5 < a, b\ndense 2\n", false},
+    {"matmul", "input 3x4\na = dense 5\nb = tanh\nmatmul transpose=second < a, b\ndense 2\n",
+     false},
+    {"matmul", "input 2x3x4\na = dense 3\nb = tanh\nmatmul scale=2 < a, b\ndense 2\n", false},
+    {"matmul", "input 3x4\na = dense 3\nmatmul < a, a\ndense 2\n", false},
+    {NULL, "input 3x4\na = dense 3\nsoftmax causal=1\ndense 2\n", false},
+    {NULL, "input 3x4\ndense 3\nreduce mean axis=1\ndense 2\n", false},
+    {NULL, "input 3x4\ndense 3\nreduce max axis=-1\ndense 2\n", false},
+    {NULL, "input 3x4\ndense 3\nreduce max\ndense 2\n", false},
+    {NULL, "input 3\na = dense 4\nb = dense 4 < input\nmultiply < a, b\nmultiply < a, a\ndense 2\n",
+     false},
 };
 
 enum { BATCH = 5, EXAMPLES = sizeof examples / sizeof *examples };
@@ -57,8 +85,9 @@ struct gradient_check {
     struct params params;
     struct program *program;
     struct ready ready;
-    double *x, *target;
-    int32_t labels[BATCH], lengths[BATCH];
+    void *x; /* as the program's */
+    double *target;
+    int32_t *labels, lengths[BATCH];
 };
 
 static void fill_data(double *data, int64_t count, unsigned seed)
@@ -67,6 +96,12 @@ static void fill_data(double *data, int64_t count, unsigned seed)
         seed = seed * 1664525u + 1013904223u;
         data[i] = (double)(seed >> 8) / 8388608.0 - 1.0;
     }
+}
+
+static void fill_tokens(int32_t *data, int64_t count, int32_t tokens)
+{
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (int32_t)((i * 5 + i / 3) % tokens);
 }
 
 static int64_t count_of(const struct program *program, const char *name)
@@ -88,14 +123,19 @@ static bool check_open(struct gradient_check *check, struct rig *rig, const char
     if (!ready_open(&check->ready, rig, &check->params, check->program))
         return false;
     int64_t x = count_of(check->program, "x"), target = count_of(check->program, "target");
-    check->x = calloc((size_t)x, sizeof *check->x);
+    int64_t labels = count_of(check->program, "label");
+    check->x = calloc((size_t)x, sizeof(double));
     check->target = calloc((size_t)target + 1, sizeof *check->target);
-    fill_data(check->x, x, 1);
+    check->labels = calloc((size_t)labels + 1, sizeof *check->labels);
+    if (check->network->tokens)
+        fill_tokens(check->x, x, check->network->tokens);
+    else
+        fill_data(check->x, x, 1);
     fill_data(check->target, target, 2);
-    for (int i = 0; i < BATCH; i++) {
-        check->labels[i] = i % 3;
+    for (int64_t i = 0; i < labels; i++)
+        check->labels[i] = (int32_t)(i % 3);
+    for (int i = 0; i < BATCH; i++)
         check->lengths[i] = i; /* 0 too: a sample without a step */
-    }
     const char *names[] = {"x", target ? "target" : "label", "lengths"};
     void *data[] = {check->x, target ? (void *)check->target : check->labels, check->lengths};
     int64_t rows[] = {BATCH, BATCH, BATCH};
@@ -111,6 +151,7 @@ static void check_close(struct gradient_check *check)
     network_free(check->network);
     free(check->x);
     free(check->target);
+    free(check->labels);
 }
 
 static double loss_at(struct gradient_check *check)
@@ -191,7 +232,7 @@ static void write_network(const struct layer_kind *kind, struct text *out)
         at += length;
         at += strspn(at, " ");
     }
-    if (kind->inputs == 2)
+    if (kind->inputs != 1)
         text_add(out, " < a, b");
     text_add(out, "\ndense 2\nloss mse\n");
 }

@@ -29,8 +29,9 @@ static int64_t task_classes(const struct program *program)
     return 0;
 }
 
-/* Adds one input of the program to the data: the same shape, with all rows. */
-static enum status task_add_data(struct task *task, const char *name, uint32_t stream)
+/* Adds one input of the program to the data: the same shape, with all rows; whole numbers are drawn
+ * below `most`. */
+static enum status task_add_data(struct task *task, const char *name, uint32_t stream, int64_t most)
 {
     int32_t index = program_find(task->program, ROLE_INPUT, name), entry;
     if (index < 0)
@@ -42,14 +43,13 @@ static enum status task_add_data(struct task *task, const char *name, uint32_t s
                        (struct init){INIT_ZERO, 0}, &entry));
     void *data = params_data(&task->data, entry);
     int64_t width = shape_count(&shape) / task->rows;
-    uint32_t classes = (uint32_t)task_classes(task->program);
     const struct rng_key key = {.seed = TASK_SEED, .stream = stream};
     for (int64_t row = 0; row < task->rows; row++)
         for (int64_t i = 0; i < width; i++) {
             uint32_t sample = (uint32_t)row, element = (uint32_t)i;
             if (tensor->dtype == DTYPE_I32)
                 ((int32_t *)data)[row * width + i] =
-                    (int32_t)rng_below(key, sample, element, classes);
+                    (int32_t)rng_below(key, sample, element, (uint32_t)most);
             else
                 ((float *)data)[row * width + i] = rng_uniform(key, sample, element);
         }
@@ -103,9 +103,10 @@ static enum status task_fill(struct task *task, const char *model)
     TRY(work_count(task->program, &task->work));
 
     task->rows = (int64_t)TASK_BATCHES * task->batch;
-    TRY(task_add_data(task, "x", STREAM_X));
-    TRY(task_add_data(task, "target", STREAM_TARGET));
-    TRY(task_add_data(task, "label", STREAM_TARGET));
+    int64_t classes = task_classes(task->program);
+    TRY(task_add_data(task, "x", STREAM_X, task->network->tokens));
+    TRY(task_add_data(task, "target", STREAM_TARGET, 0));
+    TRY(task_add_data(task, "label", STREAM_TARGET, classes));
     NEED(task->order = arena_array(&task->arena, (size_t)task->rows, sizeof *task->order));
     task_shuffle(task->order, (uint32_t)task->rows);
 

@@ -81,17 +81,53 @@ static const char *size_text(const struct op_case *op_case, const char *name)
     return strcmp(name, "*") ? "5" : "3x7";
 }
 
-/* Appends the sizes in "3x5" to the shape. */
+/* Appends the sizes in "3x5" to the shape; "2+5" is 7. */
 static void add_sizes(struct shape *shape, const char *text)
 {
     for (char *end; shape->rank < SHAPE_MOST; text = end + 1) {
-        shape->dim[shape->rank++] = strtol(text, &end, 10);
+        int64_t dim = strtol(text, &end, 10);
+        while (*end == '+')
+            dim += strtol(end + 1, &end, 10);
+        shape->dim[shape->rank++] = dim;
         if (*end != 'x')
             break;
     }
 }
 
-static struct shape shape_of(const struct op_case *op_case, const struct operand_row *row)
+/* Summand `part` of "2+5", or NULL when there are not so many. */
+static const char *summand(const char *text, int part)
+{
+    for (; part > 0; part--) {
+        text += strcspn(text, "+ ");
+        if (*text++ != '+')
+            return NULL;
+    }
+    return text;
+}
+
+/* The symbol that adds up over the operands of a row with `...`. */
+static void summed_symbol(const struct operand_row *row, char *word)
+{
+    const char *plus = strchr(row->dims, '+');
+    assert(plus);
+    snprintf(word, OPS_WORD, "%.*s", (int)strcspn(plus + 1, ",]"), plus + 1);
+}
+
+/* How many operands the row stands for in this case. */
+static int operand_count(const struct op_case *op_case, const struct operand_row *row)
+{
+    char word[OPS_WORD];
+    int count = 1;
+    if (!row->many)
+        return 1;
+    summed_symbol(row, word);
+    while (summand(size_text(op_case, word), count))
+        count++;
+    return count;
+}
+
+/* `part`: which of the operands, where the row stands for several. */
+static struct shape shape_of(const struct op_case *op_case, const struct operand_row *row, int part)
 {
     struct shape shape = {0};
     if (!row->has_dims)
@@ -100,7 +136,10 @@ static struct shape shape_of(const struct op_case *op_case, const struct operand
         char word[OPS_WORD];
         int length = (int)strcspn(at, ",]");
         snprintf(word, sizeof word, "%.*s", length, at);
-        add_sizes(&shape, isdigit((unsigned char)word[0]) ? word : size_text(op_case, word));
+        if (word[0] == '+')
+            shape.dim[shape.rank++] = strtol(summand(size_text(op_case, word + 1), part), NULL, 10);
+        else
+            add_sizes(&shape, isdigit((unsigned char)word[0]) ? word : size_text(op_case, word));
         at += length;
     }
     return shape;
@@ -116,6 +155,8 @@ static uint32_t integer_range(const struct op_case *op_case, const char *name)
     if (!strcmp(name, "places"))
         return (uint32_t)(strtoul(size_text(op_case, "h"), NULL, 10) *
                           strtoul(size_text(op_case, "w"), NULL, 10));
+    if (!strcmp(name, "index"))
+        return (uint32_t)strtoul(size_text(op_case, "v"), NULL, 10);
     return 1000;
 }
 
@@ -151,34 +192,44 @@ static void fill_value(struct params *params, int32_t index, float value)
 
 enum { OPERANDS_MOST = 32 };
 
+/* One operand in memory of its own, filled, a guard behind it. */
+static enum status declare_operand(const struct op_case *op_case, struct params *params,
+                                   const struct operand_row *row, int part, const char *name,
+                                   bool output, uint64_t seed, int32_t *entry)
+{
+    struct init zero = {.kind = INIT_ZERO};
+    enum dtype dtype = strcmp(row->dtype, "i32") ? params->real : DTYPE_I32;
+    char guard[2 * OPS_WORD];
+    int32_t guard_entry;
+    TRY(params_declare(params, name, ROLE_STATE, dtype, shape_of(op_case, row, part), zero, entry));
+    if (output)
+        fill_value(params, *entry, NAN);
+    else
+        fill_input(op_case, params, *entry, row->name, seed);
+    snprintf(guard, sizeof guard, "guard %s", name);
+    TRY(params_declare(params, guard, ROLE_STATE, params->real, SHAPE(CASE_GUARD_ELEMENTS), zero,
+                       &guard_entry));
+    fill_value(params, guard_entry, CASE_GUARD);
+    return STATUS_OK;
+}
+
 /* Declares the operands of one side; an output that updates an input in place is that input. */
 static enum status declare_side(const struct op_case *op_case, struct params *params, bool outputs,
                                 uint64_t seed, int32_t *entries, int32_t *count)
 {
-    struct init zero = {.kind = INIT_ZERO};
     struct operand_row row;
-    for (const char *at = ops_side(op_case->kind, outputs); (at = ops_next(at, &row));) {
-        char guard[OPS_WORD + 8];
-        assert(*count < OPERANDS_MOST && !row.many);
-        int32_t *entry = &entries[(*count)++];
-        *entry = params_find(params, row.name);
-        if (row.optional && has_word(op_case->absent, row.name))
-            *entry = -1;
-        else if (*entry < 0) {
-            enum dtype dtype = strcmp(row.dtype, "i32") ? params->real : DTYPE_I32;
-            TRY(params_declare(params, row.name, ROLE_STATE, dtype, shape_of(op_case, &row), zero,
-                               entry));
-            if (outputs)
-                fill_value(params, *entry, NAN);
-            else
-                fill_input(op_case, params, *entry, row.name, seed);
-            int32_t guard_entry;
-            snprintf(guard, sizeof guard, "guard %s", row.name);
-            TRY(params_declare(params, guard, ROLE_STATE, params->real, SHAPE(CASE_GUARD_ELEMENTS),
-                               zero, &guard_entry));
-            fill_value(params, guard_entry, CASE_GUARD);
+    for (const char *at = ops_side(op_case->kind, outputs); (at = ops_next(at, &row));)
+        for (int part = 0; part < operand_count(op_case, &row); part++) {
+            char name[OPS_WORD + 8];
+            assert(*count < OPERANDS_MOST);
+            int32_t *entry = &entries[(*count)++];
+            snprintf(name, sizeof name, part ? "%s %d" : "%s", row.name, part + 1);
+            *entry = params_find(params, name);
+            if (row.optional && has_word(op_case->absent, row.name))
+                *entry = -1;
+            else if (*entry < 0)
+                TRY(declare_operand(op_case, params, &row, part, name, outputs, seed, entry));
         }
-    }
     return STATUS_OK;
 }
 

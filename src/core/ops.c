@@ -133,7 +133,8 @@ static bool unify(const struct operand_row *row, const struct shape *shape,
             return true; /* `*` is last */
         }
         char word[WORD];
-        at = take_word(at, word);
+        bool adds = *at == '+';
+        at = take_word(at + adds, word);
         if (i >= shape->rank)
             return false;
         int64_t dim = shape->dim[i++];
@@ -143,7 +144,9 @@ static bool unify(const struct operand_row *row, const struct shape *shape,
             continue;
         }
         int64_t *value = find_symbol(bindings, word);
-        if (value && *value != dim)
+        if (value && adds && __builtin_add_overflow(*value, dim, value))
+            return false;
+        if (value && !adds && *value != dim)
             return false;
         if (!value && bindings->count < SYMBOLS) {
             memcpy(bindings->names[bindings->count], word, WORD);

@@ -17,8 +17,17 @@ const char *activation_name(enum activation activation)
         [ACTIVATION_SIGMOID] = "sigmoid",
         [ACTIVATION_TANH] = "tanh",
         [ACTIVATION_RELU] = "relu",
+        [ACTIVATION_GELU] = "gelu",
+        [ACTIVATION_SOFTPLUS] = "softplus",
+        [ACTIVATION_LEAKY_RELU] = "leaky_relu",
+        [ACTIVATION_ELU] = "elu",
     };
     return names[activation];
+}
+
+bool activation_has_alpha(enum activation activation)
+{
+    return activation == ACTIVATION_LEAKY_RELU || activation == ACTIVATION_ELU;
 }
 
 bool activation_parse(const char *name, enum activation *out)
@@ -256,8 +265,7 @@ static enum status check_order(const struct program *program, bool *written)
             int32_t tensor = program->operands[op->first + i];
             if (tensor < 0)
                 continue;
-            while (program->tensors[tensor].view_of >= 0)
-                tensor = program->tensors[tensor].view_of;
+            tensor = program_root(program, tensor);
             enum role role = program->tensors[tensor].role;
             if (i >= op->inputs)
                 written[tensor] = true;

@@ -48,11 +48,19 @@ enum activation {
     ACTIVATION_SIGMOID,
     ACTIVATION_TANH,
     ACTIVATION_RELU,
+    ACTIVATION_GELU, /* x·Φ(x), exact */
+    ACTIVATION_SOFTPLUS,
+    ACTIVATION_LEAKY_RELU,
+    ACTIVATION_ELU,
     ACTIVATION_COUNT
 };
 
 const char *activation_name(enum activation activation);
 bool activation_parse(const char *name, enum activation *out);
+/* leaky_relu and elu: they have an alpha, so that only `activate` computes them, no fused op. */
+bool activation_has_alpha(enum activation activation);
+
+enum reduction { REDUCTION_SUM, REDUCTION_MEAN, REDUCTION_MAX };
 
 enum distribution { DISTRIBUTION_UNIFORM, DISTRIBUTION_NORMAL };
 
@@ -114,6 +122,14 @@ static inline int32_t op_input(const struct program *program, const struct op *o
 static inline int32_t op_output(const struct program *program, const struct op *op, int32_t output)
 {
     return program->operands[op->first + op->inputs + output];
+}
+
+/* The tensor whose bytes a view shares; a tensor that is no view is its own root. */
+static inline int32_t program_root(const struct program *program, int32_t tensor)
+{
+    while (program->tensors[tensor].view_of >= 0)
+        tensor = program->tensors[tensor].view_of;
+    return tensor;
 }
 
 /* A program being written. Zero it, then program_begin. */

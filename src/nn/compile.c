@@ -26,7 +26,7 @@ int32_t network_emit(const struct network *network, struct draft *draft, const c
     }
     for (int32_t i = 0; i < network->layer_count && draft->status == STATUS_OK; i++) {
         const struct layer *layer = &network->layers[i];
-        int32_t inputs[16];
+        int32_t inputs[LAYER_INPUTS];
         for (int32_t k = 0; k < layer->input_count; k++)
             inputs[k] = layer->inputs[k] < 0 ? x : tensors[layer->inputs[k]];
         struct layer_emit emit = {
@@ -77,8 +77,10 @@ static void emit_prediction(struct draft *draft, int32_t y, int32_t rows)
     if (draft->status != STATUS_OK)
         return;
     program->tensors[y].name = "y";
-    for (int32_t t = y; t >= 0; t = program->tensors[t].view_of)
-        program->tensors[t].role = ROLE_OUTPUT;
+    int32_t root = program_root(program, y);
+    for (int32_t t = 0; t < program->tensor_count; t++)
+        if (program_root(program, t) == root)
+            program->tensors[t].role = ROLE_OUTPUT;
     draft_op(draft, OP_store, IN(y, rows), NOTHING);
 }
 
@@ -101,9 +103,11 @@ static void emit_learning(const struct network *network, struct draft *draft,
     if (loss == LOSS_CROSS_ENTROPY)
         check_classes(draft, y, options->classes);
     draft_part(draft, PART_PREPARE);
-    int32_t target = loss == LOSS_CROSS_ENTROPY
-                         ? emit_load(draft, DTYPE_I32, "label", SHAPE(options->batch), rows)
-                         : emit_load(draft, real, "target", *draft_shape(draft, y), rows);
+    struct shape shape = *draft_shape(draft, y);
+    if (loss == LOSS_CROSS_ENTROPY)
+        shape.rank--; /* a label for each row of the last dimension */
+    int32_t target = loss == LOSS_CROSS_ENTROPY ? emit_load(draft, DTYPE_I32, "label", shape, rows)
+                                                : emit_load(draft, real, "target", shape, rows);
     draft_part(draft, PART_FORWARD);
     struct loss_tensors tensors = loss_emit(draft, loss, y, target, options->classes);
     if (options->use == USE_EVALUATION) {
@@ -143,7 +147,7 @@ static void emit_program(const struct network *network, struct draft *draft,
     if (network_loss(network, options) == LOSS_CROSS_ENTROPY) {
         int32_t logits = y;
         y = draft_real(draft, "y", *draft_shape(draft, logits));
-        draft_op(draft, OP_softmax, IN(logits), OUT(y));
+        draft_op(draft, OP_softmax, IN(loss_rows(draft, logits)), OUT(loss_rows(draft, y)));
     }
     emit_prediction(draft, y, rows);
 }

@@ -37,9 +37,7 @@ int32_t grad_output(const struct grad *grad, const struct op *op, int32_t i)
 /* A view has the gradient of what it views, in another shape. */
 static int32_t root_of(const struct grad *grad, int32_t tensor)
 {
-    while (program_of(grad)->tensors[tensor].view_of >= 0)
-        tensor = program_of(grad)->tensors[tensor].view_of;
-    return tensor;
+    return program_root(program_of(grad), tensor);
 }
 
 static int32_t in_shape_of(struct grad *grad, int32_t gradient, int32_t tensor)
@@ -78,6 +76,16 @@ int32_t grad_weight(struct grad *grad, int32_t param, bool *accumulate)
     *accumulate = grad->options->accumulate || grad->written[param];
     grad->written[param] = true;
     return draft_grad(grad->draft, param);
+}
+
+int32_t grad_param(struct grad *grad, int32_t tensor, bool *accumulate)
+{
+    if (grad->draft->status != STATUS_OK)
+        return -1;
+    int32_t root = root_of(grad, tensor);
+    if (program_of(grad)->tensors[root].role != ROLE_PARAM)
+        return -1;
+    return in_shape_of(grad, grad_weight(grad, root, accumulate), tensor);
 }
 
 /* A parameter's gradient that an op of another kind computed: copied or added to its place. */

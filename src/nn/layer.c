@@ -63,3 +63,35 @@ int32_t layer_output(struct layer_emit *emit, struct shape shape)
 {
     return draft_real(emit->draft, emit->layer->name, shape);
 }
+
+int32_t layer_view(struct layer_emit *emit, int32_t tensor, struct shape shape)
+{
+    if (shape_equal(draft_shape(emit->draft, tensor), &shape))
+        return tensor;
+    return draft_view(emit->draft, tensor, shape);
+}
+
+struct shape layer_rows(const struct shape *shape)
+{
+    int64_t width = shape->dim[shape->rank - 1];
+    return SHAPE(shape_count(shape) / width, width);
+}
+
+struct shape layer_along(const struct shape *shape, int32_t axis)
+{
+    struct shape along = SHAPE(1, shape->dim[axis], 1);
+    for (int32_t i = 0; i < shape->rank; i++)
+        if (i != axis)
+            along.dim[i < axis ? 0 : 2] *= shape->dim[i];
+    return along;
+}
+
+int32_t layer_axis(struct layer_emit *emit, const struct shape *shape, double given)
+{
+    for (int32_t axis = 1; axis < shape->rank; axis++)
+        if (given == axis || given == axis - shape->rank)
+            return axis;
+    draft_fail(emit->draft, STATUS_INPUT, "%s: the axis is %g, expected 1 to %d (-1 is the last)",
+               emit->layer->name, given, shape->rank - 1);
+    return 1;
+}

@@ -41,4 +41,14 @@ int32_t layer_statistic(struct layer_emit *emit, const char *name, struct shape 
 /* A new activation of this shape, named after the layer. */
 int32_t layer_output(struct layer_emit *emit, struct shape shape);
 
+/* The tensor itself when it has this shape, else a view of it. */
+int32_t layer_view(struct layer_emit *emit, int32_t tensor, struct shape shape);
+/* [everything before the last dimension, the last dimension] */
+struct shape layer_rows(const struct shape *shape);
+/* [what is before it, the dimension `axis`, what is behind it] */
+struct shape layer_along(const struct shape *shape, int32_t axis);
+/* An axis as a network file gives it: 1 is the first behind the batch, -1 the last. Fails the draft
+ * and gives 1 when the shape has no such dimension. */
+int32_t layer_axis(struct layer_emit *emit, const struct shape *shape, double given);
+
 #endif

@@ -25,6 +25,26 @@ bool loss_parse(const char *name, enum loss_kind *out)
     return false;
 }
 
+static int32_t in_shape(struct draft *draft, int32_t tensor, struct shape shape)
+{
+    if (shape_equal(draft_shape(draft, tensor), &shape))
+        return tensor;
+    return draft_view(draft, tensor, shape);
+}
+
+int32_t loss_rows(struct draft *draft, int32_t y)
+{
+    const struct shape *shape = draft_shape(draft, y);
+    int64_t width = shape->dim[shape->rank - 1];
+    return in_shape(draft, y, SHAPE(shape_count(shape) / width, width));
+}
+
+/* One label a row. */
+static int32_t label_rows(struct draft *draft, int32_t label)
+{
+    return in_shape(draft, label, SHAPE(shape_count(draft_shape(draft, label))));
+}
+
 static int32_t emit_right(struct draft *draft, enum loss_kind loss, int32_t y, int32_t target,
                           int32_t classes)
 {
@@ -34,7 +54,8 @@ static int32_t emit_right(struct draft *draft, enum loss_kind loss, int32_t y, i
         return -1;
     int32_t right = draft_tensor(draft, ROLE_OUTPUT, draft->program->real, "right", SHAPE(1));
     if (loss == LOSS_CROSS_ENTROPY)
-        draft_op(draft, OP_right_class, IN(y, target), OUT(right));
+        draft_op(draft, OP_right_class, IN(loss_rows(draft, y), label_rows(draft, target)),
+                 OUT(right));
     else
         draft_op(draft, OP_right_level, IN(y, target), OUT(right))->attr.right_level.classes =
             classes;
@@ -50,7 +71,8 @@ struct loss_tensors loss_emit(struct draft *draft, enum loss_kind loss, int32_t 
     switch (loss) {
     case LOSS_CROSS_ENTROPY:
         tensors.probability = draft_real(draft, "probability", *draft_shape(draft, y));
-        draft_op(draft, OP_cross_entropy, IN(y, target), OUT(tensors.loss, tensors.probability));
+        draft_op(draft, OP_cross_entropy, IN(loss_rows(draft, y), label_rows(draft, target)),
+                 OUT(tensors.loss, loss_rows(draft, tensors.probability)));
         break;
     case LOSS_BINARY_CROSS_ENTROPY:
         draft_op(draft, OP_binary_cross_entropy, IN(y, target), OUT(tensors.loss));
@@ -69,7 +91,9 @@ struct grad_seed loss_emit_seed(struct draft *draft, enum loss_kind loss, int32_
     int32_t dy = draft_real(draft, "d(y)", *draft_shape(draft, y));
     switch (loss) {
     case LOSS_CROSS_ENTROPY:
-        draft_op(draft, OP_cross_entropy_grad, IN(tensors->probability, target), OUT(dy))
+        draft_op(draft, OP_cross_entropy_grad,
+                 IN(loss_rows(draft, tensors->probability), label_rows(draft, target)),
+                 OUT(loss_rows(draft, dy)))
             ->attr.cross_entropy_grad.scale = (float)scale;
         break;
     case LOSS_BINARY_CROSS_ENTROPY:

@@ -11,7 +11,11 @@ struct loss_tensors {
     int32_t probability; /* cross-entropy: softmax of the logits; else -1 */
 };
 
-/* target is real [batch, …] or, for cross-entropy, i32 [batch]. classes: as compile_options. */
+/* y as rows of its last dimension: what cross-entropy and softmax take. */
+int32_t loss_rows(struct draft *draft, int32_t y);
+
+/* target is real, of y's shape, or for cross-entropy i32, of y's without its last dimension, which
+ * are the classes. classes: as compile_options. */
 struct loss_tensors loss_emit(struct draft *draft, enum loss_kind loss, int32_t y, int32_t target,
                               int32_t classes);
 /* The first op of the backward part: d(loss)/dy, multiplied by scale. */

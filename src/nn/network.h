@@ -23,7 +23,7 @@
 
 struct layer_kind;
 
-enum { LAYER_VALUES = 8 };
+enum { LAYER_VALUES = 8, LAYER_INPUTS = 16 };
 
 /* An argument of several whole numbers: 5x5, 1,0. */
 struct layer_list {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD = 64, LAYERS_MOST = 10000, INPUTS_MOST = 16 };
+enum { WORD = 64, LAYERS_MOST = 10000 };
 
 struct reader {
     struct network *network;
@@ -206,14 +206,14 @@ static int32_t find_layer(const struct network *network, const char *name)
 static enum status read_inputs(struct reader *reader, struct layer *layer)
 {
     struct network *network = reader->network;
-    NEED(layer->inputs = arena_array(&network->arena, INPUTS_MOST, sizeof *layer->inputs));
+    NEED(layer->inputs = arena_array(&network->arena, LAYER_INPUTS, sizeof *layer->inputs));
     do {
         TRY(next_word(reader));
         int32_t from = strcmp(reader->word, "input") ? find_layer(network, reader->word) : -1;
         if (from == -2)
             BAD(reader, reader->word_at, "there is no layer '%s' above this line", reader->word);
-        if (layer->input_count == INPUTS_MOST)
-            BAD(reader, reader->word_at, "found more than %d inputs", INPUTS_MOST);
+        if (layer->input_count == LAYER_INPUTS)
+            BAD(reader, reader->word_at, "found more than %d inputs", LAYER_INPUTS);
         layer->inputs[layer->input_count++] = from;
         TRY(next_word(reader));
     } while (!strcmp(reader->word, ","));

@@ -14,6 +14,19 @@ extern const struct embedded zoo_files[];
 
 enum { FILE_MOST = 1 << 20, NAMES_MOST = 256 };
 
+static enum status unknown_activation(const char *spec, const char *function)
+{
+    struct text known = {0};
+    for (int i = ACTIVATION_NONE + 1; i < ACTIVATION_COUNT; i++)
+        text_printf(&known, "%s%s", i > ACTIVATION_NONE + 1 ? ", " : "",
+                    activation_name((enum activation)i));
+    enum status status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                                     "%s: there is no activation '%s'; there are: %s", spec,
+                                     function, text_of(&known));
+    text_free(&known);
+    return status;
+}
+
 /* "mlp:4-16-3" or "mlp:4-16-3:sigmoid": the activation (relu) between the layers, the last linear.
  */
 static enum status write_mlp(const char *spec, struct text *text)
@@ -22,8 +35,7 @@ static enum status write_mlp(const char *spec, struct text *text)
     const char *function = colon ? colon + 1 : "relu";
     enum activation activation;
     if (!activation_parse(function, &activation) || activation == ACTIVATION_NONE)
-        FAIL(STATUS_INPUT, "%s: there is no activation '%s'; there are: relu, sigmoid, tanh", spec,
-             function);
+        return unknown_activation(spec, function);
     int count = 0;
     for (const char *at = sizes;; at++) {
         char *end;

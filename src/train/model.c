@@ -46,6 +46,10 @@ struct compile_options model_compile_options(const struct model *model, enum pro
 enum status model_check_data(const struct model *model, const struct dataset *dataset)
 {
     int64_t inputs = shape_count(&model->network->input);
+    if (model->network->tokens)
+        FAIL(STATUS_INPUT,
+             "%s: found columns of real numbers, expected tokens: the network %s takes them",
+             dataset->name, model->network->name);
     if (inputs != dataset->columns)
         FAIL(STATUS_INPUT, "%s: found %d feature columns, expected %lld: the network %s takes them",
              dataset->name, dataset->columns, (long long)inputs, model->network->name);

@@ -76,7 +76,8 @@ static int32_t find_activation(const struct fusion *fusion, int32_t o)
     int32_t activate = sole_reader(fusion, y, OP_activate);
     if (activate < 0 || program->ops[activate].part != op->part)
         return -1;
-    return activate;
+    enum activation function = (enum activation)program->ops[activate].attr.activate.function;
+    return activation_has_alpha(function) ? -1 : activate;
 }
 
 /* The sgd op that is the only reader of what `writer` wrote, if the pair can be folded. */

@@ -22,13 +22,6 @@ static uint64_t padded(uint64_t bytes)
     return (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
 }
 
-static int32_t root_of(const struct program *program, int32_t tensor)
-{
-    while (program->tensors[tensor].view_of >= 0)
-        tensor = program->tensors[tensor].view_of;
-    return tensor;
-}
-
 static void find_lives(const struct program *program, struct life *lives)
 {
     for (int32_t t = 0; t < program->tensor_count; t++)
@@ -42,7 +35,7 @@ static void find_lives(const struct program *program, struct life *lives)
             int32_t tensor = program->operands[op->first + i];
             if (tensor < 0)
                 continue;
-            struct life *life = &lives[root_of(program, tensor)];
+            struct life *life = &lives[program_root(program, tensor)];
             if (o < life->first)
                 life->first = o;
             life->last = o;
@@ -138,7 +131,7 @@ enum status layout_memory(struct program *program)
     place_activations(program, lives);
     for (int32_t t = 0; t < program->tensor_count; t++)
         if (program->tensors[t].view_of >= 0)
-            program->tensors[t].offset = program->tensors[root_of(program, t)].offset;
+            program->tensors[t].offset = program->tensors[program_root(program, t)].offset;
     mem_free(lives);
     return STATUS_OK;
 }

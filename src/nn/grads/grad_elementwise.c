@@ -1,15 +1,18 @@
-/* grad_elementwise.c: activations, sums, dropout. */
+/* grad_elementwise.c: activations, sums, products, dropout. */
 #include "nn/grad_rules.h"
 
-grad_rule grad_activate, grad_add, grad_dropout;
+grad_rule grad_activate, grad_add, grad_add_rows, grad_multiply, grad_dropout;
 
 void grad_activate(struct grad *grad, const struct op *op)
 {
     int32_t x = grad_input(grad, op, 0), y = grad_output(grad, op, 0);
     int32_t function = op->attr.activate.function;
+    int32_t saved = function == ACTIVATION_GELU ? x : y;
     int32_t dx = grad_fresh(grad, x);
-    draft_op(grad->draft, OP_activate_grad, IN(y, grad_flows(grad, y)), OUT(dx))
-        ->attr.activate_grad.function = function;
+    struct op *slope =
+        draft_op(grad->draft, OP_activate_grad, IN(saved, grad_flows(grad, y)), OUT(dx));
+    slope->attr.activate_grad.function = function;
+    slope->attr.activate_grad.alpha = op->attr.activate.alpha;
     grad_give(grad, x, dx);
 }
 
@@ -21,6 +24,41 @@ void grad_add(struct grad *grad, const struct op *op)
         grad_give(grad, a, dy);
     if (grad_needs(grad, b))
         grad_give(grad, b, dy);
+}
+
+/* b is added to every row: it gets the sum over the rows. */
+void grad_add_rows(struct grad *grad, const struct op *op)
+{
+    int32_t x = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
+    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    if (grad_needs(grad, b)) {
+        int64_t width = shape_count(draft_shape(grad->draft, b));
+        int64_t rows = shape_count(draft_shape(grad->draft, dy)) / width;
+        int32_t db = grad_fresh(grad, b);
+        draft_op(grad->draft, OP_sum_rows, IN(draft_view(grad->draft, dy, SHAPE(rows, width))),
+                 OUT(draft_view(grad->draft, db, SHAPE(width))))
+            ->attr.sum_rows.scale = 1;
+        grad_give(grad, b, db);
+    }
+    if (grad_needs(grad, x))
+        grad_give(grad, x, dy);
+}
+
+static void give_product(struct grad *grad, int32_t to, int32_t other, int32_t dy)
+{
+    if (!grad_needs(grad, to))
+        return;
+    int32_t d = grad_fresh(grad, to);
+    draft_op(grad->draft, OP_multiply, IN(dy, other), OUT(d));
+    grad_give(grad, to, d);
+}
+
+void grad_multiply(struct grad *grad, const struct op *op)
+{
+    int32_t a = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
+    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    give_product(grad, a, b, dy);
+    give_product(grad, b, a, dy);
 }
 
 void grad_dropout(struct grad *grad, const struct op *op)

@@ -1,8 +1,8 @@
-/* layer_norm.c: batch normalisation: scale and shift are learnt, running mean and variance are
- * statistics of the network. */
+/* layer_norm.c: normalisation: scale and shift are learnt; the running mean and variance of batch
+ * normalisation are statistics of the network. */
 #include "nn/layer.h"
 
-layer_emitter emit_batch_norm, emit_lrn;
+layer_emitter emit_batch_norm, emit_layer_norm, emit_lrn;
 
 int32_t emit_batch_norm(struct layer_emit *emit)
 {
@@ -49,5 +49,21 @@ int32_t emit_lrn(struct layer_emit *emit)
     op->attr.lrn.alpha = (float)values[ALPHA];
     op->attr.lrn.beta = (float)values[BETA];
     op->attr.lrn.k = (float)values[K];
+    return y;
+}
+
+int32_t emit_layer_norm(struct layer_emit *emit)
+{
+    struct draft *draft = emit->draft;
+    struct shape shape = *draft_shape(draft, emit->inputs[0]), rows = layer_rows(&shape);
+    struct shape one_each = SHAPE(rows.dim[0]), width = SHAPE(rows.dim[1]);
+    int32_t gamma = layer_param(emit, "scale", width, (struct init){.kind = INIT_ONE});
+    int32_t beta = layer_param(emit, "shift", width, (struct init){.kind = INIT_ZERO});
+    int32_t y = layer_output(emit, shape);
+    int32_t saved_mean = draft_real(draft, "saved_mean", one_each);
+    int32_t saved_scale = draft_real(draft, "saved_scale", one_each);
+    draft_op(draft, OP_layer_norm, IN(layer_view(emit, emit->inputs[0], rows), gamma, beta),
+             OUT(layer_view(emit, y, rows), saved_mean, saved_scale))
+        ->attr.layer_norm.epsilon = (float)emit->layer->values[0];
     return y;
 }

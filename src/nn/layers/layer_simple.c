@@ -1,14 +1,26 @@
 /* layer_simple.c: layers without parameters. */
 #include "nn/layer.h"
 
-layer_emitter emit_sigmoid, emit_tanh, emit_relu, emit_dropout, emit_flatten, emit_add;
+layer_emitter emit_sigmoid, emit_tanh, emit_relu, emit_gelu, emit_softplus, emit_leaky_relu,
+    emit_elu, emit_dropout, emit_add, emit_multiply;
 
 static int32_t emit_activation(struct layer_emit *emit, enum activation function)
 {
     int32_t y = layer_output(emit, *draft_shape(emit->draft, emit->inputs[0]));
-    draft_op(emit->draft, OP_activate, IN(emit->inputs[0]), OUT(y))->attr.activate.function =
-        (int32_t)function;
+    struct op *op = draft_op(emit->draft, OP_activate, IN(emit->inputs[0]), OUT(y));
+    op->attr.activate.function = (int32_t)function;
+    if (activation_has_alpha(function))
+        op->attr.activate.alpha = (float)emit->layer->values[0];
     return y;
+}
+
+/* Its slope is computed from its output, which must therefore tell the two sides apart. */
+static int32_t emit_two_sided(struct layer_emit *emit, enum activation function, const char *what)
+{
+    if (!(emit->layer->values[0] >= 0))
+        draft_fail(emit->draft, STATUS_INPUT, "%s: the %s is %g, expected 0 or more",
+                   emit->layer->name, what, emit->layer->values[0]);
+    return emit_activation(emit, function);
 }
 
 int32_t emit_sigmoid(struct layer_emit *emit)
@@ -26,6 +38,26 @@ int32_t emit_relu(struct layer_emit *emit)
     return emit_activation(emit, ACTIVATION_RELU);
 }
 
+int32_t emit_gelu(struct layer_emit *emit)
+{
+    return emit_activation(emit, ACTIVATION_GELU);
+}
+
+int32_t emit_softplus(struct layer_emit *emit)
+{
+    return emit_activation(emit, ACTIVATION_SOFTPLUS);
+}
+
+int32_t emit_leaky_relu(struct layer_emit *emit)
+{
+    return emit_two_sided(emit, ACTIVATION_LEAKY_RELU, "slope");
+}
+
+int32_t emit_elu(struct layer_emit *emit)
+{
+    return emit_two_sided(emit, ACTIVATION_ELU, "alpha");
+}
+
 int32_t emit_dropout(struct layer_emit *emit)
 {
     double rate = emit->layer->values[0];
@@ -41,16 +73,19 @@ int32_t emit_dropout(struct layer_emit *emit)
     return y;
 }
 
-int32_t emit_flatten(struct layer_emit *emit)
+static int32_t emit_pair(struct layer_emit *emit, enum op_kind kind)
 {
-    const struct shape *shape = draft_shape(emit->draft, emit->inputs[0]);
-    int64_t batch = shape->dim[0];
-    return draft_view(emit->draft, emit->inputs[0], SHAPE(batch, shape_count(shape) / batch));
+    int32_t y = layer_output(emit, *draft_shape(emit->draft, emit->inputs[0]));
+    draft_op(emit->draft, kind, IN(emit->inputs[0], emit->inputs[1]), OUT(y));
+    return y;
 }
 
 int32_t emit_add(struct layer_emit *emit)
 {
-    int32_t y = layer_output(emit, *draft_shape(emit->draft, emit->inputs[0]));
-    draft_op(emit->draft, OP_add, IN(emit->inputs[0], emit->inputs[1]), OUT(y));
-    return y;
+    return emit_pair(emit, OP_add);
+}
+
+int32_t emit_multiply(struct layer_emit *emit)
+{
+    return emit_pair(emit, OP_multiply);
 }

@@ -18,6 +18,8 @@ typedef double real;
 #define real_sqrt sqrt
 #define real_pow pow
 #define real_fabs fabs
+#define real_expm1 expm1
+#define real_erf erf
 #else
 typedef float real;
 #define KERNEL(op) void ref_##op##_f32(const struct call *call)
@@ -28,6 +30,8 @@ typedef float real;
 #define real_sqrt sqrtf
 #define real_pow powf
 #define real_fabs fabsf
+#define real_expm1 expm1f
+#define real_erf erff
 #endif
 
 /* Declarations of all kernels of this element type. */
@@ -60,12 +64,27 @@ static inline real sigmoid(real x)
     return 1 / (1 + real_exp(-x));
 }
 
+/* ln(1 + e^x) without overflow */
+static inline real softplus(real x)
+{
+    return (x > 0 ? x : 0) + real_log1p(real_exp(-real_fabs(x)));
+}
+
+/* Φ: the share of a standard normal below x */
+static inline real normal_share(real x)
+{
+    return (real)0.5 * (1 + real_erf(x * (real)0.70710678118654752440));
+}
+
+/* The functions without an alpha, which fused ops have too. */
 static inline real activate(int32_t function, real x)
 {
     switch (function) {
     case ACTIVATION_SIGMOID: return sigmoid(x);
     case ACTIVATION_TANH: return real_tanh(x);
     case ACTIVATION_RELU: return x > 0 ? x : 0;
+    case ACTIVATION_GELU: return x * normal_share(x);
+    case ACTIVATION_SOFTPLUS: return softplus(x);
     default: return x;
     }
 }

@@ -1,21 +1,36 @@
-/* ref_activate.c: elementwise functions and their slopes. */
+/* ref_activate.c: elementwise functions and their slopes; softmax by itself. */
 #include "backend/cpu/ref/real.h"
+
+static real activate_alpha(int32_t function, real alpha, real x)
+{
+    switch (function) {
+    case ACTIVATION_LEAKY_RELU: return x > 0 ? x : alpha * x;
+    case ACTIVATION_ELU: return x > 0 ? x : alpha * real_expm1(x);
+    default: return activate(function, x);
+    }
+}
 
 KERNEL(activate)
 {
     const real *x = reals(call, 0);
-    real *y = reals(call, 1);
+    real *y = reals(call, 1), alpha = (real)call->op->attr.activate.alpha;
     for (int64_t i = 0, n = count(call, 1); i < n; i++)
-        y[i] = activate(call->op->attr.activate.function, x[i]);
+        y[i] = activate_alpha(call->op->attr.activate.function, alpha, x[i]);
 }
 
-/* The slope at a point, from the function's value there. */
-static real slope(int32_t function, real y)
+/* The slope at a point, from the function's value there; gelu's from the point: Φ(x) + x·φ(x). */
+static real slope(int32_t function, real alpha, real saved)
 {
+    const real density_at_0 = (real)0.39894228040143267794; /* 1/√(2π) */
     switch (function) {
-    case ACTIVATION_SIGMOID: return y * (1 - y);
-    case ACTIVATION_TANH: return 1 - y * y;
-    case ACTIVATION_RELU: return y > 0 ? 1 : 0;
+    case ACTIVATION_SIGMOID: return saved * (1 - saved);
+    case ACTIVATION_TANH: return 1 - saved * saved;
+    case ACTIVATION_RELU: return saved > 0 ? 1 : 0;
+    case ACTIVATION_GELU:
+        return normal_share(saved) + saved * density_at_0 * real_exp(-saved * saved / 2);
+    case ACTIVATION_SOFTPLUS: return -real_expm1(-saved);
+    case ACTIVATION_LEAKY_RELU: return saved > 0 ? 1 : alpha;
+    case ACTIVATION_ELU: return saved > 0 ? 1 : saved + alpha;
     default: return 1;
     }
 }
@@ -23,7 +38,7 @@ static real slope(int32_t function, real y)
 KERNEL(activate_grad)
 {
     const real *saved = reals(call, 0), *dy = reals(call, 1);
-    real *dx = reals(call, 2);
+    real *dx = reals(call, 2), alpha = (real)call->op->attr.activate_grad.alpha;
     for (int64_t i = 0, n = count(call, 2); i < n; i++)
-        dx[i] = dy[i] * slope(call->op->attr.activate_grad.function, saved[i]);
+        dx[i] = dy[i] * slope(call->op->attr.activate_grad.function, alpha, saved[i]);
 }

@@ -1,5 +1,6 @@
 /* ref_loss.c: losses, where gradients start, and counts of right answers. */
 #include "backend/cpu/ref/real.h"
+#include "backend/cpu/ref/softmax.h"
 
 /* mean of (y - target)² over all elements */
 KERNEL(mse)
@@ -20,27 +21,6 @@ KERNEL(mse_grad)
     real scale = (real)call->op->attr.mse_grad.scale * 2 / (real)n;
     for (int64_t i = 0; i < n; i++)
         dy[i] = scale * (y[i] - target[i]);
-}
-
-/* p = softmax of one row, its maximum taken out first so that nothing overflows. Returns
- * ln Σ e^x, from which -ln p[k] is that minus x[k]. */
-static real softmax_row(const real *x, real *p, int64_t classes)
-{
-    real most = x[0], total = 0;
-    for (int64_t k = 1; k < classes; k++)
-        most = x[k] > most ? x[k] : most;
-    for (int64_t k = 0; k < classes; k++)
-        total += p[k] = real_exp(x[k] - most);
-    for (int64_t k = 0; k < classes; k++)
-        p[k] /= total;
-    return real_log(total) + most;
-}
-
-KERNEL(softmax)
-{
-    int64_t batch = dim(call, 0, 0), classes = dim(call, 0, 1);
-    for (int64_t n = 0; n < batch; n++)
-        softmax_row(reals(call, 0) + n * classes, reals(call, 1) + n * classes, classes);
 }
 
 /* loss = mean of -ln p[label] */
