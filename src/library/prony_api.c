@@ -93,7 +93,9 @@ static enum status declare(struct prony *network)
     options.batch = 1;
     options.use = USE_TRAINING;
     TRY(network_compile(network->network, &network->model.params, &options, &program));
+    enum status status = model_check_program(network->network, program);
     program_free(program);
+    TRY(status);
     options.use = USE_INFERENCE;
     TRY(network_compile(network->network, &network->model.params, &options, &program));
     const struct tensor *y = &program->tensors[program_find(program, ROLE_OUTPUT, "y")];

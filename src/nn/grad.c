@@ -78,20 +78,23 @@ int32_t grad_weight(struct grad *grad, int32_t param, bool *accumulate)
     return draft_grad(grad->draft, param);
 }
 
-int32_t grad_param(struct grad *grad, int32_t tensor, bool *accumulate)
+int32_t grad_place(struct grad *grad, int32_t tensor, bool *accumulate)
 {
     if (grad->draft->status != STATUS_OK)
         return -1;
+    *accumulate = false;
     int32_t root = root_of(grad, tensor);
     if (program_of(grad)->tensors[root].role != ROLE_PARAM)
-        return -1;
+        return grad_fresh(grad, tensor);
     return in_shape_of(grad, grad_weight(grad, root, accumulate), tensor);
 }
 
-/* A parameter's gradient that an op of another kind computed: copied or added to its place. */
+/* A parameter's gradient: already in its place, or computed elsewhere and copied or added to it. */
 static void give_param(struct grad *grad, int32_t param, int32_t gradient)
 {
     bool accumulate = false;
+    if (program_of(grad)->tensors[gradient].role == ROLE_GRAD)
+        return;
     int32_t dw = grad_weight(grad, param, &accumulate);
     if (accumulate)
         draft_op(grad->draft, OP_add, IN(dw, gradient), OUT(dw));

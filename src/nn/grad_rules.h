@@ -37,8 +37,9 @@ void grad_give(struct grad *grad, int32_t tensor, int32_t gradient);
 /* For ops that write a parameter's gradient themselves: where it goes; *accumulate says whether to
  * add to what is there. */
 int32_t grad_weight(struct grad *grad, int32_t param, bool *accumulate);
-/* The same for what may be a parameter, seen in another shape: -1 when it is none. */
-int32_t grad_param(struct grad *grad, int32_t tensor, bool *accumulate);
+/* The same for what may be a parameter, also seen in another shape, or not: then the place is a new
+ * tensor. grad_give follows in either case. */
+int32_t grad_place(struct grad *grad, int32_t tensor, bool *accumulate);
 
 /* A bias: its gradient is the sum of dy [n, o] over the rows. Nothing when b is -1 or not needed.
  */

@@ -3,18 +3,7 @@
 
 #include "base/memory.h"
 #include "core/pass/fuse.h"
-
-/* A data set has one label a row. */
-static enum status check_labels(const struct network *network, const struct program *program)
-{
-    int32_t label = program_find(program, ROLE_INPUT, "label");
-    if (label >= 0 && program->tensors[label].shape.rank != 1)
-        FAIL(STATUS_INPUT,
-             "%s: found an output with several places in a sample, expected one class "
-             "a sample: the data has one label a row",
-             network->name);
-    return STATUS_OK;
-}
+#include "train/model.h"
 
 enum status lap_compile(struct lap *lap, const struct network *network, struct params *params,
                         const struct compile_options *options, int64_t rows)
@@ -33,7 +22,7 @@ enum status lap_compile(struct lap *lap, const struct network *network, struct p
         if (!batches[i])
             continue;
         TRY(network_compile(network, params, &each, &lap->legs[i].program));
-        TRY(check_labels(network, lap->legs[i].program));
+        TRY(model_check_program(network, lap->legs[i].program));
     }
     NEED(lap->loss = mem_array((size_t)lap->steps, 2 * sizeof *lap->loss));
     lap->right = lap->loss + lap->steps;

@@ -43,13 +43,25 @@ struct compile_options model_compile_options(const struct model *model, enum pro
     return (struct compile_options){.batch = batch, .use = use, .classes = model->class_count};
 }
 
+enum status model_check_program(const struct network *network, const struct program *program)
+{
+    int32_t label = program_find(program, ROLE_INPUT, "label");
+    if (network->tokens)
+        FAIL(STATUS_INPUT,
+             "%s: found an input of tokens, expected one of real numbers: that is what "
+             "a data set holds",
+             network->name);
+    if (label >= 0 && program->tensors[label].shape.rank != 1)
+        FAIL(STATUS_INPUT,
+             "%s: found an output with several places in a sample, expected one class "
+             "a sample: that is what a data set holds",
+             network->name);
+    return STATUS_OK;
+}
+
 enum status model_check_data(const struct model *model, const struct dataset *dataset)
 {
     int64_t inputs = shape_count(&model->network->input);
-    if (model->network->tokens)
-        FAIL(STATUS_INPUT,
-             "%s: found columns of real numbers, expected tokens: the network %s takes them",
-             dataset->name, model->network->name);
     if (inputs != dataset->columns)
         FAIL(STATUS_INPUT, "%s: found %d feature columns, expected %lld: the network %s takes them",
              dataset->name, dataset->columns, (long long)inputs, model->network->name);

@@ -44,6 +44,9 @@ enum status model_keep_classes(struct model *model, const char *const *classes, 
 struct compile_options model_compile_options(const struct model *model, enum program_use use,
                                              int32_t batch);
 
+/* Does the program take what a data set holds: real numbers, and at most one class a row? */
+enum status model_check_program(const struct network *network, const struct program *program);
+
 /* Is the data what the network takes? */
 enum status model_check_data(const struct model *model, const struct dataset *dataset);
 

@@ -32,12 +32,15 @@ void grad_add_rows(struct grad *grad, const struct op *op)
     int32_t x = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
     int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
     if (grad_needs(grad, b)) {
+        bool accumulate = false;
         int64_t width = shape_count(draft_shape(grad->draft, b));
         int64_t rows = shape_count(draft_shape(grad->draft, dy)) / width;
-        int32_t db = grad_fresh(grad, b);
-        draft_op(grad->draft, OP_sum_rows, IN(draft_view(grad->draft, dy, SHAPE(rows, width))),
-                 OUT(draft_view(grad->draft, db, SHAPE(width))))
-            ->attr.sum_rows.scale = 1;
+        int32_t db = grad_place(grad, b, &accumulate);
+        struct op *sum =
+            draft_op(grad->draft, OP_sum_rows, IN(draft_view(grad->draft, dy, SHAPE(rows, width))),
+                     OUT(draft_view(grad->draft, db, SHAPE(width))));
+        sum->attr.sum_rows.scale = 1;
+        sum->attr.sum_rows.accumulate = accumulate;
         grad_give(grad, b, db);
     }
     if (grad_needs(grad, x))

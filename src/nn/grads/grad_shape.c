@@ -36,20 +36,15 @@ void grad_slice(struct grad *grad, const struct op *op)
     grad_give(grad, x, dx);
 }
 
-/* A table of parameters is written in place: it may be large, and a step touches few rows. */
 void grad_gather(struct grad *grad, const struct op *op)
 {
     int32_t table = grad_input(grad, op, 0), index = grad_input(grad, op, 1);
     int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
     bool accumulate = false;
-    int32_t dtable = grad_param(grad, table, &accumulate);
-    bool is_param = dtable >= 0;
-    if (!is_param)
-        dtable = grad_fresh(grad, table);
+    int32_t dtable = grad_place(grad, table, &accumulate);
     draft_op(grad->draft, OP_scatter, IN(index, dy), OUT(dtable))->attr.scatter.accumulate =
         accumulate;
-    if (!is_param)
-        grad_give(grad, table, dtable);
+    grad_give(grad, table, dtable);
 }
 
 void grad_reduce(struct grad *grad, const struct op *op)
