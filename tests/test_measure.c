@@ -16,8 +16,8 @@ struct fake {
     struct job job;
     char name;
     double call_ns, each_ns, spread;
-    long calls, fails_at; /* 0: never */
-    uint64_t sleeps_ns;
+    long calls, fails_at, stalls_at; /* 0: never */
+    uint64_t sleeps_ns;              /* at every call, or at the one that stalls */
 };
 
 static enum status fake_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
@@ -28,7 +28,7 @@ static enum status fake_run(struct job *job, int64_t iterations, uint64_t *elaps
         trace[traced++] = fake->name;
     if (fake->calls == fake->fails_at)
         FAIL(STATUS_DEVICE, "it broke at call %ld", fake->calls);
-    if (fake->sleeps_ns)
+    if (fake->sleeps_ns && (!fake->stalls_at || fake->calls == fake->stalls_at))
         clock_sleep_ns(fake->sleeps_ns);
     double swing = 1 + fake->spread * sin((double)fake->calls * 2.4);
     *elapsed_ns = (uint64_t)((fake->call_ns + (double)iterations * fake->each_ns) * swing);
@@ -144,6 +144,36 @@ TEST(an_iteration_known_to_be_too_long_is_not_run_again)
     CHECK_EQUAL_INT(list[0].count, 1);
     CHECK_EQUAL_INT(list[0].per, 1);
     CHECK_NEAR(list[0].samples_ns[0], 6e8, 1);
+    measure_free(&list[0]);
+}
+
+TEST(a_stall_that_eats_the_time_leaves_a_sample)
+{
+    struct fake a = fake('a', 2e6);
+    a.stalls_at = 4; /* calibration takes three calls: the first of the warm-up */
+    a.sleeps_ns = 30000000;
+    struct contender list[1] = {{.job = &a.job}};
+    const struct measure_options options = {.target = 0.01, .limit_ns = 20000000};
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
+    CHECK_EQUAL_INT(list[0].count, 1);
+    measure_free(&list[0]);
+}
+
+TEST(a_stall_in_calibration_is_no_reason_to_refuse)
+{
+    struct fake a = fake('a', 10); /* needs groups; the first call leaves no time to find them */
+    a.stalls_at = 1;
+    a.sleeps_ns = 15000000;
+    struct contender list[1] = {{.job = &a.job}};
+    const struct measure_options options = {.target = 0.01, .limit_ns = 40000000};
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK(list[0].stop != MEASURE_FAILED);
+    if (CHECK(list[0].count > 0))
+        CHECK_NEAR(list[0].samples_ns[0], 10, 0.01);
+    CHECK((uint64_t)list[0].per * 10 >= 200 * clock_cost_ns());
     measure_free(&list[0]);
 }
 

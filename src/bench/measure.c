@@ -75,9 +75,11 @@ static enum status measure_calibrate(struct contender *contender, uint64_t limit
         per *= 2;
         TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
     }
-    if (elapsed_ns < clock_share_ns)
+    if (elapsed_ns < clock_share_ns && (elapsed_ns == 0 || per >= PER_MOST))
         FAIL(STATUS_WRONG, "%lld iterations take no time: nothing is being measured",
              (long long)per);
+    for (; elapsed_ns < clock_share_ns; elapsed_ns *= 2)
+        per *= 2; /* a stall took the time for trying it out */
     while (elapsed_ns < CALL_MATTERS_NS && contender->spent_ns < limit_ns / 4) {
         uint64_t twice_ns;
         TRY(measure_quickest(contender, 2 * per, &twice_ns, &outside_ns));
@@ -237,8 +239,8 @@ enum status measure(const struct measure_options *options, struct contender *lis
             interrupted = status;
         else if (status != STATUS_OK)
             measure_fail(&list[i], status);
-        else if (list[i].spent_ns >= options->limit_ns || list[i].count)
-            list[i].out = true;
+        else if (list[i].count)
+            list[i].out = true; /* everyone else has at least one turn, whatever is left */
     }
     for (int64_t round = 0; interrupted == STATUS_OK && measure_goes_on(list, count); round++) {
         bool judge = round + 1 >= next_judgement;
