@@ -1,6 +1,10 @@
 # The CUDA plugin: src/backend/cuda/*.cu → prony_cuda.so beside the executable, which loads it with
 # dlopen. It carries the CUDA runtime and its own copy of base/ and core/, and exports one symbol.
 
+# One that an earlier configuration of this build left behind must not be loaded.
+if(NOT PRONY_CUDA)
+  file(REMOVE ${PROJECT_BINARY_DIR}/prony_cuda.so)
+endif()
 file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cu)
 if(NOT PRONY_CUDA OR NOT cuda_sources)
   return()
