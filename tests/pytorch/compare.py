@@ -52,6 +52,31 @@ def batch_norm(w, x):
     return dense(w, "dense2", torch.relu(y))
 
 
+def conv(w, name, x, **sizes):
+    return F.conv2d(x, w[name + ".weight"], w.get(name + ".bias"), **sizes)
+
+
+def lenet(w, x):
+    x = F.max_pool2d(torch.relu(conv(w, "conv1", x, padding=2)), 2)
+    x = F.max_pool2d(torch.relu(conv(w, "conv2", x)), 2).flatten(1)
+    return dense(w, "dense3", torch.relu(dense(w, "dense2", torch.relu(dense(w, "dense1", x)))))
+
+
+def image(w, x):
+    x = conv(w, "conv1", x, stride=(2, 1), padding=(1, 2), dilation=(2, 3), groups=2)
+    x = F.batch_norm(x, w["batch_norm1.mean"], w["batch_norm1.variance"],
+                     w["batch_norm1.scale"], w["batch_norm1.shift"], training=True)
+    x, places = F.max_pool2d(torch.tanh(x), 2, return_indices=True)
+    x = F.local_response_norm(conv(w, "conv2", x), 3, 0.5, 0.6, 2)
+    x = F.max_unpool2d(x, places, 2, output_size=(6, 10))
+    x = F.conv_transpose2d(x, w["conv_transpose1.weight"], w["conv_transpose1.bias"], (2, 3),
+                           (1, 0), (1, 2), 2, (1, 2))
+    x = F.max_pool2d(F.local_response_norm(x, 4, 0.2), (3, 2), (2, 1), 1)
+    x = F.avg_pool2d(x, 3, 2, 1)
+    x = F.avg_pool2d(x, (2, 3), 1, 1, count_include_pad=False)
+    return dense(w, "dense1", x.mean((2, 3)) + x.amax((2, 3)))
+
+
 # name: (prony's text, the shape of a sample, classes or 0 for numbers, PyTorch's function)
 NETWORKS = {
     "small": ("""input 4
@@ -81,6 +106,38 @@ NETWORKS = {
         relu
         dense 3
         loss cross_entropy""", (6,), 3, batch_norm),
+    "lenet": ("""input 1x28x28
+        conv 6 5x5 pad=2
+        relu
+        max_pool 2
+        conv 16 5x5
+        relu
+        max_pool 2
+        flatten
+        dense 120
+        relu
+        dense 84
+        relu
+        dense 10
+        loss cross_entropy""", (1, 28, 28), 10, lenet),
+    "image": ("""input 4x13x9
+        conv 6 3x2 stride=2x1 pad=1x2 dilation=2x3 groups=2 bias=0
+        batch_norm
+        tanh
+        found = max_pool 2
+        conv 6 1
+        lrn 3 alpha=0.5 beta=0.6 k=2
+        max_unpool < lrn1, found
+        conv_transpose 8 3x4 stride=2x3 pad=1x0 output_pad=1x2 dilation=1x2 groups=2
+        lrn 4 alpha=0.2
+        max_pool 3x2 stride=2x1 pad=1
+        average_pool 3 stride=2 pad=1
+        last = average_pool 2x3 stride=1 pad=1 count_pad=0
+        mean = global_average_pool
+        most = global_max_pool < last
+        add < mean, most
+        dense 3
+        loss cross_entropy""", (4, 13, 9), 3, image),
 }
 
 # name: (prony's line, PyTorch's optimiser)
