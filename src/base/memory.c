@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static atomic_long countdown;  /* 0: off; n: the nth allocation from now fails */
 static atomic_bool has_failed; /* the countdown reached its end */
@@ -88,4 +89,24 @@ char *mem_copy_text(const char *text)
 void mem_free(void *pointer)
 {
     free(pointer);
+}
+
+void *mem_reserve(size_t bytes)
+{
+    if (must_fail())
+        return NULL;
+    void *pointer = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pointer == MAP_FAILED ? NULL : pointer;
+}
+
+void mem_drop(void *pointer, size_t bytes)
+{
+    madvise(pointer, bytes ? bytes : 1, MADV_DONTNEED);
+}
+
+void mem_unreserve(void *pointer, size_t bytes)
+{
+    if (pointer)
+        munmap(pointer, bytes ? bytes : 1);
 }

@@ -18,6 +18,12 @@ void *mem_grow(void *old, size_t count, size_t bytes);
 char *mem_copy_text(const char *text);
 void mem_free(void *pointer);
 
+/* Addresses for `bytes` zeroed bytes, of which a page takes memory once it is written: a block of
+ * which only a part is there at a time. mem_drop gives the pages back, and they are zeros again. */
+void *mem_reserve(size_t bytes);
+void mem_drop(void *pointer, size_t bytes);
+void mem_unreserve(void *pointer, size_t bytes); /* NULL is fine */
+
 /* The nth allocation from now fails (1 = the next), and every one after it until it is called with
  * 0, which switches the countdown off. For tests. */
 void memory_fail_at(long nth);

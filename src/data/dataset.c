@@ -1,78 +1,14 @@
-/* dataset.c: data sets by name, synthetic ones, and their memory. */
+/* dataset.c: synthetic data sets, and what all of them have: memory, rows to be fetched, a hash. */
 #include "data/dataset.h"
 
-#include "base/embed.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "base/text.h"
+#include "data/stream.h"
 
-#include <stdio.h>
 #include <string.h>
-
-/* The CSV files of datasets/, as CMakeLists.txt embeds them */
-extern const struct embedded dataset_files[];
-
-enum { SHIPPED_MOST = 64, NAME_ROOM = 64 };
-
-static const size_t file_bytes_most = (size_t)2 << 30;
 
 /* Random streams of synthetic data; any distinct numbers do. */
 enum { STREAM_FEATURES = 1, STREAM_LABELS, STREAM_NUMBERS };
-
-static const struct embedded *find_shipped(const char *name)
-{
-    for (const struct embedded *file = dataset_files; file->name; file++)
-        if (text_starts(file->name, name) && text_equal(file->name + strlen(name), ".csv"))
-            return file;
-    return NULL;
-}
-
-static enum status refuse_name(const char *name)
-{
-    char names[SHIPPED_MOST][NAME_ROOM];
-    const char *candidates[SHIPPED_MOST];
-    size_t count = 0;
-    for (const struct embedded *file = dataset_files; file->name && count < SHIPPED_MOST; file++) {
-        snprintf(names[count], NAME_ROOM, "%.*s", (int)strcspn(file->name, "."), file->name);
-        candidates[count] = names[count];
-        count++;
-    }
-    const char *nearest = text_nearest(name, candidates, count);
-    if (nearest)
-        FAIL(STATUS_INPUT, "there is no data set and no file '%s'; did you mean '%s'?", name,
-             nearest);
-    FAIL(STATUS_INPUT,
-         "there is no data set and no file '%s'; expected the path of a CSV file, or '%s'", name,
-         candidates[0]);
-}
-
-enum status dataset_open(const char *name, const struct dataset_options *options,
-                         struct dataset **out)
-{
-    struct text text = {0};
-    enum status status;
-    const struct embedded *file = find_shipped(name);
-    if (file) {
-        text_add_bytes(&text, file->bytes, file->length);
-    } else {
-        if (!text_equal(name, "-") && !file_exists(name))
-            return refuse_name(name);
-        TRY_OR(done, file_read(name, file_bytes_most, &text));
-    }
-    TRY_OR(done, text_done(&text));
-    if (!text.length) {
-        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                             "%s:1:1: found nothing, expected "
-                             "rows of comma-separated numbers",
-                             name);
-        goto done;
-    }
-    status = dataset_parse_csv(name, text.data, text.length, options, out);
-done:
-    text_free(&text);
-    return status;
-}
 
 /* "class 0", "class 1" … */
 static enum status name_classes(struct dataset *dataset, int32_t class_count)
@@ -145,7 +81,11 @@ void dataset_free(struct dataset *dataset)
 {
     if (!dataset)
         return;
-    mem_free(dataset->features);
+    if (dataset->reserved_bytes)
+        mem_unreserve(dataset->features, dataset->reserved_bytes);
+    else
+        mem_free(dataset->features);
+    stream_free(dataset->stream);
     mem_free(dataset->labels);
     mem_free(dataset->numbers);
     arena_free(&dataset->arena);
@@ -161,13 +101,37 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
     return hash;
 }
 
-uint64_t dataset_hash(const struct dataset *dataset)
+int64_t dataset_window(const struct dataset *dataset)
+{
+    return dataset->stream ? dataset->stream->window : dataset->rows;
+}
+
+enum status dataset_fetch(struct dataset *dataset, const uint32_t *list, int64_t first,
+                          int64_t count)
+{
+    if (!dataset->stream)
+        return STATUS_OK;
+    mem_drop(dataset->features, dataset->reserved_bytes);
+    dataset->fetches++;
+    for (int64_t i = first; i < first + count; i++) {
+        int64_t row = list ? (int64_t)list[i] : i;
+        TRY(stream_read_row(dataset->stream, row, dataset->features + row * dataset->columns));
+    }
+    return STATUS_OK;
+}
+
+enum status dataset_hash(struct dataset *dataset, uint64_t *out)
 {
     uint64_t hash = 0xCBF29CE484222325u;
-    size_t rows = (size_t)dataset->rows;
+    size_t rows = (size_t)dataset->rows, columns = (size_t)dataset->columns;
+    int64_t window = dataset_window(dataset);
     hash = hash_bytes(hash, &dataset->columns, sizeof dataset->columns);
-    hash = hash_bytes(hash, dataset->features,
-                      rows * (size_t)dataset->columns * sizeof *dataset->features);
+    for (int64_t first = 0; first < dataset->rows; first += window) {
+        int64_t left = dataset->rows - first, count = left < window ? left : window;
+        TRY(dataset_fetch(dataset, NULL, first, count));
+        hash = hash_bytes(hash, dataset->features + (size_t)first * columns,
+                          (size_t)count * columns * sizeof *dataset->features);
+    }
     if (dataset->labels)
         hash = hash_bytes(hash, dataset->labels, rows * sizeof *dataset->labels);
     if (dataset->numbers)
@@ -175,5 +139,6 @@ uint64_t dataset_hash(const struct dataset *dataset)
                           rows * (size_t)dataset->number_columns * sizeof *dataset->numbers);
     for (int32_t i = 0; i < dataset->class_count; i++)
         hash = hash_bytes(hash, dataset->classes[i], strlen(dataset->classes[i]) + 1);
-    return hash;
+    *out = hash;
+    return STATUS_OK;
 }

@@ -1,8 +1,12 @@
-/* dataset.h: samples in memory: one block of features and what is to be learnt from them.
+/* dataset.h: samples: one block of features and what is to be learnt from them.
  *
  * A data set is features [rows, columns] and, for every row, either a class or numbers, or neither.
- * Where it came from (a CSV file, a shipped name, random numbers) no longer shows. It is not a
- * table: values are floats, nothing is missing. */
+ * Where it came from (CSV, IDX or NPY files, a shipped name, random numbers) no longer shows. It is
+ * not a table: values are floats, nothing is missing.
+ *
+ * Features that take more memory than they may stay in their file and are *streamed*: the block has
+ * its addresses, but a row is there only once it was fetched, until others are (dataset_fetch).
+ * Labels are always in memory. */
 #ifndef PRONY_DATA_DATASET_H
 #define PRONY_DATA_DATASET_H
 
@@ -16,14 +20,23 @@
 enum {
     DATASET_ROWS_MOST = 1 << 24, /* shuffles draw without bias up to there */
     DATASET_COLUMNS_MOST = 1 << 20,
+    DATASET_RANK_MOST = 7,
 };
+
+struct scaling; /* split.h */
+struct stream;  /* stream.h */
 
 struct dataset {
     struct arena arena; /* of the names; the blocks are the data set's own */
     const char *name;   /* as it was asked for: "iris", a path */
     int64_t rows;
     int32_t columns;
-    float *features;           /* [rows, columns] */
+    int32_t rank, dims[DATASET_RANK_MOST]; /* of one sample: 28 × 28; rank 0: just columns */
+    float *features;                       /* [rows, columns] */
+    size_t reserved_bytes;                 /* of features, when they are mem_reserve's */
+    struct stream *stream;                 /* where features come from; NULL: they are all there */
+    int64_t fetches;                       /* so many times rows were fetched */
+    int64_t test_rows;         /* so many of the last rows came as a test set of their own */
     const char **column_names; /* [columns], or NULL when the file has no header */
     int32_t class_count;       /* 0: the rows have numbers, or nothing */
     const char **classes;      /* [class_count] */
@@ -32,16 +45,19 @@ struct dataset {
     float *numbers; /* [rows, number_columns], or NULL */
 };
 
-/* How a CSV file is read (csv.c). Zero is the usual way. */
+/* How files are read. Zero is the usual way. */
 struct dataset_options {
-    const char *label;          /* the label's column: its name, or its place from 1; NULL: last */
-    int32_t inputs;             /* > 0: a file with just so many columns has no label column */
+    const char *label;     /* CSV: the label's column: its name, or its place from 1; NULL: last */
+    const char *labels;    /* IDX, NPY: the file with the labels */
+    uint64_t memory_bytes; /* features may take so much; 0: half of the machine's memory */
+    int32_t inputs;        /* > 0: a file with just so many columns has no label column */
     const char *const *classes; /* the classes to be used, when they are already known … */
     int32_t class_count;        /* … and how many */
     bool numbers;               /* labels are numbers, even if they look like classes */
 };
 
-/* `name` is a shipped data set ("iris") or the path of a CSV file ("-": standard input). */
+/* `name` is a data set's ("iris", "mnist"), the path of a CSV, IDX or NPY file, each plain or in
+ * gzip, of a folder with the files of MNIST, or "-": CSV on standard input. */
 enum status dataset_open(const char *name, const struct dataset_options *options,
                          struct dataset **out);
 
@@ -56,7 +72,15 @@ enum status dataset_synthetic(int64_t rows, int32_t columns, int32_t class_count
 
 void dataset_free(struct dataset *dataset); /* NULL is fine */
 
-/* Names the content, so that a resumed run can tell whether its data is what it was. */
-uint64_t dataset_hash(const struct dataset *dataset);
+/* How many rows may be fetched at a time: at least 1, all of them when they are in memory. */
+int64_t dataset_window(const struct dataset *dataset);
+/* Makes `count` rows from `first` (of the list, or of the data set when it is NULL) be there, and
+ * no others; does nothing when all are in memory. Refuses rows with values that are no numbers. */
+enum status dataset_fetch(struct dataset *dataset, const uint32_t *list, int64_t first,
+                          int64_t count);
+
+/* Names the content as it is before standardising, so that a resumed run can tell whether its data
+ * is what it was. Fetches all rows in turn, which checks them. */
+enum status dataset_hash(struct dataset *dataset, uint64_t *out);
 
 #endif

@@ -1,0 +1,93 @@
+/* array.c: elements of an array as numbers. */
+#include "data/array.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+size_t array_element_bytes(enum element element)
+{
+    static const size_t bytes[] = {
+        [ELEMENT_U8] = 1,  [ELEMENT_I8] = 1,  [ELEMENT_I16] = 2, [ELEMENT_I32] = 4,
+        [ELEMENT_I64] = 8, [ELEMENT_F32] = 4, [ELEMENT_F64] = 8,
+    };
+    return bytes[element];
+}
+
+bool array_is_integer(const struct array *array)
+{
+    return array->element != ELEMENT_F32 && array->element != ELEMENT_F64;
+}
+
+int64_t array_row_count(const struct array *array)
+{
+    int64_t count = 1;
+    for (int32_t i = 1; i < array->rank; i++)
+        count *= array->dim[i];
+    return count;
+}
+
+enum status array_check_data(const char *name, const unsigned char *data, size_t length,
+                             struct array *out)
+{
+    size_t bytes = array_element_bytes(out->element);
+    for (int32_t i = 0; i < out->rank; i++) {
+        if (out->dim[i] < 1)
+            FAIL(STATUS_INPUT, "%s: found %lld as dimension %d, expected at least 1", name,
+                 (long long)out->dim[i], i + 1);
+        if (!size_mul(bytes, (size_t)out->dim[i], &bytes) || bytes > PTRDIFF_MAX)
+            FAIL(STATUS_INPUT, "%s: found dimensions whose product is beyond any memory", name);
+    }
+    if (bytes != length)
+        FAIL(STATUS_INPUT, "%s: found %zu bytes of data, expected %zu: what its header announces%s",
+             name, length, bytes, length < bytes ? "; is the file complete?" : "");
+    out->data = data;
+    return STATUS_OK;
+}
+
+/* The element's bytes, lowest first, as one word. */
+static uint64_t read_word(const struct array *array, const unsigned char *at, size_t bytes)
+{
+    uint64_t word = 0;
+    for (size_t i = 0; i < bytes; i++)
+        word |= (uint64_t)at[array->big_endian ? bytes - 1 - i : i] << 8 * i;
+    return word;
+}
+
+double array_get(const struct array *array, int64_t i)
+{
+    size_t bytes = array_element_bytes(array->element);
+    uint64_t word = read_word(array, array->data + (size_t)i * bytes, bytes);
+    uint32_t half = (uint32_t)word;
+    float single;
+    double number;
+    switch (array->element) {
+    case ELEMENT_U8: return (double)word;
+    case ELEMENT_I8: return (double)(int8_t)word;
+    case ELEMENT_I16: return (double)(int16_t)word;
+    case ELEMENT_I32: return (double)(int32_t)word;
+    case ELEMENT_I64: return (double)(int64_t)word;
+    case ELEMENT_F32: memcpy(&single, &half, sizeof single); return (double)single;
+    case ELEMENT_F64: memcpy(&number, &word, sizeof number); return number;
+    }
+    assert(!"an element of no type");
+    return 0;
+}
+
+void array_get_row(const struct array *array, int64_t row, float *out, int64_t *bad)
+{
+    int64_t count = array_row_count(array), first = row * count;
+    *bad = -1;
+    if (array->element == ELEMENT_U8) { /* images: by far the most, and never wrong */
+        for (int64_t i = 0; i < count; i++)
+            out[i] = (float)array->data[first + i];
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = (float)array_get(array, first + i);
+        if (!isfinite(out[i]) && *bad < 0)
+            *bad = i;
+    }
+}

@@ -1,0 +1,53 @@
+/* array.h: numbers of one type in a file, read where they lie: IDX and NPY, plain or in gzip.
+ *
+ * A plain file is mapped, so one that is larger than memory can be read row by row; one in gzip is
+ * unpacked into memory. */
+#ifndef PRONY_DATA_ARRAY_H
+#define PRONY_DATA_ARRAY_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ARRAY_RANK_MOST = 8 };
+
+enum element {
+    ELEMENT_U8,
+    ELEMENT_I8,
+    ELEMENT_I16,
+    ELEMENT_I32,
+    ELEMENT_I64,
+    ELEMENT_F32,
+    ELEMENT_F64
+};
+
+struct array {
+    enum element element;
+    bool big_endian;
+    int32_t rank; /* at least 1 */
+    int64_t dim[ARRAY_RANK_MOST];
+    const unsigned char *data; /* the first element; rows follow each other */
+};
+
+bool array_is_idx(const void *bytes, size_t length);
+bool array_is_npy(const void *bytes, size_t length);
+/* Read the header in front of the data, which must be just as long as the header says. The bytes
+ * outlive the array; `name` is for messages. */
+enum status array_parse_idx(const char *name, const void *bytes, size_t length, struct array *out);
+enum status array_parse_npy(const char *name, const void *bytes, size_t length, struct array *out);
+
+size_t array_element_bytes(enum element element);
+bool array_is_integer(const struct array *array);
+int64_t array_row_count(const struct array *array);     /* elements of one row: all but dim[0] */
+double array_get(const struct array *array, int64_t i); /* i64 beyond 2^53 is rounded */
+/* Row `row` as floats; *bad is the place of the first that no float can hold (nan, too large), or
+ * -1. */
+void array_get_row(const struct array *array, int64_t row, float *out, int64_t *bad);
+
+/* Both readers: is the data that follows as long as the dimensions say? Fills out->data. */
+enum status array_check_data(const char *name, const unsigned char *data, size_t length,
+                             struct array *out);
+
+#endif

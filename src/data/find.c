@@ -1,0 +1,185 @@
+/* find.c: data sets by name or path: shipped in the program, fetched into the user's folder, a file
+ * whose first bytes say what it is, a folder with the files of MNIST. */
+#include "base/embed.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/dataset.h"
+#include "data/stream.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The CSV files of datasets/, as CMakeLists.txt embeds them */
+extern const struct embedded dataset_files[];
+
+enum { SHIPPED_MOST = 64, NAME_ROOM = 64 };
+
+static const struct embedded *find_shipped(const char *name)
+{
+    for (const struct embedded *file = dataset_files; file->name; file++)
+        if (text_starts(file->name, name) && text_equal(file->name + strlen(name), ".csv"))
+            return file;
+    return NULL;
+}
+
+static enum status refuse_name(const char *name)
+{
+    char names[SHIPPED_MOST][NAME_ROOM];
+    const char *candidates[SHIPPED_MOST] = {"mnist"};
+    size_t count = 1;
+    for (const struct embedded *file = dataset_files; file->name && count < SHIPPED_MOST; file++) {
+        snprintf(names[count], NAME_ROOM, "%.*s", (int)strcspn(file->name, "."), file->name);
+        candidates[count] = names[count];
+        count++;
+    }
+    const char *nearest = text_nearest(name, candidates, count);
+    if (nearest)
+        FAIL(STATUS_INPUT, "there is no data set and no file '%s'; did you mean '%s'?", name,
+             nearest);
+    FAIL(STATUS_INPUT,
+         "there is no data set and no file '%s'; expected the path of a CSV, IDX or NPY file, "
+         "iris, digits or mnist",
+         name);
+}
+
+/* CSV text of a mapped or embedded file; the reader needs a copy to cut fields out of. */
+static enum status read_csv(const char *name, const void *bytes, size_t length,
+                            const struct dataset_options *options, struct dataset **out)
+{
+    size_t memory = dataset_memory(options);
+    struct text text = {0};
+    if (options->labels)
+        FAIL(STATUS_INPUT,
+             "%s: found CSV and --labels %s, expected the labels as a column (--label COLUMN)",
+             name, options->labels);
+    if (!length)
+        FAIL(STATUS_INPUT, "%s:1:1: found nothing, expected rows of comma-separated numbers", name);
+    if (length > memory / 2) /* text and floats are there at once */
+        FAIL(STATUS_INPUT,
+             "%s: found %zu bytes of CSV, which is read whole, expected at most half of the %zu "
+             "that data may take; NPY files are streamed, --memory allows more",
+             name, length, memory);
+    text_add_bytes(&text, bytes, length);
+    enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        status = dataset_parse_csv(name, text.data, text.length, options, out);
+    text_free(&text);
+    return status;
+}
+
+static enum status read_input(const char *name, const struct dataset_options *options,
+                              struct dataset **out)
+{
+    struct text text = {0};
+    enum status status = file_read(name, dataset_memory(options) / 2, &text);
+    if (status == STATUS_OK)
+        status = read_csv(name, text_of(&text), text.length, options, out);
+    text_free(&text);
+    return status;
+}
+
+static enum status read_file(const char *path, const struct dataset_options *options,
+                             struct dataset **out)
+{
+    struct blob blob = {0};
+    enum status status = blob_open(path, dataset_memory(options), &blob);
+    bool is_array = status == STATUS_OK && (array_is_npy(blob.bytes, blob.length) ||
+                                            array_is_idx(blob.bytes, blob.length));
+    if (status == STATUS_OK && !is_array)
+        status = read_csv(path, blob.bytes, blob.length, options, out);
+    blob_close(&blob);
+    if (!is_array)
+        return status;
+    if (options->label)
+        FAIL(STATUS_INPUT, "%s: found no columns with names, expected --labels FILE, not --label",
+             path);
+    return dataset_from_arrays(path, &path, &options->labels, 1, options, out);
+}
+
+/* "FOLDER/NAME", or that with ".gz", in the arena; NULL in *out when there is neither. */
+static enum status find_member(struct arena *arena, const char *folder, const char *name,
+                               const char **out)
+{
+    static const char *const endings[] = {"", ".gz"};
+    *out = NULL;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const char *path = arena_format(arena, "%s/%s%s", folder, name, endings[i]);
+        NEED(path);
+        if (file_exists(path)) {
+            *out = path;
+            break;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* The test files may be missing; of a pair there must be both. */
+static enum status find_members(struct arena *arena, const char *folder, const char *remedy,
+                                const char **features, const char **labels, int *parts)
+{
+    static const char *const names[STREAM_PARTS][2] = {
+        {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
+        {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
+    };
+    for (*parts = 0; *parts < STREAM_PARTS; ++*parts) {
+        const char **images = &features[*parts], **classes = &labels[*parts];
+        TRY(find_member(arena, folder, names[*parts][0], images));
+        TRY(find_member(arena, folder, names[*parts][1], classes));
+        if (*parts && !*images && !*classes)
+            break;
+        if (!*images || !*classes)
+            FAIL(STATUS_INPUT, "%s: found no file %s (or .gz), expected the files of MNIST%s",
+                 folder, names[*parts][*images != NULL], remedy);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_folder(const char *name, const char *folder, const char *remedy,
+                               const struct dataset_options *options, struct dataset **out)
+{
+    struct arena arena = {0};
+    const char *features[STREAM_PARTS], *labels[STREAM_PARTS];
+    int parts;
+    if (options->label || options->labels)
+        FAIL(STATUS_INPUT, "%s: found --label%s, but its labels are known", name,
+             options->labels ? "s" : "");
+    enum status status = find_members(&arena, folder, remedy, features, labels, &parts);
+    if (status == STATUS_OK)
+        status = dataset_from_arrays(name, features, labels, parts, options, out);
+    arena_free(&arena);
+    return status;
+}
+
+static enum status read_mnist(const struct dataset_options *options, struct dataset **out)
+{
+    struct text folder = {0};
+    enum status status = file_data_folder(&folder);
+    text_add(&folder, "/mnist");
+    if (status == STATUS_OK)
+        status = text_done(&folder);
+    if (status == STATUS_OK)
+        status =
+            read_folder("mnist", folder.data, "; tools/setup mnist fetches them", options, out);
+    text_free(&folder);
+    return status;
+}
+
+enum status dataset_open(const char *name, const struct dataset_options *options,
+                         struct dataset **out)
+{
+    struct stat info;
+    const struct embedded *file = find_shipped(name);
+    if (file)
+        return read_csv(name, file->bytes, file->length, options, out);
+    if (text_equal(name, "mnist"))
+        return read_mnist(options, out);
+    if (text_equal(name, "-"))
+        return read_input(name, options, out);
+    if (!file_exists(name))
+        return refuse_name(name);
+    if (stat(name, &info) == 0 && S_ISDIR(info.st_mode))
+        return read_folder(name, name, "", options, out);
+    return read_file(name, options, out);
+}

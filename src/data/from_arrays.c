@@ -1,0 +1,207 @@
+/* from_arrays.c: IDX and NPY files → data set. Rows are the first dimension; the others are the
+ * sample's. Integer labels in one dimension are classes, others are numbers. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/stream.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { CLASSES_MOST = 1 << 16, CLASS_ROOM = 32 };
+
+size_t dataset_memory(const struct dataset_options *options)
+{
+    if (options->memory_bytes)
+        return (size_t)options->memory_bytes;
+    return (size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The shape of one sample, from the first file; the second must have the same. */
+static enum status take_shape(struct dataset *dataset, const struct stream *stream)
+{
+    const struct array *array = &stream->parts[0].array;
+    int64_t columns = array_row_count(array);
+    for (int i = 0; i < stream->part_count; i++) {
+        const struct stream_part *part = &stream->parts[i];
+        dataset->rows += part->array.dim[0];
+        if (array_row_count(&part->array) != columns)
+            FAIL(STATUS_INPUT, "%s: found %lld values a row, expected %lld as in %s", part->path,
+                 (long long)array_row_count(&part->array), (long long)columns,
+                 stream->parts[0].path);
+    }
+    if (dataset->rows > DATASET_ROWS_MOST || columns > DATASET_COLUMNS_MOST)
+        FAIL(STATUS_INPUT, "%s: found %lld rows of %lld values, expected at most %d of %d",
+             stream->parts[0].path, (long long)dataset->rows, (long long)columns, DATASET_ROWS_MOST,
+             DATASET_COLUMNS_MOST);
+    dataset->columns = (int32_t)columns;
+    dataset->rank = array->rank - 1;
+    for (int32_t i = 0; i < dataset->rank; i++)
+        dataset->dims[i] = (int32_t)array->dim[i + 1];
+    dataset->test_rows = stream->part_count > 1 ? stream->parts[1].array.dim[0] : 0;
+    return STATUS_OK;
+}
+
+/* A row that is fetched takes whole pages, of which its ends may be in others'. */
+static int64_t choose_window(const struct dataset *dataset, size_t memory)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t row = (size_t)dataset->columns * sizeof(float) / page * page + 2 * page;
+    return memory / 2 < row ? 1 : (int64_t)(memory / 2 / row);
+}
+
+/* Loads the features, or leaves them where they are. The data set owns the stream from here on. */
+static enum status take_features(struct dataset *dataset, struct stream *stream, size_t memory)
+{
+    dataset->stream = stream;
+    TRY(take_shape(dataset, stream));
+    size_t bytes = (size_t)dataset->rows * (size_t)dataset->columns * sizeof(float);
+    NEED(dataset->features = mem_reserve(bytes));
+    dataset->reserved_bytes = bytes;
+    stream->window = choose_window(dataset, memory);
+    if (bytes > memory)
+        return STATUS_OK;
+    TRY(dataset_fetch(dataset, NULL, 0, dataset->rows));
+    stream_free(stream);
+    dataset->stream = NULL;
+    return STATUS_OK;
+}
+
+static enum status check_rows(const struct dataset *dataset, const struct stream *labels)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < labels->part_count; i++)
+        rows += labels->parts[i].array.dim[0];
+    if (rows != dataset->rows)
+        FAIL(STATUS_INPUT, "%s: found %lld labels, expected one for each of %lld rows of %s",
+             labels->parts[0].path, (long long)rows, (long long)dataset->rows, dataset->name);
+    return STATUS_OK;
+}
+
+static enum status take_numbers(struct dataset *dataset, const struct stream *labels)
+{
+    int64_t columns = array_row_count(&labels->parts[0].array), row = 0;
+    size_t count;
+    if (columns > DATASET_COLUMNS_MOST || !size_mul((size_t)dataset->rows, (size_t)columns, &count))
+        FAIL(STATUS_INPUT, "%s: found %lld numbers a row, expected at most %d",
+             labels->parts[0].path, (long long)columns, DATASET_COLUMNS_MOST);
+    NEED(dataset->numbers = mem_array(count, sizeof *dataset->numbers));
+    dataset->number_columns = (int32_t)columns;
+    for (; row < dataset->rows; row++)
+        TRY(stream_read_row(labels, row, dataset->numbers + row * columns));
+    return STATUS_OK;
+}
+
+static enum status find_class(const struct stream_part *part, int64_t row, double value,
+                              const struct dataset_options *options, int32_t *out)
+{
+    char name[CLASS_ROOM];
+    snprintf(name, sizeof name, "%.0f", value);
+    for (*out = 0; *out < options->class_count; ++*out)
+        if (text_equal(name, options->classes[*out]))
+            return STATUS_OK;
+    FAIL(STATUS_INPUT, "%s: row %lld: found the class '%s', expected one of %d: '%s' …", part->path,
+         (long long)row + 1, name, options->class_count, options->classes[0]);
+}
+
+/* The classes are 0 … the largest label, or those that are known. */
+static enum status take_labels(struct dataset *dataset, const struct stream *labels,
+                               const struct dataset_options *options)
+{
+    int32_t *label;
+    NEED(label = dataset->labels = mem_array((size_t)dataset->rows, sizeof *label));
+    for (int i = 0; i < labels->part_count; i++) {
+        const struct stream_part *part = &labels->parts[i];
+        for (int64_t row = 0; row < part->array.dim[0]; row++, label++) {
+            double value = array_get(&part->array, row);
+            if (options->class_count > 0) {
+                TRY(find_class(part, row, value, options, label));
+                continue;
+            }
+            if (value < 0 || value >= CLASSES_MOST)
+                FAIL(STATUS_INPUT, "%s: row %lld: found the label %.0f, expected 0 to %d",
+                     part->path, (long long)row + 1, value, CLASSES_MOST - 1);
+            *label = (int32_t)value;
+            if (*label >= dataset->class_count)
+                dataset->class_count = *label + 1;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status name_classes(struct dataset *dataset, const struct dataset_options *options)
+{
+    int32_t known = options->class_count, count = known > 0 ? known : dataset->class_count;
+    dataset->class_count = count;
+    NEED(dataset->classes = arena_array(&dataset->arena, (size_t)count, sizeof *dataset->classes));
+    for (int32_t i = 0; i < count; i++)
+        NEED(dataset->classes[i] = known > 0 ? arena_text(&dataset->arena, options->classes[i])
+                                             : arena_format(&dataset->arena, "%d", i));
+    return STATUS_OK;
+}
+
+static enum status use_labels(struct dataset *dataset, const struct stream *labels,
+                              const struct dataset_options *options)
+{
+    const struct array *array = &labels->parts[0].array;
+    TRY(check_rows(dataset, labels));
+    for (int i = 1; i < labels->part_count; i++)
+        if (labels->parts[i].array.rank != array->rank ||
+            array_row_count(&labels->parts[i].array) != array_row_count(array))
+            FAIL(STATUS_INPUT, "%s: found labels of another shape than those of %s",
+                 labels->parts[i].path, labels->parts[0].path);
+    if (options->numbers || !array_is_integer(array) || array->rank > 1)
+        return take_numbers(dataset, labels);
+    TRY(take_labels(dataset, labels, options));
+    return name_classes(dataset, options);
+}
+
+static enum status open_parts(struct dataset *dataset, const char *const *paths, int parts,
+                              size_t memory, struct stream *stream)
+{
+    stream->part_count = parts;
+    for (int i = 0; i < parts; i++) {
+        NEED(stream->parts[i].path = arena_text(&dataset->arena, paths[i]));
+        TRY(stream_open_part(paths[i], memory, &stream->parts[i]));
+    }
+    return STATUS_OK;
+}
+
+static enum status fill(struct dataset *dataset, const char *const *features,
+                        const char *const *labels, int parts, struct stream *label_files,
+                        const struct dataset_options *options)
+{
+    size_t memory = dataset_memory(options);
+    struct stream *stream;
+    NEED(stream = mem_alloc(sizeof *stream));
+    enum status status = open_parts(dataset, features, parts, memory, stream);
+    if (status != STATUS_OK) {
+        stream_free(stream);
+        return status;
+    }
+    TRY(take_features(dataset, stream, memory));
+    if (!labels[0])
+        return STATUS_OK;
+    TRY(open_parts(dataset, labels, parts, memory, label_files));
+    return use_labels(dataset, label_files, options);
+}
+
+enum status dataset_from_arrays(const char *name, const char *const *features,
+                                const char *const *labels, int parts,
+                                const struct dataset_options *options, struct dataset **out)
+{
+    struct dataset *dataset = NULL;
+    struct stream *label_files = NULL;
+    enum status status;
+    NEED_OR(done, dataset = mem_alloc(sizeof *dataset));
+    NEED_OR(done, label_files = mem_alloc(sizeof *label_files));
+    NEED_OR(done, dataset->name = arena_text(&dataset->arena, name));
+    status = fill(dataset, features, labels, parts, label_files, options);
+done:
+    stream_free(label_files);
+    if (status == STATUS_OK)
+        *out = dataset;
+    else
+        dataset_free(dataset);
+    return status;
+}

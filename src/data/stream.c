@@ -1,0 +1,65 @@
+/* stream.c: see stream.h. */
+#include "data/stream.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "data/inflate.h"
+#include "data/split.h"
+
+enum status blob_open(const char *path, size_t limit, struct blob *out)
+{
+    TRY(file_map(path, &out->map, &out->map_bytes));
+    out->bytes = out->map;
+    out->length = out->map_bytes;
+    if (!inflate_is_gzip(out->bytes, out->length))
+        return STATUS_OK;
+    TRY(inflate_gzip(path, out->map, out->map_bytes, limit, &out->unpacked, &out->length));
+    out->bytes = out->unpacked;
+    file_unmap(out->map, out->map_bytes);
+    out->map = NULL;
+    return STATUS_OK;
+}
+
+void blob_close(struct blob *blob)
+{
+    file_unmap(blob->map, blob->map_bytes);
+    mem_free(blob->unpacked);
+    *blob = (struct blob){0};
+}
+
+enum status stream_open_part(const char *path, size_t limit, struct stream_part *out)
+{
+    TRY(blob_open(path, limit, &out->blob));
+    const struct blob *blob = &out->blob;
+    if (array_is_npy(blob->bytes, blob->length))
+        return array_parse_npy(path, blob->bytes, blob->length, &out->array);
+    if (array_is_idx(blob->bytes, blob->length))
+        return array_parse_idx(path, blob->bytes, blob->length, &out->array);
+    FAIL(STATUS_INPUT, "%s: found neither an IDX nor an NPY header, expected one", path);
+}
+
+void stream_free(struct stream *stream)
+{
+    if (!stream)
+        return;
+    for (int i = 0; i < STREAM_PARTS; i++)
+        blob_close(&stream->parts[i].blob);
+    mem_free(stream);
+}
+
+enum status stream_read_row(const struct stream *stream, int64_t row, float *out)
+{
+    const struct stream_part *part = stream->parts;
+    int64_t bad, place = row;
+    if (place >= part->array.dim[0]) {
+        place -= part->array.dim[0];
+        part++;
+    }
+    array_get_row(&part->array, place, out, &bad);
+    if (bad >= 0)
+        FAIL(STATUS_INPUT, "%s: row %lld, value %lld: found %g, expected a number", part->path,
+             (long long)place + 1, (long long)bad + 1, (double)out[bad]);
+    if (stream->scaling)
+        scaling_apply_row(stream->scaling, out);
+    return STATUS_OK;
+}

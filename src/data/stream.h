@@ -1,0 +1,49 @@
+/* stream.h: inside data/: the files that a data set's features lie in, and reading rows of them. */
+#ifndef PRONY_DATA_STREAM_H
+#define PRONY_DATA_STREAM_H
+
+#include "data/array.h"
+#include "data/dataset.h"
+
+/* A file's bytes: mapped or, if it was in gzip, unpacked. A zeroed blob is closed. */
+struct blob {
+    const unsigned char *bytes;
+    size_t length;
+    const void *map;
+    size_t map_bytes;
+    unsigned char *unpacked; /* has a NUL behind it */
+};
+
+/* `limit` is on what is unpacked. */
+enum status blob_open(const char *path, size_t limit, struct blob *out);
+void blob_close(struct blob *blob);
+
+enum { STREAM_PARTS = 2 }; /* what is to be learnt from, and a test set of its own */
+
+struct stream {
+    int part_count;
+    struct stream_part {
+        const char *path; /* in the data set's arena */
+        struct blob blob;
+        struct array array;
+    } parts[STREAM_PARTS];         /* rows of the second follow those of the first */
+    int64_t window;                /* rows at a time */
+    const struct scaling *scaling; /* of the rows that are read; or NULL */
+};
+
+void stream_free(struct stream *stream); /* NULL is fine */
+enum status stream_read_row(const struct stream *stream, int64_t row, float *out);
+
+/* Opens an array file; *out belongs to the caller also when it is refused. */
+enum status stream_open_part(const char *path, size_t limit, struct stream_part *out);
+
+/* Features from the files of `features` and, where `labels` has files, labels from these; each list
+ * has `parts` paths. Loads the features, or leaves them to be streamed. */
+enum status dataset_from_arrays(const char *name, const char *const *features,
+                                const char *const *labels, int parts,
+                                const struct dataset_options *options, struct dataset **out);
+
+/* What features may take. */
+size_t dataset_memory(const struct dataset_options *options);
+
+#endif
