@@ -12,8 +12,9 @@ enum { ROWS_SHOWN = 20, NAME_SHOWN = 14 };
 
 struct predict_flags {
     const char *network, *weights, *data; /* positional */
-    const char *backend, *label, *out;
+    const char *backend, *label, *labels, *out;
     int64_t threads;
+    double memory;
 };
 
 static enum status read_flags(struct cli *cli, struct predict_flags *flags, int argc,
@@ -24,6 +25,9 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
          false},
         {"label", ARG_TEXT, &flags->label, "COLUMN", "its name or place from 1 (the last)", 0, 0,
          false},
+        {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
+        {"memory", ARG_REAL, &flags->memory, "MB", "data beyond it is streamed (half of all)", 1e-3,
+         1e9, false},
         {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (ref)", 0, 0, false},
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
     };
@@ -31,7 +35,8 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
         .command = "prony predict",
         .usage = "NETWORK WEIGHTS DATA [options]",
         .summary = "Applies a network that prony train saved to data, with or without labels.",
-        .examples = "prony predict small iris.safetensors iris --out predictions.csv\n",
+        .examples = "prony predict small iris.safetensors iris --out predictions.csv\n"
+                    "prony predict lenet lenet.safetensors images.idx --labels labels.idx\n",
         .list = list,
         .count = sizeof list / sizeof *list,
         .least = 3,
@@ -64,18 +69,34 @@ static void add_field(struct text *out, const char *value)
     text_add_char(out, '"');
 }
 
+/* What is made of the predictions as they come. */
+struct report {
+    const struct model *model;
+    const struct dataset *dataset;
+    struct file_writer *writer; /* of all rows as CSV; or NULL: the first are printed */
+    struct text text;           /* what is being written */
+    int64_t *cells;             /* [classes, classes]: what it is, what was said; or NULL */
+    int64_t right;
+    double squares;   /* of what the numbers are off … */
+    int64_t compared; /* … and how many these are */
+};
+
 /* Outputs are named after the classes where there is one for each. */
-static void add_header(struct text *out, const struct model *model,
-                       const struct prediction *prediction)
+static bool has_named_outputs(const struct report *report, const struct prediction *prediction)
 {
-    bool named = prediction->width == model->class_count;
+    return prediction->width == report->model->class_count;
+}
+
+static void add_header(struct report *report, const struct prediction *prediction)
+{
+    struct text *out = &report->text;
     if (prediction->classes)
         text_add(out, "class,");
     for (int32_t i = 0; i < prediction->width; i++) {
         if (i)
             text_add_char(out, ',');
-        if (named)
-            add_field(out, model->classes[i]);
+        if (has_named_outputs(report, prediction))
+            add_field(out, report->model->classes[i]);
         else if (prediction->width == 1)
             text_add(out, "value");
         else
@@ -84,33 +105,32 @@ static void add_header(struct text *out, const struct model *model,
     text_add_char(out, '\n');
 }
 
-static enum status write_csv(const char *path, const struct model *model,
-                             const struct prediction *prediction)
+static enum status write_rows(struct report *report, const struct prediction *prediction)
 {
-    struct text text = {0};
-    add_header(&text, model, prediction);
+    struct text *out = &report->text;
+    text_clear(out);
+    if (!prediction->first)
+        add_header(report, prediction);
     for (int64_t row = 0; row < prediction->rows; row++) {
         if (prediction->classes) {
-            add_field(&text, model->classes[prediction->classes[row]]);
-            text_add_char(&text, ',');
+            add_field(out, report->model->classes[prediction->classes[row]]);
+            text_add_char(out, ',');
         }
         for (int32_t i = 0; i < prediction->width; i++)
-            text_printf(&text, "%s%.9g", i ? "," : "",
+            text_printf(out, "%s%.9g", i ? "," : "",
                         (double)prediction->outputs[row * prediction->width + i]);
-        text_add_char(&text, '\n');
+        text_add_char(out, '\n');
     }
-    enum status status = text_done(&text);
-    if (status == STATUS_OK)
-        status = file_write(path, text.data, text.length);
-    text_free(&text);
-    return status;
+    TRY(text_done(out));
+    return file_append(report->writer, out->data, out->length);
 }
 
 /* The first rows, aligned. */
-static void print_rows(const struct model *model, const struct prediction *prediction)
+static void print_rows(const struct report *report, const struct prediction *prediction)
 {
+    const struct model *model = report->model;
     int64_t shown = prediction->rows < ROWS_SHOWN ? prediction->rows : ROWS_SHOWN;
-    bool named = prediction->width == model->class_count;
+    bool named = has_named_outputs(report, prediction);
     printf("%6s", "row");
     if (prediction->classes)
         printf("  %-*s", NAME_SHOWN, "class");
@@ -126,21 +146,43 @@ static void print_rows(const struct model *model, const struct prediction *predi
                    (double)prediction->outputs[row * prediction->width + i]);
         printf("\n");
     }
-    if (shown < prediction->rows)
-        printf("     … %" PRId64 " more rows; --out FILE writes all\n", prediction->rows - shown);
+    if (shown < report->dataset->rows)
+        printf("     … %" PRId64 " more rows; --out FILE writes all\n",
+               report->dataset->rows - shown);
+}
+
+static enum status take_rows(void *context, const struct prediction *prediction)
+{
+    struct report *report = context;
+    const struct dataset *dataset = report->dataset;
+    if (cli_interrupted())
+        FAIL(STATUS_INTERRUPTED, "interrupted after row %" PRId64 "; nothing written",
+             prediction->first);
+    if (report->writer)
+        TRY(write_rows(report, prediction));
+    else if (!prediction->first)
+        print_rows(report, prediction);
+    for (int64_t row = 0; report->cells && row < prediction->rows; row++) {
+        int32_t is = dataset->labels[prediction->first + row], said = prediction->classes[row];
+        report->cells[is * report->model->class_count + said]++;
+        report->right += is == said;
+    }
+    if (dataset->number_columns != prediction->width)
+        return STATUS_OK;
+    for (int64_t i = 0; i < prediction->rows * prediction->width; i++) {
+        double off = (double)prediction->outputs[i] -
+                     (double)dataset->numbers[prediction->first * prediction->width + i];
+        report->squares += off * off;
+    }
+    report->compared += prediction->rows * prediction->width;
+    return STATUS_OK;
 }
 
 /* Rows: what it is. Columns: what was said. */
-static enum status print_confusion(const struct model *model, const struct dataset *dataset,
-                                   const struct prediction *prediction)
+static void print_confusion(const struct report *report)
 {
+    const struct model *model = report->model;
     int32_t count = model->class_count;
-    int64_t right = 0, *cells;
-    NEED(cells = mem_array((size_t)count * (size_t)count, sizeof *cells));
-    for (int64_t row = 0; row < prediction->rows; row++) {
-        cells[dataset->labels[row] * count + prediction->classes[row]]++;
-        right += dataset->labels[row] == prediction->classes[row];
-    }
     printf("\n%-*s", NAME_SHOWN, "is \\ said");
     for (int32_t i = 0; i < count; i++)
         printf(" %*.*s", NAME_SHOWN, NAME_SHOWN, model->classes[i]);
@@ -148,58 +190,65 @@ static enum status print_confusion(const struct model *model, const struct datas
     for (int32_t i = 0; i < count; i++) {
         printf("%-*.*s", NAME_SHOWN, NAME_SHOWN, model->classes[i]);
         for (int32_t k = 0; k < count; k++)
-            printf(" %*" PRId64, NAME_SHOWN, cells[i * count + k]);
+            printf(" %*" PRId64, NAME_SHOWN, report->cells[i * count + k]);
         printf("\n");
     }
-    printf("accuracy %.1f %%\n", 100 * (double)right / (double)prediction->rows);
-    mem_free(cells);
-    return STATUS_OK;
+    printf("accuracy %.1f %%\n", 100 * (double)report->right / (double)report->dataset->rows);
 }
 
-static void print_error(const struct dataset *dataset, const struct prediction *prediction)
+static void print_report(const struct predict_flags *flags, const struct report *report)
 {
-    double sum = 0;
-    for (int64_t row = 0; row < prediction->rows; row++) {
-        double off = (double)prediction->outputs[row] - (double)dataset->numbers[row];
-        sum += off * off;
-    }
-    printf("mean squared error %.6g\n", sum / (double)prediction->rows);
+    const struct dataset *dataset = report->dataset;
+    if (flags->out)
+        printf("%" PRId64 " rows written to %s\n", dataset->rows, flags->out);
+    if (report->cells)
+        print_confusion(report);
+    else if (report->compared)
+        printf("mean squared error %.6g\n", report->squares / (double)report->compared);
 }
 
-static enum status report(const struct predict_flags *flags, const struct model *model,
-                          const struct dataset *dataset, const struct prediction *prediction)
+static enum status run(struct cli *cli, const struct predict_flags *flags,
+                       struct predictor *predictor, struct report *report, struct dataset *dataset)
 {
+    const struct backend *backend;
+    struct file_writer writer = {0};
+    const struct device_options device = {.threads = (int)flags->threads, .isa = ISA_AVX512};
+    size_t count = (size_t)predictor->model.class_count;
+    TRY(registry_find(cli->registry, flags->backend, &backend));
+    if (dataset->labels)
+        NEED(report->cells = mem_array(count * count, sizeof *report->cells));
     if (flags->out) {
-        TRY(write_csv(flags->out, model, prediction));
-        printf("%" PRId64 " rows written to %s\n", prediction->rows, flags->out);
-    } else {
-        print_rows(model, prediction);
+        TRY(file_begin(&writer, flags->out));
+        report->writer = &writer;
     }
-    if (dataset->labels && prediction->classes)
-        TRY(print_confusion(model, dataset, prediction));
-    else if (dataset->numbers && prediction->width == 1)
-        print_error(dataset, prediction);
-    return STATUS_OK;
+    enum status status = predictor_run(predictor, dataset, backend, &device, take_rows, report);
+    if (status == STATUS_OK && flags->out)
+        status = file_commit(&writer);
+    file_abort(&writer);
+    if (status == STATUS_OK)
+        print_report(flags, report);
+    return status;
 }
 
 static enum status predict(struct cli *cli, const struct predict_flags *flags,
-                           struct predictor *predictor, struct dataset **dataset,
-                           struct prediction *prediction)
+                           struct predictor *predictor, struct dataset **dataset)
 {
-    const struct backend *backend;
     const struct model *model = &predictor->model;
-    const struct device_options device = {.threads = (int)flags->threads, .isa = ISA_AVX512};
-    TRY(registry_find(cli->registry, flags->backend, &backend));
     const struct dataset_options options = {
         .label = flags->label,
+        .labels = flags->labels,
         .inputs = (int32_t)shape_count(&model->network->input),
         .classes = model->classes,
         .class_count = model->class_count,
         .numbers = !model->class_count,
+        .memory_bytes = (uint64_t)(flags->memory * 1e6),
     };
     TRY(dataset_open(flags->data, &options, dataset));
-    TRY(predictor_run(predictor, *dataset, backend, &device, prediction));
-    return report(flags, model, *dataset, prediction);
+    struct report report = {.model = model, .dataset = *dataset};
+    enum status status = run(cli, flags, predictor, &report, *dataset);
+    mem_free(report.cells);
+    text_free(&report.text);
+    return status;
 }
 
 enum status cmd_predict(struct cli *cli, int argc, const char *const *argv)
@@ -208,7 +257,6 @@ enum status cmd_predict(struct cli *cli, int argc, const char *const *argv)
     struct network *network = NULL;
     struct dataset *dataset = NULL;
     struct predictor predictor = {0};
-    struct prediction prediction = {0};
     enum status status;
     bool help = false;
     TRY(read_flags(cli, &flags, argc, argv, &help));
@@ -216,9 +264,8 @@ enum status cmd_predict(struct cli *cli, int argc, const char *const *argv)
         return STATUS_OK;
     TRY_OR(done, network_open(flags.network, &network));
     TRY_OR(done, predictor_open(network, flags.weights, &predictor));
-    status = predict(cli, &flags, &predictor, &dataset, &prediction);
+    status = predict(cli, &flags, &predictor, &dataset);
 done:
-    prediction_free(&prediction);
     predictor_close(&predictor);
     dataset_free(dataset);
     network_free(network);

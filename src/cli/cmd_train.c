@@ -18,9 +18,11 @@ enum { SAVE_SHARE = 50 };
 struct train_flags {
     const char *network, *data; /* positional */
     int64_t epochs, batch, seed, threads;
-    double rate, test;
-    const char *optimiser, *backend, *label, *out, *resume;
+    double rate, test, validate, memory;
+    int64_t patience;
+    const char *optimiser, *backend, *label, *labels, *out, *resume, *until;
     bool numbers;
+    double until_accuracy, until_loss; /* what `until` says */
 };
 
 /* What is needed while it runs. */
@@ -35,11 +37,48 @@ struct training {
 /* Is it one of the settings that a training keeps from its beginning to its end? */
 static bool fixes_course(const char *name)
 {
-    static const char *const names[] = {"batch", "rate", "optimiser", "seed", "test"};
+    static const char *const names[] = {"batch", "rate",     "optimiser", "seed",
+                                        "test",  "validate", "until",     "patience"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (text_equal(name, names[i]))
             return true;
     return false;
+}
+
+/* "accuracy=0.95" or "loss=0.1" */
+static enum status read_goal(struct train_flags *flags)
+{
+    static const char accuracy[] = "accuracy=", loss[] = "loss=";
+    const char *until = flags->until;
+    bool sound = false;
+    if (text_starts(until, accuracy))
+        sound = text_to_real(until + strlen(accuracy), &flags->until_accuracy) &&
+                flags->until_accuracy > 0 && flags->until_accuracy <= 1;
+    else if (text_starts(until, loss))
+        sound = text_to_real(until + strlen(loss), &flags->until_loss) && flags->until_loss > 0;
+    if (!sound)
+        FAIL(STATUS_INPUT, "--until: found '%s', expected accuracy=A (0 to 1) or loss=L (above 0)",
+             until);
+    return STATUS_OK;
+}
+
+static enum status check_flags(struct train_flags *flags, const struct args *args)
+{
+    for (size_t i = 0; flags->resume && i < args->count; i++)
+        if (args->list[i].given && fixes_course(args->list[i].name))
+            FAIL(STATUS_INPUT,
+                 "--%s cannot be given with --resume: a resumed training goes on as it began",
+                 args->list[i].name);
+    if (flags->until)
+        TRY(read_goal(flags));
+    if ((flags->until || flags->patience) && flags->validate == 0)
+        flags->validate = 0.1;
+    if (flags->validate + flags->test >= 1)
+        FAIL(STATUS_INPUT,
+             "--validate %g and --test %g leave no rows to learn from, expected them together "
+             "below 1",
+             flags->validate, flags->test);
+    return STATUS_OK;
 }
 
 static enum status read_flags(struct cli *cli, struct train_flags *flags, int argc,
@@ -54,8 +93,17 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
         {"seed", ARG_INT, &flags->seed, "N", "of weights, split and order (1)", 0, 1e15, false},
         {"test", ARG_REAL, &flags->test, "SHARE", "of the rows, kept for the test (0.2)", 0, 0.99,
          false},
+        {"validate", ARG_REAL, &flags->validate, "SHARE",
+         "of the rows, held out to find the best epoch (0, or 0.1 to stop early)", 0, 0.99, false},
+        {"until", ARG_TEXT, &flags->until, "GOAL",
+         "accuracy=A or loss=L of the rows held out, then it stops", 0, 0, false},
+        {"patience", ARG_INT, &flags->patience, "N",
+         "epochs without a better held-out loss, then it stops", 1, 1e9, false},
         {"label", ARG_TEXT, &flags->label, "COLUMN", "its name or place from 1 (the last)", 0, 0,
          false},
+        {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
+        {"memory", ARG_REAL, &flags->memory, "MB", "data beyond it is streamed (half of all)", 1e-3,
+         1e9, false},
         {"numbers", ARG_FLAG, &flags->numbers, "",
          "labels are numbers, even if they look like classes", 0, 0, false},
         {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (ref)", 0, 0, false},
@@ -69,7 +117,8 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
         .summary = "Trains a network on data and tests it on rows it has not seen.",
         .examples = "prony train small iris\n"
                     "prony train mlp:4-16-16-3 iris --epochs 100 --out iris.safetensors\n"
-                    "prony train net.txt data.csv --label price --rate 0.01\n",
+                    "prony train net.txt data.csv --label price --rate 0.01\n"
+                    "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
         .list = list,
         .count = sizeof list / sizeof *list,
         .least = 2,
@@ -82,50 +131,55 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
         return STATUS_OK;
     flags->network = cli->positional[0];
     flags->data = cli->positional[1];
-    for (size_t i = 0; flags->resume && i < args.count; i++)
-        if (list[i].given && fixes_course(list[i].name))
-            FAIL(STATUS_INPUT,
-                 "--%s cannot be given with --resume: a resumed training goes on as it began",
-                 list[i].name);
-    return STATUS_OK;
+    return check_flags(flags, &args);
 }
 
-/* "epoch 12 of 200, loss 0.0123, accuracy 95.0 %" */
-static void print_score(const struct trainer *trainer, int64_t epoch, const struct score *score)
+static void print_score(const struct score *score)
 {
-    printf("epoch %" PRId64 " of %" PRId64 ", loss %.4g", epoch, trainer->course.epochs,
-           score_loss(score));
+    printf("loss %.4g", score_loss(score));
     if (score->has_right)
         printf(", accuracy %.1f %%", 100 * score_accuracy(score));
+}
+
+/* "epoch 12 of 200, loss 0.0123, accuracy 95.0 %, 1234 samples/s, 3 s left" */
+static void print_progress(const struct training *training, bool epoch_done)
+{
+    const struct trainer *trainer = training->trainer;
+    const struct course *course = &trainer->course;
+    double seconds = (double)(clock_ns() - training->began_ns) / 1e9;
+    double done = (double)training->samples;
+    double left = (double)((course->epochs - course->epoch) * trainer->split.train_count -
+                           course->score.samples);
+    printf("epoch %" PRId64 " of %" PRId64 ", ", epoch_done ? course->epoch : course->epoch + 1,
+           course->epochs);
+    print_score(epoch_done ? &trainer->epoch : &course->score);
+    if (epoch_done && trainer->held_out.samples) {
+        printf(", held out: ");
+        print_score(&trainer->held_out);
+    }
+    printf(", %.0f samples/s", done / seconds);
+    if (!trainer_done(trainer))
+        printf(", %.0f s left", left * seconds / done);
 }
 
 /* On a terminal one line that is written over; else a line for each tenth of the epochs. */
 static void show(struct training *training, bool epoch_done)
 {
-    struct trainer *trainer = training->trainer;
-    const struct course *course = &trainer->course;
-    uint64_t now = clock_ns();
-    double seconds = (double)(now - training->began_ns) / 1e9;
+    const struct course *course = &training->trainer->course;
+    bool last = trainer_done(training->trainer);
     if (!training->terminal) {
         int64_t tenth = (course->epochs + 9) / 10;
-        if (!epoch_done || (course->epoch % tenth && course->epoch != course->epochs))
+        if (!epoch_done || (course->epoch % tenth && !last))
             return;
-        print_score(trainer, course->epoch, &trainer->epoch);
-        putchar('\n');
-        fflush(stdout);
-        return;
+    } else {
+        uint64_t now = clock_ns();
+        if (now - training->shown_ns < slice_ns && !last)
+            return;
+        training->shown_ns = now;
+        printf("\r\033[K");
     }
-    if (now - training->shown_ns < slice_ns && course->epoch < course->epochs)
-        return;
-    training->shown_ns = now;
-    const struct score *score = epoch_done ? &trainer->epoch : &course->score;
-    int64_t rows = trainer->split.train_count;
-    double done = (double)training->samples;
-    double left = (double)((course->epochs - course->epoch) * rows - course->score.samples);
-    printf("\r\033[K");
-    print_score(trainer, epoch_done ? course->epoch : course->epoch + 1, score);
-    printf(", %.0f samples/s, %.0f s left", done / seconds, left * seconds / done);
-    if (course->epoch == course->epochs)
+    print_progress(training, epoch_done);
+    if (!training->terminal || last)
         putchar('\n');
     fflush(stdout);
 }
@@ -156,10 +210,20 @@ static enum status stop(struct training *training)
         FAIL(STATUS_INTERRUPTED, "interrupted after epoch %" PRId64 "; nothing saved (--out FILE)",
              epoch);
     TRY(save(training));
-    FAIL(STATUS_INTERRUPTED,
-         "interrupted after epoch %" PRId64 "; saved. To go on: prony train %s %s --resume %s "
-         "--out %s",
-         epoch, flags->network, flags->data, flags->out, flags->out);
+    struct text how = {0}; /* what the data was read with must be said again */
+    if (flags->label)
+        text_printf(&how, " --label %s", flags->label);
+    if (flags->labels)
+        text_printf(&how, " --labels %s", flags->labels);
+    if (flags->numbers)
+        text_add(&how, " --numbers");
+    enum status status = status_fail(
+        STATUS_INTERRUPTED, __FILE__, __LINE__,
+        "interrupted after epoch %" PRId64 "; saved. To go on: prony train %s %s%s --resume %s "
+        "--out %s",
+        epoch, flags->network, flags->data, text_of(&how), flags->out, flags->out);
+    text_free(&how);
+    return status;
 }
 
 /* One slice of work; *steps becomes what the next slice should be. */
@@ -187,10 +251,9 @@ static enum status run_slice(struct training *training, int64_t *steps, bool *ep
 
 static enum status run(struct training *training)
 {
-    const struct course *course = &training->trainer->course;
     int64_t steps = 1;
     training->began_ns = training->saved_ns = clock_ns();
-    while (course->epoch < course->epochs) {
+    while (!trainer_done(training->trainer)) {
         bool epoch_done;
         if (cli_interrupted())
             return stop(training);
@@ -204,7 +267,12 @@ static enum status run(struct training *training)
 
 static enum status finish(struct training *training)
 {
+    const struct course *course = &training->trainer->course;
     struct score score;
+    TRY(trainer_take_best(training->trainer));
+    if (course->best_epoch)
+        printf("best after epoch %" PRId64 ": held-out loss %.4g\n", course->best_epoch,
+               course->best_loss);
     TRY(trainer_test(training->trainer, &score));
     if (training->flags->out) {
         TRY(save(training));
@@ -224,12 +292,16 @@ static void introduce(const struct training *training)
     const struct trainer *trainer = training->trainer;
     const struct course *course = &trainer->course;
     const struct dataset *dataset = trainer->dataset;
-    printf("%s on %s: %" PRIu64 " parameters; %" PRId64 " rows to learn from, %" PRId64
-           " for the test",
+    printf("%s on %s: %" PRIu64 " parameters; %" PRId64 " rows to learn from, ",
            trainer->model.network->name, dataset->name, params_count(&trainer->model.params),
-           trainer->split.train_count, trainer->split.test_count);
+           trainer->split.train_count);
+    if (trainer->split.validate_count)
+        printf("%" PRId64 " held out, ", trainer->split.validate_count);
+    printf("%" PRId64 " for the test", trainer->split.test_count);
     if (dataset->class_count)
         printf("; %d classes", dataset->class_count);
+    if (dataset->stream)
+        printf("; streamed, %" PRId64 " rows at a time", dataset_window(dataset));
     printf("\nbackend %s, batch %d, rate %g, seed %" PRIu64 "\n", trainer->engine.backend->name,
            course->batch, course->rate, course->seed);
     if (course->epoch || course->step)
@@ -247,7 +319,11 @@ static enum status train(const struct train_flags *flags, const struct backend *
                    .batch = (int32_t)flags->batch,
                    .epochs = flags->epochs,
                    .seed = (uint64_t)flags->seed,
-                   .test_share = flags->test},
+                   .test_share = flags->test,
+                   .validate_share = flags->validate,
+                   .until_accuracy = flags->until_accuracy,
+                   .until_loss = flags->until_loss,
+                   .patience = flags->patience},
     };
     struct training training = {.flags = flags, .terminal = isatty(STDOUT_FILENO)};
     if (flags->optimiser)
@@ -278,7 +354,10 @@ enum status cmd_train(struct cli *cli, int argc, const char *const *argv)
     TRY_OR(done, network_open(flags.network, &network));
     TRY_OR(done,
            dataset_open(flags.data,
-                        &(struct dataset_options){.label = flags.label, .numbers = flags.numbers},
+                        &(struct dataset_options){.label = flags.label,
+                                                  .labels = flags.labels,
+                                                  .numbers = flags.numbers,
+                                                  .memory_bytes = (uint64_t)(flags.memory * 1e6)},
                         &dataset));
     status = train(&flags, backend, network, dataset);
 done:

@@ -49,9 +49,18 @@ static int32_t emit_right(struct draft *draft, enum loss_kind loss, int32_t y, i
                           int32_t classes)
 {
     const struct shape *shape = draft_shape(draft, y);
-    bool levels = loss == LOSS_MSE && classes > 1 && shape->rank == 2 && shape->dim[1] == 1;
-    if (loss != LOSS_CROSS_ENTROPY && !levels)
+    bool single = shape->rank == 2 && shape->dim[1] == 1;
+    bool levels = loss == LOSS_MSE && classes > 1 && single;
+    bool binary = loss == LOSS_BINARY_CROSS_ENTROPY && single;
+    if (loss != LOSS_CROSS_ENTROPY && !levels && !binary)
         return -1;
+    if (binary) { /* the probability is nearer to 1 than to 0 */
+        int32_t probability = draft_real(draft, "probability", *shape);
+        draft_op(draft, OP_activate, IN(y), OUT(probability))->attr.activate.function =
+            (int32_t)ACTIVATION_SIGMOID;
+        y = probability;
+        classes = 2;
+    }
     int32_t right = draft_tensor(draft, ROLE_OUTPUT, draft->program->real, "right", SHAPE(1));
     if (loss == LOSS_CROSS_ENTROPY)
         draft_op(draft, OP_right_class, IN(loss_rows(draft, y), label_rows(draft, target)),

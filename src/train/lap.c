@@ -2,6 +2,7 @@
 #include "train/lap.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "core/pass/fuse.h"
 #include "train/model.h"
 
@@ -67,11 +68,40 @@ static void add_view(struct view *views, int32_t *count, const struct program *p
         views[(*count)++] = (struct view){tensor, data, rows};
 }
 
+/* A backend that copies what is bound to it would copy rows that are not there yet. */
+static enum status check_streaming(const struct lap *lap)
+{
+    const struct backend *backend = lap->engine->backend;
+    if (lap->dataset->stream && !text_equal(backend->unit, "cpu"))
+        FAIL(STATUS_UNSUPPORTED,
+             "%s: found data that does not fit into the memory it may take; the backend %s keeps "
+             "all of it on its unit: allow more with --memory, or stream it through a CPU",
+             lap->dataset->name, backend->name);
+    return STATUS_OK;
+}
+
+/* The rows of the next steps, as many as may be there at a time. */
+static enum status fetch(struct lap *lap)
+{
+    int64_t batch = lap->legs[0].batch, window = dataset_window(lap->dataset) / batch;
+    int64_t first = lap->step * batch;
+    lap->fetched = window < 1 ? lap->step + 1 : lap->step + window;
+    if (lap->fetched > lap->steps)
+        lap->fetched = lap->steps;
+    int64_t end = lap->fetched * batch < lap->rows ? lap->fetched * batch : lap->rows;
+    TRY(dataset_fetch(lap->dataset, lap->order, first, end - first));
+    lap->fetches = lap->dataset->fetches;
+    return STATUS_OK;
+}
+
 enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,
                       int64_t step)
 {
     int64_t rows = data->dataset->rows;
-    lap->step = step;
+    lap->step = lap->fetched = step;
+    lap->dataset = data->dataset;
+    lap->order = order;
+    TRY(check_streaming(lap));
     for (int i = 0; i < LAP_LEGS; i++) {
         const struct leg *leg = &lap->legs[i];
         struct view views[6];
@@ -113,17 +143,18 @@ static void add_scores(const struct lap *lap, const struct leg *leg, int64_t fir
 enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
 {
     const struct backend *backend = lap->engine->backend;
-    for (int i = 0; i < LAP_LEGS; i++) {
-        const struct leg *leg = &lap->legs[i];
-        int64_t count = leg->to - lap->step < steps ? leg->to - lap->step : steps;
-        if (lap->step < leg->from || count <= 0)
-            continue;
+    int64_t end = lap->steps - lap->step < steps ? lap->steps : lap->step + steps;
+    while (lap->step < end) {
+        const struct leg *leg = &lap->legs[lap->step >= lap->legs[1].from];
+        if (lap->step >= lap->fetched || lap->fetches != lap->dataset->fetches)
+            TRY(fetch(lap));
+        int64_t to = leg->to < end ? leg->to : end;
+        int64_t count = (lap->fetched < to ? lap->fetched : to) - lap->step;
         TRY(backend->run(leg->plan, PARTS_ALL, 0, count));
         TRY(backend->sync(leg->plan));
         if (score)
             add_scores(lap, leg, lap->step, count, score);
         lap->step += count;
-        steps -= count;
     }
     return STATUS_OK;
 }

@@ -14,8 +14,12 @@ enum { LAP_LEGS = 2 };
 
 struct lap {
     const struct engine *engine;
-    int64_t rows, steps; /* of a whole lap */
-    int64_t step;        /* steps done of the current lap */
+    int64_t rows, steps;     /* of a whole lap */
+    int64_t step;            /* steps done of the current lap */
+    struct dataset *dataset; /* of the current lap, and … */
+    const uint32_t *order;   /* … its rows */
+    int64_t fetched;         /* the steps before this one have their rows there … */
+    int64_t fetches;         /* … unless the data set has fetched others since */
     struct leg {
         struct program *program; /* NULL: no such leg */
         struct plan *plan;
@@ -27,9 +31,9 @@ struct lap {
 
 /* What a lap reads and writes; rows of all blocks are rows of the data set. */
 struct lap_data {
-    const struct dataset *dataset; /* features and labels */
-    float *targets;                /* [rows, …], for losses over numbers; or NULL */
-    float *outputs;                /* [rows, width] for y, or NULL */
+    struct dataset *dataset; /* features and labels */
+    float *targets;          /* [rows, …], for losses over numbers; or NULL */
+    float *outputs;          /* [rows, width] for y, or NULL */
 };
 
 /* The mean loss and the share of right answers over some samples. */
@@ -54,10 +58,12 @@ enum status lap_compile(struct lap *lap, const struct network *network, struct p
                         const struct compile_options *options, int64_t rows);
 /* Fuses what the device can fuse and makes the plans. */
 enum status lap_prepare(struct lap *lap, const struct engine *engine);
-/* Begins a lap over the `rows` rows of the order, with `step` of its steps already done. */
+/* Begins a lap over the `rows` rows of the order (NULL: as they come), with `step` of its steps
+ * already done. The order and the data must live as long as the lap. */
 enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,
                       int64_t step);
-/* Runs up to `steps` more, waits, and adds what they gave to *score (which may be NULL). */
+/* Runs up to `steps` more, fetching the rows of streamed data as they are due, waits, and adds what
+ * they gave to *score (which may be NULL). */
 enum status lap_run(struct lap *lap, int64_t steps, struct score *score);
 void lap_close(struct lap *lap); /* before its engine; zeroed is fine */
 

@@ -147,12 +147,19 @@ static void write_course(const struct course *course, struct text *out)
     add_number(&writer, "epochs", course->epochs);
     add_wide(&writer, "seed", course->seed);
     add_real(&writer, "test_share", course->test_share);
+    add_real(&writer, "validate_share", course->validate_share);
+    add_real(&writer, "until_accuracy", course->until_accuracy);
+    add_real(&writer, "until_loss", course->until_loss);
+    add_number(&writer, "patience", course->patience);
     add_wide(&writer, "data", course->data);
     add_number(&writer, "epoch", course->epoch);
     add_number(&writer, "step", course->step);
     add_real(&writer, "loss_sum", course->score.loss_sum);
     add_real(&writer, "right_sum", course->score.right_sum);
     add_number(&writer, "samples", course->score.samples);
+    add_number(&writer, "best_epoch", course->best_epoch);
+    add_real(&writer, "best_loss", course->best_loss);
+    add_number(&writer, "stopped", course->stopped);
     json_end(&writer);
 }
 
@@ -276,6 +283,11 @@ static bool read_wide(const struct json *object, const char *key, uint64_t *out)
     return text_to_uint(json_text(object, key, ""), out);
 }
 
+static bool is_share(double share)
+{
+    return share >= 0 && share < 1;
+}
+
 static enum status take_course(const struct safetensors *file, const struct json *object,
                                struct course *course)
 {
@@ -285,15 +297,25 @@ static enum status take_course(const struct safetensors *file, const struct json
     course->batch = batch > 0 && batch <= INT32_MAX ? (int32_t)batch : 0;
     course->epochs = json_int(object, "epochs", 0);
     course->test_share = json_real(object, "test_share", -1);
+    course->validate_share = json_real(object, "validate_share", -1);
+    course->until_accuracy = json_real(object, "until_accuracy", -1);
+    course->until_loss = json_real(object, "until_loss", -1);
+    course->patience = json_int(object, "patience", -1);
     course->epoch = json_int(object, "epoch", -1);
     course->step = json_int(object, "step", -1);
     course->score.loss_sum = json_real(object, "loss_sum", (double)NAN);
     course->score.right_sum = json_real(object, "right_sum", (double)NAN);
     course->score.samples = json_int(object, "samples", 0);
+    course->best_epoch = json_int(object, "best_epoch", -1);
+    course->best_loss = json_real(object, "best_loss", (double)NAN);
+    course->stopped = json_int(object, "stopped", 0) != 0;
     bool sound = read_wide(object, "seed", &course->seed) &&
                  read_wide(object, "data", &course->data) && course->rate >= 0 &&
-                 course->batch > 0 && course->epochs > 0 && course->test_share >= 0 &&
-                 course->test_share < 1 && course->epoch >= 0 && course->step >= 0;
+                 course->batch > 0 && course->epochs > 0 && is_share(course->test_share) &&
+                 is_share(course->validate_share) &&
+                 is_share(course->test_share + course->validate_share) &&
+                 course->until_accuracy >= 0 && course->until_loss >= 0 && course->patience >= 0 &&
+                 course->epoch >= 0 && course->step >= 0 && course->best_epoch >= 0;
     if (!sound)
         FAIL(STATUS_INPUT, "%s: found a training in its metadata that cannot be resumed: %s",
              file->name, safetensors_note(file, NOTE_TRAINING));

@@ -1,9 +1,11 @@
-/* predict.c: one lap of inference, and from outputs to classes. */
+/* predict.c: one lap of inference, some steps at a time, and from outputs to classes. */
 #include "train/predict.h"
 
 #include "base/memory.h"
 
-enum { PREDICT_BATCH = 256 };
+#include <math.h>
+
+enum { PREDICT_BATCH = 256, VISIT_STEPS = 16 };
 
 enum status predictor_open(const struct network *network, const char *weights,
                            struct predictor *predictor)
@@ -19,20 +21,13 @@ void predictor_close(struct predictor *predictor)
     model_free(&predictor->model);
 }
 
-void prediction_free(struct prediction *prediction)
-{
-    mem_free(prediction->outputs);
-    mem_free(prediction->classes);
-    *prediction = (struct prediction){0};
-}
-
 /* The class that one row of outputs means. */
 static int32_t choose_class(const float *outputs, int32_t width, enum loss_kind loss,
                             int32_t class_count)
 {
     int32_t best = 0;
     if (loss == LOSS_BINARY_CROSS_ENTROPY)
-        return outputs[0] > 0;
+        return outputs[0] > 0.5f;
     if (loss == LOSS_CROSS_ENTROPY) {
         for (int32_t i = 1; i < width; i++)
             if (outputs[i] > outputs[best])
@@ -46,60 +41,90 @@ static int32_t choose_class(const float *outputs, int32_t width, enum loss_kind 
     return level < (float)class_count ? (int32_t)level : class_count - 1;
 }
 
-static enum status choose_classes(const struct model *model, enum loss_kind loss,
-                                  struct prediction *out)
-{
-    NEED(out->classes = mem_array((size_t)out->rows, sizeof *out->classes));
-    for (int64_t row = 0; row < out->rows; row++)
-        out->classes[row] =
-            choose_class(out->outputs + row * out->width, out->width, loss, model->class_count);
-    return STATUS_OK;
-}
+/* What is needed while the rows are predicted. */
+struct prophecy {
+    struct predictor *predictor;
+    enum loss_kind loss;
+    struct engine engine;
+    struct lap lap;
+    float *outputs; /* [rows, width], of which those of the last steps are there */
+    size_t outputs_bytes;
+    int32_t width;
+    int32_t *classes; /* [a few batches], or NULL */
+};
 
-static enum status make_outputs(const struct lap *lap, struct prediction *out)
+static enum status make_outputs(struct prophecy *prophecy)
 {
+    const struct lap *lap = &prophecy->lap;
     const struct program *program = lap->legs[0].program;
     int32_t y = program_find(program, ROLE_OUTPUT, "y");
-    size_t count;
-    out->rows = lap->rows;
-    out->width = (int32_t)(shape_count(&program->tensors[y].shape) / program->batch);
-    if (!size_mul((size_t)out->rows, (size_t)out->width, &count))
-        FAIL(STATUS_MEMORY, "out of memory: %lld outputs of %lld rows", (long long)out->width,
-             (long long)out->rows);
-    NEED(out->outputs = mem_array(count, sizeof *out->outputs));
+    size_t row_bytes = (size_t)(program->tensors[y].bytes / (uint64_t)program->batch);
+    prophecy->width = (int32_t)(shape_count(&program->tensors[y].shape) / program->batch);
+    NEED(size_mul((size_t)lap->rows, row_bytes, &prophecy->outputs_bytes));
+    NEED(prophecy->outputs = mem_reserve(prophecy->outputs_bytes));
+    if (prophecy->predictor->model.class_count)
+        NEED(prophecy->classes = mem_array((size_t)VISIT_STEPS * (size_t)lap->legs[0].batch,
+                                           sizeof *prophecy->classes));
     return STATUS_OK;
 }
 
-static enum status predict(struct predictor *predictor, struct dataset *dataset,
-                           const struct backend *backend, const struct device_options *device,
-                           struct engine *engine, struct lap *lap, struct prediction *out)
+/* Hands over the rows of the steps that were just run. */
+static enum status hand_over(struct prophecy *prophecy, int64_t first, int64_t end,
+                             prediction_visit *visit, void *context)
 {
-    struct model *model = &predictor->model;
+    float *outputs = prophecy->outputs + first * prophecy->width;
+    struct prediction prediction = {.first = first,
+                                    .rows = end - first,
+                                    .width = prophecy->width,
+                                    .outputs = outputs,
+                                    .classes = prophecy->classes};
+    if (prophecy->loss == LOSS_BINARY_CROSS_ENTROPY)
+        for (int64_t i = 0; i < prediction.rows * prophecy->width; i++)
+            outputs[i] = 1 / (1 + expf(-outputs[i]));
+    for (int64_t row = 0; prophecy->classes && row < prediction.rows; row++)
+        prophecy->classes[row] =
+            choose_class(outputs + row * prophecy->width, prophecy->width, prophecy->loss,
+                         prophecy->predictor->model.class_count);
+    enum status status = visit(context, &prediction);
+    mem_drop(prophecy->outputs, prophecy->outputs_bytes);
+    return status;
+}
+
+static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
+                           const struct backend *backend, const struct device_options *device,
+                           prediction_visit *visit, void *context)
+{
+    struct model *model = &prophecy->predictor->model;
+    struct lap *lap = &prophecy->lap;
     struct compile_options options = model_compile_options(model, USE_INFERENCE, PREDICT_BATCH);
     TRY(model_check_data(model, dataset));
     TRY(lap_compile(lap, model->network, &model->params, &options, dataset->rows));
-    TRY(safetensors_load(&predictor->file, SAFETENSORS_WEIGHTS, &model->params));
-    TRY(make_outputs(lap, out));
+    prophecy->loss = network_loss(model->network, &options);
+    TRY(safetensors_load(&prophecy->predictor->file, SAFETENSORS_WEIGHTS, &model->params));
+    TRY(make_outputs(prophecy));
     scaling_apply(&model->scaling, dataset);
-    TRY(engine_open(engine, backend, device, &model->params));
-    TRY(lap_prepare(lap, engine));
-    const struct lap_data data = {.dataset = dataset, .outputs = out->outputs};
+    TRY(engine_open(&prophecy->engine, backend, device, &model->params));
+    TRY(lap_prepare(lap, &prophecy->engine));
+    const struct lap_data data = {.dataset = dataset, .outputs = prophecy->outputs};
     TRY(lap_begin(lap, &data, NULL, 0));
-    TRY(lap_run(lap, lap->steps, NULL));
-    enum loss_kind loss = network_loss(model->network, &options);
-    return model->class_count ? choose_classes(model, loss, out) : STATUS_OK;
+    while (lap->step < lap->steps) {
+        int64_t first = lap->step * lap->legs[0].batch;
+        TRY(lap_run(lap, VISIT_STEPS, NULL));
+        int64_t end = lap->step * lap->legs[0].batch;
+        TRY(hand_over(prophecy, first, end < lap->rows ? end : lap->rows, visit, context));
+    }
+    return STATUS_OK;
 }
 
 enum status predictor_run(struct predictor *predictor, struct dataset *dataset,
                           const struct backend *backend, const struct device_options *device,
-                          struct prediction *out)
+                          prediction_visit *visit, void *context)
 {
-    struct engine engine = {0};
-    struct lap lap = {0};
-    enum status status = predict(predictor, dataset, backend, device, &engine, &lap, out);
-    lap_close(&lap);
-    engine_close(&engine);
-    if (status != STATUS_OK)
-        prediction_free(out);
+    struct prophecy prophecy = {.predictor = predictor};
+    enum status status = predict(&prophecy, dataset, backend, device, visit, context);
+    lap_close(&prophecy.lap);
+    engine_close(&prophecy.engine);
+    mem_unreserve(prophecy.outputs, prophecy.outputs_bytes);
+    mem_free(prophecy.classes);
     return status;
 }

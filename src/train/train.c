@@ -2,10 +2,13 @@
 #include "train/train.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <string.h>
 
 enum { TEST_BATCH = 256 };
+
+#define BEST_PREFIX "best."
 
 /* Class c of C as the number c ÷ (C − 1). */
 static enum status make_levels(struct trainer *trainer)
@@ -39,6 +42,52 @@ static enum status check_outputs(const struct trainer *trainer)
     return STATUS_OK;
 }
 
+/* A copy of the entry among the state, which is where the best weights are kept. */
+static enum status declare_best(struct params *params, int32_t index)
+{
+    const struct entry entry = params->entries[index];
+    struct text name = {0};
+    int32_t best;
+    text_printf(&name, BEST_PREFIX "%s", entry.name);
+    enum status status = text_done(&name);
+    if (status == STATUS_OK)
+        status = params_declare(params, text_of(&name), ROLE_STATE, entry.dtype, entry.shape,
+                                (struct init){.kind = INIT_ZERO}, &best);
+    text_free(&name);
+    return status;
+}
+
+static bool is_learnt(const struct entry *entry)
+{
+    return entry->role == ROLE_PARAM || entry->role == ROLE_STATISTIC;
+}
+
+/* What is held out is looked at with the programs of the test, and stops the training early. */
+static enum status compile_validation(struct trainer *trainer, const struct compile_options *test)
+{
+    struct params *params = &trainer->model.params;
+    const struct course *course = &trainer->course;
+    int64_t rows = trainer->split.validate_count;
+    if (!rows && (course->until_accuracy > 0 || course->until_loss > 0 || course->patience))
+        FAIL(STATUS_INPUT,
+             "%s: found no rows to hold out, expected some to stop early by: hold out "
+             "a larger share",
+             trainer->dataset->name);
+    if (!rows)
+        return STATUS_OK;
+    TRY(lap_compile(&trainer->validate, trainer->model.network, params, test, rows));
+    if (course->until_accuracy > 0 &&
+        program_find(trainer->validate.legs[0].program, ROLE_OUTPUT, "right") < 0)
+        FAIL(STATUS_INPUT,
+             "%s: found an accuracy to reach, but the network %s has none; expected "
+             "a loss to reach",
+             trainer->dataset->name, trainer->model.network->name);
+    for (int32_t i = 0, count = params->count; i < count; i++)
+        if (is_learnt(&params->entries[i]))
+            TRY(declare_best(params, i));
+    return STATUS_OK;
+}
+
 static enum status compile(struct trainer *trainer)
 {
     struct model *model = &trainer->model;
@@ -47,10 +96,14 @@ static enum status compile(struct trainer *trainer)
     struct compile_options test = model_compile_options(model, USE_EVALUATION, TEST_BATCH);
     train.optimiser = course->optimiser[0] ? course->optimiser : NULL;
     enum loss_kind loss = network_loss(model->network, &train);
+    if (loss == LOSS_BINARY_CROSS_ENTROPY && model->class_count && model->class_count != 2)
+        FAIL(STATUS_INPUT, "%s: found %d classes, expected 2: the loss of %s is binary",
+             trainer->dataset->name, model->class_count, model->network->name);
     if (model->class_count && loss != LOSS_CROSS_ENTROPY)
         TRY(make_levels(trainer));
     TRY(lap_compile(&trainer->train, model->network, &model->params, &train,
                     trainer->split.train_count));
+    TRY(compile_validation(trainer, &test));
     if (trainer->split.test_count)
         TRY(lap_compile(&trainer->test, model->network, &model->params, &test,
                         trainer->split.test_count));
@@ -65,9 +118,18 @@ static enum status take_data(struct trainer *trainer)
     struct model *model = &trainer->model;
     TRY(model_check_data(model, dataset));
     if (!dataset->labels && !dataset->numbers)
-        FAIL(STATUS_INPUT, "%s: found no label column, expected one to learn from", dataset->name);
-    course->data = dataset_hash(dataset);
-    TRY(split_make(dataset->rows, course->test_share, course->seed, &trainer->split));
+        FAIL(STATUS_INPUT,
+             "%s: found no labels, expected some to learn from: a label column, or --labels FILE",
+             dataset->name);
+    if (dataset->rows < 2)
+        FAIL(STATUS_INPUT, "%s: found %lld row, expected at least 2 to learn from", dataset->name,
+             (long long)dataset->rows);
+    TRY(dataset_hash(dataset, &course->data));
+    const struct split_options options = {.test_share = course->test_share,
+                                          .validate_share = course->validate_share,
+                                          .test_rows = dataset->test_rows,
+                                          .seed = course->seed};
+    TRY(split_make(dataset->rows, &options, &trainer->split));
     size_t rows = (size_t)trainer->split.train_count;
     NEED(trainer->order = mem_array(rows, sizeof *trainer->order));
     TRY(scaling_make(dataset, trainer->split.rows, trainer->split.train_count, &model->scaling));
@@ -86,7 +148,9 @@ static enum status take_course(struct trainer *trainer, const struct safetensors
     model_free(&saved);
     TRY(status);
     TRY(model_read_course(file, course));
-    if (course->data != dataset_hash(trainer->dataset))
+    uint64_t data;
+    TRY(dataset_hash(trainer->dataset, &data));
+    if (course->data != data)
         FAIL(STATUS_INPUT, "%s: found the training on other data, expected that on %s as it is now",
              file->name, trainer->dataset->name);
     if (epochs > 0)
@@ -138,6 +202,7 @@ static enum status open_trainer(struct trainer *trainer, const struct trainer_op
         TRY(safetensors_load(file, SAFETENSORS_CHECKPOINT, &trainer->model.params));
     TRY(engine_open(&trainer->engine, options->backend, &options->device, &trainer->model.params));
     TRY(lap_prepare(&trainer->train, &trainer->engine));
+    TRY(lap_prepare(&trainer->validate, &trainer->engine));
     TRY(lap_prepare(&trainer->test, &trainer->engine));
     return begin_epoch(trainer);
 }
@@ -154,6 +219,9 @@ enum status trainer_open(const struct network *network, struct dataset *dataset,
     trainer->course = options->course;
     trainer->course.epoch = trainer->course.step = 0;
     trainer->course.score = (struct score){0};
+    trainer->course.best_epoch = 0;
+    trainer->course.best_loss = 0;
+    trainer->course.stopped = false;
     if (options->resume)
         TRY_OR(done, safetensors_open(options->resume, &file));
     TRY_OR(done, open_trainer(trainer, options, &file));
@@ -170,6 +238,7 @@ void trainer_close(struct trainer *trainer)
     if (!trainer)
         return;
     lap_close(&trainer->train);
+    lap_close(&trainer->validate);
     lap_close(&trainer->test);
     engine_close(&trainer->engine);
     split_free(&trainer->split);
@@ -177,6 +246,70 @@ void trainer_close(struct trainer *trainer)
     mem_free(trainer->levels);
     model_free(&trainer->model);
     mem_free(trainer);
+}
+
+static enum status run_held_out(struct trainer *trainer, struct lap *lap, const uint32_t *rows,
+                                struct score *score)
+{
+    const struct lap_data data = bound_data(trainer);
+    *score = (struct score){0};
+    if (!lap->steps)
+        return STATUS_OK;
+    TRY(lap_begin(lap, &data, rows, 0));
+    return lap_run(lap, lap->steps, score);
+}
+
+/* Copies the learnt entries to "best.…", or back from there, on the host and on the device. */
+static enum status copy_best(struct trainer *trainer, bool back)
+{
+    const struct engine *engine = &trainer->engine;
+    struct params *params = &trainer->model.params;
+    TRY(engine->backend->download(engine->instance, params));
+    for (int32_t i = 0; i < params->count; i++) {
+        struct text name = {0};
+        if (!is_learnt(&params->entries[i]))
+            continue;
+        text_printf(&name, BEST_PREFIX "%s", params->entries[i].name);
+        enum status status = text_done(&name);
+        int32_t best = status == STATUS_OK ? params_find(params, text_of(&name)) : -1;
+        text_free(&name);
+        TRY(status);
+        memcpy(params_data(params, back ? i : best), params_data(params, back ? best : i),
+               (size_t)params->entries[i].bytes);
+    }
+    return engine->backend->upload(engine->instance, params);
+}
+
+/* The end of an epoch: is it the best yet, and is it enough? */
+static enum status validate(struct trainer *trainer)
+{
+    struct course *course = &trainer->course;
+    const struct score *score = &trainer->held_out;
+    if (!trainer->split.validate_count)
+        return STATUS_OK;
+    TRY(run_held_out(trainer, &trainer->validate, split_validate(&trainer->split),
+                     &trainer->held_out));
+    double loss = score_loss(score);
+    bool accurate = course->until_accuracy > 0 && score_accuracy(score) >= course->until_accuracy;
+    bool reached = accurate || (course->until_loss > 0 && loss <= course->until_loss);
+    if (!course->best_epoch || loss < course->best_loss || reached) {
+        course->best_epoch = course->epoch;
+        course->best_loss = loss;
+        TRY(copy_best(trainer, false));
+    }
+    bool tired = course->patience && course->epoch - course->best_epoch >= course->patience;
+    course->stopped = reached || tired;
+    return STATUS_OK;
+}
+
+bool trainer_done(const struct trainer *trainer)
+{
+    return trainer->course.stopped || trainer->course.epoch >= trainer->course.epochs;
+}
+
+enum status trainer_take_best(struct trainer *trainer)
+{
+    return trainer->course.best_epoch ? copy_best(trainer, true) : STATUS_OK;
 }
 
 enum status trainer_run(struct trainer *trainer, int64_t steps)
@@ -190,17 +323,13 @@ enum status trainer_run(struct trainer *trainer, int64_t steps)
     course->score = (struct score){0};
     course->epoch++;
     course->step = 0;
+    TRY(validate(trainer));
     return begin_epoch(trainer);
 }
 
 enum status trainer_test(struct trainer *trainer, struct score *score)
 {
-    const struct lap_data data = bound_data(trainer);
-    *score = (struct score){0};
-    if (!trainer->split.test_count)
-        return STATUS_OK;
-    TRY(lap_begin(&trainer->test, &data, split_test(&trainer->split), 0));
-    return lap_run(&trainer->test, trainer->test.steps, score);
+    return run_held_out(trainer, &trainer->test, split_test(&trainer->split), score);
 }
 
 enum status trainer_save(struct trainer *trainer, const char *path)

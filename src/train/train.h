@@ -3,7 +3,10 @@
  * A trainer runs epochs over the training rows, in a new order each, by as few calls of the backend
  * as its user allows; loss and right answers of every step are read from a ring afterwards. It can
  * be saved between any two steps, and a trainer resumed from that file goes on bit for bit as the
- * saved one would have. */
+ * saved one would have.
+ *
+ * With rows held out, each epoch ends with a look at them: the weights after the best one are kept
+ * (in the state "best.…", so that they are saved too), and the training may stop early. */
 #ifndef PRONY_TRAIN_TRAIN_H
 #define PRONY_TRAIN_TRAIN_H
 
@@ -23,12 +26,13 @@ struct trainer {
     struct model model;
     struct course course;    /* with its progress; course.score is of the epoch's steps so far */
     struct score epoch;      /* of the last whole epoch; samples is 0 before */
+    struct score held_out;   /* after it */
     struct dataset *dataset; /* not owned */
     struct split split;
     uint32_t *order; /* of the training rows in this epoch */
     float *levels;   /* [rows]: classes as numbers, for losses over numbers; or NULL */
     struct engine engine;
-    struct lap train, test;
+    struct lap train, validate, test;
 };
 
 /* Standardises the data set in place; network and data set outlive the trainer. */
@@ -38,6 +42,10 @@ void trainer_close(struct trainer *trainer); /* NULL is fine */
 
 /* Runs up to `steps` steps, not beyond the end of the epoch. */
 enum status trainer_run(struct trainer *trainer, int64_t steps);
+/* Have all epochs been run, or what is held out said that it is enough? */
+bool trainer_done(const struct trainer *trainer);
+/* Goes back to the best weights, when rows were held out. */
+enum status trainer_take_best(struct trainer *trainer);
 /* Over the rows kept for the test; score->samples is 0 when there are none. */
 enum status trainer_test(struct trainer *trainer, struct score *score);
 enum status trainer_save(struct trainer *trainer, const char *path);
