@@ -18,12 +18,41 @@ static bool is_permutation(const uint32_t *rows, int64_t count)
 TEST(split_takes_every_row_once)
 {
     struct split split;
-    if (!CHECK_OK(split_make(150, 0.2, 1, &split)))
+    if (!CHECK_OK(split_make(150, &(struct split_options){.test_share = 0.2, .seed = 1}, &split)))
         return;
     CHECK_EQUAL_INT(split.train_count, 120);
     CHECK_EQUAL_INT(split.test_count, 30);
     CHECK(is_permutation(split.rows, 150));
     CHECK(split_test(&split) == split.rows + 120);
+    split_free(&split);
+}
+
+TEST(held_out_rows_are_between_training_and_test)
+{
+    struct split split;
+    const struct split_options options = {.validate_share = 0.3, .test_share = 0.2, .seed = 1};
+    if (!CHECK_OK(split_make(10, &options, &split)))
+        return;
+    CHECK_EQUAL_INT(split.train_count, 5);
+    CHECK_EQUAL_INT(split.validate_count, 3);
+    CHECK_EQUAL_INT(split.test_count, 2);
+    CHECK(is_permutation(split.rows, 10));
+    CHECK(split_validate(&split) == split.rows + 5 && split_test(&split) == split.rows + 8);
+    split_free(&split);
+}
+
+TEST(test_set_of_its_own_is_the_last_rows)
+{
+    struct split split;
+    const struct split_options options = {
+        .validate_share = 0.2, .test_share = 0.5, .test_rows = 3, .seed = 1};
+    if (!CHECK_OK(split_make(10, &options, &split)))
+        return;
+    CHECK_EQUAL_INT(split.test_count, 3);
+    CHECK_EQUAL_INT(split.validate_count, 2);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_EQUAL_INT(split_test(&split)[i], 7 + i);
+    CHECK(is_permutation(split.rows, 10));
     split_free(&split);
 }
 
@@ -36,7 +65,8 @@ TEST(split_leaves_a_row_on_either_side)
     } cases[] = {{2, 0.01, 1}, {2, 0.99, 1}, {1, 0.5, 0}, {5, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct split split;
-        if (!CHECK_OK(split_make(cases[i].rows, cases[i].share, 1, &split)))
+        const struct split_options options = {.test_share = cases[i].share, .seed = 1};
+        if (!CHECK_OK(split_make(cases[i].rows, &options, &split)))
             return;
         CHECK_EQUAL_INT(split.test_count, cases[i].test);
         split_free(&split);
@@ -48,7 +78,7 @@ TEST(orders_are_the_same_bits_everywhere)
 {
     struct split split;
     uint32_t order[8];
-    if (!CHECK_OK(split_make(8, 0.25, 42, &split)))
+    if (!CHECK_OK(split_make(8, &(struct split_options){.test_share = 0.25, .seed = 42}, &split)))
         return;
     static const uint32_t expected_split[8] = {0, 1, 3, 2, 7, 6, 5, 4};
     for (uint32_t i = 0; i < 8; i++) {

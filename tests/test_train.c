@@ -248,16 +248,49 @@ TEST(what_does_not_fit_is_refused)
     lesson_end(&lesson);
 }
 
+/* All that was said, put together; the caller frees both blocks. */
+struct said {
+    int64_t rows;
+    int32_t width;
+    float *outputs;
+    int32_t *classes;
+};
+
+static enum status collect(void *context, const struct prediction *prediction)
+{
+    struct said *said = context;
+    size_t width = (size_t)prediction->width, before = (size_t)said->rows;
+    size_t count = (size_t)prediction->rows;
+    CHECK_EQUAL_INT(prediction->first, said->rows);
+    float *outputs = mem_grow(said->outputs, (before + count) * width, sizeof *outputs);
+    NEED(outputs);
+    said->outputs = outputs;
+    int32_t *classes = mem_grow(said->classes, before + count, sizeof *classes);
+    NEED(classes);
+    said->classes = classes;
+    memcpy(outputs + before * width, prediction->outputs, count * width * sizeof *outputs);
+    if (prediction->classes)
+        memcpy(classes + before, prediction->classes, count * sizeof *classes);
+    said->rows += prediction->rows;
+    said->width = prediction->width;
+    return STATUS_OK;
+}
+
+static void said_free(struct said *said)
+{
+    mem_free(said->outputs);
+    mem_free(said->classes);
+}
+
 /* The outputs of the first `rows` rows of synthetic data, by the model in file m. */
-static enum status predict_rows(const struct network *network, int64_t rows,
-                                struct prediction *prediction)
+static enum status predict_rows(const struct network *network, int64_t rows, struct said *said)
 {
     struct predictor predictor = {0};
     struct dataset *dataset = NULL;
     enum status status;
     TRY_OR(done, predictor_open(network, at("m"), &predictor));
     TRY_OR(done, dataset_synthetic(rows, 4, 0, 0, 3, &dataset));
-    status = predictor_run(&predictor, dataset, &backend_ref, &one_thread, prediction);
+    status = predictor_run(&predictor, dataset, &backend_ref, &one_thread, collect, said);
 done:
     dataset_free(dataset);
     predictor_close(&predictor);
@@ -268,12 +301,12 @@ TEST(prediction_covers_every_row_whatever_the_batch)
 {
     struct lesson lesson;
     struct trainer_options options = make_options(8, 20, 0.1);
-    struct prediction many = {0}, few = {0};
+    struct said many = {0}, few = {0};
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options)) &&
         CHECK_OK(lesson_run(&lesson, 100)) && CHECK_OK(trainer_save(lesson.trainer, at("m"))) &&
-        CHECK_OK(predict_rows(lesson.network, 600, &many)) && /* 256, 256, 88 */
+        CHECK_OK(predict_rows(lesson.network, 9000, &many)) && /* 35 × 256, 40: three visits */
         CHECK_OK(predict_rows(lesson.network, 7, &few))) {
-        CHECK_EQUAL_INT(many.rows, 600);
+        CHECK_EQUAL_INT(many.rows, 9000);
         CHECK_EQUAL_INT(many.width, 3);
         for (int64_t row = 0; row < many.rows; row++) {
             const float *p = many.outputs + row * 3;
@@ -284,8 +317,52 @@ TEST(prediction_covers_every_row_whatever_the_batch)
         for (int i = 0; i < 7 * 3; i++)
             CHECK_NEAR(few.outputs[i], many.outputs[i], 1e-6);
     }
-    prediction_free(&many);
-    prediction_free(&few);
+    said_free(&many);
+    said_free(&few);
+    lesson_end(&lesson);
+}
+
+/* Early stopping, and the weights of the best epoch afterwards. */
+TEST(stops_early_and_goes_back_to_the_best)
+{
+    struct lesson lesson;
+    struct score best;
+    struct trainer_options options = make_options(8, 1000, 0.1);
+    options.course.validate_share = 0.3;
+    options.course.patience = 3;
+    if (CHECK_OK(lesson_begin(&lesson, "mlp:4-64-64-3", &options))) {
+        struct trainer *trainer = lesson.trainer;
+        enum status status = STATUS_OK;
+        while (status == STATUS_OK && !trainer_done(trainer))
+            status = trainer_run(trainer, 1000);
+        CHECK_OK(status);
+        CHECK(trainer->course.epoch < 1000);
+        CHECK_EQUAL_INT(trainer->course.epoch, trainer->course.best_epoch + 3);
+        CHECK(score_loss(&trainer->held_out) >= trainer->course.best_loss);
+        CHECK_OK(trainer_take_best(trainer));
+        const struct lap_data data = {.dataset = lesson.dataset};
+        best = (struct score){0};
+        CHECK_OK(lap_begin(&trainer->validate, &data, split_validate(&trainer->split), 0));
+        CHECK_OK(lap_run(&trainer->validate, trainer->validate.steps, &best));
+        CHECK(score_loss(&best) == trainer->course.best_loss);
+    }
+    lesson_end(&lesson);
+}
+
+TEST(stops_when_the_goal_is_reached)
+{
+    struct lesson lesson;
+    struct trainer_options options = make_options(8, 1000, 0.1);
+    options.course.validate_share = 0.2;
+    options.course.until_accuracy = 0.9;
+    if (CHECK_OK(lesson_begin(&lesson, "mlp:4-16-3", &options))) {
+        enum status status = STATUS_OK;
+        while (status == STATUS_OK && !trainer_done(lesson.trainer))
+            status = trainer_run(lesson.trainer, 1000);
+        CHECK_OK(status);
+        CHECK(lesson.trainer->course.epoch < 1000);
+        CHECK(score_accuracy(&lesson.trainer->held_out) >= 0.9);
+    }
     lesson_end(&lesson);
 }
 
@@ -296,14 +373,15 @@ TEST(prediction_agrees_with_the_test)
     struct trainer_options options = make_options(8, 50, 0);
     struct score score;
     struct predictor predictor = {0};
-    struct prediction prediction = {0};
+    struct said prediction = {0};
     struct dataset *iris = NULL;
     if (CHECK_OK(lesson_begin(&lesson, "small", &options)) && CHECK_OK(lesson_run(&lesson, 100)) &&
         CHECK_OK(trainer_test(lesson.trainer, &score)) &&
         CHECK_OK(trainer_save(lesson.trainer, at("m"))) &&
         CHECK_OK(predictor_open(lesson.network, at("m"), &predictor)) &&
         CHECK_OK(dataset_open("iris", &(struct dataset_options){0}, &iris)) &&
-        CHECK_OK(predictor_run(&predictor, iris, &backend_ref, &one_thread, &prediction))) {
+        CHECK_OK(
+            predictor_run(&predictor, iris, &backend_ref, &one_thread, collect, &prediction))) {
         const struct split *split = &lesson.trainer->split;
         int64_t right = 0;
         for (int64_t i = 0; i < split->test_count; i++) {
@@ -314,7 +392,7 @@ TEST(prediction_agrees_with_the_test)
         CHECK_EQUAL_TEXT(predictor.model.classes[1], "versicolor");
     }
     dataset_free(iris);
-    prediction_free(&prediction);
+    said_free(&prediction);
     predictor_close(&predictor);
     lesson_end(&lesson);
 }
@@ -324,7 +402,9 @@ static enum status whole_story(void)
 {
     struct lesson lesson;
     struct score score;
+    struct said said = {0};
     struct trainer_options options = make_options(50, 1, 0.1);
+    options.course.validate_share = 0.2;
     enum status status;
     TRY_OR(done, lesson_begin(&lesson, dropout_net, &options));
     TRY_OR(done, lesson_run(&lesson, 2));
@@ -333,10 +413,9 @@ static enum status whole_story(void)
     lesson_end(&lesson);
     options.resume = at("m");
     TRY_OR(done, lesson_begin(&lesson, dropout_net, &options));
-    struct prediction prediction = {0};
-    TRY_OR(done, predict_rows(lesson.network, 300, &prediction));
-    prediction_free(&prediction);
+    TRY_OR(done, predict_rows(lesson.network, 300, &said));
 done:
+    said_free(&said);
     lesson_end(&lesson);
     return status;
 }

@@ -121,9 +121,6 @@ static enum status take_data(struct trainer *trainer)
         FAIL(STATUS_INPUT,
              "%s: found no labels, expected some to learn from: a label column, or --labels FILE",
              dataset->name);
-    if (dataset->rows < 2)
-        FAIL(STATUS_INPUT, "%s: found %lld row, expected at least 2 to learn from", dataset->name,
-             (long long)dataset->rows);
     TRY(dataset_hash(dataset, &course->data));
     const struct split_options options = {.test_share = course->test_share,
                                           .validate_share = course->validate_share,
