@@ -108,6 +108,35 @@ expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time 
 expect says_what_is_not_checked 0 'measured once' \
     "$prony" bench large --batch 3 --seconds 0.01 --patience 0.1
 
+# Comparisons: in turns, and of two files.
+expect compares_in_turns 0 'rounds' "$prony" bench small --against ref --seconds 0.3
+expect compares_with_a_framework 0 'faster than python-list' \
+    "$prony" bench small --against python-list --seconds 0.3
+expect knows_its_opponents 2 'did you mean numpy?' "$prony" bench small --against numpi
+"$prony" bench small --batch 1,3 --seconds 0.05 --out "$folder/old.jsonl" >/dev/null 2>&1
+expect compares_files 0 '2 configurations in both' "$prony" compare "$folder/old.jsonl" "$folder/old.jsonl"
+if command -v python3 >/dev/null; then
+    python3 - "$folder/old.jsonl" >"$folder/new.jsonl" <<'PYTHON'
+import json, sys
+for line in open(sys.argv[1]):
+    record = json.loads(line)
+    times = record.get("result", {}).get("time_ns", {})
+    for key in ("min", "median", "mean", "ci_low", "ci_high"):
+        if times.get(key):
+            times[key] *= 1.3
+    print(json.dumps(record))
+PYTHON
+    expect fails_when_slower 1 '2 of 2 became slower by more than 5 %' \
+        "$prony" compare "$folder/old.jsonl" "$folder/new.jsonl" --fail-if-slower 5%
+    expect allows_what_is_allowed 0 'slower' \
+        "$prony" compare "$folder/old.jsonl" "$folder/new.jsonl" --fail-if-slower 0.5
+    expect sees_what_is_faster 0 'faster' \
+        "$prony" compare "$folder/new.jsonl" "$folder/old.jsonl" --fail-if-slower 5%
+fi
+expect compares_something 2 'nothing was compared' "$prony" compare "$folder/old.jsonl" "$folder/stopped.jsonl"
+expect wants_a_share 2 'expected a share such as 5%' \
+    "$prony" compare "$folder/old.jsonl" "$folder/old.jsonl" --fail-if-slower much
+
 expect describes_the_machine 0 'backends' "$prony" machine
 expect lists_the_meters 0 'cpu_utilisation' "$prony" machine
 expect describes_it_as_json 0 '"backends":[{"name":"ref"' "$prony" machine --json

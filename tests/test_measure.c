@@ -70,10 +70,11 @@ TEST(rounds_go_forth_and_back)
     traced = 0;
     if (!CHECK_OK(measure(&quick, list, 3)))
         return;
-    size_t samples = 3 * list[0].count;
+    size_t samples = 6 * list[0].count;            /* one thrown away and one kept in each turn */
     const char *rounds = trace + traced - samples; /* before them: calibration and warm-up */
     for (size_t i = 0; i < samples; i++)
-        CHECK_EQUAL_INT(rounds[i], "abccba"[i % 6]);
+        CHECK_EQUAL_INT(rounds[i], "aabbccccbbaa"[i % 12]);
+    CHECK_EQUAL_INT(list[0].round_count, list[0].count);
     for (int i = 0; i < 3; i++)
         measure_free(&list[i]);
 }
@@ -132,6 +133,40 @@ TEST(what_outruns_its_time_is_measured_once)
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
     CHECK_NEAR(list[0].samples_ns[0], 6e7, 1);
     measure_free(&list[0]);
+}
+
+TEST(a_comparison_stops_when_the_ratio_is_known)
+{
+    struct fake a = fake('a', 1.05e7), b = fake('b', 1e7);
+    a.spread = b.spread = 0.02;
+    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct measure_options options = quick;
+    struct comparison found;
+    options.compare = true;
+    options.margin = COMPARE_MARGIN;
+    if (!CHECK_OK(measure(&options, list, 2)))
+        return;
+    CHECK_OK(measure_compare(&options, &list[0], &list[1], &found));
+    CHECK_EQUAL_INT(found.verdict, VERDICT_SLOWER);
+    CHECK_NEAR(found.ratio, 1.05, 0.02);
+    CHECK(found.rounds >= 8);
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
+TEST(a_comparison_ends_when_one_fails)
+{
+    struct fake a = fake('a', 1e7), b = fake('b', 1e7);
+    b.fails_at = 20;
+    a.spread = 0.9;
+    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct measure_options options = quick;
+    options.compare = true;
+    CHECK_OK(measure(&options, list, 2));
+    CHECK_EQUAL_INT(list[1].stop, MEASURE_FAILED);
+    CHECK(a.calls < 100);
+    measure_free(&list[0]);
+    measure_free(&list[1]);
 }
 
 TEST(an_iteration_known_to_be_too_long_is_not_run_again)

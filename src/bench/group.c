@@ -251,6 +251,21 @@ static void group_note(struct entrant *entrant)
         text_add(&entrant->notes, "; below its floor: the calibration is too low");
 }
 
+/* Of a pair that ran to the end: which is faster. */
+static enum status group_compare(struct group *group)
+{
+    struct entrant *a = &group->entrants[0], *b = &group->entrants[1];
+    struct record_against *against = &a->record.against;
+    const struct point *other = &b->record.point;
+
+    if (!group->bench->measure.compare || group->count != 2 || !a->runs || !b->runs)
+        return STATUS_OK;
+    TRY(measure_compare(&group->bench->measure, a->contender, b->contender, &against->found));
+    NEED(against->other = is_prony(other) ? arena_format(&group->arena, "prony/%s", other->backend)
+                                          : arena_text(&group->arena, other->framework));
+    return STATUS_OK;
+}
+
 /* Fills in what was measured. */
 static enum status group_result(struct group *group, struct entrant *entrant)
 {
@@ -382,6 +397,8 @@ enum status group_run(struct bench *bench, const struct point *points, int count
         for (int i = 0; i < group.count && stopped == STATUS_OK; i++)
             stopped = group_refuse(&group, &group.entrants[i], status);
     status = stopped == STATUS_INTERRUPTED ? STATUS_OK : stopped;
+    if (status == STATUS_OK)
+        status = group_compare(&group);
     for (int i = 0; i < group.count && status == STATUS_OK; i++) {
         struct entrant *entrant = &group.entrants[i];
         if (entrant->runs && entrant->contender->count == 0 && stopped == STATUS_INTERRUPTED)

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     CLOCK_SHARE = 200,         /* a sample lasts this many readings of the clock; it takes two */
@@ -99,17 +100,23 @@ static int measure_slice_samples(const struct contender *contender)
     return count < 1 ? 1 : count > SLICE_MOST ? SLICE_MOST : (int)count;
 }
 
+/* Appends to a growing list. */
+static enum status measure_append(double **list, size_t *count, size_t *room, double value)
+{
+    if (*count == *room) {
+        size_t wider = *room ? 2 * *room : 256;
+        double *grown = mem_grow(*list, wider, sizeof *grown);
+        NEED(grown);
+        *list = grown;
+        *room = wider;
+    }
+    (*list)[(*count)++] = value;
+    return STATUS_OK;
+}
+
 static enum status measure_keep(struct contender *contender, double sample_ns)
 {
-    if (contender->count == contender->room) {
-        size_t room = contender->room ? 2 * contender->room : 256;
-        double *grown = mem_grow(contender->samples_ns, room, sizeof *grown);
-        NEED(grown);
-        contender->samples_ns = grown;
-        contender->room = room;
-    }
-    contender->samples_ns[contender->count++] = sample_ns;
-    return STATUS_OK;
+    return measure_append(&contender->samples_ns, &contender->count, &contender->room, sample_ns);
 }
 
 /* A contender's turn: its samples are kept, or only their quickest is told (warm-up). */
@@ -158,6 +165,33 @@ static enum status measure_warm(const struct measure_options *options, struct co
     return STATUS_OK;
 }
 
+/* A turn of one among several. */
+static enum status measure_turn(const struct measure_options *options, struct contender *contender,
+                                bool switched)
+{
+    double turn[SLICE_MOST], quickest_ns, median_ns, low, high;
+    uint64_t elapsed_ns, outside_ns;
+
+    if (switched && contender->sample_ns < LONG_NS)
+        TRY(measure_sample(contender, contender->per, &elapsed_ns, &outside_ns));
+    size_t before = contender->count;
+    meters_begin(&contender->meters, contender->process);
+    enum status status = measure_slice(options, contender, true, &quickest_ns);
+    meters_end(&contender->meters, contender->process);
+    TRY(status);
+    memcpy(turn, contender->samples_ns + before, (contender->count - before) * sizeof *turn);
+    stats_median(turn, contender->count - before, 0.95, &median_ns, &low, &high);
+    return measure_append(&contender->round_ns, &contender->round_count, &contender->round_room,
+                          median_ns);
+}
+
+enum status measure_compare(const struct measure_options *options, const struct contender *a,
+                            const struct contender *b, struct comparison *out)
+{
+    size_t rounds = a->round_count < b->round_count ? a->round_count : b->round_count;
+    return compare_rounds(a->round_ns, b->round_ns, rounds, options->margin, out);
+}
+
 /* Is the interval within the target? */
 static enum status measure_judge(const struct measure_options *options, struct contender *contender)
 {
@@ -174,13 +208,10 @@ static enum status measure_round(const struct measure_options *options, struct c
 {
     for (int i = 0; i < count; i++) {
         struct contender *contender = &list[round % 2 ? count - 1 - i : i];
-        double quickest_ns;
         if (contender->out)
             continue;
-        meters_begin(&contender->meters, contender->process);
-        enum status status = measure_slice(options, contender, true, &quickest_ns);
-        meters_end(&contender->meters, contender->process);
-        if (status == STATUS_OK && judge)
+        enum status status = measure_turn(options, contender, count > 1);
+        if (status == STATUS_OK && judge && !options->compare)
             status = measure_judge(options, contender);
         if (status == STATUS_INTERRUPTED)
             return status;
@@ -190,6 +221,22 @@ static enum status measure_round(const struct measure_options *options, struct c
             contender->out = true;
     }
     return STATUS_OK;
+}
+
+/* A comparison: both are tight when their ratio is, and one that is out leaves nothing to compare.
+ */
+static enum status measure_judge_pair(const struct measure_options *options, struct contender *pair)
+{
+    struct comparison found;
+    TRY(measure_compare(options, &pair[0], &pair[1], &found));
+    pair[0].tight = pair[1].tight = (found.high - found.low) / 2 <= options->target * found.ratio;
+    return STATUS_OK;
+}
+
+static bool measure_compares(const struct measure_options *options, const struct contender *list,
+                             int count)
+{
+    return options->compare && count == 2 && !list[0].out && !list[1].out;
 }
 
 /* Someone is neither out of time nor tight: those who are tight go on too, so that the comparison
@@ -247,6 +294,10 @@ enum status measure(const struct measure_options *options, struct contender *lis
         if (judge)
             next_judgement += next_judgement / 4 + 1; /* judging sorts: let it stay rare */
         interrupted = measure_round(options, list, count, round, judge);
+        if (interrupted == STATUS_OK && judge && measure_compares(options, list, count))
+            interrupted = measure_judge_pair(options, list);
+        if (options->compare && !measure_compares(options, list, count))
+            break;
     }
     measure_conclude(options, list, count);
     return interrupted;
@@ -255,6 +306,8 @@ enum status measure(const struct measure_options *options, struct contender *lis
 void measure_free(struct contender *contender)
 {
     mem_free(contender->samples_ns);
+    mem_free(contender->round_ns);
+    contender->round_ns = NULL;
     contender->samples_ns = NULL;
-    contender->count = contender->room = 0;
+    contender->count = contender->room = contender->round_count = contender->round_room = 0;
 }

@@ -5,7 +5,10 @@
  *   group    short iterations are run in groups, so large that reading the clock, calling the job
  *            and (for a peer) waking it up cost less than about 1 % of a sample
  *   warm-up  slices are thrown away until they stop getting faster
- *   stop     when the 95 % interval of the median is within the target, or its time is up
+ *   stop     when the 95 % interval of the median is within the target, or its time is up; in a
+ *            comparison, when the 99 % interval of the ratio is
+ * After a switch from one contender to another the first sample is thrown away: it pays for the
+ * caches, branch predictors and sleeping threads that the other left behind.
  * All samples are kept, in the order taken. A contender that fails drops out; the others go on.
  *
  * It knows nothing of networks, and does not prepare or check: it is given jobs that are ready. */
@@ -20,6 +23,8 @@
 
 struct measure_options {
     double target;         /* half the interval ÷ the median: 0.01 */
+    bool compare;          /* the first with the second: stop when their ratio is known */
+    double margin;         /* of the comparison: COMPARE_MARGIN */
     uint64_t limit_ns;     /* wall time for each contender, all included */
     bool (*stopped)(void); /* asked between samples; NULL: never */
 };
@@ -45,6 +50,8 @@ struct contender {
     double *samples_ns; /* of one iteration each; freed by measure_free */
     size_t count, room;
     struct meters meters;
+    double *round_ns; /* the median of each of its turns: what comparisons are made of */
+    size_t round_count, round_room;
 
     /* Working state. */
     uint64_t spent_ns;  /* wall time used */
@@ -56,5 +63,9 @@ struct contender {
  * when `stopped` said so. */
 enum status measure(const struct measure_options *options, struct contender *list, int count);
 void measure_free(struct contender *contender);
+
+/* Of two that were measured together. */
+enum status measure_compare(const struct measure_options *options, const struct contender *a,
+                            const struct contender *b, struct comparison *out);
 
 #endif

@@ -27,26 +27,32 @@ static bool sweep_has_prony(const struct sweep *sweep)
     return frameworks->count == 0;
 }
 
+static enum status check_framework(const struct bench *bench, const char *name)
+{
+    struct arena scratch = {0};
+    const char *path;
+    enum status status = peers_find(bench->peers, name, &scratch, &path);
+    arena_free(&scratch);
+    return status;
+}
+
 enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
 {
     const struct sweep_list *models = &sweep->lists[AXIS_model];
     const struct sweep_list *frameworks = &sweep->lists[AXIS_framework];
     const struct sweep_list *backends = &sweep->lists[AXIS_backend];
+    const struct backend *opponent;
 
     for (int i = 0; i < models->count; i++) {
         struct network *network;
         TRY(network_open(models->values[i], &network));
         network_free(network);
     }
-    for (int i = 0; i < frameworks->count; i++) {
-        struct arena scratch = {0};
-        const char *path;
-        enum status status = strcmp(frameworks->values[i], "prony") == 0
-                                 ? STATUS_OK
-                                 : peers_find(bench->peers, frameworks->values[i], &scratch, &path);
-        arena_free(&scratch);
-        TRY(status);
-    }
+    for (int i = 0; i < frameworks->count; i++)
+        if (strcmp(frameworks->values[i], "prony") != 0)
+            TRY(check_framework(bench, frameworks->values[i]));
+    if (sweep->against && registry_find(bench->registry, sweep->against, &opponent) != STATUS_OK)
+        TRY(check_framework(bench, sweep->against));
     for (int i = 0; i < backends->count && sweep_has_prony(sweep); i++) {
         const struct backend *backend;
         enum status status = registry_find(bench->registry, backends->values[i], &backend);
@@ -115,6 +121,43 @@ static enum status walk_gather(struct walk *walk, const struct point *asked)
     return STATUS_OK;
 }
 
+/* The same work by the one it is compared with. */
+static enum status walk_opponent(const struct walk *walk, const struct point *point,
+                                 struct point *out)
+{
+    const char *name = walk->sweep->against;
+    const struct backend *backend;
+
+    *out = *point;
+    if (registry_find(walk->bench->registry, name, &backend) == STATUS_OK) {
+        point_start(out);
+        for (int i = 0; i < AXIS_COUNT; i++) {
+            char number[POINT_NUMBER];
+            const char *value = point_get(point, &axes[i], number);
+            if (value[0])
+                TRY(point_set(out, &axes[i], value));
+        }
+        TRY(point_set(out, &axes[AXIS_framework], "prony"));
+        TRY(point_set(out, &axes[AXIS_backend], name));
+        TRY(point_set(out, &axes[AXIS_unit], backend->unit));
+    } else {
+        TRY(point_set(out, &axes[AXIS_framework], name));
+        TRY(point_set(out, &axes[AXIS_backend], "default"));
+    }
+    point_settle(out);
+    return STATUS_OK;
+}
+
+static enum status walk_compare(struct walk *walk)
+{
+    for (int i = 0; i < walk->group_count; i++) {
+        struct point pair[2] = {walk->group[i]};
+        TRY(walk_opponent(walk, &pair[0], &pair[1]));
+        TRY(group_run(walk->bench, pair, 2));
+    }
+    return STATUS_OK;
+}
+
 /* Is there nothing left to measure? Whoever is compared must be measured together: one that is not
  * done keeps its whole group. */
 static enum status walk_is_done(const struct walk *walk, bool *out)
@@ -161,7 +204,8 @@ static enum status walk_axes(struct walk *walk, struct point *point, int axis, b
         return STATUS_OK;
     if (walk->sweep->progress)
         walk->sweep->progress(walk->sweep->context, point, walk->group_count);
-    return group_run(walk->bench, walk->group, walk->group_count);
+    return walk->sweep->against ? walk_compare(walk)
+                                : group_run(walk->bench, walk->group, walk->group_count);
 }
 
 static enum status walk_all(struct walk *walk)

@@ -23,6 +23,8 @@ struct sweep_term {
 
 struct sweep {
     struct sweep_list lists[AXIS_COUNT];
+    const char *against; /* a backend, a peer or an executable that each point is compared with, or
+                            NULL */
     const struct sweep_term *skip;
     int skip_count;
     /* Told before each group: what comes next, and how many points it has. */

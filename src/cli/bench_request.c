@@ -17,6 +17,18 @@ void bench_request_flags(struct bench_request *request)
          .value = &request->skip,
          .meaning = "'AXIS=A,B …; …'",
          .help = "leave these out: all terms of a rule hold; ';' ends a rule"},
+        {.name = "against",
+         .kind = ARG_TEXT,
+         .value = &request->against,
+         .meaning = "NAME",
+         .help = "compare with a backend, a framework or an executable: which is faster?"},
+        {.name = "margin",
+         .kind = ARG_REAL,
+         .value = &request->margin,
+         .meaning = "SHARE",
+         .help = "differences up to this are not called faster or slower (default 0.01)",
+         .low = 0,
+         .high = 1},
         {.name = "seconds",
          .kind = ARG_REAL,
          .value = &request->seconds,
@@ -51,6 +63,7 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
     for (int i = 0; i < AXIS_COUNT; i++)
         if (request->axis_text[i])
             TRY(sweep_split(&axes[i], request->axis_text[i], arena, &sweep->lists[i]));
+    sweep->against = request->against;
     sweep->lists[AXIS_model] = (struct sweep_list){models, model_count};
     return request->skip ? sweep_parse_skip(sweep, request->skip, arena) : STATUS_OK;
 }
@@ -112,6 +125,8 @@ static enum status write_machine(struct bench *bench, struct arena *arena)
 static void use_request(struct bench *bench, const struct bench_request *request)
 {
     bench->measure.limit_ns = (uint64_t)(request->seconds * 1e9);
+    bench->measure.compare = request->against != NULL;
+    bench->measure.margin = request->margin;
     bench->patience_ns = (uint64_t)(request->patience * 1e9);
 }
 

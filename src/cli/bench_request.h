@@ -13,14 +13,15 @@ enum { REQUEST_FLAGS = AXIS_COUNT + 8 };
 struct bench_request {
     const char *axis_text[AXIS_COUNT];
     const char *skip;
-    double seconds, patience;
+    const char *against;
+    double seconds, patience, margin;
     struct arg list[REQUEST_FLAGS]; /* the flags above; a command may add its own */
     size_t count;
     struct sweep sweep;
 };
 #define REQUEST_DEFAULTS                                                                           \
     {                                                                                              \
-        .seconds = 3, .patience = 20                                                               \
+        .seconds = 3, .patience = 20, .margin = COMPARE_MARGIN                                     \
     }
 
 /* Fills `list`. */

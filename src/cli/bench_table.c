@@ -32,11 +32,14 @@ void bench_table_start(struct bench_table *table, const struct sweep *sweep)
     *table = (struct bench_table){0};
     for (int i = 0; i < AXIS_COUNT; i++) {
         const struct sweep_list *list = &sweep->lists[i];
-        table->shown[i] = list->count > 1;
+        bool opposed = sweep->against && (i == AXIS_framework || i == AXIS_backend);
+        table->shown[i] = list->count > 1 || opposed;
         table->width[i] = text_width(axes[i].key);
         for (int j = 0; j < list->count; j++)
             if (text_width(list->values[j]) > table->width[i])
                 table->width[i] = text_width(list->values[j]);
+        if (opposed && text_width(sweep->against) > table->width[i])
+            table->width[i] = text_width(sweep->against);
     }
 }
 
@@ -94,6 +97,21 @@ static void add_figures(const struct record *record, struct text *out)
     text_free(&cell);
 }
 
+/* "slower than numpy: 1.24 × its time (1.21 … 1.27, 99 %, 80 rounds)" */
+static void add_verdict(const struct record *record, struct text *out)
+{
+    const struct comparison *found = &record->against.found;
+    static const char *const words[] = {"no verdict beside", "faster than", "slower than",
+                                        "the same as"};
+    text_printf(out, "  %s %s: %.3g × its time", words[found->verdict], record->against.other,
+                found->ratio);
+    if (isnan(found->low))
+        text_printf(out, " (%lld rounds are too few)\n", (long long)found->rounds);
+    else
+        text_printf(out, " (%.4g … %.4g, 99 %%, %lld rounds)\n", found->low, found->high,
+                    (long long)found->rounds);
+}
+
 void bench_table_row(struct bench_table *table, const struct record *record, struct text *out)
 {
     char number[POINT_NUMBER];
@@ -109,4 +127,6 @@ void bench_table_row(struct bench_table *table, const struct record *record, str
     else
         text_printf(out, "%s: ", record_status_name(record->status));
     text_printf(out, "%s\n", record->reason ? record->reason : "");
+    if (record->against.other)
+        add_verdict(record, out);
 }

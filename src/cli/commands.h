@@ -26,6 +26,7 @@ extern const int cli_command_count;
 
 command_run cmd_bench;
 command_run cmd_completion;
+command_run cmd_compare;
 command_run cmd_explain;
 command_run cmd_guide;
 command_run cmd_machine;

@@ -13,6 +13,7 @@
 const struct command cli_commands[] = {
     {"bench", cmd_bench, "measure how fast a network trains and predicts"},
     {"completion", cmd_completion, "print the completion of arguments for a shell"},
+    {"compare", cmd_compare, "say what became faster or slower between two files of records"},
     {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
     {"guide", cmd_guide, "serve the web explorer of stored results"},
     {"machine", cmd_machine, "describe this machine and what can be measured on it"},

@@ -35,6 +35,7 @@ void record_start(struct record *record)
         .flop = NAN,
         .bytes = NAN,
         .check = {.difference = NAN, .tolerance = NAN},
+        .against = {.found = {.ratio = NAN, .low = NAN, .high = NAN}},
     };
     point_start(&record->point);
 }

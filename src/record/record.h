@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "record/compare.h"
 #include "record/point.h"
 #include "record/stats.h"
 
@@ -32,6 +33,12 @@ struct record_check {
     const char *against;          /* "ref"; NULL when unchecked */
     double difference, tolerance; /* largest seen; allowed */
     const char *reason;           /* why unchecked, or what is wrong; else NULL */
+};
+
+/* What was measured in turns with it, and which was faster. */
+struct record_against {
+    const char *other; /* "prony/ref", "numpy"; NULL: it was compared with nothing */
+    struct comparison found;
 };
 
 struct record_meter {
@@ -61,6 +68,7 @@ struct record {
     double times_floor, best_times_floor;
     double flop, bytes;
     struct record_check check;
+    struct record_against against;
     const struct record_meter *meters;
     size_t meter_count;
 

@@ -45,6 +45,21 @@ static enum status read_check(const struct json *object, struct record_check *ou
     return member_text(object, path, "reason", &out->reason);
 }
 
+static enum status read_against(const struct json *object, struct record_against *out)
+{
+    static const char path[] = "result.against";
+    size_t verdict;
+    if (!object)
+        return STATUS_OK;
+    TRY(member_text(object, path, "other", &out->other));
+    TRY(member_choice(object, path, "verdict", record_comparisons, RECORD_COMPARISONS, &verdict));
+    out->found.verdict = (enum verdict)verdict;
+    TRY(member_real(object, path, "ratio", &out->found.ratio));
+    TRY(member_real(object, path, "low", &out->found.low));
+    TRY(member_real(object, path, "high", &out->found.high));
+    return member_int(object, path, "rounds", 0, &out->found.rounds);
+}
+
 static enum status read_meters(struct arena *arena, const struct json *object, struct record *out)
 {
     static const char path[] = "result.meters";
@@ -71,7 +86,7 @@ static enum status read_meters(struct arena *arena, const struct json *object, s
 static enum status read_result(struct arena *arena, const struct json *object, struct record *out)
 {
     static const char path[] = "result";
-    const struct json *time, *parts, *check, *meters;
+    const struct json *time, *parts, *check, *against, *meters;
     TRY(member_of_kind(object, path, "time_ns", JSON_OBJECT, &time));
     TRY(read_time(time, &out->time_ns));
     TRY(member_of_kind(object, path, "parts_ns", JSON_OBJECT, &parts));
@@ -86,6 +101,8 @@ static enum status read_result(struct arena *arena, const struct json *object, s
     TRY(member_real(object, path, "bytes", &out->bytes));
     TRY(member_of_kind(object, path, "check", JSON_OBJECT, &check));
     TRY(read_check(check, &out->check));
+    TRY(member_of_kind(object, path, "against", JSON_OBJECT, &against));
+    TRY(read_against(against, &out->against));
     TRY(member_of_kind(object, path, "meters", JSON_OBJECT, &meters));
     return read_meters(arena, meters, out);
 }

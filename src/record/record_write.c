@@ -68,6 +68,22 @@ static void write_check(struct json_writer *writer, const struct record_check *c
     json_end(writer);
 }
 
+static void write_against(struct json_writer *writer, const struct record_against *against)
+{
+    if (!against->other)
+        return;
+    json_key(writer, "against");
+    json_object(writer);
+    write_text(writer, "other", against->other);
+    write_text(writer, "verdict", verdict_name(against->found.verdict));
+    write_real(writer, "ratio", against->found.ratio);
+    write_real(writer, "low", against->found.low);
+    write_real(writer, "high", against->found.high);
+    json_key(writer, "rounds");
+    json_add_int(writer, against->found.rounds);
+    json_end(writer);
+}
+
 static void write_meters(struct json_writer *writer, const struct record *record)
 {
     struct text why = {0};
@@ -105,6 +121,7 @@ static void write_result(struct json_writer *writer, const struct record *record
     write_real(writer, "flop", record->flop);
     write_real(writer, "bytes", record->bytes);
     write_check(writer, &record->check);
+    write_against(writer, &record->against);
     write_meters(writer, record);
     json_end(writer);
     json_key(writer, "samples_ns");

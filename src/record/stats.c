@@ -57,29 +57,45 @@ static double percentile(const double *sorted, size_t count, int64_t per, double
 
 /* How many of n sorted samples to leave out at either end so that what remains still holds the
  * median with the confidence; -1 when even all of them do not. The median lies below the sorted
- * sample r (from 0) with the probability that at most r of n fair coins show heads. n is small
- * here (at most BLOCKS × BLOCK_LEAST), so that 2^-n is far from underflow. */
-static int left_out(size_t n)
+ * sample r (from 0) with the probability that at most r of n fair coins show heads. Where there are
+ * so many that 2^-n is near underflow, the coins are as good as normally distributed. */
+static int64_t left_out(size_t n, double confidence)
 {
+    enum { EXACT_MOST = 500 };
+    if (n > EXACT_MOST) {
+        double away = confidence > 0.96 ? 2.576 : 1.96; /* deviations that hold 99 % or 95 % */
+        return (int64_t)(0.5 * (double)n - away * 0.5 * sqrt((double)n)) - 1;
+    }
     double term = pow(0.5, (double)n), below = 0;
-    int out = -1;
+    int64_t out = -1;
     for (size_t r = 0; r < n / 2; r++) {
         below += term;
-        if (2 * below > 1 - interval_confidence)
+        if (2 * below > 1 - confidence)
             break;
-        out = (int)r;
+        out = (int64_t)r;
         term *= (double)(n - r) / (double)(r + 1);
     }
     return out;
 }
 
-static void interval_from(const double *sorted, size_t count, struct stats *out)
+static void interval_from(const double *sorted, size_t count, double confidence, double *low,
+                          double *high)
 {
-    int leave = left_out(count);
+    int64_t leave = left_out(count, confidence);
     if (leave < 0)
         return;
-    out->ci_low = sorted[leave];
-    out->ci_high = sorted[count - 1 - (size_t)leave];
+    *low = sorted[leave];
+    *high = sorted[count - 1 - (size_t)leave];
+}
+
+void stats_median(double *values, size_t count, double confidence, double *median, double *low,
+                  double *high)
+{
+    assert(count > 0);
+    qsort(values, count, sizeof *values, order_of);
+    *median = median_of(values, count);
+    *low = *high = NAN;
+    interval_from(values, count, confidence, low, high);
 }
 
 /* `scratch` has room for all samples. Widened to hold the median of all, which with two humps or a
@@ -94,8 +110,8 @@ static void interval_of_blocks(const double *samples, size_t count, double *scra
         qsort(scratch, to - from, sizeof *scratch, order_of);
         medians[block] = median_of(scratch, to - from);
     }
-    qsort(medians, BLOCKS, sizeof *medians, order_of);
-    interval_from(medians, BLOCKS, out);
+    double middle;
+    stats_median(medians, BLOCKS, interval_confidence, &middle, &out->ci_low, &out->ci_high);
     out->ci_low = fmin(out->ci_low, out->median);
     out->ci_high = fmax(out->ci_high, out->median);
 }
@@ -129,7 +145,7 @@ enum status stats_compute(const double *samples, size_t count, int64_t per, stru
     out->p90 = percentile(sorted, count, per, 0.90);
     out->p99 = percentile(sorted, count, per, 0.99);
     if (count < BLOCKS * BLOCK_LEAST)
-        interval_from(sorted, count, out);
+        interval_from(sorted, count, interval_confidence, &out->ci_low, &out->ci_high);
     else
         interval_of_blocks(samples, count, sorted, out);
     mem_free(sorted);

@@ -27,6 +27,11 @@ int64_t stats_needed(double quantile, double confidence);
  * empty list gives NaN everywhere. Fails when memory is out or a sample is not finite. */
 enum status stats_compute(const double *samples, size_t count, int64_t per, struct stats *out);
 
+/* The median of any numbers and its interval, by ranks; the interval is NaN where the count does
+ * not support the confidence. Sorts `values`, of which there is at least one. */
+void stats_median(double *values, size_t count, double confidence, double *median, double *low,
+                  double *high);
+
 /* A stats that says nothing. */
 struct stats stats_nothing(void);
 

@@ -1,0 +1,160 @@
+/* Comparisons of made-up times whose answer is known: with long tails, two humps, drift. */
+#include "check.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "record/compare.h"
+#include "record/record.h"
+
+#include <math.h>
+
+enum { ROUNDS = 80, TRIALS = 200, NUMBERS = 16 };
+
+/* Noise that is never good: a time is 1 and something on top. */
+typedef double noise(struct rng_key key, uint32_t round, uint32_t who);
+
+static double uniform(struct rng_key key, uint32_t round, uint32_t number)
+{
+    return (double)rng_uniform(key, round, number);
+}
+
+/* Pareto: now and then many times as long. */
+static double long_tail(struct rng_key key, uint32_t round, uint32_t who)
+{
+    return 1 + 0.01 * (pow(1 - uniform(key, round, who), -0.7) - 1);
+}
+
+/* Two states of the machine, 8 % apart, that change for each anew. */
+static double two_humps(struct rng_key key, uint32_t round, uint32_t who)
+{
+    double which = uniform(key, round, who) < 0.3 ? 1.08 : 1;
+    return which * (1 + 0.01 * uniform(key, round, who + NUMBERS));
+}
+
+/* The machine becomes half as fast while it is measured; both suffer alike. */
+static double drift(struct rng_key key, uint32_t round, uint32_t who)
+{
+    return (1 + (double)round / ROUNDS) * (1 + 0.02 * uniform(key, round, who));
+}
+
+/* One comparison in which the first takes `factor` times as long as the second. */
+static enum verdict once(noise *of, double factor, uint32_t seed)
+{
+    const struct rng_key key = {.seed = seed, .stream = 1};
+    double a[ROUNDS], b[ROUNDS];
+    struct comparison found;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        a[i] = factor * of(key, i, 0);
+        b[i] = of(key, i, 1);
+    }
+    CHECK_OK(compare_rounds(a, b, ROUNDS, COMPARE_MARGIN, &found));
+    CHECK_EQUAL_INT(found.rounds, ROUNDS / 2);
+    CHECK(found.low <= found.ratio && found.ratio <= found.high);
+    return found.verdict;
+}
+
+static void try_noise(noise *of)
+{
+    int wrong = 0, found = 0, backwards = 0;
+    for (uint32_t i = 0; i < TRIALS; i++) {
+        enum verdict same = once(of, 1, i), slower = once(of, 1.05, TRIALS + i);
+        wrong += same == VERDICT_FASTER || same == VERDICT_SLOWER;
+        found += slower == VERDICT_SLOWER;
+        backwards += slower == VERDICT_FASTER;
+    }
+    CHECK(wrong <= 2);
+    CHECK(found >= TRIALS * 95 / 100);
+    CHECK_EQUAL_INT(backwards, 0);
+}
+
+TEST(long_tails_do_not_deceive)
+{
+    try_noise(long_tail);
+}
+TEST(two_humps_do_not_deceive)
+{
+    try_noise(two_humps);
+}
+TEST(drift_does_not_deceive)
+{
+    try_noise(drift);
+}
+
+TEST(verdicts_keep_their_margins)
+{
+    const struct stats one = {.median = 100, .ci_low = 99.9, .ci_high = 100.1};
+    const struct {
+        double median;
+        enum verdict verdict;
+    } cases[] = {{100, VERDICT_SAME},  {100.9, VERDICT_SAME}, {102, VERDICT_SLOWER},
+                 {98, VERDICT_FASTER}, {99.2, VERDICT_SAME},  {50, VERDICT_FASTER},
+                 {101.1, VERDICT_SAME}};
+    struct comparison found;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stats other = {.median = cases[i].median,
+                              .ci_low = cases[i].median - 0.1,
+                              .ci_high = cases[i].median + 0.1};
+        compare_results(&other, &one, COMPARE_MARGIN, &found);
+        CHECK_EQUAL_INT(found.verdict, cases[i].verdict);
+    }
+    const struct stats vague = {.median = 102, .ci_low = 95, .ci_high = 110};
+    compare_results(&vague, &one, COMPARE_MARGIN, &found);
+    CHECK_EQUAL_INT(found.verdict, VERDICT_UNKNOWN);
+    const struct stats unknown = {.median = 150, .ci_low = NAN, .ci_high = NAN};
+    compare_results(&unknown, &one, COMPARE_MARGIN, &found);
+    CHECK_EQUAL_INT(found.verdict, VERDICT_UNKNOWN);
+}
+
+TEST(few_rounds_say_nothing)
+{
+    const double a[14] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+    const double b[14] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    struct comparison found;
+    CHECK_OK(compare_rounds(a, b, 14, COMPARE_MARGIN, &found));
+    CHECK_EQUAL_INT(found.verdict, VERDICT_UNKNOWN);
+    CHECK_NEAR(found.ratio, 2, 0);
+    CHECK(isnan(found.low));
+    CHECK_OK(compare_rounds(a, b, 1, COMPARE_MARGIN, &found));
+    CHECK_EQUAL_INT(found.rounds, 0);
+}
+
+/* Of 0, 1 … n-1 the 99 % interval by ranks: 8 values: all; 1000: 500 ± 2.576 × √1000 ÷ 2. */
+TEST(intervals_have_known_ranks)
+{
+    double values[1000], median, low, high;
+    const struct {
+        size_t count;
+        double low, high;
+    } cases[] = {{8, 0, 7}, {20, 3, 16}, {100, 36, 63}, {1000, 458, 541}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t j = 0; j < cases[i].count; j++)
+            values[j] = (double)(cases[i].count - 1 - j);
+        stats_median(values, cases[i].count, 0.99, &median, &low, &high);
+        CHECK_NEAR(median, ((double)cases[i].count - 1) / 2, 0);
+        CHECK_NEAR(low, cases[i].low, 0);
+        CHECK_NEAR(high, cases[i].high, 0);
+    }
+    stats_median(values, 7, 0.99, &median, &low, &high);
+    CHECK(isnan(low) && isnan(high));
+}
+
+TEST(a_comparison_travels_in_its_record)
+{
+    struct record record, back;
+    struct arena arena = {0};
+    struct text line = {0};
+    record_start(&record);
+    record.against = (struct record_against){"numpy", {0.5, 0.4, 0.6, 40, VERDICT_FASTER}};
+    record_write(&record, &line);
+    CHECK_OK(text_done(&line));
+    if (CHECK_OK(record_read(&arena, "line", 1, text_of(&line), line.length, &back))) {
+        CHECK_EQUAL_TEXT(back.against.other, "numpy");
+        CHECK_EQUAL_INT(back.against.found.verdict, VERDICT_FASTER);
+        CHECK_EQUAL_INT(back.against.found.rounds, 40);
+        CHECK_NEAR(back.against.found.low, 0.4, 0);
+    }
+    text_free(&line);
+    arena_free(&arena);
+}
+
+CHECK_MAIN
