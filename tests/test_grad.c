@@ -76,6 +76,16 @@ static const struct example {
     {NULL, "input 3x4\ndense 3\nreduce max\ndense 2\n", false},
     {NULL, "input 3\na = dense 4\nb = dense 4 < input\nmultiply < a, b\nmultiply < a, a\ndense 2\n",
      false},
+    {NULL, /* a transformer block, as in examples/transformer.net */
+     "input 3 tokens=4\nembedding 4\nx = position\nnorm = layer_norm\n"
+     "dense 4 < norm\nreshape 3x2x2\nquery = transpose 2,1,3\n"
+     "dense 4 < norm\nreshape 3x2x2\nkey = transpose 2,1,3\n"
+     "dense 4 < norm\nreshape 3x2x2\nvalue = transpose 2,1,3\n"
+     "matmul second scale=0.7 < query, key\nweights = softmax causal=1\n"
+     "matmul < weights, value\ntranspose 2,1,3\nreshape 3x4\nmixed = dense 4\n"
+     "middle = add < mixed, x\nlayer_norm\ndense 5\ngelu\nforward = dense 4\n"
+     "add < forward, middle\nlayer_norm\ndense 3\nloss cross_entropy\n",
+     false},
 };
 
 enum { BATCH = 5, EXAMPLES = sizeof examples / sizeof *examples };
