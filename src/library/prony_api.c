@@ -29,10 +29,10 @@ struct prony {
     struct model model;
     struct engine engine;
     struct compile_options options; /* of training; use and batch vary */
-    int64_t outputs;
+    int64_t outputs, places;        /* numbers, and classes, a sample has */
     struct step steps[STEPS_MOST];
     int next;      /* the place that is taken, or taken over, next */
-    float *inputs; /* a scaled copy of what was given; or NULL */
+    void *inputs;  /* a copy of what was given: scaled, or as tokens; or NULL */
     float *levels; /* classes as numbers; or NULL */
 };
 
@@ -93,9 +93,9 @@ static enum status declare(struct prony *network)
     options.batch = 1;
     options.use = USE_TRAINING;
     TRY(network_compile(network->network, &network->model.params, &options, &program));
-    enum status status = model_check_program(network->network, program);
+    int32_t label = program_find(program, ROLE_INPUT, "label");
+    network->places = label < 0 ? 1 : shape_count(&program->tensors[label].shape);
     program_free(program);
-    TRY(status);
     options.use = USE_INFERENCE;
     TRY(network_compile(network->network, &network->model.params, &options, &program));
     const struct tensor *y = &program->tensors[program_find(program, ROLE_OUTPUT, "y")];
@@ -223,20 +223,36 @@ static enum status find_step(struct prony *network, enum program_use use, int32_
     return status;
 }
 
-/* What the network is given: the caller's rows, or a scaled copy of them. */
-static enum status scale_inputs(struct prony *network, int32_t rows, const float **inputs)
+/* Whole numbers below the network's count of tokens, given as floats. */
+static enum status take_tokens(const struct network *network, size_t count, const float *from,
+                               int32_t *to)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!(from[i] >= 0 && from[i] < (float)network->tokens) || from[i] != (float)(int)from[i])
+            FAIL(STATUS_INPUT, "input %zu: found %g, expected a token: a whole number from 0 to %d",
+                 i, (double)from[i], network->tokens - 1);
+        to[i] = (int32_t)from[i];
+    }
+    return STATUS_OK;
+}
+
+/* What the network is given: the caller's rows, or a copy of them, scaled or as tokens. */
+static enum status take_inputs(struct prony *network, int32_t rows, const float *given,
+                               const void **inputs)
 {
     const struct scaling *scaling = &network->model.scaling;
-    if (!scaling->columns)
+    size_t count = (size_t)rows * (size_t)prony_inputs(network);
+    void *copy;
+    *inputs = given;
+    if (!scaling->columns && !network->network->tokens)
         return STATUS_OK;
-    size_t count = (size_t)rows * (size_t)scaling->columns;
-    float *copy;
-    NEED(copy = mem_grow(network->inputs, count, sizeof *copy));
-    network->inputs = copy;
-    memcpy(copy, *inputs, count * sizeof *copy);
+    NEED(copy = mem_grow(network->inputs, count, sizeof(float)));
+    *inputs = network->inputs = copy;
+    if (network->network->tokens)
+        return take_tokens(network->network, count, given, copy);
+    memcpy(copy, given, count * sizeof(float));
     scaling_apply(scaling,
                   &(struct dataset){.rows = rows, .columns = scaling->columns, .features = copy});
-    *inputs = copy;
     return STATUS_OK;
 }
 
@@ -268,10 +284,11 @@ static enum status train(struct prony *network, const struct step *step, int32_t
                          const float *inputs, const char *name, const void *target, float *loss)
 {
     float value, right;
-    TRY(scale_inputs(network, rows, &inputs));
+    const void *x;
+    TRY(take_inputs(network, rows, inputs, &x));
     /* a view is not const, but what a program loads it only reads */
     const struct bound_array arrays[] = {
-        {ROLE_INPUT, "x", (void *)(uintptr_t)inputs, rows},
+        {ROLE_INPUT, "x", (void *)(uintptr_t)x, rows},
         {ROLE_INPUT, name, (void *)(uintptr_t)target, rows},
         {ROLE_OUTPUT, "loss", &value, 1},
         {ROLE_OUTPUT, "right", &right, 1},
@@ -303,10 +320,10 @@ int prony_train_classes(struct prony *network, int32_t rows, const float *inputs
     if (!count)
         FAIL(STATUS_INPUT, "%s was opened for numbers, expected prony_options.classes above 0",
              network->network->name);
-    for (int32_t i = 0; i < rows; i++)
+    for (int64_t i = 0; i < rows * network->places; i++)
         if (classes[i] < 0 || classes[i] >= count)
-            FAIL(STATUS_INPUT, "row %d: found class %d, expected one from 0 to %d", i, classes[i],
-                 count - 1);
+            FAIL(STATUS_INPUT, "row %lld: found class %d, expected one from 0 to %d",
+                 (long long)(i / network->places), classes[i], count - 1);
     if (program_find(step->program, ROLE_INPUT, "label") >= 0)
         return (int)train(network, step, rows, inputs, "label", classes, loss);
     if (network->outputs != 1)
@@ -330,10 +347,11 @@ int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs
 int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
 {
     const struct step *step;
+    const void *x;
     TRY(find_step(network, USE_INFERENCE, rows, &step));
-    TRY(scale_inputs(network, rows, &inputs));
+    TRY(take_inputs(network, rows, inputs, &x));
     const struct bound_array arrays[] = {
-        {ROLE_INPUT, "x", (void *)(uintptr_t)inputs, rows},
+        {ROLE_INPUT, "x", (void *)(uintptr_t)x, rows},
         {ROLE_OUTPUT, "y", outputs, rows},
     };
     return (int)run_step(network, step, arrays, 2);

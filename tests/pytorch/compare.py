@@ -15,12 +15,19 @@ import json
 import os
 import sys
 import tempfile
+import typing
 
 import torch
 import torch.nn.functional as F
 
 STEPS = 20
 TOLERANCE = 1e-4
+
+
+def zoo(name):
+    """A network of the zoo, without its optimiser."""
+    with open(f"src/nn/zoo/{name}.net", encoding="utf-8") as file:
+        return "".join(line for line in file if not line.startswith("optimiser"))
 
 
 def dense(w, name, x):
@@ -59,7 +66,8 @@ def conv(w, name, x, **sizes):
 def lenet(w, x):
     x = F.max_pool2d(torch.relu(conv(w, "conv1", x, padding=2)), 2)
     x = F.max_pool2d(torch.relu(conv(w, "conv2", x)), 2).flatten(1)
-    return dense(w, "dense3", torch.relu(dense(w, "dense2", torch.relu(dense(w, "dense1", x)))))
+    x = torch.relu(dense(w, "dense2", torch.relu(dense(w, "dense1", x))))
+    return dense(w, "dense3", x)
 
 
 def image(w, x):
@@ -77,50 +85,65 @@ def image(w, x):
     return dense(w, "dense1", x.mean((2, 3)) + x.amax((2, 3)))
 
 
-# name: (prony's text, the shape of a sample, classes or 0 for numbers, PyTorch's function)
+def layer_norm(w, name, x):
+    return F.layer_norm(x, x.shape[-1:], w[name + ".scale"], w[name + ".shift"])
+
+
+def transformer(w, x):
+    """Two heads over [batch, time, 8], causal; then the usual two dense layers. A key has no bias:
+    softmax would not see it, and its gradient would be rounding errors."""
+    def heads(y):
+        return y.reshape(x.shape[0], x.shape[1], 2, 4).transpose(1, 2)
+
+    x = w["token.weight"][x.long()] + w["place.weight"]
+    normal = layer_norm(w, "before", x)
+    key = heads(normal @ w["key.weight"])
+    scores = heads(dense(w, "query", normal)) @ key.transpose(2, 3) / 2
+    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    chances = torch.softmax(scores.masked_fill(hidden, float("-inf")), -1)
+    seen = chances @ heads(dense(w, "value", normal))
+    x = x + dense(w, "mixed", seen.transpose(1, 2).reshape(x.shape))
+    x = x + dense(w, "down", F.gelu(dense(w, "up", layer_norm(w, "after", x))))
+    return dense(w, "logits", x)
+
+
+def shapes(w, x):
+    y = dense(w, "dense1", x)
+    y = torch.cat((F.leaky_relu(y[:, 2:6], 0.1), F.elu(y[:, :3]), F.softplus(x)), 1)
+    y = y * torch.softmax(dense(w, "dense2", y), -1)
+    return torch.cat((y.sum(1), y.mean(1), y.amax(1)), 1)
+
+
+class Network(typing.NamedTuple):
+    text: str             # prony's
+    sample: tuple         # the shape of one
+    classes: int          # 0: it learns numbers
+    forward: typing.Callable  # (weights, x): PyTorch's
+    tokens: int = 0       # > 0: the inputs are whole numbers below that
+    places: tuple = ()    # where it says a class; (): one a sample
+
+
 NETWORKS = {
-    "small": ("""input 4
-        dense 3
-        sigmoid
-        dense 4
-        sigmoid
-        dense 5
-        sigmoid
-        dense 1
-        sigmoid
-        loss mse""", (4,), 0, small),
-    "mlp": ("""input 6
+    "small": Network(zoo("small"), (4,), 0, small),
+    "mlp": Network("""input 6
         dense 16
         relu
         dense 12
         tanh
         dense 3
         loss cross_entropy""", (6,), 3, mlp),
-    "lstm": ("""input 7x5
+    "lstm": Network("""input 7x5
         lstm 8 output=last
         dense 3
         loss cross_entropy""", (7, 5), 3, lstm),
-    "batch_norm": ("""input 6
+    "batch_norm": Network("""input 6
         dense 10 bias=0
         batch_norm
         relu
         dense 3
         loss cross_entropy""", (6,), 3, batch_norm),
-    "lenet": ("""input 1x28x28
-        conv 6 5x5 pad=2
-        relu
-        max_pool 2
-        conv 16 5x5
-        relu
-        max_pool 2
-        flatten
-        dense 120
-        relu
-        dense 84
-        relu
-        dense 10
-        loss cross_entropy""", (1, 28, 28), 10, lenet),
-    "image": ("""input 4x13x9
+    "lenet": Network(zoo("lenet"), (1, 28, 28), 10, lenet),
+    "image": Network("""input 4x13x9
         conv 6 3x2 stride=2x1 pad=1x2 dilation=2x3 groups=2 bias=0
         batch_norm
         tanh
@@ -138,6 +161,49 @@ NETWORKS = {
         add < mean, most
         dense 3
         loss cross_entropy""", (4, 13, 9), 3, image),
+    "transformer": Network("""input 6 tokens=11
+        token = embedding 8
+        place = position
+        before = layer_norm
+        query = dense 8
+        reshape 6x2x4
+        q = transpose 2,1,3
+        key = dense 8 bias=0 < before
+        reshape 6x2x4
+        k = transpose 2,1,3
+        value = dense 8 < before
+        reshape 6x2x4
+        v = transpose 2,1,3
+        matmul transpose=second scale=0.5 < q, k
+        chances = softmax causal=1
+        matmul < chances, v
+        transpose 2,1,3
+        reshape 6x8
+        mixed = dense 8
+        seen = add < place, mixed
+        after = layer_norm
+        up = dense 16
+        gelu
+        down = dense 8
+        add < seen, down
+        logits = dense 11
+        loss cross_entropy""", (6,), 11, transformer, tokens=11, places=(6,)),
+    "shapes": Network("""input 7x5
+        dense 5
+        slice 4 from=2
+        low = leaky_relu 0.1
+        slice 3 < dense1
+        elu
+        softplus < input
+        all = concat < low, elu1, softplus1
+        dense 5
+        softmax
+        weighed = multiply < all, softmax1
+        reduce sum axis=1
+        reduce mean axis=1 < weighed
+        reduce max axis=1 < weighed
+        concat < reduce1, reduce2, reduce3
+        loss mse""", (7, 5), 0, shapes),
 }
 
 # name: (prony's line, PyTorch's optimiser)
@@ -175,6 +241,9 @@ class Prony:
                   ctypes.c_void_p(target.data_ptr()), ctypes.byref(loss))
         return loss.value
 
+    def outputs(self):
+        return self.library.prony_outputs(self.network)
+
     def weights(self, path):
         self.call("prony_save", self.network, path.encode())
         return read_safetensors(path)
@@ -187,6 +256,7 @@ def open_library(path):
     library = ctypes.CDLL(path)
     library.prony_error.restype = ctypes.c_char_p
     library.prony_close.argtypes = [ctypes.c_void_p]
+    library.prony_outputs.restype = ctypes.c_int64
     return library
 
 
@@ -204,16 +274,17 @@ def read_safetensors(path):
     return tensors
 
 
-def make_batches(shape, classes):
+def make_batches(network, outputs):
     """Another number of rows every third step: prony has a program for each."""
     generator = torch.Generator().manual_seed(1)
     for step in range(STEPS):
         rows = 5 if step % 3 == 2 else 16
-        x = torch.randn(rows, *shape, generator=generator)
-        if classes:
-            yield x, torch.randint(classes, (rows,), generator=generator, dtype=torch.int32)
-        else:
-            yield x, torch.rand(rows, 1, generator=generator)
+        x = (torch.randint(network.tokens, (rows, *network.sample), generator=generator).float()
+             if network.tokens else torch.randn(rows, *network.sample, generator=generator))
+        target = (torch.randint(network.classes, (rows, *network.places), generator=generator,
+                                dtype=torch.int32)
+                  if network.classes else torch.rand(rows, outputs, generator=generator))
+        yield x, target
 
 
 def is_learnt(name):
@@ -225,20 +296,23 @@ def relative(found, expected):
     return float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
 
 
+def loss_of(network, y, target):
+    if network.classes:
+        return F.cross_entropy(y.flatten(0, -2), target.long().flatten())
+    return F.mse_loss(y, target.double())
+
+
 def compare(library, network, optimiser, path):
     """What differs, a line each."""
-    text, shape, classes, forward = NETWORKS[network]
     line, make_optimiser = OPTIMISERS[optimiser]
-    prony = Prony(library, text + "\n" + line + "\n", classes)
+    prony = Prony(library, network.text + "\n" + line + "\n", network.classes)
     w = prony.weights(path)
-    learnt = [w[name].requires_grad_() for name in w if is_learnt(name)]
-    theirs = make_optimiser(learnt)
+    theirs = make_optimiser([w[name].requires_grad_() for name in w if is_learnt(name)])
     wrong = []
-    for step, (x, target) in enumerate(make_batches(shape, classes)):
+    for step, (x, target) in enumerate(make_batches(network, prony.outputs())):
         ours = prony.train(x, target)
         theirs.zero_grad()
-        y = forward(w, x.double())
-        loss = F.cross_entropy(y, target.long()) if classes else F.mse_loss(y, target.double())
+        loss = loss_of(network, network.forward(w, x.double()), target)
         loss.backward()
         theirs.step()
         if not abs(ours - loss.item()) <= TOLERANCE * abs(loss.item()):
@@ -256,15 +330,16 @@ def main():
     library = open_library(sys.argv[1])
     failed = False
     with tempfile.TemporaryDirectory() as folder:
-        for network in NETWORKS:
+        path = os.path.join(folder, "weights")
+        for name, network in NETWORKS.items():
             for optimiser in OPTIMISERS:
                 try:
-                    wrong = compare(library, network, optimiser, os.path.join(folder, "weights"))
+                    wrong = compare(library, network, optimiser, path)
                 except (RuntimeError, KeyError) as problem:
                     wrong = [repr(problem)]
                 for line in wrong:
                     print(line)
-                print(f"{'FAIL' if wrong else 'ok  '} pytorch.{network}_{optimiser}")
+                print(f"{'FAIL' if wrong else 'ok  '} pytorch.{name}_{optimiser}")
                 failed = failed or bool(wrong)
     sys.exit(failed)
 
