@@ -65,9 +65,10 @@ int64_t prony_outputs(const struct prony *network);
 int64_t prony_parameters(const struct prony *network);
 
 /* One training step over a batch of `rows` samples. inputs is [rows, prony_inputs]; tokens are
- * whole numbers, given as floats. Classes count from 0; there is one a row, or one for each place of
- * a network that says a class in several. numbers is [rows, prony_outputs]. *loss, unless NULL, becomes the batch's mean loss
- * before the step. A step with another number of rows than the ones before prepares anew. */
+ * whole numbers, given as floats. Classes count from 0; there is one a row, or one for each place
+ * of a network that says a class in several. numbers is [rows, prony_outputs]. *loss, unless NULL,
+ * becomes the batch's mean loss before the step. A step with another number of rows than the ones
+ * before prepares anew. */
 int prony_train_classes(struct prony *network, int32_t rows, const float *inputs,
                         const int32_t *classes, float *loss);
 int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs,
