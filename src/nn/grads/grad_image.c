@@ -4,19 +4,19 @@
 
 grad_rule grad_conv, grad_conv_t, grad_max_pool, grad_max_unpool, grad_average_pool, grad_lrn;
 
-/* dw and db: `x` is the larger image of the two that w relates, `y` the smaller. */
-static void write_weights(struct grad *grad, const struct op *op, int32_t x, int32_t y)
+/* dw and db: w relates `image` to `smaller`, of which one is dy. */
+static void write_weights(struct grad *grad, const struct op *op, int32_t image, int32_t smaller,
+                          int32_t dy)
 {
     int32_t w = grad_input(grad, op, 1), b = grad_input(grad, op, 2);
     bool accumulate = false;
     if (grad_needs(grad, w)) {
         int32_t dw = grad_weight(grad, w, &accumulate);
-        struct op *outer = draft_op(grad->draft, OP_conv_dw, IN(x, y), OUT(dw));
-        outer->attr = op->attr;
-        outer->attr.conv_dw.accumulate = accumulate;
+        struct op *product = draft_op(grad->draft, OP_conv_dw, IN(image, smaller), OUT(dw));
+        product->attr = op->attr;
+        product->attr.conv_dw.accumulate = accumulate;
     }
     if (grad_needs(grad, b)) {
-        int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
         int32_t db = grad_weight(grad, b, &accumulate);
         draft_op(grad->draft, OP_sum_channels, IN(dy), OUT(db))->attr.sum_channels.accumulate =
             accumulate;
@@ -24,26 +24,28 @@ static void write_weights(struct grad *grad, const struct op *op, int32_t x, int
 }
 
 /* dx by the op that goes the other way. */
-static void write_image(struct grad *grad, const struct op *op, enum op_kind back)
+static void write_image(struct grad *grad, const struct op *op, enum op_kind back, int32_t dy)
 {
     int32_t x = grad_input(grad, op, 0), w = grad_input(grad, op, 1);
     if (!grad_needs(grad, x))
         return;
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0)), dx = grad_fresh(grad, x);
+    int32_t dx = grad_fresh(grad, x);
     draft_op(grad->draft, back, IN(dy, w, -1), OUT(dx))->attr = op->attr;
     grad_give(grad, x, dx);
 }
 
 void grad_conv(struct grad *grad, const struct op *op)
 {
-    write_weights(grad, op, grad_input(grad, op, 0), grad_flows(grad, grad_output(grad, op, 0)));
-    write_image(grad, op, OP_conv_t);
+    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    write_weights(grad, op, grad_input(grad, op, 0), dy, dy);
+    write_image(grad, op, OP_conv_t, dy);
 }
 
 void grad_conv_t(struct grad *grad, const struct op *op)
 {
-    write_weights(grad, op, grad_flows(grad, grad_output(grad, op, 0)), grad_input(grad, op, 0));
-    write_image(grad, op, OP_conv);
+    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    write_weights(grad, op, dy, grad_input(grad, op, 0), dy);
+    write_image(grad, op, OP_conv, dy);
 }
 
 void grad_max_pool(struct grad *grad, const struct op *op)
