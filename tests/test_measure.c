@@ -237,6 +237,19 @@ TEST(a_job_that_takes_no_time_is_refused)
     CHECK(strstr(list[0].message, "nothing is being measured") != NULL);
 }
 
+/* As on a machine that was busy elsewhere during all of the first call. */
+TEST(a_job_is_measured_though_its_time_is_up_at_once)
+{
+    struct fake a = fake('a', 2000);
+    struct contender list[1] = {{.job = &a.job}};
+    const struct measure_options options = {.target = 0.05, .limit_ns = 1};
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
+    CHECK_EQUAL_INT(list[0].count, 1);
+    measure_free(&list[0]);
+}
+
 static int asked;
 static bool stops_soon(void)
 {
@@ -252,6 +265,23 @@ TEST(an_interrupted_run_says_so)
         .target = 0.0001, .limit_ns = 10000000000, .stopped = stops_soon};
     CHECK_STATUS(STATUS_INTERRUPTED, measure(&options, list, 1));
     measure_free(&list[0]);
+}
+
+static bool stops_at_once(void)
+{
+    return true;
+}
+
+TEST(an_interrupted_warm_up_leaves_the_others_untouched)
+{
+    struct fake a = fake('a', 1e7), b = fake('b', 1e7);
+    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    const struct measure_options options = {
+        .target = 0.05, .limit_ns = 10000000000, .stopped = stops_at_once};
+    CHECK_STATUS(STATUS_INTERRUPTED, measure(&options, list, 2));
+    CHECK_EQUAL_INT(list[0].count, 0);
+    CHECK_EQUAL_INT(list[1].per, 0);
+    CHECK(list[1].stop != MEASURE_FAILED);
 }
 
 TEST(every_failed_allocation_is_survived)

@@ -71,8 +71,12 @@ static enum status measure_calibrate(struct contender *contender, uint64_t limit
     int64_t per = 1;
 
     TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
+    /* The clock's share takes microseconds of an honest job: a machine that was busy elsewhere for
+     * the whole of the time must not make it look like a job that takes none. */
     while ((elapsed_ns < clock_share_ns || elapsed_ns < OUTSIDE_SHARE * outside_ns) &&
-           per < PER_MOST && contender->spent_ns < limit_ns / 4) {
+           per < PER_MOST &&
+           (contender->spent_ns < limit_ns / 4 ||
+            (elapsed_ns < clock_share_ns && elapsed_ns > outside_ns))) {
         per *= 2;
         TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
     }
@@ -255,7 +259,7 @@ static void measure_conclude(const struct measure_options *options, struct conte
 {
     for (int i = 0; i < count; i++) {
         struct contender *contender = &list[i];
-        if (contender->stop == MEASURE_FAILED)
+        if (contender->stop == MEASURE_FAILED || contender->count == 0) /* or it was interrupted */
             continue;
         enum status status = measure_judge(options, contender);
         if (status != STATUS_OK)

@@ -2,9 +2,12 @@
 #include "bench/sweep.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "bench/peers.h"
+#include "bench/task.h"
 #include "nn/network.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const enum axis_index interleaved[] = {AXIS_framework, AXIS_backend, AXIS_threads,
@@ -36,6 +39,19 @@ static enum status check_framework(const struct bench *bench, const char *name)
     return status;
 }
 
+/* A number beyond this would not fit where it is used. */
+static enum status sweep_check_most(const struct sweep *sweep, enum axis_index axis, int64_t most)
+{
+    const struct sweep_list *list = &sweep->lists[axis];
+    int64_t number;
+
+    for (int i = 0; i < list->count; i++)
+        if (text_to_int(list->values[i], &number) && number > most)
+            FAIL(STATUS_INPUT, "--%s: found \"%s\", expected at most %lld", axes[axis].key,
+                 list->values[i], (long long)most);
+    return STATUS_OK;
+}
+
 enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
 {
     const struct sweep_list *models = &sweep->lists[AXIS_model];
@@ -43,6 +59,8 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
     const struct sweep_list *backends = &sweep->lists[AXIS_backend];
     const struct backend *opponent;
 
+    TRY(sweep_check_most(sweep, AXIS_batch, TASK_BATCH_MOST));
+    TRY(sweep_check_most(sweep, AXIS_threads, INT_MAX));
     for (int i = 0; i < models->count; i++) {
         struct network *network;
         TRY(network_open(models->values[i], &network));

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 enum { TASK_BATCHES = 8, TASK_SAMPLES = 1000 };
+enum { TASK_BATCH_MOST = INT32_MAX / TASK_BATCHES }; /* rows are counted in 32 bits */
 
 /* A place among the parameters. */
 struct task_place {

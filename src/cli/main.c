@@ -135,6 +135,17 @@ static int unknown_command(const char *name)
     return 2;
 }
 
+/* Says what went wrong, if anything; the exit status. */
+static int end(enum status status)
+{
+    if (status == STATUS_OK && fflush(stdout) != 0)
+        status = status_fail(STATUS_IO, __FILE__, __LINE__, "cannot write to standard output");
+    if (status == STATUS_OK)
+        return 0;
+    fprintf(stderr, "prony: %s\n", status_message());
+    return status == STATUS_INPUT ? 2 : status == STATUS_INTERRUPTED ? 130 : 1;
+}
+
 int main(int argc, char **argv)
 {
     log_to(print_log, NULL, LOG_INFO);
@@ -149,11 +160,11 @@ int main(int argc, char **argv)
     }
     if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         print_usage(stdout);
-        return 0;
+        return end(STATUS_OK);
     }
     if (!strcmp(argv[1], "--version")) {
         printf("prony %s\n", version_number);
-        return 0;
+        return end(STATUS_OK);
     }
     int index = 0;
     while (index < COMMANDS && strcmp(argv[1], cli_commands[index].name))
@@ -161,11 +172,5 @@ int main(int argc, char **argv)
     if (index == COMMANDS)
         return unknown_command(argv[1]);
 
-    enum status status = run_command(index, argc - 1, (const char *const *)argv + 1);
-    if (status == STATUS_OK && fflush(stdout) != 0)
-        status = status_fail(STATUS_IO, __FILE__, __LINE__, "cannot write to standard output");
-    if (status == STATUS_OK)
-        return 0;
-    fprintf(stderr, "prony: %s\n", status_message());
-    return status == STATUS_INPUT ? 2 : status == STATUS_INTERRUPTED ? 130 : 1;
+    return end(run_command(index, argc - 1, (const char *const *)argv + 1));
 }

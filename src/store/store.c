@@ -226,6 +226,8 @@ static enum status prepare_file(struct store *store, enum store_access access)
 
 static enum status open_file(struct store *store, enum store_access access)
 {
+    if (!store->path[0]) /* which to SQLite is a file that vanishes */
+        FAIL(STATUS_INPUT, "the store: found an empty name, expected the path of a file");
     if (access == STORE_READ && !file_exists(store->path))
         FAIL(STATUS_INPUT, "%s: there is no store here yet; \"prony store add\" makes one",
              store->path);

@@ -228,6 +228,8 @@ static enum status read_classes(struct model *model, const struct safetensors *f
 {
     struct json *list;
     TRY(read_note(file, NOTE_CLASSES, &model->arena, &list));
+    if (list->kind != JSON_ARRAY)
+        FAIL(STATUS_INPUT, "%s: found classes that are no list", file->name);
     const char **classes;
     int32_t count = 0;
     NEED(classes = arena_array(&model->arena, list->count + 1, sizeof *classes));
@@ -246,7 +248,7 @@ static enum status read_floats(const struct safetensors *file, const struct json
 {
     if (!list || list->kind != JSON_ARRAY || list->count != (size_t)count)
         FAIL(STATUS_INPUT, "%s: found a normalisation of %zu columns, expected %d", file->name,
-             list ? list->count : 0, count);
+             list && list->kind == JSON_ARRAY ? list->count : 0, count);
     for (const struct json *item = list->first; item; item = item->next) {
         if (item->kind != JSON_NUMBER || !isfinite((float)item->number))
             FAIL(STATUS_INPUT, "%s: found a normalisation that holds no number", file->name);

@@ -17,7 +17,11 @@ int32_t emit_batch_norm(struct layer_emit *emit)
     int32_t beta = layer_param(emit, "shift", channels, zero);
     int32_t mean = layer_statistic(emit, "mean", channels, zero);
     int32_t variance = layer_statistic(emit, "variance", channels, one);
-    float epsilon = (float)emit->layer->values[0];
+    float epsilon = (float)emit->layer->values[0], momentum = (float)emit->layer->values[1];
+    if (!(epsilon >= 0) || !(momentum >= 0 && momentum <= 1))
+        draft_fail(draft, STATUS_INPUT,
+                   "%s: epsilon is %g and momentum %g, expected 0 or more, and 0 to 1",
+                   emit->layer->name, (double)epsilon, (double)momentum);
     int32_t y = layer_output(emit, shape);
     if (emit->phase == PHASE_INFERENCE) {
         draft_op(draft, OP_batch_norm_fixed, IN(x, gamma, beta, mean, variance), OUT(y))
@@ -29,7 +33,7 @@ int32_t emit_batch_norm(struct layer_emit *emit)
     struct op *op = draft_op(draft, OP_batch_norm, IN(x, gamma, beta, mean, variance),
                              OUT(y, saved_mean, saved_scale, mean, variance));
     op->attr.batch_norm.epsilon = epsilon;
-    op->attr.batch_norm.momentum = (float)emit->layer->values[1];
+    op->attr.batch_norm.momentum = momentum;
     return y;
 }
 
