@@ -192,11 +192,13 @@ ON_BACKENDS(batch_norm_keeps_statistics)
     struct model model;
     struct ready ready = {0};
     float x[ROWS], target[ROWS];
-    double mean = 0;
+    double mean = 0, variance = 0;
     fill_random(x, ROWS, 1);
     fill_random(target, ROWS, 2);
     for (int i = 0; i < ROWS; i++)
         mean += (double)x[i] / ROWS;
+    for (int i = 0; i < ROWS; i++)
+        variance += ((double)x[i] - mean) * ((double)x[i] - mean) / (ROWS - 1); /* unbiased */
     if (model_open(&model, "input 1\nbatch_norm\ndense 1\nloss mse\n",
                    (struct compile_options){.batch = ROWS, .use = USE_TRAINING}) &&
         ready_open(&ready, rig, &model.params, model.program) &&
@@ -206,6 +208,8 @@ ON_BACKENDS(batch_norm_keeps_statistics)
         const struct params *params = &model.params;
         const float *running = params_data(params, params_find(params, "batch_norm1.mean"));
         CHECK_NEAR(*running, mean, 1e-4);
+        running = params_data(params, params_find(params, "batch_norm1.variance"));
+        CHECK_NEAR(*running, variance, 1e-4);
         CHECK_EQUAL_INT(params_count(params), 4);
     }
     ready_close(&ready);

@@ -196,11 +196,12 @@ TEST(parameters_are_declared_once)
     params_free(&params);
 }
 
-/* What an entry starts from depends on its name and the seed, not on what else there is. */
+/* What an entry starts from depends on its name and the seed, not on what else there is; and no two
+ * start alike. */
 TEST(starting_values_do_not_depend_on_their_neighbours)
 {
     struct init normal = {INIT_NORMAL, 0.5f};
-    float values[2][6];
+    float values[2][6], first[5];
     for (int more = 0; more < 2; more++) {
         struct params params;
         int32_t entry;
@@ -210,9 +211,11 @@ TEST(starting_values_do_not_depend_on_their_neighbours)
         CHECK_OK(params_declare(&params, "w", ROLE_PARAM, DTYPE_F32, SHAPE(2, 3), normal, &entry));
         params_fill(&params, 7);
         memcpy(values[more], params_data(&params, entry), sizeof values[more]);
+        memcpy(first, params_data(&params, 0), sizeof first);
         params_free(&params);
     }
     CHECK(!memcmp(values[0], values[1], sizeof values[0]));
+    CHECK(memcmp(first, values[1], sizeof first) != 0);
 }
 
 /* The hash of this network's program, 0 when there is none. */

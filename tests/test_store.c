@@ -44,10 +44,20 @@ struct sample {
     enum record_verdict verdict;
 };
 
+static enum status add_record(struct store *store, const struct record *record, bool *added)
+{
+    struct text line = {0};
+    record_write(record, &line);
+    enum status status = text_done(&line);
+    if (status == STATUS_OK)
+        status = store_add(store, text_of(&line), line.length, record, NULL, added);
+    text_free(&line);
+    return status;
+}
+
 static enum status add_sample(struct store *store, const struct sample *sample, bool *added)
 {
     struct record record;
-    struct text line = {0};
     record_start(&record);
     CHECK_OK(point_set(&record.point, &axes[AXIS_model], sample->model));
     CHECK_OK(point_set(&record.point, &axes[AXIS_batch], sample->batch));
@@ -55,12 +65,7 @@ static enum status add_sample(struct store *store, const struct sample *sample, 
     record.time_ns.median = sample->median;
     record.check.verdict = sample->verdict;
     record.at = "2026-11-15T10:03:58Z";
-    record_write(&record, &line);
-    enum status status = text_done(&line);
-    if (status == STATUS_OK)
-        status = store_add(store, text_of(&line), line.length, &record, NULL, added);
-    text_free(&line);
-    return status;
+    return add_record(store, &record, added);
 }
 
 static const struct sample samples[] = {
@@ -283,6 +288,24 @@ TEST(charts)
     enum store_aggregate aggregate;
     CHECK(store_aggregate_parse("mean", &aggregate) && aggregate == STORE_MEAN);
     CHECK(!store_aggregate_parse("worst", &aggregate));
+    store_close(store);
+}
+
+/* The same configuration on two machines is one configuration, measured twice. */
+TEST(machines_are_no_configurations)
+{
+    static const char *const servers[] = {"one", "other"};
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct store_query query = {.x = "model", .y = "time_median", .aggregate = STORE_MAX};
+    for (int i = 0; i < 2; i++) {
+        struct record record;
+        record_start(&record);
+        CHECK_OK(point_set(&record.point, &axes[AXIS_model], "small"));
+        CHECK_OK(point_set(&record.point, &axes[AXIS_server], servers[i]));
+        record.time_ns.median = 300 + 200 * i;
+        CHECK_OK(add_record(store, &record, NULL));
+    }
+    check_chart(store, query, "/small=500(300..500 n2 u2 c1 #2) ");
     store_close(store);
 }
 

@@ -135,6 +135,37 @@ TEST(batch_need_not_divide_the_data)
     lesson_end(&lesson);
 }
 
+/* The mean loss of an epoch in which nothing moves is that of the data, however it is cut up. */
+TEST(a_small_last_batch_weighs_less)
+{
+    double losses[2];
+    for (int i = 0; i < 2; i++) {
+        struct lesson lesson;
+        struct trainer_options options = make_options(i ? 50 : 120, 1, 1e-12);
+        if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options)) &&
+            CHECK_OK(lesson_run(&lesson, 100)))
+            losses[i] = lesson.trainer->epoch.loss_sum / (double)lesson.trainer->epoch.samples;
+        lesson_end(&lesson);
+    }
+    CHECK_NEAR(losses[1], losses[0], 1e-6);
+}
+
+/* The scale must not know the rows that are kept for the test. */
+TEST(features_are_standardised_over_the_training_rows)
+{
+    struct lesson lesson;
+    struct trainer_options options = make_options(8, 1, 0);
+    if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
+        const struct split *split = &lesson.trainer->split;
+        const struct dataset *dataset = lesson.dataset;
+        double sum = 0;
+        for (int64_t i = 0; i < split->train_count; i++)
+            sum += (double)dataset->features[split->rows[i] * (uint32_t)dataset->columns];
+        CHECK_NEAR(sum / (double)split->train_count, 0, 1e-6);
+    }
+    lesson_end(&lesson);
+}
+
 TEST(batch_larger_than_the_data_is_the_data)
 {
     struct lesson lesson;

@@ -57,7 +57,7 @@ static enum status grow_block(struct params *params, enum role role, uint64_t by
         uint64_t room = params->blocks[role].room * 2 > need ? params->blocks[role].room * 2 : need;
         void *data = mem_aligned(PARAMS_ALIGN, (size_t)room);
         if (!data)
-            FAIL(STATUS_MEMORY, "out of memory: the parameters need %.1f MB", (double)need / 1e6);
+            FAIL(STATUS_MEMORY, "out of memory: %.1f MB are needed", (double)need / 1e6);
         if (params->blocks[role].bytes)
             memcpy(data, params->blocks[role].data, (size_t)params->blocks[role].bytes);
         mem_free(params->blocks[role].data);
