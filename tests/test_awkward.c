@@ -313,7 +313,7 @@ static bool gan_program(struct gan *gan, bool generator, struct program **out)
 static bool gan_open(struct gan *gan)
 {
     static const char g[] = "input 3\ndense 8\ntanh\ndense 2\n";
-    static const char d[] = "input 2\ndense 8\ntanh\ndense 1\n";
+    static const char d[] = "input 2\ndense 8\nbatch_norm\ntanh\ndense 1\n";
     *gan = (struct gan){0};
     params_init(&gan->params, DTYPE_F32);
     bool ok = CHECK_OK(network_parse("generator", g, sizeof g - 1, &gan->generator)) &&

@@ -73,6 +73,8 @@ int32_t grad_weight(struct grad *grad, int32_t param, bool *accumulate)
 {
     if (grad->draft->status != STATUS_OK)
         return -1;
+    if (!grad_needs(grad, param))
+        return grad_fresh(grad, param);
     *accumulate = grad->options->accumulate || grad->written[param];
     grad->written[param] = true;
     return draft_grad(grad->draft, param);

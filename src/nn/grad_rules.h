@@ -35,7 +35,8 @@ int32_t grad_fresh(struct grad *grad, int32_t tensor);
  * too: it goes into its gradient tensor. */
 void grad_give(struct grad *grad, int32_t tensor, int32_t gradient);
 /* For ops that write a parameter's gradient themselves: where it goes; *accumulate says whether to
- * add to what is there. */
+ * add to what is there. One that is not wanted (the other side of a GAN) goes where nobody looks,
+ * and leaves *accumulate as it was: what has a gradient tensor is updated. */
 int32_t grad_weight(struct grad *grad, int32_t param, bool *accumulate);
 /* The same for what may be a parameter, also seen in another shape, or not: then the place is a new
  * tensor. grad_give follows in either case. */
