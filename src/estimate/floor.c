@@ -6,14 +6,6 @@
 /* Which halves of the step touch a kept tensor. */
 enum { READ_FORWARD = 1, WRITTEN_FORWARD = 2, READ_BACKWARD = 4, WRITTEN_BACKWARD = 8 };
 
-/* The tensor whose bytes it shares. */
-static int32_t work_root(const struct program *program, int32_t tensor)
-{
-    while (program->tensors[tensor].view_of >= 0)
-        tensor = program->tensors[tensor].view_of;
-    return tensor;
-}
-
 static void work_touch(const struct program *program, const struct op *op, unsigned char *touched)
 {
     bool forward = op->part == PART_FORWARD;
@@ -25,7 +17,7 @@ static void work_touch(const struct program *program, const struct op *op, unsig
             continue;
         int flag = i < op->inputs ? (forward ? READ_FORWARD : READ_BACKWARD)
                                   : (forward ? WRITTEN_FORWARD : WRITTEN_BACKWARD);
-        touched[work_root(program, tensor)] |= (unsigned char)flag;
+        touched[program_root(program, tensor)] |= (unsigned char)flag;
     }
 }
 
