@@ -46,6 +46,8 @@ expect prediction_has_an_error 0 '^mean squared error ' "$prony" predict mlp:2-8
 
 # Saved and predicted; a run that was stopped ends with the same bytes as one that was not.
 expect saves 0 '^saved to whole' "$prony" train small iris --epochs 40 --out whole
+expect asks_first_whether_it_can_save 1 '^0$' sh -c \
+    "'$prony' train small iris --out nowhere/model | grep -c epoch"
 expect predicts 0 '^accuracy [0-9.]* %$' "$prony" predict small whole iris --out said.csv
 if [ "$(wc -l <said.csv)" -eq 151 ] && [ "$(head -n 1 said.csv)" = "class,value" ] &&
     [ "$(cut -d, -f1 said.csv | sort -u | tr '\n' ' ')" = "class setosa versicolor virginica " ]; then

@@ -1,5 +1,6 @@
 /* cmd_train.c: prony train NETWORK DATA: trains, shows how it goes, tests, saves. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "cli/commands.h"
 #include "train/train.h"
 
@@ -308,6 +309,15 @@ static void introduce(const struct training *training)
         printf("resumed after epoch %" PRId64 ", step %" PRId64 "\n", course->epoch, course->step);
 }
 
+/* Can it be saved there? Better asked before an hour's training than after. */
+static enum status check_out(const char *path)
+{
+    struct file_writer writer;
+    TRY(file_begin(&writer, path));
+    file_abort(&writer);
+    return STATUS_OK;
+}
+
 static enum status train(const struct train_flags *flags, const struct backend *backend,
                          const struct network *network, struct dataset *dataset)
 {
@@ -330,6 +340,8 @@ static enum status train(const struct train_flags *flags, const struct backend *
         snprintf(options.course.optimiser, sizeof options.course.optimiser, "%s", flags->optimiser);
     if (!flags->resume && !flags->epochs)
         options.course.epochs = 100;
+    if (flags->out)
+        TRY(check_out(flags->out));
     TRY(trainer_open(network, dataset, &options, &training.trainer));
     introduce(&training);
     enum status status = run(&training);
