@@ -72,7 +72,7 @@ double array_get(const struct array *array, int64_t i)
     case ELEMENT_F32: memcpy(&single, &half, sizeof single); return (double)single;
     case ELEMENT_F64: memcpy(&number, &word, sizeof number); return number;
     }
-    assert(!"an element of no type");
+    assert(false); /* an element of no type */
     return 0;
 }
 
