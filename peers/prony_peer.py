@@ -8,6 +8,11 @@ A peer is an object with
     loss(), parameter(name, i)     training: the last step's loss; element i of a parameter
     outputs(batch)                 inference: the flat outputs for that batch
 
+and, where it has reason to,
+
+    probe()                        {name: version} of what it found, in the place of `packages`
+    steps(first, count)            so many iterations in a loop of its own
+
 and `serve(peer)` does the rest. Standard library only; one file, so that it can be copied.
 """
 
@@ -37,7 +42,7 @@ class Work:
         self.rate = request["rate"]
         self.weights = read_safetensors(request["weights"])
         data = read_safetensors(request["data"])
-        self.inputs, self.targets = data["x"], data.get("target")
+        self.inputs, self.targets, self.labels = data["x"], data.get("target"), data.get("label")
         self.batches = self.inputs[0][0] // self.batch
 
     def rows(self, tensor):
@@ -47,11 +52,14 @@ class Work:
         samples = [values[i * width : (i + 1) * width].tolist() for i in range(shape[0])]
         return [samples[i * self.batch : (i + 1) * self.batch] for i in range(self.batches)]
 
-    def dense_stack(self):
+    def dense_stack(self, losses=("mse",)):
         """The network as [(weight name, bias name, activation)], if it is nothing but dense layers,
-        each followed by a sigmoid, a relu or nothing, trained by sgd on the mean squared error."""
-        if self.loss != "mse" or (self.training and self.optimiser != "sgd"):
-            raise Unsupported(f"this peer knows mse and sgd, not {self.loss} and {self.optimiser}")
+        each followed by a sigmoid, a relu or nothing, trained by sgd on one of these losses."""
+        if self.loss not in losses or (self.training and self.optimiser != "sgd"):
+            known = " or ".join(losses)
+            raise Unsupported(
+                f"this peer knows {known} and sgd, not {self.loss} and {self.optimiser}"
+            )
         stack = []
         for place, layer in enumerate(self.layers):
             if layer["inputs"] != [place - 1] or layer.get("bias") == 0:
@@ -66,17 +74,17 @@ class Work:
 
 
 def read_safetensors(path):
-    """{name: (shape, array of 32-bit floats)}. A header of JSON, then the numbers."""
+    """{name: (shape, array of 32-bit floats or integers)}, in the order of the file. A header of
+    JSON, then the numbers."""
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         start = file.tell()
         tensors = {}
-        for name, about in header.items():
-            if name == "__metadata__" or about["dtype"] != "F32":
-                continue
+        header.pop("__metadata__", None)
+        for name, about in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
             first, end = about["data_offsets"]
             file.seek(start + first)
-            values = array("f")
+            values = array({"F32": "f", "I32": "i"}[about["dtype"]])
             values.frombytes(file.read(end - first))
             tensors[name] = (about["shape"], values)
         return tensors
@@ -103,8 +111,9 @@ def find_packages(packages):
 
 def limit_threads(count):
     """Must come before the import of a library that makes threads."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(count)
+    for library in ("OMP", "OPENBLAS", "BLIS", "MKL"):
+        os.environ[library + "_NUM_THREADS"] = str(count)
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # whoever is not being timed must not spin
 
 
 class Server:
@@ -114,20 +123,25 @@ class Server:
         self.place = 0  # the batch that comes next
 
     def probe(self, request):
-        return {"software": find_packages(self.peer.packages)}
+        software = find_packages(self.peer.packages)
+        if hasattr(self.peer, "probe"):
+            software.update(self.peer.probe())
+        return {"software": software}
 
     def prepare(self, request):
         limit_threads(request["threads"])
         self.work = Work(request)
-        self.peer.prepare(self.work)
-        return {}
+        return self.peer.prepare(self.work) or {}
 
     def run(self, request):
         step, batches, place = self.peer.step, self.work.batches, self.place
-        count = request["iterations"]
+        count, steps = request["iterations"], getattr(self.peer, "steps", None)
         start = time.perf_counter_ns()
-        for i in range(place, place + count):
-            step(i % batches)
+        if steps:
+            steps(place, count)
+        else:
+            for i in range(place, place + count):
+                step(i % batches)
         elapsed = time.perf_counter_ns() - start
         self.place = (place + count) % batches
         return {"elapsed_ns": max(elapsed, 1)}

@@ -56,13 +56,13 @@ static enum status peer_start(struct job_peer *peer)
 static enum status peer_prepare(struct job *job)
 {
     struct job_peer *peer = (struct job_peer *)job;
-    struct arena scratch = {0};
     struct json *answer;
 
     TRY(peer_start(peer));
-    enum status status = peer_ask(peer, peer->work.prepare, &scratch, &answer);
-    arena_free(&scratch);
-    return status;
+    TRY(peer_ask(peer, peer->work.prepare, &peer->about, &answer));
+    if (json_get(answer, "software")) /* what it chose for this work */
+        peer->software = json_get(answer, "software");
+    return STATUS_OK;
 }
 
 static enum status peer_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)

@@ -1,0 +1,116 @@
+"""Peers whose step is in C (c_peer.h): compiled once with the system's compiler, kept in the user's
+cache, loaded with ctypes. The loop over iterations is in C as well."""
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+
+from prony_peer import Unsupported
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FLOATS = ctypes.POINTER(ctypes.c_float)
+ACTIVATIONS = {None: 0, "sigmoid": 1, "relu": 2}
+
+
+class Layer(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int32) for name in ("inputs", "outputs", "activation")] + [
+        (name, FLOATS) for name in ("weight", "bias", "y", "dz", "dx")
+    ]
+
+
+class Network(ctypes.Structure):
+    _fields_ = (
+        [(n, ctypes.c_int32) for n in ("layer_count", "batch", "batches", "training", "threads")]
+        + [("rate", ctypes.c_float), ("x", FLOATS), ("target", FLOATS)]
+        + [("loss", ctypes.c_double), ("layers", ctypes.POINTER(Layer)), ("own", ctypes.c_void_p)]
+    )
+
+
+def build(source, libraries):
+    """The shared library made of a C file; built when the file, or how, has changed."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        raise Unsupported("there is no C compiler (Debian: gcc)")
+    command = [compiler, "-O3", "-shared", "-fPIC", "-I", HERE, source, *libraries, "-lm", "-ldl"]
+    with open(source, "rb") as file, open(os.path.join(HERE, "c_peer.h"), "rb") as header:
+        name = hashlib.sha256(file.read() + header.read() + repr(command).encode()).hexdigest()[:16]
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.path.join(folder, "prony")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"peer-c-{name}.so")
+    if not os.path.exists(path):
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            made = os.path.join(scratch, "peer.so")
+            result = subprocess.run(command + ["-o", made], capture_output=True, text=True)
+            if result.returncode:
+                raise Unsupported(f"{os.path.basename(source)}: {result.stderr.strip()[-300:]}")
+            os.replace(made, path)
+    return path
+
+
+class CPeer:
+    packages = []
+    library = ""  # what network_open is given
+    libraries = []  # for the linker
+
+    def __init__(self, source):
+        self.source = source
+
+    def prepare(self, work):
+        stack = work.dense_stack()
+        self.code = ctypes.CDLL(build(self.source, self.libraries))
+        self.code.network_open.restype = ctypes.c_char_p
+        self.network, self.arrays = Network(), []
+        layers = (Layer * len(stack))()
+        for layer, (weight, bias, activation) in zip(layers, stack):
+            (layer.inputs, layer.outputs), values = work.weights[weight]
+            layer.activation = ACTIVATIONS[activation]
+            layer.weight = self.floats(values)
+            layer.bias = self.floats(work.weights[bias][1])
+            layer.y = self.room(work.batch * layer.outputs)
+            layer.dz = self.room(work.batch * layer.outputs)
+            layer.dx = self.room(work.batch * layer.inputs)
+        self.layers, network = layers, self.network
+        self.names = {name: n for n, names in enumerate(stack) for name in names[:2]}
+        network.layer_count, network.layers = len(stack), layers
+        network.batch, network.batches = work.batch, work.batches
+        network.training, network.threads = work.training, work.threads
+        network.rate = work.rate
+        network.x = self.floats(work.inputs[1])
+        if work.training:
+            network.target = self.floats(work.targets[1])
+        refusal = self.code.network_open(ctypes.byref(network), self.library.encode())
+        if refusal:
+            raise Unsupported(refusal.decode())
+
+    def keep(self, array):
+        self.arrays.append(array)
+        return ctypes.cast(array, FLOATS)
+
+    def floats(self, values):
+        return self.keep((ctypes.c_float * len(values)).from_buffer_copy(values))
+
+    def room(self, count):
+        return self.keep((ctypes.c_float * count)())
+
+    def steps(self, first, count):
+        self.code.network_run(ctypes.byref(self.network), ctypes.c_int64(first), ctypes.c_int64(count))
+
+    def step(self, batch):
+        self.code.network_step(ctypes.byref(self.network), batch)
+
+    def outputs(self, batch):
+        self.step(batch)
+        last = self.layers[len(self.layers) - 1]
+        return last.y[: self.network.batch * last.outputs]
+
+    def loss(self):
+        self.code.network_read_back(ctypes.byref(self.network))
+        return self.network.loss
+
+    def parameter(self, name, i):
+        layer = self.layers[self.names[name]]
+        return (layer.weight if name.endswith(".weight") else layer.bias)[i]
