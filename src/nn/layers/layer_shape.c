@@ -110,7 +110,7 @@ int32_t emit_slice(struct layer_emit *emit)
     struct shape shape = *draft_shape(draft, emit->inputs[0]);
     int32_t axis = layer_axis(emit, &shape, values[2]);
     if (!(values[1] >= 0 && values[1] + values[0] <= (double)shape.dim[axis]) ||
-        values[1] != (double)(int64_t)values[1])
+        values[1] > INT32_MAX || values[1] != (double)(int32_t)values[1])
         draft_fail(draft, STATUS_INPUT, "%s: found %lld places, expected those from %g to below %g",
                    emit->layer->name, (long long)shape.dim[axis], values[1], values[1] + values[0]);
     if (draft->status != STATUS_OK)
