@@ -154,6 +154,8 @@ refuse too_few_outputs 'found 2 outputs, expected one for each of 3' train mlp:4
 refuse zero_batch 'batch' train small iris --batch 0
 refuse unknown_backend "'reff'" train small iris --backend reff
 refuse unknown_optimiser "'sgdd'" train small iris --optimiser sgdd
+refuse unknown_setting "adam has no argument 'bta'" train small iris --optimiser adam:bta=1
+refuse unknown_schedule "there is no schedule 'linear'; there are: constant, step, cosine" train small iris --schedule linear
 refuse rate_on_resume '\--rate cannot be given with --resume' train small iris --resume whole --rate 1
 refuse cut_file 'cut: found a header' predict small cut iris
 refuse other_network 'whole: found the weights of another network' predict mlp:4-3 whole iris

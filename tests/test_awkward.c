@@ -568,8 +568,9 @@ ON_BACKENDS(clipping_by_norm_keeps_gradients)
     fill_random(x, 4 * 3, 1);
     for (int i = 0; i < 4 * 2; i++)
         target[i] = 50;
-    bool ok = model_open(&clipped, net,
-                         (struct compile_options){.batch = 4, .use = USE_TRAINING, .clip = 0.5});
+    bool ok = model_open(
+        &clipped, net,
+        (struct compile_options){.batch = 4, .use = USE_TRAINING, .optimiser = "sgd:clip=0.5"});
     ok &= model_open(&plain, net, (struct compile_options){.batch = 4, .use = USE_TRAINING});
     if (ok && CHECK_OK(fuse(clipped.program, rig->backend, rig->device, &fused)) &&
         CHECK_OK(fuse(plain.program, rig->backend, rig->device, &merged)) &&

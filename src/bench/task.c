@@ -98,8 +98,7 @@ static enum status task_fill(struct task *task, const char *model)
         .batch = task->batch, .use = task->phase == PHASE_TRAINING ? USE_TRAINING : USE_INFERENCE};
     TRY(network_compile(task->network, &task->params, &compile, &task->program));
     params_fill(&task->params, TASK_SEED);
-    if (task->network->rate > 0)
-        task->params.control.rate = task->network->rate;
+    TRY(network_rate(task->network, NULL, &task->params.control.rate));
     TRY(work_count(task->program, &task->work));
 
     task->rows = (int64_t)TASK_BATCHES * task->batch;

@@ -2,6 +2,7 @@
 #include "bench/task_peer.h"
 
 #include "nn/layer.h"
+#include "nn/optimiser.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,7 +66,7 @@ enum status task_peer_prepare(struct task *task, int threads, struct text *out)
     json_add_int(&writer, threads);
     peer_layers(network, &writer);
     peer_text(&writer, "loss", loss_name(network_loss(network, &options)));
-    peer_text(&writer, "optimiser", network->optimiser ? network->optimiser : "sgd");
+    peer_text(&writer, "optimiser", network->optimiser.kind->name);
     json_key(&writer, "rate");
     json_add_real(&writer, task->params.control.rate);
     peer_text(&writer, "weights", task->weights_path);

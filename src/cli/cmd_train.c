@@ -21,7 +21,7 @@ struct train_flags {
     int64_t epochs, batch, seed, threads;
     double rate, test, validate, memory;
     int64_t patience;
-    const char *optimiser, *backend, *label, *labels, *out, *resume, *until;
+    const char *optimiser, *schedule, *backend, *label, *labels, *out, *resume, *until;
     bool numbers;
     double until_accuracy, until_loss; /* what `until` says */
 };
@@ -38,7 +38,7 @@ struct training {
 /* Is it one of the settings that a training keeps from its beginning to its end? */
 static bool fixes_course(const char *name)
 {
-    static const char *const names[] = {"batch", "rate",     "optimiser", "seed",
+    static const char *const names[] = {"batch", "rate",     "optimiser", "schedule", "seed",
                                         "test",  "validate", "until",     "patience"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (text_equal(name, names[i]))
@@ -88,9 +88,11 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
     struct arg list[] = {
         {"epochs", ARG_INT, &flags->epochs, "N", "passes over the data (100)", 1, 1e9, false},
         {"batch", ARG_INT, &flags->batch, "N", "samples per update (8)", 1, 1e6, false},
-        {"rate", ARG_REAL, &flags->rate, "R", "learning rate (the network's, or 0.1)", 1e-12, 1e6,
-         false},
-        {"optimiser", ARG_TEXT, &flags->optimiser, "NAME", "the network's, or sgd", 0, 0, false},
+        {"rate", ARG_REAL, &flags->rate, "R", "learning rate (the optimiser's)", 1e-12, 1e6, false},
+        {"optimiser", ARG_TEXT, &flags->optimiser, "NAME[:…]",
+         "as adam or adam:beta1=0.8,decay=0.01 (the network's, or sgd)", 0, 0, false},
+        {"schedule", ARG_TEXT, &flags->schedule, "NAME[:…]",
+         "of the rate, as cosine:period=1000 (the network's, or constant)", 0, 0, false},
         {"seed", ARG_INT, &flags->seed, "N", "of weights, split and order (1)", 0, 1e15, false},
         {"test", ARG_REAL, &flags->test, "SHARE", "of the rows, kept for the test (0.2)", 0, 0.99,
          false},
@@ -338,6 +340,8 @@ static enum status train(const struct train_flags *flags, const struct backend *
     struct training training = {.flags = flags, .terminal = isatty(STDOUT_FILENO)};
     if (flags->optimiser)
         snprintf(options.course.optimiser, sizeof options.course.optimiser, "%s", flags->optimiser);
+    if (flags->schedule)
+        snprintf(options.course.schedule, sizeof options.course.schedule, "%s", flags->schedule);
     if (!flags->resume && !flags->epochs)
         options.course.epochs = 100;
     if (flags->out)

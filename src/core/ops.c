@@ -364,22 +364,24 @@ void op_attributes(const struct op *op, void (*visit)(void *, const char *, cons
     }
 }
 
-bool ops_set(struct op *op, const char *name, const char *value)
+bool ops_set_number(struct op *op, const char *name, double value)
 {
     int attribute = find_attribute(op->kind, name);
     if (attribute < 0)
         return false;
-    double number;
-    enum activation activation;
-    if (!text_to_real(value, &number)) {
-        if (!activation_parse(value, &activation))
-            return false;
-        number = activation;
-    }
-    float real = (float)number;
-    int32_t integer = (int32_t)number;
+    float real = (float)value;
+    int32_t integer = (int32_t)value;
     bool is_real = rows[op->kind].attributes[attribute].is_real;
     memcpy((char *)&op->attr + attribute_offset(attribute),
            is_real ? (const void *)&real : &integer, sizeof integer);
     return true;
+}
+
+bool ops_set(struct op *op, const char *name, const char *value)
+{
+    double number;
+    enum activation activation;
+    if (text_to_real(value, &number))
+        return ops_set_number(op, name, number);
+    return activation_parse(value, &activation) && ops_set_number(op, name, activation);
 }

@@ -22,6 +22,8 @@ const char *ops_next(const char *at, struct operand_row *row);
  * text does not fit. */
 bool ops_set(struct op *op, const char *name, const char *value);
 
+bool ops_set_number(struct op *op, const char *name, double value);
+
 /* Does the op fit its row? The message names the op, the operand, found and expected. */
 enum status ops_check(const struct program *program, const struct op *op);
 

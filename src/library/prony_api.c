@@ -132,8 +132,10 @@ static enum status open_network(struct prony *network, const struct prony_option
     TRY(name_classes(&network->model, options->classes));
     TRY(declare(network));
     params_fill(params, options->seed);
-    double rate = network->network->rate > 0 ? network->network->rate : params->control.rate;
-    params->control.rate = options->rate > 0 ? options->rate : rate;
+    if (options->rate > 0)
+        params->control.rate = options->rate;
+    else
+        TRY(network_rate(network->network, options->optimiser, &params->control.rate));
     return engine_open(&network->engine, backend, &device, params);
 }
 

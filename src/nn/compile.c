@@ -94,6 +94,30 @@ static void check_classes(struct draft *draft, int32_t y, int32_t classes)
                    (long long)outputs, classes);
 }
 
+static void emit_update(const struct network *network, struct draft *draft,
+                        const struct compile_options *options, bool accumulate)
+{
+    struct update_options update = {.optimiser = network->optimiser,
+                                    .schedule = network->schedule,
+                                    .prefix = "",
+                                    .rate = 1,
+                                    .accumulate = accumulate};
+    enum status status = optimiser_parse(options->optimiser, &update.optimiser);
+    if (status == STATUS_OK)
+        status = schedule_parse(options->schedule, &update.schedule);
+    if (status != STATUS_OK)
+        draft_fail(draft, status, "%s", status_message());
+    update_emit(draft, &update);
+}
+
+enum status network_rate(const struct network *network, const char *optimiser, double *out)
+{
+    struct optimiser used = network->optimiser;
+    TRY(optimiser_parse(optimiser, &used));
+    *out = optimiser_value(&used, "rate");
+    return STATUS_OK;
+}
+
 /* Loss, gradients and update after the forward ops. */
 static void emit_learning(const struct network *network, struct draft *draft,
                           const struct compile_options *options, int32_t y, int32_t rows)
@@ -118,12 +142,7 @@ static void emit_learning(const struct network *network, struct draft *draft,
     struct grad_seed seed = loss_emit_seed(draft, loss, y, target, &tensors, 1.0 / batches);
     grad_emit(draft,
               &(struct grad_options){.seeds = &seed, .seed_count = 1, .accumulate = batches > 1});
-    const char *optimiser = options->optimiser ? options->optimiser : network->optimiser;
-    update_emit(draft, &(struct update_options){.optimiser = optimiser,
-                                                .prefix = "",
-                                                .rate = 1,
-                                                .clip = options->clip,
-                                                .accumulate = batches > 1});
+    emit_update(network, draft, options, batches > 1);
 }
 
 static void emit_program(const struct network *network, struct draft *draft,

@@ -8,7 +8,8 @@
  *     hidden = dense 4      a name, to be referred to
  *     add < hidden, other   several inputs; without `<` the line above is the input
  *     loss mse
- *     optimiser sgd rate=0.1
+ *     optimiser adam rate=0.01
+ *     schedule cosine period=1000
  *
  * network_compile makes the usual programs. A recipe that needs something else (two networks in
  * one program, its own gradients) calls the emitters it is made of: network_emit here, loss_emit in
@@ -22,6 +23,7 @@
 #include "core/program.h"
 
 struct layer_kind;
+struct optimiser_kind;
 
 enum { LAYER_VALUES = 8, LAYER_INPUTS = 16 };
 
@@ -44,6 +46,18 @@ struct layer {
 
 enum loss_kind { LOSS_AUTO, LOSS_MSE, LOSS_CROSS_ENTROPY, LOSS_BINARY_CROSS_ENTROPY, LOSS_COUNT };
 
+/* optimiser.h has the table of kinds and how these are read. */
+struct optimiser {
+    const struct optimiser_kind *kind;
+    double values[LAYER_VALUES]; /* in the order of the kind's settings */
+};
+
+/* core/schedule.h says what it does. */
+struct schedule {
+    int32_t kind, warmup, period;
+    double factor;
+};
+
 struct network {
     struct arena arena; /* owns everything below */
     const char *name;   /* "small"; a file's path */
@@ -52,9 +66,9 @@ struct network {
     int32_t tokens;     /* > 0: the input is i32, each from 0 to below this; 0: real */
     int32_t layer_count;
     struct layer *layers;
-    enum loss_kind loss;   /* LOSS_AUTO: labels → cross-entropy, numbers → mse */
-    const char *optimiser; /* or NULL: sgd */
-    double rate;           /* or 0: 0.1 */
+    enum loss_kind loss;        /* LOSS_AUTO: labels → cross-entropy, numbers → mse */
+    struct optimiser optimiser; /* sgd when the text names none */
+    struct schedule schedule;
 };
 
 /* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION]`, the path of a file, or FILE:NAME, one of several
@@ -90,14 +104,18 @@ struct compile_options {
     enum program_use use;
     enum loss_kind loss;   /* LOSS_AUTO: the network's; if that is AUTO too, by `classes` */
     int32_t classes;       /* > 0: labels of that many classes; 0: numbers */
-    const char *optimiser; /* NULL: the network's */
+    const char *optimiser; /* "adam:beta1=0.8"; NULL or "": the network's */
+    const char *schedule;  /* "cosine:period=1000"; NULL or "": the network's */
     int32_t accumulate;    /* > 1: gradients add up over that many batches before an update */
-    double clip;           /* > 0: gradients together have at most this norm */
     bool lengths;          /* sequences come with lengths */
 };
 
 enum status network_compile(const struct network *network, struct params *params,
                             const struct compile_options *options, struct program **out);
+
+/* The learning rate, before any schedule: what the flag, or without one the network's text says, or
+ * the optimiser's default. */
+enum status network_rate(const struct network *network, const char *optimiser, double *out);
 
 /* The loss that would be used, and the shape of one target under it. */
 enum loss_kind network_loss(const struct network *network, const struct compile_options *options);

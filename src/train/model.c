@@ -142,6 +142,8 @@ static void write_course(const struct course *course, struct text *out)
     json_object(&writer);
     json_key(&writer, "optimiser");
     json_add_text(&writer, course->optimiser);
+    json_key(&writer, "schedule");
+    json_add_text(&writer, course->schedule);
     add_real(&writer, "rate", course->rate);
     add_number(&writer, "batch", course->batch);
     add_number(&writer, "epochs", course->epochs);
@@ -294,6 +296,7 @@ static enum status take_course(const struct safetensors *file, const struct json
                                struct course *course)
 {
     snprintf(course->optimiser, sizeof course->optimiser, "%s", json_text(object, "optimiser", ""));
+    snprintf(course->schedule, sizeof course->schedule, "%s", json_text(object, "schedule", ""));
     course->rate = json_real(object, "rate", -1);
     int64_t batch = json_int(object, "batch", 0);
     course->batch = batch > 0 && batch <= INT32_MAX ? (int32_t)batch : 0;

@@ -9,12 +9,13 @@
 #include "nn/network.h"
 #include "train/lap.h"
 
-enum { MODEL_OPTIMISER = 128 };
+enum { MODEL_FLAG = 500 }; /* longer than what optimiser_parse takes, so that it can refuse */
 
 /* A training: how it was set up, which a resumed run keeps, and how far it is. */
 struct course {
-    char optimiser[MODEL_OPTIMISER]; /* "": the network's */
-    double rate;                     /* 0: the network's, or the usual one */
+    char optimiser[MODEL_FLAG]; /* "": the network's */
+    char schedule[MODEL_FLAG];  /* "": the network's */
+    double rate;                /* 0: the optimiser's */
     int32_t batch;
     int64_t epochs;
     uint64_t seed;

@@ -94,7 +94,8 @@ static enum status compile(struct trainer *trainer)
     const struct course *course = &trainer->course;
     struct compile_options train = model_compile_options(model, USE_TRAINING, course->batch);
     struct compile_options test = model_compile_options(model, USE_EVALUATION, TEST_BATCH);
-    train.optimiser = course->optimiser[0] ? course->optimiser : NULL;
+    train.optimiser = course->optimiser;
+    train.schedule = course->schedule;
     enum loss_kind loss = network_loss(model->network, &train);
     if (loss == LOSS_BINARY_CROSS_ENTROPY && model->class_count && model->class_count != 2)
         FAIL(STATUS_INPUT, "%s: found %d classes, expected 2: the loss of %s is binary",
@@ -155,14 +156,14 @@ static enum status take_course(struct trainer *trainer, const struct safetensors
     return STATUS_OK;
 }
 
-static void start_fresh(struct trainer *trainer)
+static enum status start_fresh(struct trainer *trainer)
 {
     struct course *course = &trainer->course;
-    double usual = trainer->model.network->rate;
     params_fill(&trainer->model.params, course->seed);
     if (course->rate == 0)
-        course->rate = usual > 0 ? usual : 0.1;
+        TRY(network_rate(trainer->model.network, course->optimiser, &course->rate));
     trainer->model.params.control.rate = course->rate;
+    return STATUS_OK;
 }
 
 static struct lap_data bound_data(const struct trainer *trainer)
@@ -194,7 +195,7 @@ static enum status open_trainer(struct trainer *trainer, const struct trainer_op
     if (trainer->course.step >= trainer->train.steps)
         FAIL(STATUS_INPUT, "%s: found step %lld of an epoch that has %lld", options->resume,
              (long long)trainer->course.step, (long long)trainer->train.steps);
-    start_fresh(trainer);
+    TRY(start_fresh(trainer));
     if (options->resume)
         TRY(safetensors_load(file, SAFETENSORS_CHECKPOINT, &trainer->model.params));
     TRY(engine_open(&trainer->engine, options->backend, &options->device, &trainer->model.params));

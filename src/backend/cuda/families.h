@@ -25,7 +25,11 @@ launch_function launch_binary_cross_entropy, launch_binary_cross_entropy_grad;
 launch_function launch_right_class, launch_right_level;
 workspace_function workspace_loss, workspace_cross_entropy;
 /* update.cu */
-launch_function launch_schedule, launch_sgd, launch_clip, launch_tick;
+launch_function launch_schedule, launch_clip, launch_tick;
 workspace_function workspace_clip;
+/* optimiser.cu */
+launch_function launch_sgd, launch_momentum, launch_adagrad, launch_rmsprop, launch_adam;
+launch_function launch_rprop;
+workspace_function workspace_adam;
 
 #endif

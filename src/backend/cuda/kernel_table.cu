@@ -44,9 +44,15 @@ static const struct kernel kernels[] = {
     ROW(right_level, workspace_loss),
 
     ROW(schedule, NULL),
-    ROW(sgd, NULL),
     ROW(clip, workspace_clip),
     ROW(tick, NULL),
+
+    ROW(sgd, NULL),
+    ROW(momentum, NULL),
+    ROW(adagrad, NULL),
+    ROW(rmsprop, NULL),
+    ROW(adam, workspace_adam),
+    ROW(rprop, NULL),
 };
 
 const struct kernel *kernel_of(enum op_kind kind)

@@ -1,25 +1,7 @@
-/* update.cu: schedule, sgd, clip (all gradients together), tick (counts the step). */
+/* update.cu: schedule, clip (all gradients together), tick (counts the step). */
 #include "backend/cuda/families.h"
 #include "backend/cuda/reduce.h"
-#include "backend/cuda/update.h"
 #include "core/schedule.h"
-
-static __global__ void sgd_each(int64_t count, float *w, float *g, bool clear, const float *rate)
-{
-    FOR_EACH(index, count)
-    {
-        w[index] = update_sgd(w[index], g[index], *rate);
-        if (clear)
-            g[index] = 0.0f;
-    }
-}
-
-void launch_sgd(const struct call *call, struct queue *queue)
-{
-    const int64_t count = call_count(call, 0);
-    enqueue(queue, sgd_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_reals(call, 3), call_reals(call, 1), call_has(call, 4), call_reals(call, 2));
-}
 
 struct square {
     const float *data;

@@ -80,14 +80,15 @@ static int32_t find_activation(const struct fusion *fusion, int32_t o)
     return activation_has_alpha(function) ? -1 : activate;
 }
 
-/* The sgd op that is the only reader of what `writer` wrote, if the pair can be folded. */
+/* The sgd op, without decay, that is the only reader of what `writer` wrote, if the pair can be
+ * folded. */
 static int32_t find_update(const struct fusion *fusion, int32_t writer)
 {
     const struct program *program = fusion->program;
     int32_t grad = op_output(program, &program->ops[writer], 0);
     int32_t sgd = sole_reader(fusion, grad, OP_sgd);
-    if (sgd < 0 || fusion->writers[grad] != 1 || program->tensors[grad].role != ROLE_GRAD ||
-        op_output(program, &program->ops[sgd], 1) >= 0)
+    if (sgd < 0 || program->ops[sgd].attr.sgd.decay != 0 || fusion->writers[grad] != 1 ||
+        program->tensors[grad].role != ROLE_GRAD || op_output(program, &program->ops[sgd], 1) >= 0)
         return -1;
     return sgd;
 }

@@ -1,4 +1,5 @@
-/* ref_update.c: what changes parameters and counts steps. */
+/* ref_update.c: the rate of a step, the norm of its gradients, its count; ref_optimiser.c has the
+ * optimisers. */
 #include "backend/cpu/ref/real.h"
 #include "core/schedule.h"
 
@@ -8,17 +9,6 @@ KERNEL(schedule)
     double factor = schedule_factor(call->op->attr.schedule.kind, warmup, period,
                                     (double)call->op->attr.schedule.factor, *integers(call, 0));
     *reals(call, 1) = (real)(call->control->rate * (double)call->op->attr.schedule.scale * factor);
-}
-
-/* w -= rate·g; an accumulated gradient (second output) is cleared. */
-KERNEL(sgd)
-{
-    real *w = reals(call, 0), *g = reals(call, 1), rate = *reals(call, 2);
-    real *cleared = reals(call, 4);
-    for (int64_t i = 0, n = count(call, 0); i < n; i++)
-        w[i] -= rate * g[i];
-    for (int64_t i = 0, n = count(call, 0); cleared && i < n; i++)
-        cleared[i] = 0;
 }
 
 /* All gradients together are scaled down to the norm `limit` when theirs is larger. */
