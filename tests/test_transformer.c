@@ -25,8 +25,8 @@ static bool block_open(struct block *block, struct rig *rig, const char *text, e
         !CHECK_OK(network_compile(block->network, &block->params, &options, &block->program)))
         return false;
     params_fill(&block->params, 5);
-    block->params.control.rate = block->network->rate;
-    return ready_open(&block->ready, rig, &block->params, block->program);
+    return CHECK_OK(network_rate(block->network, NULL, &block->params.control.rate)) &&
+           ready_open(&block->ready, rig, &block->params, block->program);
 }
 
 static void block_close(struct block *block)
