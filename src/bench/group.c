@@ -254,12 +254,12 @@ static void group_note(struct entrant *entrant)
 /* Of a pair that ran to the end: which is faster. */
 static enum status group_compare(struct group *group)
 {
+    if (!group->bench->measure.compare || group->count != 2 || !group->entrants[0].runs ||
+        !group->entrants[1].runs)
+        return STATUS_OK;
     struct entrant *a = &group->entrants[0], *b = &group->entrants[1];
     struct record_against *against = &a->record.against;
     const struct point *other = &b->record.point;
-
-    if (!group->bench->measure.compare || group->count != 2 || !a->runs || !b->runs)
-        return STATUS_OK;
     TRY(measure_compare(&group->bench->measure, a->contender, b->contender, &against->found));
     NEED(against->other = is_prony(other) ? arena_format(&group->arena, "prony/%s", other->backend)
                                           : arena_text(&group->arena, other->framework));
