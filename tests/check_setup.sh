@@ -52,6 +52,6 @@ command_is apt-get 'case "$*" in *npm*) echo "no npm"; exit 1 ;; esac'
 expect one_missing_package_keeps_no_other_away "$(setup start)" "setup: going on without npm"
 expect one_missing_package_stops_nothing "$(setup start)" "status 0"
 
-expect an_unknown_goal_is_refused "$(setup everything)" "usage: tools/setup start|test|peers
+expect an_unknown_goal_is_refused "$(setup everything)" "usage: tools/setup start|test|peers|mnist
 status 2"
 exit $status
