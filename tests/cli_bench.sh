@@ -113,6 +113,14 @@ expect says_what_is_not_checked 0 'measured once' \
 expect compares_in_turns 0 'rounds' "$prony" bench small --against ref --seconds 0.3
 expect compares_with_a_framework 0 'faster than python-list' \
     "$prony" bench small --against python-list --seconds 0.3
+expect compares_with_another_build 0 'rounds' "$prony" bench small --against "$prony" --seconds 0.3
+expect checks_another_build 0 '"verdict":"right"' \
+    "$prony" bench small --phase inference --framework "$prony" --format json $quick
+expect answers_as_a_peer 0 '"reason":"found \"run\", expected prepare first"' \
+    sh -c "echo '{\"do\":\"run\"}' | '$prony' peer"
+expect empties_the_caches 0 'cold' "$prony" bench small --caches warm,cold --seconds 0.3
+expect says_what_it_cannot_pin 0 'skipped: other frameworks are not tied to cores' \
+    "$prony" bench small --framework python-list --affinity compact $quick
 expect knows_its_opponents 2 'did you mean numpy?' "$prony" bench small --against numpi
 "$prony" bench small --batch 1,3 --seconds 0.05 --out "$folder/old.jsonl" >/dev/null 2>&1
 expect compares_files 0 '2 configurations in both' "$prony" compare "$folder/old.jsonl" "$folder/old.jsonl"

@@ -18,7 +18,7 @@
 /* In the child, between fork and exec: only calls that are safe there. Does not return. */
 static void child_become(const char *path, int input, int output, int errors, pid_t parent)
 {
-    char *const arguments[] = {(char *)(uintptr_t)path, NULL};
+    char *const arguments[] = {(char *)(uintptr_t)path, (char[]){"peer"}, NULL};
 
     signal(SIGPIPE, SIG_DFL); /* we may ignore it; our child should not */
     setpgid(0, 0);

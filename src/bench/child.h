@@ -22,7 +22,8 @@ struct child {
     char complaint[CHILD_COMPLAINT]; /* the end of what it wrote to its standard error */
 };
 
-/* Starts the executable at `path`. */
+/* Starts the executable at `path`, with the argument "peer", for those that are more than a peer.
+ */
 enum status child_open(struct child *child, const char *path);
 
 /* Sends the line (the '\n' is added) and takes one line of answer, without its '\n', into *answer.

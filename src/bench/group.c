@@ -3,10 +3,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "bench/job_cold.h"
 #include "bench/job_network.h"
 #include "bench/job_peer.h"
 #include "bench/peers.h"
 #include "bench/task_peer.h"
+#include "bench/watch.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,17 +17,18 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
+static const size_t COLD_BYTES = (size_t)64 << 20; /* where the size of the caches is not known */
 
 /* One point on its way to a record. */
 struct entrant {
     struct record record;
-    struct job *job;
-    bool is_peer, runs; /* runs: it is prepared and right, and will be timed */
-    uint64_t first_ns;  /* the first iteration, and what it used */
+    struct job *job, *cold; /* cold: what is timed in its place, or NULL */
+    bool is_peer, runs;     /* runs: it is prepared and right, and will be timed */
+    uint64_t first_ns;      /* the first iteration, and what it used */
     struct meters first_meters;
     struct text prepare, check, notes;
     struct contender *contender;
-    struct record_meter meters[METERS_COUNT];
+    struct record_meter meters[METERS_COUNT + WATCH_ROWS];
 };
 
 struct group {
@@ -36,6 +39,7 @@ struct group {
     struct entrant *entrants;
     struct contender *contenders;
     int count, contender_count;
+    struct watch watch;
 };
 
 static bool is_prony(const struct point *point)
@@ -67,6 +71,8 @@ static enum status group_check_axes(const struct point *point)
         AXIS_nodes,     AXIS_parallelism, AXIS_scaling,   AXIS_interconnect,
         AXIS_optimiser, AXIS_scenario,    AXIS_pages,
     };
+    if (!is_prony(point) && point->affinity[0] && strcmp(point->affinity, "none") != 0)
+        FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         const struct axis *axis = &axes[fixed[i]];
         char number[POINT_NUMBER];
@@ -104,7 +110,7 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
     };
 
     TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
-    TRY(task_peer_prepare(group->task, (int)point->threads, &entrant->prepare));
+    TRY(task_peer_prepare(group->task, (int)point->threads, point->backend, &entrant->prepare));
     TRY(task_peer_check(group->task, &entrant->check));
     work.prepare = text_of(&entrant->prepare);
     work.check = text_of(&entrant->check);
@@ -282,8 +288,10 @@ static enum status group_result(struct group *group, struct entrant *entrant)
     meters_report(contender->meters.wall_ns ? &contender->meters : &entrant->first_meters,
                   contender->process, entrant->meters);
     record->meters = entrant->meters;
-    record->meter_count = METERS_COUNT;
+    watch_report(&group->watch, entrant->meters + METERS_COUNT);
+    record->meter_count = METERS_COUNT + WATCH_ROWS;
     group_note(entrant);
+    watch_note(&group->watch, &entrant->notes);
     TRY(text_done(&entrant->notes));
     if (entrant->notes.length)
         record->reason = text_of(&entrant->notes) + 2; /* without the first "; " */
@@ -353,6 +361,8 @@ static void group_free(struct group *group)
         struct entrant *entrant = &group->entrants[i];
         if (entrant->contender)
             measure_free(entrant->contender);
+        if (entrant->cold)
+            entrant->cold->kind->close(entrant->cold);
         if (entrant->job)
             entrant->job->kind->close(entrant->job);
         text_free(&entrant->prepare);
@@ -363,6 +373,27 @@ static void group_free(struct group *group)
     mem_free(group->entrants);
     mem_free(group->contenders);
     arena_free(&group->arena);
+}
+
+/* What is timed: the job, or the job with cold caches. */
+static enum status group_enter(struct group *group, struct entrant *entrant)
+{
+    struct contender *contender = &group->contenders[group->contender_count];
+    uint64_t cache_bytes = group->bench->facts.cpu.l3_bytes;
+
+    if (strcmp(entrant->record.point.caches, "cold") == 0) {
+        size_t bytes = cache_bytes ? 2 * (size_t)cache_bytes : COLD_BYTES;
+        TRY(job_cold_open(entrant->job, bytes, &entrant->cold));
+        contender->alone = true;
+    }
+    contender->job = entrant->cold ? entrant->cold : entrant->job;
+    contender->first_ns = entrant->first_ns;
+    contender->process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
+    if (contender->process && group->watch.process_count < WATCH_PROCESSES)
+        group->watch.processes[group->watch.process_count++] = contender->process;
+    entrant->contender = contender;
+    group->contender_count++;
+    return STATUS_OK;
 }
 
 /* Everyone is started, then timed in turns; a refusal is kept for the record. */
@@ -376,12 +407,12 @@ static enum status group_measure(struct group *group)
             continue;
         }
         group_floor(group, entrant);
-        entrant->contender = &group->contenders[group->contender_count++];
-        entrant->contender->job = entrant->job;
-        entrant->contender->first_ns = entrant->first_ns;
-        entrant->contender->process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
+        TRY(group_enter(group, entrant));
     }
-    return measure(&group->bench->measure, group->contenders, group->contender_count);
+    watch_begin(&group->watch);
+    enum status status = measure(&group->bench->measure, group->contenders, group->contender_count);
+    watch_end(&group->watch);
+    return status;
 }
 
 enum status group_run(struct bench *bench, const struct point *points, int count)

@@ -129,6 +129,11 @@ done:
     return status;
 }
 
+enum status job_network_outcome(struct job *job, struct outcome *out)
+{
+    return network_outcome((struct job_network *)job, out);
+}
+
 static enum status network_check(struct job *job, double *error)
 {
     struct job_network *network = (struct job_network *)job;

@@ -16,6 +16,10 @@ struct network_options {
 enum status job_network_open(struct task *task, const struct network_options *options,
                              struct job **out);
 
+/* From the initial parameters and the first batch again, whatever ran before: the task's check. The
+ * job is one of this kind, prepared. */
+enum status job_network_outcome(struct job *job, struct outcome *out);
+
 /* Runs the task's check on `backend` (the reference) and keeps the outcome in the task; once.
  * STATUS_UNSUPPORTED when that would take too long. */
 enum status job_network_refer(struct task *task, const struct backend *backend);

@@ -38,6 +38,7 @@ enum measure_stop {
 struct contender {
     struct job *job;
     pid_t process;     /* whose resources are metered; 0: this process */
+    bool alone;        /* a sample is one iteration, however short */
     uint64_t first_ns; /* an iteration that was run already, or 0: if it is longer than the limit it
                           is the only sample */
 

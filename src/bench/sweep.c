@@ -160,7 +160,8 @@ static enum status walk_opponent(const struct walk *walk, const struct point *po
         TRY(point_set(out, &axes[AXIS_unit], backend->unit));
     } else {
         TRY(point_set(out, &axes[AXIS_framework], name));
-        TRY(point_set(out, &axes[AXIS_backend], "default"));
+        if (!strchr(name, '/')) /* an executable may be another prony, with the same backends */
+            TRY(point_set(out, &axes[AXIS_backend], "default"));
     }
     point_settle(out);
     return STATUS_OK;

@@ -48,7 +48,7 @@ static void peer_layers(const struct network *network, struct json_writer *write
     json_end(writer);
 }
 
-enum status task_peer_prepare(struct task *task, int threads, struct text *out)
+enum status task_peer_prepare(struct task *task, int threads, const char *backend, struct text *out)
 {
     struct json_writer writer;
     const struct network *network = task->network;
@@ -64,6 +64,7 @@ enum status task_peer_prepare(struct task *task, int threads, struct text *out)
     json_add_int(&writer, task->batch);
     json_key(&writer, "threads");
     json_add_int(&writer, threads);
+    peer_text(&writer, "backend", backend);
     peer_layers(network, &writer);
     peer_text(&writer, "loss", loss_name(network_loss(network, &options)));
     peer_text(&writer, "optimiser", network->optimiser.kind->name);

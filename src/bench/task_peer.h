@@ -6,7 +6,8 @@
 #include "bench/task.h"
 
 /* Each appends one request line. prepare writes the task's files first. */
-enum status task_peer_prepare(struct task *task, int threads, struct text *out);
+enum status task_peer_prepare(struct task *task, int threads, const char *backend,
+                              struct text *out);
 enum status task_peer_check(const struct task *task, struct text *out);
 
 /* The judge of struct peer_work; the context is the task. */

@@ -31,6 +31,7 @@ command_run cmd_explain;
 command_run cmd_guide;
 command_run cmd_machine;
 command_run cmd_manual;
+command_run cmd_peer;
 command_run cmd_predict;
 command_run cmd_store;
 command_run cmd_suite;

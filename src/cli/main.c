@@ -18,6 +18,7 @@ const struct command cli_commands[] = {
     {"guide", cmd_guide, "serve the web explorer of stored results"},
     {"machine", cmd_machine, "describe this machine and what can be measured on it"},
     {"manual", cmd_manual, "print the manual page, as man reads it"},
+    {"peer", cmd_peer, "be compared: answer the requests of another prony's bench"},
     {"predict", cmd_predict, "apply a trained network to data"},
     {"store", cmd_store, "keep records of benchmarks in a file, list and export them"},
     {"suite", cmd_suite, "run a list of benchmarks, and go on where it was stopped"},

@@ -1,0 +1,132 @@
+/* watch.c: see watch.h. */
+#include "bench/watch.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* /proc/stat counts in hundredths of a second: shorter than this it says nothing. */
+static const uint64_t TELLING_NS = 200000000;
+static const double STEAL_MATTERS = 1, OTHERS_MATTER = 0.2, CLOCK_MATTERS = 0.05;
+
+/* The number in a file that holds one, or NaN. */
+static double read_number(const char *path)
+{
+    double number = (double)NAN;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return number;
+    if (fscanf(file, "%lf", &number) != 1)
+        number = (double)NAN;
+    fclose(file);
+    return number;
+}
+
+/* The first CPU's clock: as the governor sees it, or as /proc/cpuinfo says. */
+static double read_ghz(void)
+{
+    double khz = read_number("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"), mhz;
+    char line[256];
+    if (!isnan(khz))
+        return khz * 1e-6;
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    double ghz = (double)NAN;
+    while (file && isnan(ghz) && fgets(line, sizeof line, file))
+        if (sscanf(line, "cpu MHz : %lf", &mhz) == 1)
+            ghz = mhz * 1e-3;
+    if (file)
+        fclose(file);
+    return ghz;
+}
+
+/* user nice system idle iowait irq softirq steal, in ticks. */
+static void read_stat(struct watch_reading *out)
+{
+    double user, nice, system, irq, soft, steal, tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK);
+    FILE *file = fopen("/proc/stat", "re");
+    out->busy_ns = out->steal_ns = (double)NAN;
+    if (!file)
+        return;
+    if (fscanf(file, "cpu %lf %lf %lf %*f %*f %lf %lf %lf", &user, &nice, &system, &irq, &soft,
+               &steal) == 6) {
+        out->busy_ns = (user + nice + system + irq + soft) * tick_ns;
+        out->steal_ns = steal * tick_ns;
+    }
+    fclose(file);
+}
+
+static double process_ns(pid_t process)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        return 0;
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static void read_all(const struct watch *watch, struct watch_reading *out)
+{
+    out->wall_ns = clock_ns();
+    out->ours_ns = (double)clock_cpu_ns();
+    for (int i = 0; i < watch->process_count; i++)
+        out->ours_ns += process_ns(watch->processes[i]);
+    read_stat(out);
+    out->ghz = read_ghz();
+    out->throttled = read_number("/sys/devices/system/cpu/cpu0/thermal_throttle/"
+                                 "package_throttle_count");
+}
+
+void watch_begin(struct watch *watch)
+{
+    read_all(watch, &watch->start);
+}
+
+void watch_end(struct watch *watch)
+{
+    read_all(watch, &watch->end);
+}
+
+static double watch_wall(const struct watch *watch)
+{
+    uint64_t wall_ns = watch->end.wall_ns - watch->start.wall_ns;
+    return wall_ns < TELLING_NS ? (double)NAN : (double)wall_ns;
+}
+
+static double watch_steal(const struct watch *watch)
+{
+    return 100 * (watch->end.steal_ns - watch->start.steal_ns) / watch_wall(watch);
+}
+
+/* What the CPUs did beyond what we did; rounding may make that a little less than nothing. */
+static double watch_others(const struct watch *watch)
+{
+    double busy = watch->end.busy_ns - watch->start.busy_ns;
+    double ours = watch->end.ours_ns - watch->start.ours_ns;
+    double others = (busy - ours) / watch_wall(watch);
+    return others < 0 ? 0 : others;
+}
+
+void watch_report(const struct watch *watch, struct record_meter rows[WATCH_ROWS])
+{
+    const char *reason = isnan(watch_wall(watch)) ? "it was too short" : "/proc does not tell";
+    double steal = watch_steal(watch), others = watch_others(watch);
+    rows[0] = (struct record_meter){"steal", steal, isnan(steal) ? reason : NULL};
+    rows[1] = (struct record_meter){"other_load", others, isnan(others) ? reason : NULL};
+}
+
+void watch_note(const struct watch *watch, struct text *notes)
+{
+    const struct watch_reading *start = &watch->start, *end = &watch->end;
+    if (watch_steal(watch) > STEAL_MATTERS)
+        text_printf(notes, "; the host took %.0f %% of a CPU away", watch_steal(watch));
+    if (watch_others(watch) > OTHERS_MATTER)
+        text_printf(notes, "; others kept %.1f cores busy", watch_others(watch));
+    if (fabs(end->ghz / start->ghz - 1) > CLOCK_MATTERS)
+        text_printf(notes, "; the clock went from %.1f to %.1f GHz", start->ghz, end->ghz);
+    if (end->throttled > start->throttled)
+        text_add(notes, "; the CPU was throttled");
+}

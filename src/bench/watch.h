@@ -1,0 +1,38 @@
+/* watch.h: what else the machine did while something was timed, of which its figures may suffer:
+ * the host of a virtual machine took the CPU away, others used it, its clock changed. */
+#ifndef PRONY_BENCH_WATCH_H
+#define PRONY_BENCH_WATCH_H
+
+#include "base/text.h"
+#include "record/record.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { WATCH_ROWS = 2, WATCH_PROCESSES = 16 };
+
+/* What the system counts up, and its state at one moment; NaN where it does not tell. */
+struct watch_reading {
+    uint64_t wall_ns;
+    double steal_ns, busy_ns; /* of all CPUs */
+    double ours_ns;           /* CPU time of this process and of those that are watched with it */
+    double ghz, throttled;
+};
+
+struct watch {
+    pid_t processes[WATCH_PROCESSES]; /* ours beside this one: peers */
+    int process_count;
+    struct watch_reading start, end;
+};
+
+/* The processes are set by the caller. */
+void watch_begin(struct watch *watch);
+void watch_end(struct watch *watch);
+
+/* Rows for a record: steal (per cent of the time), other_load (cores that others kept busy). */
+void watch_report(const struct watch *watch, struct record_meter rows[WATCH_ROWS]);
+/* Appends "; …" for each thing that makes the figures doubtful. */
+void watch_note(const struct watch *watch, struct text *notes);
+
+#endif

@@ -1,0 +1,210 @@
+/* cmd_peer.c: prony peer: this prony as a peer of another one, by the protocol of docs/peers.md, so
+ * that two builds can be timed in turns: `prony bench large --against ../before/build/prony`.
+ *
+ * Requests come on standard input, a line each; answers go to standard output. It computes with the
+ * weights and the data it is given, on the backend it is told. */
+#include "base/memory.h"
+#include "bench/job_network.h"
+#include "cli/commands.h"
+#include "nn/formats/safetensors.h"
+#include "record/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct session {
+    const struct registry *registry;
+    struct task *task;
+    struct job *job;
+};
+
+static void session_close(struct session *session)
+{
+    if (session->job)
+        session->job->kind->close(session->job);
+    task_close(session->task);
+    session->job = NULL;
+    session->task = NULL;
+}
+
+static void answer_probe(struct json_writer *out)
+{
+    json_key(out, "software");
+    json_object(out);
+    json_key(out, "prony");
+    json_add_text(out, version_number);
+    json_key(out, "commit");
+    json_add_text(out, version_commit);
+    json_end(out);
+}
+
+static enum status load(const struct json *request, const char *key, struct params *params)
+{
+    struct safetensors file = {0};
+    enum status status = safetensors_open(json_text(request, key, ""), &file);
+    if (status == STATUS_OK)
+        status = safetensors_load(&file, SAFETENSORS_WEIGHTS, params);
+    safetensors_close(&file);
+    return status;
+}
+
+static enum status answer_prepare(struct session *session, const struct json *request)
+{
+    struct network_options options = {
+        .device = {.threads = (int)json_int(request, "threads", 1), .isa = ISA_AVX512},
+        .fusion = true};
+    bool training = strcmp(json_text(request, "phase", ""), "training") == 0;
+    const char *backend = json_text(request, "backend", "");
+
+    session_close(session);
+    if (!backend[0] || strcmp(backend, "default") == 0)
+        backend = session->registry->list[0].name;
+    TRY(registry_find(session->registry, backend, &options.backend));
+    TRY(task_open(json_text(request, "model", ""), training ? PHASE_TRAINING : PHASE_INFERENCE,
+                  (int32_t)json_int(request, "batch", 1), &session->task));
+    TRY(load(request, "weights", &session->task->params));
+    TRY(load(request, "data", &session->task->data));
+    for (int64_t i = 0; i < session->task->rows; i++)
+        session->task->order[i] = (uint32_t)i; /* the file has them as they are visited */
+    session->task->params.control.rate = json_real(request, "rate", 0);
+    TRY(job_network_open(session->task, &options, &session->job));
+    return session->job->kind->prepare(session->job);
+}
+
+static enum status answer_run(struct session *session, const struct json *request,
+                              struct json_writer *out)
+{
+    uint64_t elapsed_ns;
+    TRY(session->job->kind->run(session->job, json_int(request, "iterations", 1), &elapsed_ns));
+    json_key(out, "elapsed_ns");
+    json_add_uint(out, elapsed_ns ? elapsed_ns : 1);
+    return STATUS_OK;
+}
+
+/* The places that are asked for, in the place of the task's own. */
+static enum status use_samples(struct task *task, const struct json *samples)
+{
+    int64_t count = 0;
+    NEED(task->places = arena_array(&task->arena, samples->count + 1, sizeof *task->places));
+    for (const struct json *sample = samples->first; sample; sample = sample->next) {
+        const struct json *name = sample->first, *element = name ? name->next : NULL;
+        if (!element || name->kind != JSON_STRING)
+            FAIL(STATUS_INPUT, "samples: expected [name, element] each");
+        int32_t entry = params_find(&task->params, name->string);
+        if (entry < 0 || element->integer < 0 ||
+            element->integer >= shape_count(&task->params.entries[entry].shape))
+            FAIL(STATUS_INPUT, "there is no parameter %s[%lld]", name->string,
+                 (long long)element->integer);
+        task->places[count++] = (struct task_place){entry, element->integer};
+    }
+    task->value_count = count;
+    return STATUS_OK;
+}
+
+static enum status answer_check(struct session *session, const struct json *request,
+                                struct json_writer *out)
+{
+    struct task *task = session->task;
+    const struct json *samples = json_get(request, "samples");
+    struct outcome found;
+
+    task->check_steps = (int32_t)json_int(request, "steps", 1);
+    if (task->phase == PHASE_TRAINING && samples)
+        TRY(use_samples(task, samples));
+    TRY(task_outcome(task, &task->arena, &found));
+    TRY(job_network_outcome(session->job, &found));
+    json_key(out, "loss");
+    json_add_real(out, found.loss);
+    json_key(out, "values");
+    json_array(out);
+    for (int64_t i = 0; i < task->value_count; i++)
+        json_add_float(out, found.values[i]);
+    json_end(out);
+    return STATUS_OK;
+}
+
+static enum status answer_request(struct session *session, const struct json *request,
+                                  struct json_writer *out)
+{
+    const char *what = json_text(request, "do", "");
+    if (strcmp(what, "probe") == 0) {
+        answer_probe(out);
+        return STATUS_OK;
+    }
+    if (strcmp(what, "prepare") == 0)
+        return answer_prepare(session, request);
+    if (!session->job)
+        FAIL(STATUS_INPUT, "found \"%s\", expected prepare first", what);
+    if (strcmp(what, "run") == 0)
+        return answer_run(session, request, out);
+    if (strcmp(what, "check") == 0)
+        return answer_check(session, request, out);
+    FAIL(STATUS_INPUT, "found \"%s\", expected probe, prepare, run or check", what);
+}
+
+/* One line in, one line out, whatever happens. */
+static enum status answer_line(struct session *session, const char *line, size_t length)
+{
+    struct arena arena = {0};
+    struct text members = {0}, out = {0};
+    struct json_writer writer;
+    struct json *request;
+
+    json_begin(&writer, &members);
+    json_object(&writer);
+    enum status status = json_parse(&arena, "request", line, length, &request);
+    if (status == STATUS_OK)
+        status = answer_request(session, request, &writer);
+    if (status == STATUS_OK) {
+        json_key(&writer, "status");
+        json_add_text(&writer, "ok");
+        json_end(&writer);
+        text_add(&out, text_of(&members));
+    } else {
+        json_begin(&writer, &out);
+        json_object(&writer);
+        json_key(&writer, "status");
+        json_add_text(&writer, status == STATUS_UNSUPPORTED ? "unsupported" : "failed");
+        json_key(&writer, "reason");
+        json_add_text(&writer, status_message());
+        json_end(&writer);
+    }
+    puts(text_of(&out));
+    status = text_done(&out);
+    text_free(&members);
+    text_free(&out);
+    arena_free(&arena);
+    if (status == STATUS_OK && fflush(stdout) != 0)
+        FAIL(STATUS_IO, "cannot write to standard output");
+    return status;
+}
+
+enum status cmd_peer(struct cli *cli, int argc, const char *const *argv)
+{
+    struct args args = {
+        .command = "prony peer",
+        .usage = "",
+        .summary = "Answers the requests of another prony's bench (docs/peers.md), so that two "
+                   "builds can be\ncompared: prony bench large --against ../before/build/prony",
+        .positional = cli->positional};
+    TRY(cli_args(&args, argc, argv));
+    if (args.help)
+        return STATUS_OK;
+    struct session session = {.registry = cli->registry};
+    struct text line = {0};
+    enum status status = STATUS_OK;
+    for (int c; status == STATUS_OK && (c = getchar()) != EOF;) {
+        if (c != '\n') {
+            text_add_char(&line, (char)c);
+            continue;
+        }
+        status = text_done(&line);
+        if (status == STATUS_OK)
+            status = answer_line(&session, text_of(&line), line.length);
+        text_clear(&line);
+    }
+    text_free(&line);
+    session_close(&session);
+    return status;
+}
