@@ -114,15 +114,23 @@ RNG_INLINE void rng_turn(float u, float *cosine, float *sine)
     }
 }
 
-/* A standard normal deviate (Box–Muller on pairs of words). */
+/* Two standard normal deviates from two words (Box–Muller). */
+RNG_INLINE void rng_normal_pair(uint32_t first, uint32_t second, float *a, float *b)
+{
+    float u = ((float)(first >> 8) + 1.0f) * (1.0f / 16777216.0f);
+    float radius = sqrtf(-2.0f * rng_log(u)), cosine, sine;
+    rng_turn(rng_unit(second), &cosine, &sine);
+    *a = radius * cosine;
+    *b = radius * sine;
+}
+
 RNG_INLINE float rng_normal(struct rng_key key, uint32_t sample, uint32_t element)
 {
     struct rng_block words = rng_words(key, sample, element / 4);
     uint32_t pair = element % 4 / 2 * 2;
-    float u = ((float)(words.word[pair] >> 8) + 1.0f) * (1.0f / 16777216.0f);
-    float radius = sqrtf(-2.0f * rng_log(u)), cosine, sine;
-    rng_turn(rng_unit(words.word[pair + 1]), &cosine, &sine);
-    return element % 2 ? radius * sine : radius * cosine;
+    float a, b;
+    rng_normal_pair(words.word[pair], words.word[pair + 1], &a, &b);
+    return element % 2 ? b : a;
 }
 
 /* An integer in [0, n) without bias worth speaking of (n < 2^24): for shuffles. */

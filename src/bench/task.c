@@ -97,7 +97,7 @@ static enum status task_fill(struct task *task, const char *model)
     const struct compile_options compile = {
         .batch = task->batch, .use = task->phase == PHASE_TRAINING ? USE_TRAINING : USE_INFERENCE};
     TRY(network_compile(task->network, &task->params, &compile, &task->program));
-    params_fill(&task->params, TASK_SEED);
+    TRY(params_fill(&task->params, TASK_SEED));
     TRY(network_rate(task->network, NULL, &task->params.control.rate));
     TRY(work_count(task->program, &task->work));
 

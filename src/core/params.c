@@ -2,7 +2,6 @@
 #include "core/params.h"
 
 #include "base/memory.h"
-#include "base/rng.h"
 
 #include <string.h>
 
@@ -104,46 +103,15 @@ enum status params_declare(struct params *params, const char *name, enum role ro
     return STATUS_OK;
 }
 
-/* Random starts are drawn from (seed, name): declaring more changes nothing that was there. */
-static uint32_t name_stream(const char *name)
-{
-    uint32_t hash = 2166136261u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    return hash | 0x80000000u;
-}
-
-static float init_value(const struct init *init, struct rng_key key, uint32_t element)
-{
-    switch (init->kind) {
-    case INIT_ZERO: return 0;
-    case INIT_ONE: return 1;
-    case INIT_UNIFORM: return init->scale * (2 * rng_uniform(key, 0, element) - 1);
-    case INIT_NORMAL: return init->scale * rng_normal(key, 0, element);
-    }
-    return 0;
-}
-
-void params_fill(struct params *params, uint64_t seed)
+enum status params_fill(struct params *params, uint64_t seed)
 {
     params->control.step = 0;
     params->control.seed = seed;
     for (int32_t i = 0; i < params->count; i++) {
         const struct entry *e = &params->entries[i];
-        void *data = params_data(params, i);
-        struct rng_key key = {.seed = seed, .stream = name_stream(e->name)};
-        memset(data, 0, (size_t)e->bytes);
-        if (e->init.kind == INIT_ZERO)
-            continue;
-        uint32_t count = (uint32_t)shape_count(&e->shape);
-        for (uint32_t k = 0; k < count; k++) {
-            float value = init_value(&e->init, key, k);
-            if (e->dtype == DTYPE_F64)
-                ((double *)data)[k] = (double)value;
-            else
-                ((float *)data)[k] = value;
-        }
+        TRY(init_fill(&e->init, seed, e->name, e->dtype, &e->shape, params_data(params, i)));
     }
+    return STATUS_OK;
 }
 
 uint64_t params_count(const struct params *params)

@@ -10,16 +10,8 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "core/control.h"
+#include "core/init.h"
 #include "core/tensor.h"
-
-enum init_kind { INIT_ZERO, INIT_ONE, INIT_UNIFORM, INIT_NORMAL };
-
-/* How an entry starts: `scale` is the half-width of the uniform or the σ of the normal. Drawn from
- * (seed, the entry's place), so that it is the same everywhere. */
-struct init {
-    enum init_kind kind;
-    float scale;
-};
 
 struct entry {
     const char *name; /* unique: "dense1.weight" */
@@ -57,7 +49,7 @@ int32_t params_find(const struct params *params, const char *name); /* -1: none 
 void *params_data(const struct params *params, int32_t entry);
 
 /* Gives every entry its starting value and resets the control block: step 0, this seed. */
-void params_fill(struct params *params, uint64_t seed);
+enum status params_fill(struct params *params, uint64_t seed);
 
 /* Learnt numbers (elements of role param). */
 uint64_t params_count(const struct params *params);

@@ -131,7 +131,7 @@ static enum status open_network(struct prony *network, const struct prony_option
         FAIL(STATUS_INPUT, "there is no loss '%s'; docs/networks.md lists them", options->loss);
     TRY(name_classes(&network->model, options->classes));
     TRY(declare(network));
-    params_fill(params, options->seed);
+    TRY(params_fill(params, options->seed));
     if (options->rate > 0)
         params->control.rate = options->rate;
     else

@@ -36,6 +36,7 @@ int32_t network_emit(const struct network *network, struct draft *draft, const c
             .phase = phase,
             .rows = rows,
             .lengths = lengths,
+            .start = network->start,
             .tokens = network->tokens,
             .inputs = inputs,
         };

@@ -1,6 +1,9 @@
 /* layer.c: the table of layer kinds, and what their emitters share. */
 #include "nn/layer.h"
 
+#include "nn/reader.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +60,43 @@ int32_t layer_statistic(struct layer_emit *emit, const char *name, struct shape 
                         struct init init)
 {
     return keep(emit, name, ROLE_STATISTIC, shape, init);
+}
+
+double layer_value(const struct layer_emit *emit, const char *argument)
+{
+    int index = arguments_find(emit->layer->kind->arguments, argument);
+    return index < 0 ? 0 : emit->layer->values[index];
+}
+
+/* Xavier: Glorot and Bengio 2010; he: He et al. 2015. */
+struct init layer_init(const struct layer_emit *emit, struct init usual, int64_t fan_in,
+                       int64_t fan_out)
+{
+    enum start start = (enum start)layer_value(emit, "init");
+    float in = (float)fan_in, out = (float)fan_out;
+    switch (start == START_AUTO ? emit->start : start) {
+    case START_ZEROS: return (struct init){.kind = INIT_ZERO};
+    case START_UNIFORM: return (struct init){INIT_UNIFORM, sqrtf(1 / in)};
+    case START_NORMAL: return (struct init){INIT_NORMAL, sqrtf(1 / in)};
+    case START_XAVIER: return (struct init){INIT_UNIFORM, sqrtf(6 / (in + out))};
+    case START_HE: return (struct init){INIT_NORMAL, sqrtf(2 / in)};
+    case START_ORTHOGONAL: return (struct init){INIT_ORTHOGONAL, 1};
+    case START_AUTO:
+    case START_COUNT: break;
+    }
+    return usual;
+}
+
+bool start_parse(const char *word, enum start *out)
+{
+    static const char *const words[START_COUNT] = {"auto",   "zeros", "uniform",   "normal",
+                                                   "xavier", "he",    "orthogonal"};
+    for (int i = 0; i < START_COUNT; i++)
+        if (!strcmp(words[i], word)) {
+            *out = (enum start)i;
+            return true;
+        }
+    return false;
 }
 
 int32_t layer_output(struct layer_emit *emit, struct shape shape)

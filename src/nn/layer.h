@@ -12,6 +12,7 @@ struct layer_emit {
     enum phase phase;
     int32_t rows;          /* the batch's rows of the data */
     int32_t lengths;       /* or -1 */
+    enum start start;      /* what the network's text says of it */
     int32_t tokens;        /* of the network's input; 0: it is real */
     const int32_t *inputs; /* tensors, layer->input_count of them */
 };
@@ -37,6 +38,15 @@ int32_t layer_param(struct layer_emit *emit, const char *name, struct shape shap
                     struct init init);
 int32_t layer_statistic(struct layer_emit *emit, const char *name, struct shape shape,
                         struct init init);
+
+/* The value of an argument of the layer's row; 0 when it has none of that name. */
+double layer_value(const struct layer_emit *emit, const char *argument);
+
+/* How a weight starts: as the layer's argument `init` says, or the network's text, or else as is
+ * `usual` for this layer. Each unit of it sums fan_in numbers, and fan_out sums use each number. */
+struct init layer_init(const struct layer_emit *emit, struct init usual, int64_t fan_in,
+                       int64_t fan_out);
+bool start_parse(const char *word, enum start *out);
 
 /* A new activation of this shape, named after the layer. */
 int32_t layer_output(struct layer_emit *emit, struct shape shape);

@@ -25,7 +25,7 @@
 struct layer_kind;
 struct optimiser_kind;
 
-enum { LAYER_VALUES = 8, LAYER_INPUTS = 16 };
+enum { LAYER_VALUES = 10, LAYER_INPUTS = 16 };
 
 /* An argument of several whole numbers: 5x5, 1,0. */
 struct layer_list {
@@ -45,6 +45,18 @@ struct layer {
 };
 
 enum loss_kind { LOSS_AUTO, LOSS_MSE, LOSS_CROSS_ENTROPY, LOSS_BINARY_CROSS_ENTROPY, LOSS_COUNT };
+
+/* The words of `init`, in the order of that argument in layers.def. */
+enum start {
+    START_AUTO, /* what is usual for the layer */
+    START_ZEROS,
+    START_UNIFORM,
+    START_NORMAL,
+    START_XAVIER,
+    START_HE,
+    START_ORTHOGONAL,
+    START_COUNT
+};
 
 /* optimiser.h has the table of kinds and how these are read. */
 struct optimiser {
@@ -69,6 +81,7 @@ struct network {
     enum loss_kind loss;        /* LOSS_AUTO: labels → cross-entropy, numbers → mse */
     struct optimiser optimiser; /* sgd when the text names none */
     struct schedule schedule;
+    enum start start; /* of weights, where a layer does not say it */
 };
 
 /* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION]`, the path of a file, or FILE:NAME, one of several

@@ -56,8 +56,8 @@ static enum status read_arguments(struct reader *reader, struct layer *layer)
 
 static enum status unknown_layer(struct reader *reader)
 {
-    const char *names[64] = {"input", "loss", "optimiser", "schedule"};
-    int32_t count, used = 4;
+    const char *names[64] = {"input", "loss", "optimiser", "schedule", "init"};
+    int32_t count, used = 5;
     const struct layer_kind *kinds = layer_kinds(&count);
     for (int32_t i = 0; i < count && used < 64; i++)
         names[used++] = kinds[i].name;
@@ -182,6 +182,17 @@ static enum status read_loss(struct reader *reader)
     return reader_next(reader);
 }
 
+static enum status read_init(struct reader *reader)
+{
+    TRY(reader_next(reader));
+    if (!start_parse(reader->word, &reader->network->start))
+        BAD(reader, reader->word_at,
+            "there is no init '%s'; there are: auto, zeros, uniform, normal, xavier, he, "
+            "orthogonal",
+            reader->word);
+    return reader_next(reader);
+}
+
 static enum status read_line(struct reader *reader)
 {
     char name[READER_WORD] = "";
@@ -194,6 +205,8 @@ static enum status read_line(struct reader *reader)
         return read_loss(reader);
     if (!strcmp(reader->word, "optimiser"))
         return optimiser_read(reader, &reader->network->optimiser);
+    if (!strcmp(reader->word, "init"))
+        return read_init(reader);
     if (!strcmp(reader->word, "schedule"))
         return schedule_read(reader, &reader->network->schedule);
     if (reader_before_equals(reader)) {

@@ -159,7 +159,7 @@ static enum status take_course(struct trainer *trainer, const struct safetensors
 static enum status start_fresh(struct trainer *trainer)
 {
     struct course *course = &trainer->course;
-    params_fill(&trainer->model.params, course->seed);
+    TRY(params_fill(&trainer->model.params, course->seed));
     if (course->rate == 0)
         TRY(network_rate(trainer->model.network, course->optimiser, &course->rate));
     trainer->model.params.control.rate = course->rate;

@@ -53,6 +53,17 @@ def lstm(w, x):
     return dense(w, "dense1", y[:, -1])
 
 
+def recurrent(run, name):
+    """PyTorch's rnn_tanh, rnn_relu or gru, as `name` of the network, and a dense layer."""
+    def forward(w, x):
+        zero = torch.zeros(1, x.shape[0], w[name + ".state_weight"].shape[0], dtype=x.dtype)
+        weights = [w[name + ".input_weight"].t(), w[name + ".state_weight"].t(),
+                   w[name + ".input_bias"], w[name + ".state_bias"]]
+        y = run(x, zero, weights, True, 1, 0.0, True, False, True)[0]
+        return dense(w, "dense1", y[:, -1])
+    return forward
+
+
 def batch_norm(w, x):
     y = F.batch_norm(x @ w["dense1.weight"], w["batch_norm1.mean"], w["batch_norm1.variance"],
                      w["batch_norm1.scale"], w["batch_norm1.shift"], training=True)
@@ -136,6 +147,18 @@ NETWORKS = {
         lstm 8 output=last
         dense 3
         loss cross_entropy""", (7, 5), 3, lstm),
+    "rnn": Network("""input 7x5
+        rnn 8 output=last
+        dense 3
+        loss cross_entropy""", (7, 5), 3, recurrent(torch.rnn_tanh, "rnn1")),
+    "rnn_relu": Network("""input 7x5
+        rnn 8 output=last function=relu
+        dense 3
+        loss cross_entropy""", (7, 5), 3, recurrent(torch.rnn_relu, "rnn1")),
+    "gru": Network("""input 7x5
+        gru 8 output=last
+        dense 3
+        loss cross_entropy""", (7, 5), 3, recurrent(torch.gru, "gru1")),
     "batch_norm": Network("""input 6
         dense 10 bias=0
         batch_norm

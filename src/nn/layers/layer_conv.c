@@ -48,13 +48,13 @@ static int32_t write_conv(struct layer_emit *emit, enum op_kind kind, const stru
                           int64_t first, int64_t second, struct pair size)
 {
     const struct slide *slide = &conv->slide;
-    float fan_in = (float)second * (float)slide->window.h * (float)slide->window.w;
-    struct init init = {INIT_UNIFORM, 1.0f / sqrtf(fan_in)};
-    int32_t w =
-        layer_param(emit, "weight", SHAPE(first, second, slide->window.h, slide->window.w), init);
+    int64_t window = slide->window.h * slide->window.w;
+    struct init usual = {INIT_UNIFORM, 1.0f / sqrtf((float)second * (float)window)};
+    int32_t w = layer_param(emit, "weight", SHAPE(first, second, slide->window.h, slide->window.w),
+                            layer_init(emit, usual, second * window, first * window));
     int32_t b = -1;
     if (emit->layer->values[BIAS] != 0)
-        b = layer_param(emit, "bias", SHAPE(conv->out), init);
+        b = layer_param(emit, "bias", SHAPE(conv->out), usual);
     int32_t y = layer_output(emit, SHAPE(conv->x.dim[0], conv->out, size.h, size.w));
     struct op *op = draft_op(emit->draft, kind, IN(emit->inputs[0], w, b), OUT(y));
     op->attr.conv.stride_h = (int32_t)slide->stride.h; /* those of conv_t are the same */

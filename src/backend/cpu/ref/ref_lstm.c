@@ -3,39 +3,8 @@
  * For each step t of a sample, with h and c the state before it:
  *     [i f g o] = x_t·wx + bx + h·wh + bh;   i, f, o through sigmoid, g through tanh
  *     c' = f·c + i·g;   h' = o·tanh(c');   y_t = h'
- * Beyond the sample's length y_t is 0 and the state stands still. Samples are independent, so each
- * is done alone, time inside. */
-#include "backend/cpu/ref/real.h"
-
-#include <string.h>
-
-struct sizes {
-    int64_t batch, time, in, hidden, gates; /* gates = 4 hidden */
-};
-
-static struct sizes sizes_of(const struct call *call)
-{
-    return (struct sizes){
-        .batch = dim(call, 0, 0),
-        .time = dim(call, 0, 1),
-        .in = dim(call, 0, 2),
-        .hidden = dim(call, 2, 0),
-        .gates = dim(call, 2, 1),
-    };
-}
-
-static int64_t length_of(const int32_t *lengths, int64_t n, int64_t time)
-{
-    return !lengths || lengths[n] > time ? time : lengths[n];
-}
-
-/* z += v·w for w [rows, columns] */
-static void add_product(real *z, const real *v, const real *w, int64_t rows, int64_t columns)
-{
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t k = 0; k < columns; k++)
-            z[k] += v[r] * w[r * columns + k];
-}
+ * Beyond the sample's length y_t is 0 and the state stands still. */
+#include "backend/cpu/ref/ref_recurrent.h"
 
 /* One step: gate sums in z become gate values; the state h, c moves on. */
 static void step(real *z, real *h, real *c, int64_t hidden)
@@ -53,18 +22,14 @@ KERNEL(lstm)
 {
     struct sizes s = sizes_of(call);
     const real *x = reals(call, 0), *wx = reals(call, 1), *wh = reals(call, 2);
-    const real *bx = reals(call, 3), *bh = reals(call, 4), *h0 = reals(call, 5);
-    const real *c0 = reals(call, 6);
-    const int32_t *lengths = integers(call, 7);
+    const real *bx = reals(call, 3), *bh = reals(call, 4);
     real *y = reals(call, 8), *gates = reals(call, 12), *cells = reals(call, 13);
     size_t state_bytes = (size_t)s.hidden * sizeof(real);
     for (int64_t n = 0; n < s.batch; n++) {
         real *h = reals(call, 9) + n * s.hidden, *c = reals(call, 10) + n * s.hidden;
-        for (int64_t k = 0; k < s.hidden; k++) {
-            h[k] = h0 ? h0[n * s.hidden + k] : 0;
-            c[k] = c0 ? c0[n * s.hidden + k] : 0;
-        }
-        int64_t length = length_of(lengths, n, s.time);
+        state_begin(h, reals(call, 5), n, s.hidden);
+        state_begin(c, reals(call, 6), n, s.hidden);
+        int64_t length = length_of(integers(call, 7), n, s.time);
         for (int64_t t = 0; t < s.time; t++) {
             int64_t at = n * s.time + t;
             real *row = y + at * s.hidden;
@@ -75,8 +40,8 @@ KERNEL(lstm)
             real *z = gates ? gates + at * s.gates : reals(call, 11) + n * s.gates;
             for (int64_t k = 0; k < s.gates; k++)
                 z[k] = bx[k] + bh[k];
-            add_product(z, x + at * s.in, wx, s.in, s.gates);
-            add_product(z, h, wh, s.hidden, s.gates);
+            add_product(z, x + at * s.in, wx, s.in, s.gates, 0, s.gates);
+            add_product(z, h, wh, s.hidden, s.gates, 0, s.gates);
             step(z, h, c, s.hidden);
             memcpy(row, h, state_bytes);
             if (cells)
@@ -85,8 +50,9 @@ KERNEL(lstm)
     }
 }
 
-/* What flows back through one step: dh and dc of the state after it become those of the state
- * before it, and dz of the gate sums. `c` and `before` are the cells after and before the step. */
+/* What flows back through one step: dh and dc of the state after it become what reaches the state
+ * before it other than through the sums, and dz that of the sums. `c` and `before` are the cells
+ * after and before the step. */
 static void step_back(const real *gates, const real *c, const real *before, real *dh, real *dc,
                       real *dz, int64_t hidden)
 {
@@ -99,25 +65,7 @@ static void step_back(const real *gates, const real *c, const real *before, real
         dz[2 * hidden + k] = d * i * (1 - g * g);
         dz[3 * hidden + k] = dh[k] * tanh_c * o * (1 - o);
         dc[k] = d * f;
-    }
-}
-
-/* dw += vᵀ·dz for one sample and step */
-static void add_outer(real *dw, const real *v, const real *dz, int64_t rows, int64_t columns)
-{
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t k = 0; k < columns; k++)
-            dw[r * columns + k] += v[r] * dz[k];
-}
-
-/* v[r] = Σ_k dz[k]·w[r,k] */
-static void product_t(real *v, const real *dz, const real *w, int64_t rows, int64_t columns)
-{
-    for (int64_t r = 0; r < rows; r++) {
-        real sum = 0;
-        for (int64_t k = 0; k < columns; k++)
-            sum += dz[k] * w[r * columns + k];
-        v[r] = sum;
+        dh[k] = 0;
     }
 }
 
@@ -125,58 +73,30 @@ static void product_t(real *v, const real *dz, const real *w, int64_t rows, int6
 enum { X, WX, WH, Y, GATES, CELLS, H0, C0, LENGTHS, DY, DHN, DCN };
 enum { DX = 12, DWX, DWH, DBX, DBH, DH0, DC0, DGATES };
 
-/* One sample, from its last step to its first. dh and dc hold the state's gradient; they are the
- * caller's, [hidden] each. */
-static void sample_back(const struct call *call, const struct sizes *s, int64_t n, real *dh,
-                        real *dc)
-{
-    const real *x = reals(call, X), *y = reals(call, Y), *dy = reals(call, DY);
-    const real *h0 = reals(call, H0), *c0 = reals(call, C0);
-    real *dx = reals(call, DX), *dgates = reals(call, DGATES);
-    int64_t length = length_of(integers(call, LENGTHS), n, s->time);
-    for (int64_t t = s->time - 1; t >= 0; t--) {
-        int64_t at = n * s->time + t;
-        real *dz = dgates + at * s->gates;
-        if (t >= length) {
-            memset(dz, 0, (size_t)s->gates * sizeof(real));
-            if (dx)
-                memset(dx + at * s->in, 0, (size_t)s->in * sizeof(real));
-            continue;
-        }
-        for (int64_t k = 0; dy && k < s->hidden; k++)
-            dh[k] += dy[at * s->hidden + k];
-        const real *c = reals(call, CELLS) + at * s->hidden;
-        const real *c_before = t ? c - s->hidden : c0 ? c0 + n * s->hidden : NULL;
-        const real *h_before = t ? y + (at - 1) * s->hidden : h0 ? h0 + n * s->hidden : NULL;
-        step_back(reals(call, GATES) + at * s->gates, c, c_before, dh, dc, dz, s->hidden);
-        add_outer(reals(call, DWX), x + at * s->in, dz, s->in, s->gates);
-        if (h_before)
-            add_outer(reals(call, DWH), h_before, dz, s->hidden, s->gates);
-        for (int64_t k = 0; k < s->gates; k++) {
-            reals(call, DBX)[k] += dz[k];
-            reals(call, DBH)[k] += dz[k];
-        }
-        product_t(dh, dz, reals(call, WH), s->hidden, s->gates);
-        if (dx)
-            product_t(dx + at * s->in, dz, reals(call, WX), s->in, s->gates);
-    }
-}
-
 KERNEL(lstm_grad)
 {
     struct sizes s = sizes_of(call);
-    static const int grads[] = {DWX, DWH, DBX, DBH};
-    for (size_t g = 0; g < sizeof grads / sizeof *grads; g++)
-        if (!call->op->attr.lstm_grad.accumulate)
-            memset(call->data[grads[g]], 0, (size_t)call->tensors[grads[g]]->bytes);
-    const real *dhn = reals(call, DHN), *dcn = reals(call, DCN);
+    const struct sources sources = sources_of(call, call->op->attr.lstm_grad.accumulate);
+    const real *y = reals(call, Y), *h0 = reals(call, H0);
+    real *dgates = reals(call, DGATES);
     for (int64_t n = 0; n < s.batch; n++) {
         /* dh0 and dc0 are where the state's gradient ends up, so it is carried there. */
         real *dh = reals(call, DH0) + n * s.hidden, *dc = reals(call, DC0) + n * s.hidden;
-        for (int64_t k = 0; k < s.hidden; k++) {
-            dh[k] = dhn ? dhn[n * s.hidden + k] : 0;
-            dc[k] = dcn ? dcn[n * s.hidden + k] : 0;
+        state_begin(dh, reals(call, DHN), n, s.hidden);
+        state_begin(dc, reals(call, DCN), n, s.hidden);
+        int64_t length = length_of(integers(call, LENGTHS), n, s.time);
+        for (int64_t t = s.time - 1; t >= 0; t--) {
+            int64_t at = n * s.time + t;
+            if (t >= length) {
+                step_unused(&sources, &s, at, dgates);
+                continue;
+            }
+            real *dz = dgates + at * s.gates;
+            const real *before = state_before(reals(call, CELLS), reals(call, C0), n, t, &s);
+            add_output_grad(dh, reals(call, DY), at, s.hidden);
+            step_back(reals(call, GATES) + at * s.gates, reals(call, CELLS) + at * s.hidden, before,
+                      dh, dc, dz, s.hidden);
+            sums_back(&sources, &s, at, state_before(y, h0, n, t, &s), dz, dz, dh);
         }
-        sample_back(call, &s, n, dh, dc);
     }
 }
