@@ -1,5 +1,6 @@
 /* test_layers.c: what single layers give, against numbers worked out by hand or by another way of
  * indexing; and what is said of layers that do not fit. */
+#include "core/pass/fuse.h"
 #include "nn/network.h"
 #include "rig.h"
 
@@ -141,6 +142,39 @@ ON_BACKENDS(embedding_takes_rows_and_marks_what_is_none)
         for (int i = 8; i < 12; i++)
             CHECK(isnan(y[i]));
     }
+}
+
+/* gelu becomes part of its dense layer; what has a number of its own stays apart, and keeps it. */
+ON_BACKENDS(fusion_keeps_activations_as_they_are)
+{
+    static const char text[] = "input 3\ndense 5\ngelu\ndense 5\nleaky_relu 0.3\ndense 5\nelu 2\n";
+    const float x[] = {0.3f, -0.7f, 0.1f, -0.2f, 0.9f, 0.5f};
+    struct network *network = NULL;
+    struct params params;
+    struct program *programs[2] = {NULL};
+    float y[2][10] = {{0}};
+    params_init(&params, DTYPE_F32);
+    if (CHECK_OK(network_parse("layers", text, strlen(text), &network)) &&
+        CHECK_OK(network_compile(network, &params, &(struct compile_options){.batch = 2},
+                                 &programs[0])) &&
+        CHECK_OK(fuse(programs[0], rig->backend, rig->device, &programs[1]))) {
+        params_fill(&params, 1);
+        for (int i = 0; i < 2; i++) {
+            struct ready ready;
+            if (ready_open(&ready, rig, &params, programs[i]) &&
+                ready_bind(&ready, programs[i], (const char *[]){"x", "y"},
+                           (void *[]){(void *)(uintptr_t)x, y[i]}, (int64_t[]){2, 2}, 2, NULL, 0,
+                           0))
+                ready_run(&ready, PARTS_ALL, 0, 1);
+            ready_close(&ready);
+        }
+        CHECK_EQUAL_INT(programs[0]->op_count - programs[1]->op_count, 1);
+        CHECK(!memcmp(y[0], y[1], sizeof y[0]));
+    }
+    program_free(programs[0]);
+    program_free(programs[1]);
+    params_free(&params);
+    network_free(network);
 }
 
 static void check_refused(const char *text, const char *message)
