@@ -77,6 +77,8 @@ printf 'input 4\ndense 0\n' >zero.net
 printf 'input 4\ndense 3 bais=0\n' >argument.net
 printf 'dense 3\n' >no_input.net
 printf 'input 4\ndense 3\nloss mean\n' >loss.net
+printf 'input 4\ndense 3\nloss mse\nloss mse\n' >two_losses.net
+printf 'input 4\nbatch_norm epsilon=-1\ndense 3\n' >epsilon.net
 printf 'input 4\ndense 3\noptimiser adamm\n' >optimiser.net
 printf 'input 4\na = dense 3\nadd < a, b\n' >no_name.net
 printf 'input 4\na = dense 3\nb = dense 5\nadd < a, b\n' >shapes.net
@@ -188,6 +190,8 @@ three classes for a binary loss | prony train binary.net iris | iris; found 3 cl
 unknown network | prony train smal iris | 'smal'; did you mean 'small'
 empty network | prony explain empty.net | empty.net
 unknown layer | prony explain unknown_layer.net | unknown_layer.net:2:1; 'dens'; 'dense'
+loss given twice | prony explain two_losses.net | two_losses.net:4:1; twice
+impossible epsilon | prony explain epsilon.net | epsilon.net:2; epsilon is -1
 layer without its argument | prony explain no_units.net | no_units.net:2; units
 argument that is a word | prony explain word.net | word.net:2:7; 'three'
 layer of no units | prony explain zero.net | zero.net:2

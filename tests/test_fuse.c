@@ -31,12 +31,11 @@ static bool merge_begin(struct merge *merge)
     return true;
 }
 
-/* Appends t = tanh(y). */
-static int32_t merge_tanh(struct merge *merge)
+/* Appends t = f(y). */
+static int32_t merge_activate(struct merge *merge, enum activation function)
 {
     int32_t t = draft_real(&merge->draft, "t", SHAPE(2, 4));
-    draft_op(&merge->draft, OP_activate, IN(merge->y), OUT(t))->attr.activate.function =
-        ACTIVATION_TANH;
+    draft_op(&merge->draft, OP_activate, IN(merge->y), OUT(t))->attr.activate.function = function;
     return t;
 }
 
@@ -53,14 +52,15 @@ static struct op *merge_outer(struct merge *merge)
     return outer;
 }
 
-static void merge_update(struct merge *merge)
+static struct op *merge_update(struct merge *merge)
 {
     struct draft *draft = &merge->draft;
     int32_t rate = draft_real(draft, "rate", SHAPE(1));
     draft_part(draft, PART_PREPARE);
     draft_op(draft, OP_fill, NOTHING, OUT(rate))->attr.fill.value = 0.1f;
     draft_part(draft, PART_UPDATE);
-    draft_op(draft, OP_sgd, IN(merge->w, draft_grad(draft, merge->w), rate), OUT(merge->w, -1));
+    return draft_op(draft, OP_sgd, IN(merge->w, draft_grad(draft, merge->w), rate),
+                    OUT(merge->w, -1));
 }
 
 /* Fuses for the reference, which has every merged kernel there is. */
@@ -94,9 +94,21 @@ TEST(an_activation_is_merged_when_it_is_the_only_reader)
 {
     struct merge merge;
     if (merge_begin(&merge)) {
-        merge_tanh(&merge);
+        merge_activate(&merge, ACTIVATION_TANH);
         if (merge_end(&merge))
             CHECK_EQUAL_INT(merge_count(&merge, OP_activate), 0);
+    }
+    merge_close(&merge);
+}
+
+/* The merged op has no room for its slope below 0. */
+TEST(an_activation_with_a_parameter_stays_apart)
+{
+    struct merge merge;
+    if (merge_begin(&merge)) {
+        merge_activate(&merge, ACTIVATION_LEAKY_RELU);
+        if (merge_end(&merge))
+            CHECK_EQUAL_INT(merge_count(&merge, OP_activate), 1);
     }
     merge_close(&merge);
 }
@@ -105,7 +117,8 @@ TEST(a_second_reader_keeps_the_activation_apart)
 {
     struct merge merge;
     if (merge_begin(&merge)) {
-        int32_t t = merge_tanh(&merge), sum = draft_real(&merge.draft, "sum", SHAPE(2, 4));
+        int32_t t = merge_activate(&merge, ACTIVATION_TANH),
+                sum = draft_real(&merge.draft, "sum", SHAPE(2, 4));
         draft_op(&merge.draft, OP_add, IN(merge.y, t), OUT(sum));
         if (merge_end(&merge))
             CHECK_EQUAL_INT(merge_count(&merge, OP_activate), 1);
@@ -117,7 +130,7 @@ TEST(a_reader_in_another_shape_counts)
 {
     struct merge merge;
     if (merge_begin(&merge)) {
-        merge_tanh(&merge);
+        merge_activate(&merge, ACTIVATION_TANH);
         int32_t flat = draft_view(&merge.draft, merge.y, SHAPE(8));
         int32_t sum = draft_real(&merge.draft, "sum", SHAPE(8));
         draft_op(&merge.draft, OP_add, IN(flat, flat), OUT(sum));
@@ -146,6 +159,18 @@ TEST(gradient_and_update_are_merged_and_keep_their_id)
                 found |= merge.program->ops[k].id == op->id && merge.program->ops[k].kind == wanted;
             CHECK(found);
         }
+    }
+    merge_close(&merge);
+}
+
+TEST(an_update_with_decay_is_not_merged)
+{
+    struct merge merge;
+    if (merge_begin(&merge)) {
+        merge_outer(&merge);
+        merge_update(&merge)->attr.sgd.decay = 0.1f;
+        if (merge_end(&merge))
+            CHECK_EQUAL_INT(merge_count(&merge, OP_dense_sgd), 0);
     }
     merge_close(&merge);
 }

@@ -174,6 +174,8 @@ static enum status read_input(struct reader *reader)
 
 static enum status read_loss(struct reader *reader)
 {
+    if (reader->network->loss != LOSS_AUTO)
+        BAD(reader, reader->word_at, "the loss is given twice");
     TRY(reader_next(reader));
     if (!loss_parse(reader->word, &reader->network->loss))
         BAD(reader, reader->word_at,

@@ -24,6 +24,11 @@ enum status store_fail(const struct store *store, const char *attempt)
         FAIL(STATUS_INPUT,
              "%s: cannot %s: found %s, expected a store of prony; it is left as it is", store->path,
              attempt, reason);
+    if (code == SQLITE_READONLY)
+        FAIL(STATUS_IO,
+             "%s: cannot %s: the file or its folder is read-only, and reading takes a lock beside "
+             "it; copy it to where you may write",
+             store->path, attempt);
     FAIL(STATUS_IO, "%s: cannot %s: %s", store->path, attempt, reason);
 }
 
