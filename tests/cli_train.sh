@@ -82,7 +82,8 @@ else
 fi
 
 # Killed between two steps or in the middle of one: what was saved on the way goes on to the same end.
-long="mlp:4-300-300-3 iris --epochs 70"
+# With rows held out, so that the best weights on the way are gone on with, too.
+long="mlp:4-300-300-3 iris --epochs 70 --validate 0.2"
 # shellcheck disable=SC2086
 expect trains_long 0 '^saved to unkilled' "$prony" train $long --out unkilled
 # shellcheck disable=SC2086
@@ -100,6 +101,19 @@ else
         --resume killed --out killed
     if cmp -s killed unkilled; then ok killed_is_identical; else fail killed_is_identical "files differ"; fi
 fi
+
+# Two classes, one output: what is right is known, and probabilities come out.
+grep -v virginica "$root/datasets/iris.csv" >two.csv
+printf 'input 4\ndense 8\ntanh\ndense 1\nloss binary_cross_entropy\n' >binary.net
+expect binary_has_an_accuracy 0 '^test accuracy 100.0 %$' "$prony" train binary.net two.csv --epochs 20 --out binary
+expect binary_predicts 0 '^accuracy 100.0 %$' "$prony" predict binary.net binary two.csv --out said.csv
+if tail -n +2 said.csv | awk -F, '{ if (($1 == "versicolor") != ($2 > 0.5) || $2 < 0 || $2 > 1) exit 1 }'; then
+    ok binary_gives_probabilities
+else
+    fail binary_gives_probabilities "$(head -n 3 said.csv)"
+fi
+expect stops_when_reached 0 '^best after epoch' "$prony" train mlp:4-16-3 iris --until accuracy=0.9 --epochs 100000
+expect stops_without_patience 0 '^test accuracy' "$prony" train mlp:4-16-3 iris --patience 2 --epochs 100000
 
 # An independent reader of the published layout.
 if command -v python3 >/dev/null 2>&1; then
