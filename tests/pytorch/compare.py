@@ -231,7 +231,18 @@ NETWORKS = {
 
 # name: (prony's line, PyTorch's optimiser)
 OPTIMISERS = {
-    "sgd": ("optimiser sgd rate=0.1", lambda p: torch.optim.SGD(p, 0.1)),
+    "sgd": ("sgd rate=0.1", lambda p: torch.optim.SGD(p, 0.1)),
+    "decay": ("sgd rate=0.1 decay=0.02", lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.02)),
+    "momentum": ("momentum rate=0.05 momentum=0.8",
+                 lambda p: torch.optim.SGD(p, 0.05, momentum=0.8)),
+    "nesterov": ("nesterov rate=0.05 momentum=0.8",
+                 lambda p: torch.optim.SGD(p, 0.05, momentum=0.8, nesterov=True)),
+    "adagrad": ("adagrad rate=0.05", lambda p: torch.optim.Adagrad(p, 0.05)),
+    "rmsprop": ("rmsprop rate=0.003 smoothing=0.95",
+                lambda p: torch.optim.RMSprop(p, 0.003, alpha=0.95)),
+    "adam": ("adam rate=0.01 beta1=0.8", lambda p: torch.optim.Adam(p, 0.01, (0.8, 0.999))),
+    "adamw": ("adamw rate=0.01 decay=0.1", lambda p: torch.optim.AdamW(p, 0.01, weight_decay=0.1)),
+    "rprop": ("rprop rate=0.0003", lambda p: torch.optim.Rprop(p, 0.0003)),
 }
 
 
@@ -328,7 +339,7 @@ def loss_of(network, y, target):
 def compare(library, network, optimiser, path):
     """What differs, a line each."""
     line, make_optimiser = OPTIMISERS[optimiser]
-    prony = Prony(library, network.text + "\n" + line + "\n", network.classes)
+    prony = Prony(library, f"{network.text}\noptimiser {line}\n", network.classes)
     w = prony.weights(path)
     theirs = make_optimiser([w[name].requires_grad_() for name in w if is_learnt(name)])
     wrong = []
