@@ -66,9 +66,8 @@ static enum status compile(struct explained *explained, const struct explain_fla
     };
     if (options.use == USE_INFERENCE && strcmp(flags->phase, "inference"))
         FAIL(STATUS_INPUT, "--phase is '%s', expected training or inference", flags->phase);
-    if (flags->loss && !loss_parse(flags->loss, &options.loss))
-        FAIL(STATUS_INPUT, "--loss is '%s', expected mse, cross_entropy or binary_cross_entropy",
-             flags->loss);
+    if (flags->loss)
+        TRY(loss_read(flags->loss, &options.loss));
     TRY(network_open(flags->network, &explained->network));
     params_init(&explained->params, DTYPE_F32);
     explained->params.bare = true;

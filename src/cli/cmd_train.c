@@ -21,7 +21,7 @@ struct train_flags {
     int64_t epochs, batch, seed, threads;
     double rate, test, validate, memory;
     int64_t patience;
-    const char *optimiser, *schedule, *backend, *label, *labels, *out, *resume, *until;
+    const char *loss, *optimiser, *schedule, *backend, *label, *labels, *out, *resume, *until;
     bool numbers;
     double until_accuracy, until_loss; /* what `until` says */
 };
@@ -38,8 +38,8 @@ struct training {
 /* Is it one of the settings that a training keeps from its beginning to its end? */
 static bool fixes_course(const char *name)
 {
-    static const char *const names[] = {"batch", "rate",     "optimiser", "schedule", "seed",
-                                        "test",  "validate", "until",     "patience"};
+    static const char *const names[] = {"batch", "rate", "loss",     "optimiser", "schedule",
+                                        "seed",  "test", "validate", "until",     "patience"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (text_equal(name, names[i]))
             return true;
@@ -93,6 +93,8 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
          "as adam or adam:beta1=0.8,decay=0.01 (the network's, or sgd)", 0, 0, false},
         {"schedule", ARG_TEXT, &flags->schedule, "NAME[:…]",
          "of the rate, as cosine:period=1000 (the network's, or constant)", 0, 0, false},
+        {"loss", ARG_TEXT, &flags->loss, "NAME", "mse, cross_entropy … (the network's)", 0, 0,
+         false},
         {"seed", ARG_INT, &flags->seed, "N", "of weights, split and order (1)", 0, 1e15, false},
         {"test", ARG_REAL, &flags->test, "SHARE", "of the rows, kept for the test (0.2)", 0, 0.99,
          false},
@@ -338,6 +340,8 @@ static enum status train(const struct train_flags *flags, const struct backend *
                    .patience = flags->patience},
     };
     struct training training = {.flags = flags, .terminal = isatty(STDOUT_FILENO)};
+    if (flags->loss)
+        TRY(loss_read(flags->loss, &options.loss));
     if (flags->optimiser)
         snprintf(options.course.optimiser, sizeof options.course.optimiser, "%s", flags->optimiser);
     if (flags->schedule)

@@ -127,8 +127,9 @@ static enum status open_network(struct prony *network, const struct prony_option
         .classes = options->classes,
         .optimiser = options->optimiser,
     };
-    if (options->loss && !loss_parse(options->loss, &network->options.loss))
-        FAIL(STATUS_INPUT, "there is no loss '%s'; docs/networks.md lists them", options->loss);
+    if (options->loss)
+        TRY(loss_read(options->loss, &network->options.loss));
+    network->model.loss = network->options.loss;
     TRY(name_classes(&network->model, options->classes));
     TRY(declare(network));
     TRY(params_fill(params, options->seed));
@@ -378,6 +379,7 @@ static enum status load(struct prony *network, const struct safetensors *file)
         scaling_free(&model->scaling);
         TRY(model_read(model, file));
         network->options.classes = model->class_count;
+        network->options.loss = model->loss;
         for (int i = 0; i < STEPS_MOST; i++)
             step_close(&network->steps[i], engine);
     }

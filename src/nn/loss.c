@@ -25,6 +25,17 @@ bool loss_parse(const char *name, enum loss_kind *out)
     return false;
 }
 
+enum status loss_read(const char *flag, enum loss_kind *out)
+{
+    const char *near = text_nearest(flag, names, LOSS_COUNT);
+    if (loss_parse(flag, out))
+        return STATUS_OK;
+    if (near)
+        FAIL(STATUS_INPUT, "there is no loss '%s'; did you mean '%s'?", flag, near);
+    FAIL(STATUS_INPUT, "there is no loss '%s'; there are: mse, cross_entropy, binary_cross_entropy",
+         flag);
+}
+
 static int32_t in_shape(struct draft *draft, int32_t tensor, struct shape shape)
 {
     if (shape_equal(draft_shape(draft, tensor), &shape))

@@ -134,5 +134,6 @@ enum status network_rate(const struct network *network, const char *optimiser, d
 enum loss_kind network_loss(const struct network *network, const struct compile_options *options);
 const char *loss_name(enum loss_kind loss);
 bool loss_parse(const char *name, enum loss_kind *out);
+enum status loss_read(const char *flag, enum loss_kind *out); /* says what is wrong */
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define NOTE_NETWORK "network"
+#define NOTE_LOSS "loss"
 #define NOTE_CLASSES "classes"
 #define NOTE_NORMALISATION "normalisation"
 #define NOTE_TRAINING "training"
@@ -40,7 +41,8 @@ enum status model_keep_classes(struct model *model, const char *const *classes, 
 struct compile_options model_compile_options(const struct model *model, enum program_use use,
                                              int32_t batch)
 {
-    return (struct compile_options){.batch = batch, .use = use, .classes = model->class_count};
+    return (struct compile_options){
+        .batch = batch, .use = use, .loss = model->loss, .classes = model->class_count};
 }
 
 enum status model_check_program(const struct network *network, const struct program *program)
@@ -178,9 +180,8 @@ static enum status save(const struct model *model, const struct course *course, 
     TRY_OR(done, text_done(&normalisation));
     TRY_OR(done, text_done(&training));
     const struct safetensors_note notes[] = {
-        {NOTE_NETWORK, model->network->text},
-        {NOTE_CLASSES, text_of(&classes)},
-        {NOTE_NORMALISATION, text_of(&normalisation)},
+        {NOTE_NETWORK, model->network->text}, {NOTE_LOSS, loss_name(model->loss)},
+        {NOTE_CLASSES, text_of(&classes)},    {NOTE_NORMALISATION, text_of(&normalisation)},
         {NOTE_TRAINING, text_of(&training)},
     };
     status = safetensors_write(path, &model->params,
@@ -269,6 +270,16 @@ static enum status read_normalisation(struct model *model, const struct safetens
     return read_floats(file, json_get(object, "scale"), model->scaling.scale, columns);
 }
 
+/* A file without the note has the network's own loss. */
+static enum status read_loss(struct model *model, const struct safetensors *file)
+{
+    const char *name = safetensors_note(file, NOTE_LOSS);
+    if (name && !loss_parse(name, &model->loss))
+        FAIL(STATUS_INPUT, "%s: found the loss '%s', expected one that this prony knows",
+             file->name, name);
+    return STATUS_OK;
+}
+
 enum status model_read(struct model *model, const struct safetensors *file)
 {
     const char *text = safetensors_note(file, NOTE_NETWORK);
@@ -278,6 +289,7 @@ enum status model_read(struct model *model, const struct safetensors *file)
         FAIL(STATUS_INPUT,
              "%s: found the weights of another network, expected those of %s as it is", file->name,
              model->network->name);
+    TRY(read_loss(model, file));
     TRY(read_classes(model, file));
     return read_normalisation(model, file);
 }

@@ -35,6 +35,7 @@ struct course {
 struct model {
     struct arena arena;
     const struct network *network; /* not owned */
+    enum loss_kind loss;           /* LOSS_AUTO: what the network's text says */
     struct params params;
     int32_t class_count; /* 0: it gives numbers */
     const char **classes;

@@ -143,6 +143,7 @@ static enum status take_course(struct trainer *trainer, const struct safetensors
     struct model saved;
     model_init(&saved, trainer->model.network);
     enum status status = model_read(&saved, file);
+    trainer->model.loss = saved.loss;
     model_free(&saved);
     TRY(status);
     TRY(model_read_course(file, course));
@@ -213,6 +214,7 @@ enum status trainer_open(const struct network *network, struct dataset *dataset,
     enum status status;
     NEED(trainer = mem_alloc(sizeof *trainer));
     model_init(&trainer->model, network);
+    trainer->model.loss = options->loss;
     trainer->dataset = dataset;
     trainer->course = options->course;
     trainer->course.epoch = trainer->course.step = 0;

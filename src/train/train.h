@@ -17,9 +17,10 @@
 struct trainer_options {
     const struct backend *backend;
     struct device_options device;
+    enum loss_kind loss;  /* LOSS_AUTO: the network's */
     struct course course; /* how to train; its progress is ignored */
-    const char *resume;   /* a file of trainer_save: its course is used instead, but for epochs
-                             when course.epochs is not 0; or NULL */
+    const char *resume;   /* a file of trainer_save: its course and loss are used instead, but for
+                             epochs   when course.epochs is not 0; or NULL */
 };
 
 struct trainer {
