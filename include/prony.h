@@ -41,8 +41,8 @@ struct prony_options {
     uint64_t seed;         /* of the starting weights and of dropout */
     int32_t classes;       /* > 0: it learns that many classes; 0: numbers */
     const char *loss;      /* the network's own; "mse", "cross_entropy" … */
-    const char *optimiser; /* the network's own; "sgd" … */
-    double rate;           /* the learning rate: the network's own */
+    const char *optimiser; /* the network's own; "adam:beta1=0.8" … */
+    double rate;           /* the learning rate: the optimiser's own */
 };
 
 /* "0.1.0" */
