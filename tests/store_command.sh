@@ -29,6 +29,10 @@ expect helps 'prony store add results.jsonl' "$prony" store --help
 expect says_there_is_no_store 'no store here yet' "$prony" store list $store
 expect adds '5 added, 0 there already' "$prony" store add $golden $store
 expect adds_once '0 added, 5 there already' "$prony" store add $store - <$golden
+printf '{"results":[{"command":"sleep 1","times":[1.5,1.6,1.7]}]}' >"$folder/hyperfine.json"
+expect imports_what_others_wrote '1 added, 0 there already' \
+    "$prony" store add "$folder/hyperfine.json" --store "$folder/imported.db"
+expect lists_what_others_wrote '1.60 s' "$prony" store list --store "$folder/imported.db"
 expect lists '1.50 µs' "$prony" store list $store
 expect filters 'no CUDA driver' "$prony" store list $store --where status=skipped --format md
 expect limits 'the newest 1 of 3' "$prony" store list $store --limit 1

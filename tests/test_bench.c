@@ -5,10 +5,12 @@
 #include "backend/cpu/cpu_backends.h"
 #include "base/memory.h"
 #include "bench/job_network.h"
+#include "bench/reference.h"
 #include "bench/sweep.h"
 #include "bench/task_peer.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static struct registry registry;
 
@@ -273,6 +275,46 @@ TEST(the_check_finds_a_wrong_update)
     CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
     CHECK_MESSAGE("the loss after 3 steps");
     task_close(task);
+}
+
+/* What the reference computed is found again, by the same commit and for the same work only. */
+TEST(dear_references_are_kept)
+{
+    char folder[] = "/tmp/prony-test-XXXXXX", command[80];
+    struct task *task, *again;
+    if (!CHECK(mkdtemp(folder) != NULL))
+        return;
+    setenv("XDG_DATA_HOME", folder, 1);
+    if (!CHECK_OK(task_open("small", PHASE_TRAINING, 3, &task)))
+        return;
+    CHECK_OK(job_network_refer(task, &backend_ref));
+    CHECK_OK(reference_save(task, "abc"));
+    CHECK_OK(reference_save(task, "dirty+"));
+    CHECK_OK(task_open("small", PHASE_TRAINING, 3, &again));
+    static const char *const others[] = {"", "abd", "dirty+"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        CHECK_OK(reference_load(again, others[i]));
+        CHECK(!again->referred);
+    }
+    again->check_steps++;
+    CHECK_OK(reference_load(again, "abc"));
+    CHECK(!again->referred);
+    again->check_steps--;
+    CHECK_OK(reference_load(again, "abc"));
+    if (CHECK(again->referred)) {
+        CHECK(memcmp(again->reference.values, task->reference.values,
+                     (size_t)task->value_count * sizeof(float)) == 0);
+        CHECK_NEAR(again->reference.loss, task->reference.loss, 0);
+    }
+    task_close(again);
+    CHECK_OK(task_open("small", PHASE_TRAINING, 4, &again));
+    CHECK_OK(reference_load(again, "abc"));
+    CHECK(!again->referred);
+    task_close(again);
+    task_close(task);
+    unsetenv("XDG_DATA_HOME");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_EQUAL_INT(system(command), 0);
 }
 
 TEST(every_failed_allocation_is_survived)

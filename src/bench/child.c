@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,6 +23,8 @@ static void child_become(const char *path, int input, int output, int errors, pi
 
     signal(SIGPIPE, SIG_DFL); /* we may ignore it; our child should not */
     setpgid(0, 0);
+    personality(
+        ADDR_NO_RANDOMIZE); /* where memory lies is worth per cents: always the same place */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127); /* we died before it could be told to follow */

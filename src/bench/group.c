@@ -7,6 +7,7 @@
 #include "bench/job_network.h"
 #include "bench/job_peer.h"
 #include "bench/peers.h"
+#include "bench/reference.h"
 #include "bench/task_peer.h"
 #include "bench/watch.h"
 
@@ -17,6 +18,7 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
+static const double DEAR_FLOP = 1e9; /* a reference of so much work is kept between runs */
 static const size_t COLD_BYTES = (size_t)64 << 20; /* where the size of the caches is not known */
 
 /* One point on its way to a record. */
@@ -315,6 +317,22 @@ static enum status group_write(struct group *group, const struct record *record)
     return status;
 }
 
+/* The reference's outcome: what is dear is kept, and looked for first. */
+static enum status group_refer(struct group *group, const struct backend *reference)
+{
+    struct task *task = group->task;
+    const char *commit = group->bench->facts.commit;
+    double flop = (double)(task->work.forward.flop + task->work.backward.flop) * task->check_steps;
+
+    if (flop < DEAR_FLOP)
+        return job_network_refer(task, reference);
+    TRY(reference_load(task, commit));
+    if (task->referred)
+        return STATUS_OK;
+    TRY(job_network_refer(task, reference));
+    return reference_save(task, commit);
+}
+
 /* The task and its reference; a task that cannot be made is every entrant's refusal. */
 static enum status group_open_task(struct group *group, const struct point *point)
 {
@@ -327,7 +345,7 @@ static enum status group_open_task(struct group *group, const struct point *poin
     for (int i = 0; i < group->count; i++)
         group->entrants[i].record.program = program;
     TRY(registry_find(group->bench->registry, "ref", &reference));
-    enum status status = job_network_refer(group->task, reference);
+    enum status status = group_refer(group, reference);
     if (status == STATUS_MEMORY)
         return status;
     if (status != STATUS_OK)

@@ -16,6 +16,7 @@ enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "record/import.h"
 #include "record/table.h"
 #include "store/store.h"
 
@@ -34,6 +35,7 @@ struct options {
 
 static const char examples[] =
     "  prony store add results.jsonl        file what a bench wrote; again is harmless\n"
+    "  prony store add hyperfine.json       also llama-bench's, google-benchmark's, DLBS logs\n"
     "  ssh box prony bench small --format json | prony store add -\n"
     "  prony store list --where 'model=small batch=1,10' --limit 20\n"
     "  prony store show 17                  one record, whole\n"
@@ -74,18 +76,22 @@ static enum status add_record(void *context, const struct record *record, const 
 /* All of a file or nothing. */
 static enum status add_file(struct store *store, const char *path)
 {
-    struct text text = {0};
+    struct text text = {0}, imported = {0};
     struct adding adding = {.store = store};
+    bool foreign;
     enum status status;
     TRY_OR(done, file_read(path, file_most, &text));
+    TRY_OR(done, import_lines(path, text_of(&text), text.length, &foreign, &imported));
+    const struct text *lines = foreign ? &imported : &text;
     TRY_OR(done, store_begin(store));
-    TRY_OR(done, record_read_all(path, text_of(&text), text.length, add_record, &adding));
+    TRY_OR(done, record_read_all(path, text_of(lines), lines->length, add_record, &adding));
     TRY_OR(done, store_commit(store));
     printf("%s: %llu added, %llu there already\n", path, (unsigned long long)adding.added,
            (unsigned long long)adding.known);
 done:
     store_rollback(store);
     text_free(&text);
+    text_free(&imported);
     return status;
 }
 

@@ -1,0 +1,99 @@
+/* reference.c: see reference.h. A file is one JSON object: steps, rate, loss, values. */
+#include "bench/reference.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { FILE_MOST = 1 << 20 };
+
+/* Is this a commit that names one source and no other? */
+static bool is_clean(const char *commit)
+{
+    return commit[0] && !strchr(commit, '+');
+}
+
+static enum status reference_path(const struct task *task, const char *commit, struct text *out)
+{
+    TRY(file_data_folder(out));
+    text_add(out, "/references");
+    TRY(text_done(out));
+    TRY(file_make_folder(text_of(out)));
+    text_printf(out, "/%016" PRIx64 "-%s.json", task->program->hash, commit);
+    return text_done(out);
+}
+
+/* Does the tree hold an outcome of this very task? */
+static bool reference_fits(const struct task *task, const struct json *tree)
+{
+    const struct json *values = json_get(tree, "values");
+    if (!values || values->kind != JSON_ARRAY || (int64_t)values->count != task->value_count ||
+        json_int(tree, "steps", 0) != task->check_steps ||
+        json_real(tree, "rate", -1) < task->params.control.rate ||
+        json_real(tree, "rate", -1) > task->params.control.rate)
+        return false;
+    for (const struct json *value = values->first; value; value = value->next)
+        if (value->kind != JSON_NUMBER)
+            return false;
+    return true;
+}
+
+enum status reference_load(struct task *task, const char *commit)
+{
+    struct text path = {0}, text = {0};
+    struct arena scratch = {0};
+    struct json *tree;
+    enum status status = STATUS_OK;
+
+    if (!is_clean(commit))
+        return STATUS_OK;
+    TRY_OR(done, reference_path(task, commit, &path));
+    TRY_OR(done, file_read(text_of(&path), FILE_MOST, &text));
+    TRY_OR(done, json_parse(&scratch, "reference", text_of(&text), text.length, &tree));
+    if (!reference_fits(task, tree))
+        goto done;
+    TRY_OR(done, task_outcome(task, &task->arena, &task->reference));
+    task->reference.loss = json_real(tree, "loss", 0);
+    int64_t i = 0;
+    for (const struct json *value = json_get(tree, "values")->first; value; value = value->next)
+        task->reference.values[i++] = (float)value->number;
+    task->referred = true;
+done:
+    arena_free(&scratch);
+    text_free(&path);
+    text_free(&text);
+    return status == STATUS_MEMORY ? status : STATUS_OK;
+}
+
+enum status reference_save(const struct task *task, const char *commit)
+{
+    struct text path = {0}, text = {0};
+    struct json_writer writer;
+    enum status status = STATUS_OK;
+
+    if (!is_clean(commit))
+        return STATUS_OK;
+    TRY_OR(done, reference_path(task, commit, &path));
+    json_begin(&writer, &text);
+    json_object(&writer);
+    json_key(&writer, "steps");
+    json_add_int(&writer, task->check_steps);
+    json_key(&writer, "rate");
+    json_add_real(&writer, task->params.control.rate);
+    json_key(&writer, "loss");
+    json_add_real(&writer, task->reference.loss);
+    json_key(&writer, "values");
+    json_array(&writer);
+    for (int64_t i = 0; i < task->value_count; i++)
+        json_add_float(&writer, task->reference.values[i]);
+    json_end(&writer);
+    json_end(&writer);
+    TRY_OR(done, text_done(&text));
+    TRY_OR(done, file_write(text_of(&path), text_of(&text), text.length));
+done:
+    text_free(&path);
+    text_free(&text);
+    return status == STATUS_MEMORY ? status : STATUS_OK;
+}

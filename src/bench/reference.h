@@ -1,0 +1,16 @@
+/* reference.h: outcomes of the reference, kept between runs: for a large network they take longer
+ * than the measurement. They are found by the program's hash and the commit that computed them, so
+ * that a changed reference is never mistaken for the old one; a build with uncommitted changes
+ * keeps none. */
+#ifndef PRONY_BENCH_REFERENCE_H
+#define PRONY_BENCH_REFERENCE_H
+
+#include "bench/task.h"
+
+/* Sets task->reference and task->referred where the outcome is kept and fits the task. What cannot
+ * be read is as if it were not there; fails only when memory is out. */
+enum status reference_load(struct task *task, const char *commit);
+/* Keeps the outcome of a task that is referred; a disk that is full or not ours does no harm. */
+enum status reference_save(const struct task *task, const char *commit);
+
+#endif
