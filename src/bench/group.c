@@ -274,6 +274,19 @@ static enum status group_compare(struct group *group)
     return STATUS_OK;
 }
 
+/* Where an iteration's time goes; not worth another two where one is long. */
+static enum status group_parts(const struct group *group, struct entrant *entrant)
+{
+    double ns[PART_COUNT];
+    if (entrant->is_peer || entrant->first_ns > group->bench->measure.limit_ns / 4)
+        return STATUS_OK;
+    enum status status = job_network_parts(entrant->job, ns);
+    if (status == STATUS_OK)
+        entrant->record.parts_ns = (struct record_parts){
+            ns[PART_PREPARE], ns[PART_FORWARD], ns[PART_BACKWARD], (double)NAN, ns[PART_UPDATE]};
+    return status == STATUS_MEMORY ? status : STATUS_OK;
+}
+
 /* Fills in what was measured. */
 static enum status group_result(struct group *group, struct entrant *entrant)
 {
@@ -287,6 +300,7 @@ static enum status group_result(struct group *group, struct entrant *entrant)
     }
     TRY(record_measure(record, &group->arena, contender->samples_ns, contender->count,
                        contender->per));
+    TRY(group_parts(group, entrant));
     meters_report(contender->meters.wall_ns ? &contender->meters : &entrant->first_meters,
                   contender->process, entrant->meters);
     record->meters = entrant->meters;

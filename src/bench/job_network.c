@@ -4,10 +4,13 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "core/pass/fuse.h"
+#include "record/stats.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { LOSS_RING = 64, VIEWS = 6 };
+enum { LOSS_RING = 64, VIEWS = 6, PART_SAMPLES = 32 };
+static const uint64_t PARTS_NS = 50000000;          /* for looking at the parts of an iteration */
 static const uint64_t REFERENCE_FLOP = 20000000000; /* the reference is not asked for more */
 
 struct job_network {
@@ -40,7 +43,7 @@ static enum status network_output(struct job_network *network, const struct prog
 }
 
 /* From the first row of the order on, whatever ran before. */
-static enum status network_bind(struct job_network *network)
+static enum status network_bind(struct job_network *network, struct plan *plan)
 {
     struct task *task = network->task;
     const struct program *program = network->fused ? network->fused : task->program;
@@ -57,7 +60,7 @@ static enum status network_bind(struct job_network *network)
     TRY(network_output(network, program, "right", LOSS_RING, views, &count, &network->rights));
     const struct binding binding = {
         .views = views, .view_count = count, .order = task->order, .order_count = task->rows};
-    return network->options.backend->bind(network->plan, &binding);
+    return network->options.backend->bind(plan, &binding);
 }
 
 static enum status network_prepare(struct job *job)
@@ -75,7 +78,7 @@ static enum status network_prepare(struct job *job)
     }
     TRY(backend->attach(network->device, &network->task->params, &network->instance));
     TRY(backend->prepare(network->instance, program, &plain, &network->plan));
-    return network_bind(network);
+    return network_bind(network, network->plan);
 }
 
 static enum status network_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
@@ -100,7 +103,7 @@ static enum status network_outcome(struct job_network *network, struct outcome *
     enum status status = STATUS_OK;
 
     TRY(backend->upload(network->instance, &task->params));
-    TRY(network_bind(network));
+    TRY(network_bind(network, network->plan));
     TRY(backend->run(network->plan, PARTS_ALL, 0, task->check_steps));
     TRY(backend->sync(network->plan));
     if (task->phase == PHASE_INFERENCE) {
@@ -126,6 +129,50 @@ static enum status network_outcome(struct job_network *network, struct outcome *
             ((const float *)params_data(&after, task->places[i].entry))[task->places[i].element];
 done:
     params_free(&after);
+    return status;
+}
+
+/* The last times of each part. */
+struct parts_seen {
+    double ns[PART_COUNT][PART_SAMPLES];
+    size_t count[PART_COUNT];
+};
+
+static void parts_event(void *context, const struct event *event)
+{
+    struct parts_seen *seen = context;
+    size_t *count = &seen->count[event->part];
+    if (*count < PART_SAMPLES)
+        seen->ns[event->part][(*count)++] = (double)(event->end_ns - event->start_ns);
+}
+
+enum status job_network_parts(struct job *job, double parts_ns[PART_COUNT])
+{
+    struct job_network *network = (struct job_network *)job;
+    const struct backend *backend = network->options.backend;
+    const struct program *program = network->fused ? network->fused : network->task->program;
+    struct parts_seen seen = {0};
+    const struct plan_options watched = {.observer = {OBSERVE_PARTS, parts_event, &seen}};
+    struct plan *plan;
+    enum status status;
+
+    TRY(backend->prepare(network->instance, program, &watched, &plan));
+    TRY_OR(done, network_bind(network, plan));
+    uint64_t start_ns = clock_ns();
+    for (int step = 0; step <= PART_SAMPLES && clock_ns() - start_ns < PARTS_NS; step++) {
+        if (step == 1)
+            memset(seen.count, 0, sizeof seen.count); /* the first was the warm-up */
+        TRY_OR(done, backend->run(plan, PARTS_ALL, 0, 1));
+        TRY_OR(done, backend->sync(plan));
+    }
+    for (int part = 0; part < PART_COUNT; part++) {
+        double low, high;
+        parts_ns[part] = (double)NAN;
+        if (seen.count[part])
+            stats_median(seen.ns[part], seen.count[part], 0.95, &parts_ns[part], &low, &high);
+    }
+done:
+    backend->release(plan);
     return status;
 }
 

@@ -16,6 +16,11 @@ struct network_options {
 enum status job_network_open(struct task *task, const struct network_options *options,
                              struct job **out);
 
+/* How long each part of an iteration takes: medians of a few steps of a plan of its own, which is
+ * watched and therefore a little slower than the one that is timed. NaN for what the backend does
+ * not tell or the program does not have. The job is one of this kind, prepared. */
+enum status job_network_parts(struct job *job, double parts_ns[PART_COUNT]);
+
 /* From the initial parameters and the first batch again, whatever ran before: the task's check. The
  * job is one of this kind, prepared. */
 enum status job_network_outcome(struct job *job, struct outcome *out);
