@@ -120,7 +120,7 @@ enum status schedule_read(struct reader *reader, struct schedule *out)
     if (values[warmup] > 1e9 || values[warmup] != (double)(int32_t)values[warmup])
         BAD(reader, where, "warmup is %g, expected a whole number of updates", values[warmup]);
     *out = (struct schedule){
-        .kind = schedules[which].kind,
+        .kind = (int32_t)schedules[which].kind,
         .warmup = (int32_t)values[warmup],
         .period = period < 0 ? 0 : (int32_t)values[period],
         .factor = factor < 0 ? 0 : values[factor],
