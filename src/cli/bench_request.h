@@ -14,14 +14,15 @@ struct bench_request {
     const char *axis_text[AXIS_COUNT];
     const char *skip;
     const char *against;
-    double seconds, patience, margin;
+    double seconds; /* 0 until bench_request_sweep: as long as what is asked for needs */
+    double patience, margin;
     struct arg list[REQUEST_FLAGS]; /* the flags above; a command may add its own */
     size_t count;
     struct sweep sweep;
 };
 #define REQUEST_DEFAULTS                                                                           \
     {                                                                                              \
-        .seconds = 3, .patience = 20, .margin = COMPARE_MARGIN                                     \
+        .patience = 20, .margin = COMPARE_MARGIN                                                   \
     }
 
 /* Fills `list`. */
