@@ -140,8 +140,8 @@ static enum status open_network(struct prony *network, const struct prony_option
     return engine_open(&network->engine, backend, &device, params);
 }
 
-static int open_with(const char *name, const char *text, const struct prony_options *options,
-                     struct prony **out)
+static enum status open_with(const char *name, const char *text,
+                             const struct prony_options *options, struct prony **out)
 {
     static const struct prony_options usual;
     struct prony *network;
@@ -155,21 +155,21 @@ static int open_with(const char *name, const char *text, const struct prony_opti
     model_init(&network->model, network->network);
     TRY_OR(fail, open_network(network, options ? options : &usual));
     *out = network;
-    return PRONY_OK;
+    return STATUS_OK;
 fail:
     prony_close(network);
-    return (int)status;
+    return status;
 }
 
 int prony_open(const char *network, const struct prony_options *options, struct prony **out)
 {
-    return open_with(network, NULL, options, out);
+    return (int)open_with(network, NULL, options, out);
 }
 
 int prony_open_text(const char *name, const char *text, const struct prony_options *options,
                     struct prony **out)
 {
-    return open_with(name, text, options, out);
+    return (int)open_with(name, text, options, out);
 }
 
 int64_t prony_inputs(const struct prony *network)
@@ -314,8 +314,8 @@ static enum status make_levels(struct prony *network, int32_t rows, const int32_
     return STATUS_OK;
 }
 
-int prony_train_classes(struct prony *network, int32_t rows, const float *inputs,
-                        const int32_t *classes, float *loss)
+static enum status train_classes(struct prony *network, int32_t rows, const float *inputs,
+                                 const int32_t *classes, float *loss)
 {
     const struct step *step;
     TRY(find_step(network, USE_TRAINING, rows, &step));
@@ -328,26 +328,38 @@ int prony_train_classes(struct prony *network, int32_t rows, const float *inputs
             FAIL(STATUS_INPUT, "row %lld: found class %d, expected one from 0 to %d",
                  (long long)(i / network->places), classes[i], count - 1);
     if (program_find(step->program, ROLE_INPUT, "label") >= 0)
-        return (int)train(network, step, rows, inputs, "label", classes, loss);
+        return train(network, step, rows, inputs, "label", classes, loss);
     if (network->outputs != 1)
         FAIL(STATUS_INPUT, "%s: found %lld outputs, expected 1: its loss takes classes as levels",
              network->network->name, (long long)network->outputs);
     TRY(make_levels(network, rows, classes, count));
-    return (int)train(network, step, rows, inputs, "target", network->levels, loss);
+    return train(network, step, rows, inputs, "target", network->levels, loss);
 }
 
-int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs,
-                        const float *numbers, float *loss)
+int prony_train_classes(struct prony *network, int32_t rows, const float *inputs,
+                        const int32_t *classes, float *loss)
+{
+    return (int)train_classes(network, rows, inputs, classes, loss);
+}
+
+static enum status train_numbers(struct prony *network, int32_t rows, const float *inputs,
+                                 const float *numbers, float *loss)
 {
     const struct step *step;
     TRY(find_step(network, USE_TRAINING, rows, &step));
     if (program_find(step->program, ROLE_INPUT, "target") < 0)
         FAIL(STATUS_INPUT, "%s learns classes, expected prony_train_classes",
              network->network->name);
-    return (int)train(network, step, rows, inputs, "target", numbers, loss);
+    return train(network, step, rows, inputs, "target", numbers, loss);
 }
 
-int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
+int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs,
+                        const float *numbers, float *loss)
+{
+    return (int)train_numbers(network, rows, inputs, numbers, loss);
+}
+
+static enum status predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
 {
     const struct step *step;
     const void *x;
@@ -357,14 +369,24 @@ int prony_predict(struct prony *network, int32_t rows, const float *inputs, floa
         {ROLE_INPUT, "x", (void *)(uintptr_t)x, rows},
         {ROLE_OUTPUT, "y", outputs, rows},
     };
-    return (int)run_step(network, step, arrays, 2);
+    return run_step(network, step, arrays, 2);
+}
+
+int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
+{
+    return (int)predict(network, rows, inputs, outputs);
+}
+
+static enum status save(struct prony *network, const char *path)
+{
+    const struct engine *engine = &network->engine;
+    TRY(engine->backend->download(engine->instance, &network->model.params));
+    return model_save_weights(&network->model, path);
 }
 
 int prony_save(struct prony *network, const char *path)
 {
-    const struct engine *engine = &network->engine;
-    TRY(engine->backend->download(engine->instance, &network->model.params));
-    return (int)model_save_weights(&network->model, path);
+    return (int)save(network, path);
 }
 
 /* A file of prony also says which classes there are and how inputs are scaled; one of another
