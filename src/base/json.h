@@ -36,6 +36,9 @@ struct json {
 /* `name` is used in messages. On success *out lives in `arena`. */
 enum status json_parse(struct arena *arena, const char *name, const char *text, size_t length,
                        struct json **out);
+/* The same for text that is line `line` of a file. */
+enum status json_parse_line(struct arena *arena, const char *name, size_t line, const char *text,
+                            size_t length, struct json **out);
 
 /* Look-ups that accept NULL and wrong kinds, so that chains need no checks. */
 const struct json *json_get(const struct json *object, const char *key); /* NULL when absent */

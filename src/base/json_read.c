@@ -19,6 +19,7 @@ struct slot {
 struct parser {
     struct arena *arena;
     const char *name, *text;
+    size_t first_line; /* of the text, in messages */
     size_t length, at;
     int depth;
     struct slot *slots; /* the keys seen so far, of all objects */
@@ -29,7 +30,7 @@ struct parser {
 static enum status fail_at(const struct parser *parser, size_t at, const char *what,
                            const char *expected)
 {
-    size_t line = 1, column = 1;
+    size_t line = parser->first_line, column = 1;
     for (size_t i = 0; i < at; i++) {
         if (parser->text[i] == '\n') {
             line++;
@@ -373,13 +374,20 @@ static enum status parse_text(struct parser *parser, struct json **out)
     return STATUS_OK;
 }
 
-enum status json_parse(struct arena *arena, const char *name, const char *text, size_t length,
-                       struct json **out)
+enum status json_parse_line(struct arena *arena, const char *name, size_t line, const char *text,
+                            size_t length, struct json **out)
 {
-    struct parser parser = {.arena = arena, .name = name, .text = text, .length = length};
+    struct parser parser = {
+        .arena = arena, .name = name, .first_line = line, .text = text, .length = length};
     enum status status = parse_text(&parser, out);
     mem_free(parser.slots);
     return status;
+}
+
+enum status json_parse(struct arena *arena, const char *name, const char *text, size_t length,
+                       struct json **out)
+{
+    return json_parse_line(arena, name, 1, text, length, out);
 }
 
 const struct json *json_get(const struct json *object, const char *key)

@@ -189,13 +189,11 @@ enum status record_read(struct arena *arena, const char *name, long line, const 
                         size_t length, struct record *out)
 {
     struct json *tree;
-    const char *place;
     record_start(out);
     memset(&out->point, 0, sizeof out->point);
-    NEED(place = arena_format(arena, "%s:%ld", name, line));
-    TRY(json_parse(arena, place, text, length, &tree));
+    TRY(json_parse_line(arena, name, (size_t)line, text, length, &tree));
     enum status status = read_members(arena, tree, out);
-    return status == STATUS_OK ? STATUS_OK : status_prefix(status, "%s", place);
+    return status == STATUS_OK ? STATUS_OK : status_prefix(status, "%s:%ld", name, line);
 }
 
 static bool is_blank(const char *text, size_t length)
