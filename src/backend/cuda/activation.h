@@ -11,23 +11,54 @@ static inline __device__ float sigmoid(float x)
     return 1.0f / (1.0f + expf(-x));
 }
 
+/* ln(1 + e^x) without overflow */
+static inline __device__ float softplus(float x)
+{
+    return fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)));
+}
+
+/* Φ: the share of a standard normal below x */
+static inline __device__ float normal_share(float x)
+{
+    return 0.5f * (1.0f + erff(x * 0.70710678118654752440f));
+}
+
+/* The functions without an alpha, which fused ops have too. */
 static inline __device__ float activation_value(enum activation function, float x)
 {
     switch (function) {
     case ACTIVATION_SIGMOID: return sigmoid(x);
     case ACTIVATION_TANH: return tanhf(x);
     case ACTIVATION_RELU: return x > 0.0f ? x : 0.0f;
+    case ACTIVATION_GELU: return x * normal_share(x);
+    case ACTIVATION_SOFTPLUS: return softplus(x);
     default: return x;
     }
 }
 
-/* d(value)/dx, from the value. */
-static inline __device__ float activation_slope(enum activation function, float y)
+static inline __device__ float activation_value_alpha(enum activation function, float alpha,
+                                                      float x)
 {
     switch (function) {
-    case ACTIVATION_SIGMOID: return y * (1.0f - y);
-    case ACTIVATION_TANH: return 1.0f - y * y;
-    case ACTIVATION_RELU: return y > 0.0f ? 1.0f : 0.0f;
+    case ACTIVATION_LEAKY_RELU: return x > 0.0f ? x : alpha * x;
+    case ACTIVATION_ELU: return x > 0.0f ? x : alpha * expm1f(x);
+    default: return activation_value(function, x);
+    }
+}
+
+/* d(value)/dx, from the value; gelu's from x: Φ(x) + x·φ(x). */
+static inline __device__ float activation_slope(enum activation function, float alpha, float saved)
+{
+    const float density_at_0 = 0.39894228040143267794f; /* 1/√(2π) */
+    switch (function) {
+    case ACTIVATION_SIGMOID: return saved * (1.0f - saved);
+    case ACTIVATION_TANH: return 1.0f - saved * saved;
+    case ACTIVATION_RELU: return saved > 0.0f ? 1.0f : 0.0f;
+    case ACTIVATION_GELU:
+        return normal_share(saved) + saved * density_at_0 * expf(-saved * saved / 2.0f);
+    case ACTIVATION_SOFTPLUS: return -expm1f(-saved);
+    case ACTIVATION_LEAKY_RELU: return saved > 0.0f ? 1.0f : alpha;
+    case ACTIVATION_ELU: return saved > 0.0f ? 1.0f : saved + alpha;
     default: return 1.0f;
     }
 }

@@ -121,18 +121,6 @@ void cuda_describe(const struct device *device, struct json_writer *out)
     add_version(out, "cuda_runtime", runtime);
 }
 
-/* The activation that an op ends with or differentiates. */
-static int32_t activation_of(const struct op *op)
-{
-    switch (op->kind) {
-    case OP_activate: return op->attr.activate.function;
-    case OP_activate_grad: return op->attr.activate_grad.function;
-    case OP_dense: return op->attr.dense.activation;
-    case OP_dense_t: return op->attr.dense_t.activation;
-    default: return ACTIVATION_NONE;
-    }
-}
-
 const char *cuda_supports(const struct device *, const struct program *program, const struct op *op)
 {
     for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
@@ -140,8 +128,6 @@ const char *cuda_supports(const struct device *, const struct program *program, 
         if (tensor >= 0 && program->tensors[tensor].dtype == DTYPE_F64)
             return "the CUDA backend computes in f32, not f64";
     }
-    if (activation_of(op) > ACTIVATION_RELU)
-        return "the CUDA backend has no kernel for its activation";
     return kernel_of(op->kind) ? NULL : "the CUDA backend has no kernel for it";
 }
 

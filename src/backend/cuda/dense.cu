@@ -1,5 +1,6 @@
-/* dense.cu: the GEMM family: dense, dense_t, outer, sum_rows and the fused backward-and-update
- * dense_sgd. All are one matrix product (gemm.h) with another ending. */
+/* dense.cu: the GEMM family: dense, dense_t, outer, sum_rows, the fused backward-and-update
+ * dense_sgd, and products of many pairs of matrices. All are one matrix product (gemm.h) with
+ * another ending. */
 #include "backend/cuda/families.h"
 #include "backend/cuda/gemm.h"
 #include "backend/cuda/reduce.h"
@@ -46,7 +47,8 @@ void launch_sum_rows(const struct call *call, struct queue *queue)
 {
     const struct to_gradient finish = {call_reals(call, 1), 0, call->op->attr.sum_rows.scale,
                                        call->op->attr.sum_rows.accumulate != 0};
-    sum_rows(queue, call_dim(call, 0, 0), call_dim(call, 0, 1), call_reals(call, 0), finish);
+    sum_rows(queue, call_dim(call, 0, 0), call_dim(call, 0, 1), reduce_value{call_reals(call, 0)},
+             finish);
 }
 
 /* dx comes first: it is made with the weights as they were. */
@@ -61,5 +63,46 @@ void launch_dense_sgd(const struct call *call, struct queue *queue)
         gemm(queue, n, i, o, by_row{dy, o}, by_row{w, o}, to_layer{dx, i, NULL, ACTIVATION_NONE});
     gemm(queue, i, o, n, by_column{x, i}, by_column{dy, o}, to_weights{w, o, rate});
     if (call_has(call, 6))
-        sum_rows(queue, n, o, dy, to_weights{b, 0, rate});
+        sum_rows(queue, n, o, reduce_value{dy}, to_weights{b, 0, rate});
+}
+
+/* y = scale · sum, of one of several products */
+struct to_product {
+    float *y;
+    int64_t rows, cols;
+    float scale;
+    __device__ void put(int64_t row, int64_t col, float sum) const
+    {
+        y[(blockIdx.z * rows + row) * cols + col] = scale * sum;
+    }
+};
+
+/* y[n,i,j] from the operands a and b of each n, however they lie: Left and Right say it. */
+template <typename Left, typename Right>
+static void products(const struct call *call, struct queue *queue, float scale)
+{
+    const int64_t n = call_dim(call, 2, 0), i = call_dim(call, 2, 1), j = call_dim(call, 2, 2);
+    const int64_t k = call_count(call, 0) / (n * i);
+    for (int64_t first = 0; first < n; first += GEMM_MOST) {
+        const Left left = {call_reals(call, 0) + first * i * k, call_dim(call, 0, 2)};
+        const Right right = {call_reals(call, 1) + first * k * j, call_dim(call, 1, 2)};
+        const struct to_product finish = {call_reals(call, 2) + first * i * j, i, j, scale};
+        gemm(queue, i, j, k, one_of<Left>{left, i * k}, one_of<Right>{right, k * j}, finish,
+             n - first < GEMM_MOST ? n - first : GEMM_MOST);
+    }
+}
+
+void launch_matmul(const struct call *call, struct queue *queue)
+{
+    products<by_row, by_column>(call, queue, call->op->attr.matmul.scale);
+}
+
+void launch_matmul_nt(const struct call *call, struct queue *queue)
+{
+    products<by_row, by_row>(call, queue, call->op->attr.matmul_nt.scale);
+}
+
+void launch_matmul_tn(const struct call *call, struct queue *queue)
+{
+    products<by_column, by_column>(call, queue, call->op->attr.matmul_tn.scale);
 }

@@ -1,30 +1,31 @@
-/* elementwise.cu: one thread an element: activations, add, fill, and everything random. Random
- * numbers are a function of (seed, stream, step, row of the data set, element): base/rng.h. */
+/* elementwise.cu: one thread an element: activations, sums and products of tensors, fill, and
+ * everything random. Random numbers are a function of (seed, stream, step, row of the data set,
+ * element): base/rng.h. */
 #include "backend/cuda/activation.h"
 #include "backend/cuda/families.h"
 
 #include "base/rng.h"
 
-static __global__ void activate_each(int64_t count, enum activation function, const float *x,
-                                     float *y)
+static __global__ void activate_each(int64_t count, enum activation function, float alpha,
+                                     const float *x, float *y)
 {
     FOR_EACH(index, count)
-    y[index] = activation_value(function, x[index]);
+    y[index] = activation_value_alpha(function, alpha, x[index]);
 }
 
 void launch_activate(const struct call *call, struct queue *queue)
 {
     const int64_t count = call_count(call, 0);
     enqueue(queue, activate_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            (enum activation)call->op->attr.activate.function, (const float *)call_reals(call, 0),
-            call_reals(call, 1));
+            (enum activation)call->op->attr.activate.function, call->op->attr.activate.alpha,
+            (const float *)call_reals(call, 0), call_reals(call, 1));
 }
 
-static __global__ void activate_grad_each(int64_t count, enum activation function,
+static __global__ void activate_grad_each(int64_t count, enum activation function, float alpha,
                                           const float *saved, const float *dy, float *dx)
 {
     FOR_EACH(index, count)
-    dx[index] = dy[index] * activation_slope(function, saved[index]);
+    dx[index] = dy[index] * activation_slope(function, alpha, saved[index]);
 }
 
 void launch_activate_grad(const struct call *call, struct queue *queue)
@@ -32,8 +33,8 @@ void launch_activate_grad(const struct call *call, struct queue *queue)
     const int64_t count = call_count(call, 0);
     enqueue(queue, activate_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
             (enum activation)call->op->attr.activate_grad.function,
-            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
-            call_reals(call, 2));
+            call->op->attr.activate_grad.alpha, (const float *)call_reals(call, 0),
+            (const float *)call_reals(call, 1), call_reals(call, 2));
 }
 
 static __global__ void add_each(int64_t count, const float *a, const float *b, float *y)
@@ -48,6 +49,35 @@ void launch_add(const struct call *call, struct queue *queue)
     enqueue(queue, add_each, dim3(blocks_striding(count)), dim3(THREADS), count,
             (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
             call_reals(call, 2));
+}
+
+static __global__ void multiply_each(int64_t count, const float *a, const float *b, float *y)
+{
+    FOR_EACH(index, count)
+    y[index] = a[index] * b[index];
+}
+
+void launch_multiply(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, multiply_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
+            call_reals(call, 2));
+}
+
+static __global__ void add_rows_each(int64_t count, int64_t width, const float *x, const float *b,
+                                     float *y)
+{
+    FOR_EACH(index, count)
+    y[index] = x[index] + b[index % width];
+}
+
+void launch_add_rows(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, add_rows_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            call_count(call, 1), (const float *)call_reals(call, 0),
+            (const float *)call_reals(call, 1), call_reals(call, 2));
 }
 
 static __global__ void fill_each(int64_t count, float value, float *y)

@@ -11,15 +11,21 @@ typedef uint64_t workspace_function(const struct program *program, const struct 
 launch_function launch_rows, launch_load, launch_store;
 /* dense.cu */
 launch_function launch_dense, launch_dense_t, launch_outer, launch_sum_rows, launch_dense_sgd;
+launch_function launch_matmul, launch_matmul_nt, launch_matmul_tn;
 /* elementwise.cu */
 launch_function launch_activate, launch_activate_grad, launch_add, launch_fill;
+launch_function launch_multiply, launch_add_rows;
 launch_function launch_dropout, launch_bernoulli, launch_random;
+/* shape.cu */
+launch_function launch_transpose, launch_concat, launch_slice, launch_slice_grad;
+launch_function launch_gather, launch_scatter, launch_reduce, launch_reduce_grad;
 /* norm.cu */
 launch_function launch_batch_norm, launch_batch_norm_fixed, launch_batch_norm_grad;
 /* recurrent.cu */
 launch_function launch_lstm, launch_lstm_grad;
 /* loss.cu */
-launch_function launch_softmax, launch_mse, launch_mse_grad;
+launch_function launch_softmax, launch_softmax_causal, launch_softmax_grad;
+launch_function launch_mse, launch_mse_grad;
 launch_function launch_cross_entropy, launch_cross_entropy_grad;
 launch_function launch_binary_cross_entropy, launch_binary_cross_entropy_grad;
 launch_function launch_right_class, launch_right_level;

@@ -1,4 +1,5 @@
-/* gemm.h: the one matrix product: result(row, col) = Σ left(row, depth) · right(col, depth).
+/* gemm.h: the one matrix product: result(row, col) = Σ left(row, depth) · right(col, depth), once
+ * or several times side by side: then blockIdx.z says which, and operands and ending go by it.
  *
  * A block of 16 × 16 threads makes a tile of ROWS × COLS; each thread keeps (ROWS / 16) × (COLS /
  * 16) sums in registers and takes both operands from shared memory, TILE_DEPTH at a time. Each sum
@@ -35,6 +36,19 @@ struct by_column {
     __device__ float at(int64_t position, int64_t depth) const
     {
         return data[depth * stride + position];
+    }
+};
+
+/* The operand of one of several products, each `size` elements behind the one before. */
+template <typename Operand> struct one_of {
+    Operand first;
+    int64_t size;
+    static constexpr bool along_depth = Operand::along_depth;
+    __device__ float at(int64_t position, int64_t depth) const
+    {
+        Operand operand = first;
+        operand.data += blockIdx.z * size;
+        return operand.at(position, depth);
     }
 };
 
@@ -84,7 +98,8 @@ static __global__ void __launch_bounds__(THREADS)
 {
     constexpr int TALL = ROWS / TILE_SIDE, WIDE = COLS / TILE_SIDE;
     __shared__ float a[TILE_DEPTH][ROWS + 1], b[TILE_DEPTH][COLS + 1];
-    const int64_t row0 = (int64_t)blockIdx.x * ROWS, col0 = (int64_t)blockIdx.y * COLS;
+    const int64_t across = (cols + COLS - 1) / COLS; /* tiles */
+    const int64_t row0 = blockIdx.x / across * ROWS, col0 = blockIdx.x % across * COLS;
     const int y = (int)threadIdx.x / TILE_SIDE, x = (int)threadIdx.x % TILE_SIDE;
     float sum[TALL][WIDE] = {};
 
@@ -112,20 +127,23 @@ static __global__ void __launch_bounds__(THREADS)
         }
 }
 
+enum { GEMM_MOST = 65535 }; /* products of one launch: CUDA's limit for a grid's third dimension */
+
 /* Few rows (a small batch) take a flat tile, else most of it would lie outside. */
 template <typename Left, typename Right, typename Finish>
 static void gemm(struct queue *queue, int64_t rows, int64_t cols, int64_t depths, Left left,
-                 Right right, Finish finish)
+                 Right right, Finish finish, int64_t products = 1)
 {
     constexpr int FLAT = 16, SQUARE = 64;
+    const unsigned across = blocks_for(cols, SQUARE);
     if (rows <= FLAT)
         enqueue(queue, gemm_tile<FLAT, SQUARE, Left, Right, Finish>,
-                dim3(blocks_for(rows, FLAT), blocks_for(cols, SQUARE)), dim3(THREADS), rows, cols,
-                depths, left, right, finish);
+                dim3(blocks_for(rows, FLAT) * across, 1, (unsigned)products), dim3(THREADS), rows,
+                cols, depths, left, right, finish);
     else
         enqueue(queue, gemm_tile<SQUARE, SQUARE, Left, Right, Finish>,
-                dim3(blocks_for(rows, SQUARE), blocks_for(cols, SQUARE)), dim3(THREADS), rows, cols,
-                depths, left, right, finish);
+                dim3(blocks_for(rows, SQUARE) * across, 1, (unsigned)products), dim3(THREADS), rows,
+                cols, depths, left, right, finish);
 }
 
 #endif

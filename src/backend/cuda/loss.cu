@@ -39,24 +39,29 @@ void launch_mse_grad(const struct call *call, struct queue *queue)
             (const float *)call_reals(call, 1), call_reals(call, 2));
 }
 
-/* One block a sample: softmax of its row. `losses`, where there is one, gets the sample's loss,
- * ln Σexp(x - max) - (x[label] - max). */
+/* One block a row: its softmax, where causal over as much of it as row t of [t, t] sees: the rest
+ * is 0. `losses`, where there is one, gets the sample's loss, ln Σexp(x - max) - (x[label] - max).
+ */
 static __global__ void __launch_bounds__(THREADS)
-    softmax_row(int64_t k, const float *x, float *p, const int32_t *label, float *losses)
+    softmax_row(int64_t k, bool causal, const float *x, float *p, const int32_t *label,
+                float *losses)
 {
+    const int64_t seen = causal ? blockIdx.x % k + 1 : k;
     const float *row = x + (int64_t)blockIdx.x * k;
     float *out = p + (int64_t)blockIdx.x * k;
     float most = -INFINITY, sum = 0.0f;
-    for (int64_t j = threadIdx.x; j < k; j += THREADS)
+    for (int64_t j = threadIdx.x; j < seen; j += THREADS)
         most = fmaxf(most, row[j]);
     most = block_max(most);
-    for (int64_t j = threadIdx.x; j < k; j += THREADS) {
+    for (int64_t j = threadIdx.x; j < seen; j += THREADS) {
         out[j] = expf(row[j] - most);
         sum += out[j];
     }
     sum = block_sum(sum);
-    for (int64_t j = threadIdx.x; j < k; j += THREADS)
+    for (int64_t j = threadIdx.x; j < seen; j += THREADS)
         out[j] /= sum;
+    for (int64_t j = seen + threadIdx.x; j < k; j += THREADS)
+        out[j] = 0.0f;
     if (losses && threadIdx.x == 0)
         losses[blockIdx.x] = logf(sum) - (row[label[blockIdx.x]] - most);
 }
@@ -64,8 +69,36 @@ static __global__ void __launch_bounds__(THREADS)
 void launch_softmax(const struct call *call, struct queue *queue)
 {
     enqueue(queue, softmax_row, dim3((unsigned)call_dim(call, 0, 0)), dim3(THREADS),
-            call_dim(call, 0, 1), (const float *)call_reals(call, 0), call_reals(call, 1),
+            call_dim(call, 0, 1), false, (const float *)call_reals(call, 0), call_reals(call, 1),
             (const int32_t *)NULL, (float *)NULL);
+}
+
+void launch_softmax_causal(const struct call *call, struct queue *queue)
+{
+    const int64_t n = call_dim(call, 0, 0), t = call_dim(call, 0, 1);
+    enqueue(queue, softmax_row, dim3((unsigned)(n * t)), dim3(THREADS), t, true,
+            (const float *)call_reals(call, 0), call_reals(call, 1), (const int32_t *)NULL,
+            (float *)NULL);
+}
+
+/* dx = y·(dy - Σ dy·y), one block a row. */
+static __global__ void __launch_bounds__(THREADS)
+    softmax_grad_row(int64_t k, const float *y, const float *dy, float *dx)
+{
+    const int64_t row = (int64_t)blockIdx.x * k;
+    float sum = 0.0f;
+    for (int64_t j = threadIdx.x; j < k; j += THREADS)
+        sum += dy[row + j] * y[row + j];
+    sum = block_sum(sum);
+    for (int64_t j = threadIdx.x; j < k; j += THREADS)
+        dx[row + j] = y[row + j] * (dy[row + j] - sum);
+}
+
+void launch_softmax_grad(const struct call *call, struct queue *queue)
+{
+    enqueue(queue, softmax_grad_row, dim3((unsigned)call_dim(call, 0, 0)), dim3(THREADS),
+            call_dim(call, 0, 1), (const float *)call_reals(call, 0),
+            (const float *)call_reals(call, 1), call_reals(call, 2));
 }
 
 /* Workspace: partial sums, then the loss of each sample. */
@@ -79,7 +112,7 @@ void launch_cross_entropy(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
     float *partial = (float *)call->workspace, *losses = partial + REDUCE_BLOCKS;
-    enqueue(queue, softmax_row, dim3((unsigned)n), dim3(THREADS), k,
+    enqueue(queue, softmax_row, dim3((unsigned)n), dim3(THREADS), k, false,
             (const float *)call_reals(call, 0), call_reals(call, 3), call_integers(call, 1),
             losses);
     reduce(queue, n, reduce_value{losses}, 1.0f / (float)n, partial, call_reals(call, 2));

@@ -196,7 +196,7 @@ static void lstm_products_grad(const struct call *call, struct queue *queue, con
     gemm(queue, hidden, all, n * steps, before, by_column{dgates, all},
          to_gradient{call_reals(call, GRAD_DWH), all, 1.0f, accumulate});
     for (int bias = GRAD_DBX; bias <= GRAD_DBH; bias++)
-        sum_rows(queue, n * steps, all, dgates,
+        sum_rows(queue, n * steps, all, reduce_value{dgates},
                  to_gradient{call_reals(call, bias), 0, 1.0f, accumulate});
 }
 

@@ -84,13 +84,13 @@ static void reduce(struct queue *queue, int64_t count, Term term, float scale, f
             reduce_value{partial}, scale, out);
 }
 
-/* finish.put(0, col, Σ over rows of x[row, col]). A block sums 32 columns; its 8 lines of threads
- * take every 8th row, and their sums are added in order. */
+/* finish.put(0, col, Σ over rows of term.at(row · cols + col)). A block sums 32 columns; its 8
+ * lines of threads take every 8th row, and their sums are added in order. */
 enum { SUM_COLS = 32, SUM_LINES = 8 };
 
-template <typename Finish>
+template <typename Term, typename Finish>
 static __global__ void __launch_bounds__(SUM_COLS *SUM_LINES)
-    sum_rows_tile(int64_t rows, int64_t cols, const float *x, Finish finish)
+    sum_rows_tile(int64_t rows, int64_t cols, Term term, Finish finish)
 {
     __shared__ float partial[SUM_LINES][SUM_COLS];
     const int line = (int)threadIdx.y;
@@ -98,7 +98,7 @@ static __global__ void __launch_bounds__(SUM_COLS *SUM_LINES)
     float sum = 0.0f;
     if (col < cols)
         for (int64_t row = line; row < rows; row += SUM_LINES)
-            sum += x[row * cols + col];
+            sum += term.at(row * cols + col);
     partial[line][threadIdx.x] = sum;
     __syncthreads();
     if (line > 0 || col >= cols)
@@ -108,11 +108,11 @@ static __global__ void __launch_bounds__(SUM_COLS *SUM_LINES)
     finish.put(0, col, sum);
 }
 
-template <typename Finish>
-static void sum_rows(struct queue *queue, int64_t rows, int64_t cols, const float *x, Finish finish)
+template <typename Term, typename Finish>
+static void sum_rows(struct queue *queue, int64_t rows, int64_t cols, Term term, Finish finish)
 {
-    enqueue(queue, sum_rows_tile<Finish>, dim3(blocks_for(cols, SUM_COLS)),
-            dim3(SUM_COLS, SUM_LINES), rows, cols, x, finish);
+    enqueue(queue, sum_rows_tile<Term, Finish>, dim3(blocks_for(cols, SUM_COLS)),
+            dim3(SUM_COLS, SUM_LINES), rows, cols, term, finish);
 }
 
 #endif
