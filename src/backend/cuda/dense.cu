@@ -88,7 +88,7 @@ static void products(const struct call *call, struct queue *queue, float scale)
         const Right right = {call_reals(call, 1) + first * k * j, call_dim(call, 1, 2)};
         const struct to_product finish = {call_reals(call, 2) + first * i * j, i, j, scale};
         gemm(queue, i, j, k, one_of<Left>{left, i * k}, one_of<Right>{right, k * j}, finish,
-             n - first < GEMM_MOST ? n - first : GEMM_MOST);
+             n - first < GEMM_MOST ? n - first : (int64_t)GEMM_MOST);
     }
 }
 

@@ -21,6 +21,7 @@ launch_function launch_transpose, launch_concat, launch_slice, launch_slice_grad
 launch_function launch_gather, launch_scatter, launch_reduce, launch_reduce_grad;
 /* norm.cu */
 launch_function launch_batch_norm, launch_batch_norm_fixed, launch_batch_norm_grad;
+launch_function launch_layer_norm, launch_layer_norm_grad, launch_lrn, launch_lrn_grad;
 /* recurrent.cu */
 launch_function launch_lstm, launch_lstm_grad;
 /* loss.cu */

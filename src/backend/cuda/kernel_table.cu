@@ -43,6 +43,10 @@ static const struct kernel kernels[] = {
     ROW(batch_norm, NULL),
     ROW(batch_norm_fixed, NULL),
     ROW(batch_norm_grad, NULL),
+    ROW(layer_norm, NULL),
+    ROW(layer_norm_grad, NULL),
+    ROW(lrn, NULL),
+    ROW(lrn_grad, NULL),
 
     ROW(lstm, NULL),
     ROW(lstm_grad, NULL),

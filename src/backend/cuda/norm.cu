@@ -1,30 +1,8 @@
-/* norm.cu: batch-norm over all but the channel. One block a channel: its n × inner values are
- * summed in a fixed order. */
+/* norm.cu: batch-norm over all but the channel, one block a channel; layer-norm, one block a row;
+ * local response normalisation, one thread an element. */
+#include "backend/cuda/channel.h"
 #include "backend/cuda/families.h"
-#include "backend/cuda/reduce.h"
-
-/* The values of one channel of x[n, c, inner], numbered 0 … n·inner - 1. */
-struct channel {
-    int64_t n, channels, inner;
-    __device__ int64_t count() const
-    {
-        return n * inner;
-    }
-    __device__ int64_t index(int64_t value) const
-    {
-        return (value / inner * channels + blockIdx.x) * inner + value % inner;
-    }
-};
-
-static struct channel channel_of(const struct call *call)
-{
-    const int64_t n = call_dim(call, 0, 0), channels = call_dim(call, 0, 1);
-    const struct channel channel = {n, channels, call_count(call, 0) / n / channels};
-    return channel;
-}
-
-#define FOR_CHANNEL(value, channel)                                                                \
-    for (int64_t value = threadIdx.x; value < (channel).count(); value += THREADS)
+#include "backend/cuda/gemm.h"
 
 struct norm_training {
     const float *x, *gamma, *beta;
@@ -150,4 +128,177 @@ void launch_batch_norm_grad(const struct call *call, struct queue *queue)
         call_reals(call, 6), call_reals(call, 7), call->op->attr.batch_norm_grad.accumulate != 0};
     enqueue(queue, batch_norm_grad_channel, dim3((unsigned)channel.channels), dim3(THREADS),
             channel, norm);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    layer_norm_row(int64_t k, const float *x, const float *gamma, const float *beta, float epsilon,
+                   float *y, float *saved_mean, float *saved_scale)
+{
+    const int64_t row = (int64_t)blockIdx.x * k;
+    float sum = 0.0f, squares = 0.0f;
+    for (int64_t j = threadIdx.x; j < k; j += THREADS)
+        sum += x[row + j];
+    const float mean = block_sum(sum) / (float)k;
+    for (int64_t j = threadIdx.x; j < k; j += THREADS) {
+        float difference = x[row + j] - mean;
+        squares += difference * difference;
+    }
+    const float scale = 1.0f / sqrtf(block_sum(squares) / (float)k + epsilon);
+    for (int64_t j = threadIdx.x; j < k; j += THREADS)
+        y[row + j] = (x[row + j] - mean) * scale * gamma[j] + beta[j];
+    if (threadIdx.x > 0)
+        return;
+    saved_mean[blockIdx.x] = mean;
+    saved_scale[blockIdx.x] = scale;
+}
+
+void launch_layer_norm(const struct call *call, struct queue *queue)
+{
+    enqueue(queue, layer_norm_row, dim3((unsigned)call_dim(call, 0, 0)), dim3(THREADS),
+            call_dim(call, 0, 1), (const float *)call_reals(call, 0),
+            (const float *)call_reals(call, 1), (const float *)call_reals(call, 2),
+            call->op->attr.layer_norm.epsilon, call_reals(call, 3), call_reals(call, 4),
+            call_reals(call, 5));
+}
+
+/* What a layer-norm was given and kept; its rows have k elements. */
+struct layer_saved {
+    const float *x, *gamma, *mean, *scale, *dy;
+    int64_t k;
+    __device__ float centred(int64_t index) const
+    {
+        return (x[index] - mean[index / k]) * scale[index / k];
+    }
+};
+
+/* With g = dy·gamma: dx = scale·(g - Σg/k - x̂·Σ(g·x̂)/k). */
+static __global__ void __launch_bounds__(THREADS)
+    layer_norm_grad_row(struct layer_saved saved, float *dx)
+{
+    const int64_t k = saved.k, row = (int64_t)blockIdx.x * k;
+    float sum = 0.0f, sum_centred = 0.0f;
+    for (int64_t j = threadIdx.x; j < k; j += THREADS) {
+        float g = saved.dy[row + j] * saved.gamma[j];
+        sum += g;
+        sum_centred += g * saved.centred(row + j);
+    }
+    sum = block_sum(sum);
+    sum_centred = block_sum(sum_centred);
+    for (int64_t j = threadIdx.x; j < k; j += THREADS) {
+        float g = saved.dy[row + j] * saved.gamma[j];
+        float common = (sum + saved.centred(row + j) * sum_centred) / (float)k;
+        dx[row + j] = saved.scale[blockIdx.x] * (g - common);
+    }
+}
+
+/* What dgamma sums over the rows: dy·x̂. */
+struct layer_gamma {
+    struct layer_saved saved;
+    __device__ float at(int64_t index) const
+    {
+        return saved.dy[index] * saved.centred(index);
+    }
+};
+
+void launch_layer_norm_grad(const struct call *call, struct queue *queue)
+{
+    const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
+    const bool accumulate = call->op->attr.layer_norm_grad.accumulate != 0;
+    const struct layer_saved saved = {call_reals(call, 0), call_reals(call, 1), call_reals(call, 2),
+                                      call_reals(call, 3), call_reals(call, 4), k};
+    if (call_has(call, 5))
+        enqueue(queue, layer_norm_grad_row, dim3((unsigned)n), dim3(THREADS), saved,
+                call_reals(call, 5));
+    sum_rows(queue, n, k, layer_gamma{saved},
+             to_gradient{call_reals(call, 6), 0, 1.0f, accumulate});
+    sum_rows(queue, n, k, reduce_value{saved.dy},
+             to_gradient{call_reals(call, 7), 0, 1.0f, accumulate});
+}
+
+/* An lrn over x[n, channels, inner]: channel c takes `before` channels before it and `after` behind
+ * it into account; in the gradient it is the other way round. */
+struct response {
+    int64_t channels, inner, before, after;
+    float alpha_share, beta, k; /* alpha_share: alpha / size */
+    __device__ int64_t channel(int64_t index) const
+    {
+        return index / inner % channels;
+    }
+    /* Elements from first to last, both included, `inner` apart. */
+    __device__ int64_t first(int64_t index) const
+    {
+        const int64_t c = channel(index);
+        return index - (c < before ? c : before) * inner;
+    }
+    __device__ int64_t last(int64_t index) const
+    {
+        const int64_t behind = channels - 1 - channel(index);
+        return index + (behind < after ? behind : after) * inner;
+    }
+};
+
+/* base = k + alpha/size · Σx², y = x · base^-beta */
+static __global__ void lrn_each(int64_t count, struct response response, const float *x, float *y,
+                                float *base)
+{
+    FOR_EACH(index, count)
+    {
+        const int64_t last = response.last(index);
+        float sum = 0.0f;
+        for (int64_t m = response.first(index); m <= last; m += response.inner)
+            sum += x[m] * x[m];
+        const float b = response.k + response.alpha_share * sum;
+        y[index] = x[index] * powf(b, -response.beta);
+        if (base)
+            base[index] = b;
+    }
+}
+
+void launch_lrn(const struct call *call, struct queue *queue)
+{
+    const auto &attr = call->op->attr.lrn;
+    const struct channel channel = channel_of(call);
+    const struct response response = {channel.channels,
+                                      channel.inner,
+                                      attr.size / 2,
+                                      (attr.size - 1) / 2,
+                                      attr.alpha / (float)attr.size,
+                                      attr.beta,
+                                      attr.k};
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, lrn_each, dim3(blocks_striding(count)), dim3(THREADS), count, response,
+            (const float *)call_reals(call, 0), call_reals(call, 1), call_reals(call, 2));
+}
+
+/* dx = dy·base^-beta - 2·alpha·beta/size · x · Σ dy·x·base^(-beta-1), over the channels that took
+ * this one into account */
+static __global__ void lrn_grad_each(int64_t count, struct response response, const float *x,
+                                     const float *base, const float *dy, float *dx)
+{
+    FOR_EACH(index, count)
+    {
+        const int64_t last = response.last(index);
+        float sum = 0.0f;
+        for (int64_t m = response.first(index); m <= last; m += response.inner)
+            sum += dy[m] * x[m] * powf(base[m], -response.beta - 1.0f);
+        dx[index] = dy[index] * powf(base[index], -response.beta) -
+                    2.0f * response.alpha_share * response.beta * x[index] * sum;
+    }
+}
+
+void launch_lrn_grad(const struct call *call, struct queue *queue)
+{
+    const auto &attr = call->op->attr.lrn_grad;
+    const struct channel channel = channel_of(call);
+    const struct response response = {channel.channels,
+                                      channel.inner,
+                                      (attr.size - 1) / 2,
+                                      attr.size / 2,
+                                      attr.alpha / (float)attr.size,
+                                      attr.beta,
+                                      attr.k};
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, lrn_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count, response,
+            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
+            (const float *)call_reals(call, 2), call_reals(call, 3));
 }
