@@ -19,6 +19,11 @@ launch_function launch_dropout, launch_bernoulli, launch_random;
 /* shape.cu */
 launch_function launch_transpose, launch_concat, launch_slice, launch_slice_grad;
 launch_function launch_gather, launch_scatter, launch_reduce, launch_reduce_grad;
+/* conv.cu */
+launch_function launch_conv, launch_conv_t, launch_conv_dw, launch_sum_channels;
+/* pool.cu */
+launch_function launch_max_pool, launch_max_unpool, launch_max_unpool_grad;
+launch_function launch_average_pool, launch_average_pool_grad;
 /* norm.cu */
 launch_function launch_batch_norm, launch_batch_norm_fixed, launch_batch_norm_grad;
 launch_function launch_layer_norm, launch_layer_norm_grad, launch_lrn, launch_lrn_grad;

@@ -40,6 +40,16 @@ static const struct kernel kernels[] = {
     ROW(reduce, NULL),
     ROW(reduce_grad, NULL),
 
+    ROW(conv, NULL),
+    ROW(conv_t, NULL),
+    ROW(conv_dw, NULL),
+    ROW(sum_channels, NULL),
+    ROW(max_pool, NULL),
+    ROW(max_unpool, NULL),
+    ROW(max_unpool_grad, NULL),
+    ROW(average_pool, NULL),
+    ROW(average_pool_grad, NULL),
+
     ROW(batch_norm, NULL),
     ROW(batch_norm_fixed, NULL),
     ROW(batch_norm_grad, NULL),

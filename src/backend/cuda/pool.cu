@@ -1,0 +1,187 @@
+/* pool.cu: pooling of images. Every plane (a channel of a sample) is pooled by itself; the window
+ * of the place (p, q) begins at (p·stride - pad, q·stride - pad) and what of it lies outside the
+ * image counts for nothing. */
+#include "backend/cuda/families.h"
+
+struct pooling {
+    int64_t height, width; /* of the image */
+    int64_t rows, columns; /* of what it is pooled to */
+    int64_t window_h, window_w, stride_h, stride_w, pad_h, pad_w;
+};
+
+/* The attributes of the pooling ops begin alike. */
+static struct pooling pooling_of(const struct call *call, int32_t image, int32_t pooled)
+{
+    const auto &attr = call->op->attr.max_pool;
+    const struct pooling pooling = {call_dim(call, image, 2),
+                                    call_dim(call, image, 3),
+                                    call_dim(call, pooled, 2),
+                                    call_dim(call, pooled, 3),
+                                    attr.window_h,
+                                    attr.window_w,
+                                    attr.stride_h,
+                                    attr.stride_w,
+                                    attr.pad_h,
+                                    attr.pad_w};
+    return pooling;
+}
+
+/* The part of a window that lies in the image: rows and columns from … to, the last not included.
+ */
+struct patch {
+    int64_t top, bottom, left, right;
+};
+
+static __device__ struct patch patch_at(const struct pooling &pooling, int64_t p, int64_t q)
+{
+    const int64_t top = p * pooling.stride_h - pooling.pad_h;
+    const int64_t left = q * pooling.stride_w - pooling.pad_w;
+    const int64_t bottom = top + pooling.window_h, right = left + pooling.window_w;
+    const struct patch patch = {top < 0 ? 0 : top,
+                                bottom > pooling.height ? pooling.height : bottom,
+                                left < 0 ? 0 : left, right > pooling.width ? pooling.width : right};
+    return patch;
+}
+
+/* The patch of a place that is numbered over all planes, and the plane. */
+static __device__ struct patch patch_of(const struct pooling &pooling, int64_t place,
+                                        int64_t *plane)
+{
+    const int64_t row = place / pooling.columns;
+    *plane = row / pooling.rows;
+    return patch_at(pooling, row % pooling.rows, place % pooling.columns);
+}
+
+/* Of several largest the first; a NaN is larger than anything. */
+static __global__ void max_pool_each(int64_t count, struct pooling pooling, const float *x,
+                                     float *y, int32_t *places)
+{
+    FOR_EACH(index, count)
+    {
+        int64_t plane;
+        const struct patch patch = patch_of(pooling, index, &plane);
+        const float *image = x + plane * pooling.height * pooling.width;
+        int64_t best = patch.top * pooling.width + patch.left;
+        for (int64_t row = patch.top; row < patch.bottom; row++)
+            for (int64_t column = patch.left; column < patch.right; column++) {
+                const int64_t place = row * pooling.width + column;
+                if (image[place] > image[best] || isnan(image[place]))
+                    best = place;
+            }
+        y[index] = image[best];
+        if (places)
+            places[index] = (int32_t)best;
+    }
+}
+
+void launch_max_pool(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 1);
+    enqueue(queue, max_pool_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            pooling_of(call, 0, 1), (const float *)call_reals(call, 0), call_reals(call, 1),
+            (int32_t *)call_reals(call, 2));
+}
+
+/* A thread has a plane to itself, so what meets at one place adds up in order, without atomics. */
+static __global__ void max_unpool_plane(int64_t planes, int64_t pooled, int64_t image,
+                                        const float *x, const int32_t *places, float *y)
+{
+    FOR_EACH(plane, planes)
+    {
+        for (int64_t place = 0; place < image; place++)
+            y[plane * image + place] = 0.0f;
+        for (int64_t index = plane * pooled; index < (plane + 1) * pooled; index++)
+            y[plane * image + places[index]] += x[index];
+    }
+}
+
+void launch_max_unpool(const struct call *call, struct queue *queue)
+{
+    const int64_t planes = call_dim(call, 0, 0) * call_dim(call, 0, 1);
+    enqueue(queue, max_unpool_plane, dim3(blocks_striding(planes)), dim3(THREADS), planes,
+            call_count(call, 0) / planes, call_count(call, 2) / planes,
+            (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
+}
+
+static __global__ void max_unpool_grad_each(int64_t count, int64_t pooled, int64_t image,
+                                            const float *dy, const int32_t *places, float *dx)
+{
+    FOR_EACH(index, count)
+    dx[index] = dy[index / pooled * image + places[index]];
+}
+
+void launch_max_unpool_grad(const struct call *call, struct queue *queue)
+{
+    const int64_t planes = call_dim(call, 0, 0) * call_dim(call, 0, 1);
+    const int64_t count = call_count(call, 2);
+    enqueue(queue, max_unpool_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            count / planes, call_count(call, 0) / planes, (const float *)call_reals(call, 0),
+            call_integers(call, 1), call_reals(call, 2));
+}
+
+/* What the sum over a patch is divided by. */
+static __device__ float divisor(const struct pooling &pooling, const struct patch &patch,
+                                bool include_pad)
+{
+    return include_pad ? (float)(pooling.window_h * pooling.window_w)
+                       : (float)((patch.bottom - patch.top) * (patch.right - patch.left));
+}
+
+static __global__ void average_pool_each(int64_t count, struct pooling pooling, bool include_pad,
+                                         const float *x, float *y)
+{
+    FOR_EACH(index, count)
+    {
+        int64_t plane;
+        const struct patch patch = patch_of(pooling, index, &plane);
+        const float *image = x + plane * pooling.height * pooling.width;
+        float sum = 0.0f;
+        for (int64_t row = patch.top; row < patch.bottom; row++)
+            for (int64_t column = patch.left; column < patch.right; column++)
+                sum += image[row * pooling.width + column];
+        y[index] = sum / divisor(pooling, patch, include_pad);
+    }
+}
+
+void launch_average_pool(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 1);
+    enqueue(queue, average_pool_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            pooling_of(call, 0, 1), call->op->attr.average_pool.include_pad != 0,
+            (const float *)call_reals(call, 0), call_reals(call, 1));
+}
+
+/* Along one axis, the first of the windows that contain a place (which is counted with the pad). */
+static __device__ int64_t first_window(int64_t place, int64_t window, int64_t stride)
+{
+    return place < window ? 0 : (place - window) / stride + 1;
+}
+
+/* One thread a pixel: the shares of all windows that contain it, in their order. */
+static __global__ void average_pool_grad_each(int64_t count, struct pooling pooling,
+                                              bool include_pad, const float *dy, float *dx)
+{
+    FOR_EACH(index, count)
+    {
+        const int64_t line = index / pooling.width, plane = line / pooling.height;
+        const int64_t row = line % pooling.height + pooling.pad_h;
+        const int64_t column = index % pooling.width + pooling.pad_w;
+        const float *pooled = dy + plane * pooling.rows * pooling.columns;
+        float sum = 0.0f;
+        for (int64_t p = first_window(row, pooling.window_h, pooling.stride_h);
+             p < pooling.rows && p * pooling.stride_h <= row; p++)
+            for (int64_t q = first_window(column, pooling.window_w, pooling.stride_w);
+                 q < pooling.columns && q * pooling.stride_w <= column; q++)
+                sum += pooled[p * pooling.columns + q] /
+                       divisor(pooling, patch_at(pooling, p, q), include_pad);
+        dx[index] = sum;
+    }
+}
+
+void launch_average_pool_grad(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 1);
+    enqueue(queue, average_pool_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            pooling_of(call, 1, 0), call->op->attr.average_pool_grad.include_pad != 0,
+            (const float *)call_reals(call, 0), call_reals(call, 1));
+}
