@@ -60,6 +60,10 @@ static const struct kernel kernels[] = {
 
     ROW(lstm, NULL),
     ROW(lstm_grad, NULL),
+    ROW(rnn, NULL),
+    ROW(rnn_grad, NULL),
+    ROW(gru, NULL),
+    ROW(gru_grad, NULL),
 
     ROW(softmax, NULL),
     ROW(softmax_causal, NULL),

@@ -1,45 +1,12 @@
-/* recurrent.cu: the lstm over a whole sequence, and its gradient.
+/* lstm.cu: the lstm over a whole sequence, and its gradient.
  *
  * Forward: x·Wx + bx, for all steps in one product where the gates are kept, else step by step; for
  * each step h·Wh is added and the cell advances, hn and cn serving as the running state. Backward:
  * for each step from the last, the gates' gradients, then dh = dgates·Whᵀ, with dh0 and dc0 as the
  * running state; the weights' gradients are products over all steps afterwards. Two kernels a step
  * at least: the recurrent weights are not kept on chip here. */
-#include "backend/cuda/activation.h"
 #include "backend/cuda/families.h"
-#include "backend/cuda/gemm.h"
-#include "backend/cuda/reduce.h"
-
-struct sequence {
-    int64_t n, steps, hidden;
-    const int32_t *lengths; /* [n], or NULL: all are whole */
-    __device__ bool active(int64_t sample, int64_t step) const
-    {
-        return !lengths || step < lengths[sample];
-    }
-};
-
-/* Gates of all samples: i, f, g, o of one unit lie `hidden` apart. */
-struct gate_block {
-    float *data;
-    int64_t sample_stride, step_stride;
-    __device__ float *of(int64_t sample, int64_t step, int64_t unit) const
-    {
-        return data + sample * sample_stride + step * step_stride + unit;
-    }
-};
-
-/* to = from, or 0 where there is none. */
-static __global__ void state_begin(int64_t count, const float *from, float *to)
-{
-    FOR_EACH(index, count)
-    to[index] = from ? from[index] : 0.0f;
-}
-
-static void begin_state(struct queue *queue, int64_t count, const float *from, float *to)
-{
-    enqueue(queue, state_begin, dim3(blocks_striding(count)), dim3(THREADS), count, from, to);
-}
+#include "backend/cuda/recurrent.h"
 
 /* gates += sum + bh */
 struct to_gates {
@@ -149,56 +116,9 @@ static __global__ void lstm_cell_grad(struct sequence sequence, int64_t step,
     }
 }
 
-/* dh = sum; where a sample's sequence has ended, its state stood still and dh passes through. */
-struct to_state {
-    float *dh;
-    struct sequence sequence;
-    int64_t step;
-    __device__ void put(int64_t row, int64_t col, float sum) const
-    {
-        if (sequence.active(row, step))
-            dh[row * sequence.hidden + col] = sum;
-    }
-};
-
-/* The state each step started from, by column: y one step earlier, h0 at the first. Where a
- * sequence has ended this is not it, but the gates' gradients are 0 there. */
-struct state_before {
-    const float *y, *h0; /* h0 may be NULL */
-    int64_t steps, hidden;
-    static constexpr bool along_depth = false;
-    __device__ float at(int64_t position, int64_t depth) const
-    {
-        if (depth % steps > 0)
-            return y[(depth - 1) * hidden + position];
-        return h0 ? h0[depth / steps * hidden + position] : 0.0f;
-    }
-};
-
 enum { GRAD_X, GRAD_WX, GRAD_WH, GRAD_Y, GRAD_GATES, GRAD_CELLS, GRAD_H0, GRAD_C0 };
 enum { GRAD_LENGTHS = 8, GRAD_DY, GRAD_DHN, GRAD_DCN };
-enum { GRAD_DX = 12, GRAD_DWX, GRAD_DWH, GRAD_DBX, GRAD_DBH, GRAD_DH0, GRAD_DC0, GRAD_DGATES };
-
-/* From the gradient of the gates, those of all that made them. */
-static void lstm_products_grad(const struct call *call, struct queue *queue, const float *dgates)
-{
-    const int64_t n = call_dim(call, GRAD_X, 0), steps = call_dim(call, GRAD_X, 1);
-    const int64_t in = call_dim(call, GRAD_X, 2), hidden = call_dim(call, GRAD_WH, 0);
-    const int64_t all = 4 * hidden;
-    const bool accumulate = call->op->attr.lstm_grad.accumulate != 0;
-    const struct state_before before = {call_reals(call, GRAD_Y), call_reals(call, GRAD_H0), steps,
-                                        hidden};
-    if (call_has(call, GRAD_DX))
-        gemm(queue, n * steps, in, all, by_row{dgates, all}, by_row{call_reals(call, GRAD_WX), all},
-             to_layer{call_reals(call, GRAD_DX), in, NULL, ACTIVATION_NONE});
-    gemm(queue, in, all, n * steps, by_column{call_reals(call, GRAD_X), in}, by_column{dgates, all},
-         to_gradient{call_reals(call, GRAD_DWX), all, 1.0f, accumulate});
-    gemm(queue, hidden, all, n * steps, before, by_column{dgates, all},
-         to_gradient{call_reals(call, GRAD_DWH), all, 1.0f, accumulate});
-    for (int bias = GRAD_DBX; bias <= GRAD_DBH; bias++)
-        sum_rows(queue, n * steps, all, reduce_value{dgates},
-                 to_gradient{call_reals(call, bias), 0, 1.0f, accumulate});
-}
+enum { GRAD_DH0 = 17, GRAD_DC0, GRAD_DGATES };
 
 void launch_lstm_grad(const struct call *call, struct queue *queue)
 {
@@ -218,7 +138,8 @@ void launch_lstm_grad(const struct call *call, struct queue *queue)
         enqueue(queue, lstm_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence,
                 step, saved, (const float *)dh, dc, dgates);
         gemm(queue, n, hidden, all, by_row{dgates.data + step * all, steps * all},
-             by_row{call_reals(call, GRAD_WH), all}, to_state{dh, sequence, step});
+             by_row{call_reals(call, GRAD_WH), all}, to_state{dh, sequence, step, false});
     }
-    lstm_products_grad(call, queue, dgates.data);
+    sums_grad(call, queue, call_reals(call, GRAD_H0), dgates.data, dgates.data,
+              call->op->attr.lstm_grad.accumulate != 0);
 }
