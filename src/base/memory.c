@@ -69,6 +69,24 @@ void *mem_aligned(size_t align, size_t bytes)
     return pointer;
 }
 
+void *mem_large(size_t bytes)
+{
+    enum { HUGE_PAGE = 2 << 20, LEAST = 64 };
+    void *pointer;
+    size_t rounded;
+    if (bytes < HUGE_PAGE)
+        return mem_aligned(LEAST, bytes);
+    if (must_fail() || !size_add(bytes, HUGE_PAGE - 1, &rounded) || rounded > PTRDIFF_MAX)
+        return NULL;
+    rounded -= rounded % HUGE_PAGE;
+    pointer = aligned_alloc(HUGE_PAGE, rounded);
+    if (!pointer)
+        return NULL;
+    madvise(pointer, rounded, MADV_HUGEPAGE); /* without it the memory is slower, not wrong */
+    memset(pointer, 0, rounded);
+    return pointer;
+}
+
 void *mem_grow(void *old, size_t count, size_t bytes)
 {
     size_t total;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 void params_init(struct params *params, enum dtype real)
@@ -16,6 +17,12 @@ void params_free(struct params *params)
         mem_free(params->blocks[role].data);
     arena_free(&params->arena);
     params_init(params, params->real);
+}
+
+void params_mark_matrix(struct params *params, int32_t entry)
+{
+    assert(params->entries[entry].shape.rank == 2);
+    params->entries[entry].matrix = true;
 }
 
 int32_t params_find(const struct params *params, const char *name)

@@ -19,6 +19,8 @@ struct entry {
     enum dtype dtype;
     struct shape shape;
     struct init init;
+    bool matrix; /* a weight [in][out] that only products and updates touch: a device may keep it
+                    in blocks of its own; nothing may view it in another shape */
     uint64_t bytes, offset; /* offset in its role's block; a multiple of PARAMS_ALIGN */
 };
 
@@ -45,6 +47,8 @@ void params_free(struct params *params);
  * which must have the same role, type and shape. */
 enum status params_declare(struct params *params, const char *name, enum role role,
                            enum dtype dtype, struct shape shape, struct init init, int32_t *entry);
+/* Says that the entry, of two dimensions, is a matrix in that sense. */
+void params_mark_matrix(struct params *params, int32_t entry);
 int32_t params_find(const struct params *params, const char *name); /* -1: none */
 void *params_data(const struct params *params, int32_t entry);
 

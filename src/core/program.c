@@ -185,6 +185,7 @@ int32_t draft_kept(struct draft *draft, int32_t entry)
                                              .role = e->role,
                                              .shape = e->shape,
                                              .entry = entry,
+                                             .matrix = e->matrix,
                                              .view_of = -1,
                                              .offset = e->offset});
 }

@@ -77,6 +77,7 @@ struct tensor {
     enum role role;
     struct shape shape;
     int32_t entry;   /* kept and grad tensors: their place in params; else -1 */
+    bool matrix;     /* as its entry in params says; a gradient as its parameter */
     int32_t view_of; /* shares the bytes of this tensor (another shape); else -1 */
     uint64_t bytes;
     uint64_t offset; /* in its role's block; of kept tensors, in the instance's block */

@@ -34,7 +34,7 @@ const struct layer_kind *layer_find(const char *name)
 }
 
 static int32_t keep(struct layer_emit *emit, const char *name, enum role role, struct shape shape,
-                    struct init init)
+                    struct init init, bool matrix)
 {
     struct draft *draft = emit->draft;
     char full[200];
@@ -48,18 +48,26 @@ static int32_t keep(struct layer_emit *emit, const char *name, enum role role, s
         draft_fail(draft, status, "%s", status_message());
         return -1;
     }
+    if (matrix)
+        params_mark_matrix(draft->params, entry);
     return draft_kept(draft, entry);
 }
 
 int32_t layer_param(struct layer_emit *emit, const char *name, struct shape shape, struct init init)
 {
-    return keep(emit, name, ROLE_PARAM, shape, init);
+    return keep(emit, name, ROLE_PARAM, shape, init, false);
+}
+
+int32_t layer_matrix(struct layer_emit *emit, const char *name, struct shape shape,
+                     struct init init)
+{
+    return keep(emit, name, ROLE_PARAM, shape, init, true);
 }
 
 int32_t layer_statistic(struct layer_emit *emit, const char *name, struct shape shape,
                         struct init init)
 {
-    return keep(emit, name, ROLE_STATISTIC, shape, init);
+    return keep(emit, name, ROLE_STATISTIC, shape, init, false);
 }
 
 double layer_value(const struct layer_emit *emit, const char *argument)

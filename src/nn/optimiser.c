@@ -44,7 +44,7 @@ static void emit_clip(struct draft *draft, double limit)
 
 /* Something the optimiser remembers from step to step, zero at first. */
 static int32_t state_tensor(struct draft *draft, const char *name, enum dtype dtype,
-                            struct shape shape)
+                            struct shape shape, bool matrix)
 {
     int32_t entry;
     if (draft->status != STATUS_OK)
@@ -55,6 +55,8 @@ static int32_t state_tensor(struct draft *draft, const char *name, enum dtype dt
         draft_fail(draft, status, "%s", status_message());
         return -1;
     }
+    if (matrix)
+        params_mark_matrix(draft->params, entry);
     return draft_kept(draft, entry);
 }
 
@@ -105,7 +107,8 @@ static void emit_param(struct draft *draft, const struct update_options *options
     for (int i = 0; arguments_name(kind->states, i, state); i++) {
         char name[300];
         snprintf(name, sizeof name, "%s%s.%s", options->prefix, program->tensors[w].name, state);
-        in[ins++] = out[outs++] = state_tensor(draft, name, program->real, shape);
+        in[ins++] = out[outs++] =
+            state_tensor(draft, name, program->real, shape, program->tensors[w].matrix);
     }
     set_attributes(draft_op(draft, kind->op, in, ins, out, outs), &options->optimiser);
 }
@@ -120,7 +123,7 @@ void update_emit(struct draft *draft, const struct update_options *asked)
         options.optimiser = optimiser_usual();
     draft->layer = "";
     snprintf(name, sizeof name, "%sstep", options.prefix);
-    int32_t count = state_tensor(draft, name, DTYPE_I32, SHAPE(1));
+    int32_t count = state_tensor(draft, name, DTYPE_I32, SHAPE(1), false);
     int32_t rate = emit_schedule(draft, count, &options.schedule, options.rate);
     draft_part(draft, PART_UPDATE);
     double clip = optimiser_value(&options.optimiser, "clip");

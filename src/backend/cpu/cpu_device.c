@@ -44,8 +44,19 @@ void cpu_describe(const struct device *device, struct json_writer *out)
     json_add_text(out, isa_name(device->isa));
 }
 
+const struct kernel *kernel_of(const struct kernel_table *table, const struct program *program,
+                               const struct op *op)
+{
+    for (int32_t i = 0; table->blocks && i < op->inputs + op->outputs; i++) {
+        int32_t tensor = program->operands[op->first + i];
+        if (tensor >= 0 && program->tensors[tensor].matrix && program->real == DTYPE_F32)
+            return &table->blocked[op->kind];
+    }
+    return &table->rows[program->real][op->kind];
+}
+
 const char *cpu_supports(const struct device *device, const struct program *program,
                          const struct op *op)
 {
-    return device->kernels.rows[program->real][op->kind].run ? NULL : "there is no kernel for it";
+    return kernel_of(&device->kernels, program, op)->run ? NULL : "there is no kernel for it";
 }

@@ -14,14 +14,19 @@ struct device {
     struct kernel_table kernels;
 };
 
+/* One entry of the parameters on this device. */
+struct place {
+    char *data;
+    uint64_t bytes;
+    bool blocked; /* a matrix in blocks, see simd/blocked.h */
+};
+
 struct instance {
     struct device *device;
     enum dtype real;
     int32_t entries;
-    struct {
-        char *data;
-        uint64_t bytes;
-    } blocks[ROLE_COUNT]; /* the kept roles */
+    struct place *places; /* per entry */
+    char *memory;         /* all of them; NULL for bare parameters */
     struct control control;
 };
 

@@ -1,12 +1,25 @@
-/* cpu_instance.c: a network's parameters in this process, in canonical order. */
+/* cpu_instance.c: a network's parameters in this process: canonical, or matrices in blocks. */
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/simd/blocked.h"
 
 #include "base/memory.h"
 
 #include <string.h>
 
-static const enum role kept[] = {ROLE_PARAM, ROLE_STATISTIC, ROLE_STATE};
-enum { KEPT = sizeof kept / sizeof *kept };
+/* Gives every entry its place; returns the bytes of all. */
+static uint64_t lay_out(struct instance *instance, const struct params *params)
+{
+    uint64_t total = 0;
+    for (int32_t e = 0; e < params->count; e++) {
+        const struct entry *entry = &params->entries[e];
+        struct place *place = &instance->places[e];
+        place->blocked =
+            instance->device->kernels.blocks && entry->matrix && entry->dtype == DTYPE_F32;
+        place->bytes = place->blocked ? blocked_bytes(&entry->shape) : entry->bytes;
+        total += (place->bytes + PARAMS_ALIGN - 1) / PARAMS_ALIGN * PARAMS_ALIGN;
+    }
+    return total;
+}
 
 enum status cpu_attach(struct device *device, const struct params *params, struct instance **out)
 {
@@ -16,10 +29,16 @@ enum status cpu_attach(struct device *device, const struct params *params, struc
     instance->real = params->real;
     instance->entries = params->count;
     enum status status;
-    for (int i = 0; i < KEPT; i++) {
-        uint64_t bytes = params->bare ? 0 : params->blocks[kept[i]].bytes;
-        instance->blocks[kept[i]].bytes = bytes;
-        NEED_OR(fail, instance->blocks[kept[i]].data = mem_aligned(PARAMS_ALIGN, (size_t)bytes));
+    NEED_OR(fail,
+            instance->places = mem_array((size_t)params->count + 1, sizeof *instance->places));
+    uint64_t bytes = lay_out(instance, params);
+    if (!params->bare) {
+        NEED_OR(fail, instance->memory = mem_large((size_t)bytes));
+        char *at = instance->memory;
+        for (int32_t e = 0; e < params->count; e++) {
+            instance->places[e].data = at;
+            at += (instance->places[e].bytes + PARAMS_ALIGN - 1) / PARAMS_ALIGN * PARAMS_ALIGN;
+        }
     }
     TRY_OR(fail, cpu_upload(instance, params));
     *out = instance;
@@ -33,8 +52,8 @@ void cpu_detach(struct instance *instance)
 {
     if (!instance)
         return;
-    for (int i = 0; i < KEPT; i++)
-        mem_free(instance->blocks[kept[i]].data);
+    mem_free(instance->places);
+    mem_free(instance->memory);
     mem_free(instance);
 }
 
@@ -51,10 +70,13 @@ static enum status check_same(const struct instance *instance, const struct para
 enum status cpu_upload(struct instance *instance, const struct params *params)
 {
     TRY(check_same(instance, params));
-    for (int i = 0; i < KEPT; i++)
-        if (instance->blocks[kept[i]].bytes)
-            memcpy(instance->blocks[kept[i]].data, params->blocks[kept[i]].data,
-                   (size_t)instance->blocks[kept[i]].bytes);
+    for (int32_t e = 0; instance->memory && e < params->count; e++) {
+        const struct place *place = &instance->places[e];
+        if (place->blocked)
+            blocked_pack(&params->entries[e].shape, params_data(params, e), (float *)place->data);
+        else
+            memcpy(place->data, params_data(params, e), (size_t)place->bytes);
+    }
     instance->control = params->control;
     return STATUS_OK;
 }
@@ -62,10 +84,14 @@ enum status cpu_upload(struct instance *instance, const struct params *params)
 enum status cpu_download(struct instance *instance, struct params *params)
 {
     TRY(check_same(instance, params));
-    for (int i = 0; i < KEPT; i++)
-        if (instance->blocks[kept[i]].bytes)
-            memcpy(params->blocks[kept[i]].data, instance->blocks[kept[i]].data,
-                   (size_t)instance->blocks[kept[i]].bytes);
+    for (int32_t e = 0; instance->memory && e < params->count; e++) {
+        const struct place *place = &instance->places[e];
+        if (place->blocked)
+            blocked_unpack(&params->entries[e].shape, (const float *)place->data,
+                           params_data(params, e));
+        else
+            memcpy(params_data(params, e), place->data, (size_t)place->bytes);
+    }
     params->control = instance->control;
     return STATUS_OK;
 }

@@ -1,6 +1,7 @@
 /* cpu_plan.c: a program prepared for the CPU: every op becomes a call with its pointers worked out,
  * and running is walking the list. */
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/simd/blocked.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -16,7 +17,11 @@ struct plan {
     struct observer observer;
     bool dry;
     int slots;
-    char *grads;
+    char *grads;            /* gradients, in the form of their parameters … */
+    uint64_t *grad_offsets; /* … per entry */
+    uint64_t grad_bytes;
+    char *workspace; /* of the kernel that needs most */
+    uint64_t workspace_bytes;
     char *memory;        /* slots × slot_bytes: inputs, outputs, activations, scratch */
     uint64_t slot_bytes; /* of one slot */
     uint64_t role_start[ROLE_COUNT];
@@ -35,9 +40,9 @@ static void *locate(const struct plan *plan, int32_t index, int slot)
         return NULL;
     const struct tensor *tensor = &plan->program->tensors[index];
     if (role_is_kept(tensor->role))
-        return plan->instance->blocks[tensor->role].data + tensor->offset;
+        return plan->instance->places[tensor->entry].data;
     if (tensor->role == ROLE_GRAD)
-        return plan->grads + tensor->offset;
+        return plan->grads + plan->grad_offsets[tensor->entry];
     return plan->memory + (uint64_t)slot * plan->slot_bytes + plan->role_start[tensor->role] +
            tensor->offset;
 }
@@ -54,14 +59,47 @@ static enum status choose_kernels(struct plan *plan)
         if (why)
             FAIL(STATUS_UNSUPPORTED, "the backend '%s' cannot run the op %s (%s): %s",
                  device->backend->name, op_name(op->kind), op->layer, why);
-        plan->kernels[o] = &device->kernels.rows[program->real][op->kind];
+        plan->kernels[o] = kernel_of(&device->kernels, program, op);
     }
     return STATUS_OK;
+}
+
+/* A gradient is stored as its parameter is, so that updates are elementwise. */
+static enum status lay_out_grads(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    const struct instance *instance = plan->instance;
+    NEED(plan->grad_offsets =
+             arena_array(&plan->arena, (size_t)instance->entries + 1, sizeof *plan->grad_offsets));
+    for (int32_t t = 0; program->role_bytes[ROLE_GRAD] && t < program->tensor_count; t++) {
+        const struct tensor *tensor = &program->tensors[t];
+        if (tensor->role != ROLE_GRAD || tensor->view_of >= 0)
+            continue;
+        plan->grad_offsets[tensor->entry] = plan->grad_bytes;
+        uint64_t bytes = instance->places[tensor->entry].bytes;
+        plan->grad_bytes += (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
+    }
+    return STATUS_OK;
+}
+
+static void find_workspace(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    int threads = pool_threads(plan->instance->device->pool);
+    for (int32_t o = 0; o < program->op_count; o++) {
+        const struct kernel *kernel = plan->kernels[o];
+        uint64_t bytes =
+            kernel->workspace ? kernel->workspace(program, &program->ops[o], threads) : 0;
+        if (bytes > plan->workspace_bytes)
+            plan->workspace_bytes = bytes;
+    }
 }
 
 static enum status take_memory(struct plan *plan)
 {
     const struct program *program = plan->program;
+    TRY(lay_out_grads(plan));
+    find_workspace(plan);
     for (size_t i = 0; i < sizeof per_slot / sizeof *per_slot; i++) {
         plan->role_start[per_slot[i]] = plan->slot_bytes;
         plan->slot_bytes += program->role_bytes[per_slot[i]];
@@ -70,12 +108,25 @@ static enum status take_memory(struct plan *plan)
         return STATUS_OK;
     size_t bytes;
     if (!size_mul((size_t)plan->slot_bytes, (size_t)plan->slots, &bytes) ||
-        !(plan->memory = mem_aligned(LAYOUT_ALIGN, bytes)) ||
-        !(plan->grads = mem_aligned(LAYOUT_ALIGN, (size_t)program->role_bytes[ROLE_GRAD])))
+        !(plan->memory = mem_large(bytes)) ||
+        !(plan->grads = mem_large((size_t)plan->grad_bytes)) ||
+        !(plan->workspace = mem_large((size_t)plan->workspace_bytes)))
         FAIL(STATUS_MEMORY, "out of memory: the plan needs %.1f MB; a smaller batch needs less",
-             ((double)plan->slot_bytes * plan->slots + (double)program->role_bytes[ROLE_GRAD]) /
+             ((double)plan->slot_bytes * plan->slots + (double)plan->grad_bytes +
+              (double)plan->workspace_bytes) /
                  1e6);
     return STATUS_OK;
+}
+
+/* Elements of a tensor as it is stored: a matrix in blocks is padded. */
+static int64_t stored_count(const struct plan *plan, int32_t index)
+{
+    if (index < 0)
+        return 0;
+    const struct tensor *tensor = &plan->program->tensors[index];
+    if (tensor->entry >= 0 && tensor->view_of < 0 && plan->instance->places[tensor->entry].blocked)
+        return (int64_t)(plan->instance->places[tensor->entry].bytes / dtype_bytes(tensor->dtype));
+    return shape_count(&tensor->shape);
 }
 
 static enum status write_calls(struct plan *plan)
@@ -86,6 +137,8 @@ static enum status write_calls(struct plan *plan)
     size_t slots = (size_t)plan->slots;
     const struct tensor **tensors;
     void **data;
+    int64_t *counts;
+    NEED(counts = arena_array(&plan->arena, operands + 1, sizeof *counts));
     NEED(plan->calls = arena_array(&plan->arena, slots * ops + 1, sizeof *plan->calls));
     NEED(plan->bound = arena_array(&plan->arena, ops + 1, sizeof *plan->bound));
     NEED(tensors = arena_array(&plan->arena, operands + 1, sizeof *tensors));
@@ -93,6 +146,7 @@ static enum status write_calls(struct plan *plan)
     for (size_t i = 0; i < operands; i++) {
         int32_t index = program->operands[i];
         tensors[i] = index < 0 ? NULL : &program->tensors[index];
+        counts[i] = stored_count(plan, index);
         for (size_t slot = 0; slot < slots; slot++)
             data[slot * operands + i] = locate(plan, index, (int)slot);
     }
@@ -103,6 +157,8 @@ static enum status write_calls(struct plan *plan)
                 .op = op,
                 .tensors = tensors + op->first,
                 .data = data + slot * operands + (size_t)op->first,
+                .counts = counts + op->first,
+                .workspace = plan->workspace,
                 .control = &instance->control,
                 .cursor = &plan->cursor,
                 .bound = &plan->bound[o],
@@ -146,6 +202,7 @@ void cpu_release(struct plan *plan)
         return;
     mem_free(plan->memory);
     mem_free(plan->grads);
+    mem_free(plan->workspace);
     mem_free(plan->order);
     arena_free(&plan->arena);
     mem_free(plan);
@@ -256,7 +313,11 @@ enum status cpu_fetch(struct plan *plan, int32_t tensor, void *out)
     if (plan->dry || tensor < 0 || tensor >= plan->program->tensor_count)
         FAIL(STATUS_INPUT, "the program '%s' has no tensor %d to fetch", plan->program->name,
              tensor);
-    memcpy(out, locate(plan, tensor, 0), (size_t)plan->program->tensors[tensor].bytes);
+    const struct tensor *fetched = &plan->program->tensors[tensor];
+    if (fetched->entry >= 0 && plan->instance->places[fetched->entry].blocked)
+        blocked_unpack(&fetched->shape, locate(plan, tensor, 0), out);
+    else
+        memcpy(out, locate(plan, tensor, 0), (size_t)fetched->bytes);
     return STATUS_OK;
 }
 
@@ -268,7 +329,7 @@ enum status cpu_explain(const struct plan *plan, struct arena *arena, struct exp
     for (int32_t o = 0; o < program->op_count; o++)
         out->kernels[o] =
             (struct kernel_use){.op = o, .kernel = plan->kernels[o]->name, .launches = 1};
-    out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
+    out->role_bytes[ROLE_GRAD] = plan->grad_bytes;
     for (size_t i = 0; i < sizeof per_slot / sizeof *per_slot; i++)
         out->role_bytes[per_slot[i]] = program->role_bytes[per_slot[i]] * (uint64_t)plan->slots;
     return STATUS_OK;

@@ -24,10 +24,12 @@ struct call {
     const struct op *op;
     const struct tensor *const *tensors; /* per operand */
     void *const *data;                   /* per operand, in the slot that runs */
+    const int64_t *counts;               /* per operand: elements as stored, padding included */
     struct control *control;
     struct cursor *cursor;
     struct bound *bound; /* load, store */
     struct pool *pool;
+    void *workspace; /* as much as the kernel's row asks for; shared by all ops of the plan */
 };
 
 typedef void kernel_run(const struct call *call);
@@ -35,14 +37,23 @@ typedef void kernel_run(const struct call *call);
 struct kernel {
     const char *name; /* "dense_f32_ref"; NULL: there is none */
     kernel_run *run;
+    /* Bytes of workspace; NULL: none. */
+    uint64_t (*workspace)(const struct program *program, const struct op *op, int threads);
 };
 
 /* Per element type of the program and op kind. Filled with reference kernels first, then
  * overwritten row by row with what the CPU supports. */
 struct kernel_table {
     struct kernel rows[DTYPE_COUNT][OP_COUNT];
+    bool blocks; /* matrices (params.h) of f32 programs are kept in blocks (simd/blocked.h) … */
+    struct kernel blocked[OP_COUNT]; /* … and ops that touch one use these rows */
 };
 
 void ref_fill(struct kernel_table *table);
+void simd_fill(struct kernel_table *table, enum isa isa);
+
+/* The row an op uses; its run is NULL when there is no kernel for it. */
+const struct kernel *kernel_of(const struct kernel_table *table, const struct program *program,
+                               const struct op *op);
 
 #endif

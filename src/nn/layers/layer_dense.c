@@ -13,7 +13,7 @@ int32_t emit_dense(struct layer_emit *emit)
     struct shape shape = *draft_shape(draft, x);
     int64_t in = shape.dim[shape.rank - 1], out = (int64_t)emit->layer->values[0];
     struct init usual = {INIT_UNIFORM, sqrtf(6.0f / (float)(in + out))};
-    int32_t w = layer_param(emit, "weight", SHAPE(in, out), layer_init(emit, usual, in, out));
+    int32_t w = layer_matrix(emit, "weight", SHAPE(in, out), layer_init(emit, usual, in, out));
     int32_t b = -1;
     if (emit->layer->values[1] != 0)
         b = layer_param(emit, "bias", SHAPE(out), (struct init){.kind = INIT_ZERO});

@@ -1,0 +1,33 @@
+/* blocked.h: how the simd backend keeps a dense layer's weight [in][out].
+ *
+ * Chunks of BLOCKED_CHUNK inputs; in a chunk, groups of 8 outputs; in a group, vectors of 16
+ * inputs, for each the 8 outputs' vectors side by side:
+ *
+ *     chunk, group, input / 16, output % 8, input % 16
+ *
+ * So a pass over the weights is one contiguous stream for any batch, a chunk of the activations
+ * stays in L1 meanwhile, a group is a tile of 8 rows for dot products, and every vector is aligned.
+ * Inputs are padded to 16 and outputs to 8; padding holds zeros and updates keep it zero. */
+#ifndef PRONY_BACKEND_CPU_SIMD_BLOCKED_H
+#define PRONY_BACKEND_CPU_SIMD_BLOCKED_H
+
+#include "core/tensor.h"
+
+enum { BLOCKED_CHUNK = 512, BLOCKED_ROWS = 8, BLOCKED_LANES = 16 };
+
+static inline int64_t blocked_up(int64_t n, int64_t multiple)
+{
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+/* Inputs of the chunk that begins at `from`, padded. */
+static inline int64_t blocked_width(int64_t in, int64_t from)
+{
+    return in - from < BLOCKED_CHUNK ? blocked_up(in - from, BLOCKED_LANES) : BLOCKED_CHUNK;
+}
+
+uint64_t blocked_bytes(const struct shape *shape);
+void blocked_pack(const struct shape *shape, const float *canonical, float *blocked);
+void blocked_unpack(const struct shape *shape, const float *blocked, float *canonical);
+
+#endif
