@@ -42,6 +42,8 @@ static void copy_params(struct params *to, const struct params *from)
         int32_t entry;
         const struct entry *e = &from->entries[i];
         CHECK_OK(params_declare(to, e->name, e->role, e->dtype, e->shape, e->init, &entry));
+        if (e->matrix)
+            params_mark_matrix(to, entry);
         memcpy(params_data(to, entry), params_data(from, i), (size_t)e->bytes);
     }
     to->control = from->control;

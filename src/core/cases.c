@@ -192,6 +192,14 @@ static void fill_value(struct params *params, int32_t index, float value)
 
 enum { OPERANDS_MOST = 32 };
 
+/* The weights of the dense family are matrices: a backend that keeps those in blocks is tested on
+ * them. */
+static bool is_matrix(enum op_kind kind, const char *name)
+{
+    bool product = kind == OP_dense || kind == OP_dense_t || kind == OP_dense_sgd;
+    return (product && !strcmp(name, "w")) || (kind == OP_outer && !strcmp(name, "dw"));
+}
+
 /* One operand in memory of its own, filled, a guard behind it. */
 static enum status declare_operand(const struct op_case *op_case, struct params *params,
                                    const struct operand_row *row, int part, const char *name,
@@ -202,6 +210,8 @@ static enum status declare_operand(const struct op_case *op_case, struct params 
     char guard[2 * OPS_WORD];
     int32_t guard_entry;
     TRY(params_declare(params, name, ROLE_STATE, dtype, shape_of(op_case, row, part), zero, entry));
+    if (is_matrix(op_case->kind, row->name))
+        params_mark_matrix(params, *entry);
     if (output)
         fill_value(params, *entry, NAN);
     else

@@ -4,4 +4,5 @@
 void cpu_register(struct registry *registry)
 {
     registry_add(registry, &backend_ref);
+    registry_add(registry, &backend_simd);
 }

@@ -5,7 +5,8 @@
 
 #include "core/registry.h"
 
-extern const struct backend backend_ref; /* plain scalar C: the oracle; also f64 */
+extern const struct backend backend_simd; /* AVX2, AVX-512; weights in blocks */
+extern const struct backend backend_ref;  /* plain scalar C: the oracle; also f64 */
 
 /* Adds all of them. */
 void cpu_register(struct registry *registry);

@@ -47,6 +47,33 @@ static void *locate(const struct plan *plan, int32_t index, int slot)
            tensor->offset;
 }
 
+/* The row of the table an op uses on this instance, where a matrix is or is not in blocks. */
+static enum status choose_kernel(const struct plan *plan, const struct op *op,
+                                 const struct kernel **out)
+{
+    const struct program *program = plan->program;
+    const struct kernel_table *table = &plan->instance->device->kernels;
+    int blocked = 0, plain = 0;
+    for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
+        int32_t tensor = program->operands[op->first + i];
+        int32_t entry = tensor < 0 ? -1 : program->tensors[tensor].entry;
+        if (entry >= 0 && plan->instance->places[entry].blocked)
+            blocked++;
+        else if (entry >= 0 && program->tensors[tensor].matrix)
+            plain++;
+    }
+    if (blocked && plain)
+        FAIL(STATUS_INPUT,
+             "the op %s (%s) has some of its matrices in blocks and some not: attach "
+             "the parameters the program was compiled for",
+             op_name(op->kind), op->layer);
+    *out = blocked ? &table->blocked[op->kind] : &table->rows[program->real][op->kind];
+    if (!(*out)->run)
+        FAIL(STATUS_UNSUPPORTED, "the backend '%s' cannot run the op %s (%s) on weights in blocks",
+             plan->instance->device->backend->name, op_name(op->kind), op->layer);
+    return STATUS_OK;
+}
+
 static enum status choose_kernels(struct plan *plan)
 {
     const struct program *program = plan->program;
@@ -59,7 +86,7 @@ static enum status choose_kernels(struct plan *plan)
         if (why)
             FAIL(STATUS_UNSUPPORTED, "the backend '%s' cannot run the op %s (%s): %s",
                  device->backend->name, op_name(op->kind), op->layer, why);
-        plan->kernels[o] = kernel_of(&device->kernels, program, op);
+        TRY(choose_kernel(plan, op, &plan->kernels[o]));
     }
     return STATUS_OK;
 }

@@ -1,0 +1,61 @@
+/* backend_simd.c: the CPU at its speed: reference kernels, overwritten row by row by what this CPU
+ * supports. */
+#include "backend/cpu/cpu_backends.h"
+#include "backend/cpu/cpu_device.h"
+
+void dense_fill_avx2(struct kernel_table *table), dense_fill_avx512(struct kernel_table *table);
+
+/* Updates are elementwise, so the plain kernels serve matrices in blocks as well. */
+static const enum op_kind elementwise[] = {OP_sgd,  OP_momentum, OP_adagrad, OP_rmsprop,
+                                           OP_adam, OP_rprop,    OP_clip,    OP_add};
+
+void simd_fill(struct kernel_table *table, enum isa isa)
+{
+    if (isa < ISA_AVX2)
+        return;
+    table->blocks = true;
+    for (size_t i = 0; i < sizeof elementwise / sizeof *elementwise; i++)
+        table->blocked[elementwise[i]] = table->rows[DTYPE_F32][elementwise[i]];
+    if (isa >= ISA_AVX512)
+        dense_fill_avx512(table);
+    else
+        dense_fill_avx2(table);
+}
+
+static enum status simd_probe(void)
+{
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    if (cpu.isa < ISA_AVX2)
+        FAIL(STATUS_UNSUPPORTED, "this CPU has no AVX2 and FMA; the backend 'ref' runs everywhere");
+    return STATUS_OK;
+}
+
+static enum status simd_open(const struct device_options *options, struct device **out)
+{
+    TRY(cpu_open(&backend_simd, options, out));
+    simd_fill(&(*out)->kernels, (*out)->isa);
+    return STATUS_OK;
+}
+
+const struct backend backend_simd = {
+    .abi = BACKEND_ABI,
+    .name = "simd",
+    .unit = "cpu",
+    .probe = simd_probe,
+    .open = simd_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .attach = cpu_attach,
+    .detach = cpu_detach,
+    .upload = cpu_upload,
+    .download = cpu_download,
+    .supports = cpu_supports,
+    .prepare = cpu_prepare,
+    .bind = cpu_bind,
+    .run = cpu_run,
+    .sync = cpu_sync,
+    .fetch = cpu_fetch,
+    .explain = cpu_explain,
+    .release = cpu_release,
+};

@@ -1,0 +1,90 @@
+/* vec.h: one vector type for the kernels that are compiled once per ISA. VEC_LANES floats; VEC_MOST
+ * is how many accumulators a kernel may keep in registers. */
+#ifndef PRONY_BACKEND_CPU_SIMD_VEC_H
+#define PRONY_BACKEND_CPU_SIMD_VEC_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#if defined(__AVX512F__)
+enum { VEC_LANES = 16, VEC_MOST = 24 };
+typedef __m512 vec;
+#define vec_load _mm512_load_ps
+#define vec_store _mm512_store_ps
+#define vec_set _mm512_set1_ps
+#define vec_zero _mm512_setzero_ps
+#define vec_fma _mm512_fmadd_ps   /* a·b + c */
+#define vec_fnma _mm512_fnmadd_ps /* c - a·b */
+#define vec_mul _mm512_mul_ps
+#define vec_add _mm512_add_ps
+#define vec_div _mm512_div_ps
+#define vec_max _mm512_max_ps
+#define vec_min _mm512_min_ps
+#define vec_sum _mm512_reduce_add_ps
+#define vec_round(v) _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+/* v · 2^k for whole k */
+#define vec_scale _mm512_scalef_ps
+/* where |v| < limit: a, else b */
+static inline vec vec_where_small(vec v, float limit, vec a, vec b)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(_mm512_abs_ps(v), vec_set(limit), _CMP_LT_OQ), b,
+                                a);
+}
+static inline vec vec_abs(vec v)
+{
+    return _mm512_abs_ps(v);
+}
+static inline vec vec_sign_of(vec v, vec magnitude)
+{
+    const __m512i bit = _mm512_set1_epi32(INT32_MIN);
+    return _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(magnitude),
+                                               _mm512_and_si512(_mm512_castps_si512(v), bit)));
+}
+#elif defined(__AVX2__)
+enum { VEC_LANES = 8, VEC_MOST = 12 };
+typedef __m256 vec;
+#define vec_load _mm256_load_ps
+#define vec_store _mm256_store_ps
+#define vec_set _mm256_set1_ps
+#define vec_zero _mm256_setzero_ps
+#define vec_fma _mm256_fmadd_ps
+#define vec_fnma _mm256_fnmadd_ps
+#define vec_mul _mm256_mul_ps
+#define vec_add _mm256_add_ps
+#define vec_div _mm256_div_ps
+#define vec_max _mm256_max_ps
+#define vec_min _mm256_min_ps
+#define vec_round(v) _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+static inline vec vec_scale(vec v, vec k)
+{
+    __m256i bits =
+        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(k), _mm256_set1_epi32(127)), 23);
+    return _mm256_mul_ps(v, _mm256_castsi256_ps(bits));
+}
+static inline vec vec_abs(vec v)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v);
+}
+static inline vec vec_where_small(vec v, float limit, vec a, vec b)
+{
+    return _mm256_blendv_ps(b, a, _mm256_cmp_ps(vec_abs(v), vec_set(limit), _CMP_LT_OQ));
+}
+static inline vec vec_sign_of(vec v, vec magnitude)
+{
+    return _mm256_or_ps(magnitude, _mm256_and_ps(v, _mm256_set1_ps(-0.0f)));
+}
+static inline float vec_sum(vec v)
+{
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+}
+#endif
+
+/* Into L2: what streams once must not push the activations out of L1. */
+static inline void vec_prefetch(const void *address)
+{
+    _mm_prefetch((const char *)address, _MM_HINT_T1);
+}
+
+#endif
