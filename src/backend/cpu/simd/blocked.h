@@ -13,7 +13,7 @@
 
 #include "core/tensor.h"
 
-enum { BLOCKED_CHUNK = 512, BLOCKED_ROWS = 8, BLOCKED_LANES = 16 };
+enum { BLOCKED_CHUNK = 256, BLOCKED_ROWS = 8, BLOCKED_LANES = 16 };
 
 static inline int64_t blocked_up(int64_t n, int64_t multiple)
 {

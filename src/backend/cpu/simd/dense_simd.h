@@ -22,7 +22,11 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { TILE = 12, HALVES = BLOCKED_LANES / VEC_LANES, AHEAD = 512 /* floats */ };
+enum {
+    TILE = 12,
+    HALVES = BLOCKED_LANES / VEC_LANES,
+    AHEAD = 4096 /* floats that a prefetch runs ahead: two groups */
+};
 
 /* sums[row][sample] = Σ over the chunk, for R rows and B samples. */
 INLINE void dot_rows(const float *w, const float *xs, int64_t vectors, const int R, const int B,
@@ -41,19 +45,24 @@ INLINE void dot_rows(const float *w, const float *xs, int64_t vectors, const int
 #pragma GCC unroll 8
             for (int r = 0; r < R; r++) {
                 weights[r] = vec_load(row + r * BLOCKED_LANES);
-                if (h == 0)
+                if (h == 0 &&
+                    B > 1) /* one sample alone is a plain stream: the CPU sees it coming */
                     vec_prefetch(row + r * BLOCKED_LANES + AHEAD);
             }
 #pragma GCC unroll 12
             for (int b = 0; b < B; b++) {
                 vec value = vec_load(x + b * BLOCKED_LANES);
+                vec_pin(value);
 #pragma GCC unroll 8
                 for (int r = 0; r < R; r++)
                     sum[r * B + b] = vec_fma(weights[r], value, sum[r * B + b]);
             }
         }
-#pragma GCC unroll 24
-    for (int k = 0; k < R * B; k++)
+#pragma GCC unroll 6
+    for (int k = 0; k + 4 <= R * B; k += 4)
+        vec_sum4(sum[k], sum[k + 1], sum[k + 2], sum[k + 3], sums + k);
+#pragma GCC unroll 3
+    for (int k = R * B / 4 * 4; k < R * B; k++)
         sums[k] = vec_sum(sum[k]);
 }
 
@@ -158,6 +167,7 @@ INLINE void outer_vector(float *w, const float *dy, const float *x, int64_t batc
             sum[r] = vec_zero();
         for (int64_t n = 0; n < batch; n++) {
             vec value = vec_load(x + n * BLOCKED_LANES + h * VEC_LANES);
+            vec_pin(value);
 #pragma GCC unroll 8
             for (int r = 0; r < BLOCKED_ROWS; r++)
                 sum[r] = vec_fma(vec_set(dy[n * BLOCKED_ROWS + r]), value, sum[r]);

@@ -1,0 +1,90 @@
+/* test_simd.c: what the simd backend's kernels promise beyond the conformance cases: weights in
+ * blocks and back, the accuracy of its functions, and the same results at every ISA and number of
+ * threads. */
+#include "backend/cpu/simd/blocked.h"
+#include "backend/cpu/simd/dense_shared.h"
+#include "base/cpu.h"
+#include "check.h"
+#include "core/program.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+TEST(blocks_hold_every_element_once)
+{
+    static const int64_t sizes[][2] = {{1, 1}, {7, 5}, {16, 8}, {17, 9}, {255, 33}, {1001, 13}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct shape shape = SHAPE(sizes[i][0], sizes[i][1]);
+        size_t count = (size_t)shape_count(&shape), padded = blocked_bytes(&shape) / sizeof(float);
+        float *in = calloc(count, sizeof *in), *out = calloc(count, sizeof *out);
+        float *blocked = calloc(padded, sizeof *blocked);
+        double sum = 0, found = 0;
+        for (size_t k = 0; k < count; k++)
+            sum += (double)(in[k] = (float)(k + 1));
+        blocked_pack(&shape, in, blocked);
+        for (size_t k = 0; k < padded; k++)
+            found += (double)blocked[k]; /* padding is zero */
+        CHECK(found == sum);
+        blocked_unpack(&shape, blocked, out);
+        CHECK(!memcmp(in, out, count * sizeof *in));
+        free(in);
+        free(out);
+        free(blocked);
+    }
+}
+
+/* The distance in units of the last place of the right answer. */
+static double ulps(float found, double right)
+{
+    float rounded = (float)right;
+    double ulp = (double)nextafterf(fabsf(rounded), INFINITY) - (double)fabsf(rounded);
+    return fabs((double)found - right) / ulp;
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* Over floats of every size within ±80, a stride through their bits. */
+static void check_function(const struct dense_kernels *kernels, enum activation function,
+                           double (*right)(double), double limit)
+{
+    enum { COUNT = 4099 };
+    static float x[COUNT], y[COUNT];
+    double worst = 0;
+    for (uint32_t bits = 0; bits < 0x42A00000u; bits += COUNT * 61) {
+        for (uint32_t k = 0; k < COUNT; k++) {
+            uint32_t word = (bits + 61 * k) | (k & 1) << 31;
+            memcpy(&x[k], &word, sizeof word);
+        }
+        kernels->activate((int32_t)function, x, y, COUNT);
+        for (int k = 0; k < COUNT; k++)
+            if (fabsf(x[k]) < 80 && fabs(right((double)x[k])) > 1e-37)
+                worst = fmax(worst, ulps(y[k], right((double)x[k])));
+    }
+    if (!CHECK(worst <= limit))
+        printf("    %s: %.2f ulp\n", activation_name(function), worst);
+}
+
+static void check_isa(enum isa isa, const struct dense_kernels *kernels)
+{
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    if (cpu.isa < isa)
+        SKIP("this CPU has no %s", isa_name(isa));
+    check_function(kernels, ACTIVATION_SIGMOID, sigmoid, 4);
+    check_function(kernels, ACTIVATION_TANH, tanh, 4);
+}
+
+TEST(avx2_functions_are_accurate)
+{
+    check_isa(ISA_AVX2, &dense_kernels_avx2);
+}
+
+TEST(avx512_functions_are_accurate)
+{
+    check_isa(ISA_AVX512, &dense_kernels_avx512);
+}
+
+CHECK_MAIN
