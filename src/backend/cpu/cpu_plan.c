@@ -60,7 +60,7 @@ static enum status choose_kernel(const struct plan *plan, const struct op *op,
         if (entry >= 0 && plan->instance->places[entry].blocked)
             blocked++;
         else if (entry >= 0 && program->tensors[tensor].matrix)
-            plain++;
+            plain++; /* too small, or not marked in the parameters that were attached */
     }
     if (blocked && plain)
         FAIL(STATUS_INPUT,

@@ -14,6 +14,7 @@
 #include "core/tensor.h"
 
 enum { BLOCKED_CHUNK = 256, BLOCKED_ROWS = 8, BLOCKED_LANES = 16 };
+enum { BLOCKED_LEAST = 512 }; /* elements: a smaller matrix is not worth packing its inputs for */
 
 static inline int64_t blocked_up(int64_t n, int64_t multiple)
 {

@@ -186,7 +186,7 @@ static void turn_dy(const struct job_dense *job, int64_t first_group, int64_t la
     }
 }
 
-enum { ROW_BLOCK = 16 }; /* groups whose weights of one chunk stay in L2: 16 × 8 × 512 floats */
+enum { ROW_BLOCK = 16 }; /* groups whose weights of one chunk stay in L2: 16 × 8 × 256 floats */
 
 /* dx of one chunk for one tile; with update the tile is the whole batch. */
 static void back_chunk(const struct job_dense *job, float *chunk, int64_t width, int64_t groups,
