@@ -54,4 +54,11 @@ enum status cpu_fetch(struct plan *plan, int32_t tensor, void *out);
 enum status cpu_explain(const struct plan *plan, struct arena *arena, struct explanation *out);
 void cpu_release(struct plan *plan);
 
+/* What all backends of the CPU share; probe and open are their own. */
+#define CPU_HOOKS                                                                                  \
+    .close = cpu_close, .describe = cpu_describe, .attach = cpu_attach, .detach = cpu_detach,      \
+    .upload = cpu_upload, .download = cpu_download, .supports = cpu_supports,                      \
+    .prepare = cpu_prepare, .bind = cpu_bind, .run = cpu_run, .sync = cpu_sync,                    \
+    .fetch = cpu_fetch, .explain = cpu_explain, .release = cpu_release
+
 #endif
