@@ -30,7 +30,7 @@ class Blas(CPeer):
                 except OSError:
                     continue
         if not self.found:
-            raise Unsupported("there is no BLAS (Debian: libopenblas-dev, libblis-dev)")
+            raise Unsupported("a BLAS is not installed (Debian: libopenblas-dev, libblis-dev)")
         return self.found
 
     def prepare(self, work):
