@@ -139,6 +139,8 @@ static void write_network(struct json_writer *json, const struct explained *expl
     json_add_int(json, program->batch);
     add_text(json, "backend", explained->backend ? explained->backend->name : NULL);
     add_hash(json, "program", program->hash);
+    json_key(json, "whole");
+    json_add_bool(json, program->whole);
     add_uint(json, "parameters", params_count(&explained->params));
     write_parts(json, explained);
     write_memory(json, explained);

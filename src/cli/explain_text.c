@@ -148,5 +148,7 @@ void explained_text(const struct explained *explained, struct text *out)
     for (int32_t o = 0; o < program->op_count; o++)
         print_op(explained, o, out);
     print_totals(explained, out);
+    if (program->whole)
+        text_add(out, "  one kernel runs all of these ops together, many steps in one launch\n");
     print_memory(explained, out);
 }

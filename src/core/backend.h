@@ -89,7 +89,8 @@ struct backend {
     enum status (*upload)(struct instance *instance, const struct params *params);
     enum status (*download)(struct instance *instance, struct params *params);
 
-    /* NULL when it can run this op, else why not (static text). */
+    /* NULL when it can run this op, else why not (static text). Without an op: when it has one
+     * kernel for the whole program, all parts and as many steps as run is told. */
     const char *(*supports)(const struct device *device, const struct program *program,
                             const struct op *op);
     /* The program must outlive the plan. */

@@ -111,6 +111,7 @@ struct program {
     uint64_t activation_bytes_unshared; /* without reuse: what liveness saves */
     int32_t entries;                    /* params entries it was built against */
     bool updates;                       /* some op writes a kept tensor */
+    bool whole;                         /* set by fuse: one kernel runs all of it, many steps */
     uint64_t hash;                      /* names the computation: ops, shapes, attributes */
 };
 

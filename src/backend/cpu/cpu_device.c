@@ -1,5 +1,6 @@
 /* cpu_device.c: opening the CPU: thread pool, kernel table. */
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/simd/blocked.h"
 
 #include "base/memory.h"
 
@@ -48,8 +49,9 @@ const struct kernel *kernel_of(const struct kernel_table *table, const struct pr
                                const struct op *op)
 {
     for (int32_t i = 0; table->blocks && i < op->inputs + op->outputs; i++) {
-        int32_t tensor = program->operands[op->first + i];
-        if (tensor >= 0 && program->tensors[tensor].matrix && program->real == DTYPE_F32)
+        int32_t index = program->operands[op->first + i];
+        const struct tensor *tensor = index < 0 ? NULL : &program->tensors[index];
+        if (tensor && blocked_wanted(tensor->matrix, tensor->dtype, &tensor->shape))
             return &table->blocked[op->kind];
     }
     return &table->rows[program->real][op->kind];
@@ -58,5 +60,8 @@ const struct kernel *kernel_of(const struct kernel_table *table, const struct pr
 const char *cpu_supports(const struct device *device, const struct program *program,
                          const struct op *op)
 {
-    return kernel_of(&device->kernels, program, op)->run ? NULL : "there is no kernel for it";
+    const struct kernel_table *table = &device->kernels;
+    if (!op)
+        return table->whole.supports ? table->whole.supports(program) : "it runs op by op";
+    return kernel_of(table, program, op)->run ? NULL : "there is no kernel for it";
 }

@@ -28,6 +28,7 @@ struct instance {
     struct place *places; /* per entry */
     char *memory;         /* all of them; NULL for bare parameters */
     struct control control;
+    uint64_t changes; /* of the parameters: uploads, and runs of plans that update */
 };
 
 /* device.c */

@@ -13,8 +13,8 @@ static uint64_t lay_out(struct instance *instance, const struct params *params)
     for (int32_t e = 0; e < params->count; e++) {
         const struct entry *entry = &params->entries[e];
         struct place *place = &instance->places[e];
-        place->blocked = instance->device->kernels.blocks && entry->matrix &&
-                         entry->dtype == DTYPE_F32 && shape_count(&entry->shape) >= BLOCKED_LEAST;
+        place->blocked = instance->device->kernels.blocks &&
+                         blocked_wanted(entry->matrix, entry->dtype, &entry->shape);
         place->bytes = place->blocked ? blocked_bytes(&entry->shape) : entry->bytes;
         total += (place->bytes + PARAMS_ALIGN - 1) / PARAMS_ALIGN * PARAMS_ALIGN;
     }
@@ -78,6 +78,7 @@ enum status cpu_upload(struct instance *instance, const struct params *params)
             memcpy(place->data, params_data(params, e), (size_t)place->bytes);
     }
     instance->control = params->control;
+    instance->changes++;
     return STATUS_OK;
 }
 

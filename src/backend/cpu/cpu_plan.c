@@ -26,8 +26,11 @@ struct plan {
     uint64_t slot_bytes; /* of one slot */
     uint64_t role_start[ROLE_COUNT];
     const struct kernel **kernels; /* per op */
-    struct call *calls;            /* slots × ops */
-    struct bound *bound;           /* per op; used by load and store */
+    const struct whole *whole;     /* runs all parts together; NULL: they run op by op */
+    char *whole_state;
+    uint64_t whole_changes; /* of the instance, at the end of its last run */
+    struct call *calls;     /* slots × ops */
+    struct bound *bound;    /* per op; used by load and store */
     struct cursor cursor;
     uint32_t *order; /* the plan's copy */
 };
@@ -47,30 +50,22 @@ static void *locate(const struct plan *plan, int32_t index, int slot)
            tensor->offset;
 }
 
-/* The row of the table an op uses on this instance, where a matrix is or is not in blocks. */
-static enum status choose_kernel(const struct plan *plan, const struct op *op,
-                                 const struct kernel **out)
+/* The parameters must be kept as the program's marks say: it may have been compiled for others. */
+static enum status check_places(const struct plan *plan)
 {
     const struct program *program = plan->program;
-    const struct kernel_table *table = &plan->instance->device->kernels;
-    int blocked = 0, plain = 0;
-    for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
-        int32_t tensor = program->operands[op->first + i];
-        int32_t entry = tensor < 0 ? -1 : program->tensors[tensor].entry;
-        if (entry >= 0 && plan->instance->places[entry].blocked)
-            blocked++;
-        else if (entry >= 0 && program->tensors[tensor].matrix)
-            plain++; /* too small, or not marked in the parameters that were attached */
+    const struct instance *instance = plan->instance;
+    for (int32_t t = 0; t < program->tensor_count; t++) {
+        const struct tensor *tensor = &program->tensors[t];
+        if (tensor->entry >= 0 &&
+            instance->places[tensor->entry].blocked !=
+                (instance->device->kernels.blocks &&
+                 blocked_wanted(tensor->matrix, tensor->dtype, &tensor->shape)))
+            FAIL(STATUS_INPUT,
+                 "the program '%s' and the instance do not keep '%s' in the same form: "
+                 "attach the parameters the program was compiled for",
+                 program->name, tensor->name);
     }
-    if (blocked && plain)
-        FAIL(STATUS_INPUT,
-             "the op %s (%s) has some of its matrices in blocks and some not: attach "
-             "the parameters the program was compiled for",
-             op_name(op->kind), op->layer);
-    *out = blocked ? &table->blocked[op->kind] : &table->rows[program->real][op->kind];
-    if (!(*out)->run)
-        FAIL(STATUS_UNSUPPORTED, "the backend '%s' cannot run the op %s (%s) on weights in blocks",
-             plan->instance->device->backend->name, op_name(op->kind), op->layer);
     return STATUS_OK;
 }
 
@@ -86,8 +81,10 @@ static enum status choose_kernels(struct plan *plan)
         if (why)
             FAIL(STATUS_UNSUPPORTED, "the backend '%s' cannot run the op %s (%s): %s",
                  device->backend->name, op_name(op->kind), op->layer, why);
-        TRY(choose_kernel(plan, op, &plan->kernels[o]));
+        plan->kernels[o] = kernel_of(&device->kernels, program, op);
     }
+    if (program->whole && plan->observer.level == OBSERVE_NOTHING && plan->slots == 1)
+        plan->whole = &device->kernels.whole;
     return STATUS_OK;
 }
 
@@ -137,7 +134,8 @@ static enum status take_memory(struct plan *plan)
     if (!size_mul((size_t)plan->slot_bytes, (size_t)plan->slots, &bytes) ||
         !(plan->memory = mem_large(bytes)) ||
         !(plan->grads = mem_large((size_t)plan->grad_bytes)) ||
-        !(plan->workspace = mem_large((size_t)plan->workspace_bytes)))
+        !(plan->workspace = mem_large((size_t)plan->workspace_bytes)) ||
+        (plan->whole && !(plan->whole_state = mem_large(plan->whole->bytes(program)))))
         FAIL(STATUS_MEMORY, "out of memory: the plan needs %.1f MB; a smaller batch needs less",
              ((double)plan->slot_bytes * plan->slots + (double)plan->grad_bytes +
               (double)plan->workspace_bytes) /
@@ -192,6 +190,8 @@ static enum status write_calls(struct plan *plan)
                 .pool = instance->device->pool,
             };
         }
+    if (plan->whole)
+        plan->whole->prepare(plan->whole_state, program, plan->calls);
     return STATUS_OK;
 }
 
@@ -210,7 +210,9 @@ enum status cpu_prepare(struct instance *instance, const struct program *program
     plan->observer = options->observer;
     plan->dry = options->dry;
     plan->slots = options->slots ? options->slots : 1;
-    enum status status = choose_kernels(plan);
+    enum status status = check_places(plan);
+    if (status == STATUS_OK)
+        status = choose_kernels(plan);
     if (status == STATUS_OK)
         status = take_memory(plan);
     if (status == STATUS_OK && !plan->dry)
@@ -230,6 +232,7 @@ void cpu_release(struct plan *plan)
     mem_free(plan->memory);
     mem_free(plan->grads);
     mem_free(plan->workspace);
+    mem_free(plan->whole_state);
     mem_free(plan->order);
     arena_free(&plan->arena);
     mem_free(plan);
@@ -316,6 +319,15 @@ enum status cpu_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
              plan->program->name, plan->dry ? 0 : plan->slots, slot);
     if (parts & PART_BIT(PART_PREPARE))
         TRY(check_bound(plan));
+    struct instance *instance = plan->instance;
+    bool fresh = plan->whole_changes != instance->changes;
+    if (plan->program->updates) /* plans that update nothing may run at once */
+        instance->changes++;
+    if (plan->whole && (parts & PARTS_ALL) == PARTS_ALL) {
+        plan->whole->run(plan->whole_state, steps, fresh);
+        plan->whole_changes = instance->changes;
+        return STATUS_OK;
+    }
     const struct call *calls = plan->calls + (size_t)slot * (size_t)plan->program->op_count;
     bool observed = plan->observer.level != OBSERVE_NOTHING;
     for (int64_t step = 0; step < steps; step++)
@@ -354,8 +366,11 @@ enum status cpu_explain(const struct plan *plan, struct arena *arena, struct exp
     *out = (struct explanation){.kernel_count = program->op_count};
     NEED(out->kernels = arena_array(arena, (size_t)program->op_count + 1, sizeof *out->kernels));
     for (int32_t o = 0; o < program->op_count; o++)
-        out->kernels[o] =
-            (struct kernel_use){.op = o, .kernel = plan->kernels[o]->name, .launches = 1};
+        out->kernels[o] = (struct kernel_use){
+            .op = o,
+            .kernel = plan->whole ? plan->whole->name : plan->kernels[o]->name,
+            .launches = plan->whole ? 0 : 1,
+        };
     out->role_bytes[ROLE_GRAD] = plan->grad_bytes;
     for (size_t i = 0; i < sizeof per_slot / sizeof *per_slot; i++)
         out->role_bytes[per_slot[i]] = program->role_bytes[per_slot[i]] * (uint64_t)plan->slots;

@@ -41,12 +41,25 @@ struct kernel {
     uint64_t (*workspace)(const struct program *program, const struct op *op, int threads);
 };
 
+/* One kernel for a whole program: all its parts, for as many steps as it is told. It keeps what it
+ * makes of the program (`state`, `bytes` of it) and its own copy of the parameters there. */
+struct whole {
+    const char *name;
+    const char *(*supports)(const struct program *program); /* NULL, or why not */
+    uint64_t (*bytes)(const struct program *program);
+    /* `calls` has one row per op of the program. */
+    void (*prepare)(void *state, const struct program *program, const struct call *calls);
+    /* `fresh`: the parameters were changed by somebody else since its last run. */
+    void (*run)(void *state, int64_t steps, bool fresh);
+};
+
 /* Per element type of the program and op kind. Filled with reference kernels first, then
  * overwritten row by row with what the CPU supports. */
 struct kernel_table {
     struct kernel rows[DTYPE_COUNT][OP_COUNT];
     bool blocks; /* matrices (params.h) of f32 programs are kept in blocks (simd/blocked.h) … */
     struct kernel blocked[OP_COUNT]; /* … and ops that touch one use these rows */
+    struct whole whole;              /* supports is NULL: there is none */
 };
 
 void ref_fill(struct kernel_table *table);

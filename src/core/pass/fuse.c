@@ -222,6 +222,8 @@ enum status fuse(const struct program *program, const struct backend *backend,
             draft_copy(&draft, program, &program->ops[o]);
     }
     status = program_finish(&draft, out);
+    if (status == STATUS_OK)
+        (*out)->whole = !backend->supports(device, *out, NULL);
 done:
     draft_drop(&draft);
     arena_free(&arena);

@@ -8,7 +8,9 @@
  * result and where nothing else reads what would disappear:
  *   dense + bias + activation        dense(x, w, b) → activate                     one dense
  *   dense backward + update          outer, sum_rows, dense_t, sgd, sgd            one dense_sgd
- * A gradient that is clipped, accumulated or reduced is read by somebody else, so it stays. */
+ * and where the device has one kernel for the whole result, it is marked (program->whole): run
+ * apart its parts still go op by op, run together they are that kernel. A gradient that is clipped,
+ * accumulated or reduced is read by somebody else, so it stays. */
 enum status fuse(const struct program *program, const struct backend *backend,
                  const struct device *device, struct program **out);
 

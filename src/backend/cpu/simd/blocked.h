@@ -27,6 +27,12 @@ static inline int64_t blocked_width(int64_t in, int64_t from)
     return in - from < BLOCKED_CHUNK ? blocked_up(in - from, BLOCKED_LANES) : BLOCKED_CHUNK;
 }
 
+/* Is a tensor kept in blocks by a device that has kernels for them? `matrix` as in params.h. */
+static inline bool blocked_wanted(bool matrix, enum dtype dtype, const struct shape *shape)
+{
+    return matrix && dtype == DTYPE_F32 && shape_count(shape) >= BLOCKED_LEAST;
+}
+
 uint64_t blocked_bytes(const struct shape *shape);
 void blocked_pack(const struct shape *shape, const float *canonical, float *blocked);
 void blocked_unpack(const struct shape *shape, const float *blocked, float *canonical);

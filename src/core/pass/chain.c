@@ -1,0 +1,192 @@
+/* chain.c: one walk over the ops; each must be the next that a stack of layers has. */
+#include "core/pass/chain.h"
+
+/* What has been seen so far, as tensors; -1: nothing yet. */
+struct walk {
+    const struct program *program;
+    struct chain *chain;
+    int32_t rows, x, target, rate; /* made by the ops of the prepare part */
+    int32_t y;                     /* of the last layer so far */
+    int32_t dy;                    /* the gradient that has come down so far … */
+    int32_t down;                  /* … to this layer's output */
+    bool sloped;                   /* … and through its activation */
+    int32_t made, loss, right;     /* what the loss made for its gradient; scalars */
+};
+
+static bool take_once(int32_t *place, int32_t o)
+{
+    bool first = *place < 0;
+    *place = o;
+    return first;
+}
+
+static bool take_load(struct walk *walk, const struct op *op, int32_t o)
+{
+    const struct program *program = walk->program;
+    struct chain *chain = walk->chain;
+    int32_t tensor = op_output(program, op, 0);
+    if (op_input(program, op, 0) != walk->rows)
+        return false;
+    if (chain->load_x < 0) {
+        chain->load_x = o;
+        walk->x = walk->y = tensor;
+        return program->tensors[tensor].dtype == DTYPE_F32;
+    }
+    walk->target = tensor;
+    return take_once(&chain->load_target, o);
+}
+
+static bool take_dense(struct walk *walk, const struct op *op, int32_t o)
+{
+    const struct program *program = walk->program;
+    struct chain *chain = walk->chain;
+    int32_t w = op_input(program, op, 1);
+    if (chain->layers == CHAIN_MOST || op_input(program, op, 0) != walk->y || chain->loss >= 0 ||
+        program->tensors[w].role != ROLE_PARAM)
+        return false;
+    chain->layer[chain->layers++] = (struct chain_layer){
+        .dense = o,
+        .update = -1,
+        .in = (int32_t)program->tensors[w].shape.dim[0],
+        .out = (int32_t)program->tensors[w].shape.dim[1],
+        .w = w,
+        .b = op_input(program, op, 2),
+        .activation = (enum activation)op->attr.dense.activation,
+    };
+    walk->y = op_output(program, op, 0);
+    return true;
+}
+
+static bool take_loss(struct walk *walk, const struct op *op, int32_t o)
+{
+    const struct program *program = walk->program;
+    walk->loss = op_output(program, op, 0);
+    walk->made = op->kind == OP_cross_entropy ? op_output(program, op, 1) : walk->y;
+    return op_input(program, op, 0) == walk->y && op_input(program, op, 1) == walk->target &&
+           walk->target >= 0 && take_once(&walk->chain->loss, o);
+}
+
+static bool take_loss_grad(struct walk *walk, const struct op *op, int32_t o, enum op_kind loss)
+{
+    const struct program *program = walk->program;
+    struct chain *chain = walk->chain;
+    walk->dy = op_output(program, op, 0);
+    walk->down = chain->layers - 1;
+    return chain->loss >= 0 && program->ops[chain->loss].kind == loss &&
+           op_input(program, op, 0) == walk->made && op_input(program, op, 1) == walk->target &&
+           take_once(&chain->loss_grad, o);
+}
+
+static bool take_right(struct walk *walk, const struct op *op, int32_t o)
+{
+    walk->right = op_output(walk->program, op, 0);
+    return op_input(walk->program, op, 0) == walk->y &&
+           op_input(walk->program, op, 1) == walk->target && take_once(&walk->chain->right, o);
+}
+
+static bool take_store(struct walk *walk, const struct op *op, int32_t o)
+{
+    struct chain *chain = walk->chain;
+    int32_t tensor = op_input(walk->program, op, 0), rows = op_input(walk->program, op, 1);
+    if (tensor == walk->y && rows == walk->rows)
+        return take_once(&chain->store_y, o);
+    if (tensor == walk->loss && rows < 0)
+        return take_once(&chain->store_loss, o);
+    return tensor == walk->right && rows < 0 && take_once(&chain->store_right, o);
+}
+
+static bool take_slope(struct walk *walk, const struct op *op)
+{
+    const struct program *program = walk->program;
+    if (walk->dy < 0 || walk->down < 0 || walk->sloped || op_input(program, op, 1) != walk->dy)
+        return false;
+    const struct op *dense = &program->ops[walk->chain->layer[walk->down].dense];
+    walk->dy = op_output(program, op, 0);
+    walk->sloped = true;
+    return op_input(program, op, 0) == op_output(program, dense, 0) &&
+           op->attr.activate_grad.function == dense->attr.dense.activation;
+}
+
+/* Backward and update of the layer that the gradient has come down to. */
+static bool take_update(struct walk *walk, const struct op *op, int32_t o)
+{
+    const struct program *program = walk->program;
+    if (walk->dy < 0 || walk->down < 0)
+        return false;
+    struct chain_layer *layer = &walk->chain->layer[walk->down];
+    const struct op *dense = &program->ops[layer->dense];
+    if (walk->sloped != (layer->activation != ACTIVATION_NONE) ||
+        op_input(program, op, 0) != op_input(program, dense, 0) ||
+        op_input(program, op, 1) != walk->dy || op_input(program, op, 2) != layer->w ||
+        op_input(program, op, 3) != layer->b || op_input(program, op, 4) != walk->rate)
+        return false;
+    layer->update = o;
+    walk->dy = op_output(program, op, 2);
+    walk->sloped = false;
+    return (walk->dy >= 0) == (walk->down-- > 0);
+}
+
+static bool take(struct walk *walk, int32_t o)
+{
+    const struct program *program = walk->program;
+    struct chain *chain = walk->chain;
+    const struct op *op = &program->ops[o];
+    switch (op->kind) {
+    case OP_rows: walk->rows = op_output(program, op, 0); return take_once(&chain->rows, o);
+    case OP_load: return take_load(walk, op, o);
+    case OP_schedule: walk->rate = op_output(program, op, 0); return take_once(&chain->schedule, o);
+    case OP_dense: return take_dense(walk, op, o);
+    case OP_mse:
+    case OP_cross_entropy:
+    case OP_binary_cross_entropy: return take_loss(walk, op, o);
+    case OP_right_class:
+    case OP_right_level: return take_right(walk, op, o);
+    case OP_store: return take_store(walk, op, o);
+    case OP_mse_grad: return take_loss_grad(walk, op, o, OP_mse);
+    case OP_cross_entropy_grad: return take_loss_grad(walk, op, o, OP_cross_entropy);
+    case OP_binary_cross_entropy_grad: return take_loss_grad(walk, op, o, OP_binary_cross_entropy);
+    case OP_activate_grad: return take_slope(walk, op);
+    case OP_dense_sgd: return take_update(walk, op, o);
+    case OP_tick: return take_once(&chain->tick, o);
+    default: return false;
+    }
+}
+
+const char *chain_find(const struct program *program, struct chain *out)
+{
+    *out = (struct chain){.rows = -1,
+                          .load_x = -1,
+                          .load_target = -1,
+                          .schedule = -1,
+                          .tick = -1,
+                          .loss = -1,
+                          .loss_grad = -1,
+                          .right = -1,
+                          .store_y = -1,
+                          .store_loss = -1,
+                          .store_right = -1};
+    struct walk walk = {.program = program,
+                        .chain = out,
+                        .rows = -1,
+                        .x = -1,
+                        .target = -1,
+                        .rate = -1,
+                        .y = -1,
+                        .dy = -1,
+                        .down = -1,
+                        .made = -1,
+                        .loss = -1,
+                        .right = -1};
+    if (program->real != DTYPE_F32)
+        return "it does not compute in f32";
+    for (int32_t o = 0; o < program->op_count; o++)
+        if (!take(&walk, o))
+            return "it is not a plain stack of dense layers, trained by sgd";
+    if (!out->layers || out->rows < 0 || out->load_x < 0)
+        return "it has no layers that read bound data";
+    bool trains = out->loss_grad >= 0;
+    if (trains != (out->tick >= 0) || trains != (out->schedule >= 0) ||
+        (trains && out->layer[0].update < 0))
+        return "not all of its layers are trained";
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* chain.h: recognises the programs that a kernel can run whole: a stack of dense layers, for
+ * inference or trained by sgd. Backends with such a kernel ask here when `supports` is called
+ * without an op, and again in prepare; which sizes and activations they take is their own rule. */
+#ifndef PRONY_CORE_PASS_CHAIN_H
+#define PRONY_CORE_PASS_CHAIN_H
+
+#include "core/program.h"
+
+enum { CHAIN_MOST = 16 };
+
+struct chain_layer {
+    int32_t dense;  /* the op: y = f(x·w + b) */
+    int32_t update; /* its dense_sgd; -1 in inference */
+    int32_t in, out;
+    int32_t w, b; /* tensors; b -1: none */
+    enum activation activation;
+};
+
+/* Places in program->ops; -1: there is none. Of the losses each is followed by its _grad. */
+struct chain {
+    int32_t layers;
+    struct chain_layer layer[CHAIN_MOST];
+    int32_t rows, load_x, load_target, schedule, tick;
+    int32_t loss, loss_grad, right;
+    int32_t store_y, store_loss, store_right;
+};
+
+/* NULL when `program`, already fused, is such a stack and nothing else; else what is in the way. */
+const char *chain_find(const struct program *program, struct chain *out);
+
+#endif

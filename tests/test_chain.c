@@ -1,0 +1,106 @@
+/* test_chain.c: which programs are a plain stack of dense layers, and what is found in them. */
+#include "core/pass/chain.h"
+#include "core/pass/fuse.h"
+#include "nn/network.h"
+#include "rig.h"
+
+struct found {
+    struct chain chain;
+    const char *why;
+    int32_t ops;
+};
+
+/* Compiles `text`, fuses it for the reference and looks. */
+static bool look(const char *text, const struct compile_options *options, enum dtype real,
+                 struct found *found)
+{
+    struct network *network = NULL;
+    struct program *program = NULL, *fused = NULL;
+    struct params params;
+    struct rig rig;
+    params_init(&params, real);
+    bool ok = CHECK(rig_open(&rig, "ref")) &&
+              CHECK_OK(network_parse("test", text, strlen(text), &network)) &&
+              CHECK_OK(network_compile(network, &params, options, &program)) &&
+              CHECK_OK(fuse(program, rig.backend, rig.device, &fused));
+    if (ok) {
+        found->why = chain_find(fused, &found->chain);
+        found->ops = fused->op_count;
+    }
+    rig_close(&rig);
+    program_free(fused);
+    program_free(program);
+    params_free(&params);
+    network_free(network);
+    return ok;
+}
+
+static const char *const plain = "input 4\ndense 3\nsigmoid\ndense 5\ntanh\ndense 2\n";
+
+TEST(a_trained_stack_is_found)
+{
+    struct found found;
+    struct compile_options options = {.batch = 7, .use = USE_TRAINING, .loss = LOSS_MSE};
+    if (!look(plain, &options, DTYPE_F32, &found) || !CHECK(!found.why))
+        return;
+    const struct chain *chain = &found.chain;
+    CHECK_EQUAL_INT(chain->layers, 3);
+    CHECK_EQUAL_INT(chain->layer[1].in, 3);
+    CHECK_EQUAL_INT(chain->layer[1].out, 5);
+    CHECK_EQUAL_INT(chain->layer[1].activation, ACTIVATION_TANH);
+    CHECK_EQUAL_INT(chain->layer[2].activation, ACTIVATION_NONE);
+    for (int i = 0; i < 3; i++)
+        CHECK(chain->layer[i].update >= 0 && chain->layer[i].b >= 0);
+    CHECK(chain->loss >= 0 && chain->loss_grad > chain->loss && chain->store_loss >= 0);
+    CHECK_EQUAL_INT(chain->tick, found.ops - 1);
+}
+
+TEST(an_inference_is_found)
+{
+    struct found found;
+    struct compile_options options = {.batch = 1, .use = USE_INFERENCE};
+    if (!look(plain, &options, DTYPE_F32, &found) || !CHECK(!found.why))
+        return;
+    CHECK(found.chain.store_y >= 0 && found.chain.loss < 0 && found.chain.tick < 0);
+    CHECK_EQUAL_INT(found.chain.layer[0].update, -1);
+}
+
+TEST(cross_entropy_is_found)
+{
+    struct found found;
+    struct compile_options options = {
+        .batch = 2, .use = USE_TRAINING, .loss = LOSS_CROSS_ENTROPY, .classes = 2};
+    if (look(plain, &options, DTYPE_F32, &found))
+        CHECK(!found.why);
+}
+
+/* Each of these has something that a stack trained by sgd has not. */
+TEST(what_is_more_than_a_stack_is_not_one)
+{
+    static const struct {
+        const char *text, *optimiser;
+        int32_t accumulate;
+        enum dtype real;
+    } rows[] = {
+        {"input 4\ndense 3\ndropout 0.5\ndense 2\n", NULL, 1, DTYPE_F32},
+        {"input 4\na = dense 4\nb = dense 4\nadd < a, b\ndense 2\n", NULL, 1, DTYPE_F32},
+        {"input 4\ndense 3\ngelu\ndense 2\n", NULL, 1, DTYPE_F32},
+        {plain, "momentum", 1, DTYPE_F32},
+        {plain, "sgd:clip=1", 1, DTYPE_F32},
+        {plain, "sgd:decay=0.1", 1, DTYPE_F32},
+        {plain, NULL, 2, DTYPE_F32},
+        {plain, NULL, 1, DTYPE_F64},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct found found;
+        struct compile_options options = {.batch = 2,
+                                          .use = USE_TRAINING,
+                                          .loss = LOSS_MSE,
+                                          .optimiser = rows[i].optimiser,
+                                          .accumulate = rows[i].accumulate};
+        if (look(rows[i].text, &options, rows[i].real, &found) && !CHECK(found.why != NULL))
+            fprintf(stderr, "row %zu\n", i);
+    }
+}
+
+CHECK_MAIN
