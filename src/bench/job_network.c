@@ -19,8 +19,8 @@ struct job_network {
     struct network_options options;
     struct device *device;
     struct instance *instance;
-    struct program *fused; /* or NULL */
-    struct plan *plan;
+    struct program *fused;       /* or NULL */
+    struct plan *plan, *watched; /* watched: prepared to be observed, or NULL */
     struct arena arena;
     void *y;               /* outputs, a row per row of the data; NULL in training */
     void *losses, *rights; /* rings of reals, one a step; NULL in inference */
@@ -46,7 +46,7 @@ static enum status network_output(struct job_network *network, const struct prog
 static enum status network_bind(struct job_network *network, struct plan *plan)
 {
     struct task *task = network->task;
-    const struct program *program = network->fused ? network->fused : task->program;
+    const struct program *program = job_network_program(&network->job);
     struct view views[VIEWS];
     int32_t count = 0;
 
@@ -132,7 +132,42 @@ done:
     return status;
 }
 
-/* The last times of each part. */
+const struct program *job_network_program(const struct job *job)
+{
+    const struct job_network *network = (const struct job_network *)job;
+    return network->fused ? network->fused : network->task->program;
+}
+
+enum status job_network_watch(struct job *job, const struct watching *watching)
+{
+    struct job_network *network = (struct job_network *)job;
+    const struct backend *backend = network->options.backend;
+    const struct plan_options observed = {.observer = watching->observer};
+
+    job_network_unwatch(job);
+    TRY(backend->prepare(network->instance, job_network_program(job), &observed,
+                         &network->watched));
+    TRY(network_bind(network, network->watched));
+    uint64_t start_ns = clock_ns();
+    for (int step = 0; step <= watching->steps; step++) {
+        if (step > 1 && clock_ns() - start_ns > watching->limit_ns)
+            break;
+        TRY(backend->run(network->watched, PARTS_ALL, 0, 1));
+        TRY(backend->sync(network->watched));
+        watching->after(watching->observer.context, step);
+    }
+    return STATUS_OK;
+}
+
+void job_network_unwatch(struct job *job)
+{
+    struct job_network *network = (struct job_network *)job;
+    if (network->watched)
+        network->options.backend->release(network->watched);
+    network->watched = NULL;
+}
+
+/* The times of each part. */
 struct parts_seen {
     double ns[PART_COUNT][PART_SAMPLES];
     size_t count[PART_COUNT];
@@ -146,33 +181,28 @@ static void parts_event(void *context, const struct event *event)
         seen->ns[event->part][(*count)++] = (double)(event->end_ns - event->start_ns);
 }
 
+static void parts_after(void *context, int step)
+{
+    struct parts_seen *seen = context;
+    if (step == 0) /* it was the warm-up */
+        memset(seen->count, 0, sizeof seen->count);
+}
+
 enum status job_network_parts(struct job *job, double parts_ns[PART_COUNT])
 {
-    struct job_network *network = (struct job_network *)job;
-    const struct backend *backend = network->options.backend;
-    const struct program *program = network->fused ? network->fused : network->task->program;
     struct parts_seen seen = {0};
-    const struct plan_options watched = {.observer = {OBSERVE_PARTS, parts_event, &seen}};
-    struct plan *plan;
-    enum status status;
-
-    TRY(backend->prepare(network->instance, program, &watched, &plan));
-    TRY_OR(done, network_bind(network, plan));
-    uint64_t start_ns = clock_ns();
-    for (int step = 0; step <= PART_SAMPLES && clock_ns() - start_ns < PARTS_NS; step++) {
-        if (step == 1)
-            memset(seen.count, 0, sizeof seen.count); /* the first was the warm-up */
-        TRY_OR(done, backend->run(plan, PARTS_ALL, 0, 1));
-        TRY_OR(done, backend->sync(plan));
-    }
+    const struct watching watching = {.observer = {OBSERVE_PARTS, parts_event, &seen},
+                                      .after = parts_after,
+                                      .steps = PART_SAMPLES,
+                                      .limit_ns = PARTS_NS};
+    enum status status = job_network_watch(job, &watching);
+    job_network_unwatch(job);
     for (int part = 0; part < PART_COUNT; part++) {
         double low, high;
         parts_ns[part] = (double)NAN;
         if (seen.count[part])
             stats_median(seen.ns[part], seen.count[part], 0.95, &parts_ns[part], &low, &high);
     }
-done:
-    backend->release(plan);
     return status;
 }
 
@@ -222,6 +252,7 @@ static void network_close(struct job *job)
     struct job_network *network = (struct job_network *)job;
     const struct backend *backend = network->options.backend;
 
+    job_network_unwatch(job);
     if (network->plan)
         backend->release(network->plan);
     if (network->instance)

@@ -16,9 +16,24 @@ struct network_options {
 enum status job_network_open(struct task *task, const struct network_options *options,
                              struct job **out);
 
-/* How long each part of an iteration takes: medians of a few steps of a plan of its own, which is
- * watched and therefore a little slower than the one that is timed. NaN for what the backend does
- * not tell or the program does not have. The job is one of this kind, prepared. */
+/* A watched run: a plan of its own, which is a little slower than the one that is timed, step by
+ * step for `limit_ns` and at most `steps` after a first one to warm up. `after` is told the end of
+ * each, the first being 0. */
+struct watching {
+    struct observer observer;
+    void (*after)(void *context, int step); /* with the observer's context */
+    int steps;
+    uint64_t limit_ns;
+};
+/* The plan lives until job_network_unwatch: events name its kernels. The job is one of this kind,
+ * prepared. */
+enum status job_network_watch(struct job *job, const struct watching *watching);
+void job_network_unwatch(struct job *job);
+/* What the job runs: the task's program, or what fusion made of it. */
+const struct program *job_network_program(const struct job *job);
+
+/* How long each part of an iteration takes: medians of a watched run. NaN for what the backend does
+ * not tell or the program does not have. */
 enum status job_network_parts(struct job *job, double parts_ns[PART_COUNT]);
 
 /* From the initial parameters and the first batch again, whatever ran before: the task's check. The

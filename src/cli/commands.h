@@ -33,6 +33,7 @@ command_run cmd_machine;
 command_run cmd_manual;
 command_run cmd_peer;
 command_run cmd_predict;
+command_run cmd_profile;
 command_run cmd_store;
 command_run cmd_suite;
 command_run cmd_train;

@@ -20,6 +20,7 @@ const struct command cli_commands[] = {
     {"manual", cmd_manual, "print the manual page, as man reads it"},
     {"peer", cmd_peer, "be compared: answer the requests of another prony's bench"},
     {"predict", cmd_predict, "apply a trained network to data"},
+    {"profile", cmd_profile, "show where the time of a step goes, op by op"},
     {"store", cmd_store, "keep records of benchmarks in a file, list and export them"},
     {"suite", cmd_suite, "run a list of benchmarks, and go on where it was stopped"},
     {"train", cmd_train, "train a network on data"},

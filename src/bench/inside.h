@@ -1,0 +1,36 @@
+/* inside.h: one configuration timed as the bench times it, then watched op by op, so that both can
+ * be held against each other: the plan that is timed and the plan that is observed are two plans.
+ */
+#ifndef PRONY_BENCH_INSIDE_H
+#define PRONY_BENCH_INSIDE_H
+
+#include "bench/job_network.h"
+#include "bench/measure.h"
+#include "profile/profile.h"
+#include "record/stats.h"
+
+struct inside_options {
+    struct network_options network;
+    struct measure_options measure;
+};
+
+struct inside {
+    struct job *job;        /* the profile's program and kernel names are its */
+    struct stats time_ns;   /* of an iteration of the plan that is timed */
+    double floor_ns;        /* of the task; NaN, with `unfounded`, when there is none */
+    char unfounded[200];    /* why there are no floors; "" when there are */
+    struct profile profile; /* with the floors of the ops */
+};
+
+/* The floor of an op: max(FLOP ÷ peak, kept tensors ÷ bandwidth at the size of all that the step
+ * touches, operands ÷ bandwidth at their own size): what it reads may lie in a cache, but the
+ * network's weights have to come from where they all fit. The task must outlive the result. On
+ * failure *out is to be closed too. */
+enum status inside_look(struct task *task, const struct inside_options *options,
+                        struct calibration *calibration, struct inside *out);
+void inside_close(struct inside *inside);
+
+/* What the ops do not account for: (timed - ops) ÷ timed. Negative: watched, they take longer. */
+double inside_missing(const struct inside *inside);
+
+#endif

@@ -1,0 +1,132 @@
+/* cmd_profile.c: prony profile: where the time of a step goes, op by op. */
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/profile_output.h"
+#include "record/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct profile_flags {
+    const char *network; /* positional */
+    const char *phase, *backend, *isa, *trace, *callgrind;
+    int64_t batch, threads;
+    double seconds;
+    bool json, no_fusion;
+};
+
+static enum status write_files(const struct profile_flags *flags, const struct profile *profile)
+{
+    struct text text = {0};
+    enum status status = STATUS_OK;
+    if (flags->trace) {
+        profile_trace(profile, &text);
+        TRY_OR(done, text_done(&text));
+        TRY_OR(done, file_write(flags->trace, text_of(&text), text.length));
+        text_clear(&text);
+    }
+    if (flags->callgrind) {
+        char creator[64];
+        snprintf(creator, sizeof creator, "prony %s", version_number);
+        profile_callgrind(profile, creator, &text);
+        TRY_OR(done, text_done(&text));
+        TRY_OR(done, file_write(flags->callgrind, text_of(&text), text.length));
+    }
+done:
+    text_free(&text);
+    return status;
+}
+
+static enum status print(const struct profile_flags *flags, const struct task *task,
+                         const struct inside *inside)
+{
+    const struct profiled profiled = {.task = task,
+                                      .phase = flags->phase,
+                                      .backend = flags->backend,
+                                      .threads = (int)flags->threads,
+                                      .inside = inside};
+    struct text out = {0};
+    if (flags->json)
+        profiled_json(&profiled, &out);
+    else
+        profiled_text(&profiled, &out);
+    enum status status = text_done(&out);
+    if (status == STATUS_OK)
+        fputs(text_of(&out), stdout);
+    text_free(&out);
+    return status;
+}
+
+static enum status profile(const struct cli *cli, struct profile_flags *flags)
+{
+    bool training = strcmp(flags->phase, "training") == 0;
+    struct inside_options options = {
+        .network = {.device = {.threads = (int)flags->threads, .isa = ISA_AVX512},
+                    .fusion = !flags->no_fusion},
+        .measure = {.target = 0.01,
+                    .limit_ns = (uint64_t)(flags->seconds * 1e9),
+                    .stopped = cli_interrupted}};
+    struct calibration calibration = {0};
+    struct inside inside = {0};
+    struct task *task = NULL;
+    enum status status;
+
+    if (!training && strcmp(flags->phase, "inference") != 0)
+        FAIL(STATUS_INPUT, "--phase: found \"%s\", expected training or inference", flags->phase);
+    if (flags->isa && !isa_parse(flags->isa, &options.network.device.isa))
+        FAIL(STATUS_INPUT, "--isa: found \"%s\", expected scalar, avx2 or avx512", flags->isa);
+    if (!flags->backend)
+        flags->backend = cli->registry->list[0].name;
+    TRY(registry_find(cli->registry, flags->backend, &options.network.backend));
+    TRY_OR(done, task_open(flags->network, training ? PHASE_TRAINING : PHASE_INFERENCE,
+                           (int32_t)flags->batch, &task));
+    TRY_OR(done, inside_look(task, &options, &calibration, &inside));
+    TRY_OR(done, write_files(flags, &inside.profile));
+    TRY_OR(done, print(flags, task, &inside));
+done:
+    inside_close(&inside);
+    task_close(task);
+    return status;
+}
+
+enum status cmd_profile(struct cli *cli, int argc, const char *const *argv)
+{
+    struct profile_flags flags = {.phase = "training", .batch = 1, .threads = 1, .seconds = 2};
+    struct arg list[] = {
+        {"phase", ARG_TEXT, &flags.phase, "PHASE", "training or inference (training)", 0, 0, false},
+        {"batch", ARG_INT, &flags.batch, "N", "samples per step (1)", 1, TASK_BATCH_MOST, false},
+        {"backend", ARG_TEXT, &flags.backend, "NAME", "what it runs on (the bench's default)", 0, 0,
+         false},
+        {"threads", ARG_INT, &flags.threads, "N", "(1)", 1, POOL_MOST, false},
+        {"isa", ARG_TEXT, &flags.isa, "ISA", "scalar, avx2 or avx512 (the best there is)", 0, 0,
+         false},
+        {"no-fusion", ARG_FLAG, &flags.no_fusion, NULL, "the ops before they are merged", 0, 0,
+         false},
+        {"seconds", ARG_REAL, &flags.seconds, "S", "for timing the step (2)", 0.01, 86400, false},
+        {"trace", ARG_TEXT, &flags.trace, "FILE.json",
+         "also a timeline, for chrome://tracing or ui.perfetto.dev", 0, 0, false},
+        {"callgrind", ARG_TEXT, &flags.callgrind, "FILE",
+         "also a call graph, for KCachegrind or callgrind_annotate", 0, 0, false},
+        {"json", ARG_FLAG, &flags.json, NULL, "one JSON object", 0, 0, false},
+    };
+    struct args args = {
+        .command = "prony profile",
+        .usage = "NETWORK [options]",
+        .summary = "Shows where the time of a step goes: for every part and op its kernel, time, "
+                   "share, FLOP/s,\nbytes/s and distance from its floor. The step is timed first, "
+                   "then watched in a second plan.",
+        .examples = "  prony profile large --batch 3\n"
+                    "  prony profile lenet --batch 64 --phase inference --trace lenet.json\n"
+                    "  prony profile lstm --callgrind callgrind.out.lstm\n",
+        .list = list,
+        .count = sizeof list / sizeof *list,
+        .least = 1,
+        .most = 1,
+        .positional = cli->positional,
+    };
+    TRY(cli_args(&args, argc, argv));
+    if (args.help)
+        return STATUS_OK;
+    flags.network = args.positional[0];
+    return profile(cli, &flags);
+}

@@ -1,0 +1,241 @@
+/* profile_output.c: see profile_output.h. */
+#include "cli/profile_output.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { NAME_WIDTH = 34, KERNEL_WIDTH = 30 };
+static const double FLOOR_LEAST_NS =
+    1; /* of a few bytes no distance from a floor is worth telling */
+
+/* One line of figures: of an op, a part or the step. */
+struct figures {
+    double ns, floor_ns;
+    uint64_t flop, bytes;
+};
+
+static struct figures op_figures(const struct profile *profile, int32_t o)
+{
+    const struct op *op = &profile->program->ops[o];
+    return (struct figures){profile->ops[o].ns, profile->ops[o].floor_ns,
+                            op_flop(profile->program, op), op_bytes(profile->program, op)};
+}
+
+static struct figures part_figures(const struct profile *profile, enum part part)
+{
+    struct figures sum = {0};
+    for (int32_t o = profile->program->parts[part].from; o < profile->program->parts[part].to;
+         o++) {
+        struct figures op = op_figures(profile, o);
+        sum.ns += isnan(op.ns) ? 0 : op.ns;
+        sum.floor_ns += isnan(op.floor_ns) ? 0 : op.floor_ns;
+        sum.flop += op.flop;
+        sum.bytes += op.bytes;
+    }
+    return sum;
+}
+
+/* Columns of UTF-8 text. */
+static int width_of(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += (*text & 0xC0) != 0x80;
+    return width;
+}
+
+static void add_right(struct text *out, struct text *cell, int width)
+{
+    int used = width_of(text_of(cell));
+    text_printf(out, "%*s%s", width > used ? width - used : 1, "", text_of(cell));
+    text_clear(cell);
+}
+
+static void add_rate(struct text *cell, double amount, double ns)
+{
+    if (amount > 0 && ns > 0)
+        text_add_count(cell, amount / ns * 1e9);
+    else
+        text_add(cell, "–");
+}
+
+static void add_figures(const struct figures *figures, double step_ns, struct text *out)
+{
+    struct text cell = {0};
+    if (isnan(figures->ns))
+        text_add(&cell, "–");
+    else
+        text_add_time(&cell, figures->ns);
+    add_right(out, &cell, 10);
+    text_printf(&cell, "%.1f %%", isnan(figures->ns) ? 0 : 100 * figures->ns / step_ns);
+    add_right(out, &cell, 9);
+    add_rate(&cell, (double)figures->flop, figures->ns);
+    add_right(out, &cell, 10);
+    add_rate(&cell, (double)figures->bytes, figures->ns);
+    add_right(out, &cell, 10);
+    if (figures->floor_ns >= FLOOR_LEAST_NS && figures->ns > 0)
+        text_printf(&cell, "%.2f", figures->ns / figures->floor_ns);
+    else
+        text_add(&cell, "–");
+    add_right(out, &cell, 9);
+    text_free(&cell);
+}
+
+static void add_op(const struct profiled *profiled, int32_t o, double step_ns, struct text *out)
+{
+    const struct profile *profile = &profiled->inside->profile;
+    const struct op *op = &profile->program->ops[o];
+    struct figures figures = op_figures(profile, o);
+    char name[NAME_WIDTH + 1];
+    snprintf(name, sizeof name, "%s%s%s", op->layer, *op->layer ? " " : "", op_name(op->kind));
+    text_printf(out, "  %-*s %-*s", NAME_WIDTH, name, KERNEL_WIDTH,
+                *profile->ops[o].kernel ? profile->ops[o].kernel : "in another op");
+    add_figures(&figures, step_ns, out);
+    text_add(out, "\n");
+}
+
+static void add_line(const char *name, const struct figures *figures, double step_ns,
+                     struct text *out)
+{
+    text_printf(out, "%-*s", NAME_WIDTH + KERNEL_WIDTH + 3, name);
+    add_figures(figures, step_ns, out);
+    text_add(out, "\n");
+}
+
+/* Does what the ops take add up to what a step takes when nobody watches? */
+static void add_balance(const struct inside *inside, struct text *out)
+{
+    double missing = inside_missing(inside);
+    struct text timed = {0}, difference = {0};
+    text_add_time(&timed, inside->time_ns.median);
+    text_add_time(&difference, fabs(missing) * inside->time_ns.median);
+    text_printf(out, "\ntimed alone, a step takes %s", text_of(&timed));
+    if (inside->floor_ns > 0)
+        text_printf(out, ", %.2f × its floor", inside->time_ns.median / inside->floor_ns);
+    if (fabs(missing) <= PROFILE_ADDS_UP)
+        text_printf(out, "; the ops add up to it within %.1f %%\n", 100 * fabs(missing));
+    else if (missing > 0)
+        text_printf(out, "; %s of it (%.0f %%) is missing: it passes between ops\n",
+                    text_of(&difference), 100 * missing);
+    else
+        text_printf(out,
+                    "; the ops take %s (%.0f %%) more: watched one by one they cannot overlap, and "
+                    "the clock is read between them\n",
+                    text_of(&difference), -100 * missing);
+    if (inside->unfounded[0])
+        text_printf(out, "no floors: %s\n", inside->unfounded);
+    text_free(&timed);
+    text_free(&difference);
+}
+
+void profiled_text(const struct profiled *profiled, struct text *out)
+{
+    const struct profile *profile = &profiled->inside->profile;
+    const struct program *program = profile->program;
+    double step_ns = profile_step_ns(profile);
+    struct figures all = {.ns = step_ns};
+
+    text_printf(out, "%s, batch %d, %s, on %s with %d thread%s; %d steps watched\n\n",
+                profiled->task->network->name, profiled->task->batch, profiled->phase,
+                profiled->backend, profiled->threads, profiled->threads == 1 ? "" : "s",
+                profile->steps);
+    text_printf(out, "%-*s %-*s%10s%9s%10s%10s%10s\n", NAME_WIDTH + 2, "part, op", KERNEL_WIDTH,
+                "kernel", "time", "share", "FLOP/s", "B/s", "× floor");
+    for (int part = 0; part < PART_COUNT; part++) {
+        struct figures figures = part_figures(profile, (enum part)part);
+        if (program->parts[part].from == program->parts[part].to)
+            continue;
+        add_line(part_name((enum part)part), &figures, step_ns, out);
+        for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++)
+            add_op(profiled, o, step_ns, out);
+        all.flop += figures.flop;
+        all.bytes += figures.bytes;
+        all.floor_ns += figures.floor_ns;
+    }
+    add_line("all", &all, step_ns, out);
+    add_balance(profiled->inside, out);
+}
+
+static void write_real(struct json_writer *json, const char *key, double value)
+{
+    json_key(json, key);
+    json_add_real(json, value);
+}
+
+static void write_text(struct json_writer *json, const char *key, const char *value)
+{
+    json_key(json, key);
+    json_add_text(json, value);
+}
+
+static void write_figures(struct json_writer *json, const struct figures *figures, double step_ns)
+{
+    write_real(json, "ns", figures->ns);
+    write_real(json, "share", figures->ns / step_ns);
+    write_real(json, "flop", (double)figures->flop);
+    write_real(json, "bytes", (double)figures->bytes);
+    write_real(json, "flop_per_s", (double)figures->flop / figures->ns * 1e9);
+    write_real(json, "bytes_per_s", (double)figures->bytes / figures->ns * 1e9);
+    write_real(json, "floor_ns", figures->floor_ns);
+    write_real(json, "times_floor", figures->ns / figures->floor_ns);
+}
+
+static void write_ops(struct json_writer *json, const struct profile *profile, double step_ns)
+{
+    json_key(json, "ops");
+    json_array(json);
+    for (int32_t o = 0; o < profile->program->op_count; o++) {
+        const struct op *op = &profile->program->ops[o];
+        struct figures figures = op_figures(profile, o);
+        json_object(json);
+        write_text(json, "op", op_name(op->kind));
+        write_text(json, "part", part_name(op->part));
+        write_text(json, "layer", op->layer);
+        write_text(json, "kernel", *profile->ops[o].kernel ? profile->ops[o].kernel : NULL);
+        write_figures(json, &figures, step_ns);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+void profiled_json(const struct profiled *profiled, struct text *out)
+{
+    const struct inside *inside = profiled->inside;
+    const struct profile *profile = &inside->profile;
+    double step_ns = profile_step_ns(profile);
+    struct json_writer json;
+    char hash[17];
+
+    snprintf(hash, sizeof hash, "%016" PRIx64, profile->program->hash);
+    json_begin(&json, out);
+    json_object(&json);
+    write_text(&json, "model", profiled->task->network->name);
+    write_text(&json, "phase", profiled->phase);
+    write_real(&json, "batch", profiled->task->batch);
+    write_text(&json, "backend", profiled->backend);
+    write_real(&json, "threads", profiled->threads);
+    write_text(&json, "program", hash);
+    write_real(&json, "timed_ns", inside->time_ns.median);
+    write_real(&json, "floor_ns", inside->floor_ns);
+    write_real(&json, "watched_ns", step_ns);
+    write_real(&json, "watched_steps", profile->steps);
+    write_real(&json, "missing", inside_missing(inside));
+    json_key(&json, "parts");
+    json_object(&json);
+    for (int part = 0; part < PART_COUNT; part++) {
+        struct figures figures = part_figures(profile, (enum part)part);
+        if (profile->program->parts[part].from == profile->program->parts[part].to)
+            continue;
+        json_key(&json, part_name((enum part)part));
+        json_object(&json);
+        write_figures(&json, &figures, step_ns);
+        json_end(&json);
+    }
+    json_end(&json);
+    write_ops(&json, profile, step_ns);
+    json_end(&json);
+    text_add(out, "\n");
+}

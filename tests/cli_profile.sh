@@ -1,0 +1,63 @@
+# prony profile, as a person uses it.
+
+prony=$PRONY_BUILD/prony
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+status=0
+
+report() { # NAME HELD EXPLANATION
+    if [ "$2" = 0 ]; then
+        echo "ok   cli_profile.$1"
+    else
+        printf '%s\nFAIL cli_profile.%s\n' "$3" "$1"
+        status=1
+    fi
+}
+
+# expect NAME STATUS PART COMMAND…: it ends with this status, and what it says contains PART.
+expect() {
+    name=$1 wanted=$2 part=$3
+    shift 3
+    output=$("$@" 2>&1)
+    found=$?
+    held=1
+    case $output in *"$part"*) [ $found -eq "$wanted" ] && held=0 ;; esac
+    report "$name" $held "status $found, expected $wanted; found \"$output\", expected \"…$part…\""
+}
+
+expect helps 0 '--callgrind' "$prony" profile --help
+expect shows_kernels 0 'dense_f32_ref' "$prony" profile small --backend ref --seconds 0.1
+expect says_whether_it_adds_up 0 'timed alone, a step takes' "$prony" profile small --seconds 0.1
+expect wants_a_network 2 'NETWORK' "$prony" profile
+expect knows_its_networks 2 "did you mean 'small'" "$prony" profile smal
+expect knows_its_phases 2 'expected training or inference' "$prony" profile small --phase learning
+expect knows_its_backends 2 'reff' "$prony" profile small --backend reff
+expect says_what_it_cannot_write 1 'nowhere/t.json' \
+    "$prony" profile small --seconds 0.1 --trace "$folder/nowhere/t.json"
+
+"$prony" profile lenet --batch 2 --seconds 0.1 --json --trace "$folder/t.json" \
+    --callgrind "$folder/callgrind.out" >"$folder/profile.json" 2>"$folder/errors"
+report profiles_a_step $? "$(cat "$folder/errors")"
+if command -v python3 >/dev/null; then
+    python3 - "$folder" <<'PYTHON'
+import json, sys
+folder = sys.argv[1]
+profile = json.load(open(folder + "/profile.json"))
+assert set(profile["parts"]) == {"prepare", "forward", "backward", "update"}, profile["parts"].keys()
+shares = sum(part["share"] for part in profile["parts"].values())
+assert abs(shares - 1) < 1e-6, shares
+assert abs(sum(op["ns"] or 0 for op in profile["ops"]) - profile["watched_ns"]) < 1e-3 * profile["watched_ns"]
+trace = json.load(open(folder + "/t.json"))["traceEvents"]
+spans = [event for event in trace if event["ph"] == "X"]
+assert len(spans) >= len(profile["ops"]) / 2, len(spans)
+assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in spans)
+PYTHON
+    report writes_json_that_adds_up $? "see above"
+fi
+if command -v callgrind_annotate >/dev/null; then
+    callgrind_annotate "$folder/callgrind.out" 2>&1 | grep -q 'conv1 conv '
+    report writes_what_callgrind_annotate_reads $? "$(callgrind_annotate "$folder/callgrind.out" 2>&1)"
+else
+    echo "skip cli_profile.writes_what_callgrind_annotate_reads: no callgrind_annotate"
+fi
+exit $status
