@@ -88,7 +88,7 @@ static bool same_results(const struct op_case *op_case, const struct params *fou
     return ok;
 }
 
-ON_BACKENDS(every_case_agrees_with_f64)
+static void check_cases(struct rig *rig)
 {
     struct op_case op_case;
     struct rig oracle;
@@ -111,6 +111,23 @@ ON_BACKENDS(every_case_agrees_with_f64)
                rig->backend->name, count - refused, refused);
     CHECK(refused < count);
     rig_close(&oracle);
+}
+
+ON_BACKENDS(every_case_agrees_with_f64)
+{
+    check_cases(rig);
+}
+
+/* Kernels for a lower ISA than this CPU's best. */
+TEST(every_case_agrees_on_avx2)
+{
+    struct rig rig = {.backend = &backend_simd};
+    struct device_options options = {.threads = 3, .isa = ISA_AVX2};
+    if (rig.backend->probe() != STATUS_OK)
+        SKIP("%s", status_message());
+    if (CHECK_OK(rig.backend->open(&options, &rig.device)))
+        check_cases(&rig);
+    rig_close(&rig);
 }
 
 /* What is random must not only be close but the same, wherever it runs. */

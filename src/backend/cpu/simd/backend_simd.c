@@ -2,8 +2,7 @@
  * supports. */
 #include "backend/cpu/cpu_backends.h"
 #include "backend/cpu/cpu_device.h"
-
-void dense_fill_avx2(struct kernel_table *table), dense_fill_avx512(struct kernel_table *table);
+#include "backend/cpu/simd/fills.h"
 
 /* Updates are elementwise, so the plain kernels serve matrices in blocks as well. */
 static const enum op_kind elementwise[] = {OP_sgd,  OP_momentum, OP_adagrad, OP_rmsprop,
@@ -16,10 +15,13 @@ void simd_fill(struct kernel_table *table, enum isa isa)
     table->blocks = true;
     for (size_t i = 0; i < sizeof elementwise / sizeof *elementwise; i++)
         table->blocked[elementwise[i]] = table->rows[DTYPE_F32][elementwise[i]];
-    if (isa >= ISA_AVX512)
+    if (isa >= ISA_AVX512) {
         dense_fill_avx512(table);
-    else
+        conv_fill_avx512(table);
+    } else {
         dense_fill_avx2(table);
+        conv_fill_avx2(table);
+    }
 }
 
 static enum status simd_probe(void)

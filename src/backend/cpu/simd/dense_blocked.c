@@ -4,6 +4,7 @@
 #include "backend/cpu/ref/real.h"
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/dense_shared.h"
+#include "backend/cpu/simd/fills.h"
 #include "base/pool.h"
 
 #include <string.h>
@@ -391,6 +392,5 @@ static void run_sgd(const struct call *call, const struct dense_kernels *kernels
             (struct kernel){"dense_sgd_f32_" #isa "_8x16", dense_sgd_##isa, dense_workspace};      \
     }
 
-void dense_fill_avx2(struct kernel_table *table), dense_fill_avx512(struct kernel_table *table);
 ENTRIES(avx2)
 ENTRIES(avx512)

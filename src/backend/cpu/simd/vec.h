@@ -50,6 +50,17 @@ static inline vec vec_sign_of(vec v, vec magnitude)
     return _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(magnitude),
                                                _mm512_and_si512(_mm512_castps_si512(v), bit)));
 }
+#define vec_load_any _mm512_loadu_ps /* from any address */
+#define vec_store_any _mm512_storeu_ps
+/* The first `count` lanes, at most all; the others are 0, and are not touched in memory. */
+static inline vec vec_load_part(const float *from, int64_t count)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)(count < 16 ? (1u << count) - 1 : 0xFFFF), from);
+}
+static inline void vec_store_part(float *to, vec v, int64_t count)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)(count < 16 ? (1u << count) - 1 : 0xFFFF), v);
+}
 #elif defined(__AVX2__)
 enum { VEC_LANES = 8, VEC_MOST = 12 };
 typedef __m256 vec;
@@ -95,6 +106,21 @@ static inline float vec_sum(vec v)
     __m128 half = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     half = _mm_add_ps(half, _mm_movehl_ps(half, half));
     return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+}
+#define vec_load_any _mm256_loadu_ps
+#define vec_store_any _mm256_storeu_ps
+static inline __m256i vec_mask_of(int64_t count)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(count < 8 ? count : 8)),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline vec vec_load_part(const float *from, int64_t count)
+{
+    return _mm256_maskload_ps(from, vec_mask_of(count));
+}
+static inline void vec_store_part(float *to, vec v, int64_t count)
+{
+    _mm256_maskstore_ps(to, vec_mask_of(count), v);
 }
 #endif
 

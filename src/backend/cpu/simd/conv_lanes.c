@@ -1,0 +1,404 @@
+/* conv_lanes.c: convolution with samples in lanes, for images of few channels, where neither
+ * channels nor columns fill vectors: the loops over tiles of samples, bands of rows and blocks of
+ * outputs, and the threads that share them. What an ISA does differently is in its struct
+ * conv_kernels.
+ *
+ * A band of the source is turned into lanes with its padding around it, so that no tap needs a
+ * check; a target band is summed in lanes and turned back. Only bands are ever copied. */
+#include "backend/cpu/kernel.h"
+#include "backend/cpu/simd/conv_relation.h"
+#include "backend/cpu/simd/conv_shared.h"
+#include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/team.h"
+
+#include <string.h>
+
+enum { BAND_FLOATS = 48 << 10, BAND_WEIGH_FLOATS = 6 << 10 }; /* in L2; in L1 */
+enum { WEIGH_OUTPUTS = 6 };                                   /* 6 × 4 accumulators, or 6 × 2 */
+
+/* The tile of the source that a band of target rows needs. */
+struct band {
+    int64_t steps; /* rows of the target, per phase */
+    int64_t rows, width;
+    int64_t tiles, bands; /* pieces of work: tiles × bands */
+};
+
+/* One phase of the target: where its taps begin in the lists. */
+struct phase {
+    int64_t down, across;
+    int64_t first, taps;
+};
+
+struct job_lanes {
+    const struct conv_kernels *kernels;
+    struct conv_relation relation;
+    struct band band;
+    const float *x, *w, *b;
+    float *y;
+    const float *dy; /* weights' gradient: read like y */
+    struct phase *phases;
+    int64_t *offsets; /* [taps] in the tile … */
+    int64_t *places;  /* [taps] … and in the weights of one output */
+    float *packed;    /* [output block][tap][output] */
+    char *members;    /* each has a tile of the source and one of the target … */
+    uint64_t member_bytes;
+    int64_t tile_floats, target_floats;
+};
+
+static int64_t band_rows(const struct conv_axis *down, int64_t steps)
+{
+    return (steps - 1) * down->move + down->high - down->low + 1;
+}
+
+/* As many rows as fit, and bands enough for all threads; what has to fit are these channels. */
+static struct band band_of(const struct conv_relation *r, int64_t lanes, int threads,
+                           int64_t most_floats, int64_t in, int64_t out)
+{
+    struct band band = {
+        .steps = r->down.steps,
+        .width = (r->across.steps - 1) * r->across.move + r->across.high - r->across.low + 1,
+        .tiles = (r->batch + lanes - 1) / lanes,
+    };
+    int64_t per_tile = (threads + band.tiles - 1) / band.tiles;
+    int64_t most_steps = (r->down.steps + per_tile - 1) / per_tile;
+    int64_t target = out * r->down.every * r->across.out;
+    while (band.steps > 1 &&
+           (band.steps > most_steps ||
+            (in * band_rows(&r->down, band.steps) * band.width + band.steps * target) * lanes >
+                most_floats))
+        band.steps = (band.steps + 1) / 2;
+    band.rows = band_rows(&r->down, band.steps);
+    band.bands = (r->down.steps + band.steps - 1) / band.steps;
+    return band;
+}
+
+/* Takes bytes from a workspace, or only counts them where there is none yet. */
+static void *take(char *workspace, uint64_t *used, int64_t count, size_t size)
+{
+    void *taken = workspace ? workspace + *used : NULL;
+    *used += ((uint64_t)count * size + 63) / 64 * 64;
+    return taken;
+}
+
+/* Divides the workspace; returns how large it must be. */
+static uint64_t lay_out(struct job_lanes *job, bool weigh, int threads, char *workspace)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t lanes = job->kernels->lanes;
+    uint64_t used = 0;
+    job->band = weigh ? band_of(r, lanes, threads, BAND_WEIGH_FLOATS, 1, WEIGH_OUTPUTS)
+                      : band_of(r, lanes, threads, BAND_FLOATS, r->in, CONV_OUTPUTS);
+    job->phases = take(workspace, &used, r->down.every * r->across.every, sizeof *job->phases);
+    job->offsets = take(workspace, &used, r->taps, sizeof *job->offsets);
+    job->places = take(workspace, &used, r->taps, sizeof *job->places);
+    job->packed = take(workspace, &used, weigh ? 0 : r->out * r->taps, sizeof *job->packed);
+    job->tile_floats = r->in * job->band.rows * job->band.width * lanes;
+    job->target_floats =
+        (weigh ? r->out : CONV_OUTPUTS) * job->band.steps * r->down.every * r->across.out * lanes;
+    int64_t sums = weigh ? (r->out * r->taps + lanes - 1) / lanes * lanes : 0;
+    job->member_bytes = 0;
+    take(NULL, &job->member_bytes, job->tile_floats + job->target_floats + sums, sizeof(float));
+    job->members = take(workspace, &used, threads, job->member_bytes);
+    return used;
+}
+
+/* Fills phases, offsets and places. */
+static void list_taps(struct job_lanes *job)
+{
+    const struct conv_relation *r = &job->relation;
+    const struct conv_axis *down = &r->down, *across = &r->across;
+    int64_t k = 0, kernel = down->kernel * across->kernel, row, column;
+    struct phase *phase = job->phases;
+    for (int64_t i = 0; i < down->every * across->every; i++, phase++) {
+        *phase = (struct phase){i / across->every, i % across->every, k, 0};
+        for (int64_t c = 0; c < r->in_group; c++)
+            for (int64_t tap = 0; tap < kernel; tap++) {
+                if (!conv_axis_tap(down, phase->down, tap / across->kernel, &row) ||
+                    !conv_axis_tap(across, phase->across, tap % across->kernel, &column))
+                    continue;
+                int64_t line = c * job->band.rows + row - down->low;
+                job->offsets[k] =
+                    (line * job->band.width + column - across->low) * job->kernels->lanes;
+                job->places[k++] = c * kernel * (r->transposed ? r->out_group : 1) + tap;
+            }
+        phase->taps = k - phase->first;
+    }
+}
+
+static int64_t most_outputs(const struct conv_kernels *kernels)
+{
+    return kernels->sum[CONV_OUTPUTS][1] ? CONV_OUTPUTS : 6;
+}
+
+static int64_t most_pixels(const struct conv_kernels *kernels, int64_t outputs)
+{
+    int64_t pixels = kernels->accumulators / outputs;
+    return pixels < CONV_PIXELS ? pixels : CONV_PIXELS;
+}
+
+/* The weights as the kernels read them: block after block of outputs, in it phase after phase. */
+static void pack_weights(struct job_lanes *job)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t kernel = r->down.kernel * r->across.kernel, block;
+    int64_t stride = r->transposed ? kernel : r->taps; /* from an output to the next */
+    float *to = job->packed;
+    for (int64_t g = 0; g < r->groups; g++)
+        for (int64_t o = 0; o < r->out_group; o += block) {
+            const float *w = job->w + g * r->out_group * r->taps + o * stride;
+            block = even_part(r->out_group, most_outputs(job->kernels), o);
+            for (int64_t k = 0; k < r->taps; k++)
+                for (int64_t i = 0; i < block; i++)
+                    *to++ = w[i * stride + job->places[k]];
+        }
+}
+
+/* Samples from `first` on, source rows from `top` on, as a tile with padding. */
+static void load_source(const struct job_lanes *job, int64_t first, int64_t samples, int64_t top,
+                        float *tile)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t lanes = job->kernels->lanes, width = job->band.width, left = -r->across.low;
+    int64_t image = r->down.in * r->across.in, columns = r->across.in;
+    columns = columns < width - left ? columns : width - left;
+    for (int64_t c = 0; c < r->in; c++)
+        for (int64_t row = top; row < top + job->band.rows; row++, tile += width * lanes) {
+            if (row < 0 || row >= r->down.in) {
+                memset(tile, 0, (size_t)(width * lanes) * sizeof *tile);
+                continue;
+            }
+            const float *x = job->x + (first * r->in + c) * image + row * r->across.in;
+            memset(tile, 0, (size_t)(left * lanes) * sizeof *tile);
+            job->kernels->from_samples(x, r->in * image, samples, columns, tile + left * lanes);
+            memset(tile + (left + columns) * lanes, 0,
+                   (size_t)((width - left - columns) * lanes) * sizeof *tile);
+        }
+}
+
+/* One block of outputs over the band: all phases, rows and columns, into `target`
+ * [output][row][column][lane]. */
+static void sum_outputs(const struct job_lanes *job, const float *tile, const float *w,
+                        const float *start, int64_t outputs, int64_t first, int64_t steps,
+                        float *target)
+{
+    const struct conv_relation *r = &job->relation;
+    const struct conv_axis *down = &r->down, *across = &r->across;
+    int64_t lanes = job->kernels->lanes, pixels = most_pixels(job->kernels, outputs), block;
+    struct conv_sum sum = {
+        .start = start,
+        .step = across->move * lanes,
+        .place = across->every * lanes,
+        .plane = job->band.steps * down->every * across->out * lanes,
+    };
+    for (int64_t i = 0; i < down->every * across->every; i++) {
+        const struct phase *phase = &job->phases[i];
+        int64_t rows = conv_axis_places(down, phase->down) - first;
+        int64_t columns = conv_axis_places(across, phase->across);
+        sum.offsets = job->offsets + phase->first;
+        sum.taps = phase->taps;
+        sum.w = w + phase->first * outputs;
+        for (int64_t a = 0; a < steps && a < rows; a++)
+            for (int64_t q = 0; q < columns; q += block) {
+                int64_t row = a * down->every + phase->down;
+                int64_t column = q * across->every + phase->across;
+                block = even_part(columns, pixels, q);
+                sum.x = tile + (a * down->move * job->band.width + q * across->move) * lanes;
+                sum.y = target + (row * across->out + column) * lanes;
+                job->kernels->sum[outputs][block](&sum);
+            }
+    }
+}
+
+static void sum_member(void *context, int member, int members)
+{
+    const struct job_lanes *job = context;
+    const struct conv_relation *r = &job->relation;
+    int64_t lanes = job->kernels->lanes, width = r->across.out, block;
+    float *tile = (float *)(job->members + (uint64_t)member * job->member_bytes);
+    float *target = tile + job->tile_floats;
+    long item, last;
+    pool_share(job->band.tiles * job->band.bands, 1, member, members, &item, &last);
+    for (; item < last; item++) {
+        int64_t n = item / job->band.bands * lanes,
+                first = item % job->band.bands * job->band.steps;
+        int64_t samples = r->batch - n < lanes ? r->batch - n : lanes;
+        int64_t steps = r->down.steps - first;
+        steps = steps < job->band.steps ? steps : job->band.steps;
+        int64_t top = first * r->down.every, rows = steps * r->down.every;
+        rows = rows < r->down.out - top ? rows : r->down.out - top;
+        load_source(job, n, samples, first * r->down.move + r->down.low, tile);
+        for (int64_t o = 0; o < r->out; o += block) {
+            int64_t group = o / r->out_group;
+            block = even_part(r->out_group, most_outputs(job->kernels), o % r->out_group);
+            sum_outputs(job, tile + group * r->in_group * job->band.rows * job->band.width * lanes,
+                        job->packed + o * r->taps, job->b ? job->b + o : NULL, block, first, steps,
+                        target);
+            for (int64_t i = 0; i < block; i++)
+                job->kernels->to_samples(
+                    target + i * job->band.steps * r->down.every * width * lanes, rows * width,
+                    job->y + ((n * r->out + o + i) * r->down.out + top) * width,
+                    r->out * r->down.out * width, samples);
+        }
+    }
+}
+
+static void run_sum(const struct call *call, const struct conv_kernels *kernels, bool transposed)
+{
+    const struct shape *first = &call->tensors[0]->shape, *last = &call->tensors[3]->shape;
+    struct job_lanes job = {
+        .kernels = kernels,
+        .relation = conv_relation_of(transposed ? last : first, &call->tensors[1]->shape,
+                                     transposed ? first : last, &call->op->attr, transposed),
+        .x = call->data[0],
+        .w = call->data[1],
+        .b = call->data[2],
+        .y = call->data[3],
+    };
+    const struct conv_relation *r = &job.relation;
+    lay_out(&job, false, pool_threads(call->pool), call->workspace);
+    list_taps(&job);
+    pack_weights(&job);
+    int64_t flop = 2 * call->counts[3] * r->taps / (r->down.every * r->across.every);
+    int members = team_for_flop(call->pool, flop, job.band.tiles * job.band.bands);
+    pool_run(call->pool, members, sum_member, &job);
+}
+
+/* The band's gradient of y as a tile [channel][row][column][lane]. */
+static void load_slopes(const struct job_lanes *job, int64_t first, int64_t samples, int64_t top,
+                        int64_t rows, float *tile)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t image = r->down.out * r->across.out;
+    for (int64_t c = 0; c < r->out; c++)
+        job->kernels->from_samples(
+            job->dy + (first * r->out + c) * image + top * r->across.out, r->out * image, samples,
+            rows * r->across.out, tile + c * job->band.steps * r->across.out * job->kernels->lanes);
+}
+
+/* Adds one band of one tile to the gradients of the weights. */
+static void weigh_band(const struct job_lanes *job, const float *tile, const float *slopes,
+                       int64_t rows, float *dw)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t lanes = job->kernels->lanes, outputs, taps;
+    int64_t plane = job->band.steps * r->across.out * lanes;
+    for (int64_t o = 0; o < r->out; o += outputs) {
+        int64_t group = o / r->out_group;
+        outputs = even_part(r->out_group, WEIGH_OUTPUTS, o % r->out_group);
+        for (int64_t k = 0; k < r->taps; k += taps) {
+            taps = even_part(r->taps, most_pixels(job->kernels, outputs), k);
+            job->kernels->weigh[outputs][taps](&(struct conv_weigh){
+                .x = tile + group * r->in_group * job->band.rows * job->band.width * lanes,
+                .offsets = job->offsets + k,
+                .dy = slopes + o * plane,
+                .plane = plane,
+                .rows = rows,
+                .columns = r->across.out,
+                .row_step = r->down.move * job->band.width * lanes,
+                .step = r->across.move * lanes,
+                .dw = dw + o * r->taps + k,
+                .stride = r->taps,
+            });
+        }
+    }
+}
+
+static float *member_sums(const struct job_lanes *job, int member)
+{
+    float *tile = (float *)(job->members + (uint64_t)member * job->member_bytes);
+    return tile + job->tile_floats + job->target_floats;
+}
+
+static void weigh_member(void *context, int member, int members)
+{
+    const struct job_lanes *job = context;
+    const struct conv_relation *r = &job->relation;
+    int64_t lanes = job->kernels->lanes;
+    float *tile = (float *)(job->members + (uint64_t)member * job->member_bytes);
+    float *sums = member_sums(job, member);
+    long item, last;
+    memset(sums, 0, (size_t)(r->out * r->taps) * sizeof *sums);
+    pool_share(job->band.tiles * job->band.bands, 1, member, members, &item, &last);
+    for (; item < last; item++) {
+        int64_t n = item / job->band.bands * lanes, top = item % job->band.bands * job->band.steps;
+        int64_t samples = r->batch - n < lanes ? r->batch - n : lanes;
+        int64_t rows = r->down.out - top;
+        rows = rows < job->band.steps ? rows : job->band.steps;
+        load_source(job, n, samples, top * r->down.move + r->down.low, tile);
+        load_slopes(job, n, samples, top, rows, tile + job->tile_floats);
+        weigh_band(job, tile, tile + job->tile_floats, rows, sums);
+    }
+}
+
+static void run_weigh(const struct call *call, const struct conv_kernels *kernels)
+{
+    struct job_lanes job = {
+        .kernels = kernels,
+        .relation = conv_relation_of(&call->tensors[0]->shape, &call->tensors[2]->shape,
+                                     &call->tensors[1]->shape, &call->op->attr, false),
+        .x = call->data[0],
+        .dy = call->data[1],
+    };
+    const struct conv_relation *r = &job.relation;
+    float *dw = call->data[2];
+    lay_out(&job, true, pool_threads(call->pool), call->workspace);
+    list_taps(&job);
+    int64_t flop = 2 * call->counts[1] * r->taps;
+    int members = team_for_flop(call->pool, flop, job.band.tiles * job.band.bands);
+    pool_run(call->pool, members, weigh_member, &job);
+    for (int64_t i = 0; i < r->out * r->taps; i++) {
+        float sum = 0;
+        for (int m = 0; m < members; m++)
+            sum += member_sums(&job, m)[i];
+        dw[i] = call->op->attr.conv_dw.accumulate ? dw[i] + sum : sum;
+    }
+}
+
+static const struct shape *shape_of(const struct program *program, const struct op *op, int operand)
+{
+    return &program->tensors[program->operands[op->first + operand]].shape;
+}
+
+static uint64_t workspace_of(const struct program *program, const struct op *op, int threads,
+                             const struct conv_kernels *kernels)
+{
+    /* the larger image, the weights, the smaller image */
+    static const int conv[] = {0, 1, 3}, conv_t[] = {3, 1, 0}, conv_dw[] = {0, 2, 1};
+    const int *at = op->kind == OP_conv ? conv : op->kind == OP_conv_t ? conv_t : conv_dw;
+    struct job_lanes job = {
+        .kernels = kernels,
+        .relation =
+            conv_relation_of(shape_of(program, op, at[0]), shape_of(program, op, at[1]),
+                             shape_of(program, op, at[2]), &op->attr, op->kind == OP_conv_t),
+    };
+    return lay_out(&job, op->kind == OP_conv_dw, threads, NULL);
+}
+
+#define ENTRIES(isa)                                                                               \
+    static void conv_##isa(const struct call *call)                                                \
+    {                                                                                              \
+        run_sum(call, &conv_kernels_##isa, false);                                                 \
+    }                                                                                              \
+    static void conv_t_##isa(const struct call *call)                                              \
+    {                                                                                              \
+        run_sum(call, &conv_kernels_##isa, true);                                                  \
+    }                                                                                              \
+    static void conv_dw_##isa(const struct call *call)                                             \
+    {                                                                                              \
+        run_weigh(call, &conv_kernels_##isa);                                                      \
+    }                                                                                              \
+    static uint64_t workspace_##isa(const struct program *program, const struct op *op,            \
+                                    int threads)                                                   \
+    {                                                                                              \
+        return workspace_of(program, op, threads, &conv_kernels_##isa);                            \
+    }                                                                                              \
+    void conv_fill_##isa(struct kernel_table *table)                                               \
+    {                                                                                              \
+        struct kernel *rows = table->rows[DTYPE_F32];                                              \
+        rows[OP_conv] = (struct kernel){"conv_f32_" #isa, conv_##isa, workspace_##isa};            \
+        rows[OP_conv_t] = (struct kernel){"conv_t_f32_" #isa, conv_t_##isa, workspace_##isa};      \
+        rows[OP_conv_dw] = (struct kernel){"conv_dw_f32_" #isa, conv_dw_##isa, workspace_##isa};   \
+    }
+
+ENTRIES(avx2)
+ENTRIES(avx512)

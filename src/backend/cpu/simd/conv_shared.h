@@ -1,0 +1,50 @@
+/* conv_shared.h: the seam between the loops of convolution with samples in lanes (conv_lanes.c:
+ * tiles, bands, threads, written once) and its kernels (conv_simd.h: compiled once per ISA). Tiles
+ * are [element][lane], see lanes_simd.h. */
+#ifndef PRONY_BACKEND_CPU_SIMD_CONV_SHARED_H
+#define PRONY_BACKEND_CPU_SIMD_CONV_SHARED_H
+
+#include <stdint.h>
+
+enum { CONV_OUTPUTS = 8, CONV_PIXELS = 4 }; /* the largest blocks of a kernel */
+
+/* A few outputs at a few neighbouring pixels, each a sum over all taps. */
+struct conv_sum {
+    const float *x;         /* where a tap of offset 0 finds its element for the first pixel */
+    const int64_t *offsets; /* [taps] from there */
+    const float *w;         /* [taps][outputs] */
+    const float *start;     /* [outputs], what the sums begin with, or NULL: 0 */
+    int64_t taps;
+    int64_t step;  /* from a pixel to the next, in x … */
+    int64_t place; /* … and in y */
+    float *y;      /* the first pixel of the first output … */
+    int64_t plane; /* … and from an output to the next */
+};
+
+/* The gradients of a few outputs' weights at a few taps: sums over all pixels and lanes. */
+struct conv_weigh {
+    const float *x;
+    const int64_t *offsets; /* [taps] */
+    const float *dy;        /* [outputs][rows][columns] */
+    int64_t plane;          /* from an output to the next in dy */
+    int64_t rows, columns;
+    int64_t row_step, step; /* from a row, and a pixel, to the next in x */
+    float *dw;              /* added to: [outputs][taps], outputs `stride` apart */
+    int64_t stride;
+};
+
+struct conv_kernels {
+    int64_t lanes;
+    int64_t accumulators; /* outputs × pixels, outputs × taps: no more */
+    void (*from_samples)(const float *x, int64_t stride, int64_t samples, int64_t count,
+                         float *out);
+    void (*to_samples)(const float *in, int64_t count, float *y, int64_t stride, int64_t samples);
+    /* by outputs and pixels; NULL where the accumulators do not suffice */
+    void (*sum[CONV_OUTPUTS + 1][CONV_PIXELS + 1])(const struct conv_sum *sum);
+    /* by outputs and taps */
+    void (*weigh[CONV_OUTPUTS + 1][CONV_PIXELS + 1])(const struct conv_weigh *weigh);
+};
+
+extern const struct conv_kernels conv_kernels_avx2, conv_kernels_avx512;
+
+#endif

@@ -1,0 +1,129 @@
+/* conv_simd.h: convolution with samples in lanes, compiled once per ISA by conv_avx2.c and
+ * conv_avx512.c, which define ISA(name).
+ *
+ *   sum      outputs × pixels accumulators; per tap as many loads as pixels and as many broadcast
+ *            weights as outputs. The bound is FMA from about 2 × 4 on.
+ *   weigh    outputs × taps accumulators over all pixels of a band; per pixel as many loads as
+ *            outputs and taps together. */
+#include "backend/cpu/simd/conv_shared.h"
+#include "backend/cpu/simd/lanes_simd.h"
+#include "backend/cpu/simd/vec.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void sum_block(const struct conv_sum *s, const int O, const int Q)
+{
+    vec sum[VEC_MOST];
+    const float *w = s->w;
+    int64_t step = s->step;
+#pragma GCC unroll 8
+    for (int o = 0; o < O; o++)
+#pragma GCC unroll 4
+        for (int q = 0; q < Q; q++)
+            sum[o * Q + q] = s->start ? vec_set(s->start[o]) : vec_zero();
+    for (int64_t k = 0; k < s->taps; k++, w += O) {
+        const float *x = s->x + s->offsets[k];
+        vec value[CONV_PIXELS];
+#pragma GCC unroll 4
+        for (int q = 0; q < Q; q++) {
+            value[q] = vec_load(x + q * step);
+            vec_pin(value[q]);
+        }
+#pragma GCC unroll 8
+        for (int o = 0; o < O; o++) {
+            vec weight = vec_set(w[o]);
+            vec_pin(weight);
+#pragma GCC unroll 4
+            for (int q = 0; q < Q; q++)
+                sum[o * Q + q] = vec_fma(weight, value[q], sum[o * Q + q]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int o = 0; o < O; o++)
+#pragma GCC unroll 4
+        for (int q = 0; q < Q; q++)
+            vec_store(s->y + o * s->plane + q * s->place, sum[o * Q + q]);
+}
+
+INLINE void weigh_block(const struct conv_weigh *g, const int O, const int T)
+{
+    vec sum[VEC_MOST];
+    int64_t offset[CONV_PIXELS], step = g->step, plane = g->plane;
+#pragma GCC unroll 24
+    for (int k = 0; k < O * T; k++)
+        sum[k] = vec_zero();
+#pragma GCC unroll 4
+    for (int t = 0; t < T; t++)
+        offset[t] = g->offsets[t];
+    const float *dy = g->dy;
+    for (int64_t row = 0; row < g->rows; row++) {
+        const float *x = g->x + row * g->row_step;
+        for (int64_t column = 0; column < g->columns; column++, x += step, dy += VEC_LANES) {
+            vec value[CONV_PIXELS];
+#pragma GCC unroll 4
+            for (int t = 0; t < T; t++) {
+                value[t] = vec_load(x + offset[t]);
+                vec_pin(value[t]);
+            }
+#pragma GCC unroll 8
+            for (int o = 0; o < O; o++) {
+                vec slope = vec_load(dy + o * plane);
+                vec_pin(slope);
+#pragma GCC unroll 4
+                for (int t = 0; t < T; t++)
+                    sum[o * T + t] = vec_fma(slope, value[t], sum[o * T + t]);
+            }
+        }
+    }
+#pragma GCC unroll 8
+    for (int o = 0; o < O; o++)
+#pragma GCC unroll 4
+        for (int t = 0; t < T; t++)
+            g->dw[o * g->stride + t] += vec_sum(sum[o * T + t]);
+}
+
+/* Outputs × pixels of every size that the ISA has registers for. */
+#define UP_TO_2(EACH, O) EACH(O, 1) EACH(O, 2)
+#define UP_TO_3(EACH, O) UP_TO_2(EACH, O) EACH(O, 3)
+#define UP_TO_4(EACH, O) UP_TO_3(EACH, O) EACH(O, 4)
+#if defined(__AVX512F__)
+#define BLOCKS(EACH)                                                                               \
+    UP_TO_4(EACH, 1)                                                                               \
+    UP_TO_4(EACH, 2)                                                                               \
+    UP_TO_4(EACH, 3)                                                                               \
+    UP_TO_4(EACH, 4)                                                                               \
+    UP_TO_4(EACH, 5)                                                                               \
+    UP_TO_4(EACH, 6)                                                                               \
+    UP_TO_3(EACH, 7)                                                                               \
+    UP_TO_3(EACH, 8)
+#else
+#define BLOCKS(EACH)                                                                               \
+    UP_TO_4(EACH, 1)                                                                               \
+    UP_TO_4(EACH, 2)                                                                               \
+    UP_TO_4(EACH, 3)                                                                               \
+    UP_TO_3(EACH, 4)                                                                               \
+    UP_TO_2(EACH, 5)                                                                               \
+    UP_TO_2(EACH, 6)
+#endif
+
+#define DEFINE(O, Q)                                                                               \
+    static void sum_##O##x##Q(const struct conv_sum *sum)                                          \
+    {                                                                                              \
+        sum_block(sum, O, Q);                                                                      \
+    }                                                                                              \
+    static void weigh_##O##x##Q(const struct conv_weigh *weigh)                                    \
+    {                                                                                              \
+        weigh_block(weigh, O, Q);                                                                  \
+    }
+BLOCKS(DEFINE)
+
+#define SUM(O, Q) [O][Q] = sum_##O##x##Q,
+#define WEIGH(O, Q) [O][Q] = weigh_##O##x##Q,
+const struct conv_kernels ISA(conv_kernels) = {
+    .lanes = VEC_LANES,
+    .accumulators = VEC_MOST,
+    .from_samples = lanes_from_samples,
+    .to_samples = lanes_to_samples,
+    .sum = {BLOCKS(SUM)},
+    .weigh = {BLOCKS(WEIGH)},
+};
