@@ -10,10 +10,13 @@ A peer is an object with
 
 and, where it has reason to,
 
-    probe()                        {name: version} of what it found, in the place of `packages`
+    units, precisions, backends    values of these axes that it has; without: cpu, fp32, none
+    probe()                        {name: version} of what it found, beside `packages`
     steps(first, count)            so many iterations in a loop of its own
+    restart()                      back to the initial weights, cheaper than by prepare(work)
 
-and `serve(peer)` does the rest. Standard library only; one file, so that it can be copied.
+and `serve(peer)` does the rest. `search` finds the best of several settings. Standard library only;
+one file, so that it can be copied.
 """
 
 import importlib.metadata
@@ -39,11 +42,22 @@ class Work:
         self.layers = request["layers"]  # [{"kind": "dense", "name": "dense1", …}, …]
         self.loss = request["loss"]
         self.optimiser = request["optimiser"]
-        self.rate = request["rate"]
+        self.settings = request["settings"]  # of the optimiser: rate, momentum, …
+        self.rate = self.settings["rate"]
+        self.backend, self.unit = request["backend"], request["unit"]
+        self.precision = request["precision"]
         self.weights = read_safetensors(request["weights"])
         data = read_safetensors(request["data"])
         self.inputs, self.targets, self.labels = data["x"], data.get("target"), data.get("label")
         self.batches = self.inputs[0][0] // self.batch
+
+    def refuse(self, peer):
+        """Unsupported, when it asks for a value of an axis that the peer has not."""
+        for axis, usual in (("unit", ["cpu"]), ("precision", ["fp32"]), ("backend", [])):
+            value, known = getattr(self, axis), getattr(peer, axis + "s", usual)
+            if value not in known and not (axis == "backend" and value in ("", "default")):
+                has = f"it has {', '.join(known)}" if known else "it has one only"
+                raise Unsupported(f"this peer has no {axis} {value}: {has}")
 
     def rows(self, tensor):
         """A tensor of the data as one list per batch of one list of numbers per sample."""
@@ -52,14 +66,15 @@ class Work:
         samples = [values[i * width : (i + 1) * width].tolist() for i in range(shape[0])]
         return [samples[i * self.batch : (i + 1) * self.batch] for i in range(self.batches)]
 
-    def dense_stack(self, losses=("mse",)):
+    def dense_stack(self, losses=("mse", "cross_entropy")):
         """The network as [(weight name, bias name, activation)], if it is nothing but dense layers,
         each followed by a sigmoid, a relu or nothing, trained by sgd on one of these losses."""
-        if self.loss not in losses or (self.training and self.optimiser != "sgd"):
-            known = " or ".join(losses)
-            raise Unsupported(
-                f"this peer knows {known} and sgd, not {self.loss} and {self.optimiser}"
-            )
+        if self.loss not in losses:
+            raise Unsupported(f"this peer knows {' and '.join(losses)}, not {self.loss}")
+        if self.training and (
+            self.optimiser != "sgd" or self.settings["decay"] or self.settings["clip"]
+        ):
+            raise Unsupported("this peer trains by sgd without decay and clip only")
         stack = []
         for place, layer in enumerate(self.layers):
             if layer["inputs"] != [place - 1] or layer.get("bias") == 0:
@@ -70,6 +85,8 @@ class Work:
                 stack[-1] = stack[-1][:2] + (layer["kind"],)
             else:
                 raise Unsupported(f"this peer has no layer {layer['kind']} here")
+        if self.loss == "cross_entropy" and stack[-1][2]:
+            raise Unsupported("this peer takes the cross-entropy of a linear layer")
         return stack
 
 
@@ -116,6 +133,44 @@ def limit_threads(count):
     os.environ["OMP_WAIT_POLICY"] = "passive"  # whoever is not being timed must not spin
 
 
+def search(settings, trial, seconds=0.25, most=15):
+    """The best choice of settings, {name: [usual value, other value, …]}: from the usual one on, each
+    setting in turn takes the value with which it is quickest. `trial(choice)` makes ready and gives a
+    function of one iteration, or raises Unsupported. Ends after about `most` seconds with what was
+    best by then; PRONY_PEER_SEARCH=off leaves the usual ones."""
+    start = time.perf_counter()
+
+    def measure(choice):
+        try:
+            step = trial(choice)
+        except Unsupported:
+            return float("inf")
+        best, until = float("inf"), None
+        while until is None or time.perf_counter() < until:
+            before = time.perf_counter()
+            step()
+            now = time.perf_counter()
+            if until is None:  # the first one warms up
+                until = now + min(seconds, max(0.0, start + most - now))
+            else:
+                best = min(best, now - before)
+        return best if best < float("inf") else now - before
+
+    best = {name: values[0] for name, values in settings.items()}
+    if os.environ.get("PRONY_PEER_SEARCH") == "off" or all(len(v) < 2 for v in settings.values()):
+        return best
+    best_seconds = measure(best)
+    for name, values in settings.items():
+        for value in values[1:]:
+            if time.perf_counter() - start > most:
+                return best
+            choice = {**best, name: value}
+            found = measure(choice)
+            if found < 0.98 * best_seconds:
+                best, best_seconds = choice, found
+    return best
+
+
 class Server:
     def __init__(self, peer):
         self.peer = peer
@@ -131,6 +186,7 @@ class Server:
     def prepare(self, request):
         limit_threads(request["threads"])
         self.work = Work(request)
+        self.work.refuse(self.peer)
         return self.peer.prepare(self.work) or {}
 
     def run(self, request):
@@ -148,7 +204,10 @@ class Server:
 
     def check(self, request):
         """From the initial weights and the first batch again, whatever ran before."""
-        self.peer.prepare(self.work)
+        if hasattr(self.peer, "restart"):
+            self.peer.restart()
+        else:
+            self.peer.prepare(self.work)
         self.place = 0
         if not self.work.training:
             values = []

@@ -5,8 +5,8 @@ update a comprehension: the quickest that plain Python allows. Numbers are Pytho
 the weights start from the same 32-bit values as everyone else's.
 """
 
-from math import exp
-from operator import mul
+from math import exp, log
+from operator import mul, sub
 
 
 def sigmoid(v):
@@ -15,6 +15,13 @@ def sigmoid(v):
 
 def relu(v):
     return v if v > 0.0 else 0.0
+
+
+def softmax(row):
+    most = max(row)
+    powers = [exp(v - most) for v in row]
+    scale = 1.0 / sum(powers)
+    return [scale * v for v in powers]
 
 
 FUNCTIONS = {"sigmoid": sigmoid, "relu": relu, None: None}
@@ -75,30 +82,42 @@ class PurePython:
             self.names[bias] = lambda i, l=layer: l.bias[i]
         self.inputs = [[self.make(x) for x in batch] for batch in work.rows(work.inputs)]
         self.rate = work.rate
-        if work.training:
-            self.targets = work.rows(work.targets)
-            self.step = self.train
-        else:
+        self.softmax = work.loss == "cross_entropy"
+        if not work.training:
             self.step = self.outputs
+            return
+        self.step = self.train
+        if self.softmax:
+            width, labels = self.layers[-1].outputs, work.labels[1]
+            rows = [[float(i == label) for i in range(width)] for label in labels]
+            self.targets = [rows[i : i + work.batch] for i in range(0, len(rows), work.batch)]
+        else:
+            self.targets = work.rows(work.targets)
+
+    def compare(self, y, target, samples):
+        """From a sample's outputs to its part of the loss, and the slopes."""
+        if self.softmax:
+            y = softmax(y)
+            self.error -= log(sum(map(mul, y, target))) / samples
+            return [(v - t) / samples for v, t in zip(y, target)]
+        differences, scale = list(map(sub, y, target)), 2.0 / (samples * len(y))
+        self.error += 0.5 * scale * sum(map(mul, differences, differences))
+        return [scale * d for d in differences]
 
     def train(self, batch):
         targets = self.targets[batch]
-        scale = 2.0 / (len(targets) * len(targets[0]))
         self.error = 0.0
         pairs = [[] for _ in self.layers]  # per layer (x, dz) of every sample
         for x, target in zip(self.inputs[batch], targets):
             values = [x]
             for layer in self.layers:
                 values.append(layer.forward(values[-1]))
-            differences = [v - t for v, t in zip(values[-1], target)]
-            self.error += sum(map(mul, differences, differences))
-            dy = [scale * d for d in differences]
+            dy = self.compare(values[-1], target, len(targets))
             for n in range(len(self.layers) - 1, -1, -1):
                 dz = self.layers[n].slopes(values[n + 1], dy)
                 pairs[n].append((values[n], dz))
                 if n:
                     dy = self.layers[n].inputs_slopes(dz)
-        self.error *= 0.5 * scale
         for layer, samples in zip(self.layers, pairs):
             layer.update(self.rate, samples)
 
@@ -107,7 +126,7 @@ class PurePython:
         for x in self.inputs[batch]:
             for layer in self.layers:
                 x = layer.forward(x)
-            flat.extend(x)
+            flat.extend(softmax(x) if self.softmax else x)
         return flat
 
     def loss(self):

@@ -37,6 +37,17 @@ expect does_not_pretend_to_have_threads 0 'skipped: the backend ref makes 1 thre
 expect writes_csv 0 'framework,backend,model' "$prony" bench small --format csv $quick
 expect writes_markdown 0 '| ' "$prony" bench small --batch 1,3 --format md $quick
 
+expect trains_by_another_optimiser 0 '"verdict":"right"' \
+    "$prony" bench small --optimiser adam --format json $quick
+expect takes_the_optimiser_of_the_network 0 '"optimiser":"momentum"' \
+    sh -c "printf 'input 4\ndense 1\noptimiser momentum\n' >'$folder/own.net' &&
+           '$prony' bench '$folder/own.net' --format json $quick"
+expect knows_its_optimisers 2 "there is no optimiser 'adm'" "$prony" bench small --optimiser adm
+expect asks_a_peer_for_its_backend 0 'skipped: this peer has no backend blis: it has one only' \
+    "$prony" bench small --framework python-list --backend blis $quick
+expect takes_its_own_backend_beside_a_peer 0 'python-list' \
+    "$prony" bench small --framework prony,python-list --backend ref $quick
+
 expect wants_a_network 2 'NETWORK' "$prony" bench
 expect knows_its_networks 2 'small' "$prony" bench smal
 expect knows_its_frameworks 2 'did you mean numpy?' "$prony" bench small --framework numpi

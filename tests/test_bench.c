@@ -244,6 +244,12 @@ TEST(lists_are_split_and_checked)
     arena_free(&arena);
 }
 
+static enum status open_small(int32_t batch, struct task **out)
+{
+    const struct task_options options = {.model = "small", .phase = PHASE_TRAINING, .batch = batch};
+    return task_open(&options, out);
+}
+
 /* A step that was not done, or done twice, moves parameters by a whole step: far off. A parameter
  * that is off by its rounding is right. */
 TEST(the_check_finds_a_wrong_update)
@@ -251,7 +257,7 @@ TEST(the_check_finds_a_wrong_update)
     struct task *task;
     struct outcome found;
     double error;
-    if (!CHECK_OK(task_open("small", PHASE_TRAINING, 3, &task)))
+    if (!CHECK_OK(open_small(3, &task)))
         return;
     CHECK_OK(job_network_refer(task, &backend_ref));
     CHECK_OK(task_outcome(task, &task->arena, &found));
@@ -287,12 +293,12 @@ TEST(dear_references_are_kept)
     if (!CHECK(mkdtemp(folder) != NULL))
         return;
     setenv("XDG_DATA_HOME", folder, 1);
-    if (!CHECK_OK(task_open("small", PHASE_TRAINING, 3, &task)))
+    if (!CHECK_OK(open_small(3, &task)))
         return;
     CHECK_OK(job_network_refer(task, &backend_ref));
     CHECK_OK(reference_save(task, "abc"));
     CHECK_OK(reference_save(task, "dirty+"));
-    CHECK_OK(task_open("small", PHASE_TRAINING, 3, &again));
+    CHECK_OK(open_small(3, &again));
     static const char *const others[] = {"", "abd", "dirty+"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         CHECK_OK(reference_load(again, others[i]));
@@ -309,7 +315,7 @@ TEST(dear_references_are_kept)
         CHECK_NEAR(again->reference.loss, task->reference.loss, 0);
     }
     task_close(again);
-    CHECK_OK(task_open("small", PHASE_TRAINING, 4, &again));
+    CHECK_OK(open_small(4, &again));
     CHECK_OK(reference_load(again, "abc"));
     CHECK(!again->referred);
     task_close(again);

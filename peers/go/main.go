@@ -24,14 +24,15 @@ type description struct {
 }
 
 type request struct {
-	Do                      string
-	Phase, Loss, Optimiser  string
-	Batch, Threads          int
-	Layers                  []description
-	Rate                    float64
-	Weights, Data           string
-	Iterations, Steps, Most int
-	Samples                 [][2]interface{}
+	Do                       string
+	Phase, Loss, Optimiser   string
+	Backend, Unit, Precision string
+	Batch, Threads           int
+	Layers                   []description
+	Settings                 map[string]float64
+	Weights, Data            string
+	Iterations, Steps, Most  int
+	Samples                  [][2]interface{}
 }
 
 type layer struct {
@@ -47,6 +48,7 @@ type network struct {
 	request
 	layers    []*layer
 	x, target []float32 // all batches
+	label     []float32 // or, for cross-entropy, the class of each sample
 	batches   int
 	place     int
 	loss      float64
@@ -132,21 +134,58 @@ func (n *network) forward(batch int) []float32 {
 		})
 		x = l.y
 	}
+	if n.Loss == "cross_entropy" {
+		width := len(x) / n.Batch
+		for b := 0; b < n.Batch; b++ {
+			softmax(x[b*width : (b+1)*width])
+		}
+	}
 	return x
 }
 
-func (n *network) train(batch int) {
-	last := n.layers[len(n.layers)-1]
-	y := n.forward(batch)
-	target := n.target[batch*len(y) : (batch+1)*len(y)]
-	dy := last.dz
-	n.loss = 0
+func softmax(y []float32) {
+	most, sum := y[0], 0.0
+	for _, v := range y {
+		if v > most {
+			most = v
+		}
+	}
 	for i, v := range y {
-		d := v - target[i]
-		n.loss += float64(d) * float64(d)
+		e := math.Exp(float64(v - most))
+		y[i] = float32(e)
+		sum += e
+	}
+	for i := range y {
+		y[i] = float32(float64(y[i]) / sum)
+	}
+}
+
+// compare sets the loss and its slopes by what the last layer gave.
+func (n *network) compare(batch int, y, dy []float32) {
+	n.loss = 0
+	if n.Loss == "cross_entropy" {
+		width := len(y) / n.Batch
+		for i, p := range y {
+			dy[i] = p / float32(n.Batch)
+		}
+		for b, class := range n.label[batch*n.Batch : (batch+1)*n.Batch] {
+			i := b*width + int(class)
+			n.loss -= math.Log(float64(y[i])) / float64(n.Batch)
+			dy[i] = (y[i] - 1) / float32(n.Batch)
+		}
+		return
+	}
+	for i, t := range n.target[batch*len(y) : (batch+1)*len(y)] {
+		d := y[i] - t
+		n.loss += float64(d) * float64(d) / float64(len(y))
 		dy[i] = 2 * d / float32(len(y))
 	}
-	n.loss /= float64(len(y))
+}
+
+func (n *network) train(batch int) {
+	y := n.forward(batch)
+	dy := n.layers[len(n.layers)-1].dz
+	n.compare(batch, y, dy)
 	for k := len(n.layers) - 1; k >= 0; k-- {
 		l := n.layers[k]
 		for i := range l.dz {
@@ -180,7 +219,7 @@ func (n *network) back(l *layer, from, to int) {
 }
 
 func (n *network) update(l *layer, x []float32, from, to int) {
-	rate := float32(n.Rate)
+	rate := float32(n.Settings["rate"])
 	for j := from; j < to; j++ {
 		row := l.weight[j*l.inputs : (j+1)*l.inputs]
 		for b := 0; b < n.Batch; b++ {
@@ -212,13 +251,18 @@ func readTensors(path string) (map[string]tensor, error) {
 	}
 	data, tensors := bytes[8+length:], map[string]tensor{}
 	for name, about := range header {
-		if about.Dtype != "F32" {
+		if about.Dtype != "F32" && about.Dtype != "I32" {
 			continue
 		}
 		part := data[about.Data_offsets[0]:about.Data_offsets[1]]
 		values := make([]float32, len(part)/4)
 		for i := range values {
-			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(part[4*i:]))
+			bits := binary.LittleEndian.Uint32(part[4*i:])
+			if about.Dtype == "I32" {
+				values[i] = float32(int32(bits))
+			} else {
+				values[i] = math.Float32frombits(bits)
+			}
 		}
 		tensors[name] = tensor{about.Shape, values}
 	}
@@ -229,9 +273,27 @@ type unsupported string
 
 func (u unsupported) Error() string { return string(u) }
 
+// refuse says what this peer is asked for and has not.
+func (n *network) refuse() error {
+	training := n.Phase == "training"
+	switch {
+	case n.Unit != "cpu" || n.Precision != "fp32":
+		return unsupported("this peer computes in fp32 on the CPU, not in " + n.Precision + " on the " + n.Unit)
+	case n.Backend != "" && n.Backend != "default":
+		return unsupported("this peer has no backend " + n.Backend)
+	case n.Loss != "mse" && n.Loss != "cross_entropy":
+		return unsupported("this peer knows mse and cross_entropy, not " + n.Loss)
+	case training && n.Optimiser != "sgd":
+		return unsupported("this peer knows sgd, not " + n.Optimiser)
+	case training && n.Settings["decay"]+n.Settings["clip"] != 0:
+		return unsupported("this peer knows sgd without decay and clip")
+	}
+	return nil
+}
+
 func (n *network) open() error {
-	if n.Loss != "mse" || (n.Phase == "training" && n.Optimiser != "sgd") {
-		return unsupported("this peer knows mse and sgd, not " + n.Loss + " and " + n.Optimiser)
+	if err := n.refuse(); err != nil {
+		return err
 	}
 	weights, err := readTensors(n.Weights)
 	if err != nil {
@@ -257,7 +319,10 @@ func (n *network) open() error {
 			return unsupported("this peer has no layer " + about.Kind + " here")
 		}
 	}
-	n.x, n.target = data["x"].values, data["target"].values
+	if n.Loss == "cross_entropy" && n.layers[len(n.layers)-1].activation != "" {
+		return unsupported("this peer takes the cross-entropy of a linear layer")
+	}
+	n.x, n.target, n.label = data["x"].values, data["target"].values, data["label"].values
 	n.batches = data["x"].shape[0] / n.Batch
 	return nil
 }

@@ -5,19 +5,18 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from prony_peer import serve
+from prony_peer import find_packages, search, serve
 
 
 class Layer:
-    def __init__(self, np, weights, weight_name, bias_name, activation):
+    def __init__(self, np, weights, turned, weight_name, bias_name, activation):
         self.np = np
-        self.weight = self.array(weights[weight_name])  # [inputs, outputs]
-        self.bias = self.array(weights[bias_name])
+        shape, values = weights[weight_name]
+        self.weight = np.array(values).reshape(shape)  # [inputs, outputs]
+        if turned:  # in memory [outputs, inputs]
+            self.weight = np.asfortranarray(self.weight)
+        self.bias = np.array(weights[bias_name][1])
         self.activation = activation
-
-    def array(self, tensor):
-        shape, values = tensor
-        return self.np.array(values, dtype=self.np.float32).reshape(shape)
 
     def forward(self, x):
         np, y = self.np, x @ self.weight
@@ -50,35 +49,65 @@ class Peer:
         import numpy as np  # only now: the number of threads is known
 
         np.seterr(over="ignore")  # exp(-y) of a very negative y is infinite, and its sigmoid 0
-        self.np = np
-        stack = work.dense_stack()
-        self.layers = [Layer(np, work.weights, *names) for names in stack]
+        self.np, self.work = np, work
+        self.softmax = work.loss == "cross_entropy"
+        self.inputs = self.batches(work.inputs)
+        self.rate = np.float32(work.rate)
+        self.step = self.train if work.training else self.forward
+        if work.training and self.softmax:
+            width = work.weights[work.dense_stack()[-1][1]][0][0]
+            one_of = np.eye(width, dtype=np.float32)[np.array(work.labels[1])]
+            self.targets = one_of.reshape(work.batches, work.batch, width)
+        elif work.training:
+            self.targets = self.batches(work.targets)
+        self.settings = search({"weights": ["[in][out]", "[out][in]"]}, self.trial)
+        self.restart()
+        return {"software": {**find_packages(self.packages), **self.settings}}
+
+    def batches(self, tensor):
+        shape, values = tensor
+        return self.np.array(values).reshape(self.work.batches, self.work.batch, -1)
+
+    def trial(self, settings):
+        self.settings = settings
+        self.restart()
+        return lambda: self.step(0)
+
+    def restart(self):
+        turned, stack = self.settings["weights"] == "[out][in]", self.work.dense_stack()
+        self.layers = [Layer(self.np, self.work.weights, turned, *names) for names in stack]
         self.names = {}
         for layer, (weight, bias, _) in zip(self.layers, stack):
-            self.names[weight] = layer.weight.reshape(-1)
-            self.names[bias] = layer.bias
-        self.inputs = [np.array(rows, dtype=np.float32) for rows in work.rows(work.inputs)]
-        self.rate = np.float32(work.rate)
-        if work.training:
-            self.targets = [np.array(rows, dtype=np.float32) for rows in work.rows(work.targets)]
-            self.step = self.train
-        else:
-            self.step = self.forward
+            self.names[weight], self.names[bias] = layer.weight.flat, layer.bias.flat
 
     def forward(self, batch):
         x = self.inputs[batch]
         for layer in self.layers:
             x = layer.forward(x)
-        return x
+        return self.probabilities(x) if self.softmax else x
+
+    def probabilities(self, y):
+        y = self.np.exp(y - y.max(axis=1, keepdims=True))
+        y /= y.sum(axis=1, keepdims=True)
+        return y
+
+    def slopes(self, y, target):
+        """Sets the loss; gives its slopes for what the last layer gave."""
+        np = self.np
+        if self.softmax:
+            y = self.probabilities(y)
+            self.error = -np.log((y * target).sum(axis=1)).mean()
+            return (y - target) * np.float32(1.0 / len(y))
+        difference = y - target
+        flat = difference.reshape(-1)
+        self.error = (flat @ flat) / flat.size
+        return difference * np.float32(2.0 / flat.size)
 
     def train(self, batch):
         values = [self.inputs[batch]]
         for layer in self.layers:
             values.append(layer.forward(values[-1]))
-        difference = values[-1] - self.targets[batch]
-        flat = difference.reshape(-1)
-        self.error = (flat @ flat) / flat.size
-        dy = difference * self.np.float32(2.0 / flat.size)
+        dy = self.slopes(values[-1], self.targets[batch])
         for n in range(len(self.layers) - 1, -1, -1):
             layer = self.layers[n]
             dz = layer.slopes(values[n + 1], dy)

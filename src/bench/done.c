@@ -2,7 +2,7 @@
 #include "bench/done.h"
 
 #include "base/memory.h"
-#include "nn/network.h"
+#include "bench/task.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,9 +64,9 @@ void done_free(struct done *done)
 
 enum status done_program(const struct point *point, char program[DONE_PROGRAM])
 {
-    const struct compile_options options = {
-        .batch = (int32_t)point->batch,
-        .use = strcmp(point->phase, "training") == 0 ? USE_TRAINING : USE_INFERENCE};
+    struct compile_options options = {.batch = (int32_t)point->batch,
+                                      .use = strcmp(point->phase, "training") == 0 ? USE_TRAINING
+                                                                                   : USE_INFERENCE};
     struct network *network = NULL;
     struct program *compiled = NULL;
     struct params params;
@@ -74,8 +74,10 @@ enum status done_program(const struct point *point, char program[DONE_PROGRAM])
     program[0] = '\0';
     params_init(&params, DTYPE_F32);
     enum status status = network_open(point->model, &network);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        options.optimiser = task_optimiser(network, point->optimiser);
         status = network_compile(network, &params, &options, &compiled);
+    }
     if (status == STATUS_OK)
         snprintf(program, DONE_PROGRAM, "%016" PRIx64, compiled->hash);
     program_free(compiled);

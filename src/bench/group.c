@@ -69,13 +69,14 @@ static enum status group_refuse(struct group *group, struct entrant *entrant, en
 static enum status group_check_axes(const struct point *point)
 {
     static const enum axis_index fixed[] = {
-        AXIS_precision, AXIS_data,        AXIS_ingestion, AXIS_workers,
-        AXIS_nodes,     AXIS_parallelism, AXIS_scaling,   AXIS_interconnect,
-        AXIS_optimiser, AXIS_scenario,    AXIS_pages,
+        AXIS_data,        AXIS_ingestion, AXIS_workers,      AXIS_nodes,
+        AXIS_parallelism, AXIS_scaling,   AXIS_interconnect, AXIS_scenario,
+        AXIS_pages,       AXIS_precision, /* last: peers have more */
     };
+    const size_t all = sizeof fixed / sizeof *fixed, count = is_prony(point) ? all : all - 1;
     if (!is_prony(point) && point->affinity[0] && strcmp(point->affinity, "none") != 0)
         FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct axis *axis = &axes[fixed[i]];
         char number[POINT_NUMBER];
         const char *value = point_get(point, axis, number);
@@ -112,7 +113,7 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
     };
 
     TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
-    TRY(task_peer_prepare(group->task, (int)point->threads, point->backend, &entrant->prepare));
+    TRY(task_peer_prepare(group->task, point, &entrant->prepare));
     TRY(task_peer_check(group->task, &entrant->check));
     work.prepare = text_of(&entrant->prepare);
     work.check = text_of(&entrant->check);
@@ -142,7 +143,7 @@ static enum status group_check(struct group *group, struct entrant *entrant)
     }
     check->against = "ref";
     check->difference = error;
-    check->tolerance = task_tolerance(group->task);
+    check->tolerance = group->task->tolerance;
     TRY(status);
     check->verdict = RECORD_RIGHT;
     return STATUS_OK;
@@ -351,9 +352,14 @@ static enum status group_refer(struct group *group, const struct backend *refere
 static enum status group_open_task(struct group *group, const struct point *point)
 {
     const struct backend *reference;
-    enum phase phase = strcmp(point->phase, "training") == 0 ? PHASE_TRAINING : PHASE_INFERENCE;
+    const struct task_options options = {
+        .model = point->model,
+        .phase = strcmp(point->phase, "training") == 0 ? PHASE_TRAINING : PHASE_INFERENCE,
+        .batch = (int32_t)point->batch,
+        .optimiser = point->optimiser,
+        .precision = point->precision};
 
-    TRY(task_open(point->model, phase, (int32_t)point->batch, &group->task));
+    TRY(task_open(&options, &group->task));
     char *program = arena_format(&group->arena, "%016" PRIx64, group->task->program->hash);
     NEED(program);
     for (int i = 0; i < group->count; i++)

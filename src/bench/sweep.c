@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "bench/peers.h"
 #include "bench/task.h"
-#include "nn/network.h"
+#include "nn/optimiser.h"
 
 #include <limits.h>
 #include <string.h>
@@ -21,13 +21,13 @@ static bool sweep_interleaves(int axis)
     return false;
 }
 
-static bool sweep_has_prony(const struct sweep *sweep)
+static bool sweep_has_peers(const struct sweep *sweep)
 {
     const struct sweep_list *frameworks = &sweep->lists[AXIS_framework];
     for (int i = 0; i < frameworks->count; i++)
-        if (strcmp(frameworks->values[i], "prony") == 0)
+        if (strcmp(frameworks->values[i], "prony") != 0)
             return true;
-    return frameworks->count == 0;
+    return false;
 }
 
 static enum status check_framework(const struct bench *bench, const char *name)
@@ -57,7 +57,9 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
     const struct sweep_list *models = &sweep->lists[AXIS_model];
     const struct sweep_list *frameworks = &sweep->lists[AXIS_framework];
     const struct sweep_list *backends = &sweep->lists[AXIS_backend];
+    const struct sweep_list *optimisers = &sweep->lists[AXIS_optimiser];
     const struct backend *opponent;
+    struct optimiser optimiser;
 
     TRY(sweep_check_most(sweep, AXIS_batch, TASK_BATCH_MOST));
     TRY(sweep_check_most(sweep, AXIS_threads, INT_MAX));
@@ -66,12 +68,14 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
         TRY(network_open(models->values[i], &network));
         network_free(network);
     }
+    for (int i = 0; i < optimisers->count; i++)
+        TRY(optimiser_parse(optimisers->values[i], &optimiser));
     for (int i = 0; i < frameworks->count; i++)
         if (strcmp(frameworks->values[i], "prony") != 0)
             TRY(check_framework(bench, frameworks->values[i]));
     if (sweep->against && registry_find(bench->registry, sweep->against, &opponent) != STATUS_OK)
         TRY(check_framework(bench, sweep->against));
-    for (int i = 0; i < backends->count && sweep_has_prony(sweep); i++) {
+    for (int i = 0; i < backends->count && !sweep_has_peers(sweep); i++) {
         const struct backend *backend;
         enum status status = registry_find(bench->registry, backends->values[i], &backend);
         if (status != STATUS_OK && status != STATUS_UNSUPPORTED) /* the latter becomes a skip */
@@ -114,21 +118,25 @@ static bool sweep_skips(const struct sweep *sweep, const struct point *point)
     return false;
 }
 
-/* A peer has no backends of ours, and what runs on a GPU has no threads: such points come out equal
- * and are taken once. */
+/* A backend of ours means its unit to a peer, a peer's own leaves us our first; what runs on a GPU
+ * has no threads. Such points come out equal and are taken once. */
 static enum status walk_gather(struct walk *walk, const struct point *asked)
 {
+    const struct registry *registry = walk->bench->registry;
     struct point point = *asked;
     const struct backend *backend;
+    bool is_prony = strcmp(point.framework, "prony") == 0;
+    enum status found =
+        point.backend[0] ? registry_find(registry, point.backend, &backend) : STATUS_INPUT;
 
-    if (strcmp(point.framework, "prony") != 0) {
-        TRY(point_set(&point, &axes[AXIS_backend], "default"));
-    } else {
-        if (!point.backend[0])
-            TRY(point_set(&point, &axes[AXIS_backend], walk->bench->registry->list[0].name));
-        if (registry_find(walk->bench->registry, point.backend, &backend) == STATUS_OK)
-            TRY(point_set(&point, &axes[AXIS_unit], backend->unit));
+    if (found == STATUS_INPUT && is_prony && (!point.backend[0] || sweep_has_peers(walk->sweep))) {
+        TRY(point_set(&point, &axes[AXIS_backend], registry->list[0].name));
+        found = registry_find(registry, point.backend, &backend);
     }
+    if (found == STATUS_OK)
+        TRY(point_set(&point, &axes[AXIS_unit], backend->unit));
+    if (!is_prony && (found == STATUS_OK || !point.backend[0]))
+        TRY(point_set(&point, &axes[AXIS_backend], "default"));
     point_settle(&point);
     if (sweep_skips(walk->sweep, &point))
         return STATUS_OK;
@@ -193,6 +201,18 @@ static enum status walk_is_done(const struct walk *walk, bool *out)
     return STATUS_OK;
 }
 
+/* Where nobody asked for an optimiser it is the network's. */
+static enum status walk_optimiser(const struct walk *walk, struct point *point)
+{
+    struct network *network;
+    if (walk->sweep->lists[AXIS_optimiser].count)
+        return STATUS_OK;
+    TRY(network_open(point->model, &network));
+    enum status status = point_set(point, &axes[AXIS_optimiser], network->optimiser.kind->name);
+    network_free(network);
+    return status;
+}
+
 /* Goes through the values of the axes from `axis` on: first those that make groups apart, then,
  * within a group, those that take turns. */
 static enum status walk_axes(struct walk *walk, struct point *point, int axis, bool within)
@@ -214,6 +234,7 @@ static enum status walk_axes(struct walk *walk, struct point *point, int axis, b
         return walk_gather(walk, point);
     walk->group_count = 0;
     struct point inner = *point;
+    TRY(walk_optimiser(walk, &inner));
     TRY(walk_axes(walk, &inner, 0, true));
     TRY(walk_is_done(walk, &is_done));
     if (is_done)

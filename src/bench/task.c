@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "nn/formats/safetensors.h"
+#include "nn/optimiser.h"
 
 #include <errno.h>
 #include <float.h>
@@ -91,14 +92,48 @@ static enum status task_choose_places(struct task *task)
     return STATUS_OK;
 }
 
-static enum status task_fill(struct task *task, const char *model)
+/* What rounding may do: to outputs, and to how far parameters move, where errors add up. The
+ * masters of the parameters are fp32 in all of them. */
+static enum status task_tolerate(struct task *task, const char *precision)
 {
-    TRY(network_open(model, &task->network));
-    const struct compile_options compile = {
-        .batch = task->batch, .use = task->phase == PHASE_TRAINING ? USE_TRAINING : USE_INFERENCE};
+    static const struct {
+        const char *precision;
+        double inference, training;
+    } rows[] = {{"fp32", 1e-3, 1e-2},
+                {"tf32", 1e-2, 5e-2},
+                {"fp16", 1e-2, 5e-2},
+                {"bf16", 5e-2, 3e-1},
+                {"int8", 1e-1, 3e-1}};
+    size_t i = 0;
+    while (precision && precision[0] && i < sizeof rows / sizeof *rows &&
+           strcmp(rows[i].precision, precision) != 0)
+        i++;
+    if (i == sizeof rows / sizeof *rows)
+        FAIL(STATUS_INPUT, "there is no precision \"%s\"", precision);
+    task->tolerance = task->phase == PHASE_TRAINING ? rows[i].training : rows[i].inference;
+    return STATUS_OK;
+}
+
+const char *task_optimiser(const struct network *network, const char *optimiser)
+{
+    bool own = !optimiser || strcmp(optimiser, network->optimiser.kind->name) == 0;
+    return own ? NULL : optimiser;
+}
+
+static enum status task_fill(struct task *task, const struct task_options *options)
+{
+    TRY(task_tolerate(task, options->precision));
+    TRY(network_open(options->model, &task->network));
+    task->optimiser = task->network->optimiser;
+    const char *optimiser = task_optimiser(task->network, options->optimiser);
+    TRY(optimiser_parse(optimiser, &task->optimiser));
+    const struct compile_options compile = {.batch = task->batch,
+                                            .use = task->phase == PHASE_TRAINING ? USE_TRAINING
+                                                                                 : USE_INFERENCE,
+                                            .optimiser = optimiser};
     TRY(network_compile(task->network, &task->params, &compile, &task->program));
     TRY(params_fill(&task->params, TASK_SEED));
-    TRY(network_rate(task->network, NULL, &task->params.control.rate));
+    task->params.control.rate = optimiser_value(&task->optimiser, "rate");
     TRY(work_count(task->program, &task->work));
 
     task->rows = (int64_t)TASK_BATCHES * task->batch;
@@ -115,21 +150,21 @@ static enum status task_fill(struct task *task, const char *model)
         return task_choose_places(task);
     int32_t y = program_find(task->program, ROLE_OUTPUT, "y");
     if (y < 0)
-        FAIL(STATUS_UNSUPPORTED, "%s: it has no output", model);
+        FAIL(STATUS_UNSUPPORTED, "%s: it has no output", options->model);
     int64_t outputs = task->check_steps * shape_count(&task->program->tensors[y].shape);
     task->value_count = outputs < TASK_SAMPLES ? outputs : TASK_SAMPLES;
     return STATUS_OK;
 }
 
-enum status task_open(const char *model, enum phase phase, int32_t batch, struct task **out)
+enum status task_open(const struct task_options *options, struct task **out)
 {
     struct task *task = mem_alloc(sizeof *task);
     NEED(task);
-    task->phase = phase;
-    task->batch = batch;
+    task->phase = options->phase;
+    task->batch = options->batch;
     params_init(&task->params, DTYPE_F32);
     params_init(&task->data, DTYPE_F32);
-    enum status status = task_fill(task, model);
+    enum status status = task_fill(task, options);
     if (status != STATUS_OK) {
         task_close(task);
         return status;
@@ -160,11 +195,6 @@ enum status task_outcome(struct task *task, struct arena *arena, struct outcome 
     out->loss = 0;
     NEED(out->values = arena_array(arena, (size_t)task->value_count, sizeof *out->values));
     return STATUS_OK;
-}
-
-double task_tolerance(const struct task *task)
-{
-    return task->phase == PHASE_TRAINING ? 1e-2 : 1e-3;
 }
 
 static float task_initial(const struct task *task, int64_t place)
@@ -214,7 +244,7 @@ enum status task_judge(const struct task *task, const struct outcome *found, dou
             worst = i;
         }
     }
-    if (*error <= task_tolerance(task))
+    if (*error <= task->tolerance)
         return STATUS_OK;
     if (worst < 0)
         FAIL(STATUS_WRONG, "the loss after %d steps is %.6g, expected %.6g", task->check_steps,

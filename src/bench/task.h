@@ -27,11 +27,21 @@ struct outcome {
         *values; /* TASK: task->value_count of them; outputs, or parameters at the task's places */
 };
 
+struct task_options {
+    const char *model;
+    enum phase phase;
+    int32_t batch;
+    const char *optimiser; /* "adam", "adam:rate=0.1"; NULL, "" or its bare name: the network's */
+    const char *precision; /* what is computed in, as the axis has it; NULL or "": fp32 */
+};
+
 struct task {
     struct arena arena; /* owns the arrays below */
     struct network *network;
     enum phase phase;
     int32_t batch;
+    struct optimiser optimiser;
+    double tolerance;     /* the largest relative difference allowed */
     struct params params; /* initial; the control block has the rate */
     struct program *program;
     struct work work; /* what the mathematics needs */
@@ -49,14 +59,16 @@ struct task {
     char *folder, *weights_path, *data_path; /* files for peers; NULL until task_write_files */
 };
 
-enum status task_open(const char *model, enum phase phase, int32_t batch, struct task **out);
+/* The texts are not kept. */
+enum status task_open(const struct task_options *options, struct task **out);
 void task_close(struct task *task); /* NULL is fine; removes the files */
+
+/* What to compile with: NULL, that is the network's own with its settings, where the bare name of
+ * that is asked for, or nothing. */
+const char *task_optimiser(const struct network *network, const char *optimiser);
 
 /* Room for an outcome, in the arena. */
 enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out);
-
-/* The largest relative difference allowed. */
-double task_tolerance(const struct task *task);
 
 /* Is it the reference's? STATUS_WRONG with what differs most; STATUS_UNSUPPORTED without a
  * reference. *error is the largest relative difference: of outputs and loss to their own size, of

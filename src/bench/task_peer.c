@@ -3,6 +3,7 @@
 
 #include "nn/layer.h"
 #include "nn/optimiser.h"
+#include "nn/reader.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,19 +14,36 @@ static void peer_text(struct json_writer *writer, const char *key, const char *v
     json_add_text(writer, value);
 }
 
-/* The layer's arguments under the names that layers.def has: "units bias=1". */
+/* The layer's arguments under the names that layers.def has; a list (kernel 5x5) is an array, a
+ * word its place among the words. */
 static void peer_arguments(const struct layer *layer, struct json_writer *writer)
 {
-    const char *at = layer->kind->arguments;
-    for (int i = 0; *at && i < LAYER_VALUES; i++) {
-        char name[32] = "";
-        size_t length = strcspn(at, " ="), room = sizeof name - 1;
-        memcpy(name, at, length < room ? length : room);
+    char name[READER_WORD];
+    for (int i = 0; arguments_name(layer->kind->arguments, i, name); i++) {
+        const struct layer_list *list = &layer->lists[i];
         json_key(writer, name);
-        json_add_real(writer, layer->values[i]);
-        at += strcspn(at, " ");
-        at += strspn(at, " ");
+        if (!list->count) {
+            json_add_real(writer, layer->values[i]);
+            continue;
+        }
+        json_array(writer);
+        for (int32_t j = 0; j < list->count; j++)
+            json_add_int(writer, list->items[j]);
+        json_end(writer);
     }
+}
+
+static void peer_optimiser(const struct optimiser *optimiser, struct json_writer *writer)
+{
+    char name[READER_WORD];
+    peer_text(writer, "optimiser", optimiser->kind->name);
+    json_key(writer, "settings");
+    json_object(writer);
+    for (int i = 0; arguments_name(optimiser->kind->settings, i, name); i++) {
+        json_key(writer, name);
+        json_add_real(writer, optimiser->values[i]);
+    }
+    json_end(writer);
 }
 
 static void peer_layers(const struct network *network, struct json_writer *writer)
@@ -48,7 +66,7 @@ static void peer_layers(const struct network *network, struct json_writer *write
     json_end(writer);
 }
 
-enum status task_peer_prepare(struct task *task, int threads, const char *backend, struct text *out)
+enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out)
 {
     struct json_writer writer;
     const struct network *network = task->network;
@@ -63,13 +81,13 @@ enum status task_peer_prepare(struct task *task, int threads, const char *backen
     json_key(&writer, "batch");
     json_add_int(&writer, task->batch);
     json_key(&writer, "threads");
-    json_add_int(&writer, threads);
-    peer_text(&writer, "backend", backend);
+    json_add_int(&writer, point->threads);
+    peer_text(&writer, "backend", point->backend);
+    peer_text(&writer, "unit", point->unit);
+    peer_text(&writer, "precision", point->precision);
     peer_layers(network, &writer);
     peer_text(&writer, "loss", loss_name(network_loss(network, &options)));
-    peer_text(&writer, "optimiser", network->optimiser.kind->name);
-    json_key(&writer, "rate");
-    json_add_real(&writer, task->params.control.rate);
+    peer_optimiser(&task->optimiser, &writer);
     peer_text(&writer, "weights", task->weights_path);
     peer_text(&writer, "data", task->data_path);
     json_end(&writer);

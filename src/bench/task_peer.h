@@ -4,10 +4,11 @@
 #define PRONY_BENCH_TASK_PEER_H
 
 #include "bench/task.h"
+#include "record/point.h"
 
-/* Each appends one request line. prepare writes the task's files first. */
-enum status task_peer_prepare(struct task *task, int threads, const char *backend,
-                              struct text *out);
+/* Each appends one request line. prepare writes the task's files first; the point says by whom and
+ * where it is computed: backend, unit, threads, precision. */
+enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out);
 enum status task_peer_check(const struct task *task, struct text *out);
 
 /* The judge of struct peer_work; the context is the task. */

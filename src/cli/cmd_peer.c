@@ -49,6 +49,16 @@ static enum status load(const struct json *request, const char *key, struct para
     return status;
 }
 
+/* The optimiser as a flag has it: "adam:rate=0.001,beta1=0.9". */
+static enum status read_optimiser(const struct json *request, struct text *out)
+{
+    const struct json *settings = json_get(request, "settings");
+    text_add(out, json_text(request, "optimiser", ""));
+    for (const struct json *s = settings ? settings->first : NULL; s; s = s->next)
+        text_printf(out, "%s%s=%.17g", s == settings->first ? ":" : ",", s->key, s->number);
+    return text_done(out);
+}
+
 static enum status answer_prepare(struct session *session, const struct json *request)
 {
     struct network_options options = {
@@ -56,18 +66,25 @@ static enum status answer_prepare(struct session *session, const struct json *re
         .fusion = true};
     bool training = strcmp(json_text(request, "phase", ""), "training") == 0;
     const char *backend = json_text(request, "backend", "");
+    struct text optimiser = {0};
 
     session_close(session);
     if (!backend[0] || strcmp(backend, "default") == 0)
         backend = session->registry->list[0].name;
     TRY(registry_find(session->registry, backend, &options.backend));
-    TRY(task_open(json_text(request, "model", ""), training ? PHASE_TRAINING : PHASE_INFERENCE,
-                  (int32_t)json_int(request, "batch", 1), &session->task));
+    enum status status = read_optimiser(request, &optimiser);
+    const struct task_options wanted = {.model = json_text(request, "model", ""),
+                                        .phase = training ? PHASE_TRAINING : PHASE_INFERENCE,
+                                        .batch = (int32_t)json_int(request, "batch", 1),
+                                        .optimiser = text_of(&optimiser)};
+    if (status == STATUS_OK)
+        status = task_open(&wanted, &session->task);
+    text_free(&optimiser);
+    TRY(status);
     TRY(load(request, "weights", &session->task->params));
     TRY(load(request, "data", &session->task->data));
     for (int64_t i = 0; i < session->task->rows; i++)
         session->task->order[i] = (uint32_t)i; /* the file has them as they are visited */
-    session->task->params.control.rate = json_real(request, "rate", 0);
     TRY(job_network_open(session->task, &options, &session->job));
     return session->job->kind->prepare(session->job);
 }
