@@ -66,6 +66,9 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
         .measure = {.target = 0.01,
                     .limit_ns = (uint64_t)(flags->seconds * 1e9),
                     .stopped = cli_interrupted}};
+    const struct task_options work = {.model = flags->network,
+                                      .phase = training ? PHASE_TRAINING : PHASE_INFERENCE,
+                                      .batch = (int32_t)flags->batch};
     struct calibration calibration = {0};
     struct inside inside = {0};
     struct task *task = NULL;
@@ -78,8 +81,7 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
     if (!flags->backend)
         flags->backend = cli->registry->list[0].name;
     TRY(registry_find(cli->registry, flags->backend, &options.network.backend));
-    TRY_OR(done, task_open(flags->network, training ? PHASE_TRAINING : PHASE_INFERENCE,
-                           (int32_t)flags->batch, &task));
+    TRY_OR(done, task_open(&work, &task));
     TRY_OR(done, inside_look(task, &options, &calibration, &inside));
     TRY_OR(done, write_files(flags, &inside.profile));
     TRY_OR(done, print(flags, task, &inside));
