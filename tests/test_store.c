@@ -217,8 +217,12 @@ TEST(filters_from_words)
     store_close(store);
 }
 
-static enum status append_value(void *context, const char *value, int64_t times)
+static enum status append_value(void *context, const char *key, const char *value, int64_t times)
 {
+    if (!value) {
+        text_printf(context, "%s ", key);
+        return STATUS_OK;
+    }
     text_printf(context, "%s:%lld ", value, (long long)times);
     return STATUS_OK;
 }
@@ -231,35 +235,46 @@ TEST(values_with_counts)
     fill(store);
     CHECK_OK(store_values(store, "batch", WHERE({"model", "small"}, {"batch", "1"}), append_value,
                           &out));
-    CHECK_EQUAL_TEXT(text_of(&out), "1:1 9:1 10:3 ");
+    CHECK_EQUAL_TEXT(text_of(&out), "batch 1:1 9:1 10:3 ");
     CHECK_STATUS(STATUS_INPUT,
                  store_values(store, "time_median", WHERE({"model", "x"}), append_value, &out));
     text_free(&out);
     store_close(store);
 }
 
-static enum status append_mark(void *context, const struct store_mark *mark)
+static void append_marks(struct text *out, const struct store_query *query,
+                         const struct store_chart *chart)
 {
-    text_printf(context, "%s%s%s/%s=%g(%g..%g n%lld u%lld c%lld #%lld) ", mark->groups[0],
-                *mark->groups[1] ? "+" : "", mark->groups[1], mark->x, mark->y, mark->y_min,
-                mark->y_max, (long long)mark->count, (long long)mark->unchecked,
-                (long long)mark->configurations, (long long)mark->id);
-    return STATUS_OK;
+    for (const struct store_mark *mark = chart->marks; mark < chart->marks + chart->count; mark++) {
+        for (size_t i = 0; i < query->group_count; i++)
+            text_printf(out, "%s%s", i ? "+" : "", mark->values[i]);
+        text_printf(out, "/%s=%g(%g..%g n%lld u%lld c%lld #%lld) ", store_mark_x(mark, query),
+                    mark->y, mark->low, mark->high, (long long)mark->count,
+                    (long long)mark->unchecked, (long long)mark->configurations,
+                    (long long)mark->id);
+    }
 }
 
 static void check_chart(struct store *store, struct store_query query, const char *expected)
 {
     struct text out = {0};
-    CHECK_OK(store_chart(store, &query, append_mark, &out));
+    struct store_chart chart;
+    if (CHECK_OK(store_chart(store, &query, &chart)))
+        append_marks(&out, &query, &chart);
     CHECK_EQUAL_TEXT(text_of(&out), expected);
+    store_chart_free(&chart);
     text_free(&out);
 }
 
 TEST(charts)
 {
     struct store *store = open_store(fresh_path(), STORE_WRITE);
-    struct store_query query = {"batch",   "time_median", {"backend"}, 1, WHERE({"model", "small"}),
-                                STORE_BEST};
+    struct store_query query = {.x = "batch",
+                                .y = "time_median",
+                                .groups = {"backend"},
+                                .group_count = 1,
+                                .where = WHERE({"model", "small"}),
+                                .aggregate = STORE_BEST};
     fill(store);
     check_chart(store, query,
                 "ref/1=300(300..300 n1 u0 c1 #1) ref/10=400(400..900 n3 u1 c1 #3) "
@@ -283,7 +298,8 @@ TEST(charts)
     query.y = "throughput"; /* none has it */
     check_chart(store, query, "");
     query.y = "status";
-    CHECK_STATUS(STATUS_INPUT, store_chart(store, &query, append_mark, NULL));
+    struct store_chart chart;
+    CHECK_STATUS(STATUS_INPUT, store_chart(store, &query, &chart));
     CHECK_MESSAGE("expected a metric");
     enum store_aggregate aggregate;
     CHECK(store_aggregate_parse("mean", &aggregate) && aggregate == STORE_MEAN);
@@ -291,8 +307,8 @@ TEST(charts)
     store_close(store);
 }
 
-/* The same configuration on two machines is one configuration, measured twice. */
-TEST(machines_are_no_configurations)
+/* The same on two machines is two configurations; with other software it is one. */
+TEST(machines_are_configurations)
 {
     static const char *const servers[] = {"one", "other"};
     struct store *store = open_store(fresh_path(), STORE_WRITE);
@@ -305,7 +321,20 @@ TEST(machines_are_no_configurations)
         record.time_ns.median = 300 + 200 * i;
         CHECK_OK(add_record(store, &record, NULL));
     }
-    check_chart(store, query, "/small=500(300..500 n2 u2 c1 #2) ");
+    check_chart(store, query, "/small=500(300..500 n2 u2 c2 #2) ");
+    query.where = WHERE({"server", "other"});
+    struct record newer;
+    record_start(&newer);
+    CHECK_OK(point_set(&newer.point, &axes[AXIS_model], "small"));
+    CHECK_OK(point_set(&newer.point, &axes[AXIS_server], "other"));
+    CHECK_OK(point_set(&newer.point, &axes[AXIS_software], "prony 2"));
+    newer.time_ns.median = 100;
+    CHECK_OK(add_record(store, &newer, NULL));
+    check_chart(store, query, "/small=500(100..500 n2 u2 c1 #2) ");
+    struct store_chart chart;
+    CHECK_OK(store_chart(store, &query, &chart));
+    CHECK_EQUAL_INT(chart.differs, (uint64_t)1 << AXIS_software);
+    store_chart_free(&chart);
     store_close(store);
 }
 
@@ -465,14 +494,19 @@ TEST(memory_may_run_out_anywhere)
     long nth = 1;
     for (bool done = false; !done && nth < 1000; nth++) {
         struct text out = {0};
-        struct store_query query = {
-            "batch", "time_median", {"backend"}, 1, WHERE({"model", "small"}), STORE_BEST};
+        struct store_query query = {.x = "batch",
+                                    .y = "time_median",
+                                    .groups = {"backend"},
+                                    .group_count = 1,
+                                    .where = WHERE({"model", "small"}),
+                                    .aggregate = STORE_BEST,
+                                    .baseline = "batch=1"};
+        struct store_chart chart = {0};
         memory_fail_at(nth);
         enum status status = store_open(at, STORE_WRITE, &store);
         if (status == STATUS_OK)
-            status = store_chart(store, &query, append_mark, &out);
-        if (status == STATUS_OK)
-            status = text_done(&out);
+            status = store_chart(store, &query, &chart);
+        store_chart_free(&chart);
         if (status == STATUS_OK)
             status = store_get(store, 1, &out);
         done = !memory_failed();

@@ -1,10 +1,10 @@
-/* api.c: see api.h. An endpoint is a function of answers.h and a row of `endpoints`, which also
+/* api.c: see api.h. An endpoint is a function of endpoints.h and a row of `endpoints`, which also
  * names its parameters. */
 #include "guide/api.h"
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "guide/answers.h"
+#include "guide/endpoints.h"
 
 #include <string.h>
 
@@ -14,12 +14,13 @@ struct api {
 };
 
 static const struct endpoint endpoints[] = {
-    {"/api/axes", answer_axes, {0}, false, false},
-    {"/api/status", answer_status, {0}, false, false},
-    {"/api/values", answer_values, {"axis"}, true, false},
-    {"/api/query", answer_query, {"x", "y", "group", "aggregate"}, true, false},
-    {"/api/records", answer_records, {"limit", "offset"}, true, false},
-    {"/api/record/", answer_record, {0}, false, true},
+    {"/api/axes", endpoint_axes, {0}, false, false},
+    {"/api/status", endpoint_status, {0}, false, false},
+    {"/api/values", endpoint_values, {"axis"}, true, false},
+    {"/api/query", endpoint_query, {"x", "y", "group", "aggregate", "baseline"}, true, false},
+    {"/api/scaling", endpoint_scaling, {"over", "y", "group", "aggregate"}, true, false},
+    {"/api/records", endpoint_records, {"limit", "offset", "ids", "samples"}, true, false},
+    {"/api/record/", endpoint_record, {0}, false, true},
 };
 
 static const struct endpoint *find_endpoint(const char *path)

@@ -25,31 +25,11 @@ enum status call_refuse(struct call *call, const char *parameter, const char *fo
          call->expected ? call->expected : "something else");
 }
 
-/* A key of axes.def, measured or derived; its kind. */
-static bool axis_known(const char *key, enum axis_kind *kind)
+enum status call_need_axis(struct call *call, const char *parameter, const char *key)
 {
-    const struct axis *axis = axis_find(key);
-    if (axis)
-        *kind = axis->kind;
-    for (size_t i = 0; !axis && i < DERIVED_COUNT; i++)
-        if (!strcmp(key, deriveds[i].key)) {
-            *kind = deriveds[i].kind;
-            return true;
-        }
-    return axis != NULL;
-}
-
-enum status call_need_axis(struct call *call, const char *parameter, const char *key,
-                           enum axis_kind *kind)
-{
-    if (axis_known(key, kind))
+    if (store_key_kind(key) >= 0)
         return STATUS_OK;
-    const char *keys[AXIS_COUNT + DERIVED_COUNT];
-    for (size_t i = 0; i < AXIS_COUNT; i++)
-        keys[i] = axes[i].key;
-    for (size_t i = 0; i < DERIVED_COUNT; i++)
-        keys[AXIS_COUNT + i] = deriveds[i].key;
-    const char *near = text_nearest(key, keys, AXIS_COUNT + DERIVED_COUNT);
+    const char *near = store_key_near(key);
     return near ? call_refuse(call, parameter, key, "an axis; did you mean \"%s\"?", near)
                 : call_refuse(call, parameter, key, "an axis; /api/axes lists them");
 }
@@ -77,8 +57,8 @@ enum status call_number(struct call *call, size_t own, int64_t least, int64_t mo
 
 static enum status read_filter(struct call *call, const char *key, const char *value)
 {
-    enum axis_kind kind = AXIS_TEXT;
-    if (!axis_known(key, &kind) && strcmp(key, "status"))
+    int kind = store_key_kind(key);
+    if (kind < 0)
         return call_refuse(call, key, value,
                            "no parameter of this name; docs/api.md lists those of %s",
                            call->endpoint->path);
@@ -108,12 +88,12 @@ enum status call_read(struct call *call, const struct http_request *request)
     return STATUS_OK;
 }
 
-void call_add_value(struct json_writer *json, enum axis_kind kind, const char *value)
+void call_add_value(struct json_writer *json, const char *key, const char *value)
 {
     int64_t number;
     if (!*value)
         json_add_null(json);
-    else if (kind == AXIS_INT && text_to_int(value, &number))
+    else if (store_key_kind(key) == AXIS_INT && text_to_int(value, &number))
         json_add_int(json, number);
     else
         json_add_text(json, value);
@@ -129,4 +109,10 @@ void call_add_int(struct json_writer *json, const char *key, int64_t number)
 {
     json_key(json, key);
     json_add_int(json, number);
+}
+
+void call_add_real(struct json_writer *json, const char *key, double number)
+{
+    json_key(json, key);
+    json_add_real(json, number);
 }

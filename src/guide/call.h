@@ -8,7 +8,7 @@
 #include "guide/http.h"
 #include "store/store.h"
 
-enum { CALL_OWN = 4 }; /* parameters of an endpoint beside the filters, at most */
+enum { CALL_OWN = 5 }; /* parameters of an endpoint beside the filters, at most */
 
 struct call;
 
@@ -42,8 +42,7 @@ enum status call_refuse(struct call *call, const char *parameter, const char *fo
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* `key` must be an axis, measured or derived, or a metric; else refused, naming the nearest. */
-enum status call_need_axis(struct call *call, const char *parameter, const char *key,
-                           enum axis_kind *kind);
+enum status call_need_axis(struct call *call, const char *parameter, const char *key);
 enum status call_need_metric(struct call *call, const char *parameter, const char *key);
 /* The parameter own[own] as a number; *number keeps its value when it was not given. */
 enum status call_number(struct call *call, size_t own, int64_t least, int64_t most,
@@ -52,8 +51,10 @@ enum status call_number(struct call *call, size_t own, int64_t least, int64_t mo
 struct store_where call_where(const struct call *call); /* its filters */
 
 /* Values are text in the store; in JSON those of a number axis are numbers, and none is null. */
-void call_add_value(struct json_writer *json, enum axis_kind kind, const char *value);
+void call_add_value(struct json_writer *json, const char *key, const char *value);
 void call_add_text(struct json_writer *json, const char *key, const char *value);
 void call_add_int(struct json_writer *json, const char *key, int64_t number);
+void call_add_real(struct json_writer *json, const char *key, double number); /* NaN: null */
+void call_add_axes(struct json_writer *json, const char *key, uint64_t set);  /* bit i: axes[i] */
 
 #endif

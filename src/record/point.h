@@ -74,5 +74,8 @@ enum status point_read(const struct json *object, struct point *point);
 
 /* "large training, batch 64, fp32, prony/simd on cpu, 2 threads": what a person calls it. */
 void point_label(const struct point *point, struct text *out);
+/* "prony bench large --phase training --batch 64": what measures it again, with the axes that are
+ * not as point_start has them; nothing for a point without a network. */
+void point_command(const struct point *point, struct text *out);
 
 #endif

@@ -47,6 +47,22 @@ int64_t record_effective_batch(const struct record *record)
     return __builtin_mul_overflow(record->point.batch, workers, &samples) ? 0 : samples;
 }
 
+int64_t record_units_per_node(const struct record *record)
+{
+    int64_t nodes = record->point.nodes ? record->point.nodes : 1;
+    return record->point.workers / nodes;
+}
+
+int64_t record_flop(const struct record *record)
+{
+    return record->flop > 0 && record->flop < 9e18 ? (int64_t)record->flop : 0;
+}
+
+double record_quantile(const struct record *record, double quantile)
+{
+    return stats_quantile(record->samples_ns, record->sample_count, quantile);
+}
+
 enum status record_measure(struct record *record, struct arena *arena, const double *samples_ns,
                            size_t count, int64_t per)
 {

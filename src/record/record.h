@@ -67,6 +67,7 @@ struct record {
     const char *bound; /* "flop", "bytes", "latency", or NULL */
     double times_floor, best_times_floor;
     double flop, bytes;
+    int64_t parameters, layers; /* of the network; 0: unknown */
     struct record_check check;
     struct record_against against;
     const struct record_meter *meters;
@@ -91,6 +92,10 @@ enum status record_measure(struct record *record, struct arena *arena, const dou
                            size_t count, int64_t per);
 
 int64_t record_effective_batch(const struct record *record); /* batch × workers; 0: unknown */
+int64_t record_units_per_node(const struct record *record);  /* workers ÷ nodes; 0: unknown */
+int64_t record_flop(const struct record *record);            /* a whole number; 0: unknown */
+/* Of the samples that were kept: 0.25 is the first quartile, 1 the largest; NaN without samples. */
+double record_quantile(const struct record *record, double quantile);
 double record_meter(const struct record *record, const char *name); /* NaN when not available */
 
 /* Appends the line, without its newline. */

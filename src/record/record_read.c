@@ -99,6 +99,8 @@ static enum status read_result(struct arena *arena, const struct json *object, s
     TRY(member_real(object, path, "best_times_floor", &out->best_times_floor));
     TRY(member_real(object, path, "flop", &out->flop));
     TRY(member_real(object, path, "bytes", &out->bytes));
+    TRY(member_int(object, path, "parameters", 0, &out->parameters));
+    TRY(member_int(object, path, "layers", 0, &out->layers));
     TRY(member_of_kind(object, path, "check", JSON_OBJECT, &check));
     TRY(read_check(check, &out->check));
     TRY(member_of_kind(object, path, "against", JSON_OBJECT, &against));

@@ -16,6 +16,14 @@ static void write_real(struct json_writer *writer, const char *key, double numbe
     json_add_real(writer, number);
 }
 
+static void write_count(struct json_writer *writer, const char *key, int64_t count)
+{
+    if (count) {
+        json_key(writer, key);
+        json_add_int(writer, count);
+    }
+}
+
 static void write_tree(struct json_writer *writer, const char *key, const struct json *tree)
 {
     if (tree) {
@@ -120,6 +128,8 @@ static void write_result(struct json_writer *writer, const struct record *record
     write_real(writer, "best_times_floor", record->best_times_floor);
     write_real(writer, "flop", record->flop);
     write_real(writer, "bytes", record->bytes);
+    write_count(writer, "parameters", record->parameters);
+    write_count(writer, "layers", record->layers);
     write_check(writer, &record->check);
     write_against(writer, &record->against);
     write_meters(writer, record);

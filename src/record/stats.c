@@ -46,6 +46,19 @@ static double median_of(const double *sorted, size_t count)
     return count % 2 ? sorted[middle] : 0.5 * sorted[middle - 1] + 0.5 * sorted[middle];
 }
 
+double stats_quantile(const double *values, size_t count, double quantile)
+{
+    double *sorted = count ? mem_array(count, sizeof *sorted) : NULL;
+    if (!sorted)
+        return NAN;
+    memcpy(sorted, values, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, order_of);
+    size_t rank = (size_t)ceil(quantile * (double)count);
+    double found = sorted[rank ? rank - 1 : 0];
+    mem_free(sorted);
+    return found;
+}
+
 /* The nearest rank: always a time that was seen. */
 static double percentile(const double *sorted, size_t count, int64_t per, double quantile)
 {

@@ -32,6 +32,10 @@ enum status stats_compute(const double *samples, size_t count, int64_t per, stru
 void stats_median(double *values, size_t count, double confidence, double *median, double *low,
                   double *high);
 
+/* The least of these numbers that `quantile` (0 … 1) of them do not exceed, by its rank; NaN when
+ * there are none or memory is out. */
+double stats_quantile(const double *values, size_t count, double quantile);
+
 /* A stats that says nothing. */
 struct stats stats_nothing(void);
 

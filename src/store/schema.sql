@@ -1,23 +1,38 @@
--- The fixed part of a store. The columns of axes, derived axes and metrics are added to "result" by
--- store.c from the tables of record/, so that a new row there becomes a column here.
+-- The fixed part of a store. The columns of "result" are added by store.c from the tables of record/,
+-- so that a new row there becomes a column here.
 --
 -- "line" is what was given to us and is never changed; "result" is an index of it that can be made
 -- again from it at any time.
 
 PRAGMA application_id = 0x50524f4e; -- "PRON"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 CREATE TABLE line (
-    id   INTEGER PRIMARY KEY,
-    hash INTEGER NOT NULL, -- of text: finds a line that is there already
-    kind TEXT NOT NULL,    -- result, machine, network
-    text TEXT NOT NULL     -- one JSON object, with its samples
+    id      INTEGER PRIMARY KEY,
+    hash    INTEGER NOT NULL,           -- of text: finds a line that is there already
+    kind    TEXT NOT NULL,              -- result, machine, network
+    text    TEXT NOT NULL,              -- one JSON object, with its samples
+    shipped INTEGER NOT NULL DEFAULT 0  -- 1: came with prony
 );
 CREATE INDEX line_hash ON line (hash);
+CREATE INDEX line_kind ON line (kind) WHERE kind <> 'result';
 
 CREATE TABLE result (
-    id            INTEGER PRIMARY KEY REFERENCES line (id),
-    status        TEXT NOT NULL,    -- ok, skipped, failed
-    verdict       TEXT NOT NULL,    -- of the check: none, right, wrong
-    configuration INTEGER NOT NULL  -- hash of the axes that were asked for
+    id INTEGER PRIMARY KEY REFERENCES line (id)
+);
+
+-- How many records were removed, ever: whoever remembers some looks here whether all are still there.
+CREATE TABLE removal (count INTEGER NOT NULL);
+INSERT INTO removal VALUES (0);
+
+-- The benches that are adding records at this moment.
+CREATE TABLE running (
+    process INTEGER PRIMARY KEY,
+    server  TEXT NOT NULL,
+    started TEXT NOT NULL,
+    updated INTEGER NOT NULL, -- seconds since 1970
+    done    INTEGER NOT NULL,
+    total   INTEGER NOT NULL,
+    current TEXT NOT NULL,
+    left_s  REAL              -- NULL until one can tell
 );

@@ -1,18 +1,17 @@
-/* store.c: the file: opening, bringing up to date, adding. Questions are store_query.c. */
+/* store.c: the file: opening and bringing up to date. Adding is store_add.c, questions are
+ * store_where.c, store_chart.c and on. */
 #include "base/clock.h"
 #include "base/embed.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "record/names.h"
 #include "store/store_inside.h"
 
-#include <math.h>
 #include <string.h>
 
-extern const struct embedded store_schema[];
+extern const struct embedded store_schema[], shipped_results[];
 
-enum { APPLICATION_ID = 0x50524f4e, SCHEMA_VERSION = 1, BUSY_MS = 10000 };
+enum { APPLICATION_ID = 0x50524f4e, SCHEMA_VERSION = 2, BUSY_MS = 10000 };
 
 enum status store_fail(const struct store *store, const char *attempt)
 {
@@ -54,7 +53,7 @@ const char *store_text(sqlite3_stmt *statement, int column)
     return text ? (const char *)text : "";
 }
 
-static enum status execute(const struct store *store, const char *sql, const char *attempt)
+enum status store_execute(const struct store *store, const char *sql, const char *attempt)
 {
     if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         return store_fail(store, attempt);
@@ -85,7 +84,7 @@ static enum status make_folder_of(const char *path)
 
 /* Is this file ours, or empty and so to become ours? Reads only, and in one statement: another
  * process may be making it at this moment. */
-static enum status identify(const struct store *store, bool *empty)
+static enum status identify(const struct store *store, bool *empty, int64_t *version)
 {
     sqlite3_stmt *statement;
     bool row;
@@ -95,7 +94,7 @@ static enum status identify(const struct store *store, bool *empty)
                       &statement));
     enum status status = store_step(store, statement, &row);
     int64_t application = sqlite3_column_int64(statement, 0);
-    int64_t version = sqlite3_column_int64(statement, 1);
+    *version = sqlite3_column_int64(statement, 1);
     int64_t tables = sqlite3_column_int64(statement, 2);
     sqlite3_finalize(statement);
     TRY(status);
@@ -103,24 +102,11 @@ static enum status identify(const struct store *store, bool *empty)
     if (!*empty && application != APPLICATION_ID)
         FAIL(STATUS_INPUT, "%s: found another program's SQLite file, expected a store of prony",
              store->path);
-    if (version > SCHEMA_VERSION)
+    if (*version > SCHEMA_VERSION)
         FAIL(STATUS_INPUT,
              "%s: found a store of version %lld, expected at most %d: made by a newer prony",
-             store->path, (long long)version, SCHEMA_VERSION);
+             store->path, (long long)*version, SCHEMA_VERSION);
     return STATUS_OK;
-}
-
-/* Calls visit(context, name, SQL type) for every column that record/ wants of a result. */
-typedef void column_visit(void *context, const char *name, const char *type);
-static void each_column(column_visit *visit, void *context)
-{
-    static const char *const types[] = {[AXIS_TEXT] = "TEXT", [AXIS_INT] = "INTEGER"};
-    for (size_t i = 0; i < AXIS_COUNT; i++)
-        visit(context, axes[i].key, types[axes[i].kind]);
-    for (size_t i = 0; i < DERIVED_COUNT; i++)
-        visit(context, deriveds[i].key, types[deriveds[i].kind]);
-    for (size_t i = 0; i < METRIC_COUNT; i++)
-        visit(context, metrics[i].key, "REAL");
 }
 
 struct missing {
@@ -136,14 +122,13 @@ static void see_column(void *context, const char *name, const char *type)
         text_printf(&missing->sql, "ALTER TABLE result ADD COLUMN \"%s\" %s;\n", name, type);
 }
 
-static enum status add_row(struct store *store, int64_t id, const struct record *record);
-
 /* Fills every column of every result anew from its line. */
 static enum status index_again(struct store *store)
 {
     sqlite3_stmt *statement;
     bool row;
-    TRY(store_prepare(store, "SELECT id, text FROM line WHERE kind = 'result'", &statement));
+    TRY(store_prepare(store, "SELECT id, text, shipped FROM line WHERE kind = 'result'",
+                      &statement));
     enum status status = store_step(store, statement, &row);
     while (status == STATUS_OK && row) {
         struct arena arena = {0};
@@ -152,7 +137,7 @@ static enum status index_again(struct store *store)
         const char *text = store_text(statement, 1);
         status = record_read(&arena, store->path, (long)id, text, strlen(text), &record);
         if (status == STATUS_OK)
-            status = add_row(store, id, &record);
+            status = store_index(store, id, &record, sqlite3_column_int(statement, 2) != 0);
         arena_free(&arena);
         if (status == STATUS_OK)
             status = store_step(store, statement, &row);
@@ -161,29 +146,67 @@ static enum status index_again(struct store *store)
     return status;
 }
 
+/* What version 2 has that version 1 had not. "result" is made anew. */
+static const char upgrade[] = "ALTER TABLE line ADD COLUMN shipped INTEGER NOT NULL DEFAULT 0;"
+                              "DROP TABLE result;";
+
+/* The statements of the schema that make what a store of version 1 lacks. */
+static enum status upgrade_file(struct store *store)
+{
+    const char *schema = (const char *)store_schema[0].bytes;
+    TRY(store_execute(store, upgrade, "bring the store up to date"));
+    TRY(store_execute(store, strstr(schema, "CREATE INDEX line_kind"),
+                      "bring the store up to date"));
+    return store_execute(store, "PRAGMA user_version = 2", "bring the store up to date");
+}
+
+static enum status ship_record(void *context, const struct record *record, const char *line,
+                               size_t length)
+{
+    struct store *store = context;
+    return store_file(store, line, length, record, &(int64_t){0}, &(bool){0});
+}
+
+/* The results that come with prony. */
+static enum status ship(struct store *store)
+{
+    enum status status = STATUS_OK;
+    store->shipping = true;
+    for (const struct embedded *file = shipped_results; file->name && status == STATUS_OK; file++)
+        status = record_read_all(file->name, (const char *)file->bytes, file->length, ship_record,
+                                 store);
+    store->shipping = false;
+    return status;
+}
+
 /* Inside a transaction: the fixed tables where there are none, and the columns that are missing. */
-static enum status bring_up_to_date(struct store *store)
+static enum status bring_up_to_date(struct store *store, enum store_access access)
 {
     bool empty;
-    TRY(identify(store, &empty)); /* again: another process may have been quicker */
+    int64_t version;
+    TRY(identify(store, &empty, &version)); /* again: another process may have been quicker */
     if (empty)
-        TRY(execute(store, (const char *)store_schema[0].bytes, "make the store"));
+        TRY(store_execute(store, (const char *)store_schema[0].bytes, "make the store"));
+    else if (version < SCHEMA_VERSION)
+        TRY(upgrade_file(store));
     struct missing missing = {.db = store->db};
-    each_column(see_column, &missing);
+    store_each_column(see_column, &missing);
     enum status status = text_done(&missing.sql);
     if (status == STATUS_OK && missing.sql.length) {
-        status = execute(store, text_of(&missing.sql), "add columns");
+        status = store_execute(store, text_of(&missing.sql), "add columns");
         if (status == STATUS_OK && !empty)
             status = index_again(store);
     }
     text_free(&missing.sql);
+    if (status == STATUS_OK && empty && access == STORE_SHIPPED)
+        status = ship(store);
     return status;
 }
 
 static enum status is_complete(const struct store *store, bool *complete)
 {
     struct missing missing = {.db = store->db};
-    each_column(see_column, &missing);
+    store_each_column(see_column, &missing);
     *complete = missing.sql.length == 0;
     enum status status = text_done(&missing.sql);
     text_free(&missing.sql);
@@ -207,17 +230,18 @@ static enum status use_log(const struct store *store)
 static enum status prepare_file(struct store *store, enum store_access access)
 {
     bool empty, complete = false;
+    int64_t version;
     sqlite3_busy_timeout(store->db, BUSY_MS);
-    TRY(identify(store, &empty));
+    TRY(identify(store, &empty, &version));
     if (empty && access == STORE_READ)
         FAIL(STATUS_INPUT, "%s: found an empty file, expected a store of prony", store->path);
-    if (access == STORE_WRITE)
+    if (access != STORE_READ)
         TRY(use_log(store));
-    if (!empty)
+    if (!empty && version == SCHEMA_VERSION)
         TRY(is_complete(store, &complete));
     if (!complete) {
         TRY(store_begin(store));
-        enum status status = bring_up_to_date(store);
+        enum status status = bring_up_to_date(store, access);
         if (status == STATUS_OK)
             status = store_commit(store);
         else
@@ -225,7 +249,7 @@ static enum status prepare_file(struct store *store, enum store_access access)
         TRY(status);
     }
     if (access == STORE_READ)
-        return execute(store, "PRAGMA query_only = ON", "read the store");
+        return store_execute(store, "PRAGMA query_only = ON", "read the store");
     return STATUS_OK;
 }
 
@@ -236,9 +260,9 @@ static enum status open_file(struct store *store, enum store_access access)
     if (access == STORE_READ && !file_exists(store->path))
         FAIL(STATUS_INPUT, "%s: there is no store here yet; \"prony store add\" makes one",
              store->path);
-    if (access == STORE_WRITE)
+    if (access != STORE_READ)
         TRY(make_folder_of(store->path));
-    int create = access == STORE_WRITE ? SQLITE_OPEN_CREATE : 0;
+    int create = access != STORE_READ ? SQLITE_OPEN_CREATE : 0;
     int code = sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | create, NULL);
     if (code != SQLITE_OK) {
         if (!store->db)
@@ -270,6 +294,10 @@ void store_close(struct store *store)
     sqlite3_finalize(store->find_line);
     sqlite3_finalize(store->add_line);
     sqlite3_finalize(store->add_row);
+    sqlite3_finalize(store->get_line);
+    sqlite3_finalize(store->ask_version);
+    sqlite3_finalize(store->ask_change);
+    columns_clear(&store->columns);
     sqlite3_close(store->db);
     mem_free(store->path);
     mem_free(store);
@@ -277,12 +305,12 @@ void store_close(struct store *store)
 
 enum status store_begin(struct store *store)
 {
-    return execute(store, "BEGIN IMMEDIATE", "write the store");
+    return store_execute(store, "BEGIN IMMEDIATE", "write the store");
 }
 
 enum status store_commit(struct store *store)
 {
-    return execute(store, "COMMIT", "write the store");
+    return store_execute(store, "COMMIT", "write the store");
 }
 
 void store_rollback(struct store *store)
@@ -290,190 +318,4 @@ void store_rollback(struct store *store)
     if (!sqlite3_get_autocommit(store->db) &&
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK)
         log_warning("%s: cannot roll back: %s", store->path, sqlite3_errmsg(store->db));
-}
-
-/* FNV-1a. Lines with the same hash are compared: it has to be quick, not unbreakable. */
-static const uint64_t hash_start = 0xcbf29ce484222325u;
-
-static uint64_t hash_more(uint64_t hash, const char *bytes, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
-/* The same bits as the signed integer SQLite keeps. */
-static int bind_hash(sqlite3_stmt *statement, int at, uint64_t hash)
-{
-    int64_t number;
-    memcpy(&number, &hash, sizeof number);
-    return sqlite3_bind_int64(statement, at, number);
-}
-
-static uint64_t configuration_of(const struct point *point)
-{
-    uint64_t hash = hash_start;
-    char buffer[POINT_NUMBER];
-    for (size_t i = 0; i < AXIS_COUNT; i++) {
-        if (axes[i].where & AXIS_FOUND)
-            continue;
-        const char *value = point_get(point, &axes[i], buffer);
-        hash = hash_more(hash, axes[i].key, strlen(axes[i].key) + 1);
-        hash = hash_more(hash, value, strlen(value) + 1);
-    }
-    return hash;
-}
-
-static void add_name(void *context, const char *name, const char *type)
-{
-    (void)type;
-    text_printf(context, ", \"%s\"", name);
-}
-
-static void add_mark(void *context, const char *name, const char *type)
-{
-    (void)name;
-    (void)type;
-    text_add(context, ", ?");
-}
-
-static enum status prepare_row(struct store *store)
-{
-    struct text sql = {0};
-    text_add(&sql, "INSERT OR REPLACE INTO result (id, status, verdict, configuration");
-    each_column(add_name, &sql);
-    text_add(&sql, ") VALUES (?, ?, ?, ?");
-    each_column(add_mark, &sql);
-    text_add(&sql, ")");
-    enum status status = text_done(&sql);
-    if (status == STATUS_OK)
-        status = store_prepare(store, text_of(&sql), &store->add_row);
-    text_free(&sql);
-    return status;
-}
-
-/* Empty is NULL; columns of type INTEGER take the text as the number it is. */
-static bool bind_value(sqlite3_stmt *statement, int at, const char *value)
-{
-    int code = value[0] ? sqlite3_bind_text(statement, at, value, -1, SQLITE_TRANSIENT)
-                        : sqlite3_bind_null(statement, at);
-    return code == SQLITE_OK;
-}
-
-static bool bind_row(sqlite3_stmt *row, int64_t id, const struct record *record)
-{
-    char buffer[POINT_NUMBER];
-    int at = 1;
-    bool bound = sqlite3_bind_int64(row, at++, id) == SQLITE_OK;
-    bound &= bind_value(row, at++, record_status_name(record->status));
-    bound &= bind_value(row, at++, record_verdicts[record->check.verdict]);
-    bound &= bind_hash(row, at++, configuration_of(&record->point)) == SQLITE_OK;
-    for (size_t i = 0; i < AXIS_COUNT; i++)
-        bound &= bind_value(row, at++, point_get(&record->point, &axes[i], buffer));
-    for (size_t i = 0; i < DERIVED_COUNT; i++)
-        bound &= bind_value(row, at++, record_derived(record, &deriveds[i], buffer));
-    for (size_t i = 0; i < METRIC_COUNT; i++) {
-        double value = record_metric(record, &metrics[i]);
-        bound &= (isnan(value) ? sqlite3_bind_null(row, at)
-                               : sqlite3_bind_double(row, at, value)) == SQLITE_OK;
-        at++;
-    }
-    return bound;
-}
-
-static enum status add_row(struct store *store, int64_t id, const struct record *record)
-{
-    bool row;
-    if (!store->add_row)
-        TRY(prepare_row(store));
-    enum status status = bind_row(store->add_row, id, record)
-                             ? store_step(store, store->add_row, &row)
-                             : store_fail(store, "write");
-    sqlite3_reset(store->add_row);
-    return status;
-}
-
-/* The id of this very line; 0 when it is not there. */
-static enum status find_line(struct store *store, const char *line, size_t length, int64_t *id)
-{
-    bool row = false;
-    if (!store->find_line)
-        TRY(store_prepare(store, "SELECT id FROM line WHERE hash = ?1 AND text = ?2",
-                          &store->find_line));
-    sqlite3_stmt *find = store->find_line;
-    enum status status = STATUS_OK;
-    if (bind_hash(find, 1, hash_more(hash_start, line, length)) != SQLITE_OK ||
-        sqlite3_bind_text64(find, 2, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
-        status = store_fail(store, "read");
-    else
-        status = store_step(store, find, &row);
-    *id = status == STATUS_OK && row ? sqlite3_column_int64(find, 0) : 0;
-    sqlite3_reset(find);
-    sqlite3_clear_bindings(find);
-    return status;
-}
-
-static enum status add_line(struct store *store, const char *line, size_t length,
-                            enum record_kind kind, int64_t *id)
-{
-    bool row;
-    if (!store->add_line)
-        TRY(store_prepare(store, "INSERT INTO line (hash, kind, text) VALUES (?1, ?2, ?3)",
-                          &store->add_line));
-    sqlite3_stmt *add = store->add_line;
-    enum status status;
-    if (bind_hash(add, 1, hash_more(hash_start, line, length)) != SQLITE_OK ||
-        sqlite3_bind_text(add, 2, record_kinds[kind], -1, SQLITE_STATIC) != SQLITE_OK ||
-        sqlite3_bind_text64(add, 3, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
-        status = store_fail(store, "write");
-    else
-        status = store_step(store, add, &row);
-    *id = sqlite3_last_insert_rowid(store->db);
-    sqlite3_reset(add);
-    sqlite3_clear_bindings(add);
-    return status;
-}
-
-/* Inside a transaction. */
-static enum status add_both(struct store *store, const char *line, size_t length,
-                            const struct record *record, int64_t *id, bool *added)
-{
-    TRY(find_line(store, line, length, id));
-    *added = *id == 0;
-    if (!*added)
-        return STATUS_OK;
-    TRY(add_line(store, line, length, record->kind, id));
-    return record->kind == RECORD_RESULT ? add_row(store, *id, record) : STATUS_OK;
-}
-
-enum status store_add(struct store *store, const char *line, size_t length,
-                      const struct record *record, int64_t *id, bool *added)
-{
-    int64_t found = 0;
-    bool is_new = false;
-    while (length && strchr(" \t\r", line[length - 1])) /* a file that came from elsewhere */
-        length--;
-    bool alone = sqlite3_get_autocommit(store->db) != 0;
-    if (alone)
-        TRY(store_begin(store));
-    enum status status = add_both(store, line, length, record, &found, &is_new);
-    if (alone && status == STATUS_OK)
-        status = store_commit(store);
-    if (alone && status != STATUS_OK)
-        store_rollback(store);
-    if (id)
-        *id = found;
-    if (added)
-        *added = status == STATUS_OK && is_new;
-    return status;
-}
-
-static enum status sink_write(void *context, const char *line, const struct record *record)
-{
-    return store_add(context, line, strlen(line), record, NULL, NULL);
-}
-
-struct sink store_sink(struct store *store)
-{
-    return (struct sink){sink_write, store};
 }

@@ -20,8 +20,9 @@
 struct store;
 
 enum store_access {
-    STORE_READ,  /* the file must exist; nothing can be added */
-    STORE_WRITE, /* made, with its folder, when it does not exist */
+    STORE_READ,    /* the file must exist; nothing can be added */
+    STORE_WRITE,   /* made, with its folder, when it does not exist */
+    STORE_SHIPPED, /* the same, and a new one starts with the results that come with prony */
 };
 
 /* The default, store.db in the user's data folder; appended to *out. */
@@ -41,8 +42,8 @@ void store_rollback(struct store *store); /* fine when nothing was begun */
 
 struct sink store_sink(struct store *store); /* records written to it are added */
 
-/* key = value, where key is an axis, a derived axis, or "status". Several of the same key: any of
- * the values. All keys must hold. */
+/* key = value, where key is an axis, a derived axis, "status", "check" or "source". Several of the
+ * same key: any of the values. All keys must hold. See docs/api.md for scaling and batch. */
 struct store_filter {
     const char *key, *value;
 };
@@ -52,14 +53,21 @@ struct store_where {
     size_t count;
 };
 
-/* "model=large phase=training batch=1,3": filters from words; what they point to is in the arena.
- */
+/* "model=large batch=1,3 unit_name='Xeon 8480'": filters from words; what they point to is in the
+ * arena. */
 enum status store_where_parse(struct arena *arena, const char *text, struct store_where *out);
+
+/* The kind of a key (an enum axis_kind); -1 where there is none, and the nearest there is or NULL.
+ */
+int store_key_kind(const char *key);
+const char *store_key_near(const char *key);
+bool store_where_has(struct store_where where, const char *key, const char *value); /* NULL: any */
 
 /* Visitors: what they are given lives until they return; a failure of theirs ends the visit and is
  * forwarded. */
 typedef enum status store_line_visit(void *context, int64_t id, const char *line, size_t length);
-typedef enum status store_value_visit(void *context, const char *value, int64_t count);
+typedef enum status store_value_visit(void *context, const char *key, const char *value,
+                                      int64_t count);
 
 /* Results, the newest first; at most `limit` of them (0: all) after skipping `offset`. */
 enum status store_list(struct store *store, struct store_where where, int64_t limit, int64_t offset,
@@ -70,7 +78,8 @@ enum status store_export(struct store *store, const char *kind, store_line_visit
 /* The line with this id; STATUS_INPUT when there is none. */
 enum status store_get(struct store *store, int64_t id, struct text *line);
 enum status store_count(struct store *store, struct store_where where, int64_t *out);
-/* The values a key has under the filters of the *other* keys, with how often, in order. */
+/* The values a key (NULL: every key but time) has under the filters of the *other* keys, with how
+ * often, in order. Each key begins with a visit whose value is NULL. */
 enum status store_values(struct store *store, const char *key, struct store_where where,
                          store_value_visit *visit, void *context);
 
@@ -80,10 +89,12 @@ enum store_aggregate {
     STORE_MAX,
     STORE_MEDIAN,
     STORE_MEAN,
+    STORE_AGGREGATES
 };
-bool store_aggregate_parse(const char *name, enum store_aggregate *out); /* "best", "min" … */
+extern const char *const store_aggregates[STORE_AGGREGATES];             /* "best", "min" … */
+bool store_aggregate_parse(const char *name, enum store_aggregate *out); /* one of these */
 
-enum { STORE_GROUPS = 4 }; /* axes a chart can be grouped by, at most */
+enum { STORE_GROUPS = 6 /* axes a chart can be grouped by, at most */, STORE_BOX = 5 };
 
 /* A chart: y over x, one series for each combination of values of the groups. Results that are not
  * ok or lack the metric are left out. */
@@ -94,20 +105,40 @@ struct store_query {
     size_t group_count;
     struct store_where where;
     enum store_aggregate aggregate;
+    /* NULL, or what speed-ups are against: "framework=numpy batch=1", whose keys are among the
+     * groups and x; or "first", each series' own first point. */
+    const char *baseline;
 };
 struct store_mark {
-    const char *groups[STORE_GROUPS]; /* as in the query; "" where the axis is empty */
-    const char *x;
-    double y;               /* aggregated */
-    double y_min, y_max;    /* over the records it stands for */
-    int64_t count;          /* how many they are */
+    const char *values[STORE_GROUPS + 1]; /* of the groups, then of x; "" where empty */
+    uint32_t places[STORE_GROUPS + 1];    /* what orders them */
+    double y;                             /* aggregated */
+    double low, high;                     /* the ends of the results' intervals, or their spread */
+    /* Least, quartiles, largest: of the samples of one result of a time or throughput, else of the
+     * results; box[0] is NaN when there is nothing to draw. */
+    double box[STORE_BOX];
+    int64_t count;          /* results it stands for */
     int64_t unchecked;      /* how many of them were not found right */
-    int64_t configurations; /* how many different points (machine and software aside) */
+    int64_t configurations; /* how many different ones (software aside) */
+    uint64_t differs;       /* in which axes: bit i for axes[i] */
     int64_t id;             /* a record to look at: the best, or the one in the middle */
+    const int64_t *ids;     /* [count], the newest first */
+    /* Against the baseline; NaN where there is none. `ideal`: of as many more units. */
+    double baseline, speedup, speedup_low, speedup_high, efficiency, ideal;
 };
-typedef enum status store_mark_visit(void *context, const struct store_mark *mark);
-/* Ordered by groups, then x; numbers as numbers. */
+struct store_chart {
+    struct arena arena;
+    struct store_mark *marks; /* ordered by groups, then x; numbers as numbers */
+    size_t count;
+    int64_t results;  /* in all marks */
+    uint64_t differs; /* in any mark */
+};
 enum status store_chart(struct store *store, const struct store_query *query,
-                        store_mark_visit *visit, void *context);
+                        struct store_chart *out);
+void store_chart_free(struct store_chart *chart);
+const char *store_mark_x(const struct store_mark *mark, const struct store_query *query);
+
+/* A metric, or an error that names the nearest. */
+enum status metric_need(const char *key, const struct metric **out);
 
 #endif

@@ -1,15 +1,20 @@
-/* store_inside.h: what store.c and store_query.c share. */
+/* store_inside.h: what the files of store/ share. */
 #ifndef PRONY_STORE_STORE_INSIDE_H
 #define PRONY_STORE_STORE_INSIDE_H
 
 #include "store/store.h"
+#include "store/store_columns.h"
 
 #include <sqlite3.h>
 
 struct store {
     sqlite3 *db;
-    char *path;                                   /* for messages */
-    sqlite3_stmt *find_line, *add_line, *add_row; /* prepared on first use */
+    char *path; /* for messages */
+    /* Prepared on first use: */
+    sqlite3_stmt *find_line, *add_line, *add_row, *get_line, *ask_version, *ask_change;
+    struct columns columns;
+    bool shipping; /* what is added comes with prony */
+    bool asking;   /* a question is open and has its own transaction */
 };
 
 /* The status for what SQLite just refused; the message names the file, the attempt, the reason. */
@@ -22,5 +27,38 @@ enum status store_step(const struct store *store, sqlite3_stmt *statement, bool 
 
 /* The text of a column; "" for NULL. Valid until the next step. */
 const char *store_text(sqlite3_stmt *statement, int column);
+
+/* Runs SQL without parameters; `attempt` is for the message. */
+enum status store_execute(const struct store *store, const char *sql, const char *attempt);
+
+/* Calls visit(context, name, SQL type) for every column of "result" but its id. */
+typedef void column_visit(void *context, const char *name, const char *type);
+void store_each_column(column_visit *visit, void *context);
+
+/* Inside a transaction: files a line as store_add does; fills the columns of a result anew. */
+enum status store_file(struct store *store, const char *line, size_t length,
+                       const struct record *record, int64_t *id, bool *added);
+enum status store_index(struct store *store, int64_t id, const struct record *record, bool shipped);
+
+/* Rows of store->columns under filters, ascending, in the arena. Inside a question.
+ */
+struct selection {
+    uint32_t *rows;
+    size_t count;
+};
+enum status select_rows(struct store *store, struct arena *arena, struct store_where where,
+                        struct selection *out);
+/* The same, of results that are ok. */
+enum status select_ok(struct store *store, struct arena *arena, struct store_where where,
+                      struct selection *out);
+
+/* Puts rows that have the same codes of `keys` into the same class: classes[i] is that of
+ * selection.rows[i], from 0 to *count - 1, in the order of their first rows. */
+enum status classify(struct store *store, struct arena *arena, struct selection selection,
+                     const int *keys, size_t key_count, uint32_t *classes, uint32_t *count);
+
+/* Sets what each point is beside the query's baseline. */
+enum status chart_relate(const struct store_query *query, const struct metric *metric,
+                         struct store_chart *chart);
 
 #endif

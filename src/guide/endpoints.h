@@ -1,0 +1,15 @@
+/* endpoints.h: the endpoints of the API, as docs/api.md describes them. */
+#ifndef PRONY_GUIDE_ENDPOINTS_H
+#define PRONY_GUIDE_ENDPOINTS_H
+
+#include "guide/call.h"
+
+enum status endpoint_axes(struct call *call);
+enum status endpoint_status(struct call *call);
+enum status endpoint_values(struct call *call);
+enum status endpoint_records(struct call *call);
+enum status endpoint_record(struct call *call);
+enum status endpoint_query(struct call *call);
+enum status endpoint_scaling(struct call *call);
+
+#endif

@@ -1,0 +1,190 @@
+/* store_add.c: filing records: a line as it came, and for results a row of the columns. */
+#include "record/names.h"
+#include "store/store_inside.h"
+
+#include <math.h>
+#include <string.h>
+
+void store_each_column(column_visit *visit, void *context)
+{
+    static const char *const types[] = {[AXIS_TEXT] = "TEXT", [AXIS_INT] = "INTEGER"};
+    for (int key = 0; key < KEY_COUNT; key++)
+        visit(context, key_name(key), types[key_kind(key)]);
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        visit(context, metrics[i].key, "REAL");
+}
+
+/* FNV-1a. Lines with the same hash are compared: it has to be quick, not unbreakable. */
+static const uint64_t hash_start = 0xcbf29ce484222325u;
+
+static uint64_t hash_more(uint64_t hash, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* The same bits as the signed integer SQLite keeps. */
+static int bind_hash(sqlite3_stmt *statement, int at, uint64_t hash)
+{
+    int64_t number;
+    memcpy(&number, &hash, sizeof number);
+    return sqlite3_bind_int64(statement, at, number);
+}
+
+static void add_name(void *context, const char *name, const char *type)
+{
+    (void)type;
+    text_printf(context, ", \"%s\"", name);
+}
+
+static void add_mark(void *context, const char *name, const char *type)
+{
+    (void)name;
+    (void)type;
+    text_add(context, ", ?");
+}
+
+static enum status prepare_row(struct store *store)
+{
+    struct text sql = {0};
+    text_add(&sql, "INSERT OR REPLACE INTO result (id");
+    store_each_column(add_name, &sql);
+    text_add(&sql, ") VALUES (?");
+    store_each_column(add_mark, &sql);
+    text_add(&sql, ")");
+    enum status status = text_done(&sql);
+    if (status == STATUS_OK)
+        status = store_prepare(store, text_of(&sql), &store->add_row);
+    text_free(&sql);
+    return status;
+}
+
+/* Empty is NULL; columns of type INTEGER take the text as the number it is. */
+static bool bind_value(sqlite3_stmt *statement, int at, const char *value)
+{
+    int code = value[0] ? sqlite3_bind_text(statement, at, value, -1, SQLITE_TRANSIENT)
+                        : sqlite3_bind_null(statement, at);
+    return code == SQLITE_OK;
+}
+
+static bool bind_row(sqlite3_stmt *row, int64_t id, const struct record *record, bool shipped)
+{
+    char buffer[POINT_NUMBER];
+    int at = 1;
+    bool bound = sqlite3_bind_int64(row, at++, id) == SQLITE_OK;
+    for (size_t i = 0; i < AXIS_COUNT; i++)
+        bound &= bind_value(row, at++, point_get(&record->point, &axes[i], buffer));
+    for (size_t i = 0; i < DERIVED_COUNT; i++)
+        bound &= bind_value(row, at++, record_derived(record, &deriveds[i], buffer));
+    bound &= bind_value(row, at++, record_status_name(record->status));
+    bound &= bind_value(row, at++, record_verdicts[record->check.verdict]);
+    bound &= bind_value(row, at++, shipped ? "shipped" : "own");
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        double value = record_metric(record, &metrics[i]);
+        bound &= (isnan(value) ? sqlite3_bind_null(row, at)
+                               : sqlite3_bind_double(row, at, value)) == SQLITE_OK;
+        at++;
+    }
+    return bound;
+}
+
+enum status store_index(struct store *store, int64_t id, const struct record *record, bool shipped)
+{
+    bool row;
+    if (!store->add_row)
+        TRY(prepare_row(store));
+    enum status status = bind_row(store->add_row, id, record, shipped)
+                             ? store_step(store, store->add_row, &row)
+                             : store_fail(store, "write");
+    sqlite3_reset(store->add_row);
+    store->columns.read = false; /* there is more to read now */
+    return status;
+}
+
+/* The id of this very line; 0 when it is not there. */
+static enum status find_line(struct store *store, const char *line, size_t length, int64_t *id)
+{
+    bool row = false;
+    if (!store->find_line)
+        TRY(store_prepare(store, "SELECT id FROM line WHERE hash = ?1 AND text = ?2",
+                          &store->find_line));
+    sqlite3_stmt *find = store->find_line;
+    enum status status = STATUS_OK;
+    if (bind_hash(find, 1, hash_more(hash_start, line, length)) != SQLITE_OK ||
+        sqlite3_bind_text64(find, 2, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
+        status = store_fail(store, "read");
+    else
+        status = store_step(store, find, &row);
+    *id = status == STATUS_OK && row ? sqlite3_column_int64(find, 0) : 0;
+    sqlite3_reset(find);
+    sqlite3_clear_bindings(find);
+    return status;
+}
+
+static enum status add_line(struct store *store, const char *line, size_t length,
+                            enum record_kind kind, int64_t *id)
+{
+    bool row;
+    if (!store->add_line)
+        TRY(store_prepare(store,
+                          "INSERT INTO line (hash, kind, text, shipped) VALUES (?1, ?2, ?3, ?4)",
+                          &store->add_line));
+    sqlite3_stmt *add = store->add_line;
+    enum status status;
+    if (bind_hash(add, 1, hash_more(hash_start, line, length)) != SQLITE_OK ||
+        sqlite3_bind_text(add, 2, record_kinds[kind], -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_text64(add, 3, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK ||
+        sqlite3_bind_int(add, 4, store->shipping) != SQLITE_OK)
+        status = store_fail(store, "write");
+    else
+        status = store_step(store, add, &row);
+    *id = sqlite3_last_insert_rowid(store->db);
+    sqlite3_reset(add);
+    sqlite3_clear_bindings(add);
+    return status;
+}
+
+enum status store_file(struct store *store, const char *line, size_t length,
+                       const struct record *record, int64_t *id, bool *added)
+{
+    TRY(find_line(store, line, length, id));
+    *added = *id == 0;
+    if (!*added)
+        return STATUS_OK;
+    TRY(add_line(store, line, length, record->kind, id));
+    return record->kind == RECORD_RESULT ? store_index(store, *id, record, store->shipping)
+                                         : STATUS_OK;
+}
+
+enum status store_add(struct store *store, const char *line, size_t length,
+                      const struct record *record, int64_t *id, bool *added)
+{
+    int64_t found = 0;
+    bool is_new = false;
+    while (length && strchr(" \t\r", line[length - 1])) /* a file that came from elsewhere */
+        length--;
+    bool alone = sqlite3_get_autocommit(store->db) != 0;
+    if (alone)
+        TRY(store_begin(store));
+    enum status status = store_file(store, line, length, record, &found, &is_new);
+    if (alone && status == STATUS_OK)
+        status = store_commit(store);
+    if (alone && status != STATUS_OK)
+        store_rollback(store);
+    if (id)
+        *id = found;
+    if (added)
+        *added = status == STATUS_OK && is_new;
+    return status;
+}
+
+static enum status sink_write(void *context, const char *line, const struct record *record)
+{
+    return store_add(context, line, strlen(line), record, NULL, NULL);
+}
+
+struct sink store_sink(struct store *store)
+{
+    return (struct sink){sink_write, store};
+}

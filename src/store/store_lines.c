@@ -1,0 +1,90 @@
+/* store_lines.c: records as they were given: listing, getting, exporting, removing. */
+#include "store/store_inside.h"
+
+#include <string.h>
+
+/* Inside a question: the line with this id is visited. *found says whether there is one. */
+static enum status visit_line(struct store *store, int64_t id, store_line_visit *visit,
+                              void *context, bool *found)
+{
+    if (!store->get_line)
+        TRY(store_prepare(store, "SELECT text FROM line WHERE id = ?1", &store->get_line));
+    sqlite3_stmt *get = store->get_line;
+    sqlite3_bind_int64(get, 1, id);
+    enum status status = store_step(store, get, found);
+    if (status == STATUS_OK && *found) {
+        const char *text = store_text(get, 0);
+        status = visit(context, id, text, (size_t)sqlite3_column_bytes(get, 0));
+    }
+    sqlite3_reset(get);
+    return status;
+}
+
+enum status store_list(struct store *store, struct store_where where, int64_t limit, int64_t offset,
+                       store_line_visit *visit, void *context)
+{
+    struct arena arena = {0};
+    struct selection selection = {0};
+    TRY(columns_begin(store));
+    enum status status = select_rows(store, &arena, where, &selection);
+    int64_t left = limit > 0 ? limit : INT64_MAX;
+    size_t skipped = (uint64_t)offset < selection.count ? (size_t)offset : selection.count;
+    for (size_t at = selection.count - skipped; at-- > 0 && left-- > 0 && status == STATUS_OK;) {
+        bool found;
+        status = visit_line(store, store->columns.ids[selection.rows[at]], visit, context, &found);
+    }
+    columns_end(store);
+    arena_free(&arena);
+    return status;
+}
+
+/* Visits rows of (id, text) and finalizes. */
+static enum status visit_lines(const struct store *store, sqlite3_stmt *statement,
+                               store_line_visit *visit, void *context)
+{
+    bool row;
+    enum status status = store_step(store, statement, &row);
+    while (status == STATUS_OK && row) {
+        const char *text = store_text(statement, 1);
+        status = visit(context, sqlite3_column_int64(statement, 0), text,
+                       (size_t)sqlite3_column_bytes(statement, 1));
+        if (status == STATUS_OK)
+            status = store_step(store, statement, &row);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+enum status store_export(struct store *store, const char *kind, store_line_visit *visit,
+                         void *context)
+{
+    sqlite3_stmt *statement;
+    if (kind)
+        TRY(store_prepare(store, "SELECT id, text FROM line WHERE kind = ?1 ORDER BY id",
+                          &statement));
+    else
+        TRY(store_prepare(store, "SELECT id, text FROM line ORDER BY id", &statement));
+    if (kind && sqlite3_bind_text(statement, 1, kind, -1, SQLITE_STATIC) != SQLITE_OK) {
+        enum status status = store_fail(store, "read");
+        sqlite3_finalize(statement);
+        return status;
+    }
+    return visit_lines(store, statement, visit, context);
+}
+
+static enum status take_line(void *context, int64_t id, const char *line, size_t length)
+{
+    (void)id;
+    text_add_bytes(context, line, length);
+    return text_done(context);
+}
+
+enum status store_get(struct store *store, int64_t id, struct text *line)
+{
+    bool found;
+    TRY(visit_line(store, id, take_line, line, &found));
+    if (!found)
+        FAIL(STATUS_INPUT, "%s: found no record %lld; \"prony store list\" names them", store->path,
+             (long long)id);
+    return STATUS_OK;
+}
