@@ -1,4 +1,5 @@
-/* prony.h: neural networks from C: open, train, predict, save.
+/* prony.h: neural networks from C: open, train, predict, save. `prony train` and `prony predict`
+ * are written with it.
  *
  *     struct prony *network;
  *     if (prony_open("mlp:4-16-3", &(struct prony_options){.classes = 3}, &network))
@@ -29,20 +30,23 @@ enum prony_code {
     PRONY_IO,          /* the system refused to open, read or write */
     PRONY_DEVICE,      /* an accelerator failed */
     PRONY_WRONG,       /* it ran, and the result is wrong */
+    PRONY_STOPPED,     /* the caller asked to stop */
 };
 
 /* A network, its parameters, and the device they are on. */
 struct prony;
 
-/* Zero, or NULL for the whole, is the usual choice in every field. */
+/* How a network is opened. Zero, or NULL for the whole, is the usual choice in every field; so it
+ * is in the other structs of options. */
 struct prony_options {
     const char *backend;   /* "ref", "cuda" …; what `prony machine` lists */
     int32_t threads;       /* as many as there are cores */
-    uint64_t seed;         /* of the starting weights and of dropout */
+    uint64_t seed;         /* of the starting weights, of dropout, and of split and order of data */
     int32_t classes;       /* > 0: it learns that many classes; 0: numbers */
     const char *loss;      /* the network's own; "mse", "cross_entropy" … */
     const char *optimiser; /* the network's own; "adam:beta1=0.8" … */
     double rate;           /* the learning rate: the optimiser's own */
+    const char *schedule;  /* the network's own; "cosine:period=1000" … */
 };
 
 /* "0.1.0" */
@@ -63,6 +67,9 @@ void prony_close(struct prony *network); /* NULL is fine */
 int64_t prony_inputs(const struct prony *network);
 int64_t prony_outputs(const struct prony *network);
 int64_t prony_parameters(const struct prony *network);
+/* The classes it tells apart, 0 when it gives numbers; and the name of one. */
+int32_t prony_classes(const struct prony *network);
+const char *prony_class(const struct prony *network, int32_t class_index);
 
 /* One training step over a batch of `rows` samples. inputs is [rows, prony_inputs]; tokens are
  * whole numbers, given as floats. Classes count from 0; there is one a row, or one for each place
@@ -78,11 +85,94 @@ int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs
  * last layer gives. */
 int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs);
 
-/* Weights in safetensors format, written whole or not at all. A file that `prony train` wrote also
- * holds the scale of its inputs, which is then applied to whatever the network is given; one that
- * prony_save wrote can be given to `prony predict`. */
+/* Weights in safetensors format, written whole or not at all. A file of prony also says which
+ * classes there are and how inputs are scaled; that is then done with whatever the network is
+ * given. While a training on data is going on, what is saved is a checkpoint that can be resumed.
+ */
 int prony_load(struct prony *network, const char *path);
 int prony_save(struct prony *network, const char *path);
+
+/* Data: a name ("iris", "digits", "mnist"), the path of a CSV, IDX or NPY file, of a folder with
+ * the files of MNIST, or "-": CSV on standard input. docs/data.md has the rest. */
+struct prony_data;
+
+struct prony_data_options {
+    const char *label;           /* CSV: the label's column, by name or place; the last */
+    const char *labels;          /* IDX and NPY: the file with the labels */
+    int numbers;                 /* not 0: labels are numbers, even if they look like classes */
+    uint64_t memory_bytes;       /* what features may take; beyond it they are streamed */
+    const struct prony *network; /* one that was loaded: labels are its classes, or missing */
+};
+
+int prony_data_open(const char *name, const struct prony_data_options *options,
+                    struct prony_data **out);
+void prony_data_close(struct prony_data *data); /* NULL is fine */
+int64_t prony_data_rows(const struct prony_data *data);
+/* What is right, from that row on: so many classes, or numbers, a row; NULL when the data has none.
+ */
+int32_t prony_data_targets(const struct prony_data *data);
+const int32_t *prony_data_classes(const struct prony_data *data, int64_t row);
+const float *prony_data_numbers(const struct prony_data *data, int64_t row);
+
+/* A training on data, from its beginning to its end. */
+struct prony_course {
+    int64_t epochs;        /* 100 */
+    int32_t batch;         /* 8 */
+    double test, validate; /* shares of the rows that are kept for the test, and held out */
+    double until_accuracy; /* of the rows held out, when it may stop; likewise … */
+    double until_loss;     /* … their loss */
+    int64_t patience;      /* epochs without a better held-out loss, then it stops */
+    const char *resume;    /* a file that was saved on the way: all but epochs is as it was then,
+                              loss, optimiser, schedule, rate and seed included */
+};
+
+/* Mean loss and share of right answers over `samples` samples; accuracy is negative where it is not
+ * known what a right answer is. */
+struct prony_score {
+    int64_t samples;
+    double loss, accuracy;
+};
+
+/* How it goes. */
+struct prony_progress {
+    int64_t epoch, epochs;       /* whole epochs done, of how many */
+    int64_t step, steps;         /* steps done of the next one, of how many */
+    int finished;                /* not 0: there is nothing left to run */
+    struct prony_score so_far;   /* of the steps of this epoch */
+    struct prony_score last;     /* of the last whole epoch */
+    struct prony_score held_out; /* after it */
+    int64_t best_epoch;          /* with the lowest held-out loss; 0: none was held out */
+    double best_loss;
+    int64_t train_rows, held_out_rows, test_rows;
+    int64_t window; /* rows that are in memory at a time; 0: all of them */
+    int32_t batch;
+    double rate;
+    uint64_t seed;
+};
+
+/* Begins a training. The data, which the network's scale is applied to, belongs to it until another
+ * one begins or the network is closed. */
+int prony_begin(struct prony *network, struct prony_data *data, const struct prony_course *course);
+/* Runs up to `steps` steps, not beyond the end of an epoch; 0 only says how it goes. A loss that is
+ * no number is PRONY_WRONG. */
+int prony_run(struct prony *network, int64_t steps, struct prony_progress *progress);
+/* Ends it: takes the weights of the best epoch, where rows were held out, and tests them. */
+int prony_end(struct prony *network, struct prony_score *test);
+
+/* What a network says of some rows of data that follow each other. */
+struct prony_prediction {
+    int64_t first, rows;
+    int32_t width;          /* numbers a row */
+    int32_t places;         /* classes a row */
+    const float *outputs;   /* [rows, width], as prony_predict's, but with a binary loss
+                               probabilities of the second class */
+    const int32_t *classes; /* [rows, places], or NULL when the network gives numbers */
+};
+
+/* Is given all rows in turn, some at a time; what it returns, if not 0, ends it and is returned. */
+typedef int prony_visit(void *context, const struct prony_prediction *prediction);
+int prony_predict_data(struct prony *network, struct prony_data *data, prony_visit *visit,
+                       void *context);
 
 #ifdef __cplusplus
 }

@@ -122,6 +122,35 @@ fi
 expect stops_when_reached 0 '^best after epoch' "$prony" train mlp:4-16-3 iris --until accuracy=0.9 --epochs 100000
 expect stops_without_patience 0 '^test accuracy' "$prony" train mlp:4-16-3 iris --patience 2 --epochs 100000
 
+# A transformer block over tokens, with a label for each place: the same tokens one place later. (The
+# first place cannot be known.)
+awk 'BEGIN {
+    for (i = 0; i < 300; i++) {
+        line = labels = ""
+        last = 0
+        for (t = 0; t < 6; t++) {
+            seed = (seed * 25173 + 13849) % 65536
+            token = int(seed / 8192)
+            line = line token ","
+            labels = labels last (t < 5 ? "," : "")
+            last = token
+        }
+        print line labels
+    }
+}' >tokens.csv
+block=$root/examples/transformer.net
+expect tokens_learn 0 '^test accuracy \(9[5-9]\|100\)\.[0-9] %$' "$prony" train "$block" tokens.csv \
+    --label 7..12 --batch 32 --epochs 30 --out tokens
+expect tokens_predict 0 '^accuracy \(9[5-9]\|100\)\.[0-9] %$' "$prony" predict "$block" tokens tokens.csv \
+    --label 7..12 --out said.csv
+if [ "$(head -n 1 said.csv | cut -d, -f1,6,7,54)" = "class1,class6,value1,value48" ] &&
+    [ "$(sed -n 3p said.csv | cut -d, -f2-6)" = "$(sed -n 2p tokens.csv | cut -d, -f8-12)" ]; then
+    ok writes_a_class_for_each_place
+else
+    head -n 3 said.csv
+    fail writes_a_class_for_each_place "unexpected content"
+fi
+
 # An independent reader of the published layout.
 if command -v python3 >/dev/null 2>&1; then
     cat >reader.py <<'END'
@@ -159,6 +188,7 @@ printf '1,2,3,4,x\n1,2,oops,4,y\n' >bad.csv
 printf '1,2,3,4,setosa\n5,6,7,8,virginica\n9,8,7,6,versicolor\n' >three.csv
 printf '1,2,3,4,x\n' >one.csv
 head -c 100 whole >cut
+sed '1s/^./8/' tokens.csv >tokens8.csv
 refuse() {
     name=$1 text=$2
     shift 2
@@ -172,6 +202,12 @@ refuse bad_value "bad.csv:2:5: found 'oops', expected a number" train small bad.
 refuse bad_label "found no label column 'q'" train small iris --label q
 refuse too_few_inputs 'found 4 feature columns, expected 5' train mlp:5-3 iris
 refuse too_few_outputs 'found 2 outputs, expected one for each of 3' train mlp:4-2 iris
+refuse no_token 'tokens8.csv: row 1, value 1: found 8, expected a token: a whole number from 0 to 7' \
+    train "$block" tokens8.csv --label 7..12
+refuse too_few_labels 'found 11 feature columns, expected 6.*--label' train "$block" tokens.csv
+refuse labels_backwards "found the label columns '12..7', expected the first before the last" \
+    train "$block" tokens.csv --label 12..7
+refuse several_labels 'found 2 labels a row to learn, expected 1' train mlp:10-8 tokens.csv --label 11..12
 refuse zero_batch 'batch' train small iris --batch 0
 refuse unknown_backend "'reff'" train small iris --backend reff
 refuse unknown_optimiser "'sgdd'" train small iris --optimiser sgdd

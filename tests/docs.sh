@@ -65,8 +65,23 @@ carry_out() {
     judge
 }
 
-# A hundred images of 2 × 2 and their labels: the files that docs/data.md speaks of.
-make_images() {
+# The files that docs/data.md speaks of: a hundred images of 2 × 2 and their labels; 500 rows of six
+# tokens, and then the same in reverse.
+make_files() {
+    cp "$root/examples/transformer.net" .
+    awk 'BEGIN {
+        print "a,b,c,d,e,f,u,v,w,x,y,z"
+        for (i = 0; i < 500; i++) {
+            line = back = ""
+            for (t = 0; t < 6; t++) {
+                seed = (seed * 25173 + 13849) % 65536
+                token = int(seed / 8192)
+                line = line token ","
+                back = token (t ? "," : "") back
+            }
+            print line back
+        }
+    }' >reverse.csv
     printf '\000\000\010\003\000\000\000\144\000\000\000\002\000\000\000\002' >images.idx
     printf '\000\000\010\001\000\000\000\144' >labels.idx
     for _ in 1 2 3 4 5 6 7 8 9 10; do
@@ -84,7 +99,7 @@ for path in README.md docs/*.md; do
     steps_of "$path" >"$work/$document/steps"
     grep -q '^run ' "$work/$document/steps" || continue
     cd "$work/$document" || exit 2
-    make_images
+    make_files
     carry_out
     cd "$root" || exit 2
     if [ $failures -eq 0 ]; then

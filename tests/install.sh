@@ -68,15 +68,15 @@ for kind in shared static; do
     [ $kind = static ] && flags=$static
     cc -std=c99 -Wall -Wextra -Werror examples/iris.c -o "$folder/iris" $flags
     result "example_compiles_$kind" $?
-    found=$(cd "$folder" && ./iris "$OLDPWD/datasets/iris.csv" 2>&1)
-    right=$(printf '%s' "$found" | sed -n 's/.*, \([0-9]*\) of 150 right/\1/p')
-    [ "${right:-0}" -ge 142 ] || echo "found: $found, expected at least 142 of 150 right"
-    [ "${right:-0}" -ge 142 ]
+    found=$(cd "$folder" && ./iris 2>&1)
+    right=$(printf '%s' "$found" | sed -n 's/.*, \([0-9]*\) % right in the test/\1/p')
+    [ "${right:-0}" -ge 90 ] || echo "found: $found, expected at least 90 % right"
+    [ "${right:-0}" -ge 90 ]
     result "example_learns_$kind" $?
 done
 sed 1d datasets/iris.csv | cut -d, -f1-4 >"$folder/flowers.csv"
 contains executable_reads_its_weights \
-    "$("$prony" predict mlp:4-16-3:tanh "$folder/iris.safetensors" "$folder/flowers.csv" 2>&1)" "130 more rows"
+    "$("$prony" predict mlp:4-16-3 "$folder/iris.safetensors" "$folder/flowers.csv" 2>&1)" "130 more rows"
 
 # A program that uses the library sees prony_* and nothing else.
 if command -v nm >/dev/null; then

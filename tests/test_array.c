@@ -6,36 +6,7 @@
 #include "data/array.h"
 #include "data/inflate.h"
 #include "data/split.h"
-
-#include <stdlib.h>
-#include <unistd.h>
-
-static char folder[] = "/tmp/prony-array-XXXXXX";
-
-/* A path in this test's folder, which is removed at exit. */
-static const char *at(const char *name)
-{
-    static char paths[4][sizeof folder + 32];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof *paths, "%s/%s", folder, name);
-    return path;
-}
-
-static void remove_folder(void)
-{
-    static const char *const names[] = {"x", "y", "wide"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unlink(at(names[i]));
-    rmdir(folder);
-}
-
-__attribute__((constructor)) static void make_folder(void)
-{
-    if (!mkdtemp(folder))
-        abort();
-    atexit(remove_folder);
-}
+#include "folder.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 
@@ -217,8 +188,8 @@ TEST(streamed_data_is_the_same_data)
     CHECK_OK(scaling_make(all, rows, 3, &scaling));
     CHECK_OK(scaling_make(some, rows, 3, &streamed));
     CHECK(!memcmp(scaling.mean, streamed.mean, 8 * sizeof(float)));
-    scaling_apply(&scaling, all);
-    scaling_apply(&streamed, some);
+    CHECK_OK(scaling_apply(&scaling, all));
+    CHECK_OK(scaling_apply(&streamed, some));
     CHECK_OK(dataset_fetch(some, rows, 0, 1));
     CHECK(!memcmp(all->features + 8, some->features + 8, 4 * sizeof(float)));
     CHECK_NEAR(some->features[0], 0, 0);

@@ -1,11 +1,10 @@
 /* include/prony.h: what it learns, keeps and refuses. */
 #include "prony.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "check.h"
-
-#include <stdlib.h>
-#include <unistd.h>
+#include "folder.h"
 
 enum { ROWS = 6 };
 
@@ -81,12 +80,9 @@ TEST(takes_classes_as_levels)
 
 TEST(saves_and_loads)
 {
-    char path[] = "/tmp/prony-library-XXXXXX";
+    const char *path = at("weights");
     struct prony *trained, *loaded;
     float expected[ROWS][2], found[ROWS][2];
-    int file = mkstemp(path);
-    CHECK(file >= 0);
-    close(file);
     CHECK_EQUAL_INT(prony_open("mlp:2-5-2", &two_classes, &trained), PRONY_OK);
     CHECK_EQUAL_INT(prony_train_classes(trained, ROWS, inputs[0], classes, NULL), PRONY_OK);
     CHECK_EQUAL_INT(prony_predict(trained, ROWS, inputs[0], expected[0]), PRONY_OK);
@@ -106,7 +102,6 @@ TEST(saves_and_loads)
     CHECK_MESSAGE("/nowhere/at/all");
     prony_close(loaded);
     prony_close(trained);
-    unlink(path);
 }
 
 TEST(refuses_with_a_message)
@@ -132,6 +127,129 @@ TEST(refuses_with_a_message)
     prony_close(network);
 }
 
+static const struct prony_course short_course = {.epochs = 6, .batch = 25, .test = 0.2};
+
+/* A network on Iris that trains up to that epoch and is saved; NULL when it could not. */
+static struct prony *train_on_iris(const struct prony_course *course, int64_t epoch,
+                                   struct prony_data **iris, const char *path)
+{
+    struct prony *network = NULL;
+    struct prony_progress progress = {0};
+    const struct prony_options options = {.seed = 1, .optimiser = "adam", .rate = 0.01};
+    *iris = NULL;
+    int code = prony_open("mlp:4-16-3", &options, &network);
+    if (!code)
+        code = prony_data_open("iris", NULL, iris);
+    if (!code)
+        code = prony_begin(network, *iris, course);
+    while (!code && !progress.finished && progress.epoch < epoch)
+        code = prony_run(network, 3, &progress);
+    if (!code)
+        code = prony_save(network, path);
+    if (CHECK_EQUAL_INT(code, PRONY_OK))
+        return network;
+    prony_close(network);
+    prony_data_close(*iris);
+    return NULL;
+}
+
+static int count_right(void *context, const struct prony_prediction *prediction)
+{
+    int64_t *right = context;
+    for (int64_t row = 0; row < prediction->rows; row++)
+        *right += prediction->classes[row] == (prediction->first + row) / 50; /* as Iris lies */
+    return prediction->first + prediction->rows == 150 ? 0 : PRONY_STOPPED;
+}
+
+TEST(trains_on_data_and_predicts_it)
+{
+    struct prony_data *iris;
+    struct prony_score test;
+    struct prony_progress progress;
+    int64_t right = 0;
+    const struct prony_course course = {
+        .epochs = 60, .batch = 8, .test = 0.2, .validate = 0.2, .patience = 20};
+    struct prony *network = train_on_iris(&course, 60, &iris, at("weights"));
+    if (!network)
+        return;
+    CHECK_EQUAL_INT(prony_run(network, 0, &progress), PRONY_OK);
+    CHECK(progress.train_rows == 90 && progress.held_out_rows == 30 && progress.test_rows == 30);
+    CHECK(progress.finished && progress.best_epoch > 0 && progress.held_out.accuracy > 0.9);
+    CHECK_EQUAL_INT(prony_end(network, &test), PRONY_OK);
+    CHECK(test.samples == 30 && test.accuracy > 0.9 && test.loss < 0.3);
+    CHECK_EQUAL_INT(prony_classes(network), 3);
+    CHECK_EQUAL_TEXT(prony_class(network, 2), "virginica");
+    CHECK_EQUAL_INT(prony_data_rows(iris), 150);
+    CHECK_EQUAL_INT(prony_data_classes(iris, 149)[0], 2);
+    CHECK(prony_data_numbers(iris, 0) == NULL && prony_data_targets(iris) == 1);
+    CHECK_EQUAL_INT(prony_predict_data(network, iris, count_right, &right), PRONY_OK);
+    CHECK(right > 140);
+    prony_close(network);
+    prony_data_close(iris);
+}
+
+TEST(resumed_training_ends_with_the_same_bytes)
+{
+    struct prony_data *iris;
+    struct text whole = {0}, resumed = {0};
+    struct prony *network = train_on_iris(&short_course, 6, &iris, at("whole"));
+    prony_close(network);
+    prony_data_close(iris);
+    network = train_on_iris(&short_course, 2, &iris, at("part"));
+    prony_close(network);
+    prony_data_close(iris);
+    const struct prony_course rest = {.resume = at("part")};
+    network = train_on_iris(&rest, 6, &iris, at("resumed"));
+    prony_close(network);
+    prony_data_close(iris);
+    if (CHECK_OK(file_read(at("whole"), 1 << 20, &whole)) &&
+        CHECK_OK(file_read(at("resumed"), 1 << 20, &resumed)))
+        CHECK(whole.length == resumed.length && !memcmp(whole.data, resumed.data, whole.length));
+    text_free(&whole);
+    text_free(&resumed);
+}
+
+TEST(goes_on_from_what_it_loaded)
+{
+    struct prony_data *iris;
+    struct prony_progress before, after = {0};
+    struct prony *network = train_on_iris(&short_course, 6, &iris, at("weights"));
+    if (!network || !CHECK_EQUAL_INT(prony_run(network, 0, &before), PRONY_OK))
+        return;
+    prony_close(network);
+    prony_data_close(iris);
+    CHECK_EQUAL_INT(prony_open("mlp:4-16-3", NULL, &network), PRONY_OK);
+    CHECK_EQUAL_INT(prony_load(network, at("weights")), PRONY_OK);
+    const struct prony_data_options options = {.network = network};
+    CHECK_EQUAL_INT(prony_data_open("iris", &options, &iris), PRONY_OK);
+    CHECK_EQUAL_INT(prony_begin(network, iris, &short_course), PRONY_OK);
+    CHECK_EQUAL_INT(prony_run(network, 100, &after), PRONY_OK);
+    CHECK(after.last.loss < before.last.loss + 0.1);
+    prony_close(network);
+    prony_data_close(iris);
+}
+
+TEST(refuses_a_training_that_cannot_be)
+{
+    struct prony *network;
+    struct prony_data *iris, *digits;
+    struct prony_progress progress;
+    CHECK_EQUAL_INT(prony_open("mlp:4-16-3", NULL, &network), PRONY_OK);
+    CHECK_EQUAL_INT(prony_data_open("iris", NULL, &iris), PRONY_OK);
+    CHECK_EQUAL_INT(prony_data_open("digits", NULL, &digits), PRONY_OK);
+    check_refused(prony_data_open("iriss", NULL, &(struct prony_data *){NULL}), PRONY_INPUT,
+                  "did you mean 'iris'?");
+    check_refused(prony_run(network, 1, &progress), PRONY_INPUT, "expected prony_begin before");
+    check_refused(prony_begin(network, digits, NULL), PRONY_INPUT, "found 64 feature columns");
+    check_refused(prony_begin(network, iris, &(struct prony_course){.test = 0.7, .validate = 0.3}),
+                  PRONY_INPUT, "expected shares that are together below 1");
+    CHECK_EQUAL_INT(prony_begin(network, iris, NULL), PRONY_OK);
+    check_refused(prony_begin(network, iris, NULL), PRONY_INPUT, "were scaled before");
+    prony_close(network);
+    prony_data_close(iris);
+    prony_data_close(digits);
+}
+
 /* A short life, for the allocations in it. */
 static int live(void)
 {
@@ -146,19 +264,46 @@ static int live(void)
     return code;
 }
 
-TEST(goes_on_when_memory_is_out)
+static int live_on_data(void)
+{
+    struct prony *network = NULL;
+    struct prony_data *iris = NULL;
+    int64_t right = 0;
+    int code = prony_open("mlp:4-4-3", NULL, &network);
+    if (!code)
+        code = prony_data_open("iris", NULL, &iris);
+    if (!code)
+        code = prony_begin(network, iris, &short_course);
+    if (!code)
+        code = prony_run(network, 1, NULL);
+    if (!code)
+        code = prony_end(network, NULL);
+    if (!code)
+        code = prony_predict_data(network, iris, count_right, &right);
+    prony_close(network);
+    prony_data_close(iris);
+    return code;
+}
+
+static void check_allocations(int (*life)(void))
 {
     int code = PRONY_MEMORY;
     long nth = 1;
     for (; nth < 10000 && code != PRONY_OK; nth++) {
         memory_fail_at(nth);
-        code = live();
+        code = life();
         memory_fail_at(0);
         if (code != PRONY_OK && !CHECK_EQUAL_INT(code, PRONY_MEMORY))
             return;
     }
     CHECK(nth > 20);
     CHECK_EQUAL_INT(code, PRONY_OK);
+}
+
+TEST(goes_on_when_memory_is_out)
+{
+    check_allocations(live);
+    check_allocations(live_on_data);
 }
 
 CHECK_MAIN

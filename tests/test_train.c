@@ -3,47 +3,23 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "check.h"
+#include "folder.h"
 #include "train/predict.h"
 #include "train/train.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 static const struct device_options one_thread = {.threads = 1};
 
-static char folder[] = "/tmp/prony-train-XXXXXX";
+/* What a lesson is given: how to open the model and how to train it. */
+struct lesson_options {
+    struct model_options model;
+    struct trainer_options trainer;
+};
 
-/* A path in this test's folder, which is removed at exit. */
-static const char *at(const char *name)
+static struct lesson_options make_options(int32_t batch, int64_t epochs, double rate)
 {
-    static char paths[4][sizeof folder + 32];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof *paths, "%s/%s", folder, name);
-    return path;
-}
-
-static void remove_folder(void)
-{
-    static const char *const names[] = {"a", "b", "c", "m"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unlink(at(names[i]));
-    rmdir(folder);
-}
-
-__attribute__((constructor)) static void make_folder(void)
-{
-    if (!mkdtemp(folder))
-        abort();
-    atexit(remove_folder);
-}
-
-static struct trainer_options make_options(int32_t batch, int64_t epochs, double rate)
-{
-    return (struct trainer_options){
-        .backend = &backend_ref,
-        .device = one_thread,
-        .course = {.batch = batch, .epochs = epochs, .rate = rate, .seed = 1, .test_share = 0.2},
+    return (struct lesson_options){
+        .model = {.rate = rate, .seed = 1},
+        .trainer.course = {.batch = batch, .epochs = epochs, .test_share = 0.2},
     };
 }
 
@@ -51,11 +27,12 @@ static struct trainer_options make_options(int32_t batch, int64_t epochs, double
 struct lesson {
     struct network *network;
     struct dataset *dataset;
+    struct model model;
     struct trainer *trainer;
 };
 
 static enum status lesson_begin(struct lesson *lesson, const char *spec,
-                                const struct trainer_options *options)
+                                const struct lesson_options *options)
 {
     *lesson = (struct lesson){0};
     if (strchr(spec, '\n'))
@@ -63,7 +40,8 @@ static enum status lesson_begin(struct lesson *lesson, const char *spec,
     else
         TRY(network_open(spec, &lesson->network));
     TRY(dataset_open("iris", &(struct dataset_options){0}, &lesson->dataset));
-    return trainer_open(lesson->network, lesson->dataset, options, &lesson->trainer);
+    TRY(model_open(&lesson->model, lesson->network, &backend_ref, &one_thread, &options->model));
+    return trainer_open(&lesson->model, lesson->dataset, &options->trainer, &lesson->trainer);
 }
 
 static enum status lesson_run(struct lesson *lesson, int64_t steps_at_once)
@@ -76,6 +54,7 @@ static enum status lesson_run(struct lesson *lesson, int64_t steps_at_once)
 static void lesson_end(struct lesson *lesson)
 {
     trainer_close(lesson->trainer);
+    model_close(&lesson->model);
     dataset_free(lesson->dataset);
     if (lesson->network)
         network_free(lesson->network);
@@ -85,8 +64,8 @@ static double test_accuracy(const char *spec, int32_t batch, int64_t epochs, uin
 {
     struct lesson lesson;
     struct score score = {.samples = 1};
-    struct trainer_options options = make_options(batch, epochs, 0);
-    options.course.seed = seed;
+    struct lesson_options options = make_options(batch, epochs, 0);
+    options.model.seed = seed;
     if (CHECK_OK(lesson_begin(&lesson, spec, &options)) && CHECK_OK(lesson_run(&lesson, 1000)))
         CHECK_OK(trainer_test(lesson.trainer, &score));
     lesson_end(&lesson);
@@ -111,7 +90,7 @@ TEST(learns_iris)
 TEST(batch_need_not_divide_the_data)
 {
     struct lesson lesson;
-    struct trainer_options options = make_options(50, 2, 0.1);
+    struct lesson_options options = make_options(50, 2, 0.1);
     struct score score;
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
         struct trainer *trainer = lesson.trainer;
@@ -128,9 +107,8 @@ TEST(batch_need_not_divide_the_data)
         CHECK(trainer->epoch.right_sum >= 0 && trainer->epoch.right_sum <= 120);
         CHECK_OK(trainer_test(trainer, &score));
         CHECK_EQUAL_INT(score.samples, 30);
-        CHECK_OK(
-            trainer->engine.backend->download(trainer->engine.instance, &trainer->model.params));
-        CHECK_EQUAL_INT(trainer->model.params.control.step, 6);
+        CHECK_OK(engine_download(&lesson.model.engine, &lesson.model.params));
+        CHECK_EQUAL_INT(lesson.model.params.control.step, 6);
     }
     lesson_end(&lesson);
 }
@@ -141,7 +119,7 @@ TEST(a_small_last_batch_weighs_less)
     double losses[2];
     for (int i = 0; i < 2; i++) {
         struct lesson lesson;
-        struct trainer_options options = make_options(i ? 50 : 120, 1, 1e-12);
+        struct lesson_options options = make_options(i ? 50 : 120, 1, 1e-12);
         if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options)) &&
             CHECK_OK(lesson_run(&lesson, 100)))
             losses[i] = lesson.trainer->epoch.loss_sum / (double)lesson.trainer->epoch.samples;
@@ -154,7 +132,7 @@ TEST(a_small_last_batch_weighs_less)
 TEST(features_are_standardised_over_the_training_rows)
 {
     struct lesson lesson;
-    struct trainer_options options = make_options(8, 1, 0);
+    struct lesson_options options = make_options(8, 1, 0);
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
         const struct split *split = &lesson.trainer->split;
         const struct dataset *dataset = lesson.dataset;
@@ -169,7 +147,7 @@ TEST(features_are_standardised_over_the_training_rows)
 TEST(batch_larger_than_the_data_is_the_data)
 {
     struct lesson lesson;
-    struct trainer_options options = make_options(1000, 1, 0.1);
+    struct lesson_options options = make_options(1000, 1, 0.1);
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
         CHECK_EQUAL_INT(lesson.trainer->train.steps, 1);
         CHECK_OK(trainer_run(lesson.trainer, 1));
@@ -195,7 +173,7 @@ static const char dropout_net[] = "input 4\ndense 16\nrelu\ndropout 0.3\nbatch_n
 static void train_in_pieces(int64_t steps_at_once, int stop, const char *path)
 {
     struct lesson lesson;
-    struct trainer_options options = make_options(25, 4, 0.05);
+    struct lesson_options options = make_options(25, 4, 0.05);
     if (stop > 0) {
         if (!CHECK_OK(lesson_begin(&lesson, dropout_net, &options)))
             return;
@@ -203,8 +181,8 @@ static void train_in_pieces(int64_t steps_at_once, int stop, const char *path)
             CHECK_OK(trainer_run(lesson.trainer, steps_at_once));
         CHECK_OK(trainer_save(lesson.trainer, at("c")));
         lesson_end(&lesson);
-        options.resume = at("c");
-        options.course = (struct course){0};
+        options.trainer.resume = at("c");
+        options.trainer.course = (struct course){0};
     }
     if (CHECK_OK(lesson_begin(&lesson, dropout_net, &options)) &&
         CHECK_OK(lesson_run(&lesson, steps_at_once)))
@@ -232,18 +210,18 @@ TEST(steps_at_once_do_not_matter)
 TEST(resume_may_ask_for_more_epochs)
 {
     struct lesson lesson;
-    struct trainer_options options = make_options(25, 2, 0.05);
+    struct lesson_options options = make_options(25, 2, 0.05);
     if (CHECK_OK(lesson_begin(&lesson, dropout_net, &options)) && CHECK_OK(lesson_run(&lesson, 9)))
         CHECK_OK(trainer_save(lesson.trainer, at("c")));
     lesson_end(&lesson);
     options = make_options(0, 4, 0);
-    options.resume = at("c");
+    options.trainer.resume = at("c");
     if (CHECK_OK(lesson_begin(&lesson, dropout_net, &options)) && CHECK_OK(lesson_run(&lesson, 9)))
         CHECK_EQUAL_INT(lesson.trainer->course.epoch, 4);
     lesson_end(&lesson);
 }
 
-static void check_refused(const char *spec, const struct trainer_options *options,
+static void check_refused(const char *spec, const struct lesson_options *options,
                           const char *message)
 {
     struct lesson lesson;
@@ -255,25 +233,29 @@ static void check_refused(const char *spec, const struct trainer_options *option
 TEST(what_does_not_fit_is_refused)
 {
     struct lesson lesson;
-    struct trainer_options options = make_options(8, 1, 0.1);
+    struct lesson_options options = make_options(8, 1, 0.1);
     check_refused("mlp:5-8-3", &options, "iris: found 4 feature columns, expected 5");
     check_refused("mlp:4-8-2", &options, "found 2 outputs, expected one for each of 3 classes");
     check_refused("input 4\ndense 2\nloss mse\n", &options,
-                  "found 1 number a row to learn, expected 2");
+                  "found 1 label a row to learn, expected 2");
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
         CHECK_OK(trainer_save(lesson.trainer, at("c")));
-        CHECK_OK(safetensors_write(at("b"), &lesson.trainer->model.params, SAFETENSORS_WEIGHTS,
-                                   NULL, 0));
+        CHECK_OK(safetensors_write(at("b"), &lesson.model.params, SAFETENSORS_WEIGHTS, NULL, 0));
     }
-    options.resume = at("b");
+    options.trainer.resume = at("b");
     check_refused("mlp:4-8-3", &options, "found no 'network' in its metadata");
-    options.resume = at("c");
+    options.trainer.resume = at("c");
     check_refused("mlp:4-9-3", &options, "found the weights of another network");
     if (lesson.dataset) {
-        lesson.dataset->features[0] += 1; /* it is standardised, and that is other data too */
         struct trainer *trainer = NULL;
+        trainer_close(lesson.trainer);
+        lesson.trainer = NULL;
         CHECK_STATUS(STATUS_INPUT,
-                     trainer_open(lesson.network, lesson.dataset, &options, &trainer));
+                     trainer_open(&lesson.model, lesson.dataset, &options.trainer, &trainer));
+        CHECK_MESSAGE("iris: found features that were scaled before");
+        lesson.dataset->scaling = NULL; /* as if it had been read like that: other data */
+        CHECK_STATUS(STATUS_INPUT,
+                     trainer_open(&lesson.model, lesson.dataset, &options.trainer, &trainer));
         CHECK_MESSAGE("other data");
     }
     lesson_end(&lesson);
@@ -313,25 +295,38 @@ static void said_free(struct said *said)
     mem_free(said->classes);
 }
 
+/* What the model in file m says of a data set. */
+static enum status predict_by_file(const struct network *network, struct dataset *dataset,
+                                   struct said *said)
+{
+    static const struct model_options usual;
+    struct model model = {0};
+    enum status status;
+    TRY_OR(done, model_open(&model, network, &backend_ref, &one_thread, &usual));
+    TRY_OR(done, model_load(&model, at("m")));
+    status = predict_data(&model, dataset, collect, said);
+    if (status == STATUS_OK)
+        CHECK_EQUAL_TEXT(model.classes[1], "versicolor");
+done:
+    model_close(&model);
+    return status;
+}
+
 /* The outputs of the first `rows` rows of synthetic data, by the model in file m. */
 static enum status predict_rows(const struct network *network, int64_t rows, struct said *said)
 {
-    struct predictor predictor = {0};
     struct dataset *dataset = NULL;
-    enum status status;
-    TRY_OR(done, predictor_open(network, at("m"), &predictor));
-    TRY_OR(done, dataset_synthetic(rows, 4, 0, 0, 3, &dataset));
-    status = predictor_run(&predictor, dataset, &backend_ref, &one_thread, collect, said);
-done:
+    enum status status = dataset_synthetic(rows, 4, 0, 0, 3, &dataset);
+    if (status == STATUS_OK)
+        status = predict_by_file(network, dataset, said);
     dataset_free(dataset);
-    predictor_close(&predictor);
     return status;
 }
 
 TEST(prediction_covers_every_row_whatever_the_batch)
 {
     struct lesson lesson;
-    struct trainer_options options = make_options(8, 20, 0.1);
+    struct lesson_options options = make_options(8, 20, 0.1);
     struct said many = {0}, few = {0};
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options)) &&
         CHECK_OK(lesson_run(&lesson, 100)) && CHECK_OK(trainer_save(lesson.trainer, at("m"))) &&
@@ -358,9 +353,9 @@ TEST(stops_early_and_goes_back_to_the_best)
 {
     struct lesson lesson;
     struct score best;
-    struct trainer_options options = make_options(8, 1000, 0.1);
-    options.course.validate_share = 0.3;
-    options.course.patience = 3;
+    struct lesson_options options = make_options(8, 1000, 0.1);
+    options.trainer.course.validate_share = 0.3;
+    options.trainer.course.patience = 3;
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-64-64-3", &options))) {
         struct trainer *trainer = lesson.trainer;
         enum status status = STATUS_OK;
@@ -383,9 +378,9 @@ TEST(stops_early_and_goes_back_to_the_best)
 TEST(stops_when_the_goal_is_reached)
 {
     struct lesson lesson;
-    struct trainer_options options = make_options(8, 1000, 0.1);
-    options.course.validate_share = 0.2;
-    options.course.until_accuracy = 0.9;
+    struct lesson_options options = make_options(8, 1000, 0.1);
+    options.trainer.course.validate_share = 0.2;
+    options.trainer.course.until_accuracy = 0.9;
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-16-3", &options))) {
         enum status status = STATUS_OK;
         while (status == STATUS_OK && !trainer_done(lesson.trainer))
@@ -401,18 +396,15 @@ TEST(stops_when_the_goal_is_reached)
 TEST(prediction_agrees_with_the_test)
 {
     struct lesson lesson;
-    struct trainer_options options = make_options(8, 50, 0);
+    struct lesson_options options = make_options(8, 50, 0);
     struct score score;
-    struct predictor predictor = {0};
     struct said prediction = {0};
     struct dataset *iris = NULL;
     if (CHECK_OK(lesson_begin(&lesson, "small", &options)) && CHECK_OK(lesson_run(&lesson, 100)) &&
         CHECK_OK(trainer_test(lesson.trainer, &score)) &&
         CHECK_OK(trainer_save(lesson.trainer, at("m"))) &&
-        CHECK_OK(predictor_open(lesson.network, at("m"), &predictor)) &&
         CHECK_OK(dataset_open("iris", &(struct dataset_options){0}, &iris)) &&
-        CHECK_OK(
-            predictor_run(&predictor, iris, &backend_ref, &one_thread, collect, &prediction))) {
+        CHECK_OK(predict_by_file(lesson.network, iris, &prediction))) {
         const struct split *split = &lesson.trainer->split;
         int64_t right = 0;
         for (int64_t i = 0; i < split->test_count; i++) {
@@ -420,11 +412,9 @@ TEST(prediction_agrees_with_the_test)
             right += prediction.classes[row] == iris->labels[row];
         }
         CHECK_EQUAL_INT(right, (int64_t)score.right_sum);
-        CHECK_EQUAL_TEXT(predictor.model.classes[1], "versicolor");
     }
     dataset_free(iris);
     said_free(&prediction);
-    predictor_close(&predictor);
     lesson_end(&lesson);
 }
 
@@ -434,15 +424,15 @@ static enum status whole_story(void)
     struct lesson lesson;
     struct score score;
     struct said said = {0};
-    struct trainer_options options = make_options(50, 1, 0.1);
-    options.course.validate_share = 0.2;
+    struct lesson_options options = make_options(50, 1, 0.1);
+    options.trainer.course.validate_share = 0.2;
     enum status status;
     TRY_OR(done, lesson_begin(&lesson, dropout_net, &options));
     TRY_OR(done, lesson_run(&lesson, 2));
     TRY_OR(done, trainer_test(lesson.trainer, &score));
     TRY_OR(done, trainer_save(lesson.trainer, at("m")));
     lesson_end(&lesson);
-    options.resume = at("m");
+    options.trainer.resume = at("m");
     TRY_OR(done, lesson_begin(&lesson, dropout_net, &options));
     TRY_OR(done, predict_rows(lesson.network, 300, &said));
 done:

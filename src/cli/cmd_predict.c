@@ -1,14 +1,15 @@
-/* cmd_predict.c: prony predict NETWORK WEIGHTS DATA: what a trained network says of each row. */
+/* cmd_predict.c: prony predict NETWORK WEIGHTS DATA: what a trained network says of each row,
+ * through the library (prony.h). */
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "train/predict.h"
+#include "prony.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_SHOWN = 20, NAME_SHOWN = 14 };
+enum { ROWS_SHOWN = 20, NAME_SHOWN = 14, PLACES_SHOWN = 8, VALUES_SHOWN = 10, CLASSES_SHOWN = 32 };
 
 struct predict_flags {
     const char *network, *weights, *data; /* positional */
@@ -23,8 +24,8 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
     struct arg list[] = {
         {"out", ARG_TEXT, &flags->out, "FILE", "all rows as CSV, not the first on the screen", 0, 0,
          false},
-        {"label", ARG_TEXT, &flags->label, "COLUMN", "its name or place from 1 (the last)", 0, 0,
-         false},
+        {"label", ARG_TEXT, &flags->label, "COLUMN",
+         "its name or place from 1, or FIRST..LAST (the last)", 0, 0, false},
         {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
         {"memory", ARG_REAL, &flags->memory, "MB", "data beyond it is streamed (half of all)", 1e-3,
          1e9, false},
@@ -71,157 +72,199 @@ static void add_field(struct text *out, const char *value)
 
 /* What is made of the predictions as they come. */
 struct report {
-    const struct model *model;
-    const struct dataset *dataset;
+    const struct prony *network;
+    const struct prony_data *data;
+    int32_t class_count;
     struct file_writer *writer; /* of all rows as CSV; or NULL: the first are printed */
     struct text text;           /* what is being written */
     int64_t *cells;             /* [classes, classes]: what it is, what was said; or NULL */
-    int64_t right;
+    int64_t right, answers;
     double squares;   /* of what the numbers are off … */
     int64_t compared; /* … and how many these are */
 };
 
 /* Outputs are named after the classes where there is one for each. */
-static bool has_named_outputs(const struct report *report, const struct prediction *prediction)
+static bool has_named_outputs(const struct report *report,
+                              const struct prony_prediction *prediction)
 {
-    return prediction->width == report->model->class_count;
+    return prediction->width == report->class_count;
 }
 
-static void add_header(struct report *report, const struct prediction *prediction)
+/* "value", or "value3" where there are several. */
+static void add_numbered(struct text *out, const char *name, int32_t number, int32_t count)
+{
+    text_add(out, name);
+    if (count > 1)
+        text_printf(out, "%d", number + 1);
+}
+
+static void add_header(struct report *report, const struct prony_prediction *prediction)
 {
     struct text *out = &report->text;
-    if (prediction->classes)
-        text_add(out, "class,");
+    for (int32_t i = 0; prediction->classes && i < prediction->places; i++) {
+        add_numbered(out, "class", i, prediction->places);
+        text_add_char(out, ',');
+    }
     for (int32_t i = 0; i < prediction->width; i++) {
         if (i)
             text_add_char(out, ',');
         if (has_named_outputs(report, prediction))
-            add_field(out, report->model->classes[i]);
-        else if (prediction->width == 1)
-            text_add(out, "value");
+            add_field(out, prony_class(report->network, i));
         else
-            text_printf(out, "value%d", i + 1);
+            add_numbered(out, "value", i, prediction->width);
     }
     text_add_char(out, '\n');
 }
 
-static enum status write_rows(struct report *report, const struct prediction *prediction)
+static enum status write_rows(struct report *report, const struct prony_prediction *prediction)
 {
     struct text *out = &report->text;
+    const int32_t *class = prediction->classes;
+    const float *value = prediction->outputs;
     text_clear(out);
     if (!prediction->first)
         add_header(report, prediction);
     for (int64_t row = 0; row < prediction->rows; row++) {
-        if (prediction->classes) {
-            add_field(out, report->model->classes[prediction->classes[row]]);
+        for (int32_t i = 0; class && i < prediction->places; i++) {
+            add_field(out, prony_class(report->network, *class ++));
             text_add_char(out, ',');
         }
         for (int32_t i = 0; i < prediction->width; i++)
-            text_printf(out, "%s%.9g", i ? "," : "",
-                        (double)prediction->outputs[row * prediction->width + i]);
+            text_printf(out, "%s%.9g", i ? "," : "", (double)*value++);
         text_add_char(out, '\n');
     }
     TRY(text_done(out));
     return file_append(report->writer, out->data, out->length);
 }
 
-/* The first rows, aligned. */
-static void print_rows(const struct report *report, const struct prediction *prediction)
+/* What stands above the columns on the screen. */
+static void print_header(const struct report *report, const struct prony_prediction *prediction,
+                         int32_t places, int32_t values)
 {
-    const struct model *model = report->model;
-    int64_t shown = prediction->rows < ROWS_SHOWN ? prediction->rows : ROWS_SHOWN;
     bool named = has_named_outputs(report, prediction);
     printf("%6s", "row");
-    if (prediction->classes)
+    for (int32_t i = 0; i < places; i++)
         printf("  %-*s", NAME_SHOWN, "class");
-    for (int32_t i = 0; i < prediction->width; i++)
-        printf(" %*.*s", NAME_SHOWN, NAME_SHOWN, named ? model->classes[i] : "value");
+    for (int32_t i = 0; i < values; i++)
+        printf(" %*.*s", NAME_SHOWN, NAME_SHOWN, named ? prony_class(report->network, i) : "value");
     printf("\n");
+}
+
+static int32_t at_most(int32_t count, int32_t most)
+{
+    return count < most ? count : most;
+}
+
+/* The first rows, aligned, with as many values as there is room for: several classes have none. */
+static void print_rows(const struct report *report, const struct prony_prediction *prediction)
+{
+    int64_t rows = prony_data_rows(report->data);
+    int64_t shown = prediction->rows < ROWS_SHOWN ? prediction->rows : ROWS_SHOWN;
+    int32_t places = prediction->classes ? at_most(prediction->places, PLACES_SHOWN) : 0;
+    int32_t values = places > 1 ? 0 : at_most(prediction->width, VALUES_SHOWN);
+    bool named = has_named_outputs(report, prediction);
+    print_header(report, prediction, places, values);
     for (int64_t row = 0; row < shown; row++) {
         printf("%6" PRId64, row + 1);
-        if (prediction->classes)
-            printf("  %-*.*s", NAME_SHOWN, NAME_SHOWN, model->classes[prediction->classes[row]]);
-        for (int32_t i = 0; i < prediction->width; i++)
+        for (int32_t i = 0; i < places; i++)
+            printf("  %-*.*s", NAME_SHOWN, NAME_SHOWN,
+                   prony_class(report->network, prediction->classes[row * prediction->places + i]));
+        for (int32_t i = 0; i < values; i++)
             printf(named ? " %*.4f" : " %*.4g", NAME_SHOWN,
                    (double)prediction->outputs[row * prediction->width + i]);
         printf("\n");
     }
-    if (shown < report->dataset->rows)
-        printf("     … %" PRId64 " more rows; --out FILE writes all\n",
-               report->dataset->rows - shown);
+    if (shown < rows || values < prediction->width)
+        printf("     … %" PRId64 " more rows; --out FILE writes all rows and values\n",
+               rows - shown);
 }
 
-static enum status take_rows(void *context, const struct prediction *prediction)
+/* Counts what was said, against what it is; the data has as many labels as there are places. */
+static void compare_classes(struct report *report, const struct prony_prediction *prediction)
 {
-    struct report *report = context;
-    const struct dataset *dataset = report->dataset;
-    if (cli_interrupted())
-        FAIL(STATUS_INTERRUPTED, "interrupted after row %" PRId64 "; nothing written",
-             prediction->first);
-    if (report->writer)
-        TRY(write_rows(report, prediction));
-    else if (!prediction->first)
-        print_rows(report, prediction);
-    for (int64_t row = 0; report->cells && row < prediction->rows; row++) {
-        int32_t is = dataset->labels[prediction->first + row], said = prediction->classes[row];
-        report->cells[is * report->model->class_count + said]++;
-        report->right += is == said;
+    const int32_t *is = prony_data_classes(report->data, prediction->first);
+    int64_t count = prediction->rows * prediction->places;
+    for (int64_t i = 0; i < count; i++) {
+        report->cells[is[i] * report->class_count + prediction->classes[i]]++;
+        report->right += is[i] == prediction->classes[i];
     }
-    if (dataset->number_columns != prediction->width)
-        return STATUS_OK;
-    for (int64_t i = 0; i < prediction->rows * prediction->width; i++) {
-        double off = (double)prediction->outputs[i] -
-                     (double)dataset->numbers[prediction->first * prediction->width + i];
+    report->answers += count;
+}
+
+static void compare_numbers(struct report *report, const struct prony_prediction *prediction)
+{
+    const float *is = prony_data_numbers(report->data, prediction->first);
+    int64_t count = prediction->rows * prediction->width;
+    for (int64_t i = 0; i < count; i++) {
+        double off = (double)prediction->outputs[i] - (double)is[i];
         report->squares += off * off;
     }
-    report->compared += prediction->rows * prediction->width;
-    return STATUS_OK;
+    report->compared += count;
 }
 
-/* Rows: what it is. Columns: what was said. */
+static int take_rows(void *context, const struct prony_prediction *prediction)
+{
+    struct report *report = context;
+    int64_t labels = prony_data_targets(report->data);
+    if (cli_interrupted())
+        return (int)status_fail(STATUS_INTERRUPTED, __FILE__, __LINE__,
+                                "interrupted after row %" PRId64 "; nothing written",
+                                prediction->first);
+    if (report->writer) {
+        enum status status = write_rows(report, prediction);
+        if (status != STATUS_OK)
+            return (int)status;
+    } else if (!prediction->first) {
+        print_rows(report, prediction);
+    }
+    if (report->cells && labels == prediction->places)
+        compare_classes(report, prediction);
+    else if (prony_data_numbers(report->data, 0) && labels == prediction->width)
+        compare_numbers(report, prediction);
+    return 0;
+}
+
+/* Rows: what it is. Columns: what was said. Too many classes make no table. */
 static void print_confusion(const struct report *report)
 {
-    const struct model *model = report->model;
-    int32_t count = model->class_count;
+    int32_t count = report->class_count;
+    if (count > CLASSES_SHOWN)
+        return;
     printf("\n%-*s", NAME_SHOWN, "is \\ said");
     for (int32_t i = 0; i < count; i++)
-        printf(" %*.*s", NAME_SHOWN, NAME_SHOWN, model->classes[i]);
+        printf(" %*.*s", NAME_SHOWN, NAME_SHOWN, prony_class(report->network, i));
     printf("\n");
     for (int32_t i = 0; i < count; i++) {
-        printf("%-*.*s", NAME_SHOWN, NAME_SHOWN, model->classes[i]);
+        printf("%-*.*s", NAME_SHOWN, NAME_SHOWN, prony_class(report->network, i));
         for (int32_t k = 0; k < count; k++)
             printf(" %*" PRId64, NAME_SHOWN, report->cells[i * count + k]);
         printf("\n");
     }
-    printf("accuracy %.1f %%\n", 100 * (double)report->right / (double)report->dataset->rows);
 }
 
 static void print_report(const struct predict_flags *flags, const struct report *report)
 {
-    const struct dataset *dataset = report->dataset;
     if (flags->out)
-        printf("%" PRId64 " rows written to %s\n", dataset->rows, flags->out);
-    if (report->cells)
+        printf("%" PRId64 " rows written to %s\n", prony_data_rows(report->data), flags->out);
+    if (report->answers) {
         print_confusion(report);
-    else if (report->compared)
+        printf("accuracy %.1f %%\n", 100 * (double)report->right / (double)report->answers);
+    } else if (report->compared)
         printf("mean squared error %.6g\n", report->squares / (double)report->compared);
 }
 
-static enum status run(struct cli *cli, const struct predict_flags *flags,
-                       struct predictor *predictor, struct report *report, struct dataset *dataset)
+static enum status predict(const struct predict_flags *flags, struct prony *network,
+                           struct prony_data *data, struct report *report)
 {
-    const struct backend *backend;
     struct file_writer writer = {0};
-    const struct device_options device = {.threads = (int)flags->threads, .isa = ISA_AVX512};
-    size_t count = (size_t)predictor->model.class_count;
-    TRY(registry_find(cli->registry, flags->backend, &backend));
-    if (dataset->labels)
+    size_t count = (size_t)report->class_count;
+    if (prony_data_classes(data, 0))
         NEED(report->cells = mem_array(count * count, sizeof *report->cells));
     if (flags->out) {
         TRY(file_begin(&writer, flags->out));
         report->writer = &writer;
     }
-    enum status status = predictor_run(predictor, dataset, backend, &device, take_rows, report);
+    enum status status = prony_predict_data(network, data, take_rows, report);
     if (status == STATUS_OK && flags->out)
         status = file_commit(&writer);
     file_abort(&writer);
@@ -230,44 +273,33 @@ static enum status run(struct cli *cli, const struct predict_flags *flags,
     return status;
 }
 
-static enum status predict(struct cli *cli, const struct predict_flags *flags,
-                           struct predictor *predictor, struct dataset **dataset)
-{
-    const struct model *model = &predictor->model;
-    const struct dataset_options options = {
-        .label = flags->label,
-        .labels = flags->labels,
-        .inputs = (int32_t)shape_count(&model->network->input),
-        .classes = model->classes,
-        .class_count = model->class_count,
-        .numbers = !model->class_count,
-        .memory_bytes = (uint64_t)(flags->memory * 1e6),
-    };
-    TRY(dataset_open(flags->data, &options, dataset));
-    struct report report = {.model = model, .dataset = *dataset};
-    enum status status = run(cli, flags, predictor, &report, *dataset);
-    mem_free(report.cells);
-    text_free(&report.text);
-    return status;
-}
-
 enum status cmd_predict(struct cli *cli, int argc, const char *const *argv)
 {
     struct predict_flags flags = {.backend = "ref"};
-    struct network *network = NULL;
-    struct dataset *dataset = NULL;
-    struct predictor predictor = {0};
+    struct report report = {0};
+    struct prony *network = NULL;
+    struct prony_data *data = NULL;
     enum status status;
     bool help = false;
     TRY(read_flags(cli, &flags, argc, argv, &help));
     if (help)
         return STATUS_OK;
-    TRY_OR(done, network_open(flags.network, &network));
-    TRY_OR(done, predictor_open(network, flags.weights, &predictor));
-    status = predict(cli, &flags, &predictor, &dataset);
+    const struct prony_options options = {.backend = flags.backend,
+                                          .threads = (int32_t)flags.threads};
+    TRY_OR(done, prony_open(flags.network, &options, &network));
+    TRY_OR(done, prony_load(network, flags.weights));
+    const struct prony_data_options data_options = {.label = flags.label,
+                                                    .labels = flags.labels,
+                                                    .memory_bytes = (uint64_t)(flags.memory * 1e6),
+                                                    .network = network};
+    TRY_OR(done, prony_data_open(flags.data, &data_options, &data));
+    report =
+        (struct report){.network = network, .data = data, .class_count = prony_classes(network)};
+    status = predict(&flags, network, data, &report);
 done:
-    predictor_close(&predictor);
-    dataset_free(dataset);
-    network_free(network);
+    mem_free(report.cells);
+    text_free(&report.text);
+    prony_close(network);
+    prony_data_close(data);
     return status;
 }

@@ -1,11 +1,11 @@
-/* cmd_train.c: prony train NETWORK DATA: trains, shows how it goes, tests, saves. */
+/* cmd_train.c: prony train NETWORK DATA: trains through the library (prony.h), shows how it goes,
+ * tests, saves. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/commands.h"
-#include "train/train.h"
+#include "prony.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +29,8 @@ struct train_flags {
 /* What is needed while it runs. */
 struct training {
     const struct train_flags *flags;
-    struct trainer *trainer;
+    struct prony *network;
+    struct prony_progress progress;
     bool terminal;
     uint64_t began_ns, shown_ns, saved_ns, saving_ns; /* saving: what the last save took */
     int64_t samples;                                  /* since it began */
@@ -104,8 +105,8 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
          "accuracy=A or loss=L of the rows held out, then it stops", 0, 0, false},
         {"patience", ARG_INT, &flags->patience, "N",
          "epochs without a better held-out loss, then it stops", 1, 1e9, false},
-        {"label", ARG_TEXT, &flags->label, "COLUMN", "its name or place from 1 (the last)", 0, 0,
-         false},
+        {"label", ARG_TEXT, &flags->label, "COLUMN",
+         "its name or place from 1, or FIRST..LAST (the last)", 0, 0, false},
         {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
         {"memory", ARG_REAL, &flags->memory, "MB", "data beyond it is streamed (half of all)", 1e-3,
          1e9, false},
@@ -123,6 +124,7 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
         .examples = "prony train small iris\n"
                     "prony train mlp:4-16-16-3 iris --epochs 100 --out iris.safetensors\n"
                     "prony train net.txt data.csv --label price --rate 0.01\n"
+                    "prony train words.net tokens.csv --label 9..16\n"
                     "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
         .list = list,
         .count = sizeof list / sizeof *list,
@@ -139,52 +141,49 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
     return check_flags(flags, &args);
 }
 
-static void print_score(const struct score *score)
+static void print_score(const struct prony_score *score)
 {
-    printf("loss %.4g", score_loss(score));
-    if (score->has_right)
-        printf(", accuracy %.1f %%", 100 * score_accuracy(score));
+    printf("loss %.4g", score->loss);
+    if (score->accuracy >= 0)
+        printf(", accuracy %.1f %%", 100 * score->accuracy);
 }
 
 /* "epoch 12 of 200, loss 0.0123, accuracy 95.0 %, 1234 samples/s, 3 s left" */
 static void print_progress(const struct training *training, bool epoch_done)
 {
-    const struct trainer *trainer = training->trainer;
-    const struct course *course = &trainer->course;
+    const struct prony_progress *progress = &training->progress;
     double seconds = (double)(clock_ns() - training->began_ns) / 1e9;
     double done = (double)training->samples;
-    double left = (double)((course->epochs - course->epoch) * trainer->split.train_count -
-                           course->score.samples);
-    printf("epoch %" PRId64 " of %" PRId64 ", ", epoch_done ? course->epoch : course->epoch + 1,
-           course->epochs);
-    print_score(epoch_done ? &trainer->epoch : &course->score);
-    if (epoch_done && trainer->held_out.samples) {
+    double left = (double)((progress->epochs - progress->epoch) * progress->train_rows -
+                           progress->so_far.samples);
+    printf("epoch %" PRId64 " of %" PRId64 ", ", progress->epoch + !epoch_done, progress->epochs);
+    print_score(epoch_done ? &progress->last : &progress->so_far);
+    if (epoch_done && progress->held_out.samples) {
         printf(", held out: ");
-        print_score(&trainer->held_out);
+        print_score(&progress->held_out);
     }
     printf(", %.0f samples/s", done / seconds);
-    if (!trainer_done(trainer))
+    if (!progress->finished)
         printf(", %.0f s left", left * seconds / done);
 }
 
 /* On a terminal one line that is written over; else a line for each tenth of the epochs. */
 static void show(struct training *training, bool epoch_done)
 {
-    const struct course *course = &training->trainer->course;
-    bool last = trainer_done(training->trainer);
+    const struct prony_progress *progress = &training->progress;
     if (!training->terminal) {
-        int64_t tenth = (course->epochs + 9) / 10;
-        if (!epoch_done || (course->epoch % tenth && !last))
+        int64_t tenth = (progress->epochs + 9) / 10;
+        if (!epoch_done || (progress->epoch % tenth && !progress->finished))
             return;
     } else {
         uint64_t now = clock_ns();
-        if (now - training->shown_ns < slice_ns && !last)
+        if (now - training->shown_ns < slice_ns && !progress->finished)
             return;
         training->shown_ns = now;
         printf("\r\033[K");
     }
     print_progress(training, epoch_done);
-    if (!training->terminal || last)
+    if (!training->terminal || progress->finished)
         putchar('\n');
     fflush(stdout);
 }
@@ -192,7 +191,7 @@ static void show(struct training *training, bool epoch_done)
 static enum status save(struct training *training)
 {
     uint64_t start = clock_ns();
-    TRY(trainer_save(training->trainer, training->flags->out));
+    TRY(prony_save(training->network, training->flags->out));
     training->saved_ns = clock_ns();
     training->saving_ns = training->saved_ns - start;
     return STATUS_OK;
@@ -208,7 +207,7 @@ static bool save_is_due(const struct training *training)
 static enum status stop(struct training *training)
 {
     const struct train_flags *flags = training->flags;
-    int64_t epoch = training->trainer->course.epoch;
+    int64_t epoch = training->progress.epoch;
     if (training->terminal)
         putchar('\n');
     if (!flags->out)
@@ -234,21 +233,15 @@ static enum status stop(struct training *training)
 /* One slice of work; *steps becomes what the next slice should be. */
 static enum status run_slice(struct training *training, int64_t *steps, bool *epoch_done)
 {
-    struct trainer *trainer = training->trainer;
-    const struct course *course = &trainer->course;
-    int64_t epoch = course->epoch, step = course->step, samples = course->score.samples;
+    struct prony_progress *progress = &training->progress;
+    const struct prony_progress before = *progress;
     uint64_t start = clock_ns();
-    TRY(trainer_run(trainer, *steps));
+    TRY(prony_run(training->network, *steps, progress));
     uint64_t elapsed = clock_ns() - start;
-    *epoch_done = course->epoch > epoch;
-    const struct score *score = *epoch_done ? &trainer->epoch : &course->score;
-    training->samples += score->samples - samples;
-    if (!isfinite(score_loss(score)))
-        FAIL(STATUS_WRONG,
-             "the loss is no longer a number in epoch %" PRId64 "; expected it to "
-             "fall: try a --rate below %g",
-             epoch + 1, course->rate);
-    int64_t ran = (*epoch_done ? trainer->train.steps : course->step) - step;
+    *epoch_done = progress->epoch > before.epoch;
+    training->samples +=
+        (*epoch_done ? progress->last : progress->so_far).samples - before.so_far.samples;
+    int64_t ran = (*epoch_done ? progress->steps : progress->step) - before.step;
     double fit = (double)ran * (double)slice_ns / (double)(elapsed + 1);
     *steps = fit < 1 ? 1 : fit > 1e9 ? 1000 * 1000 * 1000 : (int64_t)fit;
     return STATUS_OK;
@@ -258,7 +251,7 @@ static enum status run(struct training *training)
 {
     int64_t steps = 1;
     training->began_ns = training->saved_ns = clock_ns();
-    while (!trainer_done(training->trainer)) {
+    while (!training->progress.finished) {
         bool epoch_done;
         if (cli_interrupted())
             return stop(training);
@@ -272,45 +265,43 @@ static enum status run(struct training *training)
 
 static enum status finish(struct training *training)
 {
-    const struct course *course = &training->trainer->course;
-    struct score score;
-    TRY(trainer_take_best(training->trainer));
-    if (course->best_epoch)
-        printf("best after epoch %" PRId64 ": held-out loss %.4g\n", course->best_epoch,
-               course->best_loss);
-    TRY(trainer_test(training->trainer, &score));
+    const struct prony_progress *progress = &training->progress;
+    struct prony_score test;
+    if (progress->best_epoch)
+        printf("best after epoch %" PRId64 ": held-out loss %.4g\n", progress->best_epoch,
+               progress->best_loss);
+    TRY(prony_end(training->network, &test));
     if (training->flags->out) {
         TRY(save(training));
         printf("saved to %s\n", training->flags->out);
     }
-    if (!score.samples)
+    if (!test.samples)
         printf("no test: --test 0\n");
-    else if (score.has_right)
-        printf("test accuracy %.1f %%\n", 100 * score_accuracy(&score));
+    else if (test.accuracy >= 0)
+        printf("test accuracy %.1f %%\n", 100 * test.accuracy);
     else
-        printf("test loss %.6g\n", score_loss(&score));
+        printf("test loss %.6g\n", test.loss);
     return STATUS_OK;
 }
 
 static void introduce(const struct training *training)
 {
-    const struct trainer *trainer = training->trainer;
-    const struct course *course = &trainer->course;
-    const struct dataset *dataset = trainer->dataset;
-    printf("%s on %s: %" PRIu64 " parameters; %" PRId64 " rows to learn from, ",
-           trainer->model.network->name, dataset->name, params_count(&trainer->model.params),
-           trainer->split.train_count);
-    if (trainer->split.validate_count)
-        printf("%" PRId64 " held out, ", trainer->split.validate_count);
-    printf("%" PRId64 " for the test", trainer->split.test_count);
-    if (dataset->class_count)
-        printf("; %d classes", dataset->class_count);
-    if (dataset->stream)
-        printf("; streamed, %" PRId64 " rows at a time", dataset_window(dataset));
-    printf("\nbackend %s, batch %d, rate %g, seed %" PRIu64 "\n", trainer->engine.backend->name,
-           course->batch, course->rate, course->seed);
-    if (course->epoch || course->step)
-        printf("resumed after epoch %" PRId64 ", step %" PRId64 "\n", course->epoch, course->step);
+    const struct prony_progress *progress = &training->progress;
+    const struct train_flags *flags = training->flags;
+    printf("%s on %s: %" PRId64 " parameters; %" PRId64 " rows to learn from, ", flags->network,
+           flags->data, prony_parameters(training->network), progress->train_rows);
+    if (progress->held_out_rows)
+        printf("%" PRId64 " held out, ", progress->held_out_rows);
+    printf("%" PRId64 " for the test", progress->test_rows);
+    if (prony_classes(training->network))
+        printf("; %d classes", prony_classes(training->network));
+    if (progress->window)
+        printf("; streamed, %" PRId64 " rows at a time", progress->window);
+    printf("\nbackend %s, batch %d, rate %g, seed %" PRIu64 "\n", flags->backend, progress->batch,
+           progress->rate, progress->seed);
+    if (progress->epoch || progress->step)
+        printf("resumed after epoch %" PRId64 ", step %" PRId64 "\n", progress->epoch,
+               progress->step);
 }
 
 /* Can it be saved there? Better asked before an hour's training than after. */
@@ -322,66 +313,54 @@ static enum status check_out(const char *path)
     return STATUS_OK;
 }
 
-static enum status train(const struct train_flags *flags, const struct backend *backend,
-                         const struct network *network, struct dataset *dataset)
+static enum status train(const struct train_flags *flags, struct prony *network,
+                         struct prony_data *data)
 {
-    struct trainer_options options = {
-        .backend = backend,
-        .device = {.threads = (int)flags->threads, .isa = ISA_AVX512},
-        .resume = flags->resume,
-        .course = {.rate = flags->rate,
-                   .batch = (int32_t)flags->batch,
-                   .epochs = flags->epochs,
-                   .seed = (uint64_t)flags->seed,
-                   .test_share = flags->test,
-                   .validate_share = flags->validate,
-                   .until_accuracy = flags->until_accuracy,
-                   .until_loss = flags->until_loss,
-                   .patience = flags->patience},
-    };
-    struct training training = {.flags = flags, .terminal = isatty(STDOUT_FILENO)};
-    if (flags->loss)
-        TRY(loss_read(flags->loss, &options.loss));
-    if (flags->optimiser)
-        snprintf(options.course.optimiser, sizeof options.course.optimiser, "%s", flags->optimiser);
-    if (flags->schedule)
-        snprintf(options.course.schedule, sizeof options.course.schedule, "%s", flags->schedule);
-    if (!flags->resume && !flags->epochs)
-        options.course.epochs = 100;
+    struct training training = {
+        .flags = flags, .network = network, .terminal = isatty(STDOUT_FILENO)};
     if (flags->out)
         TRY(check_out(flags->out));
-    TRY(trainer_open(network, dataset, &options, &training.trainer));
+    TRY(prony_begin(network, data,
+                    &(struct prony_course){.epochs = flags->epochs,
+                                           .batch = (int32_t)flags->batch,
+                                           .test = flags->test,
+                                           .validate = flags->validate,
+                                           .until_accuracy = flags->until_accuracy,
+                                           .until_loss = flags->until_loss,
+                                           .patience = flags->patience,
+                                           .resume = flags->resume}));
+    TRY(prony_run(network, 0, &training.progress));
     introduce(&training);
-    enum status status = run(&training);
-    if (status == STATUS_OK)
-        status = finish(&training);
-    trainer_close(training.trainer);
-    return status;
+    TRY(run(&training));
+    return finish(&training);
 }
 
 enum status cmd_train(struct cli *cli, int argc, const char *const *argv)
 {
     struct train_flags flags = {.batch = 8, .seed = 1, .test = 0.2, .backend = "ref"};
-    struct network *network = NULL;
-    struct dataset *dataset = NULL;
-    const struct backend *backend;
+    struct prony *network = NULL;
+    struct prony_data *data = NULL;
     enum status status;
     bool help = false;
     TRY(read_flags(cli, &flags, argc, argv, &help));
     if (help)
         return STATUS_OK;
-    TRY_OR(done, registry_find(cli->registry, flags.backend, &backend));
-    TRY_OR(done, network_open(flags.network, &network));
-    TRY_OR(done,
-           dataset_open(flags.data,
-                        &(struct dataset_options){.label = flags.label,
-                                                  .labels = flags.labels,
-                                                  .numbers = flags.numbers,
-                                                  .memory_bytes = (uint64_t)(flags.memory * 1e6)},
-                        &dataset));
-    status = train(&flags, backend, network, dataset);
+    const struct prony_options options = {.backend = flags.backend,
+                                          .threads = (int32_t)flags.threads,
+                                          .seed = (uint64_t)flags.seed,
+                                          .loss = flags.loss,
+                                          .optimiser = flags.optimiser,
+                                          .rate = flags.rate,
+                                          .schedule = flags.schedule};
+    const struct prony_data_options data_options = {.label = flags.label,
+                                                    .labels = flags.labels,
+                                                    .numbers = flags.numbers,
+                                                    .memory_bytes = (uint64_t)(flags.memory * 1e6)};
+    TRY_OR(done, prony_open(flags.network, &options, &network));
+    TRY_OR(done, prony_data_open(flags.data, &data_options, &data));
+    status = train(&flags, network, data);
 done:
-    dataset_free(dataset);
-    network_free(network);
+    prony_close(network);
+    prony_data_close(data);
     return status;
 }

@@ -110,15 +110,22 @@ enum status params_declare(struct params *params, const char *name, enum role ro
     return STATUS_OK;
 }
 
+enum status params_fill_new(struct params *params)
+{
+    for (; params->filled < params->count; params->filled++) {
+        const struct entry *e = &params->entries[params->filled];
+        TRY(init_fill(&e->init, params->control.seed, e->name, e->dtype, &e->shape,
+                      params_data(params, params->filled)));
+    }
+    return STATUS_OK;
+}
+
 enum status params_fill(struct params *params, uint64_t seed)
 {
     params->control.step = 0;
     params->control.seed = seed;
-    for (int32_t i = 0; i < params->count; i++) {
-        const struct entry *e = &params->entries[i];
-        TRY(init_fill(&e->init, seed, e->name, e->dtype, &e->shape, params_data(params, i)));
-    }
-    return STATUS_OK;
+    params->filled = 0;
+    return params_fill_new(params);
 }
 
 uint64_t params_count(const struct params *params)

@@ -37,6 +37,7 @@ struct params {
         void *data;
         uint64_t bytes, room;
     } blocks[ROLE_COUNT]; /* param, statistic, state are used */
+    int32_t filled;       /* so many of the entries have a value */
     struct control control;
 };
 
@@ -54,6 +55,8 @@ void *params_data(const struct params *params, int32_t entry);
 
 /* Gives every entry its starting value and resets the control block: step 0, this seed. */
 enum status params_fill(struct params *params, uint64_t seed);
+/* Gives the entries that were declared since then theirs, by the control block's seed. */
+enum status params_fill_new(struct params *params);
 
 /* Learnt numbers (elements of role param). */
 uint64_t params_count(const struct params *params);

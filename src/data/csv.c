@@ -2,8 +2,8 @@
  *
  * Rows of equal length, fields separated by commas, optionally in double quotes ("" is a quote);
  * LF or CRLF; empty lines are passed over. The first line is a header when none of its fields is a
- * number. One column is the label, the others are features and must be numbers; a missing or bad
- * value is refused with its line and column, never guessed.
+ * number. One column, or several side by side, are labels, the others are features and must be
+ * numbers; a missing or bad value is refused with its line and column, never guessed.
  *
  * Labels are classes when one of them is no number, or when they are exactly the integers 0 … C-1;
  * otherwise they are numbers. Classes are in sorted order (integers: by value), so that they do not
@@ -31,8 +31,8 @@ struct csv {
     int64_t line;
     struct field *fields; /* of the current row */
     int32_t count, room;
-    int32_t label; /* its column, or -1 */
-    struct field *labels;
+    int32_t label, label_count; /* the first label column, and how many */
+    struct field *labels;       /* [rows, label_count] */
     int64_t row_room;
     struct dataset *dataset;
 };
@@ -169,26 +169,66 @@ static bool is_header(const struct csv *csv)
     return true;
 }
 
-static enum status find_label(struct csv *csv, bool header, const struct dataset_options *options)
+/* -1: no column has that name. */
+static int32_t find_name(const struct csv *csv, bool header, const char *name)
+{
+    for (int32_t i = 0; header && i < csv->count; i++)
+        if (text_equal(csv->fields[i].text, name))
+            return i;
+    return -1;
+}
+
+/* The column of that name, or at that place from 1, as an index. */
+static enum status find_column(struct csv *csv, bool header, const char *name, int32_t *out)
 {
     int64_t place;
-    const struct field *first = csv->fields;
-    csv->label = csv->count - 1;
-    if (!options->label) {
-        if (csv->count == options->inputs)
-            csv->label = -1;
+    *out = find_name(csv, header, name);
+    if (*out >= 0)
         return STATUS_OK;
-    }
-    for (int32_t i = 0; header && i < csv->count; i++)
-        if (text_equal(csv->fields[i].text, options->label)) {
-            csv->label = i;
-            return STATUS_OK;
-        }
-    if (!text_to_int(options->label, &place) || place < 1 || place > csv->count)
-        REFUSE(csv, first, "found no label column '%s', expected %sa number from 1 to %d",
-               options->label, header ? "a name of the header or " : "", csv->count);
-    csv->label = (int32_t)place - 1;
+    if (!text_to_int(name, &place) || place < 1 || place > csv->count)
+        REFUSE(csv, csv->fields, "found no label column '%s', expected %sa number from 1 to %d",
+               name, header ? "a name of the header or " : "", csv->count);
+    *out = (int32_t)place - 1;
     return STATUS_OK;
+}
+
+/* "FIRST..LAST" */
+static enum status find_columns(struct csv *csv, bool header, const char *range, const char *dots)
+{
+    struct text first = {0};
+    int32_t last = 0;
+    text_add_bytes(&first, range, (size_t)(dots - range));
+    enum status status = text_done(&first);
+    if (status == STATUS_OK)
+        status = find_column(csv, header, text_of(&first), &csv->label);
+    if (status == STATUS_OK)
+        status = find_column(csv, header, dots + 2, &last);
+    text_free(&first);
+    TRY(status);
+    if (last < csv->label)
+        REFUSE(csv, csv->fields, "found the label columns '%s', expected the first before the last",
+               range);
+    csv->label_count = last - csv->label + 1;
+    return STATUS_OK;
+}
+
+static enum status find_label(struct csv *csv, bool header, const struct dataset_options *options)
+{
+    const char *dots = options->label ? strstr(options->label, "..") : NULL;
+    csv->label = csv->count - 1;
+    csv->label_count = 1;
+    if (dots && find_name(csv, header, options->label) < 0)
+        return find_columns(csv, header, options->label, dots);
+    if (options->label)
+        return find_column(csv, header, options->label, &csv->label);
+    if (csv->count == options->inputs)
+        csv->label_count = 0;
+    return STATUS_OK;
+}
+
+static bool is_label(const struct csv *csv, int32_t column)
+{
+    return column >= csv->label && column < csv->label + csv->label_count;
 }
 
 /* The names of the feature columns. */
@@ -199,7 +239,7 @@ static enum status keep_names(struct csv *csv)
     int32_t count = 0;
     NEED(names = arena_array(&dataset->arena, (size_t)csv->count, sizeof *names));
     for (int32_t i = 0; i < csv->count; i++)
-        if (i != csv->label)
+        if (!is_label(csv, i))
             NEED(names[count++] = arena_text(&dataset->arena, csv->fields[i].text));
     dataset->column_names = names;
     return STATUS_OK;
@@ -226,9 +266,10 @@ static enum status make_room(struct csv *csv)
     float *features;
     NEED(features = mem_grow(dataset->features, (size_t)room, row_bytes));
     dataset->features = features;
-    if (csv->label >= 0) {
+    if (csv->label_count) {
         struct field *labels;
-        NEED(labels = mem_grow(csv->labels, (size_t)room, sizeof *labels));
+        NEED(labels =
+                 mem_grow(csv->labels, (size_t)room, (size_t)csv->label_count * sizeof *labels));
         csv->labels = labels;
     }
     csv->row_room = room;
@@ -239,7 +280,7 @@ static enum status make_room(struct csv *csv)
 static enum status take_row(struct csv *csv)
 {
     struct dataset *dataset = csv->dataset;
-    int32_t expected = dataset->columns + (csv->label >= 0);
+    int32_t expected = dataset->columns + csv->label_count;
     const struct field *last = &csv->fields[csv->count - 1];
     if (csv->count != expected)
         REFUSE(csv, last, "found %d values in the row, expected %d", csv->count, expected);
@@ -247,14 +288,15 @@ static enum status take_row(struct csv *csv)
         REFUSE(csv, last, "found more than %d rows", DATASET_ROWS_MOST);
     TRY(make_room(csv));
     float *features = dataset->features + dataset->rows * dataset->columns;
-    for (int32_t i = 0; i < csv->count; i++)
-        if (i != csv->label)
-            TRY(read_float(csv, &csv->fields[i], features++));
-    if (csv->label >= 0) {
-        const struct field *label = &csv->fields[csv->label];
-        if (!*label->text)
-            REFUSE(csv, label, "found a missing value, expected a label");
-        csv->labels[dataset->rows] = *label;
+    struct field *labels = csv->labels + dataset->rows * csv->label_count;
+    for (int32_t i = 0; i < csv->count; i++) {
+        const struct field *field = &csv->fields[i];
+        if (!is_label(csv, i))
+            TRY(read_float(csv, field, features++));
+        else if (*field->text)
+            *labels++ = *field;
+        else
+            REFUSE(csv, field, "found a missing value, expected a label");
     }
     dataset->rows++;
     return STATUS_OK;
@@ -268,7 +310,7 @@ static enum status read_rows(struct csv *csv, const struct dataset_options *opti
         REFUSE(csv, &start, "found nothing, expected rows of comma-separated numbers");
     bool header = is_header(csv);
     TRY(find_label(csv, header, options));
-    csv->dataset->columns = csv->count - (csv->label >= 0);
+    csv->dataset->columns = csv->count - csv->label_count;
     if (!csv->dataset->columns)
         REFUSE(csv, csv->fields, "found only a label column, expected features beside it");
     if (header) {
@@ -285,40 +327,48 @@ static enum status read_rows(struct csv *csv, const struct dataset_options *opti
     return STATUS_OK;
 }
 
+/* Of all rows together. */
+static int64_t count_labels(const struct csv *csv)
+{
+    return csv->dataset->rows * csv->label_count;
+}
+
 static enum status keep_numbers(struct csv *csv)
 {
     struct dataset *dataset = csv->dataset;
-    NEED(dataset->numbers = mem_array((size_t)dataset->rows, sizeof *dataset->numbers));
-    dataset->number_columns = 1;
-    for (int64_t row = 0; row < dataset->rows; row++)
-        TRY(read_float(csv, &csv->labels[row], &dataset->numbers[row]));
+    int64_t count = count_labels(csv);
+    NEED(dataset->numbers = mem_array((size_t)count, sizeof *dataset->numbers));
+    dataset->number_columns = csv->label_count;
+    for (int64_t i = 0; i < count; i++)
+        TRY(read_float(csv, &csv->labels[i], &dataset->numbers[i]));
     return STATUS_OK;
 }
 
 /* `names` are copied. */
-static enum status keep_classes(struct dataset *dataset, const char *const *names, int32_t count)
+static enum status keep_classes(struct csv *csv, const char *const *names, int32_t count)
 {
+    struct dataset *dataset = csv->dataset;
     NEED(dataset->classes = arena_array(&dataset->arena, (size_t)count, sizeof *names));
     for (int32_t i = 0; i < count; i++)
         NEED(dataset->classes[i] = arena_text(&dataset->arena, names[i]));
     dataset->class_count = count;
-    NEED(dataset->labels = mem_array((size_t)dataset->rows, sizeof *dataset->labels));
+    NEED(dataset->labels = mem_array((size_t)count_labels(csv), sizeof *dataset->labels));
+    dataset->label_columns = csv->label_count;
     return STATUS_OK;
 }
 
 static enum status use_known_classes(struct csv *csv, const struct dataset_options *options)
 {
-    struct dataset *dataset = csv->dataset;
-    TRY(keep_classes(dataset, options->classes, options->class_count));
-    for (int64_t row = 0; row < dataset->rows; row++) {
+    TRY(keep_classes(csv, options->classes, options->class_count));
+    for (int64_t i = 0; i < count_labels(csv); i++) {
+        const struct field *label = &csv->labels[i];
         int32_t class = 0;
-        while (class < options->class_count &&
-               !text_equal(csv->labels[row].text, options->classes[class]))
+        while (class < options->class_count && !text_equal(label->text, options->classes[class]))
             class ++;
         if (class == options->class_count)
-            REFUSE(csv, &csv->labels[row], "found the class '%.40s', expected one of %d: '%s' …",
-                   csv->labels[row].text, options->class_count, options->classes[0]);
-        dataset->labels[row] = class;
+            REFUSE(csv, label, "found the class '%.40s', expected one of %d: '%s' …", label->text,
+                   options->class_count, options->classes[0]);
+        csv->dataset->labels[i] = class;
     }
     return STATUS_OK;
 }
@@ -338,22 +388,23 @@ static int compare_integers(const void *a, const void *b)
 
 typedef int compare(const void *, const void *);
 
-/* The classes are the distinct labels, sorted; `names` has room for one a row. */
+/* The classes are the distinct labels, sorted; `names` has room for all labels. */
 static enum status use_distinct(struct csv *csv, const char **names, compare *order)
 {
     struct dataset *dataset = csv->dataset;
+    int64_t labels = count_labels(csv);
     int32_t count = 0;
-    for (int64_t row = 0; row < dataset->rows; row++)
-        names[row] = csv->labels[row].text;
-    qsort(names, (size_t)dataset->rows, sizeof *names, order);
-    for (int64_t row = 0; row < dataset->rows; row++)
-        if (!count || !text_equal(names[row], names[count - 1]))
-            names[count++] = names[row];
-    TRY(keep_classes(dataset, names, count));
-    for (int64_t row = 0; row < dataset->rows; row++) {
-        const char **class = bsearch(&csv->labels[row].text, dataset->classes, (size_t)count,
+    for (int64_t i = 0; i < labels; i++)
+        names[i] = csv->labels[i].text;
+    qsort(names, (size_t)labels, sizeof *names, order);
+    for (int64_t i = 0; i < labels; i++)
+        if (!count || !text_equal(names[i], names[count - 1]))
+            names[count++] = names[i];
+    TRY(keep_classes(csv, names, count));
+    for (int64_t i = 0; i < labels; i++) {
+        const char **class = bsearch(&csv->labels[i].text, dataset->classes, (size_t)count,
                                      sizeof *dataset->classes, order);
-        dataset->labels[row] = (int32_t)(class - dataset->classes);
+        dataset->labels[i] = (int32_t)(class - dataset->classes);
     }
     return STATUS_OK;
 }
@@ -361,14 +412,14 @@ static enum status use_distinct(struct csv *csv, const char **names, compare *or
 /* Are the labels exactly the integers 0 … C-1, C > 1, each of them there? */
 static enum status are_counted(const struct csv *csv, bool *out)
 {
-    int64_t rows = csv->dataset->rows, most = 0, seen = 0;
+    int64_t labels = count_labels(csv), most = 0, seen = 0;
     unsigned char *there;
     *out = false;
-    NEED(there = mem_alloc((size_t)rows));
-    for (int64_t row = 0; row < rows; row++) {
-        const char *text = csv->labels[row].text;
+    NEED(there = mem_alloc((size_t)labels));
+    for (int64_t i = 0; i < labels; i++) {
+        const char *text = csv->labels[i].text;
         int64_t value;
-        bool plain = text_to_int(text, &value) && value >= 0 && value < rows &&
+        bool plain = text_to_int(text, &value) && value >= 0 && value < labels &&
                      (*text != '0' || !text[1]) && *text != '+' && *text != '-';
         if (!plain)
             goto done;
@@ -387,8 +438,8 @@ static enum status check_mixture(const struct csv *csv)
 {
     int64_t value;
     const struct field *fraction = NULL, *word = NULL;
-    for (int64_t row = 0; row < csv->dataset->rows; row++) {
-        const struct field *label = &csv->labels[row];
+    for (int64_t i = 0; i < count_labels(csv); i++) {
+        const struct field *label = &csv->labels[i];
         if (!is_number(label->text))
             word = word ? word : label;
         else if (!text_to_int(label->text, &value))
@@ -402,19 +453,20 @@ static enum status check_mixture(const struct csv *csv)
 
 static enum status use_labels(struct csv *csv, const struct dataset_options *options)
 {
+    int64_t labels = count_labels(csv);
     bool words = false, counted;
     if (options->numbers)
         return keep_numbers(csv);
     if (options->class_count > 0)
         return use_known_classes(csv, options);
-    for (int64_t row = 0; !words && row < csv->dataset->rows; row++)
-        words = !is_number(csv->labels[row].text);
+    for (int64_t i = 0; !words && i < labels; i++)
+        words = !is_number(csv->labels[i].text);
     TRY(check_mixture(csv));
     TRY(are_counted(csv, &counted));
     if (!words && !counted)
         return keep_numbers(csv);
     const char **names;
-    NEED(names = mem_array((size_t)csv->dataset->rows, sizeof *names));
+    NEED(names = mem_array((size_t)labels, sizeof *names));
     enum status status = use_distinct(csv, names, counted ? compare_integers : compare_texts);
     mem_free(names);
     return status;
@@ -430,7 +482,7 @@ static enum status parse(struct csv *csv, const struct dataset_options *options)
     if (text_starts(csv->next, "\xEF\xBB\xBF")) /* a byte-order mark */
         csv->next = csv->line_start = csv->next + 3;
     TRY(read_rows(csv, options));
-    return csv->label >= 0 ? use_labels(csv, options) : STATUS_OK;
+    return csv->label_count ? use_labels(csv, options) : STATUS_OK;
 }
 
 enum status dataset_parse_csv(const char *name, char *text, size_t length,

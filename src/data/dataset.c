@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "data/split.h"
 #include "data/stream.h"
 
 #include <string.h>
@@ -26,6 +27,7 @@ static enum status draw_labels(struct dataset *dataset, int32_t class_count, uin
 {
     struct rng_key key = {seed, STREAM_LABELS, 0};
     TRY(name_classes(dataset, class_count));
+    dataset->label_columns = 1;
     NEED(dataset->labels = mem_array((size_t)dataset->rows, sizeof *dataset->labels));
     for (int64_t row = 0; row < dataset->rows; row++)
         dataset->labels[row] = (int32_t)rng_below(key, (uint32_t)row, 0, (uint32_t)class_count);
@@ -115,7 +117,10 @@ enum status dataset_fetch(struct dataset *dataset, const uint32_t *list, int64_t
     dataset->fetches++;
     for (int64_t i = first; i < first + count; i++) {
         int64_t row = list ? (int64_t)list[i] : i;
-        TRY(stream_read_row(dataset->stream, row, dataset->features + row * dataset->columns));
+        float *features = dataset->features + row * dataset->columns;
+        TRY(stream_read_row(dataset->stream, row, features));
+        if (dataset->scaling)
+            TRY(scaling_apply_row(dataset->scaling, dataset, row, features));
     }
     return STATUS_OK;
 }
@@ -133,7 +138,8 @@ enum status dataset_hash(struct dataset *dataset, uint64_t *out)
                           (size_t)count * columns * sizeof *dataset->features);
     }
     if (dataset->labels)
-        hash = hash_bytes(hash, dataset->labels, rows * sizeof *dataset->labels);
+        hash = hash_bytes(hash, dataset->labels,
+                          rows * (size_t)dataset->label_columns * sizeof *dataset->labels);
     if (dataset->numbers)
         hash = hash_bytes(hash, dataset->numbers,
                           rows * (size_t)dataset->number_columns * sizeof *dataset->numbers);

@@ -1,8 +1,8 @@
 /* dataset.h: samples: one block of features and what is to be learnt from them.
  *
- * A data set is features [rows, columns] and, for every row, either a class or numbers, or neither.
- * Where it came from (CSV, IDX or NPY files, a shipped name, random numbers) no longer shows. It is
- * not a table: values are floats, nothing is missing.
+ * A data set is features [rows, columns] and, for every row, either classes (mostly one) or
+ * numbers, or neither. Where it came from (CSV, IDX or NPY files, a shipped name, random numbers)
+ * no longer shows. It is not a table: values are floats, nothing is missing.
  *
  * Features that take more memory than they may stay in their file and are *streamed*: the block has
  * its addresses, but a row is there only once it was fetched, until others are (dataset_fetch).
@@ -36,18 +36,22 @@ struct dataset {
     size_t reserved_bytes;                 /* of features, when they are mem_reserve's */
     struct stream *stream;                 /* where features come from; NULL: they are all there */
     int64_t fetches;                       /* so many times rows were fetched */
+    const struct scaling *scaling;         /* what became of features, or does when they are
+                                              fetched; NULL: they are as they were read */
     int64_t test_rows;         /* so many of the last rows came as a test set of their own */
     const char **column_names; /* [columns], or NULL when the file has no header */
     int32_t class_count;       /* 0: the rows have numbers, or nothing */
     const char **classes;      /* [class_count] */
-    int32_t *labels;           /* [rows], indices of classes, or NULL */
+    int32_t label_columns;     /* classes of a row: mostly 1 */
+    int32_t *labels;           /* [rows, label_columns], indices of classes, or NULL */
     int32_t number_columns;
     float *numbers; /* [rows, number_columns], or NULL */
 };
 
 /* How files are read. Zero is the usual way. */
 struct dataset_options {
-    const char *label;     /* CSV: the label's column: its name, or its place from 1; NULL: last */
+    const char *label;     /* CSV: the label's column: its name, or its place from 1; NULL: last;
+                              FIRST..LAST: several */
     const char *labels;    /* IDX, NPY: the file with the labels */
     uint64_t memory_bytes; /* features may take so much; 0: half of the machine's memory */
     int32_t inputs;        /* > 0: a file with just so many columns has no label column */

@@ -1,5 +1,5 @@
 /* from_arrays.c: IDX and NPY files → data set. Rows are the first dimension; the others are the
- * sample's. Integer labels in one dimension are classes, others are numbers. */
+ * sample's. Integer labels are classes, others are numbers; one or several a row. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/stream.h"
@@ -104,27 +104,40 @@ static enum status find_class(const struct stream_part *part, int64_t row, doubl
          (long long)row + 1, name, options->class_count, options->classes[0]);
 }
 
+/* The class that a label is: of those that are known, or the number itself. */
+static enum status take_label(struct dataset *dataset, const struct stream_part *part, int64_t row,
+                              double value, const struct dataset_options *options, int32_t *out)
+{
+    if (options->class_count > 0)
+        return find_class(part, row, value, options, out);
+    if (value < 0 || value >= CLASSES_MOST)
+        FAIL(STATUS_INPUT,
+             "%s: row %lld: found the label %.0f, expected 0 to %d, or --numbers for numbers to "
+             "learn",
+             part->path, (long long)row + 1, value, CLASSES_MOST - 1);
+    *out = (int32_t)value;
+    if (*out >= dataset->class_count)
+        dataset->class_count = *out + 1;
+    return STATUS_OK;
+}
+
 /* The classes are 0 … the largest label, or those that are known. */
 static enum status take_labels(struct dataset *dataset, const struct stream *labels,
                                const struct dataset_options *options)
 {
+    int64_t columns = array_row_count(&labels->parts[0].array);
     int32_t *label;
-    NEED(label = dataset->labels = mem_array((size_t)dataset->rows, sizeof *label));
+    if (columns > DATASET_COLUMNS_MOST)
+        FAIL(STATUS_INPUT, "%s: found %lld labels a row, expected at most %d",
+             labels->parts[0].path, (long long)columns, DATASET_COLUMNS_MOST);
+    NEED(label = mem_array((size_t)dataset->rows, (size_t)columns * sizeof *label));
+    dataset->labels = label;
+    dataset->label_columns = (int32_t)columns;
     for (int i = 0; i < labels->part_count; i++) {
         const struct stream_part *part = &labels->parts[i];
-        for (int64_t row = 0; row < part->array.dim[0]; row++, label++) {
-            double value = array_get(&part->array, row);
-            if (options->class_count > 0) {
-                TRY(find_class(part, row, value, options, label));
-                continue;
-            }
-            if (value < 0 || value >= CLASSES_MOST)
-                FAIL(STATUS_INPUT, "%s: row %lld: found the label %.0f, expected 0 to %d",
-                     part->path, (long long)row + 1, value, CLASSES_MOST - 1);
-            *label = (int32_t)value;
-            if (*label >= dataset->class_count)
-                dataset->class_count = *label + 1;
-        }
+        for (int64_t k = 0; k < part->array.dim[0] * columns; k++)
+            TRY(take_label(dataset, part, k / columns, array_get(&part->array, k), options,
+                           label++));
     }
     return STATUS_OK;
 }
@@ -150,7 +163,7 @@ static enum status use_labels(struct dataset *dataset, const struct stream *labe
             array_row_count(&labels->parts[i].array) != array_row_count(array))
             FAIL(STATUS_INPUT, "%s: found labels of another shape than those of %s",
                  labels->parts[i].path, labels->parts[0].path);
-    if (options->numbers || !array_is_integer(array) || array->rank > 1)
+    if (options->numbers || !array_is_integer(array))
         return take_numbers(dataset, labels);
     TRY(take_labels(dataset, labels, options));
     return name_classes(dataset, options);

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 /* Random streams apart from those of a program's ops, which are counted from 0. */
 enum { STREAM_SPLIT = 0x7F000001, STREAM_SHUFFLE };
@@ -30,20 +31,64 @@ static int64_t count_share(int64_t rows, double share, int64_t most)
     return count < most ? count : most;
 }
 
-enum status split_make(int64_t rows, const struct split_options *options, struct split *out)
+/* How many of each class are among `chosen` of the rows, when all have the same share: what is left
+ * over by one class goes to the next. */
+static void share_out(const struct dataset *dataset, const uint32_t *rows, int64_t count,
+                      int64_t chosen, int64_t *quota)
 {
+    int64_t before = 0, given = 0;
+    memset(quota, 0, (size_t)dataset->class_count * sizeof *quota);
+    for (int64_t i = 0; i < count; i++)
+        quota[dataset->labels[rows[i]]]++;
+    for (int32_t class = 0; class < dataset->class_count; class ++) {
+        before += quota[class];
+        int64_t so_far = (before * chosen + count / 2) / count;
+        quota[class] = so_far - given;
+        given = so_far;
+    }
+}
+
+/* Moves `chosen` of the rows behind the others: the last of each class. */
+static enum status set_aside(const struct dataset *dataset, uint32_t *rows, int64_t count,
+                             int64_t chosen)
+{
+    int64_t kept = count - chosen, *quota = mem_array((size_t)dataset->class_count, sizeof *quota);
+    uint32_t *sorted = mem_array((size_t)count, sizeof *sorted);
+    bool room = quota && sorted;
+    if (room) {
+        share_out(dataset, rows, count, chosen, quota);
+        int64_t next_kept = kept, next_chosen = count;
+        for (int64_t i = count - 1; i >= 0; i--) {
+            bool choose = quota[dataset->labels[rows[i]]]-- > 0;
+            sorted[choose ? --next_chosen : --next_kept] = rows[i];
+        }
+        memcpy(rows, sorted, (size_t)count * sizeof *rows);
+    }
+    mem_free(quota);
+    mem_free(sorted);
+    NEED(room);
+    return STATUS_OK;
+}
+
+enum status split_make(const struct dataset *dataset, const struct split_options *options,
+                       struct split *out)
+{
+    int64_t rows = dataset->rows, own = dataset->test_rows, mixed = rows - own;
     assert(rows > 0 && options->test_share >= 0 && options->validate_share >= 0 &&
-           options->test_share + options->validate_share < 1 && options->test_rows < rows);
-    int64_t test = options->test_rows;
+           options->test_share + options->validate_share < 1 && own < rows);
+    int64_t test = own ? own : count_share(rows, options->test_share, rows - 1);
+    int64_t validate = count_share(rows, options->validate_share, rows - test - 1);
     NEED(out->rows = mem_array((size_t)rows, sizeof *out->rows));
     for (int64_t row = 0; row < rows; row++)
         out->rows[row] = (uint32_t)row;
-    shuffle(out->rows, rows - test, (struct rng_key){options->seed, STREAM_SPLIT, 0});
-    if (!test)
-        test = count_share(rows, options->test_share, rows - 1);
+    shuffle(out->rows, mixed, (struct rng_key){options->seed, STREAM_SPLIT, 0});
+    if (dataset->labels && dataset->label_columns == 1) {
+        TRY(set_aside(dataset, out->rows, mixed, test - own));
+        TRY(set_aside(dataset, out->rows, rows - test, validate));
+    }
     out->test_count = test;
-    out->validate_count = count_share(rows, options->validate_share, rows - test - 1);
-    out->train_count = rows - test - out->validate_count;
+    out->validate_count = validate;
+    out->train_count = rows - test - validate;
     return STATUS_OK;
 }
 
@@ -69,7 +114,7 @@ enum status scaling_alloc(int32_t columns, struct scaling *out)
 void scaling_free(struct scaling *scaling)
 {
     mem_free(scaling->mean);
-    *scaling = (struct scaling){0};
+    *scaling = (struct scaling){.tokens = scaling->tokens};
 }
 
 /* Adds up, for each column, the values of the rows, or the squares of what they are off the mean.
@@ -128,6 +173,8 @@ enum status scaling_make(struct dataset *dataset, const uint32_t *rows, int64_t 
                          struct scaling *out)
 {
     double *sums;
+    if (out->tokens)
+        return STATUS_OK;
     TRY(scaling_alloc(dataset->columns, out));
     NEED(sums = mem_array((size_t)dataset->columns, 2 * sizeof *sums));
     enum status status = measure(dataset, rows, count, sums, sums + dataset->columns, out);
@@ -135,19 +182,44 @@ enum status scaling_make(struct dataset *dataset, const uint32_t *rows, int64_t 
     return status;
 }
 
-void scaling_apply_row(const struct scaling *scaling, float *row)
+/* Floats that are whole numbers below scaling->tokens become integers where they lie. */
+static enum status take_tokens(const struct scaling *scaling, const struct dataset *dataset,
+                               int64_t row, float *features)
 {
-    for (int32_t column = 0; column < scaling->columns; column++)
-        row[column] = (row[column] - scaling->mean[column]) * scaling->scale[column];
+    for (int32_t column = 0; column < dataset->columns; column++) {
+        float value = features[column];
+        int32_t token = value >= 0 && value < (float)scaling->tokens ? (int32_t)value : -1;
+        if (token < 0 || (float)token != value)
+            FAIL(STATUS_INPUT,
+                 "%s: row %lld, value %d: found %g, expected a token: a whole number from 0 to %d",
+                 dataset->name, (long long)row + 1, column + 1, (double)value, scaling->tokens - 1);
+        memcpy(&features[column], &token, sizeof token);
+    }
+    return STATUS_OK;
 }
 
-void scaling_apply(const struct scaling *scaling, struct dataset *dataset)
+enum status scaling_apply_row(const struct scaling *scaling, const struct dataset *dataset,
+                              int64_t row, float *features)
 {
-    assert(scaling->columns == dataset->columns);
-    if (dataset->stream) {
-        dataset->stream->scaling = scaling;
-        return;
-    }
-    for (int64_t row = 0; row < dataset->rows; row++)
-        scaling_apply_row(scaling, dataset->features + row * dataset->columns);
+    if (scaling->tokens)
+        return take_tokens(scaling, dataset, row, features);
+    for (int32_t column = 0; column < scaling->columns; column++)
+        features[column] = (features[column] - scaling->mean[column]) * scaling->scale[column];
+    return STATUS_OK;
+}
+
+enum status scaling_apply(const struct scaling *scaling, struct dataset *dataset)
+{
+    assert(scaling->tokens || !scaling->columns || scaling->columns == dataset->columns);
+    if (dataset->scaling == scaling)
+        return STATUS_OK;
+    if (dataset->scaling)
+        FAIL(STATUS_INPUT,
+             "%s: found features that were scaled for another network, expected data that was just "
+             "opened",
+             dataset->name);
+    dataset->scaling = scaling;
+    for (int64_t row = 0; !dataset->stream && row < dataset->rows; row++)
+        TRY(scaling_apply_row(scaling, dataset, row, dataset->features + row * dataset->columns));
+    return STATUS_OK;
 }

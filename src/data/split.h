@@ -18,14 +18,15 @@ struct split {
 };
 
 /* The shares are of all rows, rounded; a share above 0 is one row at least, and so is the training;
- * shares of 0 are empty. The rows of a share are random; but with test_rows > 0 the test is just
- * the last so many rows, whatever its share. */
+ * shares of 0 are empty. The rows of a share are random; where every row has one label, each class
+ * has the same share, as far as rows can be divided. A data set that came with test rows of its own
+ * has them for its test, whatever the share. */
 struct split_options {
     double validate_share, test_share; /* together below 1 */
-    int64_t test_rows;
     uint64_t seed;
 };
-enum status split_make(int64_t rows, const struct split_options *options, struct split *out);
+enum status split_make(const struct dataset *dataset, const struct split_options *options,
+                       struct split *out);
 void split_free(struct split *split);
 static inline const uint32_t *split_validate(const struct split *split)
 {
@@ -40,22 +41,26 @@ static inline const uint32_t *split_test(const struct split *split)
  * in before, so an epoch starts from the split's own order. */
 void split_shuffle(uint32_t *rows, int64_t count, uint64_t seed, uint64_t epoch);
 
-/* x ↦ (x - mean) × scale, so that the training rows have mean 0 and variance 1: column by column,
- * or for samples that have a shape (images) all columns together, so that a pixel that is nearly
- * always dark is not blown up. */
+/* What becomes of features before a network gets them: x ↦ (x - mean) × scale, so that the training
+ * rows have mean 0 and variance 1: column by column, or for samples that have a shape (images) all
+ * columns together, so that a pixel that is nearly always dark is not blown up. But tokens stay
+ * what they are, and become i32 in place. */
 struct scaling {
+    int32_t tokens; /* > 0: features are whole numbers below that, and nothing is scaled */
     int32_t columns;
     float *mean, *scale; /* one allocation, `mean` */
 };
 
-/* A constant column is only shifted. */
+/* A constant column is only shifted. Does nothing when out->tokens says so. */
 enum status scaling_make(struct dataset *dataset, const uint32_t *rows, int64_t count,
                          struct scaling *out);
 enum status scaling_alloc(int32_t columns, struct scaling *out);
-void scaling_free(struct scaling *scaling);
-void scaling_apply_row(const struct scaling *scaling, float *row); /* [columns] */
+void scaling_free(struct scaling *scaling); /* tokens stay */
+/* One row of the data set, in place; a value that is no token is refused. */
+enum status scaling_apply_row(const struct scaling *scaling, const struct dataset *dataset,
+                              int64_t row, float *features);
 /* To all rows, now or, when they are streamed, whenever they are fetched: the scaling must live as
- * long as they are. */
-void scaling_apply(const struct scaling *scaling, struct dataset *dataset);
+ * long as they are. Once is enough; data that another scaling was applied to is refused. */
+enum status scaling_apply(const struct scaling *scaling, struct dataset *dataset);
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/inflate.h"
-#include "data/split.h"
 
 enum status blob_open(const char *path, size_t limit, struct blob *out)
 {
@@ -59,7 +58,5 @@ enum status stream_read_row(const struct stream *stream, int64_t row, float *out
     if (bad >= 0)
         FAIL(STATUS_INPUT, "%s: row %lld, value %lld: found %g, expected a number", part->path,
              (long long)place + 1, (long long)bad + 1, (double)out[bad]);
-    if (stream->scaling)
-        scaling_apply_row(stream->scaling, out);
     return STATUS_OK;
 }

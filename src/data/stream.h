@@ -26,9 +26,8 @@ struct stream {
         const char *path; /* in the data set's arena */
         struct blob blob;
         struct array array;
-    } parts[STREAM_PARTS];         /* rows of the second follow those of the first */
-    int64_t window;                /* rows at a time */
-    const struct scaling *scaling; /* of the rows that are read; or NULL */
+    } parts[STREAM_PARTS]; /* rows of the second follow those of the first */
+    int64_t window;        /* rows at a time */
 };
 
 void stream_free(struct stream *stream); /* NULL is fine */

@@ -1,13 +1,33 @@
-/* engine.c: open and attach; detach and close. */
+/* engine.c: see engine.h. */
 #include "train/engine.h"
 
 enum status engine_open(struct engine *engine, const struct backend *backend,
-                        const struct device_options *options, const struct params *params)
+                        const struct device_options *options)
 {
     engine->backend = backend;
     TRY(backend->probe());
-    TRY(backend->open(options, &engine->device));
-    return backend->attach(engine->device, params, &engine->instance);
+    return backend->open(options, &engine->device);
+}
+
+enum status engine_attach(struct engine *engine, const struct params *params)
+{
+    if (engine->instance)
+        return STATUS_OK;
+    return engine->backend->attach(engine->device, params, &engine->instance);
+}
+
+enum status engine_download(const struct engine *engine, struct params *params)
+{
+    return engine->instance ? engine->backend->download(engine->instance, params) : STATUS_OK;
+}
+
+enum status engine_detach(struct engine *engine, struct params *params)
+{
+    TRY(engine_download(engine, params));
+    if (engine->instance)
+        engine->backend->detach(engine->instance);
+    engine->instance = NULL;
+    return STATUS_OK;
 }
 
 void engine_close(struct engine *engine)

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/pass/fuse.h"
-#include "train/model.h"
 
 enum status lap_compile(struct lap *lap, const struct network *network, struct params *params,
                         const struct compile_options *options, int64_t rows)
@@ -23,7 +22,6 @@ enum status lap_compile(struct lap *lap, const struct network *network, struct p
         if (!batches[i])
             continue;
         TRY(network_compile(network, params, &each, &lap->legs[i].program));
-        TRY(model_check_program(network, lap->legs[i].program));
     }
     NEED(lap->loss = mem_array((size_t)lap->steps, 2 * sizeof *lap->loss));
     lap->right = lap->loss + lap->steps;
@@ -129,13 +127,18 @@ enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32
     return STATUS_OK;
 }
 
+/* Right answers of a sample that has several count as a share of one. */
 static void add_scores(const struct lap *lap, const struct leg *leg, int64_t first, int64_t count,
                        struct score *score)
 {
-    score->has_right = program_find(leg->program, ROLE_OUTPUT, "right") >= 0;
+    const struct program *program = leg->program;
+    int32_t label = program_find(program, ROLE_INPUT, "label");
+    int64_t labels = label < 0 ? leg->batch : shape_count(&program->tensors[label].shape);
+    double each = (double)leg->batch / (double)labels;
+    score->has_right = program_find(program, ROLE_OUTPUT, "right") >= 0;
     for (int64_t step = first; step < first + count; step++) {
         score->loss_sum += (double)lap->loss[step] * (double)leg->batch;
-        score->right_sum += (double)lap->right[step];
+        score->right_sum += (double)lap->right[step] * each;
         score->samples += leg->batch;
     }
 }

@@ -1,5 +1,6 @@
-/* model.h: what a trained network is beside its text: parameters, names of its classes, the scale
- * of its inputs, and how its training goes. One file holds it all (nn/formats/safetensors.h). */
+/* model.h: a network at work: its text, how it learns, its parameters on a device, the names of its
+ * classes and the scale of its inputs. With how its training goes, all of it but the device is
+ * saved in one file (nn/formats/safetensors.h). */
 #ifndef PRONY_TRAIN_MODEL_H
 #define PRONY_TRAIN_MODEL_H
 
@@ -9,16 +10,10 @@
 #include "nn/network.h"
 #include "train/lap.h"
 
-enum { MODEL_FLAG = 500 }; /* longer than what optimiser_parse takes, so that it can refuse */
-
-/* A training: how it was set up, which a resumed run keeps, and how far it is. */
+/* A training on a data set: how it was set up, which a resumed run keeps, and how far it is. */
 struct course {
-    char optimiser[MODEL_FLAG]; /* "": the network's */
-    char schedule[MODEL_FLAG];  /* "": the network's */
-    double rate;                /* 0: the optimiser's */
     int32_t batch;
     int64_t epochs;
-    uint64_t seed;
     double test_share, validate_share;
     double until_accuracy, until_loss; /* of the held-out rows, when it may stop; 0: not said */
     int64_t patience; /* epochs without a better held-out loss, then it stops; 0: it does not */
@@ -36,38 +31,64 @@ struct model {
     struct arena arena;
     const struct network *network; /* not owned */
     enum loss_kind loss;           /* LOSS_AUTO: what the network's text says */
+    const char *optimiser;         /* "": what the network's text says; likewise … */
+    const char *schedule;          /* … the schedule */
     struct params params;
-    int32_t class_count; /* 0: it gives numbers */
+    struct engine engine; /* where the parameters are, once it is attached */
+    int32_t class_count;  /* 0: it gives numbers */
     const char **classes;
     struct scaling scaling;
 };
 
-void model_init(struct model *model, const struct network *network);
-void model_free(struct model *model);
+/* Zero, or NULL, is the network's own choice. */
+struct model_options {
+    enum loss_kind loss;
+    const char *optimiser, *schedule; /* copied */
+    double rate;
+    uint64_t seed;
+    int32_t class_count; /* > 0: it learns classes, whose names are 0, 1, 2 … */
+};
+
+/* Opens the device, declares what predicting needs and fills it by the seed. A zeroed *model is
+ * filled; the network outlives it. */
+enum status model_open(struct model *model, const struct network *network,
+                       const struct backend *backend, const struct device_options *device,
+                       const struct model_options *options);
+void model_close(struct model *model); /* after its plans were released; fine after a failed open */
+
+/* Declares what programs of that use need and gives it its starting values, so that one of any
+ * batch size finds it there. The device is left behind: the model's plans are released before. */
+enum status model_declare(struct model *model, enum program_use use);
 
 enum status model_keep_classes(struct model *model, const char *const *classes, int32_t count);
 
-/* The loss and the classes, for network_compile; the rest is the caller's. */
+/* How the model compiles its network for that use. */
 struct compile_options model_compile_options(const struct model *model, enum program_use use,
                                              int32_t batch);
 
-/* Does the program take what a data set holds: real numbers, and at most one class a row? */
-enum status model_check_program(const struct network *network, const struct program *program);
-
 /* Is the data what the network takes? */
 enum status model_check_data(const struct model *model, const struct dataset *dataset);
+/* Is it what the program, which trains, learns? Losses over numbers have classes as levels. */
+enum status model_check_targets(const struct model *model, const struct program *program,
+                                const struct dataset *dataset);
 
-/* A checkpoint: the parameters, all of the above and the course. */
-enum status model_save(const struct model *model, const struct course *course, const char *path);
+/* Classes as the numbers that losses over numbers learn: class c of C is c ÷ (C − 1). Grows
+ * *levels, which is the caller's, to one for each label; leaves it alone where labels are learnt as
+ * they are, or there are none. */
+enum status model_make_levels(const struct model *model, const struct dataset *dataset,
+                              float **levels);
 
-/* The parameters, classes and scaling alone: a finished network. */
-enum status model_save_weights(const struct model *model, const char *path);
+/* A checkpoint: the parameters, all of the above and the course; or with NULL for a course the
+ * parameters, classes and scaling alone: a finished network. */
+enum status model_save(struct model *model, const struct course *course, const char *path);
 
-/* Was the file written by prony, so that model_read can read it? */
-bool model_is_described(const struct safetensors *file);
+/* Takes weights from a file. One that prony wrote also says which loss, classes and scaling belong
+ * to them. The model's plans are released before, its device is left behind. */
+enum status model_load(struct model *model, const char *path);
 
-/* Takes classes and scaling from a file of this network; parameters are safetensors_load's. */
-enum status model_read(struct model *model, const struct safetensors *file);
-enum status model_read_course(const struct safetensors *file, struct course *course);
+/* The training that is in the file, which is of the model's network; the model takes its loss,
+ * optimiser and schedule, and the control block its seed and rate. */
+enum status model_read_course(struct model *model, const struct safetensors *file,
+                              struct course *course);
 
 #endif

@@ -7,29 +7,14 @@
 
 enum { PREDICT_BATCH = 256, VISIT_STEPS = 16 };
 
-enum status predictor_open(const struct network *network, const char *weights,
-                           struct predictor *predictor)
-{
-    model_init(&predictor->model, network);
-    TRY(safetensors_open(weights, &predictor->file));
-    return model_read(&predictor->model, &predictor->file);
-}
-
-void predictor_close(struct predictor *predictor)
-{
-    safetensors_close(&predictor->file);
-    model_free(&predictor->model);
-}
-
-/* The class that one row of outputs means. */
-static int32_t choose_class(const float *outputs, int32_t width, enum loss_kind loss,
-                            int32_t class_count)
+/* The class that the outputs of one place mean. */
+static int32_t choose_class(const float *outputs, enum loss_kind loss, int32_t class_count)
 {
     int32_t best = 0;
     if (loss == LOSS_BINARY_CROSS_ENTROPY)
         return outputs[0] > 0.5f;
     if (loss == LOSS_CROSS_ENTROPY) {
-        for (int32_t i = 1; i < width; i++)
+        for (int32_t i = 1; i < class_count; i++)
             if (outputs[i] > outputs[best])
                 best = i;
         return best;
@@ -43,28 +28,30 @@ static int32_t choose_class(const float *outputs, int32_t width, enum loss_kind 
 
 /* What is needed while the rows are predicted. */
 struct prophecy {
-    struct predictor *predictor;
+    struct model *model;
     enum loss_kind loss;
-    struct engine engine;
     struct lap lap;
     float *outputs; /* [rows, width], of which those of the last steps are there */
     size_t outputs_bytes;
-    int32_t width;
-    int32_t *classes; /* [a few batches], or NULL */
+    int32_t width, places;
+    int32_t *classes; /* [a few batches, places], or NULL */
 };
 
 static enum status make_outputs(struct prophecy *prophecy)
 {
     const struct lap *lap = &prophecy->lap;
     const struct program *program = lap->legs[0].program;
-    int32_t y = program_find(program, ROLE_OUTPUT, "y");
-    size_t row_bytes = (size_t)(program->tensors[y].bytes / (uint64_t)program->batch);
-    prophecy->width = (int32_t)(shape_count(&program->tensors[y].shape) / program->batch);
-    NEED(size_mul((size_t)lap->rows, row_bytes, &prophecy->outputs_bytes));
+    const struct tensor *y = &program->tensors[program_find(program, ROLE_OUTPUT, "y")];
+    int32_t class_count = prophecy->model->class_count;
+    bool chances = class_count && prophecy->loss == LOSS_CROSS_ENTROPY;
+    prophecy->width = (int32_t)(shape_count(&y->shape) / program->batch);
+    prophecy->places = chances ? prophecy->width / class_count : prophecy->width;
+    NEED(size_mul((size_t)lap->rows, (size_t)(y->bytes / (uint64_t)program->batch),
+                  &prophecy->outputs_bytes));
     NEED(prophecy->outputs = mem_reserve(prophecy->outputs_bytes));
-    if (prophecy->predictor->model.class_count)
+    if (class_count)
         NEED(prophecy->classes = mem_array((size_t)VISIT_STEPS * (size_t)lap->legs[0].batch,
-                                           sizeof *prophecy->classes));
+                                           (size_t)prophecy->places * sizeof(int32_t)));
     return STATUS_OK;
 }
 
@@ -73,38 +60,37 @@ static enum status hand_over(struct prophecy *prophecy, int64_t first, int64_t e
                              prediction_visit *visit, void *context)
 {
     float *outputs = prophecy->outputs + first * prophecy->width;
+    int32_t class_count = prophecy->model->class_count;
+    int32_t each = prophecy->width / prophecy->places; /* outputs of a place */
     struct prediction prediction = {.first = first,
                                     .rows = end - first,
                                     .width = prophecy->width,
+                                    .places = prophecy->places,
                                     .outputs = outputs,
                                     .classes = prophecy->classes};
     if (prophecy->loss == LOSS_BINARY_CROSS_ENTROPY)
         for (int64_t i = 0; i < prediction.rows * prophecy->width; i++)
             outputs[i] = 1 / (1 + expf(-outputs[i]));
-    for (int64_t row = 0; prophecy->classes && row < prediction.rows; row++)
-        prophecy->classes[row] =
-            choose_class(outputs + row * prophecy->width, prophecy->width, prophecy->loss,
-                         prophecy->predictor->model.class_count);
+    for (int64_t i = 0; prophecy->classes && i < prediction.rows * prophecy->places; i++)
+        prophecy->classes[i] = choose_class(outputs + i * each, prophecy->loss, class_count);
     enum status status = visit(context, &prediction);
     mem_drop(prophecy->outputs, prophecy->outputs_bytes);
     return status;
 }
 
 static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
-                           const struct backend *backend, const struct device_options *device,
                            prediction_visit *visit, void *context)
 {
-    struct model *model = &prophecy->predictor->model;
+    struct model *model = prophecy->model;
     struct lap *lap = &prophecy->lap;
     struct compile_options options = model_compile_options(model, USE_INFERENCE, PREDICT_BATCH);
     TRY(model_check_data(model, dataset));
     TRY(lap_compile(lap, model->network, &model->params, &options, dataset->rows));
     prophecy->loss = network_loss(model->network, &options);
-    TRY(safetensors_load(&prophecy->predictor->file, SAFETENSORS_WEIGHTS, &model->params));
     TRY(make_outputs(prophecy));
-    scaling_apply(&model->scaling, dataset);
-    TRY(engine_open(&prophecy->engine, backend, device, &model->params));
-    TRY(lap_prepare(lap, &prophecy->engine));
+    TRY(scaling_apply(&model->scaling, dataset));
+    TRY(engine_attach(&model->engine, &model->params));
+    TRY(lap_prepare(lap, &model->engine));
     const struct lap_data data = {.dataset = dataset, .outputs = prophecy->outputs};
     TRY(lap_begin(lap, &data, NULL, 0));
     while (lap->step < lap->steps) {
@@ -116,14 +102,12 @@ static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
     return STATUS_OK;
 }
 
-enum status predictor_run(struct predictor *predictor, struct dataset *dataset,
-                          const struct backend *backend, const struct device_options *device,
-                          prediction_visit *visit, void *context)
+enum status predict_data(struct model *model, struct dataset *dataset, prediction_visit *visit,
+                         void *context)
 {
-    struct prophecy prophecy = {.predictor = predictor};
-    enum status status = predict(&prophecy, dataset, backend, device, visit, context);
+    struct prophecy prophecy = {.model = model};
+    enum status status = predict(&prophecy, dataset, visit, context);
     lap_close(&prophecy.lap);
-    engine_close(&prophecy.engine);
     mem_unreserve(prophecy.outputs, prophecy.outputs_bytes);
     mem_free(prophecy.classes);
     return status;

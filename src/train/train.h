@@ -10,34 +10,30 @@
 #ifndef PRONY_TRAIN_TRAIN_H
 #define PRONY_TRAIN_TRAIN_H
 
-#include "train/engine.h"
 #include "train/lap.h"
 #include "train/model.h"
 
 struct trainer_options {
-    const struct backend *backend;
-    struct device_options device;
-    enum loss_kind loss;  /* LOSS_AUTO: the network's */
     struct course course; /* how to train; its progress is ignored */
-    const char *resume;   /* a file of trainer_save: its course and loss are used instead, but for
-                             epochs   when course.epochs is not 0; or NULL */
+    const char *resume;   /* a file of trainer_save: its training is gone on with, but for epochs
+                             when course.epochs is not 0; or NULL */
 };
 
 struct trainer {
-    struct model model;
+    struct model *model;     /* not owned, and … */
+    struct dataset *dataset; /* … neither is this */
     struct course course;    /* with its progress; course.score is of the epoch's steps so far */
     struct score epoch;      /* of the last whole epoch; samples is 0 before */
     struct score held_out;   /* after it */
-    struct dataset *dataset; /* not owned */
     struct split split;
     uint32_t *order; /* of the training rows in this epoch */
-    float *levels;   /* [rows]: classes as numbers, for losses over numbers; or NULL */
-    struct engine engine;
+    float *levels;   /* [rows, label columns]: model_make_levels; or NULL */
     struct lap train, validate, test;
 };
 
-/* Standardises the data set in place; network and data set outlive the trainer. */
-enum status trainer_open(const struct network *network, struct dataset *dataset,
+/* Takes the classes of the data and, unless the model has one, its scale; scales the data set in
+ * place. The model's plans were released before; model and data set outlive the trainer. */
+enum status trainer_open(struct model *model, struct dataset *dataset,
                          const struct trainer_options *options, struct trainer **out);
 void trainer_close(struct trainer *trainer); /* NULL is fine */
 

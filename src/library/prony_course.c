@@ -1,0 +1,219 @@
+/* prony_course.c: data, and training and predicting with it: what `prony train` and `prony predict`
+ * are made of. */
+#include "base/memory.h"
+#include "library/prony_inside.h"
+#include "train/predict.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { EPOCHS_USUAL = 100, BATCH_USUAL = 8 };
+
+static enum status open_data(const char *name, const struct prony_data_options *given,
+                             struct prony_data *data)
+{
+    struct dataset_options options = {.label = given->label,
+                                      .labels = given->labels,
+                                      .numbers = given->numbers != 0,
+                                      .memory_bytes = given->memory_bytes};
+    if (given->network) {
+        const struct model *model = &given->network->model;
+        options.inputs = (int32_t)prony_inputs(given->network);
+        options.classes = model->classes;
+        options.class_count = model->class_count;
+        options.numbers = !model->class_count;
+    }
+    return dataset_open(name, &options, &data->dataset);
+}
+
+int prony_data_open(const char *name, const struct prony_data_options *options,
+                    struct prony_data **out)
+{
+    static const struct prony_data_options usual;
+    struct prony_data *data = mem_alloc(sizeof *data);
+    enum status status = data ? open_data(name, options ? options : &usual, data)
+                              : status_fail(STATUS_MEMORY, __FILE__, __LINE__, "out of memory");
+    if (status != STATUS_OK) {
+        prony_data_close(data);
+        data = NULL;
+    }
+    *out = data;
+    return (int)status;
+}
+
+void prony_data_close(struct prony_data *data)
+{
+    if (data)
+        dataset_free(data->dataset);
+    mem_free(data);
+}
+
+int64_t prony_data_rows(const struct prony_data *data)
+{
+    return data->dataset->rows;
+}
+
+int32_t prony_data_targets(const struct prony_data *data)
+{
+    const struct dataset *dataset = data->dataset;
+    return dataset->labels ? dataset->label_columns : dataset->number_columns;
+}
+
+const int32_t *prony_data_classes(const struct prony_data *data, int64_t row)
+{
+    const struct dataset *dataset = data->dataset;
+    return dataset->labels ? dataset->labels + row * dataset->label_columns : NULL;
+}
+
+const float *prony_data_numbers(const struct prony_data *data, int64_t row)
+{
+    const struct dataset *dataset = data->dataset;
+    return dataset->numbers ? dataset->numbers + row * dataset->number_columns : NULL;
+}
+
+static enum status check_course(const struct prony_course *course)
+{
+    if (!(course->test >= 0) || !(course->validate >= 0) || course->test + course->validate >= 1)
+        FAIL(STATUS_INPUT,
+             "found %g of the rows held out and %g kept for the test, expected shares that are "
+             "together below 1",
+             course->validate, course->test);
+    if (course->epochs < 0 || course->batch < 0 || course->patience < 0)
+        FAIL(STATUS_INPUT, "found a negative number of epochs, rows or patience");
+    return STATUS_OK;
+}
+
+static enum status begin(struct prony *network, struct prony_data *data,
+                         const struct prony_course *course)
+{
+    const struct trainer_options options = {
+        .resume = course->resume,
+        .course = {.batch = course->batch ? course->batch : BATCH_USUAL,
+                   .epochs = course->epochs || course->resume ? course->epochs : EPOCHS_USUAL,
+                   .test_share = course->test,
+                   .validate_share = course->validate,
+                   .until_accuracy = course->until_accuracy,
+                   .until_loss = course->until_loss,
+                   .patience = course->patience},
+    };
+    TRY(check_course(course));
+    inside_release(network);
+    network->learns = false;
+    TRY(trainer_open(&network->model, data->dataset, &options, &network->trainer));
+    network->learns = true;
+    return STATUS_OK;
+}
+
+int prony_begin(struct prony *network, struct prony_data *data, const struct prony_course *course)
+{
+    static const struct prony_course usual;
+    return (int)begin(network, data, course ? course : &usual);
+}
+
+static struct prony_score score_of(const struct score *score)
+{
+    return (struct prony_score){
+        .samples = score->samples,
+        .loss = score->samples ? score_loss(score) : 0,
+        .accuracy = score->samples && score->has_right ? score_accuracy(score) : -1,
+    };
+}
+
+static void tell(const struct prony *network, struct prony_progress *progress)
+{
+    const struct trainer *trainer = network->trainer;
+    const struct course *course = &trainer->course;
+    const struct control *control = &network->model.params.control;
+    *progress = (struct prony_progress){
+        .epoch = course->epoch,
+        .epochs = course->epochs,
+        .step = course->step,
+        .steps = trainer->train.steps,
+        .finished = trainer_done(trainer),
+        .so_far = score_of(&course->score),
+        .last = score_of(&trainer->epoch),
+        .held_out = score_of(&trainer->held_out),
+        .best_epoch = course->best_epoch,
+        .best_loss = course->best_loss,
+        .train_rows = trainer->split.train_count,
+        .held_out_rows = trainer->split.validate_count,
+        .test_rows = trainer->split.test_count,
+        .window = trainer->dataset->stream ? dataset_window(trainer->dataset) : 0,
+        .batch = course->batch,
+        .rate = control->rate,
+        .seed = control->seed,
+    };
+}
+
+static enum status check_training(const struct prony *network)
+{
+    if (!network->trainer)
+        FAIL(STATUS_INPUT, "%s: found no training on data, expected prony_begin before",
+             network->network->name);
+    return STATUS_OK;
+}
+
+static enum status run(struct prony *network, int64_t steps, struct prony_progress *progress)
+{
+    TRY(check_training(network));
+    struct trainer *trainer = network->trainer;
+    int64_t epoch = trainer->course.epoch;
+    if (steps > 0 && !trainer_done(trainer))
+        TRY(trainer_run(trainer, steps));
+    const struct score *score =
+        trainer->course.epoch > epoch ? &trainer->epoch : &trainer->course.score;
+    if (score->samples && !isfinite(score_loss(score)))
+        FAIL(STATUS_WRONG,
+             "the loss is no longer a number in epoch %" PRId64 "; expected it to fall: try a "
+             "--rate below %g",
+             epoch + 1, network->model.params.control.rate);
+    if (progress)
+        tell(network, progress);
+    return STATUS_OK;
+}
+
+int prony_run(struct prony *network, int64_t steps, struct prony_progress *progress)
+{
+    return (int)run(network, steps, progress);
+}
+
+static enum status end(struct prony *network, struct prony_score *test)
+{
+    struct score score;
+    TRY(check_training(network));
+    TRY(trainer_take_best(network->trainer));
+    TRY(trainer_test(network->trainer, &score));
+    if (test)
+        *test = score_of(&score);
+    return STATUS_OK;
+}
+
+int prony_end(struct prony *network, struct prony_score *test)
+{
+    return (int)end(network, test);
+}
+
+/* A visitor of the library's user. */
+struct visitor {
+    prony_visit *visit;
+    void *context;
+};
+
+static enum status pass_on(void *context, const struct prediction *prediction)
+{
+    const struct visitor *visitor = context;
+    const struct prony_prediction said = {.first = prediction->first,
+                                          .rows = prediction->rows,
+                                          .width = prediction->width,
+                                          .places = prediction->places,
+                                          .outputs = prediction->outputs,
+                                          .classes = prediction->classes};
+    return (enum status)visitor->visit(visitor->context, &said);
+}
+
+int prony_predict_data(struct prony *network, struct prony_data *data, prony_visit *visit,
+                       void *context)
+{
+    struct visitor visitor = {visit, context};
+    return (int)predict_data(&network->model, data->dataset, pass_on, &visitor);
+}

@@ -1,0 +1,305 @@
+/* model_file.c: a model in a safetensors file, its metadata as JSON texts. */
+#include "train/model.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NOTE_NETWORK "network"
+#define NOTE_LOSS "loss"
+#define NOTE_CLASSES "classes"
+#define NOTE_NORMALISATION "normalisation"
+#define NOTE_TRAINING "training"
+
+static void add_floats(struct json_writer *writer, const char *key, const float *values, int count)
+{
+    json_key(writer, key);
+    json_array(writer);
+    for (int i = 0; i < count; i++)
+        json_add_float(writer, values[i]);
+    json_end(writer);
+}
+
+static void add_same(struct json_writer *writer, const char *key, float value, int64_t count)
+{
+    json_key(writer, key);
+    json_array(writer);
+    for (int64_t i = 0; i < count; i++)
+        json_add_float(writer, value);
+    json_end(writer);
+}
+
+/* Without a scaling, one that changes nothing. */
+static void write_normalisation(const struct model *model, struct text *out)
+{
+    const struct scaling *scaling = &model->scaling;
+    int64_t inputs = shape_count(&model->network->input);
+    struct json_writer writer;
+    json_begin(&writer, out);
+    json_object(&writer);
+    if (scaling->columns) {
+        add_floats(&writer, "mean", scaling->mean, scaling->columns);
+        add_floats(&writer, "scale", scaling->scale, scaling->columns);
+    } else {
+        add_same(&writer, "mean", 0, inputs);
+        add_same(&writer, "scale", 1, inputs);
+    }
+    json_end(&writer);
+}
+
+static void write_classes(const struct model *model, struct text *out)
+{
+    struct json_writer writer;
+    json_begin(&writer, out);
+    json_array(&writer);
+    for (int32_t i = 0; i < model->class_count; i++)
+        json_add_text(&writer, model->classes[i]);
+    json_end(&writer);
+}
+
+static void add_number(struct json_writer *writer, const char *key, int64_t number)
+{
+    json_key(writer, key);
+    json_add_int(writer, number);
+}
+
+static void add_real(struct json_writer *writer, const char *key, double number)
+{
+    json_key(writer, key);
+    json_add_real(writer, number);
+}
+
+/* All 64 bits, as text: JSON numbers are doubles to many readers. */
+static void add_wide(struct json_writer *writer, const char *key, uint64_t number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    json_key(writer, key);
+    json_add_text(writer, text);
+}
+
+static void write_course(const struct model *model, const struct course *course, struct text *out)
+{
+    const struct control *control = &model->params.control;
+    struct json_writer writer;
+    json_begin(&writer, out);
+    json_object(&writer);
+    json_key(&writer, "optimiser");
+    json_add_text(&writer, model->optimiser);
+    json_key(&writer, "schedule");
+    json_add_text(&writer, model->schedule);
+    add_real(&writer, "rate", control->rate);
+    add_number(&writer, "batch", course->batch);
+    add_number(&writer, "epochs", course->epochs);
+    add_wide(&writer, "seed", control->seed);
+    add_real(&writer, "test_share", course->test_share);
+    add_real(&writer, "validate_share", course->validate_share);
+    add_real(&writer, "until_accuracy", course->until_accuracy);
+    add_real(&writer, "until_loss", course->until_loss);
+    add_number(&writer, "patience", course->patience);
+    add_wide(&writer, "data", course->data);
+    add_number(&writer, "epoch", course->epoch);
+    add_number(&writer, "step", course->step);
+    add_real(&writer, "loss_sum", course->score.loss_sum);
+    add_real(&writer, "right_sum", course->score.right_sum);
+    add_number(&writer, "samples", course->score.samples);
+    add_number(&writer, "best_epoch", course->best_epoch);
+    add_real(&writer, "best_loss", course->best_loss);
+    add_number(&writer, "stopped", course->stopped);
+    json_end(&writer);
+}
+
+enum status model_save(struct model *model, const struct course *course, const char *path)
+{
+    struct text classes = {0}, normalisation = {0}, training = {0};
+    enum status status;
+    TRY(engine_download(&model->engine, &model->params));
+    write_classes(model, &classes);
+    write_normalisation(model, &normalisation);
+    if (course)
+        write_course(model, course, &training);
+    TRY_OR(done, text_done(&classes));
+    TRY_OR(done, text_done(&normalisation));
+    TRY_OR(done, text_done(&training));
+    const struct safetensors_note notes[] = {
+        {NOTE_NETWORK, model->network->text}, {NOTE_LOSS, loss_name(model->loss)},
+        {NOTE_CLASSES, text_of(&classes)},    {NOTE_NORMALISATION, text_of(&normalisation)},
+        {NOTE_TRAINING, text_of(&training)},
+    };
+    status = safetensors_write(path, &model->params,
+                               course ? SAFETENSORS_CHECKPOINT : SAFETENSORS_WEIGHTS, notes,
+                               sizeof notes / sizeof *notes - !course);
+done:
+    text_free(&classes);
+    text_free(&normalisation);
+    text_free(&training);
+    return status;
+}
+
+static enum status refuse_note(const struct safetensors *file, const char *key)
+{
+    FAIL(STATUS_INPUT, "%s: found no '%s' in its metadata, expected a file that prony train wrote",
+         file->name, key);
+}
+
+/* A note that is JSON. */
+static enum status read_note(const struct safetensors *file, const char *key, struct arena *arena,
+                             struct json **out)
+{
+    const char *note = safetensors_note(file, key);
+    if (!note)
+        return refuse_note(file, key);
+    char *name;
+    NEED(name = arena_format(arena, "%s, metadata '%s'", file->name, key));
+    return json_parse(arena, name, note, strlen(note), out);
+}
+
+static enum status read_classes(struct model *model, const struct safetensors *file)
+{
+    struct json *list;
+    TRY(read_note(file, NOTE_CLASSES, &model->arena, &list));
+    if (list->kind != JSON_ARRAY)
+        FAIL(STATUS_INPUT, "%s: found classes that are no list", file->name);
+    const char **classes;
+    int32_t count = 0;
+    NEED(classes = arena_array(&model->arena, list->count + 1, sizeof *classes));
+    for (const struct json *name = list->first; name; name = name->next) {
+        if (name->kind != JSON_STRING)
+            FAIL(STATUS_INPUT, "%s: found a class that is no text", file->name);
+        classes[count++] = name->string;
+    }
+    model->classes = classes;
+    model->class_count = count;
+    return STATUS_OK;
+}
+
+static enum status read_floats(const struct safetensors *file, const struct json *list, float *out,
+                               int32_t count)
+{
+    if (!list || list->kind != JSON_ARRAY || list->count != (size_t)count)
+        FAIL(STATUS_INPUT, "%s: found a normalisation of %zu columns, expected %d", file->name,
+             list && list->kind == JSON_ARRAY ? list->count : 0, count);
+    for (const struct json *item = list->first; item; item = item->next) {
+        if (item->kind != JSON_NUMBER || !isfinite((float)item->number))
+            FAIL(STATUS_INPUT, "%s: found a normalisation that holds no number", file->name);
+        *out++ = (float)item->number;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_normalisation(struct model *model, const struct safetensors *file)
+{
+    struct json *object;
+    int32_t columns = (int32_t)shape_count(&model->network->input);
+    TRY(read_note(file, NOTE_NORMALISATION, &model->arena, &object));
+    scaling_free(&model->scaling);
+    TRY(scaling_alloc(columns, &model->scaling));
+    TRY(read_floats(file, json_get(object, "mean"), model->scaling.mean, columns));
+    return read_floats(file, json_get(object, "scale"), model->scaling.scale, columns);
+}
+
+/* A file without the note has the network's own loss. */
+static enum status read_loss(struct model *model, const struct safetensors *file)
+{
+    const char *name = safetensors_note(file, NOTE_LOSS);
+    if (name && !loss_parse(name, &model->loss))
+        FAIL(STATUS_INPUT, "%s: found the loss '%s', expected one that this prony knows",
+             file->name, name);
+    return STATUS_OK;
+}
+
+static enum status check_network(const struct model *model, const struct safetensors *file)
+{
+    const char *text = safetensors_note(file, NOTE_NETWORK);
+    if (!text)
+        return refuse_note(file, NOTE_NETWORK);
+    if (!text_equal(text, model->network->text))
+        FAIL(STATUS_INPUT,
+             "%s: found the weights of another network, expected those of %s as it is", file->name,
+             model->network->name);
+    return STATUS_OK;
+}
+
+/* Weights of another framework have no notes: what the model was opened with stays. */
+static enum status load(struct model *model, const struct safetensors *file)
+{
+    if (safetensors_note(file, NOTE_NETWORK)) {
+        TRY(check_network(model, file));
+        TRY(read_loss(model, file));
+        TRY(read_classes(model, file));
+        TRY(read_normalisation(model, file));
+    }
+    return safetensors_load(file, SAFETENSORS_WEIGHTS, &model->params);
+}
+
+enum status model_load(struct model *model, const char *path)
+{
+    struct safetensors file = {0};
+    enum status status;
+    TRY_OR(done, engine_detach(&model->engine, &model->params));
+    TRY_OR(done, safetensors_open(path, &file));
+    status = load(model, &file);
+done:
+    safetensors_close(&file);
+    return status;
+}
+
+static bool read_wide(const struct json *object, const char *key, uint64_t *out)
+{
+    return text_to_uint(json_text(object, key, ""), out);
+}
+
+static bool is_share(double share)
+{
+    return share >= 0 && share < 1;
+}
+
+static enum status take_course(struct model *model, const struct safetensors *file,
+                               const struct json *object, struct course *course)
+{
+    struct control *control = &model->params.control;
+    control->rate = json_real(object, "rate", -1);
+    int64_t batch = json_int(object, "batch", 0);
+    course->batch = batch > 0 && batch <= INT32_MAX ? (int32_t)batch : 0;
+    course->epochs = json_int(object, "epochs", 0);
+    course->test_share = json_real(object, "test_share", -1);
+    course->validate_share = json_real(object, "validate_share", -1);
+    course->until_accuracy = json_real(object, "until_accuracy", -1);
+    course->until_loss = json_real(object, "until_loss", -1);
+    course->patience = json_int(object, "patience", -1);
+    course->epoch = json_int(object, "epoch", -1);
+    course->step = json_int(object, "step", -1);
+    course->score.loss_sum = json_real(object, "loss_sum", (double)NAN);
+    course->score.right_sum = json_real(object, "right_sum", (double)NAN);
+    course->score.samples = json_int(object, "samples", 0);
+    course->best_epoch = json_int(object, "best_epoch", -1);
+    course->best_loss = json_real(object, "best_loss", (double)NAN);
+    course->stopped = json_int(object, "stopped", 0) != 0;
+    bool sound = read_wide(object, "seed", &control->seed) &&
+                 read_wide(object, "data", &course->data) && control->rate >= 0 &&
+                 course->batch > 0 && course->epochs > 0 && is_share(course->test_share) &&
+                 is_share(course->validate_share) &&
+                 is_share(course->test_share + course->validate_share) &&
+                 course->until_accuracy >= 0 && course->until_loss >= 0 && course->patience >= 0 &&
+                 course->epoch >= 0 && course->step >= 0 && course->best_epoch >= 0;
+    if (!sound)
+        FAIL(STATUS_INPUT, "%s: found a training in its metadata that cannot be resumed: %s",
+             file->name, safetensors_note(file, NOTE_TRAINING));
+    return STATUS_OK;
+}
+
+enum status model_read_course(struct model *model, const struct safetensors *file,
+                              struct course *course)
+{
+    struct json *object;
+    TRY(check_network(model, file));
+    TRY(read_loss(model, file));
+    TRY(read_note(file, NOTE_TRAINING, &model->arena, &object));
+    NEED(model->optimiser = arena_text(&model->arena, json_text(object, "optimiser", "")));
+    NEED(model->schedule = arena_text(&model->arena, json_text(object, "schedule", "")));
+    return take_course(model, file, object, course);
+}
