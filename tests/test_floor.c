@@ -99,24 +99,4 @@ TEST(a_floor_adds_up_its_halves)
     CHECK_EQUAL_TEXT(floor.bound, "bytes");
 }
 
-TEST(calibration_is_quick_and_remembered)
-{
-    static struct calibration calibration;
-    const struct ceilings *first, *again;
-    uint64_t start_ns = clock_ns();
-    enum status status = calibrate(&calibration, 1, 49348804, &first);
-    if (status == STATUS_UNSUPPORTED)
-        SKIP("%s", status_message());
-    if (!CHECK_OK(status))
-        return;
-    CHECK(clock_ns() - start_ns < 5000000000); /* a fraction of a second on a quiet machine */
-    CHECK(first->set_bytes <= 49348804 && first->set_bytes > 49348804 / 8 * 7);
-    CHECK(first->flop_per_s > 1e8 && first->flop_per_s < 1e13);
-    CHECK(first->read_per_s > 1e8 && first->read_per_s < 1e13);
-    CHECK(first->update_per_s > 1e8 && first->update_per_s < 1e13);
-    CHECK_OK(calibrate(&calibration, 1, 49348804, &again));
-    CHECK(first == again);
-    CHECK_EQUAL_INT(calibration.count, 1);
-}
-
 CHECK_MAIN

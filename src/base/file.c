@@ -291,16 +291,27 @@ enum status file_make_folder(const char *path)
     return status == STATUS_OK ? make_one(path) : status;
 }
 
-enum status file_data_folder(struct text *out)
+/* `variable` names a folder for all programs, `usual` is its place below the user's own. */
+static enum status user_folder(const char *variable, const char *usual, struct text *out)
 {
     size_t before = out->length;
-    const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    const char *base = getenv(variable), *home = getenv("HOME");
     if (base && *base == '/') /* the specification has relative ones ignored */
         text_printf(out, "%s/prony", base);
     else if (home && *home)
-        text_printf(out, "%s/.local/share/prony", home);
+        text_printf(out, "%s/%s/prony", home, usual);
     else
-        FAIL(STATUS_INPUT, "no folder for data: neither XDG_DATA_HOME nor HOME is set");
+        FAIL(STATUS_INPUT, "no folder to keep files in: neither %s nor HOME is set", variable);
     TRY(text_done(out));
     return file_make_folder(out->data + before);
+}
+
+enum status file_data_folder(struct text *out)
+{
+    return user_folder("XDG_DATA_HOME", ".local/share", out);
+}
+
+enum status file_cache_folder(struct text *out)
+{
+    return user_folder("XDG_CACHE_HOME", ".cache", out);
 }

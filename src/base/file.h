@@ -42,5 +42,7 @@ enum status file_make_folder(const char *path);
 /* The user's data directory for prony ($XDG_DATA_HOME/prony or ~/.local/share/prony), made if
  * needed; appended to *out. */
 enum status file_data_folder(struct text *out);
+/* The same for what can be found out again: $XDG_CACHE_HOME/prony or ~/.cache/prony. */
+enum status file_cache_folder(struct text *out);
 
 #endif

@@ -58,7 +58,7 @@ static enum status inside_op_floor(const struct program *program, const struct o
     uint64_t flop = op_flop(program, op), bytes = op_bytes(program, op);
     uint64_t kept_read = kept_bytes(program, op, 0, op->inputs);
     uint64_t kept_written = kept_bytes(program, op, op->inputs, op->inputs + op->outputs);
-    const struct ceilings *own;
+    struct ceilings own;
 
     *out = (double)NAN;
     if (flop + bytes == 0)
@@ -66,7 +66,7 @@ static enum status inside_op_floor(const struct program *program, const struct o
     TRY(calibrate(calibration, whole->threads, bytes, &own));
     double kept_ns = (double)(kept_read + kept_written) /
                      (kept_written ? whole->update_per_s : whole->read_per_s);
-    double own_ns = (double)bytes / fmax(own->update_per_s, own->read_per_s);
+    double own_ns = (double)bytes / fmax(own.update_per_s, own.read_per_s);
     *out = 1e9 * fmax((double)flop / whole->flop_per_s, fmax(kept_ns, own_ns));
     return STATUS_OK;
 }
@@ -75,11 +75,10 @@ static enum status inside_floors(struct inside *inside, const struct task *task,
                                  struct calibration *calibration)
 {
     const struct program *program = inside->profile.program;
-    const struct ceilings *found;
+    struct ceilings whole;
     struct floor floor;
 
-    TRY(calibrate(calibration, threads, task->work.set_bytes, &found));
-    const struct ceilings whole = *found;
+    TRY(calibrate(calibration, threads, task->work.set_bytes, &whole));
     floor_of(&task->work, &whole, &floor);
     inside->floor_ns = floor.ns;
     for (int32_t o = 0; o < program->op_count; o++)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/calibration_kept.h"
 #include "cli/peer_folder.h"
 
 #include <stdio.h>
@@ -180,6 +181,17 @@ static enum status run_all(struct bench *bench, struct bench_request *const *req
     return STATUS_OK;
 }
 
+/* The best ceilings seen here are read before, and kept after whatever happened. */
+static enum status run_with_calibration(struct bench *bench, struct bench_request *const *requests,
+                                        int count, struct bench_output *output, struct arena *arena)
+{
+    enum status status = calibration_open(&bench->calibration);
+    if (status == STATUS_OK)
+        status = run_all(bench, requests, count, output, arena);
+    calibration_close(&bench->calibration);
+    return status;
+}
+
 enum status bench_request_run(const struct cli *cli, struct bench_request *const *requests,
                               int count, struct bench_output *output, bool resume)
 {
@@ -202,7 +214,7 @@ enum status bench_request_run(const struct cli *cli, struct bench_request *const
         status = bench_output_done(output, &done);
     }
     if (status == STATUS_OK)
-        status = run_all(&bench, requests, count, output, &arena);
+        status = run_with_calibration(&bench, requests, count, output, &arena);
     done_free(&done);
     arena_free(&arena);
     return status;

@@ -3,12 +3,14 @@
 #include "bench/job_peer.h"
 #include "bench/meters.h"
 #include "bench/peers.h"
+#include "cli/calibration_kept.h"
 #include "cli/commands.h"
 #include "cli/peer_folder.h"
 #include "record/facts.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Something that is there or not, and why not. */
 struct ability {
@@ -149,7 +151,8 @@ static enum status print_facts(const struct facts *facts)
 }
 
 static enum status print_json(const struct facts *facts, const struct abilities *backends,
-                              const struct abilities *frameworks, const struct abilities *meters)
+                              const struct abilities *frameworks, const struct abilities *meters,
+                              const struct calibration *calibration)
 {
     struct text text = {0};
     struct json_writer writer;
@@ -163,6 +166,8 @@ static enum status print_json(const struct facts *facts, const struct abilities 
     write_abilities("backends", backends, &writer);
     write_abilities("frameworks", frameworks, &writer);
     write_abilities("meters", meters, &writer);
+    json_key(&writer, "calibration");
+    calibration_write(calibration, &writer);
     json_end(&writer);
     enum status status = text_done(&text);
     if (status == STATUS_OK)
@@ -171,7 +176,8 @@ static enum status print_json(const struct facts *facts, const struct abilities 
     return status;
 }
 
-static enum status describe_machine(const struct cli *cli, bool json, struct arena *arena)
+static enum status describe_machine(const struct cli *cli, bool json, struct arena *arena,
+                                    const struct calibration *calibration)
 {
     struct facts facts;
     struct abilities backends = {0}, frameworks = {0}, meters = {0};
@@ -183,7 +189,7 @@ static enum status describe_machine(const struct cli *cli, bool json, struct are
     TRY(find_frameworks(peers, arena, &frameworks));
     TRY(find_meters(arena, &meters));
     if (json)
-        return print_json(&facts, &backends, &frameworks, &meters);
+        return print_json(&facts, &backends, &frameworks, &meters, calibration);
     TRY(print_facts(&facts));
     print_abilities("backends", &backends);
     print_abilities("other frameworks", &frameworks);
@@ -191,12 +197,43 @@ static enum status describe_machine(const struct cli *cli, bool json, struct are
     return STATUS_OK;
 }
 
+static bool show_progress(double share)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[Kcalibrating: %.0f %%\r", 100 * share);
+    return !cli_interrupted();
+}
+
+static enum status run(const struct cli *cli, bool json, bool calibrates, struct arena *arena)
+{
+    struct calibration calibration = {0};
+    struct text table = {0};
+    enum status status = calibration_open(&calibration);
+
+    if (status == STATUS_OK && calibrates)
+        status = calibrate_all(&calibration, show_progress);
+    if (status == STATUS_OK)
+        status = describe_machine(cli, json, arena, &calibration);
+    if (status == STATUS_OK && calibrates && !json) {
+        calibration_text(&calibration, &table);
+        status = text_done(&table);
+        fputs(text_of(&table), stdout);
+    }
+    text_free(&table);
+    calibration_close(&calibration);
+    return status;
+}
+
 enum status cmd_machine(struct cli *cli, int argc, const char *const *argv)
 {
-    bool json = false;
-    struct arg list[] = {{"json", ARG_FLAG, &json, NULL, "one JSON object", 0, 0, false}};
+    bool json = false, calibrates = false;
+    struct arg list[] = {
+        {"calibrate", ARG_FLAG, &calibrates, NULL,
+         "first find out what the CPU can do at best: half a minute; the best seen is kept", 0, 0,
+         false},
+        {"json", ARG_FLAG, &json, NULL, "one JSON object", 0, 0, false}};
     struct args args = {.command = "prony machine",
-                        .usage = "[--json]",
+                        .usage = "[--calibrate] [--json]",
                         .summary = "Describes this machine, and what can be measured on it.",
                         .list = list,
                         .count = sizeof list / sizeof *list};
@@ -204,7 +241,7 @@ enum status cmd_machine(struct cli *cli, int argc, const char *const *argv)
     if (args.help)
         return STATUS_OK;
     struct arena arena = {0};
-    enum status status = describe_machine(cli, json, &arena);
+    enum status status = run(cli, json, calibrates, &arena);
     arena_free(&arena);
     return status;
 }

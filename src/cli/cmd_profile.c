@@ -1,5 +1,6 @@
 /* cmd_profile.c: prony profile: where the time of a step goes, op by op. */
 #include "base/file.h"
+#include "cli/calibration_kept.h"
 #include "cli/commands.h"
 #include "cli/profile_output.h"
 #include "record/version.h"
@@ -82,10 +83,12 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
         flags->backend = cli->registry->list[0].name;
     TRY(registry_find(cli->registry, flags->backend, &options.network.backend));
     TRY_OR(done, task_open(&work, &task));
+    TRY_OR(done, calibration_open(&calibration));
     TRY_OR(done, inside_look(task, &options, &calibration, &inside));
     TRY_OR(done, write_files(flags, &inside.profile));
     TRY_OR(done, print(flags, task, &inside));
 done:
+    calibration_close(&calibration);
     inside_close(&inside);
     task_close(task);
     return status;

@@ -1,191 +1,24 @@
-/* calibrate.c: see calibrate.h.
- *
- * A burst is a kernel run by every thread at once, repeated within one call so often that waking
- * the threads does not count. The kernels differ per ISA and are chosen at run time; loads, adds
- * and stores are written once over 64-byte vectors, which the compiler turns into whatever the
- * function's target has. */
+/* calibrate.c: see calibrate.h. A burst is a kernel run by every thread at once, repeated within
+ * one call so often that waking the threads does not count. */
 #include "estimate/calibrate.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/pool.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 static const uint64_t SET_LEAST = (uint64_t)16 << 10, SET_MOST = (uint64_t)1 << 30;
 static const uint64_t HUGE_PAGE = (uint64_t)2 << 20;
-enum { FLOP_VECTORS = 12 * 64 }; /* of one thread: whole rounds of every flop kernel */
-static const uint64_t BURST_NS = 1000000, BURSTS_NS = 60000000;
+enum { FLOP_GRAINS = 16 }; /* what a thread's flop kernel is given */
 
-typedef int64_t words __attribute__((vector_size(64)));
-typedef float reals __attribute__((vector_size(64)));
-typedef float reals4 __attribute__((vector_size(16)));
-
-/* Each kernel goes over `vectors` 64-byte vectors `times` times and returns something that depends
- * on all of it. */
-typedef float kernel(void *data, long vectors, long times);
-
-static inline __attribute__((always_inline)) float read_body(void *data, long vectors, long times)
-{
-    words sum[4] = {{0}};
-    for (long t = 0; t < times; t++) {
-        const words *from = data;
-        for (long i = 0; i + 4 <= vectors; i += 4)
-            for (int j = 0; j < 4; j++)
-                sum[j] ^= from[i + j];
-        __asm__ volatile("" ::: "memory"); /* or the passes would be merged */
-    }
-    words all = sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
-    int64_t folded = 0;
-    for (int j = 0; j < 8; j++)
-        folded ^= all[j];
-    return (float)folded;
-}
-
-static inline __attribute__((always_inline)) float update_body(void *data, long vectors, long times)
-{
-    reals *at = data;
-    const float step = 1.0f;
-    for (long t = 0; t < times; t++) {
-        for (long i = 0; i < vectors; i++)
-            at[i] += step;
-        __asm__ volatile("" ::: "memory");
-    }
-    return at[0][0];
-}
-
-/* The flop kernels do `vectors` × `times` multiply-adds of 16 lanes in registers, which start from
- * `data`. This one is what a CPU does without fused instructions: x86-64's baseline, or another. */
-static float flop_scalar(void *data, long vectors, long times)
-{
-    const reals4 factor = {1.0f, 1.0f, 1.0f, 1.0f};
-    reals4 sum[8], *seed = data;
-    for (int j = 0; j < 8; j++)
-        sum[j] = seed[j];
-    for (long i = 0; i < vectors * times; i += 2)
-        for (int j = 0; j < 8; j++) {
-            sum[j] = sum[j] * factor + factor;
-            __asm__ volatile("" : "+x"(sum[j]));
-        }
-    for (int j = 1; j < 8; j++)
-        sum[0] += sum[j];
-    return sum[0][0];
-}
-
-static float read_scalar(void *data, long vectors, long times)
-{
-    return read_body(data, vectors, times);
-}
-
-static float update_scalar(void *data, long vectors, long times)
-{
-    return update_body(data, vectors, times);
-}
-
-#if defined(__x86_64__)
-/* 12 accumulators hide a latency of 4 cycles at two fused multiply-adds a cycle, with room. */
-__attribute__((target("avx2,fma"))) static float flop_avx2(void *data, long vectors, long times)
-{
-    const __m256 factor = _mm256_set1_ps(0.5f);
-    __m256 sum[12];
-    for (int j = 0; j < 12; j++)
-        sum[j] = _mm256_loadu_ps((const float *)data + 8 * j);
-    for (long i = 0; i < vectors * times; i += 6)
-        for (int j = 0; j < 12; j++)
-            sum[j] = _mm256_fmadd_ps(sum[j], factor, factor);
-    for (int j = 1; j < 12; j++)
-        sum[0] = _mm256_add_ps(sum[0], sum[j]);
-    return _mm256_cvtss_f32(sum[0]);
-}
-
-__attribute__((target("avx2,fma"))) static float read_avx2(void *data, long vectors, long times)
-{
-    return read_body(data, vectors, times);
-}
-
-__attribute__((target("avx2,fma"))) static float update_avx2(void *data, long vectors, long times)
-{
-    return update_body(data, vectors, times);
-}
-
-__attribute__((target("avx512f"))) static float flop_avx512(void *data, long vectors, long times)
-{
-    const __m512 factor = _mm512_set1_ps(0.5f);
-    __m512 sum[12];
-    for (int j = 0; j < 12; j++)
-        sum[j] = _mm512_loadu_ps((const float *)data + 16 * j);
-    for (long i = 0; i < vectors * times; i += 12)
-        for (int j = 0; j < 12; j++)
-            sum[j] = _mm512_fmadd_ps(sum[j], factor, factor);
-    for (int j = 1; j < 12; j++)
-        sum[0] = _mm512_add_ps(sum[0], sum[j]);
-    return _mm512_cvtss_f32(sum[0]);
-}
-
-__attribute__((target("avx512f"))) static float read_avx512(void *data, long vectors, long times)
-{
-    return read_body(data, vectors, times);
-}
-
-__attribute__((target("avx512f"))) static float update_avx512(void *data, long vectors, long times)
-{
-    return update_body(data, vectors, times);
-}
-#endif
-
-static const struct kernels {
-    kernel *flop, *read, *update;
-} kernels[] = {
-    [ISA_SCALAR] = {flop_scalar, read_scalar, update_scalar},
-#if defined(__x86_64__)
-    [ISA_AVX2] = {flop_avx2, read_avx2, update_avx2},
-    [ISA_AVX512] = {flop_avx512, read_avx512, update_avx512},
-#endif
-};
-
-struct burst {
-    kernel *kernel;
-    char *data;
-    long vectors, times;
-    long stride; /* bytes from vector to vector; 0: every thread starts from the same place */
-    float sink[POOL_MOST];
-};
-
-static void burst_member(void *context, int member, int members)
-{
-    struct burst *burst = context;
-    long from, to;
-    pool_share(burst->vectors, 64, member, members, &from, &to);
-    if (from < to)
-        burst->sink[member] =
-            burst->kernel(burst->data + from * burst->stride, to - from, burst->times);
-}
-
-/* The shortest time in which all threads together went once over the data. Passes per burst double
- * until a burst is long enough for the threads' wake-up not to count; the rest of the time repeats
- * it. */
-static double burst_best_ns(struct pool *pool, struct burst burst)
-{
-    uint64_t deadline_ns = clock_ns() + BURSTS_NS;
-    double best_ns = (double)INFINITY;
-
-    do {
-        uint64_t start_ns = clock_ns();
-        pool_run(pool, pool_threads(pool), burst_member, &burst);
-        uint64_t elapsed_ns = clock_ns() - start_ns;
-        if (elapsed_ns < BURST_NS)
-            burst.times *= 2;
-        else
-            best_ns = fmin(best_ns, (double)elapsed_ns / (double)burst.times);
-    } while (clock_ns() < deadline_ns || isinf(best_ns));
-    return best_ns;
-}
+static const uint64_t BURST_NS = 1000000;  /* the least that one takes */
+static const uint64_t FIRST_NS = 60000000; /* for a ceiling that is not known */
+static const uint64_t LOOK_NS = 20000000, ENOUGH_NS = 1000000000; /* a look; all of them */
+static const uint64_t AGAIN_NS = 300000000;                       /* when it is too low */
 
 #ifdef __OPTIMIZE__
 static const bool optimised = true;
@@ -193,93 +26,311 @@ static const bool optimised = true;
 static const bool optimised = false; /* the kernels would measure the compiler, not the machine */
 #endif
 
-static enum status calibrate_measure(struct ceilings *ceilings)
+const char *pages_name(enum pages pages)
 {
-    struct cpu cpu;
-    struct pool *pool;
-    uint64_t mapped_bytes = ceilings->set_bytes + HUGE_PAGE;
-
-    cpu_detect(&cpu);
-    ceilings->isa = cpu.isa;
-    char *mapped =
-        mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED)
-        FAIL(STATUS_MEMORY, "no %llu bytes to calibrate with: %s", (unsigned long long)mapped_bytes,
-             strerror(errno));
-    char *data = mapped + (HUGE_PAGE - (uintptr_t)mapped % HUGE_PAGE) % HUGE_PAGE;
-    madvise(data, ceilings->set_bytes, MADV_HUGEPAGE); /* without them it is slower, not wrong */
-    memset(data, 0, ceilings->set_bytes);
-
-    enum status status = pool_open(ceilings->threads, POOL_NONE, &pool);
-    if (status == STATUS_OK) {
-        const struct kernels *row = &kernels[cpu.isa];
-        struct burst burst = {.kernel = row->read,
-                              .data = data,
-                              .vectors = (long)(ceilings->set_bytes / 64),
-                              .times = 1,
-                              .stride = 64};
-        double set_bytes = (double)ceilings->set_bytes;
-        ceilings->read_per_s = set_bytes / burst_best_ns(pool, burst) * 1e9;
-        burst.kernel = row->update;
-        ceilings->update_per_s = 2 * set_bytes / burst_best_ns(pool, burst) * 1e9;
-        burst.kernel = row->flop;
-        burst.vectors = FLOP_VECTORS * ceilings->threads;
-        burst.stride = 0;
-        ceilings->flop_per_s = 32.0 * (double)burst.vectors / burst_best_ns(pool, burst) * 1e9;
-        pool_close(pool);
-    }
-    munmap(mapped, mapped_bytes);
-    return status;
+    return pages == PAGES_2M ? "2m" : "4k";
 }
 
-enum status calibrate(struct calibration *calibration, int threads, uint64_t set_bytes,
-                      const struct ceilings **out)
+void calibration_free(struct calibration *calibration)
 {
-    set_bytes = set_bytes < SET_LEAST ? SET_LEAST : set_bytes > SET_MOST ? SET_MOST : set_bytes;
-    uint64_t unit = SET_LEAST / 8;
-    while (unit * 16 <= set_bytes)
-        unit *= 2;
-    set_bytes -= set_bytes % unit; /* to three binary digits and the leading one */
+    mem_free(calibration->rows);
+    *calibration = (struct calibration){0};
+}
 
-    for (int i = 0; i < calibration->count; i++) {
-        *out = &calibration->list[i];
-        if ((*out)->threads == threads && (*out)->set_bytes == set_bytes)
-            return STATUS_OK;
+/* Memory to run bursts over, and the threads that do. */
+struct ground {
+    struct cpu cpu;
+    struct pool *pool;
+    char *mapped, *data;
+    uint64_t mapped_bytes;
+};
+
+static enum status ground_open(struct ground *ground, int threads, enum pages pages,
+                               uint64_t set_bytes)
+{
+    *ground = (struct ground){.mapped_bytes = set_bytes + 2 * HUGE_PAGE};
+    cpu_detect(&ground->cpu);
+    TRY(pool_open(threads, POOL_NONE, &ground->pool));
+    ground->mapped = mmap(NULL, ground->mapped_bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (ground->mapped == MAP_FAILED) {
+        pool_close(ground->pool);
+        FAIL(STATUS_MEMORY, "no %llu bytes to calibrate with: %s",
+             (unsigned long long)ground->mapped_bytes, strerror(errno));
     }
-    if (!optimised)
-        FAIL(STATUS_UNSUPPORTED, "a build without optimisation cannot calibrate");
-    if (calibration->count == CALIBRATION_MOST)
-        FAIL(STATUS_UNSUPPORTED, "more than %d calibrations in one run", CALIBRATION_MOST);
-    struct ceilings *next = &calibration->list[calibration->count];
-    *next = (struct ceilings){.threads = threads, .set_bytes = set_bytes};
-    TRY(calibrate_measure(next));
-    calibration->count++;
-    *out = next;
+    uintptr_t beyond = (uintptr_t)ground->mapped % HUGE_PAGE;
+    ground->data = ground->mapped + (beyond ? HUGE_PAGE - beyond : 0);
+    /* Refused, 2 MB pages are slower, not wrong. */
+    madvise(ground->data, set_bytes + HUGE_PAGE,
+            pages == PAGES_2M ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    memset(ground->data, 0, set_bytes);
     return STATUS_OK;
 }
 
-void calibration_write(const struct calibration *calibration, struct json_writer *writer)
+static void ground_close(struct ground *ground)
 {
-    json_object(writer);
-    json_key(writer, "ceilings");
-    json_array(writer);
-    for (int i = 0; i < calibration->count; i++) {
-        const struct ceilings *row = &calibration->list[i];
-        json_object(writer);
-        json_key(writer, "threads");
-        json_add_int(writer, row->threads);
-        json_key(writer, "set_bytes");
-        json_add_uint(writer, row->set_bytes);
-        json_key(writer, "isa");
-        json_add_text(writer, isa_name(row->isa));
-        json_key(writer, "flop_per_s");
-        json_add_real(writer, row->flop_per_s);
-        json_key(writer, "read_per_s");
-        json_add_real(writer, row->read_per_s);
-        json_key(writer, "update_per_s");
-        json_add_real(writer, row->update_per_s);
-        json_end(writer);
+    munmap(ground->mapped, ground->mapped_bytes);
+    pool_close(ground->pool);
+}
+
+struct burst {
+    burst_kernel *kernel;
+    char *data;
+    long bytes, times;
+    bool apart; /* every thread has bytes of its own; else all run over the same few */
+    float sink[POOL_MOST];
+};
+
+static void burst_member(void *context, int member, int members)
+{
+    struct burst *burst = context;
+    long from = 0, to = burst->bytes / BURST_GRAIN;
+    if (burst->apart)
+        pool_share(to, 1, member, members, &from, &to);
+    if (from < to)
+        burst->sink[member] = burst->kernel(burst->data + from * BURST_GRAIN,
+                                            (to - from) * BURST_GRAIN, burst->times);
+}
+
+/* The shortest time of one pass. Passes per burst double until one is long enough. */
+static double burst_best_ns(struct pool *pool, struct burst *burst, uint64_t limit_ns)
+{
+    uint64_t deadline_ns = clock_ns() + limit_ns;
+    double best_ns = (double)INFINITY;
+
+    burst->times = 1;
+    do {
+        uint64_t start_ns = clock_ns();
+        pool_run(pool, pool_threads(pool), burst_member, burst);
+        uint64_t elapsed_ns = clock_ns() - start_ns;
+        if (elapsed_ns < BURST_NS)
+            burst->times *= 2;
+        else
+            best_ns = fmin(best_ns, (double)elapsed_ns / (double)burst->times);
+    } while (clock_ns() < deadline_ns || isinf(best_ns));
+    return best_ns;
+}
+
+/* Looks for a higher ceiling, all ways in turn. */
+static void row_look(struct ground *ground, struct ceiling_row *row, uint64_t limit_ns)
+{
+    burst_kernel *const *ways = burst_ways(row->ceiling, row->isa, &ground->cpu);
+    bool is_flop = ceiling_is_flop(row->ceiling);
+    struct burst burst = {.data = ground->data, .apart = !is_flop};
+    uint64_t start_ns = clock_ns();
+    int count = 0;
+
+    burst.bytes =
+        is_flop ? FLOP_GRAINS * BURST_GRAIN : (long)row->set_bytes / BURST_GRAIN * BURST_GRAIN;
+    while (ways[count])
+        count++;
+    double work = burst_work(row->ceiling, (double)burst.bytes) * (is_flop ? row->threads : 1);
+    for (int way = 0; way < count; way++) {
+        burst.kernel = ways[way];
+        double best_ns = burst_best_ns(ground->pool, &burst, limit_ns / (uint64_t)count);
+        row->per_s = fmax(row->per_s, work / best_ns * 1e9);
     }
-    json_end(writer);
-    json_end(writer);
+    row->spent_ns += (double)(clock_ns() - start_ns);
+}
+
+static bool same_ceiling(const struct ceiling_row *a, const struct ceiling_row *b)
+{
+    return a->ceiling == b->ceiling && a->isa == b->isa && a->threads == b->threads &&
+           a->pages == b->pages && a->set_bytes == b->set_bytes;
+}
+
+/* The row for this ceiling, a new one that knows nothing, or NULL when memory is out. */
+static struct ceiling_row *find_row(struct calibration *calibration, const struct ceiling_row *like)
+{
+    for (size_t i = 0; i < calibration->count; i++)
+        if (same_ceiling(&calibration->rows[i], like))
+            return &calibration->rows[i];
+    if (calibration->count == calibration->room) {
+        size_t room = calibration->room ? 2 * calibration->room : 64;
+        struct ceiling_row *grown = mem_grow(calibration->rows, room, sizeof *grown);
+        if (!grown)
+            return NULL;
+        calibration->rows = grown;
+        calibration->room = room;
+    }
+    calibration->rows[calibration->count] = *like;
+    return &calibration->rows[calibration->count++];
+}
+
+enum status calibration_merge(struct calibration *calibration, const struct ceiling_row *found)
+{
+    struct ceiling_row *row = find_row(calibration, found);
+    NEED(row);
+    row->per_s = fmax(row->per_s, found->per_s);
+    row->spent_ns = fmax(row->spent_ns, found->spent_ns);
+    return STATUS_OK;
+}
+
+double calibration_best(const struct calibration *calibration, const struct ceiling_row *like)
+{
+    double best = 0;
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct ceiling_row *row = &calibration->rows[i];
+        if (row->ceiling == like->ceiling && row->isa <= like->isa &&
+            row->threads <= like->threads && row->pages <= like->pages &&
+            row->set_bytes >= like->set_bytes)
+            best = fmax(best, row->per_s);
+    }
+    return best;
+}
+
+/* One ceiling as far as it is known, after a look that is as long as it is worth. */
+static enum status calibrate_row(struct calibration *calibration, const struct ceiling_row *like,
+                                 uint64_t least_ns, double *per_s)
+{
+    struct ceiling_row *row = find_row(calibration, like);
+    struct ground ground;
+
+    NEED(row);
+    uint64_t limit_ns = row->per_s > 0 ? LOOK_NS : FIRST_NS;
+    if (least_ns == 0 && row->spent_ns >= (double)ENOUGH_NS)
+        limit_ns = 0;
+    limit_ns = limit_ns > least_ns ? limit_ns : least_ns;
+    if (limit_ns) {
+        uint64_t bytes = like->set_bytes ? like->set_bytes : BURST_GRAIN * FLOP_GRAINS;
+        TRY(ground_open(&ground, like->threads, like->pages, bytes));
+        row_look(&ground, row, limit_ns);
+        ground_close(&ground);
+        calibration->changed = true;
+    }
+    *per_s = calibration_best(calibration, like);
+    return STATUS_OK;
+}
+
+/* To three binary digits and the leading one. */
+static uint64_t round_set(uint64_t set_bytes)
+{
+    uint64_t unit = SET_LEAST / 8;
+    set_bytes = set_bytes < SET_LEAST ? SET_LEAST : set_bytes > SET_MOST ? SET_MOST : set_bytes;
+    while (unit * 16 <= set_bytes)
+        unit *= 2;
+    return set_bytes - set_bytes % unit;
+}
+
+static enum status calibrate_for(struct calibration *calibration, int threads, uint64_t set_bytes,
+                                 uint64_t least_ns, struct ceilings *out)
+{
+    struct cpu cpu;
+    if (!optimised)
+        FAIL(STATUS_UNSUPPORTED, "a build without optimisation cannot calibrate");
+    cpu_detect(&cpu);
+    threads = threads > cpu.cores ? cpu.cores : threads;
+    *out = (struct ceilings){.threads = threads, .set_bytes = round_set(set_bytes)};
+    struct ceiling_row like = {CEILING_FP32, cpu.isa, threads, PAGES_4K, 0, 0, 0};
+    TRY(calibrate_row(calibration, &like, least_ns, &out->flop_per_s));
+    like.pages = PAGES_2M;
+    like.set_bytes = out->set_bytes;
+    like.ceiling = CEILING_READ;
+    TRY(calibrate_row(calibration, &like, least_ns, &out->read_per_s));
+    like.ceiling = CEILING_UPDATE;
+    return calibrate_row(calibration, &like, least_ns, &out->update_per_s);
+}
+
+enum status calibrate(struct calibration *calibration, int threads, uint64_t set_bytes,
+                      struct ceilings *out)
+{
+    return calibrate_for(calibration, threads, set_bytes, 0, out);
+}
+
+enum status calibrate_again(struct calibration *calibration, int threads, uint64_t set_bytes,
+                            struct ceilings *out)
+{
+    return calibrate_for(calibration, threads, set_bytes, AGAIN_NS, out);
+}
+
+static uint64_t most_bytes(const struct cpu *cpu)
+{
+    uint64_t fits = cpu->memory_bytes / 4;
+    return fits && fits < SET_MOST ? fits : SET_MOST;
+}
+
+/* 16 KB, 24 KB, 32 KB, 48 KB … */
+static uint64_t next_set(uint64_t set_bytes)
+{
+    return (set_bytes & (set_bytes - 1)) ? set_bytes / 3 * 4 : set_bytes / 2 * 3;
+}
+
+/* The rows of a whole calibration, one after another, on the ground they need. */
+struct tour {
+    struct calibration *calibration;
+    struct ground ground;
+    bool (*progress)(double share);
+    double done, all;
+};
+
+static enum status tour_row(struct tour *tour, const struct ceiling_row *like)
+{
+    struct ceiling_row *row;
+    if (!burst_ways(like->ceiling, like->isa, &tour->ground.cpu)[0])
+        return STATUS_OK;
+    NEED(row = find_row(tour->calibration, like));
+    row_look(&tour->ground, row, LOOK_NS);
+    tour->calibration->changed = true;
+    if (tour->progress && !tour->progress(tour->done / tour->all))
+        FAIL(STATUS_INTERRUPTED, "stopped");
+    return STATUS_OK;
+}
+
+static enum status tour_peaks(struct tour *tour, int threads)
+{
+    for (int isa = ISA_SCALAR; isa <= (int)tour->ground.cpu.isa; isa++)
+        for (int ceiling = 0; ceiling_is_flop((enum ceiling)ceiling); ceiling++)
+            TRY(tour_row(tour, &(struct ceiling_row){(enum ceiling)ceiling, (enum isa)isa, threads,
+                                                     PAGES_4K, 0, 0, 0}));
+    return STATUS_OK;
+}
+
+static enum status tour_curves(struct tour *tour, int threads, enum pages pages)
+{
+    const struct cpu *cpu = &tour->ground.cpu;
+    for (uint64_t set = SET_LEAST; set <= most_bytes(cpu); set = next_set(set), tour->done++)
+        for (int ceiling = CEILING_READ; ceiling < CEILING_COUNT; ceiling++)
+            TRY(tour_row(tour, &(struct ceiling_row){(enum ceiling)ceiling, cpu->isa, threads,
+                                                     pages, set, 0, 0}));
+    return STATUS_OK;
+}
+
+/* 1, 2, 4 … and all cores. */
+static int next_threads(int threads, int cores)
+{
+    return threads < cores && 2 * threads > cores ? cores : 2 * threads;
+}
+
+/* Once through all rows. */
+static enum status tour_walk(struct tour *tour, const struct cpu *cpu, int cores)
+{
+    for (int threads = 1; threads <= cores; threads = next_threads(threads, cores))
+        for (int pages = 0; pages < PAGES_COUNT; pages++) {
+            TRY(ground_open(&tour->ground, threads, (enum pages)pages, most_bytes(cpu)));
+            enum status status = pages == 0 ? tour_peaks(tour, threads) : STATUS_OK;
+            if (status == STATUS_OK)
+                status = tour_curves(tour, threads, (enum pages)pages);
+            ground_close(&tour->ground);
+            TRY(status);
+        }
+    return STATUS_OK;
+}
+
+/* Several times a short look, seconds apart: a bad moment (another process, two virtual CPUs on one
+ * core) lasts longer than a look, and seldom as long as a tour. */
+enum status calibrate_all(struct calibration *calibration, bool (*progress)(double share))
+{
+    enum { TOURS = 3 };
+    struct tour tour = {.calibration = calibration, .progress = progress};
+    struct cpu cpu;
+    if (!optimised)
+        FAIL(STATUS_UNSUPPORTED, "a build without optimisation cannot calibrate");
+    cpu_detect(&cpu);
+    int cores = cpu.cores > POOL_MOST ? POOL_MOST : cpu.cores;
+    for (int threads = 1; threads <= cores; threads = next_threads(threads, cores))
+        for (uint64_t set = SET_LEAST; set <= most_bytes(&cpu); set = next_set(set))
+            tour.all += TOURS * PAGES_COUNT;
+    for (int i = 0; i < TOURS; i++)
+        TRY(tour_walk(&tour, &cpu, cores));
+    return STATUS_OK;
 }

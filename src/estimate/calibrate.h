@@ -1,41 +1,80 @@
 /* calibrate.h: what this machine's CPU can do at best: the ceilings that floors are made of.
  *
- * The best of short bursts, for a number of threads and a working set: FP32 multiply-adds in
- * registers; reading; reading and writing back. Memory is on 2 MB pages where the system gives
- * them. A burst takes well under a second and is remembered, so that every record of a run refers
- * to the same ceilings. */
+ * Each ceiling is the best of short bursts (bursts.h) for one ISA, number of threads and, of
+ * memory, size of pages and of the working set. Other processes, the host of a virtual machine and
+ * its other guests can only make a burst slower, so the best one ever seen is kept, in a file of
+ * the user's cache folder, and every run that needs a ceiling looks again for a moment until enough
+ * time has gone into it. */
 #ifndef PRONY_ESTIMATE_CALIBRATE_H
 #define PRONY_ESTIMATE_CALIBRATE_H
 
-#include "base/cpu.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "base/text.h"
+#include "estimate/bursts.h"
 
 #include <stdint.h>
 
+enum pages { PAGES_4K, PAGES_2M, PAGES_COUNT };
+const char *pages_name(enum pages pages); /* "4k", "2m": as the axis pages has them */
+
+/* One ceiling. */
+struct ceiling_row {
+    enum ceiling ceiling;
+    enum isa isa;
+    int threads;
+    enum pages pages;   /* of memory only */
+    uint64_t set_bytes; /* the working set; 0 for FLOP */
+    double per_s;       /* FLOP or bytes */
+    double spent_ns;    /* how long it was looked for, in all */
+};
+
+/* A zeroed struct is ready, and knows nothing; freed by calibration_free. One thread at a time. */
+struct calibration {
+    struct ceiling_row *rows;
+    size_t count, room;
+    bool changed; /* since it was read or kept */
+};
+void calibration_free(struct calibration *calibration);
+/* Takes a ceiling that was found elsewhere, where it is higher. */
+enum status calibration_merge(struct calibration *calibration, const struct ceiling_row *found);
+
+/* The highest that is known for it: what was seen with older instructions, fewer threads, smaller
+ * pages or a larger working set can be done here too. 0 when nothing is known. */
+double calibration_best(const struct calibration *calibration, const struct ceiling_row *like);
+
+/* What a floor needs: of the best ISA, in fp32, on 2 MB pages where the system gives them. */
 struct ceilings {
     int threads;
     uint64_t set_bytes; /* the working set it was measured with */
-    enum isa isa;
     double flop_per_s;
     double read_per_s;   /* bytes read */
     double update_per_s; /* bytes read plus bytes written, in place */
 };
 
-enum { CALIBRATION_MOST = 64 };
-
-/* What was measured so far; a zeroed struct is ready. One thread at a time. */
-struct calibration {
-    int count;
-    struct ceilings list[CALIBRATION_MOST];
-};
-
-/* Measures, or remembers. `set_bytes` is taken within 16 KB … 1 GB and rounded down a little, which
- * can only raise the ceiling. STATUS_UNSUPPORTED in a build that is not optimised. */
+/* For as many threads as there are cores at most. `set_bytes` is taken within 16 KB … 1 GB and
+ * rounded down a little, which can only raise the ceiling. STATUS_UNSUPPORTED in a build that is
+ * not optimised. */
 enum status calibrate(struct calibration *calibration, int threads, uint64_t set_bytes,
-                      const struct ceilings **out);
+                      struct ceilings *out);
+/* Looks longer: something was faster than these ceilings allow. */
+enum status calibrate_again(struct calibration *calibration, int threads, uint64_t set_bytes,
+                            struct ceilings *out);
 
-/* Everything measured so far, as an object. */
+/* Everything: peaks of every ISA and precision, and the curves over the working set for each
+ * pattern and size of pages, for 1, 2, 4 … threads. `progress` (or NULL) is told how far it is,
+ * from 0 to 1, and ends it by answering false. */
+enum status calibrate_all(struct calibration *calibration, bool (*progress)(double share));
+
+/* All rows, as an object. */
 void calibration_write(const struct calibration *calibration, struct json_writer *writer);
+
+/* Takes the rows of the file, which are of this CPU, where they are higher; a file that is not
+ * there, or of another CPU, is no error. */
+enum status calibration_read(struct calibration *calibration, const char *path);
+/* Puts the rows into the file, whole or not at all, with those that others put there meanwhile. */
+enum status calibration_keep(struct calibration *calibration, const char *path);
+/* The file in the user's cache folder; appended. */
+enum status calibration_path(struct text *out);
 
 #endif

@@ -73,9 +73,14 @@ enum status record_measure(struct record *record, struct arena *arena, const dou
     record->samples_ns = kept;
     double batch = (double)record_effective_batch(record);
     record->throughput = batch / record->time_ns.median * 1e9;
+    record_compare_floor(record);
+    return STATUS_OK;
+}
+
+void record_compare_floor(struct record *record)
+{
     record->times_floor = record->time_ns.median / record->floor_ns;
     record->best_times_floor = record->time_ns.min / record->floor_ns;
-    return STATUS_OK;
 }
 
 double record_meter(const struct record *record, const char *name)

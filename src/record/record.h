@@ -91,6 +91,9 @@ void record_start(struct record *record);
 enum status record_measure(struct record *record, struct arena *arena, const double *samples_ns,
                            size_t count, int64_t per);
 
+/* Sets times_floor and best_times_floor, from time_ns and floor_ns. */
+void record_compare_floor(struct record *record);
+
 int64_t record_effective_batch(const struct record *record); /* batch × workers; 0: unknown */
 int64_t record_units_per_node(const struct record *record);  /* workers ÷ nodes; 0: unknown */
 int64_t record_flop(const struct record *record);            /* a whole number; 0: unknown */

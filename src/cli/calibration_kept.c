@@ -1,0 +1,89 @@
+/* calibration_kept.c: see calibration_kept.h. */
+#include "cli/calibration_kept.h"
+
+#include "base/log.h"
+
+enum status calibration_open(struct calibration *calibration)
+{
+    struct text path = {0};
+    enum status status = calibration_path(&path);
+    if (status == STATUS_OK)
+        status = calibration_read(calibration, text_of(&path));
+    text_free(&path);
+    return status == STATUS_MEMORY ? status : STATUS_OK;
+}
+
+void calibration_close(struct calibration *calibration)
+{
+    struct text path = {0};
+    enum status status = calibration_path(&path);
+    if (status == STATUS_OK)
+        status = calibration_keep(calibration, text_of(&path));
+    if (status != STATUS_OK)
+        log_info("the calibration is not kept: %s", status_message());
+    text_free(&path);
+    calibration_free(calibration);
+}
+
+static void add_peaks(const struct calibration *calibration, struct text *out)
+{
+    text_printf(out, "  %-10s %-8s %8s %14s\n", "precision", "isa", "threads", "GFLOP/s");
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct ceiling_row *row = &calibration->rows[i];
+        if (ceiling_is_flop(row->ceiling))
+            text_printf(out, "  %-10s %-8s %8d %14.1f\n", ceiling_name(row->ceiling),
+                        isa_name(row->isa), row->threads, row->per_s * 1e-9);
+    }
+}
+
+/* The next larger working set that was measured with so many threads; 0: there is none. */
+static uint64_t next_set(const struct calibration *calibration, int threads, uint64_t after)
+{
+    uint64_t next = 0;
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct ceiling_row *row = &calibration->rows[i];
+        if (row->threads == threads && row->set_bytes > after && (!next || row->set_bytes < next))
+            next = row->set_bytes;
+    }
+    return next;
+}
+
+static void add_curve(const struct calibration *calibration, int threads, struct text *out)
+{
+    text_printf(out, "\n  GB/s, %d thread%s\n  %-12s", threads, threads == 1 ? "" : "s",
+                "working set");
+    for (int ceiling = CEILING_READ; ceiling < CEILING_COUNT; ceiling++)
+        for (int pages = PAGES_COUNT - 1; pages >= 0; pages--)
+            text_printf(out, " %7s %s", ceiling_name((enum ceiling)ceiling),
+                        pages_name((enum pages)pages));
+    text_add(out, "\n");
+    for (uint64_t set = 0; (set = next_set(calibration, threads, set)) != 0;) {
+        struct text size = {0};
+        text_add_size(&size, (double)set);
+        text_printf(out, "  %-12s", text_of(&size));
+        text_free(&size);
+        for (int ceiling = CEILING_READ; ceiling < CEILING_COUNT; ceiling++)
+            for (int pages = PAGES_COUNT - 1; pages >= 0; pages--)
+                text_printf(
+                    out, " %10.1f",
+                    1e-9 * calibration_best(calibration,
+                                            &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
+                                                                  .isa = ISA_AVX512,
+                                                                  .threads = threads,
+                                                                  .pages = (enum pages)pages,
+                                                                  .set_bytes = set}));
+        text_add(out, "\n");
+    }
+}
+
+void calibration_text(const struct calibration *calibration, struct text *out)
+{
+    int most = 0;
+    for (size_t i = 0; i < calibration->count; i++)
+        most = calibration->rows[i].threads > most ? calibration->rows[i].threads : most;
+    text_add(out, "\nthe best seen\n");
+    add_peaks(calibration, out);
+    for (int threads = 1; threads <= most; threads++)
+        if (next_set(calibration, threads, 0))
+            add_curve(calibration, threads, out);
+}

@@ -1,0 +1,17 @@
+/* calibration_kept.h: the ceilings in the user's cache folder, for commands that need them, and as
+ * a table. */
+#ifndef PRONY_CLI_CALIBRATION_KEPT_H
+#define PRONY_CLI_CALIBRATION_KEPT_H
+
+#include "estimate/calibrate.h"
+
+/* Reads what is kept. Where there is no folder for it nothing is kept, and nothing is lost: what is
+ * needed is measured. */
+enum status calibration_open(struct calibration *calibration);
+/* Keeps what was found, and frees. A disk that is full or not ours is only told. */
+void calibration_close(struct calibration *calibration);
+
+/* Peaks, then the curves: a row for each working set. */
+void calibration_text(const struct calibration *calibration, struct text *out);
+
+#endif

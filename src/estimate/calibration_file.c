@@ -1,0 +1,125 @@
+/* calibration_file.c: ceilings as JSON, in records and in the file where the best ones seen are
+ * kept. The file names the CPU: a disk may move to another machine, and a virtual machine to
+ * another host. What cannot be understood is as if it were not there: it will be measured again. */
+#include "base/arena.h"
+#include "base/file.h"
+#include "estimate/calibrate.h"
+
+#include <string.h>
+
+enum { FILE_MOST = 1 << 20, FORMAT = 1 };
+
+static void write_rows(const struct calibration *calibration, struct json_writer *writer)
+{
+    json_key(writer, "ceilings");
+    json_array(writer);
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct ceiling_row *row = &calibration->rows[i];
+        json_object(writer);
+        json_key(writer, "ceiling");
+        json_add_text(writer, ceiling_name(row->ceiling));
+        json_key(writer, "isa");
+        json_add_text(writer, isa_name(row->isa));
+        json_key(writer, "threads");
+        json_add_int(writer, row->threads);
+        if (!ceiling_is_flop(row->ceiling)) {
+            json_key(writer, "pages");
+            json_add_text(writer, pages_name(row->pages));
+            json_key(writer, "set_bytes");
+            json_add_uint(writer, row->set_bytes);
+        }
+        json_key(writer, "per_s");
+        json_add_real(writer, row->per_s);
+        json_key(writer, "spent_ns");
+        json_add_real(writer, row->spent_ns);
+        json_end(writer);
+    }
+    json_end(writer);
+}
+
+void calibration_write(const struct calibration *calibration, struct json_writer *writer)
+{
+    json_object(writer);
+    write_rows(calibration, writer);
+    json_end(writer);
+}
+
+static bool read_row(const struct json *from, struct ceiling_row *out)
+{
+    *out = (struct ceiling_row){.threads = (int)json_int(from, "threads", 0),
+                                .set_bytes = (uint64_t)json_int(from, "set_bytes", 0),
+                                .per_s = json_real(from, "per_s", 0),
+                                .spent_ns = json_real(from, "spent_ns", 0)};
+    if (strcmp(json_text(from, "pages", ""), pages_name(PAGES_2M)) == 0)
+        out->pages = PAGES_2M;
+    return ceiling_parse(json_text(from, "ceiling", ""), &out->ceiling) &&
+           isa_parse(json_text(from, "isa", ""), &out->isa) && out->threads > 0 && out->per_s > 0;
+}
+
+static bool is_ours(const struct json *tree, const struct cpu *cpu)
+{
+    return json_int(tree, "format", 0) == FORMAT &&
+           strcmp(json_text(tree, "cpu", ""), cpu->model) == 0 &&
+           json_int(tree, "cores", 0) == cpu->cores &&
+           json_int(tree, "l3_bytes", -1) == (int64_t)cpu->l3_bytes;
+}
+
+enum status calibration_read(struct calibration *calibration, const char *path)
+{
+    struct arena arena = {0};
+    struct text text = {0};
+    struct json *tree;
+    struct cpu cpu;
+    enum status status;
+
+    cpu_detect(&cpu);
+    TRY_OR(done, file_read(path, FILE_MOST, &text));
+    TRY_OR(done, json_parse(&arena, path, text_of(&text), text.length, &tree));
+    const struct json *rows = is_ours(tree, &cpu) ? json_get(tree, "ceilings") : NULL;
+    for (const struct json *from = rows ? rows->first : NULL; from; from = from->next) {
+        struct ceiling_row row;
+        if (read_row(from, &row))
+            TRY_OR(done, calibration_merge(calibration, &row));
+    }
+done:
+    text_free(&text);
+    arena_free(&arena);
+    return status == STATUS_MEMORY ? status : STATUS_OK;
+}
+
+enum status calibration_keep(struct calibration *calibration, const char *path)
+{
+    struct text text = {0};
+    struct json_writer writer;
+    struct cpu cpu;
+
+    if (!calibration->changed)
+        return STATUS_OK;
+    cpu_detect(&cpu);
+    TRY(calibration_read(calibration, path));
+    json_begin(&writer, &text);
+    json_object(&writer);
+    json_key(&writer, "format");
+    json_add_int(&writer, FORMAT);
+    json_key(&writer, "cpu");
+    json_add_text(&writer, cpu.model);
+    json_key(&writer, "cores");
+    json_add_int(&writer, cpu.cores);
+    json_key(&writer, "l3_bytes");
+    json_add_uint(&writer, cpu.l3_bytes);
+    write_rows(calibration, &writer);
+    json_end(&writer);
+    enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        status = file_write(path, text_of(&text), text.length);
+    text_free(&text);
+    calibration->changed = status != STATUS_OK;
+    return status;
+}
+
+enum status calibration_path(struct text *out)
+{
+    TRY(file_cache_folder(out));
+    text_add(out, "/calibration.json");
+    return text_done(out);
+}

@@ -1,0 +1,44 @@
+# prony machine --calibrate: every ceiling is found, kept, and never lowered by a second look.
+
+prony=$PRONY_BUILD/prony
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+XDG_CACHE_HOME=$folder
+export XDG_CACHE_HOME
+
+"$prony" machine --calibrate >"$folder/first.txt" 2>"$folder/errors"
+found=$?
+if grep -q 'without optimisation' "$folder/errors"; then
+    echo "skip slow_calibrate.finds_ceilings: a build without optimisation cannot calibrate"
+    exit 0
+fi
+if [ $found -ne 0 ] || ! grep -q 'GB/s, 1 thread' "$folder/first.txt"; then
+    cat "$folder/first.txt" "$folder/errors"
+    echo "FAIL slow_calibrate.finds_ceilings"
+    exit 1
+fi
+echo "ok   slow_calibrate.finds_ceilings"
+if ! command -v python3 >/dev/null; then
+    echo "skip slow_calibrate.keeps_them: no python3"
+    exit 0
+fi
+"$prony" machine --json >"$folder/before.json"
+"$prony" bench small --seconds 0.1 >/dev/null 2>&1
+"$prony" machine --json >"$folder/after.json"
+if python3 - "$folder" <<'PYTHON'; then
+import json, sys
+def rows(name):
+    list = json.load(open(sys.argv[1] + name))["calibration"]["ceilings"]
+    return {tuple(row.get(key) for key in ("ceiling", "isa", "threads", "pages", "set_bytes")): row["per_s"]
+            for row in list}
+before, after = rows("/before.json"), rows("/after.json")
+assert len(before) > 100, len(before)
+assert all(after[key] >= value > 0 for key, value in before.items())
+sets = {key[4] for key in before if key[0] == "read"}
+assert min(sets) == 16 << 10 and max(sets) >= 1 << 26, sets
+PYTHON
+    echo "ok   slow_calibrate.keeps_them"
+else
+    echo "FAIL slow_calibrate.keeps_them"
+    exit 1
+fi

@@ -1,0 +1,168 @@
+/* Ceilings: measured for a moment, kept between runs, never lowered. */
+#include "check.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "estimate/calibrate.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *path(const char *name)
+{
+    static char folder[] = "/tmp/test_calibrate-XXXXXX", text[100];
+    static bool made;
+    if (!made && !mkdtemp(folder))
+        abort();
+    made = true;
+    snprintf(text, sizeof text, "%s/%s", folder, name);
+    return text;
+}
+
+static double best(const struct calibration *calibration, enum ceiling ceiling)
+{
+    double per_s = 0;
+    for (size_t i = 0; i < calibration->count; i++)
+        if (calibration->rows[i].ceiling == ceiling && calibration->rows[i].per_s > per_s)
+            per_s = calibration->rows[i].per_s;
+    return per_s;
+}
+
+TEST(it_is_quick_and_remembered)
+{
+    struct calibration calibration = {0};
+    struct ceilings first, again;
+    uint64_t start_ns = clock_ns();
+    enum status status = calibrate(&calibration, 1, 49348804, &first);
+    if (status == STATUS_UNSUPPORTED)
+        SKIP("%s", status_message());
+    if (CHECK_OK(status)) {
+        CHECK(clock_ns() - start_ns < 5000000000); /* a fraction of a second on a quiet machine */
+        CHECK(first.set_bytes <= 49348804 && first.set_bytes > 49348804 / 8 * 7);
+        CHECK(first.flop_per_s > 1e8 && first.flop_per_s < 1e13);
+        CHECK(first.read_per_s > 1e8 && first.read_per_s < 1e13);
+        CHECK(first.update_per_s > 1e8 && first.update_per_s < 1e13);
+        CHECK_OK(calibrate(&calibration, 1, 49348804, &again));
+        CHECK(again.flop_per_s >= first.flop_per_s && again.read_per_s >= first.read_per_s);
+        CHECK_EQUAL_INT(calibration.count, 3);
+        CHECK_OK(calibrate_again(&calibration, 1, 49348804, &again));
+        CHECK(again.update_per_s >= first.update_per_s);
+        CHECK_OK(calibrate(&calibration, 1000, 16384, &again)); /* as many threads as cores */
+        CHECK(again.threads >= 1 && again.threads < 1000);
+    }
+    calibration_free(&calibration);
+}
+
+/* Every way to run a burst does what it says, whatever ISA this CPU has. */
+TEST(every_kernel_runs)
+{
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    for (int isa = 0; isa <= (int)cpu.isa; isa++)
+        for (int ceiling = 0; ceiling < CEILING_COUNT; ceiling++) {
+            static _Alignas(64) char data[8 * BURST_GRAIN];
+            burst_kernel *const *ways = burst_ways((enum ceiling)ceiling, (enum isa)isa, &cpu);
+            for (int way = 0; ways[way]; way++) {
+                memset(data, 0, sizeof data);
+                ways[way](data + BURST_GRAIN, 6 * BURST_GRAIN, 2);
+                float inside, before, after;
+                memcpy(&inside, data + 7 * BURST_GRAIN - 4, 4);
+                memcpy(&before, data + BURST_GRAIN - 4, 4);
+                memcpy(&after, data + 7 * BURST_GRAIN, 4);
+                CHECK_NEAR(inside, ceiling == CEILING_UPDATE ? 2 : 0, 0);
+                CHECK_NEAR(before, 0, 0);
+                CHECK_NEAR(after, 0, 0);
+            }
+            CHECK(ceiling == CEILING_BF16 || ceiling == CEILING_INT8 || ways[0] != NULL);
+        }
+}
+
+static struct ceiling_row row(enum ceiling ceiling, double per_s)
+{
+    return (struct ceiling_row){ceiling, ISA_AVX2, 2, PAGES_2M, 1 << 20, per_s, 5e8};
+}
+
+TEST(the_best_seen_is_kept)
+{
+    struct calibration calibration = {0}, other = {0};
+    struct ceiling_row read = row(CEILING_READ, 50e9), lower = row(CEILING_READ, 40e9);
+    struct ceiling_row copy = row(CEILING_COPY, 30e9);
+    CHECK_OK(calibration_merge(&calibration, &read));
+    calibration.changed = true;
+    CHECK_OK(calibration_keep(&calibration, path("kept.json")));
+    CHECK(!calibration.changed);
+
+    /* someone else saw less of one and something of another meanwhile */
+    CHECK_OK(calibration_merge(&other, &lower));
+    CHECK_OK(calibration_merge(&other, &copy));
+    other.changed = true;
+    CHECK_OK(calibration_keep(&other, path("kept.json")));
+    calibration_free(&calibration);
+    CHECK_OK(calibration_read(&calibration, path("kept.json")));
+    CHECK_EQUAL_INT(calibration.count, 2);
+    CHECK_NEAR(best(&calibration, CEILING_READ), 50e9, 1);
+    CHECK_NEAR(best(&calibration, CEILING_COPY), 30e9, 1);
+    CHECK_EQUAL_INT(calibration.rows[0].set_bytes, 1 << 20);
+    CHECK_EQUAL_INT(calibration.rows[0].pages, PAGES_2M);
+    calibration_free(&calibration);
+    calibration_free(&other);
+}
+
+TEST(more_can_do_what_less_can)
+{
+    struct calibration calibration = {0};
+    struct ceiling_row read = row(CEILING_READ, 50e9), asked = read;
+    CHECK_OK(calibration_merge(&calibration, &read));
+    asked.isa = ISA_AVX512;
+    asked.threads = 4;
+    asked.set_bytes = 16384;
+    CHECK_NEAR(calibration_best(&calibration, &asked), 50e9, 1);
+    asked.threads = 1;
+    CHECK_NEAR(calibration_best(&calibration, &asked), 0, 0);
+    asked = read;
+    asked.set_bytes = read.set_bytes + 1;
+    CHECK_NEAR(calibration_best(&calibration, &asked), 0, 0);
+    asked = read;
+    asked.pages = PAGES_4K;
+    CHECK_NEAR(calibration_best(&calibration, &asked), 0, 0);
+    asked = read;
+    asked.ceiling = CEILING_UPDATE;
+    CHECK_NEAR(calibration_best(&calibration, &asked), 0, 0);
+    calibration_free(&calibration);
+}
+
+TEST(what_is_not_ours_is_not_there)
+{
+    struct calibration calibration = {0};
+    static const char *const texts[] = {
+        "", "nonsense", "[]", "{\"format\":1,\"cpu\":\"another\",\"ceilings\":[]}",
+        "{\"format\":1,\"ceilings\":[{\"ceiling\":\"read\",\"per_s\":1}]}"};
+    CHECK_OK(calibration_read(&calibration, path("absent.json")));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        CHECK_OK(file_write(path("other.json"), texts[i], strlen(texts[i])));
+        CHECK_OK(calibration_read(&calibration, path("other.json")));
+    }
+    CHECK_EQUAL_INT(calibration.count, 0);
+    struct ceiling_row read = row(CEILING_READ, 50e9);
+    CHECK_OK(calibration_merge(&calibration, &read));
+    calibration.changed = true;
+    CHECK_STATUS(STATUS_IO, calibration_keep(&calibration, path("nowhere/kept.json")));
+    CHECK(calibration.changed);
+    calibration_free(&calibration);
+}
+
+TEST(no_memory_is_said)
+{
+    struct calibration calibration = {0};
+    struct ceiling_row read = row(CEILING_READ, 50e9);
+    memory_fail_at(1);
+    CHECK_STATUS(STATUS_MEMORY, calibration_merge(&calibration, &read));
+    memory_fail_at(0);
+    CHECK_EQUAL_INT(calibration.count, 0);
+    unlink(path("kept.json"));
+    unlink(path("other.json"));
+    CHECK(rmdir(path("")) == 0); /* the last test: nothing was left behind */
+}
+
+CHECK_MAIN
