@@ -17,15 +17,17 @@ export interface Metric {
 export interface Catalogue {
   axes: Axis[];
   metrics: Metric[];
+  aggregates: string[];
 }
 
 export type Value = string | number | null; // null: the record does not say
+export type PointOf = Record<string, Value>; // a configuration, by axis
 
 export interface Status {
   version: string;
   store: string; // its file
   records: number;
-  newest?: { id: number; at: string; point: Record<string, Value> };
+  newest?: { id: number; at: string; point: PointOf };
 }
 
 export interface Count {
@@ -42,27 +44,310 @@ export interface Point {
   y: number;
   low: number; // the ends of the results' intervals, or their spread
   high: number;
+  box: [number, number, number, number, number] | null; // least, quartiles, largest
   count: number; // results that were aggregated
   unchecked: number; // of these, how many were not found right
   configurations: number; // different ones among them: more than one is unlike with unlike
+  differs: string[]; // the axes in which they are
   id: number; // a result to look at
+  ids: number[]; // all of them, the newest first
+  baseline?: number | null; // these where a baseline was asked for
+  speedup?: number | null;
+  speedup_low?: number | null;
+  speedup_high?: number | null;
+  efficiency?: number | null;
+  ideal?: number | null; // of a perfect scaling
 }
 
 export type Filters = Record<string, string[]>; // axis → any of these values
+
+export interface Query {
+  x: string;
+  y: string;
+  group: string[];
+  aggregate: string;
+  baseline: string; // "", "first", or words: framework=numpy
+  filters: Filters;
+}
+
+export interface Answered {
+  points: Point[];
+  results: number;
+  differs: string[];
+}
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+export interface Check {
+  verdict: "none" | "right" | "wrong";
+  against?: string;
+  difference?: number;
+  tolerance?: number;
+  reason?: string;
+}
+
+export interface Times {
+  min: number | null;
+  median: number | null;
+  mean: number | null;
+  p90: number | null;
+  p99: number | null;
+  ci_low: number | null;
+  ci_high: number | null;
+  count: number;
+  per: number;
+}
+
+// A line of the store; see src/record/record.h.
+export interface RecordLine {
+  point: PointOf;
+  status: "ok" | "skipped" | "failed";
+  reason?: string;
+  program?: string;
+  kernels?: string[];
+  result?: {
+    time_ns: Times;
+    parts_ns?: Record<string, number | null>;
+    start_ns?: number | null;
+    throughput?: number | null;
+    floor_ns?: number | null;
+    bound?: string;
+    times_floor?: number | null;
+    best_times_floor?: number | null;
+    flop?: number | null;
+    bytes?: number | null;
+    check?: Check;
+    meters?: Record<string, number | string>;
+  };
+  samples_ns?: number[];
+  machine?: JsonObject;
+  software?: JsonObject;
+  at?: string;
+}
+
+export interface Kept {
+  id: number;
+  record: RecordLine;
+}
+
+export interface KeptOne extends Kept {
+  label: string;
+  command: string | null;
+}
+
+export interface Side {
+  id: number;
+  y: number;
+  low: number | null;
+  high: number | null;
+  check: string;
+}
+
+export interface Match {
+  point: PointOf;
+  a: Side;
+  b: Side;
+  ratio: number; // below 1: a is better
+  low: number | null;
+  high: number | null;
+  verdict: string;
+}
+
+export interface Comparison {
+  y: string;
+  axes: string[];
+  rows: Match[];
+  summary: { matched: number; faster: number; slower: number; same: number; unknown: number; ratio: number | null; only_a: number; only_b: number };
+}
+
+export interface Ceiling {
+  threads: number;
+  set_bytes: number;
+  isa: string;
+  flop_per_s: number;
+  read_per_s: number;
+  update_per_s: number;
+}
+
+export interface RooflinePoint {
+  id: number;
+  intensity: number;
+  flop_rate: number;
+  byte_rate: number;
+  times_floor: number | null;
+  bound: string | null;
+  check: string;
+  label: string;
+  point: PointOf;
+}
+
+export interface Roofline {
+  server: string;
+  servers: string[];
+  machine: JsonObject | null;
+  ceilings: Ceiling[];
+  points: RooflinePoint[];
+  count: number;
+}
+
+export interface Scaling {
+  over: string;
+  groups: string[];
+  series: { group: Value[]; points: Point[] }[];
+}
+
+export interface Machine {
+  server: string;
+  unit_names: string[];
+  records: number;
+  newest: string | null;
+  machine: JsonObject | null;
+  software: JsonObject | null;
+  calibration: JsonObject | null;
+}
+
+export interface Explained {
+  id: number;
+  phase: string;
+  batch: number;
+  backend: string | null;
+}
+
+export interface NetworkEntry {
+  model: string;
+  parameters: number | null;
+  layers: number | null;
+  records: number;
+  explained: Explained[];
+}
+
+export interface Tensor {
+  name: string;
+  role: string;
+  dtype: string;
+  shape: number[];
+  bytes: number;
+  view_of: number | null;
+}
+
+export interface Op {
+  op: string;
+  part: string;
+  layer: string | null;
+  inputs: (number | null)[];
+  outputs: (number | null)[];
+  flop: number;
+  bytes: number;
+  intensity: number | null;
+  attributes: JsonObject | string | null;
+  made_by: string | null;
+  kernel?: string | null;
+  launches?: number;
+}
+
+export interface Network {
+  model: string;
+  phase: string;
+  batch: number;
+  backend: string | null;
+  program: string;
+  parameters: number;
+  parts: Record<string, { ops: number; flop: number; bytes: number; launches?: number }>;
+  memory: Record<string, number>;
+  activation_peak: number;
+  activation_unshared: number;
+  tensors: Tensor[];
+  ops: Op[];
+}
+
+export interface NetworkPage {
+  model: string;
+  id: number;
+  network: Network;
+  explained: Explained[];
+}
+
+export interface Answer {
+  name: string;
+  question: string;
+  answer: string;
+  known: boolean;
+  chart: string; // parameters of a query
+  command: string;
+  ids: number[];
+}
+
+export interface Answers {
+  model: string | null;
+  answers: Answer[];
+}
+
+export interface LiveRecord {
+  id: number;
+  at: string;
+  status: string;
+  check: string;
+  label: string;
+  point: PointOf;
+  time_median: number | null;
+  throughput: number | null;
+  times_floor: number | null;
+}
+
+export interface Running {
+  server: string;
+  process: number;
+  done: number;
+  total: number;
+  current: string;
+  started: string;
+  left_s: number | null;
+}
+
+export interface Live {
+  newest: number;
+  change: number;
+  records: LiveRecord[];
+  running: Running[];
+}
+
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly code: number,
+  ) {
+    super(message);
+  }
+}
 
 async function get<T>(path: string, parameters?: URLSearchParams): Promise<T> {
   const query = parameters?.toString();
   const response = await fetch(query ? `${path}?${query}` : path);
   if (response.headers.get("content-type")?.startsWith("application/json") !== true)
-    throw new Error(await response.text());
+    throw new Refused(await response.text(), response.status);
   const body = await response.json();
-  if (!response.ok) throw new Error(body.error.message);
+  if (!response.ok) throw new Refused(body.error.message, response.status);
   return body as T;
 }
 
-export function addFilters(parameters: URLSearchParams, filters: Filters): void {
+export function addFilters(parameters: URLSearchParams, filters: Filters): URLSearchParams {
   for (const [axis, values] of Object.entries(filters))
     for (const value of values) parameters.append(axis, value);
+  return parameters;
+}
+
+// Words as the server reads them: model=large batch=1,10
+export function wordsOf(filters: Filters): string {
+  return Object.entries(filters)
+    .map(([axis, values]) => `${axis}=${values.join(",")}`)
+    .join(" ");
+}
+
+// Parameters that are there, with the filters.
+function asked(given: Record<string, string>, filters: Filters): URLSearchParams {
+  const present = Object.entries(given).filter(([, value]) => value !== "");
+  return addFilters(new URLSearchParams(present), filters);
 }
 
 export function fetchCatalogue(): Promise<Catalogue> {
@@ -75,24 +360,49 @@ export function fetchStatus(): Promise<Status> {
 
 // Of results that are ok, as charts are, unless the filters say otherwise.
 export async function fetchValues(filters: Filters): Promise<Values> {
-  const parameters = new URLSearchParams();
-  addFilters(parameters, { status: ["ok"], ...filters });
-  return (await get<{ values: Values }>("/api/values", parameters)).values;
+  return (await get<{ values: Values }>("/api/values", asked({}, { status: ["ok"], ...filters }))).values;
 }
 
-export const AGGREGATES = ["median", "best", "min", "max", "mean"];
-
-export interface Query {
-  x: string;
-  y: string;
-  group: string[];
-  aggregate: string;
-  filters: Filters;
+export function fetchPoints({ x, y, group, aggregate, baseline, filters }: Query): Promise<Answered> {
+  return get("/api/query", asked({ x, y, group: group.join(","), aggregate, baseline }, filters));
 }
 
-export async function fetchPoints(query: Query): Promise<Point[]> {
-  const parameters = new URLSearchParams({ x: query.x, y: query.y, aggregate: query.aggregate });
-  if (query.group.length > 0) parameters.set("group", query.group.join(","));
-  addFilters(parameters, query.filters);
-  return (await get<{ points: Point[] }>("/api/query", parameters)).points;
+export async function fetchRecords(ids: number[]): Promise<Kept[]> {
+  return (await get<{ records: Kept[] }>("/api/records", asked({ ids: ids.join(","), samples: "no" }, {}))).records;
+}
+
+export function fetchRecord(id: number): Promise<KeptOne> {
+  return get(`/api/record/${id}`);
+}
+
+export function fetchComparison(a: Filters, b: Filters, y: string, filters: Filters): Promise<Comparison> {
+  return get("/api/compare", asked({ a: wordsOf(a), b: wordsOf(b), y }, filters));
+}
+
+export function fetchRoofline(server: string, filters: Filters): Promise<Roofline> {
+  return get("/api/roofline", asked({ server }, filters));
+}
+
+export function fetchScaling(over: string, y: string, group: string[], filters: Filters): Promise<Scaling> {
+  return get("/api/scaling", asked({ over, y, group: group.join(",") }, filters));
+}
+
+export async function fetchMachines(): Promise<Machine[]> {
+  return (await get<{ machines: Machine[] }>("/api/machines")).machines;
+}
+
+export async function fetchNetworks(): Promise<NetworkEntry[]> {
+  return (await get<{ networks: NetworkEntry[] }>("/api/networks")).networks;
+}
+
+export function fetchNetwork(model: string, phase: string, batch: string, backend: string): Promise<NetworkPage> {
+  return get(`/api/network/${encodeURIComponent(model)}`, asked({ phase, batch, backend }, {}));
+}
+
+export function fetchAnswers(filters: Filters): Promise<Answers> {
+  return get("/api/answers", asked({}, filters));
+}
+
+export function fetchLive(after: number): Promise<Live> {
+  return get("/api/live", new URLSearchParams({ after: String(after) }));
 }

@@ -1,6 +1,7 @@
-// dom.ts: makes elements. Text is always set as text, never as markup.
+// dom.ts: makes elements, and puts them in place without losing where the reader was. Text is always
+// set as text, never as markup.
 
-type Child = Node | string;
+export type Child = Node | string | null | false;
 
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -8,7 +9,20 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
+  made.append(...children.filter((child) => child !== null && child !== false));
+  return made;
+}
+
+// The same element, with attributes that have no property of their own: aria-*, role.
+export function attributed<T extends Element>(one: T, attributes: Record<string, string>): T {
+  for (const [name, value] of Object.entries(attributes)) one.setAttribute(name, value);
+  return one;
+}
+
+export function drawn(tag: string, attributes: Record<string, string | number>, ...children: Child[]): SVGElement {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  made.append(...children.filter((child) => child !== null && child !== false));
   return made;
 }
 
@@ -17,4 +31,19 @@ export function find<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
   if (!found) throw new Error(`index.html has no element #${id}`);
   return found as T;
+}
+
+// Replaces what is in a place. What had the focus, was open or was scrolled is so again, by its id.
+export function refill(place: HTMLElement, children: Child[]): void {
+  const focused = place.contains(document.activeElement) ? document.activeElement?.id : "";
+  const old = [...place.querySelectorAll<HTMLElement>("[id]")];
+  const open = new Map(old.filter((one) => one instanceof HTMLDetailsElement).map((one) => [one.id, (one as HTMLDetailsElement).open]));
+  const scrolled = old.filter((one) => one.scrollTop > 0 || one.scrollLeft > 0).map((one) => [one.id, one.scrollTop, one.scrollLeft] as const);
+  place.replaceChildren(...children.filter((child) => child !== null && child !== false));
+  for (const [id, was] of open) {
+    const one = document.getElementById(id);
+    if (one instanceof HTMLDetailsElement) one.open = was;
+  }
+  for (const [id, top, left] of scrolled) document.getElementById(id)?.scrollTo(left, top);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }

@@ -12,7 +12,7 @@ type Step = [number, string];
 
 const TIMES: Step[] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 const PREFIXES: Step[] = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
-const PREFIXED = new Set(["FLOP/s", "B/s", "B"]);
+const PREFIXED = new Set(["FLOP/s", "FLOP", "B/s", "B"]);
 
 function stepsOf(unit: string): Step[] {
   if (unit === "ns") return TIMES;
@@ -34,6 +34,14 @@ export function figure(value: number): string {
   if (size >= 100 || value === 0) return Math.round(value).toLocaleString("en");
   if (size < 1e-4) return value.toExponential(2);
   return String(Number(value.toPrecision(3)));
+}
+
+// With the unit that suits it: 2.65 ms · 118 GFLOP/s; "–" for what is not known.
+export function quantity(value: number | null | undefined, unit: string): string {
+  if (value === null || value === undefined) return "–";
+  const scale = scaleFor(unit, [value]);
+  const shown = figure(value * scale.factor);
+  return scale.unit ? `${shown} ${scale.unit}` : shown;
 }
 
 // For the marks of an axis: 1,200,000 → 1.2M
@@ -59,4 +67,22 @@ export function sentence(text: string): string {
 
 export function list(words: string[]): string {
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
+}
+
+export function many(count: number, one: string, several = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : several}`;
+}
+
+// In the reader's own time and words.
+export function moment(stamp: string | null | undefined): string {
+  return stamp ? new Date(stamp).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : "–";
+}
+
+export function shapeText(shape: number[]): string {
+  return shape.length > 0 ? shape.join("×") : "scalar";
+}
+
+// For a shell: quoted only where that is needed.
+export function shellWord(text: string): string {
+  return /^[\w./~:=,-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 }

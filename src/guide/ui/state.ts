@@ -1,14 +1,27 @@
-// state.ts: what the page shows, and its form in the address, so that a view can be shared, kept as a
-// bookmark and reached again with the browser's back button.
+// state.ts: what the explorer shows, and its form in the address.
 
-import { addFilters, type Catalogue, type Query, type Status } from "./api";
+import { addFilters, type Catalogue, type Filters, type Query, type Status } from "./api";
+import { filtersOf } from "./page";
+
+export interface Named {
+  name: string;
+  filters: Filters; // instead of the common ones of the same axes
+}
+
+export type Shown = "figures" | "speedup" | "efficiency";
 
 export interface State extends Query {
   chart: string; // a name of charts/index.ts, or "" for the one that suits best
   logX: boolean;
   logY: boolean;
+  series: Named[]; // none: one query, split by the groups alone
+  edit: number; // the series whose filters are being chosen; -1: the common ones
+  show: Shown;
+  point: number; // the id of a point whose results are listed; 0: none
+  sort: string;
 }
 
+const OWN = ["x", "y", "group", "aggregate", "baseline", "chart", "log", "series", "edit", "show", "point", "sort"];
 const DEFAULT_AGGREGATE = "median";
 
 // The first view: the newest result's network and phase, by batch, one series per implementation.
@@ -20,10 +33,16 @@ export function defaultState(catalogue: Catalogue, status: Status): State {
     y: measures("throughput") ? "throughput" : (catalogue.metrics[0]?.key ?? ""),
     group: ["framework", "backend"].filter(has),
     aggregate: DEFAULT_AGGREGATE,
+    baseline: "",
     filters: {},
     chart: "",
     logX: true,
     logY: true,
+    series: [],
+    edit: -1,
+    show: "figures",
+    point: 0,
+    sort: "",
   };
   for (const key of ["model", "phase"]) {
     const value = status.newest?.point[key];
@@ -32,36 +51,52 @@ export function defaultState(catalogue: Catalogue, status: Status): State {
   return state;
 }
 
-export function toSearch(state: State): string {
+export function toParameters(state: State): URLSearchParams {
   const parameters = new URLSearchParams({ y: state.y, x: state.x });
-  if (state.group.length > 0) parameters.set("group", state.group.join(","));
-  if (state.aggregate !== DEFAULT_AGGREGATE) parameters.set("aggregate", state.aggregate);
-  if (state.chart) parameters.set("chart", state.chart);
-  const log = (state.logX ? "x" : "") + (state.logY ? "y" : "");
-  if (log) parameters.set("log", log);
-  addFilters(parameters, state.filters);
-  return `?${parameters}`;
+  const set = (key: string, value: string) => {
+    if (value) parameters.set(key, value);
+  };
+  set("group", state.group.join(","));
+  set("aggregate", state.aggregate === DEFAULT_AGGREGATE ? "" : state.aggregate);
+  set("show", state.show === "figures" ? "" : state.show);
+  set("baseline", state.baseline);
+  set("chart", state.chart);
+  set("log", (state.logX ? "x" : "") + (state.logY ? "y" : ""));
+  set("point", state.point > 0 ? String(state.point) : "");
+  set("sort", state.sort);
+  set("edit", state.edit >= 0 && state.edit < state.series.length ? String(state.edit) : "");
+  for (const { name, filters } of state.series) parameters.append("series", String(addFilters(new URLSearchParams({ name }), filters)));
+  return addFilters(parameters, state.filters);
+}
+
+function readSeries(text: string): Named {
+  const parameters = new URLSearchParams(text);
+  return { name: parameters.get("name") ?? "", filters: filtersOf(parameters, ["name"]) };
 }
 
 // An address with no y and x is the first view. What is not known (an axis of another version) is
 // left to the server, which says so by name.
-export function fromSearch(search: string, catalogue: Catalogue, status: Status): State {
-  const parameters = new URLSearchParams(search);
+export function fromParameters(parameters: URLSearchParams, catalogue: Catalogue, status: Status): State {
   const state = defaultState(catalogue, status);
   const x = parameters.get("x");
   const y = parameters.get("y");
   if (x === null || y === null) return state;
-  state.x = x;
-  state.y = y;
-  state.group = (parameters.get("group") ?? "").split(",").filter((axis) => axis !== "");
-  state.aggregate = parameters.get("aggregate") ?? DEFAULT_AGGREGATE;
-  state.chart = parameters.get("chart") ?? "";
-  const log = parameters.get("log") ?? "";
-  state.logX = log.includes("x");
-  state.logY = log.includes("y");
-  state.filters = {};
-  const own = new Set(["x", "y", "group", "aggregate", "chart", "log"]);
-  for (const [key, value] of parameters)
-    if (!own.has(key)) (state.filters[key] ??= []).push(value);
-  return state;
+  const text = (key: string) => parameters.get(key) ?? "";
+  const show = text("show");
+  return {
+    x,
+    y,
+    group: text("group").split(",").filter((axis) => axis !== ""),
+    aggregate: text("aggregate") || DEFAULT_AGGREGATE,
+    baseline: text("baseline"),
+    chart: text("chart"),
+    logX: text("log").includes("x"),
+    logY: text("log").includes("y"),
+    series: parameters.getAll("series").map(readSeries),
+    edit: text("edit") ? Number(text("edit")) : -1,
+    show: show === "speedup" || show === "efficiency" ? show : "figures",
+    point: Number(text("point")) || 0,
+    sort: text("sort"),
+    filters: filtersOf(parameters, OWN),
+  };
 }

@@ -1,38 +1,92 @@
-// table.ts: the figures of the chart, for reading, copying and screen readers.
+// table.ts: figures to read, sort, copy and hear. A column knows the value, which goes into the CSV file
+// as it is, and how it is shown.
 
-import { element } from "./dom";
-import { figure, label, name, sentence } from "./format";
-import { isChecked, seriesOf, type Sheet } from "./charts/chart";
+import { attributed, element, type Child } from "./dom";
+import { name, sentence } from "./format";
+import type { Value } from "./api";
 
-export function showTable(table: HTMLElement, sheet: Sheet, group: string[]): void {
-  const { points, x, y, scale } = sheet;
-  const show = (value: number) => figure(value * scale.factor);
-  const unit = scale.unit ? ` (${scale.unit})` : "";
-  const titles = [...group.map(label), label(x.key), `${label(y.key)}${unit}`, "from", "to", "results", "check"];
-  const xKind = x.kind === "number" ? "number" : "";
-  const kinds = [...group.map(() => ""), xKind, "number", "number", "number", "number", "check-cell"];
-  const head = element(
-    "tr",
-    {},
-    ...titles.map((title, column) => element("th", { scope: "col", className: kinds[column] ?? "" }, sentence(title))),
+export interface Column<Row> {
+  key: string; // in the address when sorted by it
+  title: string;
+  unit?: string; // of the value, in the CSV's heading
+  number?: boolean;
+  value(row: Row): Value;
+  show?(row: Row): Child; // name(value) when left out
+}
+
+export interface Listing<Row> {
+  id: string;
+  caption: string; // for who cannot see what stands around it
+  columns: Column<Row>[];
+  rows: Row[];
+  sort?: string; // a column's key, after "-" downwards
+  onSort?(sort: string): void;
+  isChosen?(row: Row): boolean;
+}
+
+const ROWS_SHOWN = 300;
+
+function compareValues(a: Value, b: Value): number {
+  if (a === null || b === null) return (a === null ? 1 : 0) - (b === null ? 1 : 0);
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en", { numeric: true });
+}
+
+export function sorted<Row>({ rows, columns, sort = "" }: Listing<Row>): Row[] {
+  const down = sort.startsWith("-");
+  const column = columns.find(({ key }) => key === sort.replace(/^-/, ""));
+  if (!column) return rows;
+  const ordered = [...rows].sort((a, b) => compareValues(column.value(a), column.value(b)));
+  return down ? ordered.reverse() : ordered;
+}
+
+function heading<Row>(column: Column<Row>, { id, sort = "", onSort }: Listing<Row>): HTMLElement {
+  const cell = element("th", { scope: "col", className: column.number ? "number" : "" });
+  const title = sentence(column.title);
+  if (!onSort) {
+    cell.append(title);
+    return cell;
+  }
+  const up = sort === column.key;
+  const down = sort === `-${column.key}`;
+  const button = element("button", { type: "button", id: `${id}-sort-${column.key}`, className: "sort" }, title, element("span", { className: "sort-sign", ariaHidden: "true" }, up ? "▲" : down ? "▼" : ""));
+  button.addEventListener("click", () => onSort(up ? `-${column.key}` : column.key));
+  if (up || down) attributed(cell, { "aria-sort": up ? "ascending" : "descending" });
+  cell.append(button);
+  return cell;
+}
+
+export function tableOf<Row>(listing: Listing<Row>): HTMLElement {
+  const { id, caption, columns, isChosen } = listing;
+  const all = sorted(listing);
+  const rows = all.slice(0, ROWS_SHOWN).map((row) => {
+    const cells = columns.map((column) =>
+      element("td", { className: column.number ? "number" : "" }, column.show ? column.show(row) : name(column.value(row))),
+    );
+    const line = element("tr", { className: isChosen?.(row) ? "chosen" : "" }, ...cells);
+    return line;
+  });
+  const table = element(
+    "table",
+    { id },
+    element("caption", { className: "unseen" }, caption),
+    element("thead", {}, element("tr", {}, ...columns.map((column) => heading(column, listing)))),
+    element("tbody", {}, ...rows),
   );
-  const rows = seriesOf(points).flatMap((series) =>
-    series.points.map((point) => {
-      const cells = [
-        ...point.group.map(name),
-        name(point.x),
-        show(point.y),
-        show(point.low),
-        show(point.high),
-        String(point.count),
-        isChecked(point) ? "right" : "not checked",
-      ];
-      return element(
-        "tr",
-        {},
-        ...cells.map((cell, column) => element("td", { className: kinds[column] ?? "" }, cell)),
-      );
-    }),
-  );
-  table.replaceChildren(element("thead", {}, head), element("tbody", {}, ...rows));
+  const scroll = attributed(element("div", { className: "scroll", id: `${id}-scroll`, tabIndex: 0 }, table), { role: "region", "aria-label": caption });
+  if (all.length <= ROWS_SHOWN) return scroll;
+  return element("div", {}, scroll, element("p", { className: "hint" }, `The first ${ROWS_SHOWN} of ${all.length} rows; the CSV file has all of them.`));
+}
+
+function csvField(value: Value): string {
+  const text = value === null ? "" : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}
+
+// As RFC 4180 says, figures unrounded and in the units the headings name.
+export function csvOf<Row>(listing: Listing<Row>): string {
+  const { columns } = listing;
+  const head = columns.map(({ key, unit }) => csvField(unit ? `${key} (${unit})` : key));
+  const rows = sorted(listing).map((row) => columns.map((column) => csvField(column.value(row))));
+  return [head, ...rows].map((fields) => fields.join(",") + "\r\n").join("");
 }

@@ -1,22 +1,14 @@
-// chart.ts: what a chart is, and what charts share: the page's colours, axes and error bars.
+// chart.ts: what a chart of the explorer is, and what such charts share.
 //
-// A chart is one file of this folder and one line in index.ts. It turns the server's answer into what
-// ECharts draws and fetches nothing itself.
+// A chart is one file of this folder and one line in index.ts. It turns the answer to a query into what
+// ECharts draws and fetches nothing itself. A data item with `record` can be picked.
 
 import type { CustomSeriesOption, CustomSeriesRenderItemAPI } from "echarts";
 import type { EChartsCoreOption } from "echarts/core";
 import type { Axis, Metric, Point, Value } from "../api";
-import { compact, figure, label, name, type Scale } from "../format";
-import { element } from "../dom";
-
-export interface Theme {
-  text: string;
-  faint: string;
-  line: string;
-  surface: string;
-  series: string[];
-  font: string;
-}
+import { figure, label, name, type Scale } from "../format";
+import type { Theme } from "../theme";
+import { markStyle, tipOf, xAxisOf, yAxisOf, type Look } from "./drawing";
 
 export interface Sheet {
   points: Point[]; // sorted by series, then x
@@ -41,39 +33,19 @@ export interface Series {
   points: Point[];
 }
 
+export function seriesName(group: Value[]): string {
+  return group.map(name).join(" · ") || "all results";
+}
+
 export function seriesOf(points: Point[]): Series[] {
   const all = new Map<string, Series>();
   for (const point of points) {
     const key = JSON.stringify(point.group);
-    const title = point.group.map(name).join(" · ") || "all results";
-    const series = all.get(key) ?? { name: title, points: [] };
+    const series = all.get(key) ?? { name: seriesName(point.group), points: [] };
     series.points.push(point);
     all.set(key, series);
   }
   return [...all.values()];
-}
-
-const remembered = new Map<string, number>();
-
-// A series keeps its colour while the page is open, whatever is filtered around it.
-export function coloursOf(all: Series[], { series: palette }: Theme): string[] {
-  const taken = new Set<number>();
-  const chosen = new Map<string, number>();
-  const take = (name: string, index: number) => {
-    taken.add(index);
-    chosen.set(name, index);
-    remembered.set(name, index);
-  };
-  for (const { name } of all) {
-    const index = remembered.get(name);
-    if (index !== undefined && !taken.has(index)) take(name, index);
-  }
-  for (const { name } of all) {
-    if (chosen.has(name)) continue;
-    const free = palette.findIndex((_, index) => !taken.has(index));
-    take(name, free >= 0 ? free : chosen.size % palette.length);
-  }
-  return all.map(({ name }) => palette[chosen.get(name) ?? 0] ?? "");
 }
 
 // Numbers in their order, names as the server sorted them.
@@ -86,78 +58,38 @@ export function isChecked(point: Point): boolean {
   return point.unchecked === 0;
 }
 
-function valueAxis(theme: Theme) {
-  return {
-    axisLine: { lineStyle: { color: theme.line } },
-    axisTick: { lineStyle: { color: theme.line } },
-    axisLabel: { color: theme.faint, fontSize: 12, hideOverlap: true },
-    splitLine: { lineStyle: { color: theme.line, opacity: 0.6 } },
-    minorSplitLine: { show: false },
-    nameTextStyle: { color: theme.faint },
-  };
-}
-
 export function yAxis({ y, scale, logY, theme }: Sheet) {
-  return {
-    ...valueAxis(theme),
-    type: logY ? "log" : "value",
-    name: `${label(y.key)}${scale.unit ? ` (${scale.unit})` : ""}`,
-    nameLocation: "end",
-    nameTextStyle: { color: theme.faint, align: "left", padding: [0, 0, 6, -36] },
-    axisLine: { show: false },
-    axisTick: { show: false },
-    axisLabel: { color: theme.faint, fontSize: 12, hideOverlap: true, formatter: compact },
-  };
+  return yAxisOf(theme, `${label(y.key)}${scale.unit ? ` (${scale.unit})` : ""}`, logY);
 }
 
 export function xAxis({ x, theme }: Sheet) {
-  return { ...valueAxis(theme), name: label(x.key), nameLocation: "middle", nameGap: 32 };
+  return xAxisOf(theme, label(x.key));
 }
 
-export function base(theme: Theme, series: Series[]) {
-  return {
-    animationDuration: 250,
-    color: theme.series,
-    textStyle: { fontFamily: theme.font, fontSize: 13, color: theme.text },
-    grid: { left: 8, right: 20, top: series.length > 1 ? 66 : 32, bottom: 34, containLabel: true },
-    legend: {
-      type: "scroll",
-      show: series.length > 1,
-      top: 0,
-      left: 0,
-      icon: "circle",
-      itemWidth: 10,
-      itemHeight: 10,
-      itemGap: 18,
-      textStyle: { color: theme.text, fontSize: 13 },
-      pageTextStyle: { color: theme.faint },
-      pageIconColor: theme.text,
-      pageIconInactiveColor: theme.line,
-    },
-    tooltip: {
-      trigger: "item",
-      backgroundColor: theme.surface,
-      borderColor: theme.line,
-      textStyle: { color: theme.text },
-    },
-  };
-}
-
-// Built as an element: the content-security policy allows no style within markup.
-export function tip({ x, scale, aggregate }: Sheet, series: Series, point: Point): HTMLElement {
+function tip({ x, scale, aggregate }: Sheet, series: Series, point: Point): HTMLElement {
   const show = (value: number) => figure(value * scale.factor);
   const notes = [point.count === 1 ? "1 result" : `${aggregate} of ${point.count} results`];
   if (point.low < point.high) notes.unshift(`${show(point.low)} to ${show(point.high)}`);
   if (!isChecked(point)) notes.push("not checked");
-  if (point.configurations > 1) notes.push(`${point.configurations} unlike configurations`);
-  return element(
-    "div",
-    { className: "tip" },
-    element("strong", {}, series.name),
-    element("div", {}, `${label(x.key)} ${name(point.x)}`),
-    element("div", { className: "tip-figure" }, `${show(point.y)} ${scale.unit}`),
-    ...notes.map((note) => element("div", { className: "tip-note" }, note)),
-  );
+  if (point.configurations > 1) notes.push(`unlike in ${point.differs.map(label).join(", ")}`);
+  return tipOf(series.name, `${label(x.key)} ${name(point.x)}`, `${show(point.y)} ${scale.unit}`, notes);
+}
+
+export function tooltipOf(sheet: Sheet, series: Series) {
+  return {
+    formatter: ({ dataIndex }: { dataIndex: number }) => {
+      const point = series.points[dataIndex];
+      return point ? tip(sheet, series, point) : "";
+    },
+  };
+}
+
+export function itemsOf(sheet: Sheet, series: Series, look: Look, xOf: (point: Point) => number | string) {
+  return series.points.map((point) => ({
+    value: [xOf(point), point.y * sheet.scale.factor],
+    record: point.id,
+    itemStyle: markStyle(sheet.theme, look.colour, isChecked(point)),
+  }));
 }
 
 // Bars from low to high at the marks of one series, at height z among what is drawn. `centre` moves

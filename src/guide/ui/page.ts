@@ -1,0 +1,71 @@
+// page.ts: what a view is. A view turns an address into what is on the page; it keeps nothing itself, so
+// that every view can be shared, kept as a bookmark and reached again with the browser's back button.
+
+import { addFilters, type Catalogue, type Filters, type Status } from "./api";
+import { element, type Child } from "./dom";
+
+export interface Asked {
+  parameters: URLSearchParams; // of the address, without the view's name
+  catalogue: Catalogue;
+  status: Status;
+  go(parameters: URLSearchParams): void; // another showing of the same view
+  change(changes: Changes): void; // the same, saying only what is other
+  open(view: string, parameters: Record<string, string>): void;
+}
+
+export type Changes = Record<string, string | string[] | null>; // null and "" take a parameter away
+
+export interface Content {
+  title: string;
+  aside?: Child[]; // controls beside the page
+  main: Child[];
+  address?: URLSearchParams; // the parameters that say all of it, where those asked for left it open
+  again_ms?: number; // to be shown anew after so long
+}
+
+export interface View {
+  name: string; // in the address: /?view=NAME
+  title: string; // in the navigation; "" keeps it out of there
+  show(asked: Asked): Promise<Content>;
+}
+
+export function changed(parameters: URLSearchParams, changes: Changes): URLSearchParams {
+  const made = new URLSearchParams(parameters);
+  for (const [key, value] of Object.entries(changes)) {
+    made.delete(key);
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== null && one !== "") made.append(key, one);
+  }
+  return made;
+}
+
+// The address of a view. The explorer is the one that needs no name.
+export function addressOf(view: string, parameters: URLSearchParams | Record<string, string> = {}): string {
+  const all = new URLSearchParams(view === "explorer" ? {} : { view });
+  for (const [key, value] of new URLSearchParams(parameters)) all.append(key, value);
+  return `/?${all}`;
+}
+
+export function linkTo(view: string, parameters: URLSearchParams | Record<string, string>, ...text: Child[]): HTMLAnchorElement {
+  return element("a", { href: addressOf(view, parameters) }, ...text);
+}
+
+// What the address filters by: all that is not the view's own. A name that is no axis is left to the
+// server, which says so.
+export function filtersOf(parameters: URLSearchParams, own: string[]): Filters {
+  const filters: Filters = {};
+  for (const [key, value] of parameters) if (!own.includes(key)) (filters[key] ??= []).push(value);
+  return filters;
+}
+
+// The view's own parameters of the address, with these filters instead of those it has.
+export function withFilters(parameters: URLSearchParams, own: string[], filters: Filters): URLSearchParams {
+  return addFilters(new URLSearchParams([...parameters].filter(([key]) => own.includes(key))), filters);
+}
+
+export function note(title: string, ...rest: Child[]): HTMLElement {
+  return element("section", { className: "card note" }, element("h2", {}, title), ...rest);
+}
+
+export function commandLine(command: string): HTMLElement {
+  return element("code", { className: "command" }, command);
+}

@@ -1,0 +1,84 @@
+// scaling.ts: what more threads, workers or nodes bring: measured speed-up against a perfect one.
+
+import { fetchScaling, fetchValues, type Point, type Scaling, type Value } from "../api";
+import { seriesName } from "../charts/chart";
+import { drawScaling } from "../charts/scaling";
+import { choice, field, panel, select } from "../controls";
+import { element, type Child } from "../dom";
+import { filterFields, filterWords, withoutEchoes } from "../filters";
+import { figure, label, list, many, name } from "../format";
+import { commandLine, filtersOf, linkTo, note, withFilters, type Asked, type Content, type View } from "../page";
+import { plotCard } from "../plot";
+import type { Column } from "../table";
+
+const OWN = ["over", "y", "group", "show", "sort"];
+const OVER = ["threads", "workers", "nodes"];
+
+type Row = Point & { series: Value[] };
+
+function columnsOf({ over, groups }: Scaling): Column<Row>[] {
+  const ratio = (key: "speedup" | "ideal" | "efficiency", title: string, factor: number): Column<Row> => ({
+    key,
+    title,
+    number: true,
+    value: (row) => row[key] ?? null,
+    show: (row) => {
+      const value = row[key];
+      return typeof value === "number" ? figure(value * factor) : "–";
+    },
+  });
+  return [
+    ...groups.map((axis, index): Column<Row> => ({ key: axis, title: label(axis), number: typeof index === "number" && axis === "batch", value: (row) => row.series[index] ?? null })),
+    { key: over, title: label(over), number: true, value: (row) => row.x, show: (row) => linkTo("record", { id: String(row.id) }, name(row.x)) },
+    ratio("speedup", "speed-up (×)", 1),
+    ratio("ideal", "ideal (×)", 1),
+    ratio("efficiency", "efficiency (%)", 100),
+  ];
+}
+
+function card(found: Scaling, y: string, show: string, words: string, asked: Asked): HTMLElement {
+  const rows = found.series.flatMap(({ group, points }) => points.map((point): Row => ({ ...point, series: group })));
+  const series = found.series.map(({ group, points }) => ({ name: seriesName(group), points }));
+  return plotCard<Row>({
+    key: "scaling",
+    level: "h1",
+    title: `${show === "efficiency" ? "Efficiency" : "Speed-up"} over ${label(found.over)}`,
+    subtitle: [words || "all results", `of ${label(y)}, each series against its own least`, `per ${list(found.groups.map(label))}`].join(" · "),
+    tools: [choice("show", "Show", [["speedup", "Speed-up"], ["efficiency", "Efficiency"]], show, (shown) => asked.change({ show: shown }))],
+    after: [element("p", { className: "hint key" }, `Dashed: the ideal, twice the ${label(found.over)}, twice the speed.`)],
+    draw: (theme) => drawScaling(series, found.over, show === "efficiency", theme),
+    onPick: (record) => asked.open("record", { id: String(record) }),
+    listing: { id: "scaling-table", caption: `Speed-up over ${label(found.over)}`, columns: columnsOf(found), rows, sort: asked.parameters.get("sort") ?? "", onSort: (sort) => asked.change({ sort }) },
+  });
+}
+
+export const scaling: View = {
+  name: "scaling",
+  title: "Scaling",
+  async show(asked: Asked): Promise<Content> {
+    const { catalogue, parameters } = asked;
+    const filters = filtersOf(parameters, OWN);
+    const over = parameters.get("over") ?? "threads";
+    const y = parameters.get("y") ?? "throughput";
+    const group = (parameters.get("group") ?? "").split(",").filter(Boolean);
+    const [values, found] = await Promise.all([fetchValues(filters), fetchScaling(over, y, group, filters)]);
+    const aside: Child[] = [
+      panel(
+        field("over", "Over", select("over", OVER, over, (chosen) => asked.change({ over: chosen }))),
+        field("y", "Speed-up of", select("y", catalogue.metrics.map(({ key }) => key), y, (chosen) => asked.change({ y: chosen }))),
+        ...filterFields({ id: "filter", catalogue, values: withoutEchoes(values, catalogue), filters, change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)) }),
+      ),
+    ];
+    const main =
+      found.series.length > 0
+        ? [card(found, y, parameters.get("show") ?? "speedup", filterWords(filters), asked)]
+        : [
+            note(
+              `Nothing measured with several ${label(over)}`,
+              element("p", {}, `No configuration under these filters was measured with more than one number of ${label(over)}. Measure some; ${many(2, "number")} are enough to begin with:`),
+              commandLine(over === "threads" ? "prony bench large --threads 1,2,4 --store" : `prony bench large --${over} 1,2 --store`),
+            ),
+          ];
+    return { title: `Scaling over ${label(over)}`, aside, main };
+  },
+};
