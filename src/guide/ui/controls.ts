@@ -53,8 +53,8 @@ export function chips(id: string, title: string, options: Option[], chosen: stri
     chip.addEventListener("click", () => onToggle(valueOf(option), !on));
     return attributed(chip, { "aria-pressed": String(on) });
   });
-  const row = attributed(element("div", { className: "chips" }, ...all), { role: "group", "aria-labelledby": `${id}-label` });
-  return element("div", { className: "field" }, element("span", { className: "label", id: `${id}-label` }, title), row);
+  const row = attributed(element("div", { className: "chips" }, ...all), { role: "group", "aria-label": title });
+  return element("div", { className: "field" }, element("span", { className: "label" }, title), row);
 }
 
 export function linkButton(id: string, title: string, act: () => void, spoken = title): HTMLButtonElement {

@@ -14,6 +14,8 @@ interface FilterPanel {
   change(filters: Filters): void;
 }
 
+const FIRST = new Set(["framework", "backend", "model", "phase", "batch"]); // open from the start
+
 // A value in the address and in a filter: nothing stands for "not given".
 function filterText(count: Count): string {
   return count.value === null ? "" : String(count.value);
@@ -39,7 +41,7 @@ function filterGroup(axis: string, counts: Count[], { id, filters, change }: Fil
   });
   const summary = element("summary", {}, titleOf(axis, filters), chosen.length > 0 ? element("span", { className: "badge" }, String(chosen.length)) : null);
   const group = element("fieldset", { id: `${id}-${axis}-values`, className: "filter" }, element("legend", { className: "unseen" }, titleOf(axis, filters)), ...boxes);
-  return element("details", { id: `${id}-${axis}`, className: "filter-fold", open: chosen.length > 0 || counts.length <= 6 }, summary, group);
+  return element("details", { id: `${id}-${axis}`, className: "filter-fold", open: chosen.length > 0 || FIRST.has(axis) }, summary, group);
 }
 
 // A computed axis that says no more than the one it is computed from (the effective batch of one

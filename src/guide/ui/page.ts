@@ -62,7 +62,13 @@ export function withFilters(parameters: URLSearchParams, own: string[], filters:
   return addFilters(new URLSearchParams([...parameters].filter(([key]) => own.includes(key))), filters);
 }
 
+// What stands on the page instead of results: why there are none, and what to do.
 export function note(title: string, ...rest: Child[]): HTMLElement {
+  return element("section", { className: "card note" }, element("h1", {}, title), ...rest);
+}
+
+// The same below something else.
+export function remark(title: string, ...rest: Child[]): HTMLElement {
   return element("section", { className: "card note" }, element("h2", {}, title), ...rest);
 }
 

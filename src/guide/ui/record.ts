@@ -35,7 +35,7 @@ export function verdictBadge(verdict: string | undefined): HTMLElement {
 function timeFacts(times: Times): Fact[] {
   const named: [string, number | null][] = [["quickest", times.min], ["median", times.median], ["mean", times.mean], ["nine of ten within", times.p90], ["99 of 100 within", times.p99]];
   const known = named.filter(([, value]) => value !== null).map(([title, value]): Fact => [title, quantity(value, "ns")]);
-  return [...known, ["95 % interval of the median", `${quantity(times.ci_low, "ns")} to ${quantity(times.ci_high, "ns")}`], ["samples", `${times.count.toLocaleString("en")}${times.per > 1 ? `, each of ${times.per.toLocaleString("en")} iterations` : ""}`]];
+  return [...known, ["95 % interval", `${quantity(times.ci_low, "ns")} to ${quantity(times.ci_high, "ns")}`], ["samples", `${times.count.toLocaleString("en")}${times.per > 1 ? `, each of ${times.per.toLocaleString("en")} iterations` : ""}`]];
 }
 
 function figureFacts(record: RecordLine): Fact[] {
@@ -73,7 +73,7 @@ export function recordSections({ id, label: called, command, record }: KeptOne, 
   const card = element(
     "section",
     { className: "card" },
-    element("div", { className: "heading" }, element("div", {}, title, element("p", { className: "subtitle" }, `Record ${id} · ${moment(record.at)}`)), linkTo("record", { id: String(id) }, "On a page of its own")),
+    element("div", { className: "heading" }, element("div", {}, title, element("p", { className: "subtitle" }, `Record ${id} · ${moment(record.at)}`)), heading === "h1" ? null : linkTo("record", { id: String(id) }, "On a page of its own")),
     record.status === "ok" ? null : element("p", { className: "warning" }, sentence(`${record.status}: ${record.reason ?? "no reason given"}`)),
     command ? group("Repeat it", commandLine(command)) : element("p", { className: "hint" }, "It was measured by another program: prony has no command that repeats it."),
     element(

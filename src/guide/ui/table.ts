@@ -49,7 +49,7 @@ function heading<Row>(column: Column<Row>, { id, sort = "", onSort }: Listing<Ro
   }
   const up = sort === column.key;
   const down = sort === `-${column.key}`;
-  const button = element("button", { type: "button", id: `${id}-sort-${column.key}`, className: "sort" }, title, element("span", { className: "sort-sign", ariaHidden: "true" }, up ? "▲" : down ? "▼" : ""));
+  const button = element("button", { type: "button", id: `${id}-sort-${column.key}`, className: "sort" }, title, up || down ? element("span", { className: "sort-sign", ariaHidden: "true" }, up ? "▲" : "▼") : null);
   button.addEventListener("click", () => onSort(up ? `-${column.key}` : column.key));
   if (up || down) attributed(cell, { "aria-sort": up ? "ascending" : "descending" });
   cell.append(button);

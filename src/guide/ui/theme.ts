@@ -47,7 +47,7 @@ export function readTheme(): Theme {
     good: read("good"),
     bad: read("bad"),
     series: [1, 2, 3, 4, 5, 6, 7, 8].map((number) => read(`series-${number}`)),
-    font: getComputedStyle(document.body).fontFamily,
+    font: getComputedStyle(document.body).fontFamily.replace(/"/g, "'"), // it goes between quotes in SVG files
   };
   probe.remove();
   return theme;

@@ -5,7 +5,7 @@ import { fetchAnswers, fetchPoints, fetchValues, type Answer, type Answers } fro
 import { field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
 import { filterFields, withoutEchoes } from "../filters";
-import { commandLine, filtersOf, linkTo, note, withFilters, type Asked, type Content, type View } from "../page";
+import { commandLine, filtersOf, linkTo, remark, withFilters, type Asked, type Content, type View } from "../page";
 import { fromParameters, toParameters } from "../state";
 import { queryCard, sheetOf } from "./query_card";
 
@@ -30,7 +30,7 @@ function shortCard(answer: Answer, asked: Asked): HTMLElement {
 async function chartOf(answer: Answer, asked: Asked): Promise<Child[]> {
   const state = { ...fromParameters(new URLSearchParams(answer.chart), asked.catalogue, asked.status), logX: true };
   const sheet = sheetOf(asked.catalogue, state, await fetchPoints(state));
-  if (!sheet) return [note("No chart yet", element("p", {}, "There are no results to draw for this question."))];
+  if (!sheet) return [remark("No chart yet", element("p", {}, "There are no results to draw for this question."))];
   return [queryCard(sheet, state, sheet.points.reduce((sum, { count }) => sum + count, 0)), element("p", {}, linkTo("explorer", toParameters(state), "Open this chart in the explorer"))];
 }
 

@@ -7,7 +7,7 @@ import { forest } from "../charts/forest";
 import { attributed, element, type Child } from "../dom";
 import { filterFields, filterWords, withFilter, withoutEchoes } from "../filters";
 import { figure, label, many, name, scaleFor } from "../format";
-import { filtersOf, linkTo, note, withFilters, type Asked, type Content, type View } from "../page";
+import { filtersOf, linkTo, remark, withFilters, type Asked, type Content, type View } from "../page";
 import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
 import type { Column } from "../table";
@@ -153,7 +153,7 @@ export const compare: View = {
     const main = [question(state, ofA, ofB, catalogue, asked)];
     if (comparison.rows.length > 0) main.push(result(comparison, state, asked));
     else
-      main.push(note("Nothing matches", element("p", {}, `No configuration of A has one of B that is alike in all else: ${many(comparison.summary.only_a, "configuration")} of A and ${comparison.summary.only_b} of B are alone. Let them differ in more, or choose other values.`)));
+      main.push(remark("Nothing matches", element("p", {}, `No configuration of A has one of B that is alike in all else: ${many(comparison.summary.only_a, "configuration")} of A and ${comparison.summary.only_b} of B are alone. Let them differ in more, or choose other values.`)));
     return { title: "Compare", aside, main };
   },
 };

@@ -20,6 +20,7 @@ function queryOf(state: State): Query {
 
 function ratioTo(base: Point | undefined, point: Point, better: Metric["better"]): Point {
   if (!base) return { ...point, baseline: null, speedup: null, efficiency: null };
+  if (base === point) return { ...point, baseline: point.y, speedup: 1, speedup_low: 1, speedup_high: 1, efficiency: null };
   const over = (ours: number, theirs: number) => (better === "higher" ? ours / theirs : theirs / ours);
   const ends = [over(point.low, base.high), over(point.high, base.low)];
   return { ...point, baseline: base.y, speedup: over(point.y, base.y), speedup_low: Math.min(...ends), speedup_high: Math.max(...ends), efficiency: null };
@@ -53,9 +54,9 @@ function nothing(state: State, answered: Answered): HTMLElement {
 }
 
 async function pointOf(state: State, points: Point[]): Promise<Child[]> {
-  const point = points.find(({ id }) => id === state.point);
+  const point = points.find(({ id, ids }) => id === state.point || ids.includes(state.point));
   if (!point) return [];
-  const [records, one] = await Promise.all([fetchRecords(point.ids), fetchRecord(point.id)]);
+  const [records, one] = await Promise.all([fetchRecords(point.ids), fetchRecord(state.point)]);
   return pointSections(`${seriesName(point.group)}, ${label(state.x)} ${name(point.x)}`, one, records, point.differs);
 }
 

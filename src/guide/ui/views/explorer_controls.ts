@@ -16,7 +16,11 @@ function groupField(catalogue: Catalogue, values: Values, state: State, change: 
     .map((axis) => axis.key)
     .filter((axis) => axis !== state.x && ((values[axis]?.length ?? 0) > 1 || state.group.includes(axis)));
   if (axes.length === 0) return element("p", { className: "hint" }, "Every result is alike in what could tell them apart.");
-  return chips("group", "One series per", axes, state.group, (axis, on) => change({ group: toggled(state.group, axis, on).slice(-MOST_GROUPS) }));
+  const toggle = (axis: string, on: boolean) => change({ group: toggled(state.group, axis, on).slice(-MOST_GROUPS) });
+  const first = axes.filter((axis) => state.group.includes(axis) || !catalogue.axes.find(({ key }) => key === axis)?.derived);
+  const rest = axes.filter((axis) => !first.includes(axis));
+  const more = element("details", { id: "group-more", className: "more" }, element("summary", {}, "More"), chips("group", "Computed from the others", rest, [], toggle));
+  return element("div", {}, chips("group", "One series per", first, state.group, toggle), rest.length > 0 ? more : null);
 }
 
 // What speed-ups can be taken against: a place on x, or one of the series.
@@ -29,7 +33,7 @@ function baselines(state: State, points: Point[]): Option[] {
       ? state.series.map((one) => [`series:${one.name}`, `the series ${one.name}`])
       : groups.filter((group) => group.length > 0 && group.every((value) => plain(name(value)))).map((group) => [words(group.map((value, index) => [state.group[index] ?? "", String(value ?? "")])), group.map(name).join(" · ")]);
   const places: Option[] = [...new Set(points.map(({ x }) => x))].filter((x) => x !== null && plain(String(x))).slice(0, 40).map((x) => [words([[state.x, String(x)]]), `${label(state.x)} ${name(x)}`]);
-  return [["first", `the first ${label(state.x)} of each series`], ...series, ...places];
+  return [["first", `each series at its least ${label(state.x)}`], ...series, ...places];
 }
 
 function ratioFields(state: State, points: Point[], change: Change): Child[] {

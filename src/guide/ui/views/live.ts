@@ -3,7 +3,7 @@
 import { fetchLive, fetchPoints, type Live, type LiveRecord, type Running } from "../api";
 import { attributed, element, type Child } from "../dom";
 import { many, moment, name, quantity, shellWord } from "../format";
-import { commandLine, linkTo, note, type Asked, type Content, type View } from "../page";
+import { commandLine, linkTo, remark, type Asked, type Content, type View } from "../page";
 import { verdictBadge } from "../record";
 import { defaultState } from "../state";
 import { tableOf, type Column } from "../table";
@@ -52,7 +52,7 @@ export const live: View = {
     const now = await fetchLive(Math.max(0, newest - KEPT));
     const records = [...now.records].reverse();
     const arrived = element("section", { className: "card" }, element("h2", {}, `The newest ${many(records.length, "result")}`), tableOf({ id: "live-table", caption: "Results, the newest first", columns, rows: records }));
-    const main = [runningCard(now, asked), ...(await chart(records.find(({ status }) => status === "ok"), asked)), records.length > 0 ? arrived : note("No results yet", element("p", {}, "They will be listed here."))];
+    const main = [runningCard(now, asked), ...(await chart(records.find(({ status }) => status === "ok"), asked)), records.length > 0 ? arrived : remark("No results yet", element("p", {}, "They will be listed here."))];
     return { title: "Live", main, again_ms: AGAIN_MS };
   },
 };

@@ -4,7 +4,7 @@ import { fetchMachines, type Ceiling, type JsonObject, type Machine } from "../a
 import { curvesOf, drawCalibration } from "../charts/calibration";
 import { element, type Child } from "../dom";
 import { many, moment, name, quantity } from "../format";
-import { commandLine, linkTo, note, type Asked, type Content, type View } from "../page";
+import { commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
 import { plotCard } from "../plot";
 import { facts, factsOf } from "../record";
 import { tableOf, type Column } from "../table";
@@ -41,7 +41,7 @@ const columns: Column<Ceiling>[] = [
 function calibrationCard(machine: Machine): HTMLElement {
   const ceilings = ceilingsOf(machine);
   if (ceilings.length === 0)
-    return note("Not calibrated", element("p", {}, "What this machine can do at best has not been filed, so there is no curve and no roofline. On that machine:"), commandLine("prony machine --calibrate --store"));
+    return remark("Not calibrated", element("p", {}, "What this machine can do at best has not been filed, so there is no curve and no roofline. On that machine:"), commandLine("prony machine --calibrate --store"));
   const peak = Math.max(...ceilings.map(({ flop_per_s }) => flop_per_s));
   return plotCard<Ceiling>({
     key: "calibration",

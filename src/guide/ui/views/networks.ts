@@ -6,7 +6,7 @@ import { field, select } from "../controls";
 import { attributed, element, type Child } from "../dom";
 import { label, many, name, quantity, shapeText } from "../format";
 import { drawNetwork } from "../network_drawing";
-import { commandLine, linkTo, note, type Asked, type Content, type View } from "../page";
+import { commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
 import { facts } from "../record";
 import { tableOf, type Column } from "../table";
 
@@ -94,6 +94,6 @@ export const networks: View = {
     if (model) return { title: model, main: await onePage(model, entries, asked) };
     const all = element("section", { className: "card" }, element("h1", {}, "Networks"), tableOf({ id: "networks", caption: "The networks of this store", columns: listed, rows: entries, sort: asked.parameters.get("sort") ?? "", onSort: (sort) => asked.change({ sort }) }));
     const silent = entries.find(({ explained }) => explained.length === 0);
-    return { title: "Networks", main: [all, silent ? note("What is one made of?", element("p", {}, "Of a network that was explained, its page shows the layers, the work and the memory:"), explainCommand(silent.model)) : null] };
+    return { title: "Networks", main: [all, silent ? remark("What is one made of?", element("p", {}, "Of a network that was explained, its page shows the layers, the work and the memory:"), explainCommand(silent.model)) : null] };
   },
 };

@@ -14,6 +14,8 @@ import { readTheme } from "../theme";
 
 export type Change = (changed: Partial<State>) => void;
 
+const REMEDIES = 3; // offered at most, as axes come: what was asked for before what was found out
+
 // What is drawn: the figures themselves, or what they are against the baseline.
 function shownAs(points: Point[], y: Metric, show: State["show"]): { points: Point[]; y: Metric } {
   if (show === "figures") return { points, y };
@@ -45,6 +47,7 @@ function warning(points: Point[], state: State, change?: Change): Child {
   const said = mixed.length === 1 ? "One point mixes" : `${mixed.length} points mix`;
   const remedies = apart
     .filter((axis) => change && axis !== state.x && !state.group.includes(axis))
+    .slice(0, REMEDIES)
     .map((axis) => linkButton(`mixed-${axis}`, `one series per ${label(axis)}`, () => change?.({ group: [...state.group, axis] })));
   return attributed(
     element("p", { className: "warning", id: "warning" }, `${said} unlike configurations${apart.length > 0 ? `, which differ in ${list(apart.map(label))}` : ""}. `, ...remedies.flatMap((remedy, index) => [index > 0 ? " · " : "", remedy])),
@@ -59,7 +62,7 @@ function resultsColumn(sheet: Sheet, state: State, change?: Change): Column<Poin
     ...column,
     show: (point) => {
       const spoken = `Show ${many(point.count, "result")} of ${seriesName(point.group)}, ${label(sheet.x.key)} ${name(point.x)}`;
-      return linkButton(`point-${point.id}`, many(point.count, "result"), () => change({ point: state.point === point.id ? 0 : point.id }), spoken);
+      return linkButton(`point-${point.id}`, many(point.count, "result"), () => change({ point: point.ids.includes(state.point) ? 0 : point.id }), spoken);
     },
   };
 }
@@ -99,7 +102,7 @@ export function titleOf(state: State): string {
 }
 
 function subtitleOf(state: State, results: number): string {
-  const baseline = (state.baseline || "first").replace(/^series:/, "").replace(/^first$/, `the first ${label(state.x)} of each series`);
+  const baseline = (state.baseline || "first").replace(/^series:/, "").replace(/^first$/, `each series at its least ${label(state.x)}`);
   return [filterWords(state.filters) || "all results", ...(state.show === "figures" ? [] : [`against ${baseline}`]), many(results, "result")].join(" · ");
 }
 
@@ -115,7 +118,7 @@ export function queryCard(sheet: Sheet, state: State, results: number, change?: 
     subtitle: subtitleOf(state, results),
     tools: change ? [choice("kind", "Chart", kinds, chart.name, (kind) => change({ chart: kind }))] : [],
     notes: [warning(sheet.points, state, change)],
-    after: hollow ? [element("p", { className: "hint key" }, "Hollow: the outputs were not checked against the reference.")] : [],
+    after: hollow ? [element("p", { className: "hint key" }, "Hollow or dashed: the outputs were not checked against the reference.")] : [],
     draw: (theme) => chart.draw({ ...sheet, theme }),
     ...(change ? { onPick: (record: number) => change({ point: record }) } : {}),
     listing: {
@@ -125,7 +128,7 @@ export function queryCard(sheet: Sheet, state: State, results: number, change?: 
       rows: sheet.points,
       sort: state.sort,
       ...(change ? { onSort: (sort: string) => change({ sort }) } : {}),
-      isChosen: (point) => point.id === state.point,
+      isChosen: (point) => point.ids.includes(state.point),
     },
   });
 }

@@ -1,6 +1,6 @@
 // scaling.ts: what more threads, workers or nodes bring: measured speed-up against a perfect one.
 
-import { fetchScaling, fetchValues, type Point, type Scaling, type Value } from "../api";
+import { fetchScaling, fetchValues, type Catalogue, type Point, type Scaling, type Value } from "../api";
 import { seriesName } from "../charts/chart";
 import { drawScaling } from "../charts/scaling";
 import { choice, field, panel, select } from "../controls";
@@ -16,7 +16,7 @@ const OVER = ["threads", "workers", "nodes"];
 
 type Row = Point & { series: Value[] };
 
-function columnsOf({ over, groups }: Scaling): Column<Row>[] {
+function columnsOf({ over, groups }: Scaling, catalogue: Catalogue): Column<Row>[] {
   const ratio = (key: "speedup" | "ideal" | "efficiency", title: string, factor: number): Column<Row> => ({
     key,
     title,
@@ -28,7 +28,7 @@ function columnsOf({ over, groups }: Scaling): Column<Row>[] {
     },
   });
   return [
-    ...groups.map((axis, index): Column<Row> => ({ key: axis, title: label(axis), number: typeof index === "number" && axis === "batch", value: (row) => row.series[index] ?? null })),
+    ...groups.map((axis, index): Column<Row> => ({ key: axis, title: label(axis), number: catalogue.axes.find(({ key }) => key === axis)?.kind === "number", value: (row) => row.series[index] ?? null })),
     { key: over, title: label(over), number: true, value: (row) => row.x, show: (row) => linkTo("record", { id: String(row.id) }, name(row.x)) },
     ratio("speedup", "speed-up (×)", 1),
     ratio("ideal", "ideal (×)", 1),
@@ -48,7 +48,7 @@ function card(found: Scaling, y: string, show: string, words: string, asked: Ask
     after: [element("p", { className: "hint key" }, `Dashed: the ideal, twice the ${label(found.over)}, twice the speed.`)],
     draw: (theme) => drawScaling(series, found.over, show === "efficiency", theme),
     onPick: (record) => asked.open("record", { id: String(record) }),
-    listing: { id: "scaling-table", caption: `Speed-up over ${label(found.over)}`, columns: columnsOf(found), rows, sort: asked.parameters.get("sort") ?? "", onSort: (sort) => asked.change({ sort }) },
+    listing: { id: "scaling-table", caption: `Speed-up over ${label(found.over)}`, columns: columnsOf(found, asked.catalogue), rows, sort: asked.parameters.get("sort") ?? "", onSort: (sort) => asked.change({ sort }) },
   });
 }
 

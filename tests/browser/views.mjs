@@ -1,0 +1,196 @@
+// views.mjs: every view, in light and dark, on a phone, by keyboard and by ear.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { askSql, changedTo, openPage, pixelsOf, readCsv, rowCount, rowsOf, saved, settled, shown, startGuide, stopGuide } from "./guide.mjs";
+
+// What a screen reader needs: names for what can be used, a table for each drawing, one main heading.
+function soundness(page) {
+  return page.evaluate(() => {
+    const nameOf = (one) => one.getAttribute("aria-label") || one.labels?.[0]?.textContent || one.textContent.trim() || one.title;
+    const usable = [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")];
+    const charts = [...document.querySelectorAll(".chart, svg.network")];
+    return {
+      unnamed: usable.filter((one) => !nameOf(one)).map((one) => one.outerHTML.slice(0, 120)),
+      blind: charts.filter((one) => one.getAttribute("role") !== "img" || !one.getAttribute("aria-label") || !one.closest("main").querySelector("table")).length,
+      headings: document.querySelectorAll("main h1").length,
+      twice: [...document.querySelectorAll("[id]")].map(({ id }) => id).filter((id, at, all) => all.indexOf(id) !== at),
+      wide: document.scrollingElement.scrollWidth > innerWidth,
+    };
+  });
+}
+
+const viewsOf = (page) => page.$$eval("#views a", (links) => links.map((link) => ({ id: link.id, path: link.getAttribute("href") })));
+
+export const viewTests = {
+  async every_view_is_sound_in_light_dark_and_on_a_phone({ open, picture }) {
+    const views = await viewsOf(await open("/"));
+    assert.equal(views.length, 8);
+    const pages = [...views, { id: "view-network", path: "/?view=networks&model=lenet" }, { id: "view-machine", path: "/?view=machines&server=box" }, { id: "view-answer", path: "/?view=answers&name=batch" }, { id: "view-record", path: "/?view=record&id=3" }];
+    const looks = { light: {}, dark: { colorScheme: "dark" }, phone: { viewport: { width: 360, height: 740 } } };
+    for (const { id, path } of pages)
+      for (const [look, options] of Object.entries(looks)) {
+        const page = await open(path, options);
+        const { headings, ...troubles } = await soundness(page);
+        assert.deepEqual(troubles, { unnamed: [], blind: 0, twice: [], wide: false }, `${id}, ${look}`);
+        assert.equal(headings, 1, `${id} has not one main heading`);
+        await settled(page);
+        await picture(page, `${id.replace("view-", "")}-${look}`);
+        await page.context().close();
+      }
+  },
+
+  async the_keyboard_is_enough({ open }) {
+    const page = await open("/");
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the results");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    await page.evaluate(() => document.activeElement.blur());
+    await page.focus("#view-explorer");
+    const seen = new Set();
+    let hidden = 0;
+    for (let step = 0; step < 400; step++) {
+      await page.keyboard.press("Tab");
+      const at = await page.evaluate(() => {
+        const one = document.activeElement;
+        if (!one || one === document.body) return null;
+        const outline = getComputedStyle(one);
+        return { key: one.id || one.outerHTML.slice(0, 100), ring: outline.outlineStyle !== "none" && parseFloat(outline.outlineWidth) > 0 };
+      });
+      if (at === null || seen.has(at.key)) break; // round once
+      seen.add(at.key);
+      if (!at.ring) hidden++;
+    }
+    assert.equal(hidden, 0, "the focus cannot be seen everywhere");
+    for (const id of ["theme", "y", "x", "group-framework", "aggregate", "show-speedup", "log-y", "series-add", "filter-framework-prony", "kind-bar", "chart-png", "chart-csv", "table-scroll", "table-sort-batch"])
+      assert.ok(seen.has(id), `the keyboard does not reach #${id}`);
+    await page.focus("#filter-framework-prony");
+    await page.keyboard.press("Space");
+    await changedTo(page, "framework=prony");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "filter-framework-prony");
+    await page.focus('[id^="point-"]');
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#histogram-title");
+    await page.focus("#view-machines");
+    await page.keyboard.press("Enter");
+    await changedTo(page, "view=machines");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    assert.equal(await page.getAttribute("#view-machines", "aria-current"), "page");
+  },
+
+  async colours_are_the_readers_choice({ open }) {
+    const page = await open("/");
+    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await ground();
+    await page.click("#theme"); // light
+    assert.equal(await ground(), light);
+    await page.click("#theme"); // dark
+    assert.notEqual(await ground(), light);
+    await settled(page);
+    assert.ok((await pixelsOf(page, "--series-1")) > 200, "the chart is not in the colours of the dark");
+    await page.reload();
+    await shown(page);
+    assert.notEqual(await ground(), light);
+  },
+
+  async compare_gives_ratio_and_verdict({ open, store }) {
+    const page = await open("/?view=compare&a=framework%3Dprony+backend%3Dsimd&b=framework%3Dnumpy&phase=training&threads=1&workers=1&server=box&source=own");
+    const csv = readCsv((await saved(page, "#compare-csv")).bytes);
+    assert.deepEqual(csv.map(({ batch }) => batch).sort(), ["1", "10", "3", "64"]);
+    for (const row of csv) {
+      const [[ours]] = askSql(store, `SELECT time_median FROM result WHERE backend = 'simd' AND phase = 'training' AND threads = 1 AND workers = 1 AND server = 'box' AND source = 'own' AND batch = ${row.batch} ORDER BY time DESC LIMIT 1`);
+      const [[theirs]] = askSql(store, `SELECT time_median FROM result WHERE framework = 'numpy' AND phase = 'training' AND threads = 1 AND source = 'own' AND batch = ${row.batch}`);
+      assert.ok(Math.abs(Number(row.ratio) - ours / theirs) < 1e-9);
+      assert.equal(row.verdict, "faster");
+    }
+    assert.match(await page.textContent("#summary"), /4 configurations matched\. A takes 0\.\d+ of B's time/);
+    await page.click("#compare-table-sort-ratio");
+    await changedTo(page, "sort=ratio");
+    const ratios = (await rowsOf(page, "compare-table")).map((row) => Number(row[3]));
+    assert.deepEqual(ratios, [...ratios].sort((a, b) => a - b));
+    await page.selectOption("#b-framework", "python-list");
+    await changedTo(page, "python-list");
+    await rowCount(page, 4, "compare-table");
+    const bare = await open("/?view=compare");
+    assert.ok((await rowsOf(bare, "compare-table")).length > 0, "nothing is compared unasked");
+  },
+
+  async roofline_has_every_record_of_the_machine({ open, store }) {
+    const page = await open("/?view=roofline&server=box&source=own");
+    const [[count]] = askSql(store, "SELECT COUNT(*) FROM result WHERE server = 'box' AND status = 'ok' AND flop_rate IS NOT NULL AND source = 'own'");
+    const csv = readCsv((await saved(page, "#roofline-csv")).bytes.toString("utf8").replace(/"[^"]*"/g, "label"));
+    assert.equal(csv.length, count);
+    await settled(page);
+    assert.ok((await pixelsOf(page, "--faint")) > 100, "no roof is drawn");
+    await page.check("#filter-phase-training");
+    await changedTo(page, "phase=training");
+    assert.ok((await rowsOf(page, "roofline-table")).every(([label]) => label.includes("training")));
+  },
+
+  async scaling_is_measured_against_ideal({ open }) {
+    const page = await open("/?view=scaling&phase=inference&backend=simd&source=own");
+    const rows = await rowsOf(page, "scaling-table");
+    assert.deepEqual(rows.map((row) => row.slice(5)), [["1", "1", "1", "100"], ["2", "1.85", "2", "92.5"], ["4", "3.55", "4", "88.7"]]);
+    await page.click("#show-efficiency");
+    await changedTo(page, "show=efficiency");
+    await page.selectOption("#over", "nodes");
+    await changedTo(page, "over=nodes");
+    assert.match(await page.textContent("main"), /Nothing measured with several nodes.*prony bench/);
+  },
+
+  async machines_and_networks_show_what_is_known({ open }) {
+    const all = await open("/?view=machines");
+    await all.click('#machines a:text-is("box")');
+    await changedTo(all, "server=box");
+    assert.match(await all.textContent("main"), /CPU of box.*33\.6 MB.*Debian/s);
+    assert.equal((await rowsOf(all, "calibration-table")).length, 18);
+    const networks = await open("/?view=networks");
+    await networks.click('#networks a:text-is("lenet")');
+    await changedTo(networks, "model=lenet");
+    assert.ok((await networks.$$("svg.network g.box")).length >= 8, "layers are not drawn");
+    assert.match(await networks.textContent("svg.network"), /conv1.*dense3/s);
+    assert.match(await networks.textContent("main"), /61,706 parameters/);
+    assert.ok((await rowsOf(networks, "ops")).some((row) => row.join(" ").includes("conv(x, conv1.weight, conv1.bias)")));
+    const unknown = await open("/?view=networks&model=nothing");
+    assert.match(await unknown.textContent("main"), /prony explain nothing/);
+  },
+
+  async answers_have_sentence_chart_and_command({ open }) {
+    const page = await open("/?view=answers&model=large");
+    const links = await page.$$eval(".answer h2 a", (all) => all.map((link) => link.getAttribute("href")));
+    assert.equal(links.length, 6);
+    for (const path of links) {
+      const one = await open(path);
+      assert.ok((await one.textContent("#answer")).length > 20);
+      assert.match(await one.textContent(".command"), /^prony /);
+      await one.context().close();
+    }
+    const batch = await open("/?view=answers&name=batch&model=large");
+    await batch.waitForSelector(".chart canvas");
+    await batch.click('a:text("Open this chart in the explorer")');
+    await changedTo(batch, "x=batch");
+    assert.equal(await batch.getAttribute("#view-explorer", "aria-current"), "page");
+  },
+
+  async live_shows_a_bench_as_it_runs({ open, prony, store }) {
+    const page = await open("/?view=live");
+    const before = Number((await rowsOf(page, "live-table"))[0][0]);
+    const bench = spawn(prony, ["bench", "small", "--batch", "1,2,4", "--backend", "ref", "--store", store], { stdio: "ignore" });
+    const ended = new Promise((resolve) => bench.once("exit", resolve));
+    await page.waitForSelector("progress", { timeout: 60000 });
+    assert.equal(await ended, 0);
+    await page.waitForFunction((last) => Number(document.querySelector("#live-table tbody td").textContent) >= last + 3, before, { timeout: 30000 });
+    assert.match((await rowsOf(page, "live-table"))[0].join(" "), /small/);
+    await page.waitForSelector("progress", { state: "detached", timeout: 30000 });
+  },
+
+  async an_empty_store_says_what_to_run({ browser, prony, folder, picture }) {
+    const { guide, address } = startGuide(prony, join(folder, "none.db"));
+    const page = await openPage(browser, await address, "/");
+    assert.match(await page.textContent("main"), /No results yet.*prony bench small/s);
+    await picture(page, "empty-light");
+    assert.equal(await stopGuide(guide), 0);
+  },
+};
