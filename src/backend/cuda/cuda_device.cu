@@ -121,10 +121,11 @@ void cuda_describe(const struct device *device, struct json_writer *out)
     add_version(out, "cuda_runtime", runtime);
 }
 
-const char *cuda_supports(const struct device *, const struct program *program, const struct op *op)
+const char *cuda_supports(const struct device *device, const struct program *program,
+                          const struct op *op)
 {
     if (!op)
-        return "it runs op by op";
+        return whole_supports(device, program);
     for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
         int32_t tensor = program->operands[op->first + i];
         if (tensor >= 0 && program->tensors[tensor].dtype == DTYPE_F64)

@@ -40,6 +40,8 @@ struct capture {
     int32_t repeats;
 };
 
+struct whole;
+
 struct plan {
     struct arena arena; /* the tables below */
     struct instance *instance;
@@ -55,6 +57,7 @@ struct plan {
     char *workspace;                 /* device; the most any op asks for */
     uint64_t workspace_bytes;
 
+    struct whole *whole;           /* runs all parts together; NULL: they run op by op */
     const struct kernel **kernels; /* [op] */
     int32_t *launches;             /* [op], in one step */
     struct call *calls;            /* [slot][op] */
@@ -104,6 +107,15 @@ enum status cuda_prepare(struct instance *instance, const struct program *progra
 enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out);
 enum status cuda_explain(const struct plan *plan, struct arena *arena, struct explanation *out);
 void cuda_release(struct plan *plan);
+
+/* Where a tensor of a slot lies on the device; NULL for none, and in a dry plan. */
+void *cuda_locate(const struct plan *plan, int32_t tensor, int slot);
+
+/* whole.cu: programs that one kernel runs. NULL, or why there is none for it. */
+const char *whole_supports(const struct device *device, const struct program *program);
+enum status whole_prepare(struct plan *plan);
+enum status whole_run(struct plan *plan, int64_t steps);
+void whole_release(struct plan *plan);
 
 /* cuda_bind.cu */
 enum status cuda_bind(struct plan *plan, const struct binding *binding);

@@ -2,6 +2,7 @@
  * its device addresses worked out. A dry plan has the same calls without addresses: enough to count
  * bytes and launches. */
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/whole_run.h"
 
 extern "C" {
 #include "base/memory.h"
@@ -55,7 +56,7 @@ static enum status take_memory(struct plan *plan)
     return STATUS_OK;
 }
 
-static void *locate(const struct plan *plan, int32_t index, int slot)
+void *cuda_locate(const struct plan *plan, int32_t index, int slot)
 {
     if (plan->dry || index < 0)
         return NULL;
@@ -73,7 +74,7 @@ static void write_calls(struct plan *plan, void **operands)
     const struct program *program = plan->program;
     for (int slot = 0; slot < plan->slots; slot++) {
         for (int32_t i = 0; i < program->operand_count; i++)
-            operands[i] = locate(plan, program->operands[i], slot);
+            operands[i] = cuda_locate(plan, program->operands[i], slot);
         for (int32_t o = 0; o < program->op_count; o++) {
             const struct call call = {
                 program,         &program->ops[o],        operands + program->ops[o].first,
@@ -127,11 +128,13 @@ static enum status fill_plan(struct plan *plan)
     if (!plan->dry)
         TRY(take_memory(plan));
     write_calls(plan, operands);
+    if (program->whole && plan->observer.level == OBSERVE_NOTHING && plan->slots == 1)
+        TRY(whole_prepare(plan));
     if (plan->dry)
         return STATUS_OK;
     TRY(make_marks(plan));
     CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
-    return cuda_capture(plan, PARTS_ALL, 0);
+    return plan->whole ? STATUS_OK : cuda_capture(plan, PARTS_ALL, 0);
 }
 
 enum status cuda_prepare(struct instance *instance, const struct program *program,
@@ -182,6 +185,7 @@ void cuda_release(struct plan *plan)
     }
     if (plan->capture_stream)
         cudaStreamDestroy(plan->capture_stream);
+    whole_release(plan);
     cudaFree(plan->order);
     cudaFree(plan->views);
     cudaFree(plan->feed);
@@ -200,7 +204,7 @@ enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
         FAIL(STATUS_INPUT, "the program '%s' has no tensor %d to fetch", plan->program->name,
              tensor);
     TRY(cuda_use(plan->instance->device));
-    CUDA(cudaMemcpyAsync(out, locate(plan, tensor, 0), plan->program->tensors[tensor].bytes,
+    CUDA(cudaMemcpyAsync(out, cuda_locate(plan, tensor, 0), plan->program->tensors[tensor].bytes,
                          cudaMemcpyDeviceToHost, stream));
     CUDA(cudaStreamSynchronize(stream));
     return STATUS_OK;
@@ -215,12 +219,12 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     out->kernel_count = program->op_count;
     for (int32_t o = 0; o < program->op_count; o++) {
         out->kernels[o].op = o;
-        out->kernels[o].kernel = plan->kernels[o]->name;
-        out->kernels[o].launches = plan->launches[o];
+        out->kernels[o].kernel = plan->whole ? plan->whole->name : plan->kernels[o]->name;
+        out->kernels[o].launches = plan->whole ? 0 : plan->launches[o];
     }
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (enum role role : per_slot)
         out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->slots;
-    out->role_bytes[ROLE_SCRATCH] += plan->workspace_bytes;
+    out->role_bytes[ROLE_SCRATCH] += plan->workspace_bytes + (plan->whole ? plan->whole->bytes : 0);
     return STATUS_OK;
 }

@@ -167,6 +167,10 @@ enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
         return STATUS_OK;
     cudaStream_t stream = plan->instance->device->stream;
     TRY(cuda_use(plan->instance->device));
+    if (plan->whole && parts == parts_that_run(plan->program, PARTS_ALL)) {
+        plan->pending = true;
+        return whole_run(plan, steps);
+    }
     TRY(cuda_capture(plan, parts, slot)); /* prepare has captured what is usually asked for */
     const struct capture *capture = find_capture(plan, parts, slot);
     plan->pending = true;

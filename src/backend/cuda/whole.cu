@@ -1,0 +1,128 @@
+/* whole.cu: a whole program on the host's side: which kernel takes it, its parameters, its memory.
+ */
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/whole_run.h"
+
+extern "C" {
+#include "base/memory.h"
+}
+
+/* Without a device: of the one the kernels were made on. */
+static struct whole_limits limits_of(const struct device *device)
+{
+    struct whole_limits limits = {132, 227 * 1024};
+    if (device) {
+        limits.multiprocessors = device->properties.multiProcessorCount;
+        limits.shared_bytes = (int32_t)device->properties.sharedMemPerBlockOptin;
+    }
+    return limits;
+}
+
+const char *whole_supports(const struct device *device, const struct program *program)
+{
+    struct chain chain;
+    const struct whole_limits limits = limits_of(device);
+    const char *why = chain_find(program, &chain);
+    if (why)
+        return why;
+    return whole_choose(&chain, program->batch, &limits) == WHOLE_NONE
+               ? "its batch is too large for a kernel that runs whole steps"
+               : NULL;
+}
+
+/* The tensor behind operand `input` of the op at this place of the chain, -1: there is no op. */
+static int32_t operand_of(const struct program *program, int32_t place, int32_t operand)
+{
+    return place < 0 ? -1 : program->operands[program->ops[place].first + operand];
+}
+
+static struct feed_view *view_of(const struct plan *plan, int32_t tensor)
+{
+    return tensor < 0 ? NULL : &plan->views[tensor];
+}
+
+static struct whole_step step_of(const struct plan *plan, const struct chain *chain)
+{
+    const struct program *program = plan->program;
+    struct whole_step step = {};
+    step.batch = program->batch;
+    step.layers = chain->layers;
+    step.feed = plan->feed;
+    step.control = plan->instance->control;
+    step.x = view_of(plan, operand_of(program, chain->load_x, 1));
+    step.target = view_of(plan, operand_of(program, chain->load_target, 1));
+    step.y = view_of(plan, operand_of(program, chain->store_y, 0));
+    step.loss = view_of(plan, operand_of(program, chain->store_loss, 0));
+    step.right = view_of(plan, operand_of(program, chain->store_right, 0));
+    step.loss_kind = chain->loss < 0 ? OP_COUNT : program->ops[chain->loss].kind;
+    step.right_kind = chain->right < 0 ? OP_COUNT : program->ops[chain->right].kind;
+    if (chain->right >= 0 && step.right_kind == OP_right_level)
+        step.half = 0.5f / (float)(program->ops[chain->right].attr.right_level.classes - 1);
+    if (chain->loss_grad < 0)
+        return step;
+    const struct op *grad = &program->ops[chain->loss_grad];
+    const float elements = (float)program->batch * (float)chain->layer[chain->layers - 1].out;
+    step.gradient = step.loss_kind == OP_mse ? grad->attr.mse_grad.scale * 2.0f / elements
+                    : step.loss_kind == OP_cross_entropy
+                        ? grad->attr.cross_entropy_grad.scale / (float)program->batch
+                        : grad->attr.binary_cross_entropy_grad.scale / elements;
+    const auto &schedule = program->ops[chain->schedule].attr.schedule;
+    step.schedule_kind = schedule.kind;
+    step.warmup = schedule.warmup;
+    step.period = schedule.period;
+    step.schedule_factor = schedule.factor;
+    step.schedule_scale = schedule.scale;
+    step.count = (int32_t *)cuda_locate(plan, operand_of(program, chain->tick, 1), 0);
+    return step;
+}
+
+enum status whole_prepare(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    const struct whole_limits limits = limits_of(plan->instance->device);
+    struct chain chain;
+    struct grid_layout grid;
+    if (chain_find(program, &chain))
+        FAIL(STATUS_INPUT, "the program '%s' is marked whole and is no stack of layers",
+             program->name);
+    struct whole *whole = (struct whole *)arena_array(&plan->arena, 1, sizeof *whole);
+    NEED(whole);
+    whole->kind = whole_choose(&chain, program->batch, &limits);
+    whole->name = whole->kind == WHOLE_BLOCK ? "whole_block_f32_cuda" : "whole_grid_f32_cuda";
+    if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, program->batch, &limits, &grid))
+        whole->bytes = grid_bytes(&grid);
+    plan->whole = whole;
+    if (plan->dry)
+        return STATUS_OK;
+    void *memory;
+    TRY(cuda_alloc(plan->instance->device, whole->bytes, "the whole step's kernel", &memory));
+    whole->memory = (char *)memory;
+    for (int32_t l = 0; l < chain.layers; l++) {
+        whole->weights[l] = (float *)cuda_locate(plan, chain.layer[l].w, 0);
+        whole->biases[l] = (float *)cuda_locate(plan, chain.layer[l].b, 0);
+    }
+    const struct whole_step step = step_of(plan, &chain);
+    if (whole->kind == WHOLE_BLOCK)
+        block_prepare(whole, &chain, &step);
+    else
+        grid_prepare(whole, &chain, &step, &grid);
+    return STATUS_OK;
+}
+
+enum status whole_run(struct plan *plan, int64_t steps)
+{
+    enum { STEPS_MOST = 1 << 16 }; /* of a launch: nobody waits for seconds to stop it */
+    cudaStream_t stream = plan->instance->device->stream;
+    for (int64_t left = steps; left > 0; left -= STEPS_MOST) {
+        const int64_t now = left < STEPS_MOST ? left : (int64_t)STEPS_MOST;
+        CUDA(plan->whole->kind == WHOLE_BLOCK ? block_launch(plan->whole, now, stream)
+                                              : grid_launch(plan->whole, now, stream));
+    }
+    return STATUS_OK;
+}
+
+void whole_release(struct plan *plan)
+{
+    if (plan->whole)
+        cudaFree(plan->whole->memory);
+}

@@ -1,0 +1,104 @@
+/* whole.h: programs that one kernel runs whole: stacks of dense layers (core/pass/chain.h), many
+ * steps in a launch, the data resident.
+ *
+ * There are two such kernels, for what fits one multiprocessor (whole_block.cu) and for what needs
+ * all of them (whole_grid.cu). whole_choice.h says which takes what, without a GPU; this file is
+ * what they share on the device. */
+#ifndef PRONY_BACKEND_CUDA_WHOLE_H
+#define PRONY_BACKEND_CUDA_WHOLE_H
+
+#include "backend/cuda/activation.h"
+#include "backend/cuda/launch.h"
+#include "backend/cuda/whole_choice.h"
+#include "core/schedule.h"
+
+/* What is not about layers: where a step's data come from and what becomes of its results. Views
+ * are those of the plan; NULL where the program has no such op. */
+struct whole_step {
+    int32_t batch, layers;
+    struct feed *feed;
+    const struct feed_view *x, *target;
+    struct feed_view *y, *loss, *right;
+    struct control *control;
+    int32_t *count;                     /* updates done; NULL: inference */
+    enum op_kind loss_kind, right_kind; /* OP_COUNT: none */
+    float gradient;                     /* factor of the loss's gradient */
+    float half;                         /* of the distance between two levels */
+    int32_t schedule_kind, warmup, period;
+    float schedule_factor, schedule_scale;
+};
+
+/* The rate of update number `count`, as launch_schedule has it. */
+static inline __device__ float whole_rate(const struct whole_step *step, int32_t count)
+{
+    double factor = schedule_factor(step->schedule_kind, step->warmup, step->period,
+                                    (double)step->schedule_factor, count);
+    return (float)(step->control->rate * (double)step->schedule_scale * factor);
+}
+
+static inline __device__ bool whole_rate_is_fixed(const struct whole_step *step)
+{
+    return step->schedule_kind == SCHEDULE_CONSTANT && step->warmup == 0;
+}
+
+/* The row of the data that is sample number `sample` (already within the samples). */
+static inline __device__ uint32_t whole_row(const struct feed *feed, uint64_t sample)
+{
+    return feed->order ? __ldg(&feed->order[sample]) : (uint32_t)sample;
+}
+
+/* The place `ahead` samples behind `place`, wrapped; `ahead` is less than the samples. */
+static inline __device__ uint64_t whole_move(uint64_t place, uint64_t ahead, uint64_t samples)
+{
+    place += ahead;
+    return place >= samples ? place - samples : place;
+}
+
+/* e^x and 1/(1 + e^-x) by the special-function unit, which is what a chain of dependent layers
+ * waits for: about 4 units in the last place. */
+static inline __device__ float whole_activation(enum activation function, float x)
+{
+    if (function == ACTIVATION_SIGMOID)
+        return __fdividef(1.0f, 1.0f + __expf(-x));
+    return activation_value(function, x);
+}
+
+/* Where a number of each step goes; only the thread that writes has one. */
+struct ring {
+    uint32_t *data; /* NULL: nowhere */
+    uint8_t *written;
+    uint64_t rows, at;
+};
+
+static inline __device__ struct ring ring_of(const struct feed_view *view)
+{
+    struct ring ring = {};
+    if (view && view->data)
+        ring = {view->data, view->written, view->rows, view->stored % view->rows};
+    return ring;
+}
+
+static inline __device__ void ring_put(struct ring *ring, float value)
+{
+    if (!ring->data)
+        return;
+    ring->data[ring->at] = __float_as_uint(value);
+    ring->written[ring->at] = 1;
+    ring->at = ring->at + 1 == ring->rows ? 0 : ring->at + 1;
+}
+
+/* After the last step of a launch, by one thread. */
+static inline __device__ void whole_end(const struct whole_step *step, int64_t steps)
+{
+    step->feed->place += (uint64_t)(steps * step->batch);
+    if (step->loss && step->loss->data)
+        step->loss->stored += (uint64_t)steps;
+    if (step->right && step->right->data)
+        step->right->stored += (uint64_t)steps;
+    if (step->count) {
+        *step->count += (int32_t)steps;
+        step->control->step += (uint64_t)steps;
+    }
+}
+
+#endif

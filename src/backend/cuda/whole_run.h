@@ -1,0 +1,28 @@
+/* whole_run.h: the host's side of a whole program: the parameters of its kernel and its memory. */
+#ifndef PRONY_BACKEND_CUDA_WHOLE_RUN_H
+#define PRONY_BACKEND_CUDA_WHOLE_RUN_H
+
+#include "backend/cuda/whole.h"
+
+enum { WHOLE_NET_BYTES = 4000 }; /* a kernel's parameters are at most 4 KB */
+
+struct whole {
+    enum whole_kind kind;
+    const char *name;
+    uint64_t bytes; /* of device memory, beside the plan's own */
+    char *memory;
+    float *weights[CHAIN_MOST], *biases[CHAIN_MOST]; /* device, in the instance */
+    alignas(16) char net[WHOLE_NET_BYTES];           /* struct block_net or grid_net */
+};
+
+/* whole_block.cu */
+void block_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step);
+cudaError_t block_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+
+/* whole_grid.cu; memory is zeroed */
+uint64_t grid_bytes(const struct grid_layout *layout);
+void grid_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step,
+                  const struct grid_layout *layout);
+cudaError_t grid_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+
+#endif

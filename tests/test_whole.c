@@ -1,0 +1,178 @@
+/* test_whole.c: a program that a backend runs whole, many steps in one kernel, does what its ops do
+ * on the reference, step after step: at a small and at a large learning rate, at sizes that fill no
+ * tile, from any place in the data. */
+#include "core/pass/fuse.h"
+#include "nn/network.h"
+#include "rig.h"
+
+#include "base/memory.h"
+
+enum { STEPS = 50, ROWS = 61, RING = 64 };
+
+struct row {
+    const char *network;
+    int32_t batch;
+    enum loss_kind loss;
+    int32_t classes;      /* 0: numbers */
+    const char *schedule; /* or NULL */
+};
+
+static const struct row rows[] = {
+    {"small", 1, LOSS_MSE, 0, NULL},
+    {"small", 10, LOSS_MSE, 0, NULL},
+    {"mlp:3-7-8-2:tanh", 4, LOSS_MSE, 0, NULL},
+    {"mlp:5-16-11-4:relu", 7, LOSS_CROSS_ENTROPY, 4, "step:period=7,factor=0.5"},
+    {"mlp:9-32-31-3:sigmoid", 13, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
+    {"mlp:1-1", 1, LOSS_MSE, 0, NULL},
+    {"mlp:4-160-259-7-1:sigmoid", 1, LOSS_MSE, 0, NULL},
+    {"mlp:4-160-259-160-1:sigmoid", 3, LOSS_MSE, 0, NULL},
+    {"mlp:7-33-129-40-10:relu", 2, LOSS_CROSS_ENTROPY, 10, "cosine:period=40,least=0.1"},
+    {"mlp:50-520-530-9:tanh", 10, LOSS_CROSS_ENTROPY, 9, NULL},
+    {"mlp:6-45-47-45:sigmoid", 5, LOSS_MSE, 0, NULL},
+    {"mlp:6-300-300-20:sigmoid", 16, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
+    {"mlp:700-64-650:relu", 8, LOSS_MSE, 0, NULL},
+};
+
+/* A network's program and its data. */
+struct trial {
+    struct network *network;
+    struct params params;
+    struct program *program;
+    float *x, *target;
+    int32_t *label;
+    uint32_t order[ROWS];
+    float loss[RING], right[RING];
+    float *y;
+};
+
+static bool trial_open(struct trial *trial, const struct row *row, enum program_use use)
+{
+    const struct compile_options options = {.batch = row->batch,
+                                            .use = use,
+                                            .loss = row->loss,
+                                            .classes = row->classes,
+                                            .schedule = use == USE_TRAINING ? row->schedule : NULL};
+    *trial = (struct trial){0};
+    params_init(&trial->params, DTYPE_F32);
+    if (!CHECK_OK(network_open(row->network, &trial->network)) ||
+        !CHECK_OK(network_compile(trial->network, &trial->params, &options, &trial->program)) ||
+        !CHECK_OK(params_fill(&trial->params, 3)))
+        return false;
+    const int32_t x = program_find(trial->program, ROLE_INPUT, "x");
+    const int64_t in = shape_count(&trial->program->tensors[x].shape) / row->batch;
+    const int64_t widest = 1024;
+    trial->x = mem_array((size_t)(ROWS * in), sizeof(float));
+    trial->target = mem_array((size_t)(ROWS * widest), sizeof(float));
+    trial->y = mem_array((size_t)(ROWS * widest), sizeof(float));
+    trial->label = mem_array(ROWS, sizeof(int32_t));
+    if (!CHECK(trial->x && trial->target && trial->y && trial->label))
+        return false;
+    fill_random(trial->x, ROWS * in, 5);
+    fill_random(trial->target, ROWS * widest, 6);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        trial->label[i] = (int32_t)(i * 7 % 13) % (row->classes ? row->classes : 1);
+        trial->order[i] = i * 17 % ROWS;
+    }
+    for (int64_t i = 0; i < ROWS * widest; i++)
+        trial->target[i] = trial->target[i] / 2 + 0.5f;
+    return true;
+}
+
+static void trial_close(struct trial *trial)
+{
+    program_free(trial->program);
+    params_free(&trial->params);
+    network_free(trial->network);
+    mem_free(trial->x);
+    mem_free(trial->target);
+    mem_free(trial->y);
+    mem_free(trial->label);
+}
+
+static bool trial_bind(struct trial *trial, struct ready *ready, const struct program *program)
+{
+    static const char *const names[] = {"x", "target", "label", "loss", "right", "y"};
+    void *const data[] = {trial->x,    trial->target, trial->label,
+                          trial->loss, trial->right,  trial->y};
+    const int64_t counts[] = {ROWS, ROWS, ROWS, RING, RING, ROWS};
+    struct view views[6];
+    struct binding binding = {
+        .views = views, .order = trial->order, .order_count = ROWS, .start = ROWS - 2};
+    for (int i = 0; i < 6; i++) {
+        int32_t tensor = program_find(program, i < 3 ? ROLE_INPUT : ROLE_OUTPUT, names[i]);
+        if (tensor >= 0)
+            views[binding.view_count++] = (struct view){tensor, data[i], counts[i]};
+    }
+    return CHECK_OK(ready->backend->bind(ready->plan, &binding));
+}
+
+/* Runs STEPS steps, `at_once` of them in a call, and leaves parameters, losses and outputs. */
+static bool trial_run(struct trial *trial, struct rig *rig, const struct program *program,
+                      double rate, int64_t at_once)
+{
+    struct ready ready;
+    trial->params.control.rate = rate;
+    bool ok =
+        ready_open(&ready, rig, &trial->params, program) && trial_bind(trial, &ready, program);
+    for (int64_t done = 0; ok && done < STEPS; done += at_once)
+        ok = ready_run(&ready, PARTS_ALL, 0, at_once);
+    ok = ok && CHECK_OK(rig->backend->download(ready.instance, &trial->params));
+    ready_close(&ready);
+    return ok;
+}
+
+static bool near(const char *what, const struct row *row, double rate, double found, double most)
+{
+    if (CHECK(found <= most))
+        return true;
+    printf("    %s of %s, batch %d, rate %g differ by %g\n", what, row->network, row->batch, rate,
+           found);
+    return false;
+}
+
+/* The same steps on the reference, and again one at a time, which must give the same bits. */
+static void compare(struct rig *rig, struct rig *reference, const struct row *row,
+                    enum program_use use, double rate, int *whole)
+{
+    struct trial found = {0}, expected = {0}, single = {0};
+    struct program *fused = NULL;
+    if (trial_open(&found, row, use) && trial_open(&expected, row, use) &&
+        trial_open(&single, row, use) &&
+        CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused)) && fused->whole &&
+        trial_run(&found, rig, fused, rate, STEPS) && trial_run(&single, rig, fused, rate, 1) &&
+        trial_run(&expected, reference, expected.program, rate, STEPS)) {
+        ++*whole;
+        near("parameters", row, rate,
+             params_difference(&found.params, &expected.params, ROLE_PARAM), 2e-4);
+        near("losses", row, rate, difference(found.loss, expected.loss, RING), 2e-4);
+        near("right answers", row, rate, difference(found.right, expected.right, STEPS), 0);
+        near("outputs", row, rate, difference(found.y, expected.y, ROWS * (int64_t)1024), 2e-5);
+        CHECK(same_params(&found.params, &single.params));
+        CHECK_EQUAL_INT((int64_t)found.params.control.step, (int64_t)expected.params.control.step);
+        near("losses of single steps", row, rate, difference(found.loss, single.loss, RING), 0);
+    }
+    program_free(fused);
+    trial_close(&found);
+    trial_close(&expected);
+    trial_close(&single);
+}
+
+ON_BACKENDS(a_whole_program_does_what_its_ops_do)
+{
+    static const double rates[] = {1e-3, 0.05};
+    struct rig reference;
+    int whole = 0;
+    CHECK(rig_open(&reference, "ref"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
+            compare(rig, &reference, &rows[i], USE_TRAINING, rates[r], &whole);
+        compare(rig, &reference, &rows[i], USE_INFERENCE, 0, &whole);
+        compare(rig, &reference, &rows[i], USE_EVALUATION, 0, &whole);
+    }
+    rig_close(&reference);
+    if (!whole)
+        SKIP("'%s' runs nothing whole", rig->backend->name);
+    printf("    '%s' ran %d programs whole\n", rig->backend->name, whole);
+}
+
+CHECK_MAIN
