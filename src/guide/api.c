@@ -21,6 +21,12 @@ static const struct endpoint endpoints[] = {
     {"/api/scaling", endpoint_scaling, {"over", "y", "group", "aggregate"}, true, false},
     {"/api/records", endpoint_records, {"limit", "offset", "ids", "samples"}, true, false},
     {"/api/record/", endpoint_record, {0}, false, true},
+    {"/api/compare", endpoint_compare, {"a", "b", "y"}, true, false},
+    {"/api/machines", endpoint_machines, {0}, false, false},
+    {"/api/roofline", endpoint_roofline, {0}, true, false},
+    {"/api/networks", endpoint_networks, {0}, false, false},
+    {"/api/network/", endpoint_network, {"phase", "batch", "backend"}, false, true},
+    {"/api/live", endpoint_live, {"after"}, false, false},
 };
 
 static const struct endpoint *find_endpoint(const char *path)

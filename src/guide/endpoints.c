@@ -75,13 +75,17 @@ static enum status add_newest(void *context, int64_t id, const char *line, size_
 enum status endpoint_status(struct call *call)
 {
     static const struct store_filter ok = {"status", "ok"};
+    struct store_state state = {0};
     int64_t count = 0;
-    if (call->store)
+    if (call->store) {
         TRY(store_count(call->store, call_where(call), &count));
+        TRY(store_look(call->store, &state));
+    }
     json_object(&call->json);
     call_add_text(&call->json, "version", version_number);
     call_add_text(&call->json, "store", call->store_path);
     call_add_int(&call->json, "records", count);
+    call_add_int(&call->json, "change", state.change);
     if (call->store)
         TRY(store_list(call->store, (struct store_where){&ok, 1}, 1, 0, add_newest, call));
     json_end(&call->json);

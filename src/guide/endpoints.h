@@ -11,5 +11,11 @@ enum status endpoint_records(struct call *call);
 enum status endpoint_record(struct call *call);
 enum status endpoint_query(struct call *call);
 enum status endpoint_scaling(struct call *call);
+enum status endpoint_compare(struct call *call);
+enum status endpoint_machines(struct call *call);
+enum status endpoint_roofline(struct call *call);
+enum status endpoint_networks(struct call *call);
+enum status endpoint_network(struct call *call);
+enum status endpoint_live(struct call *call);
 
 #endif

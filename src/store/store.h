@@ -75,6 +75,9 @@ enum status store_list(struct store *store, struct store_where where, int64_t li
 /* Every line of a kind ("result", "machine", "network"; NULL: all), the oldest first. */
 enum status store_export(struct store *store, const char *kind, store_line_visit *visit,
                          void *context);
+/* The newest `limit` lines of a kind, the newest first. */
+enum status store_recent(struct store *store, const char *kind, int64_t limit,
+                         store_line_visit *visit, void *context);
 /* The line with this id; STATUS_INPUT when there is none. */
 enum status store_get(struct store *store, int64_t id, struct text *line);
 enum status store_count(struct store *store, struct store_where where, int64_t *out);
@@ -137,6 +140,76 @@ enum status store_chart(struct store *store, const struct store_query *query,
                         struct store_chart *out);
 void store_chart_free(struct store_chart *chart);
 const char *store_mark_x(const struct store_mark *mark, const struct store_query *query);
+
+/* Two selections: filters of each, and those of both (where a side names the same key, its own
+ * hold). Which axes must be the same for two results to be matched: see docs/api.md. */
+struct store_opposed {
+    struct store_where a, b, where;
+    const char *y; /* a metric */
+};
+struct store_opponent {
+    int64_t id;
+    double y, low, high; /* low, high: NaN where there is no interval */
+    const char *check;   /* right, wrong, none */
+};
+struct store_match {
+    const char *values[AXIS_COUNT]; /* of a */
+    uint32_t places[AXIS_COUNT];    /* what orders them; 0 for axes that need not be the same */
+    struct store_opponent a, b;
+    struct comparison found; /* of times, or of one over what is better when higher */
+};
+struct store_matches {
+    struct arena arena;
+    struct store_match *list; /* ordered by the axes that must be the same */
+    size_t count;
+    uint64_t axes; /* in which they differ: bit i for axes[i] */
+    int64_t verdicts[VERDICT_SAME + 1], only_a, only_b;
+    double ratio; /* geometric mean; NaN of none */
+};
+enum status store_compare(struct store *store, const struct store_opposed *question,
+                          struct store_matches *out);
+void store_matches_free(struct store_matches *matches);
+
+/* One result in short, from the columns: no line is read. Texts live until the visit returns. */
+struct store_row {
+    int64_t id;
+    struct point point;
+    const char *status, *check, *source, *at, *bound;
+    double metrics[METRIC_COUNT]; /* of those that were asked for; else NaN */
+};
+typedef enum status store_row_visit(void *context, const struct store_row *row);
+/* Results after the one with the id `after`, with these metrics (METRIC_COUNT ends the list). The
+ * newest first, or the oldest; at most `limit`. *count is how many there are under the filters. */
+struct store_glance {
+    struct store_where where;
+    const enum metric_index *metrics;
+    int64_t after, limit;
+    bool oldest_first;
+};
+enum status store_rows(struct store *store, const struct store_glance *glance,
+                       store_row_visit *visit, void *context, int64_t *count);
+
+/* What changes when results are added or removed: the newest's id; removals, ever. */
+struct store_state {
+    int64_t newest, change;
+};
+enum status store_look(struct store *store, struct store_state *out);
+
+/* A bench that is adding its records to the store at this moment. */
+struct store_running {
+    int64_t process; /* its number */
+    const char *server, *started;
+    int64_t done, total;
+    const char *current; /* what it measures now */
+    double left_s;       /* NaN: not known */
+};
+/* Says, or says anew, that this process runs; that it is done. */
+enum status store_run(struct store *store, const struct store_running *running);
+void store_run_end(struct store *store, int64_t process);
+/* Those that are known to run, or were heard of within `patience_s`. */
+typedef enum status store_running_visit(void *context, const struct store_running *running);
+enum status store_running(struct store *store, int64_t patience_s, store_running_visit *visit,
+                          void *context);
 
 /* A metric, or an error that names the nearest. */
 enum status metric_need(const char *key, const struct metric **out);

@@ -23,14 +23,7 @@ bool store_aggregate_parse(const char *name, enum store_aggregate *out)
     return false;
 }
 
-/* Metrics that are the middle of an interval and of a distribution, with what these are made of. */
-struct spread {
-    enum metric_index middle, low, high;
-};
-static const struct spread spreads[] = {
-    {METRIC_time_median, METRIC_time_ci_low, METRIC_time_ci_high},
-    {METRIC_throughput, METRIC_throughput_ci_low, METRIC_throughput_ci_high},
-};
+/* What the box of one result is made of. */
 static const enum metric_index five[STORE_BOX] = {
     METRIC_time_min, METRIC_time_q1, METRIC_time_median, METRIC_time_q3, METRIC_time_max};
 
@@ -288,14 +281,9 @@ static enum status read_metrics(struct charting *charting)
 {
     struct store *store = charting->store;
     TRY(columns_metric(store, (enum metric_index)(charting->metric - metrics), &charting->y));
-    for (size_t i = 0; i < sizeof spreads / sizeof *spreads; i++) {
-        if (charting->metric != &metrics[spreads[i].middle])
-            continue;
-        TRY(columns_metric(store, spreads[i].low, &charting->low));
-        TRY(columns_metric(store, spreads[i].high, &charting->high));
-        for (int k = 0; k < STORE_BOX; k++)
-            TRY(columns_metric(store, five[k], &charting->five[k]));
-    }
+    TRY(columns_interval(store, charting->metric, &charting->low, &charting->high));
+    for (int i = 0; i < STORE_BOX && charting->low; i++)
+        TRY(columns_metric(store, five[i], &charting->five[i]));
     return STATUS_OK;
 }
 

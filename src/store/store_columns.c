@@ -245,10 +245,14 @@ static enum status refresh(struct store *store)
 
 enum status columns_begin(struct store *store)
 {
-    store->asking = sqlite3_get_autocommit(store->db) != 0;
-    if (store->asking && sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
-        return store_fail(store, "read the store");
-    enum status status = refresh(store);
+    if (store->questions++ > 0) /* within another: the file is still as that one sees it */
+        return STATUS_OK;
+    enum status status = STATUS_OK;
+    store->own_view = sqlite3_get_autocommit(store->db) != 0;
+    if (store->own_view && sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+        status = store_fail(store, "read the store");
+    if (status == STATUS_OK)
+        status = refresh(store);
     if (status != STATUS_OK) {
         columns_end(store);
         columns_clear(&store->columns); /* half read */
@@ -258,9 +262,8 @@ enum status columns_begin(struct store *store)
 
 void columns_end(struct store *store)
 {
-    if (store->asking)
+    if (--store->questions == 0 && store->own_view)
         store_rollback(store); /* nothing was written */
-    store->asking = false;
 }
 
 enum status columns_metric(struct store *store, enum metric_index metric, const double **out)
@@ -295,6 +298,25 @@ enum status columns_metric(struct store *store, enum metric_index metric, const 
              store->path);
     columns->metrics[metric].count = status == STATUS_OK ? have : 0;
     return status;
+}
+
+enum status columns_interval(struct store *store, const struct metric *metric, const double **low,
+                             const double **high)
+{
+    static const struct {
+        enum metric_index middle, low, high;
+    } intervals[] = {
+        {METRIC_time_median, METRIC_time_ci_low, METRIC_time_ci_high},
+        {METRIC_throughput, METRIC_throughput_ci_low, METRIC_throughput_ci_high},
+    };
+    *low = *high = NULL;
+    for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++) {
+        if (metric != &metrics[intervals[i].middle])
+            continue;
+        TRY(columns_metric(store, intervals[i].low, low));
+        TRY(columns_metric(store, intervals[i].high, high));
+    }
+    return STATUS_OK;
 }
 
 static int compare_texts(const void *a, const void *b, void *context)

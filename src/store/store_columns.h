@@ -64,6 +64,9 @@ void columns_end(struct store *store);
 
 /* Inside a question: the values of a metric, [count]. */
 enum status columns_metric(struct store *store, enum metric_index metric, const double **out);
+/* The ends of the 95 % interval of a metric that has one, else NULL both. */
+enum status columns_interval(struct store *store, const struct metric *metric, const double **low,
+                             const double **high);
 /* The order of a key's codes: numbers as numbers, texts as texts, nothing first. */
 enum status columns_ranks(struct store *store, int key, const uint32_t **out);
 

@@ -14,7 +14,8 @@ struct store {
     sqlite3_stmt *find_line, *add_line, *add_row, *get_line, *ask_version, *ask_change;
     struct columns columns;
     bool shipping; /* what is added comes with prony */
-    bool asking;   /* a question is open and has its own transaction */
+    int questions; /* that are open, one within another */
+    bool own_view; /* they have a transaction of their own */
 };
 
 /* The status for what SQLite just refused; the message names the file, the attempt, the reason. */

@@ -1,6 +1,7 @@
 /* store_lines.c: records as they were given: listing, getting, exporting, removing. */
 #include "store/store_inside.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Inside a question: the line with this id is visited. *found says whether there is one. */
@@ -55,21 +56,35 @@ static enum status visit_lines(const struct store *store, sqlite3_stmt *statemen
     return status;
 }
 
-enum status store_export(struct store *store, const char *kind, store_line_visit *visit,
-                         void *context)
+/* Binds a kind and a limit to the statement's first two marks, where it has them. */
+static enum status visit_kind(struct store *store, const char *sql, const char *kind, int64_t limit,
+                              store_line_visit *visit, void *context)
 {
     sqlite3_stmt *statement;
-    if (kind)
-        TRY(store_prepare(store, "SELECT id, text FROM line WHERE kind = ?1 ORDER BY id",
-                          &statement));
-    else
-        TRY(store_prepare(store, "SELECT id, text FROM line ORDER BY id", &statement));
-    if (kind && sqlite3_bind_text(statement, 1, kind, -1, SQLITE_STATIC) != SQLITE_OK) {
+    TRY(store_prepare(store, sql, &statement));
+    if ((kind && sqlite3_bind_text(statement, 1, kind, -1, SQLITE_STATIC) != SQLITE_OK) ||
+        (limit && sqlite3_bind_int64(statement, 2, limit) != SQLITE_OK)) {
         enum status status = store_fail(store, "read");
         sqlite3_finalize(statement);
         return status;
     }
     return visit_lines(store, statement, visit, context);
+}
+
+enum status store_export(struct store *store, const char *kind, store_line_visit *visit,
+                         void *context)
+{
+    return visit_kind(store,
+                      kind ? "SELECT id, text FROM line WHERE kind = ?1 ORDER BY id"
+                           : "SELECT id, text FROM line ORDER BY id",
+                      kind, 0, visit, context);
+}
+
+enum status store_recent(struct store *store, const char *kind, int64_t limit,
+                         store_line_visit *visit, void *context)
+{
+    return visit_kind(store, "SELECT id, text FROM line WHERE kind = ?1 ORDER BY id DESC LIMIT ?2",
+                      kind, limit, visit, context);
 }
 
 static enum status take_line(void *context, int64_t id, const char *line, size_t length)
@@ -86,5 +101,74 @@ enum status store_get(struct store *store, int64_t id, struct text *line)
     if (!found)
         FAIL(STATUS_INPUT, "%s: found no record %lld; \"prony store list\" names them", store->path,
              (long long)id);
+    return STATUS_OK;
+}
+
+/* Inside a question: what the columns say of a row. */
+static enum status fill_row(struct store *store, const struct store_glance *glance, uint32_t row,
+                            struct store_row *out)
+{
+    const struct columns *columns = &store->columns;
+    const char *texts[KEY_COUNT];
+    for (int key = 0; key < KEY_COUNT; key++)
+        texts[key] = columns->keys[key].words.texts[columns->keys[key].codes[row]];
+    memset(out, 0, sizeof *out);
+    out->id = columns->ids[row];
+    for (int key = 0; key < KEY_DERIVED; key++)
+        TRY(point_set(&out->point, &axes[key], texts[key]));
+    out->status = texts[KEY_STATUS];
+    out->check = texts[KEY_CHECK];
+    out->source = texts[KEY_SOURCE];
+    out->at = texts[KEY_DERIVED + DERIVED_time];
+    out->bound = texts[KEY_DERIVED + DERIVED_bound];
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        out->metrics[i] = NAN;
+    for (const enum metric_index *metric = glance->metrics; *metric != METRIC_COUNT; metric++) {
+        const double *values;
+        TRY(columns_metric(store, *metric, &values));
+        out->metrics[*metric] = values[row];
+    }
+    return STATUS_OK;
+}
+
+static enum status visit_rows(struct store *store, const struct store_glance *glance,
+                              struct selection selection, store_row_visit *visit, void *context,
+                              int64_t *count)
+{
+    size_t first = 0;
+    while (first < selection.count && store->columns.ids[selection.rows[first]] <= glance->after)
+        first++;
+    *count = (int64_t)(selection.count - first);
+    for (int64_t i = 0; i < *count && i < glance->limit; i++) {
+        struct store_row row;
+        size_t at = glance->oldest_first ? first + (size_t)i : selection.count - 1 - (size_t)i;
+        TRY(fill_row(store, glance, selection.rows[at], &row));
+        TRY(visit(context, &row));
+    }
+    return STATUS_OK;
+}
+
+enum status store_rows(struct store *store, const struct store_glance *glance,
+                       store_row_visit *visit, void *context, int64_t *count)
+{
+    struct arena arena = {0};
+    struct selection selection = {0};
+    *count = 0;
+    TRY(columns_begin(store));
+    enum status status = select_rows(store, &arena, glance->where, &selection);
+    if (status == STATUS_OK)
+        status = visit_rows(store, glance, selection, visit, context, count);
+    columns_end(store);
+    arena_free(&arena);
+    return status;
+}
+
+enum status store_look(struct store *store, struct store_state *out)
+{
+    const struct columns *columns = &store->columns;
+    TRY(columns_begin(store));
+    out->newest = columns->count ? columns->ids[columns->count - 1] : 0;
+    out->change = columns->change;
+    columns_end(store);
     return STATUS_OK;
 }
