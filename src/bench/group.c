@@ -237,7 +237,7 @@ static void group_floor(struct group *group, struct entrant *entrant)
     record->flop = (double)(work->forward.flop + work->backward.flop);
     record->bytes = (double)(work->forward.bytes + work->backward.bytes);
     record->parameters = (int64_t)params_count(&group->task->params);
-    record->layers = group->task->network->layer_count;
+    record->layers = params_layers(&group->task->params);
     if (strcmp(record->point.unit, "cpu") != 0)
         text_add(&entrant->notes, "; no floor: only CPUs are calibrated");
     else if (calibrate(&group->bench->calibration, (int)record->point.threads, work->set_bytes,

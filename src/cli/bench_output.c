@@ -2,6 +2,7 @@
 #include "cli/bench_output.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "cli/tests_table.h"
 #ifdef PRONY_HAVE_STORE
@@ -10,6 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const size_t FILE_MOST = (size_t)1 << 30;
 
@@ -93,7 +95,8 @@ enum status bench_output_open(struct bench_output *output, const struct output_f
     if (!flags->store)
         return STATUS_OK;
 #ifdef PRONY_HAVE_STORE
-    TRY(store_open(flags->store, STORE_WRITE, &output->opened));
+    TRY(store_open(flags->store, STORE_SHIPPED, &output->opened));
+    clock_stamp(output->started);
     output->store = store_sink(output->opened);
     return STATUS_OK;
 #else
@@ -106,9 +109,35 @@ void bench_output_close(struct bench_output *output)
 {
 #ifdef PRONY_HAVE_STORE
     if (output->opened)
-        store_close(output->opened);
+        store_run_end(output->opened, getpid());
+    store_close(output->opened);
 #endif
     text_free(&output->kept);
+}
+
+void bench_output_tell(struct bench_output *output, const struct point *next, int done, int total,
+                       double left_s)
+{
+#ifdef PRONY_HAVE_STORE
+    struct text label = {0};
+    char server[POINT_TEXT] = "";
+    if (!output->opened)
+        return;
+    gethostname(server, sizeof server - 1);
+    point_label(next, &label);
+    struct store_running running = {.process = getpid(),
+                                    .server = server,
+                                    .started = output->started,
+                                    .done = done,
+                                    .total = total,
+                                    .current = text_of(&label),
+                                    .left_s = left_s};
+    if (store_run(output->opened, &running) != STATUS_OK)
+        log_warning("%s", status_message()); /* what was measured matters more */
+    text_free(&label);
+#else
+    (void)output, (void)next, (void)done, (void)total, (void)left_s;
+#endif
 }
 
 /* For what needs all rows to know its columns. */

@@ -4,6 +4,7 @@
 #define PRONY_CLI_BENCH_OUTPUT_H
 
 #include "base/args.h"
+#include "base/clock.h"
 #include "bench/done.h"
 #include "cli/bench_table.h"
 #include "record/sink.h"
@@ -20,6 +21,7 @@ struct bench_output {
     const char *file;     /* or NULL */
     struct store *opened; /* or NULL */
     struct sink store;    /* write is NULL without one */
+    char started[CLOCK_STAMP];
     struct text kept;
 };
 
@@ -35,6 +37,10 @@ void bench_output_close(struct bench_output *output);
 
 /* What the bench writes to. */
 struct sink bench_output_sink(struct bench_output *output);
+/* Tells who looks at the store how far it is: `done` of `total` points, `next` to come, and the
+ * seconds left. */
+void bench_output_tell(struct bench_output *output, const struct point *next, int done, int total,
+                       double left_s);
 /* Prints what waited for the end. */
 enum status bench_output_finish(struct bench_output *output);
 /* What the file and the store hold already. */

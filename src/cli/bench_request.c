@@ -76,6 +76,7 @@ struct progress {
     int done, total; /* points */
     uint64_t start_ns;
     double seconds; /* a guess for one point, until one was seen */
+    struct bench_output *output;
 };
 
 static void show_progress(void *context, const struct point *next, int points)
@@ -91,6 +92,8 @@ static void show_progress(void *context, const struct point *next, int points)
         fprintf(stderr, "\r\033[K[%d/%d] %s, %s, batch %lld … about %s left\r", progress->done + 1,
                 progress->total, next->model, next->phase, (long long)next->batch, text_of(&left));
     text_free(&left);
+    bench_output_tell(progress->output, next, progress->done, progress->total,
+                      each_ns * (progress->total - progress->done) / 1e9);
     progress->done += points;
 }
 
@@ -153,7 +156,7 @@ static enum status count_work(struct bench *bench, struct bench_request *const *
 static enum status run_all(struct bench *bench, struct bench_request *const *requests, int count,
                            struct bench_output *output, struct arena *arena)
 {
-    struct progress progress = {0};
+    struct progress progress = {.output = output};
     enum status status = STATUS_OK;
 
     TRY(count_work(bench, requests, count, &progress));

@@ -136,3 +136,18 @@ uint64_t params_count(const struct params *params)
             count += (uint64_t)shape_count(&params->entries[i].shape);
     return count;
 }
+
+int64_t params_layers(const struct params *params)
+{
+    int64_t layers = 0;
+    const char *before = "";
+    for (int32_t i = 0; i < params->count; i++) {
+        const char *name = params->entries[i].name, *dot = strrchr(name, '.');
+        size_t length = dot ? (size_t)(dot - name) + 1 : strlen(name);
+        if (params->entries[i].role != ROLE_PARAM)
+            continue;
+        layers += strncmp(name, before, length) != 0; /* a layer's parameters are neighbours */
+        before = name;
+    }
+    return layers;
+}

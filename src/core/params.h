@@ -58,6 +58,8 @@ enum status params_fill(struct params *params, uint64_t seed);
 /* Gives the entries that were declared since then theirs, by the control block's seed. */
 enum status params_fill_new(struct params *params);
 
+/* Layers that learn: "dense1.weight" and "dense1.bias" are one. */
+int64_t params_layers(const struct params *params);
 /* Learnt numbers (elements of role param). */
 uint64_t params_count(const struct params *params);
 
