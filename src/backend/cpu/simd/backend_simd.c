@@ -3,6 +3,7 @@
 #include "backend/cpu/cpu_backends.h"
 #include "backend/cpu/cpu_device.h"
 #include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/tiny.h"
 
 /* Updates are elementwise, so the plain kernels serve matrices in blocks as well. */
 static const enum op_kind elementwise[] = {OP_sgd,  OP_momentum, OP_adagrad, OP_rmsprop,
@@ -15,6 +16,7 @@ void simd_fill(struct kernel_table *table, enum isa isa)
     table->blocks = true;
     for (size_t i = 0; i < sizeof elementwise / sizeof *elementwise; i++)
         table->blocked[elementwise[i]] = table->rows[DTYPE_F32][elementwise[i]];
+    tiny_fill(table, isa);
     if (isa >= ISA_AVX512) {
         dense_fill_avx512(table);
         conv_fill_avx512(table);

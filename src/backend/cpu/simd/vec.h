@@ -17,13 +17,22 @@ typedef __m512 vec;
 #define vec_fnma _mm512_fnmadd_ps /* c - a·b */
 #define vec_mul _mm512_mul_ps
 #define vec_add _mm512_add_ps
+#define vec_sub _mm512_sub_ps
 #define vec_div _mm512_div_ps
 #define vec_max _mm512_max_ps
 #define vec_min _mm512_min_ps
 #define vec_sum _mm512_reduce_add_ps
-#define vec_round(v) _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
-/* v · 2^k for whole k */
-#define vec_scale _mm512_scalef_ps
+/* 2^k, k being the whole number in the low bits */
+static inline vec vec_power(vec k)
+{
+    __m512i bits = _mm512_slli_epi32(_mm512_castps_si512(k), 23);
+    return _mm512_castsi512_ps(_mm512_add_epi32(bits, _mm512_set1_epi32(0x3F800000)));
+}
+static inline vec vec_negative(vec v)
+{
+    return _mm512_castsi512_ps(
+        _mm512_xor_si512(_mm512_castps_si512(v), _mm512_set1_epi32(INT32_MIN)));
+}
 /* where |v| < limit: a, else b */
 static inline vec vec_where_small(vec v, float limit, vec a, vec b)
 {
@@ -34,6 +43,44 @@ static inline vec vec_abs(vec v)
 {
     return _mm512_abs_ps(v);
 }
+/* Lane i everywhere. */
+static inline vec vec_lane(vec v, int32_t i)
+{
+    return _mm512_permutexvar_ps(_mm512_set1_epi32(i), v);
+}
+/* The first n lanes, of v or of memory (which may end there); the others are 0. */
+static inline vec vec_first(vec v, int64_t n)
+{
+    return _mm512_maskz_mov_ps((__mmask16)((1u << n) - 1), v);
+}
+static inline vec vec_load_first(const float *from, int64_t n)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), from);
+}
+static inline void vec_store_first(float *to, vec v, int64_t n)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), v);
+}
+/* where v > 0: a, else 0 */
+static inline vec vec_where_positive(vec v, vec a)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, vec_zero(), _CMP_GT_OQ), a);
+}
+/* Each quarter of 4 lanes: its lane j everywhere. j is a constant. */
+#define vec_quarter_lane(v, j) _mm512_permute_ps(v, (j)*0x55)
+/* c[4r + k] -= rate · (the sum over the quarters of v[r] of their lane k) */
+static inline void vec_fold_step(const vec *v, vec rate, float *c)
+{
+    vec low =
+        vec_add(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xDD));
+    vec high =
+        vec_add(_mm512_shuffle_f32x4(v[2], v[3], 0x88), _mm512_shuffle_f32x4(v[2], v[3], 0xDD));
+    vec all = vec_add(_mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low, high, 0xDD));
+    vec_store(c, vec_fnma(all, rate, vec_load(c)));
+}
+#define vec_unpacklo _mm512_unpacklo_ps
+#define vec_unpackhi _mm512_unpackhi_ps
+#define vec_shuffle _mm512_shuffle_ps
 /* out[0 … 3]: the sums of four vectors, with a third of the work of four vec_sum */
 static inline void vec_sum4(vec a, vec b, vec c, vec d, float *out)
 {
@@ -72,20 +119,60 @@ typedef __m256 vec;
 #define vec_fnma _mm256_fnmadd_ps
 #define vec_mul _mm256_mul_ps
 #define vec_add _mm256_add_ps
+#define vec_sub _mm256_sub_ps
 #define vec_div _mm256_div_ps
 #define vec_max _mm256_max_ps
 #define vec_min _mm256_min_ps
-#define vec_round(v) _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
-static inline vec vec_scale(vec v, vec k)
+static inline vec vec_power(vec k)
 {
-    __m256i bits =
-        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(k), _mm256_set1_epi32(127)), 23);
-    return _mm256_mul_ps(v, _mm256_castsi256_ps(bits));
+    __m256i bits = _mm256_slli_epi32(_mm256_castps_si256(k), 23);
+    return _mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_set1_epi32(0x3F800000)));
+}
+static inline vec vec_negative(vec v)
+{
+    return _mm256_xor_ps(v, _mm256_set1_ps(-0.0f));
 }
 static inline vec vec_abs(vec v)
 {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v);
 }
+static inline vec vec_lane(vec v, int32_t i)
+{
+    return _mm256_permutevar8x32_ps(v, _mm256_set1_epi32(i));
+}
+static inline __m256i vec_mask(int64_t n)
+{
+    static const int32_t edge[2 * VEC_LANES] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    return _mm256_loadu_si256((const __m256i *)(edge + VEC_LANES - n));
+}
+static inline vec vec_first(vec v, int64_t n)
+{
+    return _mm256_and_ps(v, _mm256_castsi256_ps(vec_mask(n)));
+}
+static inline vec vec_load_first(const float *from, int64_t n)
+{
+    return _mm256_maskload_ps(from, vec_mask(n));
+}
+static inline void vec_store_first(float *to, vec v, int64_t n)
+{
+    _mm256_maskstore_ps(to, vec_mask(n), v);
+}
+static inline vec vec_where_positive(vec v, vec a)
+{
+    return _mm256_and_ps(a, _mm256_cmp_ps(v, vec_zero(), _CMP_GT_OQ));
+}
+#define vec_quarter_lane(v, j) _mm256_permute_ps(v, (j)*0x55)
+static inline void vec_fold_step(const vec *v, vec rate, float *c)
+{
+    for (int half = 0; half < 2; half++, v += 2, c += VEC_LANES) {
+        vec sum = vec_add(_mm256_permute2f128_ps(v[0], v[1], 0x20),
+                          _mm256_permute2f128_ps(v[0], v[1], 0x31));
+        vec_store(c, vec_fnma(sum, rate, vec_load(c)));
+    }
+}
+#define vec_unpacklo _mm256_unpacklo_ps
+#define vec_unpackhi _mm256_unpackhi_ps
+#define vec_shuffle _mm256_shuffle_ps
 static inline vec vec_where_small(vec v, float limit, vec a, vec b)
 {
     return _mm256_blendv_ps(b, a, _mm256_cmp_ps(vec_abs(v), vec_set(limit), _CMP_LT_OQ));
@@ -123,6 +210,17 @@ static inline void vec_store_part(float *to, vec v, int64_t count)
     _mm256_maskstore_ps(to, vec_mask_of(count), v);
 }
 #endif
+
+/* Transposes each square of 4 × 4: lane 4k + j of row i becomes lane 4k + i of row j. */
+static inline void vec_turn_squares(vec *rows)
+{
+    vec a = vec_unpacklo(rows[0], rows[1]), b = vec_unpackhi(rows[0], rows[1]);
+    vec c = vec_unpacklo(rows[2], rows[3]), d = vec_unpackhi(rows[2], rows[3]);
+    rows[0] = vec_shuffle(a, c, 0x44);
+    rows[1] = vec_shuffle(a, c, 0xEE);
+    rows[2] = vec_shuffle(b, d, 0x44);
+    rows[3] = vec_shuffle(b, d, 0xEE);
+}
 
 /* Into L2: what streams once must not push the activations out of L1. A macro: gcc 12 takes a
  * function that only prefetches for one without effect and drops its calls. */
