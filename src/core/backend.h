@@ -101,7 +101,8 @@ struct backend {
     enum status (*run)(struct plan *plan, unsigned parts, int slot, int64_t steps);
     /* Waits; errors of asynchronous work come out here; bound outputs are valid afterwards. */
     enum status (*sync)(struct plan *plan);
-    /* Copies one tensor of slot 0 to the host, canonical layout: for tests, observers, recipes. */
+    /* Copies one tensor of slot 0 to the host, canonical layout: for tests, observers, recipes. One
+     * whose memory was used again is refused (program_check_fetch). */
     enum status (*fetch)(struct plan *plan, int32_t tensor, void *out);
     enum status (*explain)(const struct plan *plan, struct arena *arena, struct explanation *out);
     void (*release)(struct plan *plan);

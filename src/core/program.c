@@ -410,6 +410,20 @@ void program_free(struct program *program)
     mem_free(program);
 }
 
+enum status program_check_fetch(const struct program *program, int32_t tensor)
+{
+    if (tensor < 0 || tensor >= program->tensor_count)
+        FAIL(STATUS_INPUT, "the program '%s' has no tensor %d to fetch", program->name, tensor);
+    const struct tensor *fetched = &program->tensors[program_root(program, tensor)];
+    bool inside = fetched->role == ROLE_ACTIVATION || fetched->role == ROLE_GRAD;
+    if (fetched->lost || (program->whole && inside))
+        FAIL(STATUS_INPUT,
+             "the program '%s' does not keep the tensor '%s' to the end of a step, expected an "
+             "output, a parameter, or one that is stored",
+             program->name, program->tensors[tensor].name);
+    return STATUS_OK;
+}
+
 int32_t program_find(const struct program *program, enum role role, const char *name)
 {
     for (int32_t i = 0; i < program->tensor_count; i++)

@@ -81,6 +81,7 @@ struct tensor {
     int32_t view_of; /* shares the bytes of this tensor (another shape); else -1 */
     uint64_t bytes;
     uint64_t offset; /* in its role's block; of kept tensors, in the instance's block */
+    bool lost;       /* at the end of a step its bytes are another's, or it never had any */
 };
 
 struct op {
@@ -199,6 +200,10 @@ const char *op_operand_name(enum op_kind kind, int32_t operand, int32_t inputs);
 /* Calls visit(name, text) for each attribute of the op, its value as text. */
 void op_attributes(const struct op *op, void (*visit)(void *, const char *, const char *),
                    void *context);
+
+/* May a backend hand out this tensor after a step? Not one whose memory was reused, nor what a
+ * kernel for the whole program keeps to itself. */
+enum status program_check_fetch(const struct program *program, int32_t tensor);
 
 /* The tensor with this role and name, or -1. */
 int32_t program_find(const struct program *program, enum role role, const char *name);

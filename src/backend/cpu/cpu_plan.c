@@ -362,9 +362,9 @@ enum status cpu_sync(struct plan *plan)
 
 enum status cpu_fetch(struct plan *plan, int32_t tensor, void *out)
 {
-    if (plan->dry || tensor < 0 || tensor >= plan->program->tensor_count)
-        FAIL(STATUS_INPUT, "the program '%s' has no tensor %d to fetch", plan->program->name,
-             tensor);
+    if (plan->dry)
+        FAIL(STATUS_INPUT, "a dry plan has nothing to fetch");
+    TRY(program_check_fetch(plan->program, tensor));
     const struct tensor *fetched = &plan->program->tensors[tensor];
     if (fetched->entry >= 0 && plan->instance->places[fetched->entry].blocked)
         blocked_unpack(&fetched->shape, locate(plan, tensor, 0), out);

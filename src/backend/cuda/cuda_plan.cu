@@ -200,9 +200,9 @@ void cuda_release(struct plan *plan)
 enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
 {
     cudaStream_t stream = plan->instance->device->stream;
-    if (plan->dry || tensor < 0 || tensor >= plan->program->tensor_count)
-        FAIL(STATUS_INPUT, "the program '%s' has no tensor %d to fetch", plan->program->name,
-             tensor);
+    if (plan->dry)
+        FAIL(STATUS_INPUT, "a dry plan has nothing to fetch");
+    TRY(program_check_fetch(plan->program, tensor));
     TRY(cuda_use(plan->instance->device));
     CUDA(cudaMemcpyAsync(out, cuda_locate(plan, tensor, 0), plan->program->tensors[tensor].bytes,
                          cudaMemcpyDeviceToHost, stream));

@@ -71,6 +71,18 @@ static uint64_t lowest_gap(const struct life *life, const struct life *placed, i
     return offset;
 }
 
+/* What was put where it lay, after it was used for the last time, is what is found there. */
+static void mark_lost(struct program *program, const struct life *placed, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        for (int32_t k = 0; k < count; k++) {
+            bool meets = placed[i].offset < placed[k].offset + placed[k].bytes &&
+                         placed[k].offset < placed[i].offset + placed[i].bytes;
+            if (meets && placed[k].first > placed[i].last)
+                program->tensors[placed[i].tensor].lost = true;
+        }
+}
+
 static void place_activations(struct program *program, struct life *lives)
 {
     int32_t count = 0;
@@ -88,6 +100,7 @@ static void place_activations(struct program *program, struct life *lives)
             peak = lives[i].offset + lives[i].bytes;
     }
     program->role_bytes[ROLE_ACTIVATION] = peak;
+    mark_lost(program, lives, count);
 }
 
 /* Gradients in the order of their entries: one range of the block is one range of the params. */
@@ -118,6 +131,7 @@ enum status layout_memory(struct program *program)
     for (int32_t t = 0; t < program->tensor_count; t++) {
         struct tensor *tensor = &program->tensors[t];
         enum role role = tensor->role;
+        tensor->lost = tensor->view_of < 0 && lives[t].last < 0;
         if (tensor->view_of >= 0 || lives[t].last < 0)
             continue;
         if (role_is_kept(role)) {
