@@ -34,6 +34,11 @@ expect explains_a_skip 0 'skipped: precision bf16 cannot be measured yet, only f
     "$prony" bench small --precision bf16 $quick
 expect does_not_pretend_to_have_threads 0 'skipped: the backend ref makes 1 thread, not 2' \
     "$prony" bench small --backend ref --threads 1,2 $quick
+expect picks_a_backend_by_unit 0 '"unit":"cpu"' "$prony" bench small --unit cpu --format json $quick
+expect says_that_no_backend_is_there 0 'skipped: no backend computes on tpu here' \
+    "$prony" bench small --unit tpu $quick
+expect does_not_replace_the_unit 0 'skipped: the backend ref computes on cpu, not on gpu' \
+    "$prony" bench small --backend ref --unit gpu $quick
 expect writes_csv 0 'framework,backend,model' "$prony" bench small --format csv $quick
 expect writes_markdown 0 '| ' "$prony" bench small --batch 1,3 --format md $quick
 
@@ -116,7 +121,7 @@ expect names_the_line 2 'own.suite:6: ' "$prony" suite "$folder/own.suite"
 expect knows_its_suites 2 "did you mean 'demo'?" "$prony" suite dmo
 expect ships_suites 2 'batch, demo, size, threads, toyneuralnet' "$prony" suite nothing-of-the-kind
 expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time taken for training=' \
-    "$prony" bench small --format tests $quick
+    "$prony" bench small --backend ref --format tests $quick
 expect says_what_is_not_checked 0 'measured once' \
     "$prony" bench large --batch 3 --seconds 0.01 --patience 0.1
 
@@ -165,5 +170,5 @@ expect wants_a_share 2 'expected a share such as 5%' \
 
 expect describes_the_machine 0 'backends' "$prony" machine
 expect lists_the_meters 0 'cpu_utilisation' "$prony" machine
-expect describes_it_as_json 0 '"backends":[{"name":"ref"' "$prony" machine --json
+expect describes_it_as_json 0 '"backends":[{"name":"simd"' "$prony" machine --json
 exit $status

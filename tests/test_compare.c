@@ -37,6 +37,8 @@ static double drift(struct rng_key key, uint32_t round, uint32_t who)
     return (1 + (double)round / ROUNDS) * (1 + 0.02 * uniform(key, round, who));
 }
 
+static const size_t starts[] = {0};
+
 /* One comparison in which the first takes `factor` times as long as the second. */
 static enum verdict once(noise *of, double factor, uint32_t seed)
 {
@@ -47,7 +49,7 @@ static enum verdict once(noise *of, double factor, uint32_t seed)
         a[i] = factor * of(key, i, 0);
         b[i] = of(key, i, 1);
     }
-    CHECK_OK(compare_rounds(a, b, ROUNDS, COMPARE_MARGIN, &found));
+    CHECK_OK(compare_rounds(a, b, ROUNDS, starts, 1, COMPARE_MARGIN, &found));
     CHECK_EQUAL_INT(found.rounds, ROUNDS / 2);
     CHECK(found.low <= found.ratio && found.ratio <= found.high);
     return found.verdict;
@@ -80,6 +82,37 @@ TEST(drift_does_not_deceive)
     try_noise(drift);
 }
 
+/* Each instance has luck of its own, up to 4 % for as long as it lives: rounds alone would be sure
+ * of a difference that is none; instances are not, and still find what is there. */
+TEST(the_luck_of_instances_does_not_deceive)
+{
+    enum { INSTANCES = 16, EACH = 20 };
+    int wrong = 0, deceived = 0, found = 0;
+    for (uint32_t trial = 0; trial < TRIALS; trial++) {
+        const struct rng_key key = {.seed = trial, .stream = 2};
+        double a[INSTANCES * EACH], b[INSTANCES * EACH];
+        size_t begins[INSTANCES];
+        struct comparison same, slower;
+        for (uint32_t i = 0; i < INSTANCES * EACH; i++) {
+            begins[i / EACH] = i / EACH * EACH;
+            a[i] = (1 + 0.04 * uniform(key, i / EACH, 0)) * (1 + 0.01 * uniform(key, i, 2));
+            b[i] = (1 + 0.04 * uniform(key, i / EACH, 1)) * (1 + 0.01 * uniform(key, i, 3));
+        }
+        CHECK_OK(compare_rounds(a, b, INSTANCES * EACH, begins, INSTANCES, COMPARE_MARGIN, &same));
+        wrong += same.verdict == VERDICT_FASTER || same.verdict == VERDICT_SLOWER;
+        CHECK_OK(compare_rounds(a, b, EACH, begins, 1, COMPARE_MARGIN, &same));
+        deceived += same.verdict == VERDICT_FASTER || same.verdict == VERDICT_SLOWER;
+        for (uint32_t i = 0; i < INSTANCES * EACH; i++)
+            a[i] *= 1.05;
+        CHECK_OK(
+            compare_rounds(a, b, INSTANCES * EACH, begins, INSTANCES, COMPARE_MARGIN, &slower));
+        found += slower.verdict == VERDICT_SLOWER;
+    }
+    CHECK(wrong <= 2);
+    CHECK(deceived > TRIALS / 20); /* or this test shows nothing */
+    CHECK(found >= TRIALS * 95 / 100);
+}
+
 TEST(verdicts_keep_their_margins)
 {
     const struct stats one = {.median = 100, .ci_low = 99.9, .ci_high = 100.1};
@@ -110,11 +143,11 @@ TEST(few_rounds_say_nothing)
     const double a[14] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
     const double b[14] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     struct comparison found;
-    CHECK_OK(compare_rounds(a, b, 14, COMPARE_MARGIN, &found));
+    CHECK_OK(compare_rounds(a, b, 14, starts, 1, COMPARE_MARGIN, &found));
     CHECK_EQUAL_INT(found.verdict, VERDICT_UNKNOWN);
     CHECK_NEAR(found.ratio, 2, 0);
     CHECK(isnan(found.low));
-    CHECK_OK(compare_rounds(a, b, 1, COMPARE_MARGIN, &found));
+    CHECK_OK(compare_rounds(a, b, 1, starts, 1, COMPARE_MARGIN, &found));
     CHECK_EQUAL_INT(found.rounds, 0);
 }
 
@@ -144,13 +177,14 @@ TEST(a_comparison_travels_in_its_record)
     struct arena arena = {0};
     struct text line = {0};
     record_start(&record);
-    record.against = (struct record_against){"numpy", {0.5, 0.4, 0.6, 40, VERDICT_FASTER}};
+    record.against = (struct record_against){"numpy", {0.5, 0.4, 0.6, 40, 8, VERDICT_FASTER}};
     record_write(&record, &line);
     CHECK_OK(text_done(&line));
     if (CHECK_OK(record_read(&arena, "line", 1, text_of(&line), line.length, &back))) {
         CHECK_EQUAL_TEXT(back.against.other, "numpy");
         CHECK_EQUAL_INT(back.against.found.verdict, VERDICT_FASTER);
         CHECK_EQUAL_INT(back.against.found.rounds, 40);
+        CHECK_EQUAL_INT(back.against.found.instances, 8);
         CHECK_NEAR(back.against.found.low, 0.4, 0);
     }
     text_free(&line);

@@ -18,6 +18,7 @@ struct fake {
     double call_ns, each_ns, spread;
     long calls, fails_at, stalls_at; /* 0: never */
     uint64_t sleeps_ns;              /* at every call, or at the one that stalls */
+    long renewals, dies_at;
 };
 
 static enum status fake_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
@@ -150,6 +151,74 @@ TEST(a_comparison_stops_when_the_ratio_is_known)
     CHECK_EQUAL_INT(found.verdict, VERDICT_SLOWER);
     CHECK_NEAR(found.ratio, 1.05, 0.02);
     CHECK(found.rounds >= 8);
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
+static enum status fake_renew(struct job *job, int *process)
+{
+    struct fake *fake = (struct fake *)job;
+    (void)process;
+    fake->renewals++;
+    if (fake->renewals == fake->dies_at)
+        FAIL(STATUS_DEVICE, "it did not start again");
+    return STATUS_OK;
+}
+
+static const struct job_kind renewable = {.name = "fake", .run = fake_run, .renew = fake_renew};
+
+/* Both are started afresh, together, at even rounds, and the ratio is not believed before. */
+TEST(a_comparison_takes_several_instances)
+{
+    struct fake a = fake('a', 1e6), b = fake('b', 1e6);
+    a.job.kind = b.job.kind = &renewable;
+    a.sleeps_ns = b.sleeps_ns = 1000000;
+    struct contender list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
+    struct measure_options options = quick;
+    options.compare = true;
+    options.margin = COMPARE_MARGIN;
+    if (!CHECK_OK(measure(&options, list, 2)))
+        return;
+    CHECK(a.renewals >= COMPARE_INSTANCES - 1);
+    CHECK_EQUAL_INT(a.renewals, b.renewals);
+    CHECK_EQUAL_INT(list[0].instances, a.renewals + 1);
+    for (size_t i = 0; i < list[0].instances; i++) {
+        CHECK_EQUAL_INT(list[0].starts[i], list[1].starts[i]);
+        CHECK_EQUAL_INT(list[0].starts[i] % 2, 0);
+    }
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
+TEST(what_takes_long_to_start_is_started_once)
+{
+    struct fake a = fake('a', 1e7), b = fake('b', 1e7);
+    a.job.kind = b.job.kind = &renewable;
+    struct contender list[2] = {{.job = &a.job, .start_ns = 1},
+                                {.job = &b.job, .start_ns = 400000000}};
+    struct measure_options options = quick;
+    options.compare = true;
+    options.margin = COMPARE_MARGIN;
+    CHECK_OK(measure(&options, list, 2));
+    CHECK_EQUAL_INT(a.renewals + b.renewals, 0);
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
+TEST(what_does_not_start_again_has_failed)
+{
+    struct fake a = fake('a', 1e6), b = fake('b', 1e6);
+    a.job.kind = b.job.kind = &renewable;
+    a.sleeps_ns = b.sleeps_ns = 1000000;
+    b.dies_at = 2;
+    struct contender list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
+    struct measure_options options = quick;
+    options.compare = true;
+    CHECK_OK(measure(&options, list, 2));
+    CHECK_EQUAL_INT(list[1].stop, MEASURE_FAILED);
+    CHECK_EQUAL_TEXT(list[1].message, "it did not start again");
+    CHECK(list[0].stop != MEASURE_FAILED);
     measure_free(&list[0]);
     measure_free(&list[1]);
 }

@@ -93,7 +93,11 @@ static enum status group_open_network(struct group *group, struct entrant *entra
     struct network_options options = {.device = {.threads = (int)point->threads, .isa = ISA_AVX512},
                                       .fusion = strcmp(point->fusion, "on") == 0};
 
-    TRY(registry_find(group->bench->registry, point->backend, &options.backend));
+    TRY(point->backend[0] ? registry_find(group->bench->registry, point->backend, &options.backend)
+                          : registry_first(group->bench->registry, point->unit, &options.backend));
+    if (strcmp(point->unit, options.backend->unit) != 0)
+        FAIL(STATUS_UNSUPPORTED, "the backend %s computes on %s, not on %s", point->backend,
+             options.backend->unit, point->unit);
     if (point->isa[0])
         isa_parse(point->isa, &options.device.isa);
     if (strcmp(point->affinity, "compact") == 0)
@@ -451,8 +455,9 @@ static enum status group_enter(struct group *group, struct entrant *entrant)
     contender->job = entrant->cold ? entrant->cold : entrant->job;
     contender->first_ns = entrant->first_ns;
     contender->process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
-    if (contender->process && group->watch.process_count < WATCH_PROCESSES)
-        group->watch.processes[group->watch.process_count++] = contender->process;
+    contender->threads = entrant->record.point.threads;
+    contender->start_ns = (uint64_t)entrant->record.start_ns;
+    watch_process(&group->watch, contender->process);
     entrant->contender = contender;
     group->contender_count++;
     return STATUS_OK;
@@ -473,6 +478,9 @@ static enum status group_measure(struct group *group)
     }
     watch_begin(&group->watch);
     enum status status = measure(&group->bench->measure, group->contenders, group->contender_count);
+    group->watch.process_count = 0; /* a comparison starts new ones */
+    for (int i = 0; i < group->contender_count; i++)
+        watch_process(&group->watch, group->contenders[i].process);
     watch_end(&group->watch);
     return status;
 }

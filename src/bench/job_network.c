@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/rng.h"
 #include "core/pass/fuse.h"
 #include "record/stats.h"
 
@@ -10,6 +11,7 @@
 #include <string.h>
 
 enum { LOSS_RING = 64, VIEWS = 6, PART_SAMPLES = 32 };
+enum { LUCK_SEED = 1, LUCK_BYTES = 16 << 20 };
 static const uint64_t PARTS_NS = 50000000;          /* for looking at the parts of an iteration */
 static const uint64_t REFERENCE_FLOP = 20000000000; /* the reference is not asked for more */
 
@@ -21,6 +23,8 @@ struct job_network {
     struct instance *instance;
     struct program *fused;       /* or NULL */
     struct plan *plan, *watched; /* watched: prepared to be observed, or NULL */
+    void *luck;                  /* memory that is in the way of the rest, and otherwise not used */
+    uint32_t renewals;
     struct arena arena;
     void *y;               /* outputs, a row per row of the data; NULL in training */
     void *losses, *rights; /* rings of reals, one a step; NULL in inference */
@@ -78,6 +82,28 @@ static enum status network_prepare(struct job *job)
     }
     TRY(backend->attach(network->device, &network->task->params, &network->instance));
     TRY(backend->prepare(network->instance, program, &plain, &network->plan));
+    return network_bind(network, network->plan);
+}
+
+/* Where the new memory lies must not be where the old one was: what is freed last is given out
+ * first, so something of another size is put in between. */
+static enum status network_renew(struct job *job, int *process)
+{
+    struct job_network *network = (struct job_network *)job;
+    const struct backend *backend = network->options.backend;
+    const struct plan_options plain = {0};
+    const struct rng_key key = {.seed = LUCK_SEED};
+
+    (void)process;
+    job_network_unwatch(job);
+    backend->release(network->plan);
+    network->plan = NULL;
+    backend->detach(network->instance);
+    network->instance = NULL;
+    mem_free(network->luck);
+    NEED(network->luck = mem_large(rng_below(key, network->renewals++, 0, LUCK_BYTES)));
+    TRY(backend->attach(network->device, &network->task->params, &network->instance));
+    TRY(backend->prepare(network->instance, job_network_program(job), &plain, &network->plan));
     return network_bind(network, network->plan);
 }
 
@@ -260,12 +286,14 @@ static void network_close(struct job *job)
     if (network->device)
         backend->close(network->device);
     program_free(network->fused);
+    mem_free(network->luck);
     arena_free(&network->arena);
     mem_free(network);
 }
 
-static const struct job_kind network_kind = {"network",     network_prepare,  network_run,
-                                             network_check, network_describe, network_close};
+static const struct job_kind network_kind = {"network",     network_prepare, network_run,
+                                             network_renew, network_check,   network_describe,
+                                             network_close};
 
 enum status job_network_open(struct task *task, const struct network_options *options,
                              struct job **out)

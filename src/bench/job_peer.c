@@ -65,6 +65,17 @@ static enum status peer_prepare(struct job *job)
     return STATUS_OK;
 }
 
+static enum status peer_renew(struct job *job, int *process)
+{
+    struct job_peer *peer = (struct job_peer *)job;
+    child_close(&peer->child, PEER_GRACE_NS);
+    arena_free(&peer->about);
+    peer->software = NULL;
+    TRY(peer_prepare(job));
+    *process = peer->child.pid;
+    return STATUS_OK;
+}
+
 static enum status peer_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
 {
     struct job_peer *peer = (struct job_peer *)job;
@@ -122,7 +133,7 @@ static void peer_close(struct job *job)
     mem_free(peer);
 }
 
-static const struct job_kind peer_kind = {"peer",     peer_prepare,  peer_run,
+static const struct job_kind peer_kind = {"peer",     peer_prepare,  peer_run,  peer_renew,
                                           peer_check, peer_describe, peer_close};
 
 enum status job_peer_open(const struct peer_work *work, struct job **out)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "bench/pin.h"
 #include "record/stats.h"
 
 #include <math.h>
@@ -198,7 +199,9 @@ enum status measure_compare(const struct measure_options *options, const struct 
                             const struct contender *b, struct comparison *out)
 {
     size_t rounds = a->round_count < b->round_count ? a->round_count : b->round_count;
-    return compare_rounds(a->round_ns, b->round_ns, rounds, options->margin, out);
+    size_t instances = a->instances < b->instances ? a->instances : b->instances;
+    return compare_rounds(a->round_ns, b->round_ns, rounds, a->starts, instances, options->margin,
+                          out);
 }
 
 /* Is the interval within the target? */
@@ -232,13 +235,58 @@ static enum status measure_round(const struct measure_options *options, struct c
     return STATUS_OK;
 }
 
-/* A comparison: both are tight when their ratio is, and one that is out leaves nothing to compare.
- */
+/* Is there time to start both afresh, often enough? */
+static bool measure_renews(const struct measure_options *options, const struct contender *pair)
+{
+    for (int i = 0; i < 2; i++)
+        if (!pair[i].job->kind->renew || pair[i].start_ns == 0 ||
+            pair[i].start_ns > options->limit_ns / MEASURE_INSTANCES)
+            return false;
+    return true;
+}
+
+static enum status measure_renew(const struct measure_options *options, struct contender *contender)
+{
+    double quickest_ns;
+    int process = (int)contender->process;
+    uint64_t start_ns = clock_ns();
+    TRY(contender->job->kind->renew(contender->job, &process));
+    contender->process = process;
+    contender->spent_ns += clock_ns() - start_ns;
+    TRY(measure_slice(options, contender, false, &quickest_ns)); /* warm again */
+    contender->renewed_ns = contender->spent_ns;
+    contender->starts[contender->instances++] = contender->round_count;
+    return STATUS_OK;
+}
+
+/* Between two comparisons forth and back: both have new instances when their time has come. */
+static enum status measure_renew_pair(const struct measure_options *options, struct contender *pair)
+{
+    uint64_t stint_ns = options->limit_ns / MEASURE_INSTANCES;
+    if (!measure_renews(options, pair) || pair[0].instances == MEASURE_INSTANCES ||
+        pair[0].round_count != pair[1].round_count ||
+        pair[0].spent_ns - pair[0].renewed_ns + pair[1].spent_ns - pair[1].renewed_ns <
+            2 * stint_ns)
+        return STATUS_OK;
+    for (int i = 0; i < 2; i++) {
+        enum status status = measure_renew(options, &pair[i]);
+        if (status == STATUS_INTERRUPTED)
+            return status;
+        if (status != STATUS_OK)
+            measure_fail(&pair[i], status);
+    }
+    return STATUS_OK;
+}
+
+/* A comparison: both are tight when their ratio is. Where there will be enough instances, they are
+ * waited for. */
 static enum status measure_judge_pair(const struct measure_options *options, struct contender *pair)
 {
     struct comparison found;
     TRY(measure_compare(options, &pair[0], &pair[1], &found));
-    pair[0].tight = pair[1].tight = (found.high - found.low) / 2 <= options->target * found.ratio;
+    pair[0].tight = pair[1].tight =
+        (found.high - found.low) / 2 <= options->target * found.ratio &&
+        (found.instances >= COMPARE_INSTANCES || !measure_renews(options, pair));
     return STATUS_OK;
 }
 
@@ -258,10 +306,15 @@ static bool measure_goes_on(const struct contender *list, int count)
     return false;
 }
 
-/* Judges whoever ran out of time between two judgements, and says why each ended. */
+/* Judges whoever ran out of time between two judgements, and says why each ended: of a pair that is
+ * compared, whether its ratio is known. */
 static void measure_conclude(const struct measure_options *options, struct contender *list,
                              int count)
 {
+    if (options->compare && count == 2 && list[0].tight && list[1].tight) {
+        list[0].stop = list[1].stop = MEASURE_TIGHT;
+        return;
+    }
     for (int i = 0; i < count; i++) {
         struct contender *contender = &list[i];
         if (contender->stop == MEASURE_FAILED || contender->count == 0) /* or it was interrupted */
@@ -278,39 +331,86 @@ static void measure_reset(struct contender *contender)
 {
     *contender = (struct contender){.job = contender->job,
                                     .process = contender->process,
+                                    .threads = contender->threads,
+                                    .start_ns = contender->start_ns,
+                                    .instances = 1, /* the first, from round 0 on */
                                     .alone = contender->alone,
                                     .first_ns = contender->first_ns,
                                     .stop = MEASURE_TIME};
 }
 
-enum status measure(const struct measure_options *options, struct contender *list, int count)
+/* Everyone is calibrated and warmed up, and whoever takes too long has had its one sample. */
+static enum status measure_warm_all(const struct measure_options *options, struct contender *list,
+                                    int count)
 {
-    int64_t next_judgement = ROUNDS_LEAST;
-    enum status interrupted = STATUS_OK;
-
-    for (int i = 0; i < count; i++)
-        measure_reset(&list[i]);
-    for (int i = 0; i < count && interrupted == STATUS_OK; i++) {
+    for (int i = 0; i < count; i++) {
         enum status status = measure_warm(options, &list[i]);
         if (status == STATUS_INTERRUPTED)
-            interrupted = status;
-        else if (status != STATUS_OK)
+            return status;
+        if (status != STATUS_OK)
             measure_fail(&list[i], status);
         else if (list[i].count)
             list[i].out = true; /* everyone else has at least one turn, whatever is left */
     }
-    for (int64_t round = 0; interrupted == STATUS_OK && measure_goes_on(list, count); round++) {
+    return STATUS_OK;
+}
+
+/* Samples of two that are compared are equally long: what each one pays for being woken up, and for
+ * caches that the other has used, weighs the same. */
+static void measure_equalise(struct contender *pair)
+{
+    uint64_t longest =
+        pair[0].sample_ns > pair[1].sample_ns ? pair[0].sample_ns : pair[1].sample_ns;
+    for (int i = 0; i < 2; i++) {
+        struct contender *contender = &pair[i];
+        if (contender->out || contender->alone || contender->sample_ns == 0)
+            continue;
+        double one_ns = (double)contender->sample_ns / (double)contender->per;
+        contender->per = llround((double)longest / one_ns);
+        contender->sample_ns = longest;
+    }
+}
+
+/* Rounds until everyone is known well enough, or out of time. */
+static enum status measure_rounds(const struct measure_options *options, struct contender *list,
+                                  int count, const struct pins *pins)
+{
+    int64_t next_judgement = ROUNDS_LEAST;
+
+    for (int64_t round = 0; measure_goes_on(list, count); round++) {
         bool judge = round + 1 >= next_judgement;
         if (judge)
             next_judgement += next_judgement / 4 + 1; /* judging sorts: let it stay rare */
-        interrupted = measure_round(options, list, count, round, judge);
-        if (interrupted == STATUS_OK && judge && measure_compares(options, list, count))
-            interrupted = measure_judge_pair(options, list);
+        if (round % 2 == 0 && measure_compares(options, list, count))
+            TRY(measure_renew_pair(options, list));
+        for (int i = 0; i < count && round % 2 == 0; i++) /* forth and back are one comparison */
+            pins_set(pins, list[i].process, (long)(round / 2));
+        TRY(measure_round(options, list, count, round, judge));
+        if (judge && measure_compares(options, list, count))
+            TRY(measure_judge_pair(options, list));
         if (options->compare && !measure_compares(options, list, count))
             break;
     }
+    return STATUS_OK;
+}
+
+enum status measure(const struct measure_options *options, struct contender *list, int count)
+{
+    struct pins pins = {0};
+
+    for (int i = 0; i < count; i++)
+        measure_reset(&list[i]);
+    enum status status = measure_warm_all(options, list, count);
+    if (options->compare && count == 2)
+        measure_equalise(list);
+    if (options->compare && count == 2 && list[0].threads == 1 && list[1].threads == 1)
+        pins_find(&pins);
+    if (status == STATUS_OK)
+        status = measure_rounds(options, list, count, &pins);
+    for (int i = 0; i < count; i++)
+        pins_release(&pins, list[i].process);
     measure_conclude(options, list, count);
-    return interrupted;
+    return status;
 }
 
 void measure_free(struct contender *contender)

@@ -7,9 +7,13 @@
  *   warm-up  slices are thrown away until they stop getting faster
  *   stop     when the 95 % interval of the median is within the target, or its time is up; in a
  *            comparison, when the 99 % interval of the ratio is
- * After a switch from one contender to another the first sample is thrown away: it pays for the
- * caches, branch predictors and sleeping threads that the other left behind.
- * All samples are kept, in the order taken. A contender that fails drops out; the others go on.
+ * Two that are compared and have one thread each are tied to the same CPU, another one in every
+ * round (pin.h).
+ * Whoever can be started afresh in little time is, several times (job.h: renew): a comparison is
+ * made of instances, not of rounds only. After a switch from one contender to another the first
+ * sample is thrown away: it pays for the caches, branch predictors and sleeping threads that the
+ * other left behind. All samples are kept, in the order taken. A contender that fails drops out;
+ * the others go on.
  *
  * It knows nothing of networks, and does not prepare or check: it is given jobs that are ready. */
 #ifndef PRONY_BENCH_MEASURE_H
@@ -35,10 +39,14 @@ enum measure_stop {
     MEASURE_FAILED, /* see status and message */
 };
 
+enum { MEASURE_INSTANCES = 16 };
+
 struct contender {
     struct job *job;
     pid_t process;     /* whose resources are metered; 0: this process */
+    int64_t threads;   /* that it computes with; 0: not known */
     bool alone;        /* a sample is one iteration, however short */
+    uint64_t start_ns; /* what it took to get ready; 0: not known */
     uint64_t first_ns; /* an iteration that was run already, or 0: if it is longer than the limit it
                           is the only sample */
 
@@ -53,10 +61,13 @@ struct contender {
     struct meters meters;
     double *round_ns; /* the median of each of its turns: what comparisons are made of */
     size_t round_count, round_room;
+    size_t starts[MEASURE_INSTANCES]; /* the round with which each instance began */
+    size_t instances;
 
     /* Working state. */
-    uint64_t spent_ns;  /* wall time used */
-    uint64_t sample_ns; /* of one sample, as far as known */
+    uint64_t spent_ns;   /* wall time used */
+    uint64_t renewed_ns; /* … when the instance began */
+    uint64_t sample_ns;  /* of one sample, as far as known */
     bool tight, out;
 };
 

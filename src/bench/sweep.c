@@ -118,24 +118,37 @@ static bool sweep_skips(const struct sweep *sweep, const struct point *point)
     return false;
 }
 
-/* A backend of ours means its unit to a peer, a peer's own leaves us our first; what runs on a GPU
- * has no threads. Such points come out equal and are taken once. */
+/* What computes where no backend was asked for: the first on the unit that was, or on any. Without
+ * one the point keeps none, and its record will say why. */
+static enum status walk_choose_backend(const struct walk *walk, struct point *point)
+{
+    const char *unit = walk->sweep->lists[AXIS_unit].count ? point->unit : NULL;
+    const struct backend *backend;
+    if (registry_first(walk->bench->registry, unit, &backend) != STATUS_OK)
+        return STATUS_OK;
+    return point_set(point, &axes[AXIS_backend], backend->name);
+}
+
+/* A backend of ours means its unit to a peer (an executable may be another prony, which has the
+ * same ones), a peer's own leaves us our first; what runs on a GPU has no threads. Such points come
+ * out equal and are taken once. */
 static enum status walk_gather(struct walk *walk, const struct point *asked)
 {
     const struct registry *registry = walk->bench->registry;
     struct point point = *asked;
     const struct backend *backend;
     bool is_prony = strcmp(point.framework, "prony") == 0;
+    bool is_file = strchr(point.framework, '/') != NULL;
     enum status found =
         point.backend[0] ? registry_find(registry, point.backend, &backend) : STATUS_INPUT;
 
     if (found == STATUS_INPUT && is_prony && (!point.backend[0] || sweep_has_peers(walk->sweep))) {
-        TRY(point_set(&point, &axes[AXIS_backend], registry->list[0].name));
+        TRY(walk_choose_backend(walk, &point));
         found = registry_find(registry, point.backend, &backend);
     }
-    if (found == STATUS_OK)
+    if (found == STATUS_OK && !walk->sweep->lists[AXIS_unit].count)
         TRY(point_set(&point, &axes[AXIS_unit], backend->unit));
-    if (!is_prony && (found == STATUS_OK || !point.backend[0]))
+    if (!is_prony && ((found == STATUS_OK && !is_file) || !point.backend[0]))
         TRY(point_set(&point, &axes[AXIS_backend], "default"));
     point_settle(&point);
     if (sweep_skips(walk->sweep, &point))

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,16 +69,32 @@ static double process_ns(pid_t process)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
+/* CPU time of children that ended. */
+static double ended_ns(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_CHILDREN, &usage) != 0)
+        return 0;
+    return 1e9 * (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e3 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 static void read_all(const struct watch *watch, struct watch_reading *out)
 {
     out->wall_ns = clock_ns();
-    out->ours_ns = (double)clock_cpu_ns();
+    out->ours_ns = (double)clock_cpu_ns() + ended_ns();
     for (int i = 0; i < watch->process_count; i++)
         out->ours_ns += process_ns(watch->processes[i]);
     read_stat(out);
     out->ghz = read_ghz();
     out->throttled = read_number("/sys/devices/system/cpu/cpu0/thermal_throttle/"
                                  "package_throttle_count");
+}
+
+void watch_process(struct watch *watch, pid_t process)
+{
+    if (process && watch->process_count < WATCH_PROCESSES)
+        watch->processes[watch->process_count++] = process;
 }
 
 void watch_begin(struct watch *watch)

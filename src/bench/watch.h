@@ -26,7 +26,8 @@ struct watch {
     struct watch_reading start, end;
 };
 
-/* The processes are set by the caller. */
+/* What this process does is ours too; 0 is passed over. What ended meanwhile is counted. */
+void watch_process(struct watch *watch, pid_t process);
 void watch_begin(struct watch *watch);
 void watch_end(struct watch *watch);
 

@@ -34,7 +34,7 @@ void bench_request_flags(struct bench_request *request)
          .kind = ARG_REAL,
          .value = &request->seconds,
          .meaning = "S",
-         .help = "at most this long for each configuration (default 3, with --against 8)",
+         .help = "at most this long for each configuration (default 3)",
          .low = 0.01,
          .high = 86400},
         {.name = "patience",
@@ -66,7 +66,7 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
             TRY(sweep_split(&axes[i], request->axis_text[i], arena, &sweep->lists[i]));
     sweep->against = request->against;
     if (request->seconds <= 0)
-        request->seconds = request->against ? 8 : 3;
+        request->seconds = 3;
     sweep->lists[AXIS_model] = (struct sweep_list){models, model_count};
     return request->skip ? sweep_parse_skip(sweep, request->skip, arena) : STATUS_OK;
 }

@@ -108,8 +108,8 @@ static void add_verdict(const struct record *record, struct text *out)
     if (isnan(found->low))
         text_printf(out, " (%lld rounds are too few)\n", (long long)found->rounds);
     else
-        text_printf(out, " (%.4g … %.4g, 99 %%, %lld rounds)\n", found->low, found->high,
-                    (long long)found->rounds);
+        text_printf(out, " (%.4g … %.4g, 99 %%, %lld rounds in %lld instances)\n", found->low,
+                    found->high, (long long)found->rounds, (long long)found->instances);
 }
 
 void bench_table_row(struct bench_table *table, const struct record *record, struct text *out)

@@ -69,9 +69,9 @@ static enum status answer_prepare(struct session *session, const struct json *re
     struct text optimiser = {0};
 
     session_close(session);
-    if (!backend[0] || strcmp(backend, "default") == 0)
-        backend = session->registry->list[0].name;
-    TRY(registry_find(session->registry, backend, &options.backend));
+    TRY(!backend[0] || strcmp(backend, "default") == 0
+            ? registry_first(session->registry, NULL, &options.backend)
+            : registry_find(session->registry, backend, &options.backend));
     enum status status = read_optimiser(request, &optimiser);
     const struct task_options wanted = {.model = json_text(request, "model", ""),
                                         .phase = training ? PHASE_TRAINING : PHASE_INFERENCE,

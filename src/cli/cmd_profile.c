@@ -79,9 +79,9 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
         FAIL(STATUS_INPUT, "--phase: found \"%s\", expected training or inference", flags->phase);
     if (flags->isa && !isa_parse(flags->isa, &options.network.device.isa))
         FAIL(STATUS_INPUT, "--isa: found \"%s\", expected scalar, avx2 or avx512", flags->isa);
-    if (!flags->backend)
-        flags->backend = cli->registry->list[0].name;
-    TRY(registry_find(cli->registry, flags->backend, &options.network.backend));
+    TRY(flags->backend ? registry_find(cli->registry, flags->backend, &options.network.backend)
+                       : registry_first(cli->registry, NULL, &options.network.backend));
+    flags->backend = options.network.backend->name;
     TRY_OR(done, task_open(&work, &task));
     TRY_OR(done, calibration_open(&calibration));
     TRY_OR(done, inside_look(task, &options, &calibration, &inside));

@@ -17,6 +17,10 @@ struct job_kind {
     /* Runs `iterations` and waits for them; *elapsed_ns is their time by the job's own clock: a
      * peer's excludes the pipe. */
     enum status (*run)(struct job *job, int64_t iterations, uint64_t *elapsed_ns);
+    /* Takes memory and processes anew, as a second start would: where these lie is luck, which is
+     * worth per cents, and only several draws average it out. *process is set where the work is
+     * done by another process. NULL: it cannot. */
+    enum status (*renew)(struct job *job, int *process);
     /* Is the result right? STATUS_WRONG with what differs; STATUS_UNSUPPORTED when nothing can be
      * said, with why. *error is the largest relative difference found. */
     enum status (*check)(struct job *job, double *error);

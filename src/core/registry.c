@@ -118,3 +118,18 @@ enum status registry_find(const struct registry *registry, const char *name,
     text_free(&known);
     return status;
 }
+
+enum status registry_first(const struct registry *registry, const char *unit,
+                           const struct backend **out)
+{
+    for (int i = 0; i < registry->count; i++) {
+        const struct backend *backend = registry->list[i].backend;
+        if (backend && (!unit || strcmp(backend->unit, unit) == 0) &&
+            backend->probe() == STATUS_OK) {
+            *out = backend;
+            return STATUS_OK;
+        }
+    }
+    FAIL(STATUS_UNSUPPORTED, "no backend computes on %s here; prony machine lists them",
+         unit ? unit : "anything");
+}

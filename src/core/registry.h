@@ -30,4 +30,9 @@ void registry_close(struct registry *registry);
 enum status registry_find(const struct registry *registry, const char *name,
                           const struct backend **out);
 
+/* What runs when no backend is named: the first that computes on this unit (NULL: on any) and runs
+ * on this machine. STATUS_UNSUPPORTED when there is none. */
+enum status registry_first(const struct registry *registry, const char *unit,
+                           const struct backend **out);
+
 #endif

@@ -27,18 +27,35 @@ static enum verdict verdict_of(const struct comparison *found, double margin)
     return VERDICT_UNKNOWN; /* also where the interval is not a number */
 }
 
-enum status compare_rounds(const double *a, const double *b, size_t rounds, double margin,
-                           struct comparison *out)
+/* Puts the median of each instance's ratios in the place of the ratios; how many there are. */
+static size_t fold_instances(double *ratios, size_t count, const size_t *starts, size_t instances)
+{
+    size_t folded = 0;
+    for (size_t i = 0; i < instances; i++) {
+        size_t from = starts[i] / 2, to = i + 1 < instances ? starts[i + 1] / 2 : count;
+        double median, low, high;
+        if (from >= to)
+            continue; /* it had no whole round */
+        stats_median(ratios + from, to - from, confidence, &median, &low, &high);
+        ratios[folded++] = median;
+    }
+    return folded;
+}
+
+enum status compare_rounds(const double *a, const double *b, size_t rounds, const size_t *starts,
+                           size_t instances, double margin, struct comparison *out)
 {
     size_t count = rounds / 2;
     double *ratios;
 
-    *out = (struct comparison){NAN, NAN, NAN, (int64_t)count, VERDICT_UNKNOWN};
+    *out = (struct comparison){NAN, NAN, NAN, (int64_t)count, (int64_t)instances, VERDICT_UNKNOWN};
     if (count == 0)
         return STATUS_OK;
     NEED(ratios = mem_array(count, sizeof *ratios));
     for (size_t i = 0; i < count; i++)
         ratios[i] = (a[2 * i] + a[2 * i + 1]) / (b[2 * i] + b[2 * i + 1]);
+    if (instances >= COMPARE_INSTANCES)
+        count = fold_instances(ratios, count, starts, instances);
     stats_median(ratios, count, confidence, &out->ratio, &out->low, &out->high);
     mem_free(ratios);
     out->verdict = verdict_of(out, margin);
@@ -48,7 +65,8 @@ enum status compare_rounds(const double *a, const double *b, size_t rounds, doub
 void compare_results(const struct stats *a, const struct stats *b, double margin,
                      struct comparison *out)
 {
-    *out = (struct comparison){a->median / b->median, a->ci_low / b->ci_high,
-                               a->ci_high / b->ci_low, 0, VERDICT_UNKNOWN};
+    *out = (struct comparison){
+        a->median / b->median, a->ci_low / b->ci_high, a->ci_high / b->ci_low, 0, 0,
+        VERDICT_UNKNOWN};
     out->verdict = verdict_of(out, margin);
 }

@@ -57,7 +57,8 @@ static enum status read_against(const struct json *object, struct record_against
     TRY(member_real(object, path, "ratio", &out->found.ratio));
     TRY(member_real(object, path, "low", &out->found.low));
     TRY(member_real(object, path, "high", &out->found.high));
-    return member_int(object, path, "rounds", 0, &out->found.rounds);
+    TRY(member_int(object, path, "rounds", 0, &out->found.rounds));
+    return member_int(object, path, "instances", 0, &out->found.instances);
 }
 
 static enum status read_meters(struct arena *arena, const struct json *object, struct record *out)

@@ -89,6 +89,8 @@ static void write_against(struct json_writer *writer, const struct record_agains
     write_real(writer, "high", against->found.high);
     json_key(writer, "rounds");
     json_add_int(writer, against->found.rounds);
+    json_key(writer, "instances");
+    json_add_int(writer, against->found.instances);
     json_end(writer);
 }
 
