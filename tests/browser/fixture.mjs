@@ -62,12 +62,11 @@ export function resultLine({ implementation, phase, batch, threads = 1, workers 
 }
 
 function machineLine(server) {
-  const ceilings = [1, 2].flatMap((threads) =>
-    [14, 16, 18, 20, 22, 24, 26, 28, 30].map((power) => {
-      const level = power <= 15 ? 236e9 : power <= 20 ? 118e9 : power <= 25 ? 100e9 : 34e9;
-      return { threads, set_bytes: 2 ** power, isa: "avx512", flop_per_s: 118e9 * threads, read_per_s: level * threads ** 0.8, update_per_s: level * 0.9 * threads ** 0.8 };
-    }),
-  );
+  const level = (power) => (power <= 15 ? 236e9 : power <= 20 ? 118e9 : power <= 25 ? 100e9 : 34e9);
+  const memory = (ceiling, threads, share) =>
+    [14, 16, 18, 20, 22, 24, 26, 28, 30].map((power) => ({ ceiling, isa: "avx512", threads, pages: "2m", set_bytes: 2 ** power, per_s: level(power) * share * threads ** 0.8, spent_ns: 1e8 }));
+  const peaks = (threads) => [["fp32", 118e9], ["bf16", 236e9], ["int8", 473e9]].map(([ceiling, per_s]) => ({ ceiling, isa: "avx512", threads, per_s: per_s * threads, spent_ns: 1e8 }));
+  const ceilings = [1, 2].flatMap((threads) => [...peaks(threads), ...memory("read", threads, 1), ...memory("update", threads, 0.9)]);
   return JSON.stringify({ prony: 1, kind: "machine", machine: machineOf(server), software: softwareOf("aaa1111"), calibration: { ceilings }, at: "2026-11-15T09:00:00Z" });
 }
 

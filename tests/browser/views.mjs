@@ -145,7 +145,7 @@ export const viewTests = {
     await all.click('#machines a:text-is("box")');
     await changedTo(all, "server=box");
     assert.match(await all.textContent("main"), /CPU of box.*33\.6 MB.*Debian/s);
-    assert.equal((await rowsOf(all, "calibration-table")).length, 18);
+    assert.equal((await rowsOf(all, "calibration-table")).length, 42);
     const networks = await open("/?view=networks");
     await networks.click('#networks a:text-is("lenet")');
     await changedTo(networks, "model=lenet");

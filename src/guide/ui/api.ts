@@ -161,13 +161,14 @@ export interface Comparison {
   summary: { matched: number; faster: number; slower: number; same: number; unknown: number; ratio: number | null; only_a: number; only_b: number };
 }
 
+// What a machine did at best (src/estimate/calibrate.h).
 export interface Ceiling {
-  threads: number;
-  set_bytes: number;
+  ceiling: string; // fp32, bf16, int8: FLOP; read, copy, update: bytes
   isa: string;
-  flop_per_s: number;
-  read_per_s: number;
-  update_per_s: number;
+  threads: number;
+  pages?: string; // these two of memory only
+  set_bytes?: number;
+  per_s: number;
 }
 
 export interface RooflinePoint {

@@ -2,25 +2,31 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import type { Ceiling } from "../api";
-import { compact, figure, quantity } from "../format";
+import { compact, figure, many, quantity } from "../format";
 import type { Theme } from "../theme";
 import { base, looksOf, tipOf, xAxisOf, yAxisOf } from "./drawing";
 
-interface Curve {
+export interface Curve {
   name: string;
-  points: { set_bytes: number; rate: number }[];
+  points: { set_bytes: number; per_s: number }[];
 }
 
-export function curvesOf(ceilings: Ceiling[]): Curve[] {
-  const threads = [...new Set(ceilings.map((ceiling) => ceiling.threads))].sort((a, b) => a - b);
-  return threads.flatMap((count) => {
-    const rows = ceilings.filter((ceiling) => ceiling.threads === count).sort((a, b) => a.set_bytes - b.set_bytes);
-    const title = count === 1 ? "1 thread" : `${count} threads`;
-    return [
-      { name: `read, ${title}`, points: rows.map(({ set_bytes, read_per_s }) => ({ set_bytes, rate: read_per_s })) },
-      { name: `update, ${title}`, points: rows.map(({ set_bytes, update_per_s }) => ({ set_bytes, rate: update_per_s })) },
-    ];
-  });
+const KINDS = ["read", "update"]; // copy lies between them
+
+// With one thread and with the most, on these pages, by whichever instructions were best.
+export function curvesOf(ceilings: Ceiling[], pages: string): Curve[] {
+  const rows = ceilings.filter((row) => row.pages === pages);
+  const threads = [...new Set(rows.map((row) => row.threads))].sort((a, b) => a - b);
+  const ends = [...new Set([threads[0], threads[threads.length - 1]])];
+  return KINDS.flatMap((kind) =>
+    ends.map((count): Curve => {
+      const best = new Map<number, number>();
+      for (const { ceiling, threads: used, set_bytes = 0, per_s } of rows)
+        if (ceiling === kind && used === count) best.set(set_bytes, Math.max(per_s, best.get(set_bytes) ?? 0));
+      const points = [...best].map(([set_bytes, per_s]) => ({ set_bytes, per_s })).sort((a, b) => a.set_bytes - b.set_bytes);
+      return { name: `${kind}, ${many(count ?? 1, "thread")}`, points };
+    }),
+  ).filter(({ points }) => points.length > 0);
 }
 
 export function drawCalibration(curves: Curve[], theme: Theme): EChartsCoreOption {
@@ -29,7 +35,7 @@ export function drawCalibration(curves: Curve[], theme: Theme): EChartsCoreOptio
   const sizes = curves.flatMap(({ points }) => points.map(({ set_bytes }) => set_bytes));
   return {
     ...base(theme, names),
-    xAxis: { ...xAxisOf(theme, "working set"), type: "log", logBase: 2, min: Math.min(...sizes), max: Math.max(...sizes), axisLabel: { color: theme.faint, hideOverlap: true, formatter: (bytes: number) => `${compact(bytes)}B` }, splitLine: { show: false } },
+    xAxis: { ...xAxisOf(theme, "working set (bytes)"), type: "log", logBase: 2, min: Math.min(...sizes), max: Math.max(...sizes), axisLabel: { color: theme.faint, hideOverlap: true, formatter: compact }, splitLine: { show: false } },
     yAxis: { ...yAxisOf(theme, "GB/s"), min: 0 },
     series: curves.map(({ name, points }, index) => ({
       type: "line",
@@ -38,11 +44,11 @@ export function drawCalibration(curves: Curve[], theme: Theme): EChartsCoreOptio
       symbolSize: 6,
       itemStyle: { color: looks[index]?.colour },
       lineStyle: { width: 2, color: looks[index]?.colour, type: name.startsWith("update") ? "dashed" : "solid" },
-      data: points.map(({ set_bytes, rate }) => [set_bytes, rate / 1e9]),
+      data: points.map(({ set_bytes, per_s }) => [set_bytes, per_s / 1e9]),
       tooltip: {
         formatter: ({ dataIndex }: { dataIndex: number }) => {
           const point = points[dataIndex];
-          return point ? tipOf(name, `working set ${quantity(point.set_bytes, "B")}`, `${figure(point.rate / 1e9)} GB/s`, []) : "";
+          return point ? tipOf(name, `working set ${quantity(point.set_bytes, "B")}`, `${figure(point.per_s / 1e9)} GB/s`, []) : "";
         },
       },
     })),

@@ -2,7 +2,7 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import type { Ceiling, RooflinePoint } from "../api";
-import { compact, figure, quantity } from "../format";
+import { compact, figure, many, quantity } from "../format";
 import type { Theme } from "../theme";
 import { base, looksOf, markStyle, tipOf, xAxisOf, yAxisOf } from "./drawing";
 
@@ -10,19 +10,29 @@ export interface Roof {
   name: string;
   flop_per_s: number;
   bytes_per_s: number;
+  dash: "solid" | "dashed" | "dotted";
 }
 
-// For each number of threads, of all working sets: the fastest (a cache) and the slowest (memory).
+// With one thread and with the most: fp32, on memory at its fastest (a cache) and at its slowest (the
+// largest working set), and with the most threads what lower precisions would allow.
 export function roofsOf(ceilings: Ceiling[]): Roof[] {
-  const threads = [...new Set(ceilings.map((ceiling) => ceiling.threads))].sort((a, b) => a - b);
-  return threads.flatMap((count) => {
-    const all = ceilings.filter((ceiling) => ceiling.threads === count);
-    const flop = Math.max(...all.map(({ flop_per_s }) => flop_per_s));
-    const ranked = [...all].sort((a, b) => b.read_per_s - a.read_per_s);
-    const [fastest, slowest] = [ranked[0], ranked[ranked.length - 1]];
-    const title = count === 1 ? "1 thread" : `${count} threads`;
-    const ends = fastest === slowest ? [fastest] : [fastest, slowest];
-    return ends.flatMap((end) => (end ? [{ name: `${title}, ${quantity(end.set_bytes, "B")}`, flop_per_s: flop, bytes_per_s: end.read_per_s }] : []));
+  const threads = [...new Set(ceilings.map((row) => row.threads))].sort((a, b) => a - b);
+  const most = threads[threads.length - 1];
+  return [...new Set([threads[0], most])].flatMap((count) => {
+    const ours = ceilings.filter((row) => row.threads === count);
+    const peak = (kind: string) => Math.max(0, ...ours.filter(({ ceiling }) => ceiling === kind).map(({ per_s }) => per_s));
+    const best = new Map<number, number>(); // bytes read a second, by working set
+    for (const { ceiling, set_bytes = 0, per_s } of ours) if (ceiling === "read") best.set(set_bytes, Math.max(per_s, best.get(set_bytes) ?? 0));
+    const rates = [...best.values()];
+    if (peak("fp32") === 0 || rates.length === 0) return [];
+    const title = many(count ?? 1, "thread");
+    const [fast, slow] = [Math.max(...rates), Math.min(...rates)];
+    const lower = count === most ? ["bf16", "int8"].filter((kind) => peak(kind) > peak("fp32")) : [];
+    return [
+      { name: title, flop_per_s: peak("fp32"), bytes_per_s: fast, dash: "solid" as const },
+      { name: `${title}, memory`, flop_per_s: peak("fp32"), bytes_per_s: slow, dash: "dashed" as const },
+      ...lower.map((kind) => ({ name: `${title}, ${kind}`, flop_per_s: peak(kind), bytes_per_s: fast, dash: "dotted" as const })),
+    ];
   });
 }
 
@@ -44,15 +54,15 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
     xAxis: { ...xAxisOf(theme, "arithmetic intensity (FLOP per byte)"), type: "log", min: least, max: most, axisLabel: { color: theme.faint, formatter: figure, hideOverlap: true } },
     yAxis: { ...yAxisOf(theme, "FLOP/s", true), axisLabel: { color: theme.faint, formatter: compact, hideOverlap: true } },
     series: [
-      ...roofs.map(({ name, flop_per_s, bytes_per_s }, index) => ({
+      ...roofs.map(({ name, flop_per_s, bytes_per_s, dash }) => ({
         type: "line",
         name,
         symbol: "none",
         silent: true,
         z: 1,
         data: [[least, Math.min(flop_per_s, least * bytes_per_s)], [flop_per_s / bytes_per_s, flop_per_s], [most, flop_per_s]],
-        lineStyle: { color: theme.faint, width: 1.5, type: index % 2 ? "dashed" : "solid" },
-        endLabel: { show: index % 2 === 0, formatter: name.split(",")[0], color: theme.faint, align: "right", offset: [-6, -9] },
+        lineStyle: { color: theme.faint, width: 1.5, type: dash },
+        endLabel: { show: dash !== "dashed", formatter: name, color: theme.faint, align: "right", offset: [-6, -9] },
       })),
       ...names.map((name, index) => {
         const ours = points.filter((point) => seriesOf(point) === name);

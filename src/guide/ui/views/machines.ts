@@ -2,6 +2,7 @@
 
 import { fetchMachines, type Ceiling, type JsonObject, type Machine } from "../api";
 import { curvesOf, drawCalibration } from "../charts/calibration";
+import { choice } from "../controls";
 import { element, type Child } from "../dom";
 import { many, moment, name, quantity } from "../format";
 import { commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
@@ -29,31 +30,42 @@ function ceilingsOf(machine: Machine): Ceiling[] {
   return Array.isArray(rows) ? (rows as unknown as Ceiling[]) : [];
 }
 
+const isMemory = ({ set_bytes }: Ceiling) => set_bytes !== undefined;
+
 const columns: Column<Ceiling>[] = [
-  { key: "threads", title: "threads", number: true, value: (row) => row.threads },
-  { key: "set_bytes", title: "working set", unit: "B", number: true, value: (row) => row.set_bytes, show: (row) => quantity(row.set_bytes, "B") },
+  { key: "ceiling", title: "ceiling", value: (row) => row.ceiling },
   { key: "isa", title: "instructions", value: (row) => row.isa },
-  { key: "flop_per_s", title: "multiply-adds", unit: "FLOP/s", number: true, value: (row) => row.flop_per_s, show: (row) => quantity(row.flop_per_s, "FLOP/s") },
-  { key: "read_per_s", title: "read", unit: "B/s", number: true, value: (row) => row.read_per_s, show: (row) => quantity(row.read_per_s, "B/s") },
-  { key: "update_per_s", title: "update", unit: "B/s", number: true, value: (row) => row.update_per_s, show: (row) => quantity(row.update_per_s, "B/s") },
+  { key: "threads", title: "threads", number: true, value: (row) => row.threads },
+  { key: "pages", title: "pages", value: (row) => row.pages ?? null, show: (row) => row.pages ?? "–" },
+  { key: "set_bytes", title: "working set", unit: "B", number: true, value: (row) => row.set_bytes ?? null, show: (row) => quantity(row.set_bytes, "B") },
+  { key: "per_s", title: "at best", unit: "per s", number: true, value: (row) => row.per_s, show: (row) => quantity(row.per_s, isMemory(row) ? "B/s" : "FLOP/s") },
 ];
 
-function calibrationCard(machine: Machine): HTMLElement {
+function peaksText(ceilings: Ceiling[]): string {
+  const peaks = new Map<string, number>();
+  for (const row of ceilings) if (!isMemory(row)) peaks.set(row.ceiling, Math.max(row.per_s, peaks.get(row.ceiling) ?? 0));
+  return [...peaks].map(([kind, per_s]) => `${kind} ${quantity(per_s, "FLOP/s")}`).join(" · ");
+}
+
+function calibrationCard(machine: Machine, asked: Asked): HTMLElement {
   const ceilings = ceilingsOf(machine);
-  if (ceilings.length === 0)
+  const sizes = [...new Set(ceilings.flatMap(({ pages }) => pages ?? []))].sort();
+  const pages = asked.parameters.get("pages") ?? sizes[0] ?? "";
+  const curves = curvesOf(ceilings, pages);
+  if (curves.length === 0)
     return remark("Not calibrated", element("p", {}, "What this machine can do at best has not been filed, so there is no curve and no roofline. On that machine:"), commandLine("prony machine --calibrate --store"));
-  const peak = Math.max(...ceilings.map(({ flop_per_s }) => flop_per_s));
   return plotCard<Ceiling>({
     key: "calibration",
     title: "What memory delivers, by working set",
-    subtitle: `the best bursts of prony machine --calibrate; multiply-adds at most ${quantity(peak, "FLOP/s")}`,
+    subtitle: `The best bursts seen. At most: ${peaksText(ceilings)}`,
+    tools: sizes.length > 1 ? [choice("pages", "Pages", sizes.map((size): [string, string] => [size, `${size} pages`]), pages, (size) => asked.change({ pages: size }))] : [],
     folded: true,
-    draw: (theme) => drawCalibration(curvesOf(ceilings), theme),
-    listing: { id: "calibration-table", caption: "Ceilings by threads and working set", columns, rows: ceilings },
+    draw: (theme) => drawCalibration(curves, theme),
+    listing: { id: "calibration-table", caption: "Ceilings by instructions, threads, pages and working set", columns, rows: ceilings },
   });
 }
 
-function onePage(machine: Machine): Child[] {
+function onePage(machine: Machine, asked: Asked): Child[] {
   const { server } = machine;
   return [
     element(
@@ -62,7 +74,7 @@ function onePage(machine: Machine): Child[] {
       element("div", { className: "heading" }, element("div", {}, element("h1", {}, name(server)), element("p", { className: "subtitle" }, `${machine.unit_names.join(", ") || "processing unit not given"} · ${many(machine.records, "result")}, the newest ${moment(machine.newest)}`)), element("div", { className: "tools" }, linkTo("roofline", { server }, "Roofline"), linkTo("explorer", { y: "throughput", x: "batch", group: "model,phase,framework,backend", log: "xy", server }, "Results"))),
       element("div", { className: "fact-groups" }, element("div", { className: "fact-group" }, element("h2", {}, "Machine"), factsOf(machine.machine)), element("div", { className: "fact-group" }, element("h2", {}, "Software"), machine.software ? factsOf(machine.software) : facts([["software", "not recorded"]]))),
     ),
-    calibrationCard(machine),
+    calibrationCard(machine, asked),
   ];
 }
 
@@ -74,9 +86,9 @@ export const machines: View = {
     const server = asked.parameters.get("server");
     if (server !== null) {
       const one = all.find((machine) => machine.server === server);
-      return { title: name(server), main: one ? onePage(one) : [note(`There is no machine ${server}`, element("p", {}, linkTo("machines", {}, "All machines")))] };
+      return { title: name(server), main: one ? onePage(one, asked) : [note(`There is no machine ${server}`, element("p", {}, linkTo("machines", {}, "All machines")))] };
     }
     const list = element("section", { className: "card" }, element("h1", {}, "Machines"), tableOf({ id: "machines", caption: "The machines of this store", columns: listed, rows: all, sort: asked.parameters.get("sort") ?? "", onSort: (sort) => asked.change({ sort }) }));
-    return { title: "Machines", main: [list, all.length === 1 && all[0] ? calibrationCard(all[0]) : null] };
+    return { title: "Machines", main: [list, all.length === 1 && all[0] ? calibrationCard(all[0], asked) : null] };
   },
 };

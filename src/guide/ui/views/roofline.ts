@@ -36,7 +36,7 @@ function card(found: Roofline, colour: string, words: string, asked: Asked): HTM
     title: `Roofline of ${found.server}`,
     subtitle: [words, shown].filter(Boolean).join(" · "),
     notes: roofs.length > 0 ? [] : [missingCeilings(found.server)],
-    after: [element("p", { className: "hint key" }, "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed). Flat: the most FLOP/s. FLOP and bytes are what the task needs, so a result above a dashed slope was served from a cache. Hollow: not checked.")],
+    after: [element("p", { className: "hint key" }, "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed). Flat: the most FLOP/s, in fp32 unless it says otherwise. FLOP and bytes are what the task needs, so a result above a dashed slope was served from a cache. Hollow: not checked.")],
     draw: (theme) => drawRoofline({ points: found.points, roofs, seriesOf: ({ point }) => name(point[colour] ?? null) }, theme),
     onPick: (record) => asked.open("record", { id: String(record) }),
     listing: { id: "roofline-table", caption: `Results measured on ${found.server}`, columns, rows: found.points, sort: asked.parameters.get("sort") ?? "-flop_rate", onSort: (sort) => asked.change({ sort }) },
