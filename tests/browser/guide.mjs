@@ -67,9 +67,10 @@ export async function saved(page, button) {
   return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
 }
 
-// CSV as objects by column. The fixture has no quotes in its fields.
+// CSV as objects by column; of fields in quotes, those without line breaks are enough here.
 export function readCsv(bytes) {
-  const [head, ...rows] = bytes.toString("utf8").trimEnd().split("\r\n").map((line) => line.split(","));
+  const fields = (line) => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
+  const [head, ...rows] = bytes.toString("utf8").trimEnd().split("\r\n").map(fields);
   return rows.map((row) => Object.fromEntries(row.map((value, column) => [head[column].replace(/ \(.*\)/, ""), value])));
 }
 

@@ -33,9 +33,24 @@ export function find<T extends HTMLElement>(id: string): T {
   return found as T;
 }
 
-// Replaces what is in a place. What had the focus, was open or was scrolled is so again, by its id.
+const USABLE = "a[href], button, select, input, summary, [tabindex='0']";
+
+// Finds what has the focus now again later: by its id, or as the nth of what can be used around it.
+function focusIn(place: HTMLElement): () => void {
+  const one = document.activeElement;
+  const around = one?.closest("[id]");
+  if (!one || !around || one === place || !place.contains(one)) return () => {};
+  const nth = [...around.querySelectorAll(USABLE)].indexOf(one);
+  return () => {
+    const again = document.getElementById(around.id);
+    const found = nth < 0 ? again : again?.querySelectorAll<HTMLElement>(USABLE)[nth];
+    found?.focus({ preventScroll: true });
+  };
+}
+
+// Replaces what is in a place. What had the focus, was open or was scrolled is so again.
 export function refill(place: HTMLElement, children: Child[]): void {
-  const focused = place.contains(document.activeElement) ? document.activeElement?.id : "";
+  const refocus = focusIn(place);
   const old = [...place.querySelectorAll<HTMLElement>("[id]")];
   const open = new Map(old.filter((one) => one instanceof HTMLDetailsElement).map((one) => [one.id, (one as HTMLDetailsElement).open]));
   const scrolled = old.filter((one) => one.scrollTop > 0 || one.scrollLeft > 0).map((one) => [one.id, one.scrollTop, one.scrollLeft] as const);
@@ -45,5 +60,5 @@ export function refill(place: HTMLElement, children: Child[]): void {
     if (one instanceof HTMLDetailsElement) one.open = was;
   }
   for (const [id, top, left] of scrolled) document.getElementById(id)?.scrollTo(left, top);
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  refocus();
 }

@@ -44,6 +44,13 @@ export function quantity(value: number | null | undefined, unit: string): string
   return scale.unit ? `${shown} ${scale.unit}` : shown;
 }
 
+// As memories are built: 32 KiB · 23.5 GiB
+export function binarySize(bytes: number | null | undefined): string {
+  if (bytes === null || bytes === undefined) return "–";
+  const power = Math.max(0, Math.min(4, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  return `${Number((bytes / 1024 ** power).toPrecision(3))} ${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
+}
+
 // For the marks of an axis: 1,200,000 → 1.2M
 export function compact(value: number): string {
   const size = Math.abs(value);

@@ -14,7 +14,7 @@ function trouble(error: unknown): Content {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof Refused)
     return { title: "Not found", main: [note("The store has no answer to that", element("p", { id: "message" }, message), element("p", {}, element("a", { href: "/" }, "Begin at the explorer")))] };
-  return { title: "No answer", main: [note("The guide does not answer", element("p", { id: "message" }, message), element("p", {}, "Is it still running? Start it again and reload this page:"), commandLine("prony guide"))] };
+  return { title: "No answer", main: [note("The guide does not answer", element("p", { id: "message" }, message), element("p", {}, "Is it still running? Start it again; this page tries again by itself:"), commandLine("prony guide"))], again_ms: 3000, stamp: "trouble" };
 }
 
 function emptyStore(status: Status): Content {
@@ -37,6 +37,7 @@ function emptyStore(status: Status): Content {
 class Page {
   private turn = 0; // the newest request wins, whichever answer comes first
   private shown = ""; // the view that is on the page
+  private stamp = "";
   private timer = 0;
 
   constructor(
@@ -56,7 +57,7 @@ class Page {
 
   private async contentOf(view: View, parameters: URLSearchParams): Promise<Content> {
     try {
-      if (this.status.records === 0) this.status = await fetchStatus();
+      if (this.status.records === 0 || view.name === "live" || view.name !== this.shown) this.status = await fetchStatus();
       showStore(this.status);
       if (this.status.records === 0 && view.name !== "live") return emptyStore(this.status);
       return await view.show(this.asked(view, parameters));
@@ -80,13 +81,20 @@ class Page {
 
   private put(name: string, content: Content): void {
     const other = name !== this.shown;
+    if (content.again_ms) this.timer = setTimeout(() => void this.show(), content.again_ms);
+    if (other || !content.stamp || content.stamp !== this.stamp) this.fill(name, content, other);
+    this.stamp = content.stamp ?? "";
+    this.shown = name;
+    find("main").setAttribute("aria-busy", "false");
+  }
+
+  private fill(name: string, content: Content, other: boolean): void {
     if (content.address) history.replaceState(null, "", addressOf(name, content.address));
     document.title = `${content.title} – prony guide`;
     find("said").textContent = content.title;
     find("layout").classList.toggle("with-aside", (content.aside ?? []).length > 0);
     refill(find("aside"), content.aside ?? []);
     refill(find("main"), content.main);
-    find("main").setAttribute("aria-busy", "false");
     for (const link of document.querySelectorAll("nav a")) {
       if (link.id === `view-${name}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
@@ -96,8 +104,6 @@ class Page {
       scrollTo(0, 0);
       find("main").focus();
     }
-    this.shown = name;
-    if (content.again_ms) this.timer = setTimeout(() => void this.show(), content.again_ms);
   }
 }
 

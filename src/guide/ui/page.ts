@@ -21,6 +21,7 @@ export interface Content {
   main: Child[];
   address?: URLSearchParams; // the parameters that say all of it, where those asked for left it open
   again_ms?: number; // to be shown anew after so long
+  stamp?: string; // what it was made from: while that is the same the page stays as it is
 }
 
 export interface View {

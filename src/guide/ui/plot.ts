@@ -29,14 +29,22 @@ export interface Plot<Row> {
   folded?: boolean; // the table is closed at first
 }
 
-interface Place {
-  element: HTMLElement;
-  chart?: echarts.ECharts;
+// What is to be drawn in an element.
+interface Order {
+  key: string;
   draw: (theme: Theme) => EChartsCoreOption;
   onPick: ((record: number) => void) | undefined;
 }
 
-const places = new Map<string, Place>();
+interface Place extends Order {
+  element: HTMLElement;
+  chart?: echarts.ECharts;
+}
+
+// A card may be made and never shown, when the reader was quicker than the server. So an order only
+// waits in its element, and reaches the drawing of its name when the element is found on the page.
+const orders = new WeakMap<Element, Order>();
+const places = new Map<string, Place>(); // on the page, by key
 
 function exportSvg(place: Place, title: string): void {
   const { clientWidth: width, clientHeight: height } = place.element;
@@ -56,10 +64,14 @@ function exportPng(place: Place, title: string): void {
   }, "image/png");
 }
 
-function exportButtons<Row>(place: Place, { key, title, listing }: Plot<Row>): HTMLElement {
+function exportButtons<Row>({ key, title, listing }: Plot<Row>): HTMLElement {
+  const place = (act: (found: Place, named: string) => void) => {
+    const found = places.get(key);
+    if (found) act(found, title);
+  };
   const ways: [string, string, () => void][] = [
-    ["PNG", "Save the drawing as a PNG file", () => exportPng(place, title)],
-    ["SVG", "Save the drawing as an SVG file", () => exportSvg(place, title)],
+    ["PNG", "Save the drawing as a PNG file", () => place(exportPng)],
+    ["SVG", "Save the drawing as an SVG file", () => place(exportSvg)],
     ["CSV", "Save the figures as a CSV file", () => download(fileName(title, "csv"), "text/csv", csvOf(listing))],
   ];
   const buttons = ways.map(([name, help, act]) => {
@@ -70,31 +82,54 @@ function exportButtons<Row>(place: Place, { key, title, listing }: Plot<Row>): H
   return attributed(element("div", { className: "choice quiet" }, ...buttons), { role: "group", "aria-label": "Save" });
 }
 
-function placeOf<Row>({ key, title, draw, onPick, low }: Plot<Row>): Place {
-  const place = places.get(key) ?? { element: element("div", {}), draw, onPick };
-  Object.assign(place, { draw, onPick });
-  place.element.className = low ? "chart low" : "chart";
-  attributed(place.element, { role: "img", "aria-label": `${title}. The figures are in the table below it.` });
-  places.set(key, place);
-  return place;
+function slotOf<Row>({ key, title, draw, onPick, low }: Plot<Row>): HTMLElement {
+  const slot = element("div", { className: low ? "chart low" : "chart" });
+  orders.set(slot, { key, draw, onPick });
+  return attributed(slot, { role: "img", "aria-label": `${title}. The figures are in the table below it.` });
 }
 
 export function plotCard<Row>(plot: Plot<Row>): HTMLElement {
   const { key, title, subtitle, level = "h2", tools = [], notes = [], after = [], listing, folded } = plot;
-  const place = placeOf(plot);
   const heading = element(
     "div",
     { className: "heading" },
     element("div", {}, element(level, { id: `${key}-title` }, title), subtitle ? element("p", { className: "subtitle" }, subtitle) : null),
-    element("div", { className: "tools" }, ...tools, exportButtons(place, plot)),
+    element("div", { className: "tools" }, ...tools, exportButtons(plot)),
   );
   const table = tableOf(listing);
   const figures = folded ? element("details", { id: `${key}-figures`, className: "figures" }, element("summary", {}, "Figures"), table) : table;
-  return attributed(element("section", { className: "card" }, heading, ...notes, place.element, ...after, figures), { "aria-labelledby": `${key}-title` });
+  return attributed(element("section", { className: "card" }, heading, ...notes, slotOf(plot), ...after, figures), { "aria-labelledby": `${key}-title` });
+}
+
+// Gives an order that came onto the page to the drawing of its name, or to a new one.
+function placeOrder(slot: HTMLElement, order: Order): void {
+  const place = places.get(order.key);
+  if (place) {
+    place.element.className = slot.className;
+    attributed(place.element, { "aria-label": slot.getAttribute("aria-label") ?? "" });
+    slot.replaceWith(place.element);
+    Object.assign(place, order);
+  } else {
+    places.set(order.key, { element: slot, ...order });
+  }
+}
+
+function startChart(place: Place): echarts.ECharts {
+  const chart = echarts.init(place.element);
+  chart.on("click", ({ data }) => {
+    const { record } = (data ?? {}) as { record?: number };
+    if (record !== undefined) place.onPick?.(record);
+  });
+  return chart;
 }
 
 // Draws what is on the page now, and lets go of what no longer is.
 export function drawPlots(): void {
+  for (const slot of document.querySelectorAll<HTMLElement>(".chart")) {
+    const order = orders.get(slot);
+    orders.delete(slot);
+    if (order) placeOrder(slot, order);
+  }
   const theme = readTheme();
   for (const [key, place] of places) {
     if (!place.element.isConnected) {
@@ -102,13 +137,7 @@ export function drawPlots(): void {
       places.delete(key);
       continue;
     }
-    if (!place.chart) {
-      place.chart = echarts.init(place.element);
-      place.chart.on("click", ({ data }) => {
-        const { record } = (data ?? {}) as { record?: number };
-        if (record !== undefined) place.onPick?.(record);
-      });
-    }
+    place.chart ??= startChart(place);
     place.chart.setOption(place.draw(theme), { notMerge: true });
     place.chart.resize();
   }

@@ -3,7 +3,7 @@
 import type { JsonObject, Kept, KeptOne, RecordLine, Times } from "./api";
 import { samplesCards } from "./samples";
 import { attributed, element, type Child } from "./dom";
-import { label, moment, name, quantity, sentence } from "./format";
+import { binarySize, label, moment, name, quantity, sentence } from "./format";
 import { commandLine, linkTo } from "./page";
 import { tableOf, type Column } from "./table";
 
@@ -21,7 +21,7 @@ export function factsOf(object: JsonObject | null | undefined): HTMLElement {
     .filter(([, value]) => value !== null && typeof value !== "object")
     .map(([key, value]): Fact => {
       if (typeof value !== "number") return [label(key), String(value)];
-      if (BYTES.test(key)) return [label(key.replace(BYTES, "")), quantity(value, "B")];
+      if (BYTES.test(key)) return [label(key.replace(BYTES, "")), binarySize(value)];
       return [label(key), String(Number(value.toPrecision(4)))];
     });
   return pairs.length > 0 ? facts(pairs) : element("p", { className: "hint" }, "Not recorded.");

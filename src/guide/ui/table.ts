@@ -10,6 +10,7 @@ export interface Column<Row> {
   title: string;
   unit?: string; // of the value, in the CSV's heading
   number?: boolean;
+  wrap?: boolean; // long texts may take several lines
   value(row: Row): Value;
   show?(row: Row): Child; // name(value) when left out
 }
@@ -61,7 +62,7 @@ export function tableOf<Row>(listing: Listing<Row>): HTMLElement {
   const all = sorted(listing);
   const rows = all.slice(0, ROWS_SHOWN).map((row) => {
     const cells = columns.map((column) =>
-      element("td", { className: column.number ? "number" : "" }, column.show ? column.show(row) : name(column.value(row))),
+      element("td", { className: column.number ? "number" : column.wrap ? "wrap" : "" }, column.show ? column.show(row) : name(column.value(row))),
     );
     const line = element("tr", { className: isChosen?.(row) ? "chosen" : "" }, ...cells);
     return line;

@@ -2,7 +2,7 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import type { Ceiling } from "../api";
-import { compact, figure, many, quantity } from "../format";
+import { binarySize, figure, many } from "../format";
 import type { Theme } from "../theme";
 import { base, looksOf, tipOf, xAxisOf, yAxisOf } from "./drawing";
 
@@ -33,9 +33,10 @@ export function drawCalibration(curves: Curve[], theme: Theme): EChartsCoreOptio
   const names = curves.map(({ name }) => name);
   const looks = looksOf(names, theme);
   const sizes = curves.flatMap(({ points }) => points.map(({ set_bytes }) => set_bytes));
+  const places = [...new Set(sizes)];
   return {
     ...base(theme, names),
-    xAxis: { ...xAxisOf(theme, "working set (bytes)"), type: "log", logBase: 2, min: Math.min(...sizes), max: Math.max(...sizes), axisLabel: { color: theme.faint, hideOverlap: true, formatter: compact }, splitLine: { show: false } },
+    xAxis: { ...xAxisOf(theme, "working set"), type: "log", logBase: 2, min: Math.min(...sizes), max: Math.max(...sizes), axisLabel: { color: theme.faint, hideOverlap: true, formatter: binarySize, customValues: places }, axisTick: { customValues: places, lineStyle: { color: theme.line } }, splitLine: { show: false } },
     yAxis: { ...yAxisOf(theme, "GB/s"), min: 0 },
     series: curves.map(({ name, points }, index) => ({
       type: "line",
@@ -48,7 +49,7 @@ export function drawCalibration(curves: Curve[], theme: Theme): EChartsCoreOptio
       tooltip: {
         formatter: ({ dataIndex }: { dataIndex: number }) => {
           const point = points[dataIndex];
-          return point ? tipOf(name, `working set ${quantity(point.set_bytes, "B")}`, `${figure(point.per_s / 1e9)} GB/s`, []) : "";
+          return point ? tipOf(name, `working set ${binarySize(point.set_bytes)}`, `${figure(point.per_s / 1e9)} GB/s`, []) : "";
         },
       },
     })),

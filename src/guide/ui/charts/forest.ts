@@ -23,8 +23,8 @@ export function forest(rows: Ratio[], theme: Theme): EChartsCoreOption {
   return {
     ...base(theme, []),
     grid: { left: 8, right: 24, top: 12, bottom: 34, containLabel: true },
-    xAxis: { ...xAxisOf(theme, "A ÷ B"), type: "log", logBase: 2, min: Math.min(...ends) / 1.05, max: Math.max(...ends) * 1.05, axisLabel: { color: theme.faint, hideOverlap: true, formatter: figure } },
-    yAxis: { type: "category", inverse: true, data: rows.map(({ name }) => name), axisLine: { show: false }, axisTick: { show: false }, axisLabel: { color: theme.text, width: 230, overflow: "truncate", fontSize: 12 } },
+    xAxis: { ...xAxisOf(theme, "A ÷ B"), type: "log", logBase: 2, min: Math.min(...ends) / 1.05, max: Math.max(...ends) * 1.05, axisLabel: { color: theme.faint, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: figure } },
+    yAxis: { type: "category", inverse: true, data: rows.map(({ name }) => name), axisLine: { show: false }, axisTick: { show: false }, axisLabel: { color: theme.text, width: innerWidth > 640 ? 230 : 110, overflow: "truncate", fontSize: 12 } },
     series: [
       { type: "line", silent: true, symbol: "none", data: rows.flatMap(({ name }) => [[1, name]]), lineStyle: { color: theme.faint, width: 1, type: "dashed" } },
       {

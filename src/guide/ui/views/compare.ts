@@ -6,7 +6,7 @@ import { chips, field, panel, select, type Option } from "../controls";
 import { forest } from "../charts/forest";
 import { attributed, element, type Child } from "../dom";
 import { filterFields, filterWords, withFilter, withoutEchoes } from "../filters";
-import { figure, label, many, name, scaleFor } from "../format";
+import { figure, label, many, scaleFor, sentence } from "../format";
 import { filtersOf, linkTo, remark, withFilters, type Asked, type Content, type View } from "../page";
 import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
@@ -112,8 +112,10 @@ function columnsOf(comparison: Comparison, unit: string): Column<Match>[] {
   ];
 }
 
-export function rowLabel(comparison: Comparison, row: Match): string {
-  return comparison.axes.map((axis) => name(row.point[axis] ?? null)).join(" · ") || "the one configuration";
+// inference, batch 1, threads 2
+function rowLabel({ axes }: Comparison, { point }: Match): string {
+  const told = axes.filter((axis) => point[axis] !== null && point[axis] !== undefined);
+  return told.map((axis) => (typeof point[axis] === "number" ? `${label(axis)} ${point[axis]}` : point[axis])).join(", ") || "the one configuration";
 }
 
 function result(comparison: Comparison, state: State, asked: Asked): HTMLElement {
@@ -122,7 +124,7 @@ function result(comparison: Comparison, state: State, asked: Asked): HTMLElement
   const charted = comparison.rows.slice(0, CHARTED).map((row) => ({ ...row, name: rowLabel(comparison, row) }));
   return plotCard<Match>({
     key: "compare",
-    title: `${label(comparison.y)}: A against B`,
+    title: sentence(`${label(comparison.y)}: A against B`),
     subtitle: [`A: ${filterWords(state.a) || "all"}`, `B: ${filterWords(state.b) || "all"}`, filterWords(state.filters)].filter(Boolean).join("  |  "),
     notes: summaryLine(comparison),
     after: [element("p", { className: "hint key" }, "Below 1, A is better. Bars are the interval of the ratio; only they decide.")],

@@ -10,12 +10,12 @@ import { tableOf, type Column } from "../table";
 import { queryCard, sheetOf } from "./query_card";
 
 const AGAIN_MS = 1500;
-const KEPT = 100; // results in the table, the newest
+const KEPT = 40; // results in the table, the newest
 
 const columns: Column<LiveRecord>[] = [
   { key: "id", title: "record", value: ({ id }) => id, show: ({ id }) => linkTo("record", { id: String(id) }, String(id)) },
   { key: "at", title: "measured", value: ({ at }) => at, show: ({ at }) => new Date(at).toLocaleTimeString() },
-  { key: "label", title: "configuration", value: ({ label }) => label },
+  { key: "label", title: "configuration", wrap: true, value: ({ label }) => label },
   { key: "status", title: "status", value: ({ status }) => status },
   { key: "time", title: "time, median", unit: "ns", number: true, value: ({ time_median }) => time_median, show: ({ time_median }) => quantity(time_median, "ns") },
   { key: "throughput", title: "throughput", unit: "samples/s", number: true, value: ({ throughput }) => throughput, show: ({ throughput }) => quantity(throughput, "samples/s") },
@@ -53,6 +53,6 @@ export const live: View = {
     const records = [...now.records].reverse();
     const arrived = element("section", { className: "card" }, element("h2", {}, `The newest ${many(records.length, "result")}`), tableOf({ id: "live-table", caption: "Results, the newest first", columns, rows: records }));
     const main = [runningCard(now, asked), ...(await chart(records.find(({ status }) => status === "ok"), asked)), records.length > 0 ? arrived : remark("No results yet", element("p", {}, "They will be listed here."))];
-    return { title: "Live", main, again_ms: AGAIN_MS };
+    return { title: "Live", main, again_ms: AGAIN_MS, stamp: JSON.stringify(now) };
   },
 };

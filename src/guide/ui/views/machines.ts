@@ -4,7 +4,7 @@ import { fetchMachines, type Ceiling, type JsonObject, type Machine } from "../a
 import { curvesOf, drawCalibration } from "../charts/calibration";
 import { choice } from "../controls";
 import { element, type Child } from "../dom";
-import { many, moment, name, quantity } from "../format";
+import { binarySize, many, moment, name, quantity } from "../format";
 import { commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
 import { plotCard } from "../plot";
 import { facts, factsOf } from "../record";
@@ -19,7 +19,7 @@ const listed: Column<Machine>[] = [
   { key: "server", title: "machine", value: (row) => row.server, show: (row) => linkTo("machines", { server: row.server }, name(row.server)) },
   { key: "unit", title: "processing units", value: (row) => row.unit_names.join(", "), show: (row) => row.unit_names.join(", ") || "–" },
   { key: "cores", title: "cores", number: true, value: (row) => fact(row.machine, "cores") },
-  { key: "memory", title: "memory", unit: "B", number: true, value: (row) => fact(row.machine, "memory_bytes"), show: (row) => { const bytes = fact(row.machine, "memory_bytes"); return typeof bytes === "number" ? quantity(bytes, "B") : "–"; } },
+  { key: "memory", title: "memory", unit: "B", number: true, value: (row) => fact(row.machine, "memory_bytes"), show: (row) => { const bytes = fact(row.machine, "memory_bytes"); return typeof bytes === "number" ? binarySize(bytes) : "–"; } },
   { key: "records", title: "results", number: true, value: (row) => row.records, show: (row) => linkTo("explorer", { y: "throughput", x: "batch", group: "model,phase,framework,backend", log: "xy", server: row.server }, row.records.toLocaleString("en")) },
   { key: "calibrated", title: "calibrated", value: (row) => (row.calibration ? "yes" : "no") },
   { key: "newest", title: "newest result", value: (row) => row.newest, show: (row) => moment(row.newest) },
@@ -37,7 +37,7 @@ const columns: Column<Ceiling>[] = [
   { key: "isa", title: "instructions", value: (row) => row.isa },
   { key: "threads", title: "threads", number: true, value: (row) => row.threads },
   { key: "pages", title: "pages", value: (row) => row.pages ?? null, show: (row) => row.pages ?? "–" },
-  { key: "set_bytes", title: "working set", unit: "B", number: true, value: (row) => row.set_bytes ?? null, show: (row) => quantity(row.set_bytes, "B") },
+  { key: "set_bytes", title: "working set", unit: "B", number: true, value: (row) => row.set_bytes ?? null, show: (row) => binarySize(row.set_bytes) },
   { key: "per_s", title: "at best", unit: "per s", number: true, value: (row) => row.per_s, show: (row) => quantity(row.per_s, isMemory(row) ? "B/s" : "FLOP/s") },
 ];
 

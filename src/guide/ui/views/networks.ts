@@ -14,7 +14,7 @@ const listed: Column<NetworkEntry>[] = [
   { key: "model", title: "network", value: (row) => row.model, show: (row) => linkTo("networks", { model: row.model }, row.model) },
   { key: "parameters", title: "parameters", number: true, value: (row) => row.parameters, show: (row) => row.parameters?.toLocaleString("en") ?? "–" },
   { key: "layers", title: "layers", number: true, value: (row) => row.layers, show: (row) => (row.layers === null ? "–" : String(row.layers)) },
-  { key: "records", title: "results", number: true, value: (row) => row.records, show: (row) => linkTo("explorer", { y: "throughput", x: "batch", group: "framework,backend", log: "xy", model: row.model }, row.records.toLocaleString("en")) },
+  { key: "records", title: "results", number: true, value: (row) => row.records, show: (row) => (row.records > 0 ? linkTo("explorer", { y: "throughput", x: "batch", group: "framework,backend", log: "xy", model: row.model }, row.records.toLocaleString("en")) : "0") },
   { key: "explained", title: "explained", value: (row) => row.explained.length, show: (row) => (row.explained.length > 0 ? row.explained.map(explainedText).join("; ") : "not yet") },
 ];
 
@@ -59,7 +59,7 @@ function summary({ model, network, explained, id }: NetworkPage, entry: NetworkE
   return element(
     "section",
     { className: "card" },
-    element("div", { className: "heading" }, element("div", {}, element("h1", {}, model), element("p", { className: "subtitle" }, `${network.parameters.toLocaleString("en")} parameters · program ${network.program}`)), linkTo("explorer", { y: "throughput", x: "batch", group: "framework,backend", log: "xy", model }, many(entry?.records ?? 0, "result"))),
+    element("div", { className: "heading" }, element("div", {}, element("h1", {}, model), element("p", { className: "subtitle" }, `${network.parameters.toLocaleString("en")} parameters · program ${network.program}`)), entry?.records ? linkTo("explorer", { y: "throughput", x: "batch", group: "framework,backend", log: "xy", model }, many(entry.records, "result")) : "no results yet"),
     explained.length > 1 ? field("explained", "Explained as", select("explained", explained.map((each): [string, string] => [String(each.id), explainedText(each)]), String(id), choose)) : element("p", { className: "hint" }, explainedText(network as unknown as Explained)),
     element(
       "div",

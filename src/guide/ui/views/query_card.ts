@@ -119,6 +119,7 @@ export function queryCard(sheet: Sheet, state: State, results: number, change?: 
     tools: change ? [choice("kind", "Chart", kinds, chart.name, (kind) => change({ chart: kind }))] : [],
     notes: [warning(sheet.points, state, change)],
     after: hollow ? [element("p", { className: "hint key" }, "Hollow or dashed: the outputs were not checked against the reference.")] : [],
+    folded: !change,
     draw: (theme) => chart.draw({ ...sheet, theme }),
     ...(change ? { onPick: (record: number) => change({ point: record }) } : {}),
     listing: {

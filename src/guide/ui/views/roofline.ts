@@ -14,7 +14,7 @@ import type { Column } from "../table";
 const OWN = ["server", "colour", "sort"];
 
 const columns: Column<RooflinePoint>[] = [
-  { key: "label", title: "result", value: (row) => row.label, show: (row) => linkTo("record", { id: String(row.id) }, row.label) },
+  { key: "label", title: "result", wrap: true, value: (row) => row.label, show: (row) => linkTo("record", { id: String(row.id) }, row.label) },
   { key: "intensity", title: "FLOP per byte", number: true, value: (row) => row.intensity, show: (row) => figure(row.intensity) },
   { key: "flop_rate", title: "FLOP/s", unit: "FLOP/s", number: true, value: (row) => row.flop_rate, show: (row) => quantity(row.flop_rate, "FLOP/s") },
   { key: "byte_rate", title: "bytes/s", unit: "B/s", number: true, value: (row) => row.byte_rate, show: (row) => quantity(row.byte_rate, "B/s") },
