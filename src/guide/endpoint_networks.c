@@ -10,6 +10,7 @@ struct explained {
     int64_t id;
     const char *model, *phase, *backend;
     int64_t batch, parameters;
+    bool listed; /* its model is in the answer already */
     struct explained *next;
 };
 struct networks {
@@ -97,15 +98,17 @@ static enum status add_known(struct call *call, const char *model, const char *k
 
 static enum status add_network(void *context, const char *key, const char *model, int64_t count)
 {
-    const struct networks *networks = context;
+    struct networks *networks = context;
     struct call *call = networks->call;
     int64_t parameters = 0;
     (void)key;
     if (!model || !*model)
         return STATUS_OK;
-    for (const struct explained *one = networks->first; one; one = one->next)
-        if (strcmp(one->model, model) == 0)
+    for (struct explained *one = networks->first; one; one = one->next)
+        if (strcmp(one->model, model) == 0) {
             parameters = one->parameters;
+            one->listed = true;
+        }
     json_object(&call->json);
     call_add_text(&call->json, "model", model);
     TRY(add_known(call, model, "parameters", parameters));
@@ -125,6 +128,9 @@ enum status endpoint_networks(struct call *call)
     json_array(&call->json);
     if (call->store)
         TRY(store_values(call->store, "model", (struct store_where){0}, add_network, &networks));
+    for (const struct explained *one = networks.first; one; one = one->next)
+        if (!one->listed) /* explained, and not measured yet */
+            TRY(add_network(&networks, "model", one->model, 0));
     json_end(&call->json);
     json_end(&call->json);
     return STATUS_OK;

@@ -189,7 +189,6 @@ export interface Roofline {
   machine: JsonObject | null;
   ceilings: Ceiling[];
   points: RooflinePoint[];
-  count: number;
 }
 
 export interface Scaling {
@@ -380,8 +379,10 @@ export function fetchComparison(a: Filters, b: Filters, y: string, filters: Filt
   return get("/api/compare", asked({ a: wordsOf(a), b: wordsOf(b), y }, filters));
 }
 
-export function fetchRoofline(server: string, filters: Filters): Promise<Roofline> {
-  return get("/api/roofline", asked({ server }, filters));
+// Of a store without such results the server says neither machine nor points.
+export async function fetchRoofline(server: string, filters: Filters): Promise<Roofline> {
+  const { points = [], server: chosen, ...rest } = await get<Omit<Roofline, "server" | "points"> & Partial<Roofline>>("/api/roofline", asked({ server }, filters));
+  return { ...rest, points, server: chosen ?? "" };
 }
 
 export function fetchScaling(over: string, y: string, group: string[], filters: Filters): Promise<Scaling> {

@@ -1,10 +1,10 @@
 // networks.ts: the networks of the store; one of them: its layers drawn, its memory, and every op of the
 // program it becomes, as explain shows them.
 
-import { fetchNetwork, fetchNetworks, Refused, type Explained, type Network, type NetworkEntry, type NetworkPage, type Op, type Tensor } from "../api";
+import { fetchNetwork, fetchNetworks, type Explained, type Network, type NetworkEntry, type NetworkPage, type Op, type Tensor } from "../api";
 import { field, select } from "../controls";
 import { attributed, element, type Child } from "../dom";
-import { label, many, name, quantity, shapeText } from "../format";
+import { label, many, quantity, shapeText } from "../format";
 import { drawNetwork } from "../network_drawing";
 import { commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
 import { facts } from "../record";
@@ -49,7 +49,7 @@ function opColumns(network: Network): Column<Op>[] {
   ];
 }
 
-function summary({ model, network, explained, id }: NetworkPage, entry: NetworkEntry | undefined, asked: Asked): HTMLElement {
+function summary({ model, network, explained, id }: NetworkPage, entry: NetworkEntry, asked: Asked): HTMLElement {
   const parts = Object.entries(network.parts).filter(([, part]) => part.ops > 0);
   const memory = Object.entries(network.memory).filter(([, bytes]) => bytes > 0);
   const choose = (chosen: string) => {
@@ -59,7 +59,7 @@ function summary({ model, network, explained, id }: NetworkPage, entry: NetworkE
   return element(
     "section",
     { className: "card" },
-    element("div", { className: "heading" }, element("div", {}, element("h1", {}, model), element("p", { className: "subtitle" }, `${network.parameters.toLocaleString("en")} parameters · program ${network.program}`)), entry?.records ? linkTo("explorer", { y: "throughput", x: "batch", group: "framework,backend", log: "xy", model }, many(entry.records, "result")) : "no results yet"),
+    element("div", { className: "heading" }, element("div", {}, element("h1", {}, model), element("p", { className: "subtitle" }, `${network.parameters.toLocaleString("en")} parameters · program ${network.program}`)), entry.records > 0 ? linkTo("explorer", { y: "throughput", x: "batch", group: "framework,backend", log: "xy", model }, many(entry.records, "result")) : "no results yet"),
     explained.length > 1 ? field("explained", "Explained as", select("explained", explained.map((each): [string, string] => [String(each.id), explainedText(each)]), String(id), choose)) : element("p", { className: "hint" }, explainedText(network as unknown as Explained)),
     element(
       "div",
@@ -70,19 +70,17 @@ function summary({ model, network, explained, id }: NetworkPage, entry: NetworkE
   );
 }
 
-async function onePage(model: string, entries: NetworkEntry[], asked: Asked): Promise<Child[]> {
+async function onePage(model: string, entry: NetworkEntry | undefined, asked: Asked): Promise<Child[]> {
   const text = (key: string) => asked.parameters.get(key) ?? "";
-  try {
-    const page = await fetchNetwork(model, text("phase"), text("batch"), text("backend"));
-    const drawing = attributed(element("div", { className: "scroll drawing", id: "drawing", tabIndex: 0 }, drawNetwork(page.network)), { role: "region", "aria-label": "Drawing of the network" });
-    return [
-      summary(page, entries.find((entry) => entry.model === model), asked),
-      element("div", { className: "network-pair" }, element("section", { className: "card" }, element("h2", {}, "Layers"), drawing), element("section", { className: "card" }, element("h2", {}, "The program, op by op"), tableOf({ id: "ops", caption: `Every op of ${model}`, columns: opColumns(page.network), rows: page.network.ops, sort: text("sort"), onSort: (sort) => asked.change({ sort }) }))),
-    ];
-  } catch (error) {
-    if (!(error instanceof Refused) || error.code !== 404) throw error;
-    return [note(`${name(model)} has not been explained`, element("p", {}, "Its results are here, but not what it is made of. File that beside them:"), explainCommand(model))];
-  }
+  if (!entry || entry.explained.length === 0)
+    return [note(`${model} has not been explained`, element("p", {}, "What it is made of is not in this store. File that beside its results:"), explainCommand(model))];
+  const page = await fetchNetwork(model, text("phase"), text("batch"), text("backend"));
+  const drawing = attributed(element("div", { className: "scroll drawing", id: "drawing", tabIndex: 0 }, drawNetwork(page.network)), { role: "region", "aria-label": "Drawing of the network" });
+  const ops = tableOf({ id: "ops", caption: `Every op of ${model}`, columns: opColumns(page.network), rows: page.network.ops, sort: text("sort"), onSort: (sort) => asked.change({ sort }) });
+  return [
+    summary(page, entry, asked),
+    element("div", { className: "network-pair" }, element("section", { className: "card" }, element("h2", {}, "Layers"), drawing), element("section", { className: "card" }, element("h2", {}, "The program, op by op"), ops)),
+  ];
 }
 
 export const networks: View = {
@@ -91,7 +89,7 @@ export const networks: View = {
   async show(asked: Asked): Promise<Content> {
     const entries = await fetchNetworks();
     const model = asked.parameters.get("model");
-    if (model) return { title: model, main: await onePage(model, entries, asked) };
+    if (model) return { title: model, main: await onePage(model, entries.find((entry) => entry.model === model), asked) };
     const all = element("section", { className: "card" }, element("h1", {}, "Networks"), tableOf({ id: "networks", caption: "The networks of this store", columns: listed, rows: entries, sort: asked.parameters.get("sort") ?? "", onSort: (sort) => asked.change({ sort }) }));
     const silent = entries.find(({ explained }) => explained.length === 0);
     return { title: "Networks", main: [all, silent ? remark("What is one made of?", element("p", {}, "Of a network that was explained, its page shows the layers, the work and the memory:"), explainCommand(silent.model)) : null] };

@@ -13,6 +13,8 @@ import type { Column } from "../table";
 
 const OWN = ["server", "colour", "sort"];
 
+const MOST = 2000; // points the server sends
+
 const columns: Column<RooflinePoint>[] = [
   { key: "label", title: "result", wrap: true, value: (row) => row.label, show: (row) => linkTo("record", { id: String(row.id) }, row.label) },
   { key: "intensity", title: "FLOP per byte", number: true, value: (row) => row.intensity, show: (row) => figure(row.intensity) },
@@ -29,7 +31,7 @@ function missingCeilings(server: string): HTMLElement {
 
 function card(found: Roofline, colour: string, words: string, asked: Asked): HTMLElement {
   const roofs = roofsOf(found.ceilings);
-  const shown = found.count > found.points.length ? `the newest ${found.points.length} of ${found.count} results` : many(found.count, "result");
+  const shown = found.points.length === MOST ? `the newest ${many(MOST, "result")}` : many(found.points.length, "result");
   return plotCard<RooflinePoint>({
     key: "roofline",
     level: "h1",
