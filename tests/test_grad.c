@@ -34,6 +34,11 @@ static const struct example {
      "input 1x5x6\nconv 2 2\naverage_pool 2\naverage_pool 2 stride=1 pad=1 count_pad=0\n"
      "average_pool 2 pad=1\nflatten\ndense 2\n",
      false},
+    {"max_pool", "input 1x5x6\nconv 2 2\nmax_pool 3x2 stride=2 ceil=1\nflatten\ndense 2\n", false},
+    {"average_pool",
+     "input 1x6x8\nconv 2 2\naverage_pool 2x3 stride=3x2 pad=1 ceil=1\n"
+     "average_pool 2 stride=2 count_pad=0 ceil=1\nflatten\ndense 2\n",
+     false},
     {"global_average_pool", "input 2x4x3\nconv 3 2\nglobal_average_pool\ndense 2\n", false},
     {"global_max_pool", "input 2x4x3\nconv 3 2\nglobal_max_pool\ndense 2\n", false},
     {"max_unpool",
@@ -79,6 +84,14 @@ static const struct example {
     {NULL, "input 3x4\ndense 3\nreduce max axis=-1\ndense 2\n", false},
     {NULL, "input 3x4\ndense 3\nreduce max\ndense 2\n", false},
     {NULL, "input 3\na = dense 4\nb = dense 4 < input\nmultiply < a, b\nmultiply < a, a\ndense 2\n",
+     false},
+    {NULL, /* channels weighed by what is in them, as squeeze-and-excitation does */
+     "input 2x3x4\nx = conv 3 2\nglobal_average_pool\ndense 3\nsigmoid\ngate = reshape 3x1x1\n"
+     "multiply < x, gate\nflatten\ndense 2\n",
+     false},
+    {NULL,
+     "input 3x4\na = dense 2\nb = reduce sum axis=1\nrow = reshape 1x2\nc = dense 1 < a\n"
+     "outer = multiply < row, c\nadd < outer, row\nadd < a, add1\ndense 2\n",
      false},
     {NULL, /* a transformer block, as in examples/transformer.net */
      "input 3 tokens=4\nembedding 4\nx = position\nnorm = layer_norm\n"

@@ -131,6 +131,22 @@ ON_BACKENDS(slices_put_together_again)
                  VALUES(0, 1, 2, 3, 4, 5, 0, 1, 2));
 }
 
+ON_BACKENDS(what_has_the_size_1_is_repeated)
+{
+    const float x[] = {1, 2, 3, 4, 5, 6};
+    check_values(rig, "input 2x3\nreduce sum axis=2\nreshape 2x1\nadd < input, reshape1\n", x,
+                 VALUES(7, 8, 9, 19, 20, 21));
+    check_values(rig, "input 2x3\nslice 1\nmultiply < slice1, input\n", x,
+                 VALUES(1, 4, 9, 4, 10, 18));
+    check_values(rig,
+                 "input 2x3\na = slice 1 < input\nb = slice 1 axis=2 < input\nmultiply < b, a\n", x,
+                 VALUES(1, 2, 3, 4, 8, 12));
+    check_values(rig,
+                 "input 6\na = reshape 3x1x2 < input\nb = reshape 1x6x1 < input\nadd < a, b\n"
+                 "slice 1\nslice 1 from=5 axis=2\n",
+                 x, VALUES(7, 8));
+}
+
 ON_BACKENDS(embedding_takes_rows_and_marks_what_is_none)
 {
     const float table[] = {10, 11, 20, 21, 30, 31};
@@ -199,6 +215,10 @@ TEST(layers_that_do_not_fit_are_refused)
     check_refused("input 4 tokens 9\ndense 2\n", "n:1:16: found '9', expected tokens=NUMBER");
     check_refused("input 4 tokens=9\ndense 2\n", "'x' is i32, expected f32");
     check_refused("input 4\nembedding 2\n", "found an input of real numbers, expected tokens");
+    check_refused("input 4x2\nreshape 8\nadd < input, reshape1\n",
+                  "add1: its inputs are 1×4×2 and 1×8, expected as many dimensions");
+    check_refused("input 4x2\nslice 3\nmultiply < input, slice1\n",
+                  "multiply1: its inputs are 1×4×2 and 1×3×2, expected");
     check_refused("input 4x2\nreshape 3x3\n",
                   "found 1×4×2, which has not as many elements as 1×3×3");
     check_refused("input 4x2\nreshape 3x\n",

@@ -1,7 +1,9 @@
 """compare.py LIBPRONY: the same training, step by step, by prony and by PyTorch.
 
 Each row of NETWORKS is a network in prony's text and the same function written with PyTorch's
-operators; each row of OPTIMISERS an optimiser in both. prony writes its starting weights, PyTorch
+operators; each row of OPTIMISERS an optimiser in both, each of SCHEDULES a schedule of its rate.
+Networks meet every optimiser; those marked `once` are large and meet one, and the rest (schedules,
+clipping) do not depend on the network and meet one. prony writes its starting weights, PyTorch
 reads them, and both learn from the same 20 batches. The loss of every step and all weights and
 statistics at the end must agree to 1e-4, relative to the largest element. PyTorch runs in double
 precision, so that what differs is prony's. Weights keep prony's layout (dense [in][out]); the
@@ -96,6 +98,16 @@ def image(w, x):
     return dense(w, "dense1", x.mean((2, 3)) + x.amax((2, 3)))
 
 
+def ceil(w, x):
+    """Pooling that rounds up, and a weight for each channel."""
+    x = F.conv2d(x, w["x.weight"], w["x.bias"])
+    gate = torch.sigmoid(dense(w, "dense1", x.mean((2, 3))))
+    x = F.max_pool2d(x * gate[:, :, None, None], 3, 2, ceil_mode=True)
+    x = F.avg_pool2d(x, (2, 3), (2, 2), (1, 1), ceil_mode=True)
+    x = F.avg_pool2d(x, 2, 2, ceil_mode=True, count_include_pad=False)
+    return dense(w, "dense2", x.flatten(1))
+
+
 def layer_norm(w, name, x):
     return F.layer_norm(x, x.shape[-1:], w[name + ".scale"], w[name + ".shift"])
 
@@ -132,6 +144,7 @@ class Network(typing.NamedTuple):
     forward: typing.Callable  # (weights, x): PyTorch's
     tokens: int = 0       # > 0: the inputs are whole numbers below that
     places: tuple = ()    # where it says a class; (): one a sample
+    once: str = ""        # the only optimiser it meets; "": all of them
 
 
 NETWORKS = {
@@ -147,6 +160,7 @@ NETWORKS = {
         lstm 8 output=last
         dense 3
         loss cross_entropy""", (7, 5), 3, lstm),
+    "zoo_lstm": Network(zoo("lstm"), (32, 64), 10, lstm, once="momentum"),
     "rnn": Network("""input 7x5
         rnn 8 output=last
         dense 3
@@ -184,6 +198,19 @@ NETWORKS = {
         add < mean, most
         dense 3
         loss cross_entropy""", (4, 13, 9), 3, image),
+    "ceil": Network("""input 2x9x12
+        x = conv 4 2
+        global_average_pool
+        dense 4
+        sigmoid
+        gate = reshape 4x1x1
+        multiply < x, gate
+        max_pool 3 stride=2 ceil=1
+        average_pool 2x3 stride=2 pad=1 ceil=1
+        average_pool 2 count_pad=0 ceil=1
+        flatten
+        dense 3
+        loss cross_entropy""", (2, 9, 12), 3, ceil, once="sgd"),
     "transformer": Network("""input 6 tokens=11
         token = embedding 8
         place = position
@@ -245,12 +272,25 @@ OPTIMISERS = {
     "rprop": ("rprop rate=0.0003", lambda p: torch.optim.Rprop(p, 0.0003)),
 }
 
+CLIP = 0.3  # of the norm of all gradients together; the networks below have more
+
+# name: (prony's line, the factor of the rate by PyTorch's scheduler)
+SCHEDULES = {
+    "step": ("step period=6 factor=0.5", lambda o: torch.optim.lr_scheduler.StepLR(o, 6, 0.5)),
+    "cosine": (f"cosine period={STEPS} least=0.1",
+               lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(
+                   o, STEPS, o.defaults["lr"] * 0.1)),
+    "warmup": ("constant warmup=8",
+               lambda o: torch.optim.lr_scheduler.LinearLR(o, 1 / 8, 1, 7)),
+}
+
 
 class Options(ctypes.Structure):
     """struct prony_options"""
     _fields_ = [("backend", ctypes.c_char_p), ("threads", ctypes.c_int32),
                 ("seed", ctypes.c_uint64), ("classes", ctypes.c_int32), ("loss", ctypes.c_char_p),
-                ("optimiser", ctypes.c_char_p), ("rate", ctypes.c_double)]
+                ("optimiser", ctypes.c_char_p), ("rate", ctypes.c_double),
+                ("schedule", ctypes.c_char_p)]
 
 
 class Prony:
@@ -336,19 +376,28 @@ def loss_of(network, y, target):
     return F.mse_loss(y, target.double())
 
 
-def compare(library, network, optimiser, path):
+def compare(library, network, optimiser, path, schedule=None, clip=0):
     """What differs, a line each."""
     line, make_optimiser = OPTIMISERS[optimiser]
-    prony = Prony(library, f"{network.text}\noptimiser {line}\n", network.classes)
+    text = f"{network.text}\noptimiser {line} clip={clip}\n"
+    if schedule:
+        text += f"schedule {SCHEDULES[schedule][0]}\n"
+    prony = Prony(library, text, network.classes)
     w = prony.weights(path)
-    theirs = make_optimiser([w[name].requires_grad_() for name in w if is_learnt(name)])
+    learnt = [w[name].requires_grad_() for name in w if is_learnt(name)]
+    theirs = make_optimiser(learnt)
+    scheduler = SCHEDULES[schedule][1](theirs) if schedule else None
     wrong = []
     for step, (x, target) in enumerate(make_batches(network, prony.outputs())):
         ours = prony.train(x, target)
         theirs.zero_grad()
         loss = loss_of(network, network.forward(w, x.double()), target)
         loss.backward()
+        if clip and torch.nn.utils.clip_grad_norm_(learnt, clip) <= clip:
+            wrong.append(f"step {step + 1}: nothing to clip")
         theirs.step()
+        if scheduler:
+            scheduler.step()
         if not abs(ours - loss.item()) <= TOLERANCE * abs(loss.item()):
             wrong.append(f"loss of step {step + 1}: found {ours:.9g}, expected {loss.item():.9g}")
     for name, found in prony.weights(path).items():
@@ -359,22 +408,33 @@ def compare(library, network, optimiser, path):
     return wrong
 
 
+def cases():
+    """(name, network, optimiser, schedule, clip) of every comparison."""
+    for name, network in NETWORKS.items():
+        for optimiser in OPTIMISERS:
+            if network.once in ("", optimiser):
+                yield f"{name}_{optimiser}", network, optimiser, None, 0
+    for schedule in SCHEDULES:
+        yield f"mlp_{schedule}", NETWORKS["mlp"], "momentum", schedule, 0
+    yield "mlp_clip", NETWORKS["mlp"], "sgd", None, CLIP
+    yield "transformer_clip", NETWORKS["transformer"], "adam", None, CLIP
+
+
 def main():
     torch.set_num_threads(1)
     library = open_library(sys.argv[1])
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "weights")
-        for name, network in NETWORKS.items():
-            for optimiser in OPTIMISERS:
-                try:
-                    wrong = compare(library, network, optimiser, path)
-                except (RuntimeError, KeyError) as problem:
-                    wrong = [repr(problem)]
-                for line in wrong:
-                    print(line)
-                print(f"{'FAIL' if wrong else 'ok  '} pytorch.{name}_{optimiser}")
-                failed = failed or bool(wrong)
+        for name, network, optimiser, schedule, clip in cases():
+            try:
+                wrong = compare(library, network, optimiser, path, schedule, clip)
+            except (RuntimeError, KeyError) as problem:
+                wrong = [repr(problem)]
+            for line in wrong:
+                print(line)
+            print(f"{'FAIL' if wrong else 'ok  '} pytorch.{name}")
+            failed = failed or bool(wrong)
     sys.exit(failed)
 
 

@@ -17,7 +17,7 @@ launch_function launch_activate, launch_activate_grad, launch_add, launch_fill;
 launch_function launch_multiply, launch_add_rows;
 launch_function launch_dropout, launch_bernoulli, launch_random;
 /* shape.cu */
-launch_function launch_transpose, launch_concat, launch_slice, launch_slice_grad;
+launch_function launch_expand, launch_transpose, launch_concat, launch_slice, launch_slice_grad;
 launch_function launch_gather, launch_scatter, launch_reduce, launch_reduce_grad;
 /* conv.cu */
 launch_function launch_conv, launch_conv_t, launch_conv_dw, launch_sum_channels;

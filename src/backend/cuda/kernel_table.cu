@@ -31,6 +31,7 @@ static const struct kernel kernels[] = {
     ROW(bernoulli, NULL),
     ROW(random, NULL),
 
+    ROW(expand, NULL),
     ROW(transpose, NULL),
     ROW(concat, NULL),
     ROW(slice, NULL),

@@ -27,19 +27,28 @@ static struct pooling pooling_of(const struct call *call, int32_t image, int32_t
 }
 
 /* The part of a window that lies in the image: rows and columns from … to, the last not included.
+ * Of the window, `padded` elements lie in the image or its pad, which is as wide behind it as
+ * before.
  */
 struct patch {
     int64_t top, bottom, left, right;
+    int64_t padded;
 };
+
+static __device__ int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static __device__ struct patch patch_at(const struct pooling &pooling, int64_t p, int64_t q)
 {
     const int64_t top = p * pooling.stride_h - pooling.pad_h;
     const int64_t left = q * pooling.stride_w - pooling.pad_w;
     const int64_t bottom = top + pooling.window_h, right = left + pooling.window_w;
-    const struct patch patch = {top < 0 ? 0 : top,
-                                bottom > pooling.height ? pooling.height : bottom,
-                                left < 0 ? 0 : left, right > pooling.width ? pooling.width : right};
+    const struct patch patch = {top < 0 ? 0 : top, smaller(bottom, pooling.height),
+                                left < 0 ? 0 : left, smaller(right, pooling.width),
+                                (smaller(bottom, pooling.height + pooling.pad_h) - top) *
+                                    (smaller(right, pooling.width + pooling.pad_w) - left)};
     return patch;
 }
 
@@ -120,10 +129,9 @@ void launch_max_unpool_grad(const struct call *call, struct queue *queue)
 }
 
 /* What the sum over a patch is divided by. */
-static __device__ float divisor(const struct pooling &pooling, const struct patch &patch,
-                                bool include_pad)
+static __device__ float divisor(const struct patch &patch, bool include_pad)
 {
-    return include_pad ? (float)(pooling.window_h * pooling.window_w)
+    return include_pad ? (float)patch.padded
                        : (float)((patch.bottom - patch.top) * (patch.right - patch.left));
 }
 
@@ -139,7 +147,7 @@ static __global__ void average_pool_each(int64_t count, struct pooling pooling, 
         for (int64_t row = patch.top; row < patch.bottom; row++)
             for (int64_t column = patch.left; column < patch.right; column++)
                 sum += image[row * pooling.width + column];
-        y[index] = sum / divisor(pooling, patch, include_pad);
+        y[index] = sum / divisor(patch, include_pad);
     }
 }
 
@@ -172,8 +180,8 @@ static __global__ void average_pool_grad_each(int64_t count, struct pooling pool
              p < pooling.rows && p * pooling.stride_h <= row; p++)
             for (int64_t q = first_window(column, pooling.window_w, pooling.stride_w);
                  q < pooling.columns && q * pooling.stride_w <= column; q++)
-                sum += pooled[p * pooling.columns + q] /
-                       divisor(pooling, patch_at(pooling, p, q), include_pad);
+                sum +=
+                    pooled[p * pooling.columns + q] / divisor(patch_at(pooling, p, q), include_pad);
         dx[index] = sum;
     }
 }

@@ -2,6 +2,22 @@
  * n times, k places of c elements each. */
 #include "backend/cuda/families.h"
 
+/* y[n,k,c] = x[n,c], element by element of y. */
+static __global__ void expand_each(int64_t count, int64_t times, int64_t width, const float *x,
+                                   float *y)
+{
+    FOR_EACH(index, count)
+    y[index] = x[index / (times * width) * width + index % width];
+}
+
+void launch_expand(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 1);
+    enqueue(queue, expand_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            call_dim(call, 1, 1), call_dim(call, 1, 2), (const float *)call_reals(call, 0),
+            call_reals(call, 1));
+}
+
 /* y[n,b,a,c] = x[n,a,b,c], element by element of y. */
 static __global__ void transpose_each(int64_t count, int64_t a, int64_t b, int64_t c,
                                       const float *x, float *y)

@@ -2,7 +2,16 @@
  */
 #include "nn/grad_rules.h"
 
-grad_rule grad_transpose, grad_concat, grad_slice, grad_gather, grad_reduce;
+grad_rule grad_expand, grad_transpose, grad_concat, grad_slice, grad_gather, grad_reduce;
+
+/* What was repeated gets the sum. */
+void grad_expand(struct grad *grad, const struct op *op)
+{
+    int32_t x = grad_input(grad, op, 0), dx = grad_fresh(grad, x);
+    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    draft_op(grad->draft, OP_reduce, IN(dy), OUT(dx))->attr.reduce.reduction = REDUCTION_SUM;
+    grad_give(grad, x, dx);
+}
 
 void grad_transpose(struct grad *grad, const struct op *op)
 {

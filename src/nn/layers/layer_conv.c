@@ -35,6 +35,7 @@ static bool read_conv(struct layer_emit *emit, struct conv *conv)
     struct slide *slide = &conv->slide;
     if (!image_input(emit, &conv->x))
         return false;
+    slide->ceil = false;
     conv->in = conv->x.dim[1];
     conv->out = (int64_t)emit->layer->values[CHANNELS];
     return image_pair(emit, KERNEL, "kernel", 1, &slide->window) &&

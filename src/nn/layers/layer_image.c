@@ -39,6 +39,14 @@ struct pair image_extent(const struct slide *slide)
     };
 }
 
+/* Along one axis, of `size` places and the pad on either side. */
+static int64_t count_places(int64_t size, int64_t pad, int64_t extent, int64_t stride, bool ceil)
+{
+    int64_t room = size + 2 * pad - extent;
+    int64_t places = (room + (ceil ? stride - 1 : 0)) / stride + 1;
+    return ceil && (places - 1) * stride >= size + pad ? places - 1 : places;
+}
+
 bool image_places(struct layer_emit *emit, const struct shape *image, const struct slide *slide,
                   struct pair *out)
 {
@@ -53,8 +61,8 @@ bool image_places(struct layer_emit *emit, const struct shape *image, const stru
         return false;
     }
     *out = (struct pair){
-        .h = (padded.h - extent.h) / slide->stride.h + 1,
-        .w = (padded.w - extent.w) / slide->stride.w + 1,
+        .h = count_places(image->dim[2], slide->pad.h, extent.h, slide->stride.h, slide->ceil),
+        .w = count_places(image->dim[3], slide->pad.w, extent.w, slide->stride.w, slide->ceil),
     };
     return true;
 }

@@ -12,6 +12,7 @@ struct pair {
 /* How a window moves over an image. */
 struct slide {
     struct pair window, stride, pad, dilation;
+    bool ceil; /* the last window may reach beyond the padded image, but not begin there */
 };
 
 /* The shape [batch, channels, height, width] of the layer's first input. */

@@ -16,10 +16,10 @@ static void set_slide(struct op *op, const struct slide *slide)
 
 enum { WINDOW, STRIDE, PAD }; /* the first arguments of both kinds of pooling */
 
-/* Reads the arguments window, stride and pad. */
+/* Reads the arguments window, stride, pad and ceil. */
 static bool read_slide(struct layer_emit *emit, struct slide *slide)
 {
-    slide->dilation = (struct pair){1, 1};
+    *slide = (struct slide){.dilation = {1, 1}, .ceil = layer_value(emit, "ceil") != 0};
     if (!image_pair(emit, WINDOW, "window", 1, &slide->window) ||
         !image_pair(emit, STRIDE, "stride", 0, &slide->stride) ||
         !image_pair(emit, PAD, "pad", 0, &slide->pad))
@@ -96,12 +96,11 @@ int32_t emit_max_pool(struct layer_emit *emit)
 
 int32_t emit_average_pool(struct layer_emit *emit)
 {
-    enum { COUNT_PAD = PAD + 1 };
     struct shape x;
     struct slide slide;
     if (!image_input(emit, &x) || !read_slide(emit, &slide))
         return -1;
-    return pool_average(emit, &x, &slide, emit->layer->values[COUNT_PAD] != 0);
+    return pool_average(emit, &x, &slide, layer_value(emit, "count_pad") != 0);
 }
 
 int32_t emit_global_max_pool(struct layer_emit *emit)

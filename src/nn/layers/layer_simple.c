@@ -73,10 +73,66 @@ int32_t emit_dropout(struct layer_emit *emit)
     return y;
 }
 
+/* The shape in which both inputs fit: where one has the size 1, that of the other. */
+static bool find_common(struct layer_emit *emit, struct shape *out)
+{
+    const struct shape *a = draft_shape(emit->draft, emit->inputs[0]);
+    const struct shape *b = draft_shape(emit->draft, emit->inputs[1]);
+    bool fits = a->rank == b->rank;
+    *out = *a;
+    for (int32_t i = 0; fits && i < a->rank; i++) {
+        fits = a->dim[i] == b->dim[i] || a->dim[i] == 1 || b->dim[i] == 1;
+        out->dim[i] = a->dim[i] == 1 ? b->dim[i] : a->dim[i];
+    }
+    if (fits)
+        return true;
+    struct text first = {0}, second = {0};
+    shape_print(a, &first);
+    shape_print(b, &second);
+    draft_fail(
+        emit->draft, STATUS_INPUT,
+        "%s: its inputs are %s and %s, expected as many dimensions, and the same size in each "
+        "or 1 (reshape adds dimensions of 1; the batch comes first)",
+        emit->layer->name, text_of(&first), text_of(&second));
+    text_free(&first);
+    text_free(&second);
+    return false;
+}
+
+/* The tensor in that shape, repeated along the dimensions in which it has the size 1: an op for
+ * each run of these. */
+static int32_t repeat(struct layer_emit *emit, int32_t x, const struct shape *to)
+{
+    struct shape shape = *draft_shape(emit->draft, x);
+    for (int32_t axis = 0, next; axis < shape.rank; axis = next) {
+        int64_t before = 1, times = 1;
+        for (next = axis; next < shape.rank && shape.dim[next] < to->dim[next]; next++)
+            times *= to->dim[next];
+        if (next == axis) {
+            next++;
+            continue;
+        }
+        for (int32_t i = 0; i < axis; i++)
+            before *= shape.dim[i];
+        int64_t behind = shape_count(&shape) / before;
+        int32_t from = layer_view(emit, x, SHAPE(before, behind));
+        for (int32_t i = axis; i < next; i++)
+            shape.dim[i] = to->dim[i];
+        x = layer_output(emit, shape);
+        draft_op(emit->draft, OP_expand, IN(from),
+                 OUT(layer_view(emit, x, SHAPE(before, times, behind))));
+    }
+    return x;
+}
+
 static int32_t emit_pair(struct layer_emit *emit, enum op_kind kind)
 {
-    int32_t y = layer_output(emit, *draft_shape(emit->draft, emit->inputs[0]));
-    draft_op(emit->draft, kind, IN(emit->inputs[0], emit->inputs[1]), OUT(y));
+    struct shape shape;
+    if (emit->draft->status != STATUS_OK || !find_common(emit, &shape))
+        return -1;
+    int32_t a = repeat(emit, emit->inputs[0], &shape), b = repeat(emit, emit->inputs[1], &shape);
+    int32_t y = layer_output(emit, shape);
+    draft_op(emit->draft, kind, IN(a, b), OUT(y));
     return y;
 }
 

@@ -30,10 +30,18 @@ static struct pooling pooling_of(const struct call *call, int image, int pooled)
 }
 
 /* The part of a window that lies in the image: rows and columns from … to, the last not included.
+ * Of the window, `padded` elements lie in the image or its pad, which is as wide behind it as
+ * before.
  */
 struct patch {
     int64_t top, bottom, left, right;
+    int64_t padded;
 };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static struct patch patch_at(const struct pooling *pooling, int64_t p, int64_t q)
 {
@@ -42,9 +50,11 @@ static struct patch patch_at(const struct pooling *pooling, int64_t p, int64_t q
     int64_t bottom = top + pooling->window_h, right = left + pooling->window_w;
     return (struct patch){
         .top = top < 0 ? 0 : top,
-        .bottom = bottom > pooling->height ? pooling->height : bottom,
+        .bottom = smaller(bottom, pooling->height),
         .left = left < 0 ? 0 : left,
-        .right = right > pooling->width ? pooling->width : right,
+        .right = smaller(right, pooling->width),
+        .padded = (smaller(bottom, pooling->height + pooling->pad_h) - top) *
+                  (smaller(right, pooling->width + pooling->pad_w) - left),
     };
 }
 
@@ -106,9 +116,9 @@ KERNEL(max_unpool_grad)
 }
 
 /* What the sum over a patch is divided by. */
-static real divisor(const struct pooling *pooling, struct patch patch, bool include_pad)
+static real divisor(struct patch patch, bool include_pad)
 {
-    return include_pad ? (real)(pooling->window_h * pooling->window_w)
+    return include_pad ? (real)patch.padded
                        : (real)((patch.bottom - patch.top) * (patch.right - patch.left));
 }
 
@@ -125,7 +135,7 @@ KERNEL(average_pool)
                 for (int64_t row = patch.top; row < patch.bottom; row++)
                     for (int64_t column = patch.left; column < patch.right; column++)
                         sum += x[row * pooling.width + column];
-                *y++ = sum / divisor(&pooling, patch, call->op->attr.average_pool.include_pad);
+                *y++ = sum / divisor(patch, call->op->attr.average_pool.include_pad);
             }
 }
 
@@ -141,7 +151,7 @@ KERNEL(average_pool_grad)
         for (int64_t p = 0; p < pooling.rows; p++)
             for (int64_t q = 0; q < pooling.columns; q++) {
                 struct patch patch = patch_at(&pooling, p, q);
-                real share = *dy++ / divisor(&pooling, patch, include_pad);
+                real share = *dy++ / divisor(patch, include_pad);
                 for (int64_t row = patch.top; row < patch.bottom; row++)
                     for (int64_t column = patch.left; column < patch.right; column++)
                         dx[row * pooling.width + column] += share;

@@ -26,6 +26,16 @@ KERNEL(add_rows)
         y[i] = x[i] + b[i % width];
 }
 
+/* y[n,k,c] = x[n,c] */
+KERNEL(expand)
+{
+    int64_t times = dim(call, 1, 1), width = dim(call, 0, 1);
+    real *y = reals(call, 1);
+    for (int64_t n = 0; n < dim(call, 0, 0); n++)
+        for (int64_t k = 0; k < times; k++, y += width)
+            memcpy(y, reals(call, 0) + n * width, bytes_of(width));
+}
+
 /* y[n,b,a,c] = x[n,a,b,c] */
 KERNEL(transpose)
 {
