@@ -232,7 +232,7 @@ class Server:
             return {"status": "failed", "reason": f"{type(reason).__name__}: {reason}"}
 
 
-def serve(peer):
+def serve(peer, server=Server):
     try:
         find_packages(peer.packages)  # now, because it may start again under another python
     except Unsupported:
@@ -240,7 +240,7 @@ def serve(peer):
     # Answers go to the real standard output; what anything else prints goes to standard error.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
     os.dup2(2, 1)
-    server = Server(peer)
+    server = server(peer)
     for line in sys.stdin:
         answers.write(json.dumps(server.answer(line)) + "\n")
         answers.flush()

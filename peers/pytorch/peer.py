@@ -1,21 +1,148 @@
 #!/usr/bin/env python3
-"""Neural networks in PyTorch, on the CPU, as its tutorials write them."""
+"""Neural networks in PyTorch, at its best: from the settings that its users know, those that are
+quickest for the network at hand are found by trying. The backends are eager, graph (the whole step
+as a CUDA graph, one for each batch) and compile (torch.compile); left to itself it takes a graph on
+a GPU."""
 
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from prony_torch import serve_network
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+from layers import Builder
+from prony_peer import Unsupported, search, serve
+from prony_torch import TorchPeer, plain_step
+
+SLIDING = ("conv", "conv_transpose", "max_pool", "average_pool")
+RECURRENT = ("rnn", "gru", "lstm")
+WARM_UP = 3  # iterations before a graph is captured
 
 
-def network(torch, work):
-    functions = {"sigmoid": torch.nn.Sigmoid, "relu": torch.nn.ReLU}
-    layers = []
-    for weight, _, activation in work.dense_stack(losses=("mse", "cross_entropy")):
-        layers.append(torch.nn.Linear(*work.weights[weight][0]))
-        if activation:
-            layers.append(functions[activation]())
-    return torch.nn.Sequential(*layers)
+class Shipped(TorchPeer):
+    backends = ["eager", "graph", "compile"]
+
+    def __init__(self):
+        super().__init__(None, plain_step)
+
+    def prepare(self, work):
+        self.begin(work)
+        self.backend = work.backend
+        if work.backend in ("", "default"):
+            self.backend = "graph" if self.device == "cuda" else "eager"
+        if self.backend == "graph" and self.device == "cpu":
+            raise Unsupported("graphs are for GPUs: --unit gpu")
+        if self.backend == "compile" and not hasattr(self.torch, "compile"):
+            raise Unsupported("torch.compile needs PyTorch 2")
+        self.torch.backends.cudnn.benchmark = True
+        self.settings = search(self.choices(), self.trial)
+        self.build(self.settings)
+        chosen = ", ".join(f"{name} {value}" for name, value in self.settings.items())
+        return {"software": {**self.about(), "backend": self.backend, "settings": chosen}}
+
+    def choices(self):
+        """What is tried, the usual value first."""
+        kinds, choices = {l["kind"] for l in self.work.layers}, {}
+        compiled = self.backend == "compile"
+        if "dense" in kinds and not compiled:
+            choices["weights"] = ["[out][in]", "[in][out]"]
+        if kinds.intersection(SLIDING) and not compiled:
+            choices["images"] = ["NCHW", "channels_last"]
+        if self.device == "cpu" and kinds.intersection(SLIDING + RECURRENT):
+            choices["mkldnn"] = ["on", "off"]
+        if self.work.training:
+            choices["update"] = ["usual", "foreach", "fused"]
+        if self.backend == "eager" and self.device == "cpu":
+            choices["jit"] = ["off", "trace"] if self.work.training else ["off", "freeze", "optimise"]
+        if compiled and self.device == "cuda":
+            choices["capture"] = ["off", "on"]
+        return choices
+
+    def trial(self, settings):
+        try:
+            self.build(settings)
+        except (RuntimeError, TypeError, ValueError, AttributeError) as reason:
+            raise Unsupported(f"PyTorch refuses {settings}: {reason}") from None
+        together = 1 if self.device == "cpu" else self.work.batches
+        return lambda: self.steps(0, together)
+
+    def build(self, settings):
+        torch, training = self.torch, self.work.training
+        torch.backends.mkldnn.set_flags(settings.get("mkldnn", "on") == "on")
+        builder = Builder(torch, self.work, settings.get("weights") != "[in][out]")
+        self.places = builder.places
+        self.take(builder.module)
+        self.fill()
+        if settings.get("images") == "channels_last":
+            self.module.to(memory_format=torch.channels_last)
+            self.inputs = [x.contiguous(memory_format=torch.channels_last) for x in self.inputs]
+        self.module = self.quicker(self.module, settings)
+        capture = self.backend == "graph" or settings.get("capture") == "on"
+        update = settings.get("update", "usual")
+        more = {} if update == "usual" else {update: True}
+        if capture and training and self.work.optimiser not in ("sgd", "momentum", "nesterov"):
+            more["capturable"] = True
+        self.ready(**more)
+        if capture:
+            self.capture()
+
+    def quicker(self, module, settings):
+        """The module as the compilers leave it; frozen ones hold the weights as constants."""
+        torch, jit, x = self.torch, settings.get("jit", "off"), self.inputs[0]
+        if self.backend == "compile":
+            return torch.compile(module)
+        if jit == "off":
+            return module
+        with torch.set_grad_enabled(self.work.training):
+            module = torch.jit.trace(module, x, check_trace=False)
+            if jit == "freeze":
+                module = torch.jit.freeze(module.eval())
+            elif jit == "optimise":
+                module = torch.jit.optimize_for_inference(torch.jit.freeze(module.eval()))
+        return module
+
+    def capture(self):
+        """A graph of the step for each batch; replaying one leaves its error or outputs in the place
+        it had when it was captured."""
+        torch, self.graphs, self.results = self.torch, [], []
+        step, side = self.step, torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                step(0)
+        torch.cuda.current_stream().wait_stream(side)
+        pool = torch.cuda.graph_pool_handle()
+        for batch in range(self.work.batches):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=pool):
+                result = step(batch)
+            self.graphs.append(graph)
+            self.results.append(self.error if self.work.training else result)
+        self.step = self.replay
+        self.restart()
+
+    def replay(self, batch):
+        self.graphs[batch].replay()
+        self.error = self.results[batch]
+
+    def restart(self):
+        """The initial weights, and an optimiser that remembers nothing: zeros in all of them, but
+        for rprop, whose steps begin at the rate."""
+        self.fill()
+        if not self.work.training:
+            return
+        for state in self.optimiser.state.values():
+            for name, value in state.items():
+                if self.torch.is_tensor(value):
+                    value.fill_(self.work.rate if name == "step_size" else 0)
+                elif value is not None:
+                    state[name] = 0
+
+    def outputs(self, batch):
+        if self.step != self.replay:
+            return super().outputs(batch)
+        self.replay(batch)
+        return self.error.float().reshape(-1).tolist()
 
 
-serve_network(network)
+if __name__ == "__main__":
+    serve(Shipped())
