@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
-from prony_peer import Unsupported
+from prony_peer import Unsupported, search
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FLOATS = ctypes.POINTER(ctypes.c_float)
+LABELS = ctypes.POINTER(ctypes.c_int32)
+LINE = 64  # bytes of a cache line
 ACTIVATIONS = {None: 0, "sigmoid": 1, "relu": 2}
 
 
@@ -24,9 +27,16 @@ class Layer(ctypes.Structure):
 class Network(ctypes.Structure):
     _fields_ = (
         [(n, ctypes.c_int32) for n in ("layer_count", "batch", "batches", "training", "threads")]
-        + [("rate", ctypes.c_float), ("x", FLOATS), ("target", FLOATS)]
+        + [("turned", ctypes.c_int32), ("rate", ctypes.c_float), ("x", FLOATS), ("target", FLOATS)]
+        + [("label", LABELS), ("softmax", ctypes.c_int32)]
         + [("loss", ctypes.c_double), ("layers", ctypes.POINTER(Layer)), ("own", ctypes.c_void_p)]
     )
+
+
+def instructions():
+    """What this CPU has, for the name of what was compiled for it."""
+    with open("/proc/cpuinfo") as file:
+        return next((line for line in file if line.startswith(("flags", "Features"))), "")
 
 
 def build(source, libraries):
@@ -34,9 +44,12 @@ def build(source, libraries):
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         raise Unsupported("there is no C compiler (Debian: gcc)")
-    command = [compiler, "-O3", "-shared", "-fPIC", "-I", HERE, source, *libraries, "-lm", "-ldl"]
+    # -fopenmp: the C library then has an expf for several numbers at once
+    flags = ["-O3", "-march=native", "-fno-math-errno", "-fopenmp", "-shared", "-fPIC"]
+    command = [compiler, *flags, "-I", HERE, source, *libraries, "-lm", "-ldl"]
     with open(source, "rb") as file, open(os.path.join(HERE, "c_peer.h"), "rb") as header:
-        name = hashlib.sha256(file.read() + header.read() + repr(command).encode()).hexdigest()[:16]
+        about = file.read() + header.read() + repr(command).encode() + instructions().encode()
+    name = hashlib.sha256(about).hexdigest()[:16]
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = os.path.join(folder, "prony")
     os.makedirs(folder, exist_ok=True)
@@ -51,16 +64,43 @@ def build(source, libraries):
     return path
 
 
+LAYOUTS = {"weights": ["[in][out]", "[out][in]"]}
+
+
 class CPeer:
     packages = []
     library = ""  # what network_open is given
     libraries = []  # for the linker
+    losses = ("mse", "cross_entropy")
 
     def __init__(self, source):
         self.source = source
 
+    def choices(self, work):
+        """The settings to be searched."""
+        return {}
+
+    def use(self, settings):
+        self.settings = settings
+
     def prepare(self, work):
-        stack = work.dense_stack()
+        self.work = work
+        settings = search(self.choices(work), self.trial)
+        self.use(settings)
+        self.restart()
+        return {"software": {**self.probe(), **settings}}
+
+    def trial(self, settings):
+        self.use(settings)
+        self.restart()
+        start = time.perf_counter()
+        self.step(0)
+        together = 1 if time.perf_counter() - start > 0.001 else 64  # a call from Python takes 1 µs
+        return lambda: self.steps(0, together)
+
+    def restart(self):
+        work = self.work
+        stack = work.dense_stack(self.losses)
         self.code = ctypes.CDLL(build(self.source, self.libraries))
         self.code.network_open.restype = ctypes.c_char_p
         self.network, self.arrays = Network(), []
@@ -78,23 +118,29 @@ class CPeer:
         network.layer_count, network.layers = len(stack), layers
         network.batch, network.batches = work.batch, work.batches
         network.training, network.threads = work.training, work.threads
+        network.turned = self.settings.get("weights") == "[out][in]"
         network.rate = work.rate
+        network.softmax = work.loss == "cross_entropy"
         network.x = self.floats(work.inputs[1])
-        if work.training:
+        if work.training and network.softmax:
+            network.label = ctypes.cast(self.floats(work.labels[1]), LABELS)
+        elif work.training:
             network.target = self.floats(work.targets[1])
         refusal = self.code.network_open(ctypes.byref(network), self.library.encode())
         if refusal:
             raise Unsupported(refusal.decode())
 
-    def keep(self, array):
+    def room(self, count):
+        """So many zeros of four bytes, at the start of a cache line."""
+        array = ctypes.create_string_buffer(4 * count + LINE)
         self.arrays.append(array)
-        return ctypes.cast(array, FLOATS)
+        address = ctypes.addressof(array)
+        return ctypes.cast(address + -address % LINE, FLOATS)
 
     def floats(self, values):
-        return self.keep((ctypes.c_float * len(values)).from_buffer_copy(values))
-
-    def room(self, count):
-        return self.keep((ctypes.c_float * count)())
+        room = self.room(len(values))
+        ctypes.memmove(room, values.buffer_info()[0], 4 * len(values))
+        return room
 
     def steps(self, first, count):
         self.code.network_run(ctypes.byref(self.network), ctypes.c_int64(first), ctypes.c_int64(count))

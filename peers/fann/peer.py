@@ -13,6 +13,7 @@ from prony_peer import Unsupported, serve
 
 class Fann(CPeer):
     libraries = ["-lfloatfann"]
+    losses = ("mse",)
 
     def probe(self):
         library = ctypes.util.find_library("floatfann")
