@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""A C loop over oneDNN, the library of primitives inside PyTorch and others."""
+
+import ctypes
+import ctypes.util
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+from c_peer import LAYOUTS, CPeer
+from prony_peer import Unsupported, serve
+
+TAGS = {"[in][out]": "ab", "[out][in]": "ba", "oneDNN's": "any"}
+
+
+class OneDnn(CPeer):
+    libraries = ["-ldnnl"]
+
+    def probe(self):
+        library = ctypes.util.find_library("dnnl")
+        if not library:
+            raise Unsupported("oneDNN is not installed (Debian: libdnnl-dev)")
+        return {"onednn": library}
+
+    def choices(self, work):
+        layouts = LAYOUTS["weights"]
+        return {"weights": layouts if work.training else ["oneDNN's"] + layouts}
+
+    def use(self, settings):
+        super().use(settings)
+        self.library = TAGS[settings["weights"]]
+
+
+serve(OneDnn(os.path.join(HERE, "onednn.c")))
