@@ -234,11 +234,7 @@ class Server:
 
     def check(self, request):
         """From the initial weights and the first batch again, whatever ran before."""
-        if hasattr(self.peer, "restart"):
-            self.peer.restart()
-        else:
-            self.peer.prepare(self.work)
-        self.place = 0
+        self.restart()
         if not self.work.training:
             values = []
             for i in range(request["steps"]):
@@ -246,11 +242,17 @@ class Server:
             return {"values": values[: request["most"]]}
         for i in range(request["steps"]):
             self.peer.step(i % self.work.batches)
-        self.place = request["steps"] % self.work.batches
-        return {
-            "loss": self.peer.loss(),
-            "values": [self.peer.parameter(name, i) for name, i in request["samples"]],
-        }
+        loss = self.peer.loss()
+        values = [self.peer.parameter(name, i) for name, i in request["samples"]]
+        self.restart()  # what was read back may lie in another order than it is trained in
+        return {"loss": loss, "values": values}
+
+    def restart(self):
+        self.place = 0
+        if hasattr(self.peer, "restart"):
+            self.peer.restart()
+        else:
+            self.peer.prepare(self.work)
 
     def answer(self, line):
         try:

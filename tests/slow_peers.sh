@@ -5,37 +5,67 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 XDG_CACHE_HOME=$folder/cache
 export XDG_CACHE_HOME
+PRONY_PEER_SEARCH=off # one of the settings is enough here, unless it is said otherwise
+export PRONY_PEER_SEARCH
 status=0
+
+# right NAME COUNT ARGUMENTS…: so many configurations are measured and right, or all are skipped.
+right() {
+    name=$1 count=$2
+    shift 2
+    output=$("$prony" bench "$@" --seconds 0.05 --format json 2>&1)
+    if [ "$(echo "$output" | grep -c '"verdict":"right"')" -eq "$count" ]; then
+        echo "ok   slow_peers.$name"
+    elif echo "$output" | grep -q '"status":"skipped"'; then
+        echo "skip slow_peers.$name: $(echo "$output" | sed -n 's/.*"reason":"\([^"]*\)".*/\1/p' | head -1)"
+    else
+        printf '%.2000s\nFAIL slow_peers.%s\n' "$output" "$name"
+        status=1
+    fi
+}
+
+printf 'input 7\ndense 11\nrelu\ndense 5\nloss cross_entropy\n' >"$folder/classes.net"
+cat >"$folder/image.net" <<'NET'
+input 3x12x12
+a = conv 8 3x3 pad=1 bias=0
+batch_norm
+relu
+b = conv 8 3x3 pad=1 groups=2
+lrn 3
+add < a, b
+max_pool 3 stride=2 pad=1
+average_pool 2 stride=1 pad=1 count_pad=0
+p = global_average_pool
+q = dense 4 < p
+concat < p, q
+softplus
+dense 5
+loss cross_entropy
+NET
 
 for peer in peers/*/; do
     peer=$(basename "$peer")
+    phases=training,inference rows=8
     [ "$peer" != __pycache__ ] || continue
-    output=$("$prony" bench small --phase training,inference --batch 1,3 --framework "$peer" \
-        --seconds 0.05 --format json 2>&1)
-    right=$(echo "$output" | grep -c '"verdict":"right"')
-    if [ "$right" -eq 4 ]; then
-        echo "ok   slow_peers.$peer"
-    elif echo "$output" | grep -q '"status":"skipped"'; then
-        echo "skip slow_peers.$peer: $(echo "$output" | sed -n 's/.*"reason":"\([^"]*\)".*/\1/p' | head -1)"
-    else
-        printf '%.2000s\nFAIL slow_peers.%s\n' "$output" "$peer"
-        status=1
-    fi
+    [ "$peer" != onnxruntime ] || phases=inference rows=4
+    networks="small $folder/classes.net"
+    [ "$peer" != fann ] || networks=small rows=4
+    right "$peer" $rows $networks --phase $phases --batch 1,3 --framework "$peer"
 done
+right images_in_pytorch 6 lenet "$folder/image.net" lstm --phase training,inference --batch 3 \
+    --framework pytorch
+right images_in_onnxruntime 3 lenet "$folder/image.net" lstm --phase inference --batch 3 \
+    --framework onnxruntime
+right optimisers_in_pytorch 7 small --batch 3 --framework pytorch \
+    --optimiser momentum,nesterov,adagrad,rmsprop,adam,adamw,rprop
+right blas_by_name 4 small --phase training,inference --batch 3 --framework blas \
+    --backend openblas,blis
+PRONY_PEER_SEARCH=on
+right settings_are_searched 3 small --batch 3 --framework pytorch,blas,onednn
 
 # The ten lines of docs/peers.md, as a user's own script.
-name=slow_peers.ten_lines_of_pytorch
 sed -n '/^```python/,/^```/p' docs/peers.md | grep -v '^```' | sed "s|\"peers\"|\"$PWD/peers\"|" \
     >"$folder/mine.py"
 chmod +x "$folder/mine.py"
-output=$("$prony" bench small --batch 1,3 --framework "$folder/mine.py" --seconds 0.05 \
-    --format json 2>&1)
-if [ "$(echo "$output" | grep -c '"verdict":"right"')" -eq 2 ]; then
-    echo "ok   $name"
-elif echo "$output" | grep -q 'is not installed'; then
-    echo "skip $name: PyTorch is not installed"
-else
-    printf '%.2000s\nFAIL %s\n' "$output" "$name"
-    status=1
-fi
+right ten_lines_of_pytorch 2 small --batch 1,3 --framework "$folder/mine.py"
 exit $status
