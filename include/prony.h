@@ -39,7 +39,7 @@ struct prony;
 /* How a network is opened. Zero, or NULL for the whole, is the usual choice in every field; so it
  * is in the other structs of options. */
 struct prony_options {
-    const char *backend;   /* "ref", "cuda" …; what `prony machine` lists */
+    const char *backend;   /* the CPU's fastest; "ref", "cuda" …: what `prony machine` lists */
     int32_t threads;       /* as many as there are cores */
     uint64_t seed;         /* of the starting weights, of dropout, and of split and order of data */
     int32_t classes;       /* > 0: it learns that many classes; 0: numbers */
@@ -63,6 +63,8 @@ int prony_open_text(const char *name, const char *text, const struct prony_optio
                     struct prony **out);
 void prony_close(struct prony *network); /* NULL is fine */
 
+/* Where it runs: "simd" … */
+const char *prony_backend(const struct prony *network);
 /* Numbers that go into the network, and come out of it, per sample; numbers it learns. */
 int64_t prony_inputs(const struct prony *network);
 int64_t prony_outputs(const struct prony *network);

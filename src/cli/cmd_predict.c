@@ -29,7 +29,8 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
         {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
         {"memory", ARG_REAL, &flags->memory, "MB", "data beyond it is streamed (half of all)", 1e-3,
          1e9, false},
-        {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (ref)", 0, 0, false},
+        {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (the CPU's fastest)", 0, 0,
+         false},
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
     };
     struct args args = {
@@ -275,7 +276,7 @@ static enum status predict(const struct predict_flags *flags, struct prony *netw
 
 enum status cmd_predict(struct cli *cli, int argc, const char *const *argv)
 {
-    struct predict_flags flags = {.backend = "ref"};
+    struct predict_flags flags = {0};
     struct report report = {0};
     struct prony *network = NULL;
     struct prony_data *data = NULL;

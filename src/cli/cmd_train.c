@@ -112,7 +112,8 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
          1e9, false},
         {"numbers", ARG_FLAG, &flags->numbers, "",
          "labels are numbers, even if they look like classes", 0, 0, false},
-        {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (ref)", 0, 0, false},
+        {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (the CPU's fastest)", 0, 0,
+         false},
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
         {"out", ARG_TEXT, &flags->out, "FILE", "where the trained network is saved", 0, 0, false},
         {"resume", ARG_TEXT, &flags->resume, "FILE", "goes on with a saved training", 0, 0, false},
@@ -221,6 +222,10 @@ static enum status stop(struct training *training)
         text_printf(&how, " --labels %s", flags->labels);
     if (flags->numbers)
         text_add(&how, " --numbers");
+    if (flags->memory > 0)
+        text_printf(&how, " --memory %g", flags->memory);
+    if (flags->backend) /* another one would not end with the same bits */
+        text_printf(&how, " --backend %s", flags->backend);
     enum status status = status_fail(
         STATUS_INTERRUPTED, __FILE__, __LINE__,
         "interrupted after epoch %" PRId64 "; saved. To go on: prony train %s %s%s --resume %s "
@@ -297,8 +302,8 @@ static void introduce(const struct training *training)
         printf("; %d classes", prony_classes(training->network));
     if (progress->window)
         printf("; streamed, %" PRId64 " rows at a time", progress->window);
-    printf("\nbackend %s, batch %d, rate %g, seed %" PRIu64 "\n", flags->backend, progress->batch,
-           progress->rate, progress->seed);
+    printf("\nbackend %s, batch %d, rate %g, seed %" PRIu64 "\n", prony_backend(training->network),
+           progress->batch, progress->rate, progress->seed);
     if (progress->epoch || progress->step)
         printf("resumed after epoch %" PRId64 ", step %" PRId64 "\n", progress->epoch,
                progress->step);
@@ -337,7 +342,7 @@ static enum status train(const struct train_flags *flags, struct prony *network,
 
 enum status cmd_train(struct cli *cli, int argc, const char *const *argv)
 {
-    struct train_flags flags = {.batch = 8, .seed = 1, .test = 0.2, .backend = "ref"};
+    struct train_flags flags = {.batch = 8, .seed = 1, .test = 0.2};
     struct prony *network = NULL;
     struct prony_data *data = NULL;
     enum status status;

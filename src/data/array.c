@@ -75,10 +75,29 @@ double array_get(const struct array *array, int64_t i)
     return number;
 }
 
+/* Floats as this machine has them: copied, and looked through for what is no number, whose exponent
+ * is all ones. */
+static bool copy_floats(const struct array *array, int64_t first, int64_t count, float *out)
+{
+    enum { EXPONENT = 0x7F800000 };
+    uint32_t any = 0;
+    memcpy(out, array->data + (size_t)first * sizeof *out, (size_t)count * sizeof *out);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &out[i], sizeof bits);
+        any |= (bits & EXPONENT) == EXPONENT;
+    }
+    return !any;
+}
+
 void array_get_row(const struct array *array, int64_t row, float *out, int64_t *bad)
 {
+    const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
     int64_t count = array_row_count(array), first = row * count;
     *bad = -1;
+    if (array->element == ELEMENT_F32 && array->big_endian != little &&
+        copy_floats(array, first, count, out))
+        return;
     if (array->element == ELEMENT_U8) { /* images: by far the most, and never wrong */
         for (int64_t i = 0; i < count; i++)
             out[i] = (float)array->data[first + i];

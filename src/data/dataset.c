@@ -87,7 +87,7 @@ void dataset_free(struct dataset *dataset)
         mem_unreserve(dataset->features, dataset->reserved_bytes);
     else
         mem_free(dataset->features);
-    stream_free(dataset->stream);
+    stream_free(dataset->stream, dataset->reserved_bytes);
     mem_free(dataset->labels);
     mem_free(dataset->numbers);
     arena_free(&dataset->arena);
@@ -108,21 +108,98 @@ int64_t dataset_window(const struct dataset *dataset)
     return dataset->stream ? dataset->stream->window : dataset->rows;
 }
 
-enum status dataset_fetch(struct dataset *dataset, const uint32_t *list, int64_t first,
-                          int64_t count)
+/* Reads the rows into the block; nothing else in the data set changes. */
+static enum status read_rows(const struct dataset *dataset, float *block, const uint32_t *list,
+                             int64_t first, int64_t count)
 {
-    if (!dataset->stream)
-        return STATUS_OK;
-    mem_drop(dataset->features, dataset->reserved_bytes);
-    dataset->fetches++;
+    mem_drop(block, dataset->reserved_bytes);
     for (int64_t i = first; i < first + count; i++) {
         int64_t row = list ? (int64_t)list[i] : i;
-        float *features = dataset->features + row * dataset->columns;
+        float *features = block + row * dataset->columns;
         TRY(stream_read_row(dataset->stream, row, features));
         if (dataset->scaling)
             TRY(scaling_apply_row(dataset->scaling, dataset, row, features));
     }
     return STATUS_OK;
+}
+
+/* In the thread. */
+static enum status read_request(void *context)
+{
+    const struct request *next = context;
+    const uint32_t *list = next->listed ? next->list : NULL;
+    return read_rows(next->dataset, next->features, list, list ? 0 : next->first, next->count);
+}
+
+/* Is it what was asked for? */
+static bool is_expected(const struct request *next, const uint32_t *list, int64_t first,
+                        int64_t count)
+{
+    size_t bytes = (size_t)count * sizeof *list;
+    return next->pending && next->first == first && next->count == count &&
+           next->listed == (list != NULL) && (!list || !memcmp(next->list, list + first, bytes));
+}
+
+enum status dataset_fetch(struct dataset *dataset, const uint32_t *list, int64_t first,
+                          int64_t count)
+{
+    struct stream *stream = dataset->stream;
+    if (!stream)
+        return STATUS_OK;
+    bool expected = is_expected(&stream->next, list, first, count);
+    enum status status = stream->ahead ? ahead_take(stream->ahead) : STATUS_OK;
+    stream->next.pending = false;
+    dataset->fetches++;
+    if (!expected) /* how reading other rows went is no matter */
+        return read_rows(dataset, dataset->features, list, first, count);
+    float *block = stream->next.features;
+    stream->next.features = dataset->features;
+    dataset->features = block;
+    return status;
+}
+
+static enum status keep_list(struct request *next, const uint32_t *list, int64_t count)
+{
+    next->listed = list != NULL;
+    if (!list)
+        return STATUS_OK;
+    if (next->list_room < (size_t)count) {
+        uint32_t *grown;
+        NEED(grown = mem_grow(next->list, (size_t)count, sizeof *grown));
+        next->list = grown;
+        next->list_room = (size_t)count;
+    }
+    memcpy(next->list, list, (size_t)count * sizeof *list);
+    return STATUS_OK;
+}
+
+enum status dataset_expect(struct dataset *dataset, const uint32_t *list, int64_t first,
+                           int64_t count)
+{
+    struct stream *stream = dataset->stream;
+    if (!stream || stream->next.pending)
+        return STATUS_OK;
+    struct request *next = &stream->next;
+    if (!stream->ahead)
+        TRY(ahead_open(&stream->ahead));
+    if (!next->features)
+        NEED(next->features = mem_reserve(dataset->reserved_bytes));
+    TRY(keep_list(next, list ? list + first : NULL, count));
+    next->dataset = dataset;
+    next->first = first;
+    next->count = count;
+    next->pending = true;
+    ahead_ask(stream->ahead, read_request, next);
+    return STATUS_OK;
+}
+
+void dataset_settle(struct dataset *dataset)
+{
+    struct stream *stream = dataset->stream;
+    if (!stream || !stream->ahead)
+        return;
+    ahead_take(stream->ahead);
+    stream->next.pending = false;
 }
 
 enum status dataset_hash(struct dataset *dataset, uint64_t *out)

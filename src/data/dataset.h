@@ -79,9 +79,15 @@ void dataset_free(struct dataset *dataset); /* NULL is fine */
 /* How many rows may be fetched at a time: at least 1, all of them when they are in memory. */
 int64_t dataset_window(const struct dataset *dataset);
 /* Makes `count` rows from `first` (of the list, or of the data set when it is NULL) be there, and
- * no others; does nothing when all are in memory. Refuses rows with values that are no numbers. */
+ * no others, and may move the block; does nothing when all are in memory. Refuses rows with values
+ * that are no numbers. */
 enum status dataset_fetch(struct dataset *dataset, const uint32_t *list, int64_t first,
                           int64_t count);
+/* Says which rows will be fetched next: a thread reads them while those that are there are used. */
+enum status dataset_expect(struct dataset *dataset, const uint32_t *list, int64_t first,
+                           int64_t count);
+/* Waits for that thread: before the scaling of the data set ends. */
+void dataset_settle(struct dataset *dataset);
 
 /* Names the content as it is before standardising, so that a resumed run can tell whether its data
  * is what it was. Fetches all rows in turn, which checks them. */

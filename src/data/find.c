@@ -87,15 +87,16 @@ static enum status read_file(const char *path, const struct dataset_options *opt
     enum status status = blob_open(path, dataset_memory(options), &blob);
     bool is_array = status == STATUS_OK && (array_is_npy(blob.bytes, blob.length) ||
                                             array_is_idx(blob.bytes, blob.length));
-    if (status == STATUS_OK && !is_array)
+    if (is_array && options->label)
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                             "%s: found no columns with names, expected --labels FILE, not --label",
+                             path);
+    else if (is_array)
+        status = dataset_from_arrays(path, &path, &options->labels, 1, &blob, options, out);
+    else if (status == STATUS_OK)
         status = read_csv(path, blob.bytes, blob.length, options, out);
     blob_close(&blob);
-    if (!is_array)
-        return status;
-    if (options->label)
-        FAIL(STATUS_INPUT, "%s: found no columns with names, expected --labels FILE, not --label",
-             path);
-    return dataset_from_arrays(path, &path, &options->labels, 1, options, out);
+    return status;
 }
 
 /* "FOLDER/NAME", or that with ".gz", in the arena; NULL in *out when there is neither. */
@@ -147,7 +148,7 @@ static enum status read_folder(const char *name, const char *folder, const char 
              options->labels ? "s" : "");
     enum status status = find_members(&arena, folder, remedy, features, labels, &parts);
     if (status == STATUS_OK)
-        status = dataset_from_arrays(name, features, labels, parts, options, out);
+        status = dataset_from_arrays(name, features, labels, parts, NULL, options, out);
     arena_free(&arena);
     return status;
 }

@@ -50,10 +50,10 @@ static int64_t choose_window(const struct dataset *dataset, size_t memory)
     return memory / 2 < row ? 1 : (int64_t)(memory / 2 / row);
 }
 
-/* Loads the features, or leaves them where they are. The data set owns the stream from here on. */
-static enum status take_features(struct dataset *dataset, struct stream *stream, size_t memory)
+/* Loads the features, or leaves them where they are. */
+static enum status take_features(struct dataset *dataset, size_t memory)
 {
-    dataset->stream = stream;
+    struct stream *stream = dataset->stream;
     TRY(take_shape(dataset, stream));
     size_t bytes = (size_t)dataset->rows * (size_t)dataset->columns * sizeof(float);
     NEED(dataset->features = mem_reserve(bytes));
@@ -62,7 +62,7 @@ static enum status take_features(struct dataset *dataset, struct stream *stream,
     if (bytes > memory)
         return STATUS_OK;
     TRY(dataset_fetch(dataset, NULL, 0, dataset->rows));
-    stream_free(stream);
+    stream_free(stream, bytes);
     dataset->stream = NULL;
     return STATUS_OK;
 }
@@ -185,14 +185,8 @@ static enum status fill(struct dataset *dataset, const char *const *features,
                         const struct dataset_options *options)
 {
     size_t memory = dataset_memory(options);
-    struct stream *stream;
-    NEED(stream = mem_alloc(sizeof *stream));
-    enum status status = open_parts(dataset, features, parts, memory, stream);
-    if (status != STATUS_OK) {
-        stream_free(stream);
-        return status;
-    }
-    TRY(take_features(dataset, stream, memory));
+    TRY(open_parts(dataset, features, parts, memory, dataset->stream));
+    TRY(take_features(dataset, memory));
     if (!labels[0])
         return STATUS_OK;
     TRY(open_parts(dataset, labels, parts, memory, label_files));
@@ -200,18 +194,23 @@ static enum status fill(struct dataset *dataset, const char *const *features,
 }
 
 enum status dataset_from_arrays(const char *name, const char *const *features,
-                                const char *const *labels, int parts,
+                                const char *const *labels, int parts, struct blob *first,
                                 const struct dataset_options *options, struct dataset **out)
 {
     struct dataset *dataset = NULL;
     struct stream *label_files = NULL;
     enum status status;
     NEED_OR(done, dataset = mem_alloc(sizeof *dataset));
+    NEED_OR(done, dataset->stream = mem_alloc(sizeof *dataset->stream));
     NEED_OR(done, label_files = mem_alloc(sizeof *label_files));
     NEED_OR(done, dataset->name = arena_text(&dataset->arena, name));
+    if (first) {
+        dataset->stream->parts[0].blob = *first;
+        *first = (struct blob){0};
+    }
     status = fill(dataset, features, labels, parts, label_files, options);
 done:
-    stream_free(label_files);
+    stream_free(label_files, 0);
     if (status == STATUS_OK)
         *out = dataset;
     else

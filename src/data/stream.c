@@ -28,7 +28,8 @@ void blob_close(struct blob *blob)
 
 enum status stream_open_part(const char *path, size_t limit, struct stream_part *out)
 {
-    TRY(blob_open(path, limit, &out->blob));
+    if (!out->blob.bytes)
+        TRY(blob_open(path, limit, &out->blob));
     const struct blob *blob = &out->blob;
     if (array_is_npy(blob->bytes, blob->length))
         return array_parse_npy(path, blob->bytes, blob->length, &out->array);
@@ -37,10 +38,13 @@ enum status stream_open_part(const char *path, size_t limit, struct stream_part 
     FAIL(STATUS_INPUT, "%s: found neither an IDX nor an NPY header, expected one", path);
 }
 
-void stream_free(struct stream *stream)
+void stream_free(struct stream *stream, size_t reserved_bytes)
 {
     if (!stream)
         return;
+    ahead_close(stream->ahead);
+    mem_unreserve(stream->next.features, reserved_bytes);
+    mem_free(stream->next.list);
     for (int i = 0; i < STREAM_PARTS; i++)
         blob_close(&stream->parts[i].blob);
     mem_free(stream);

@@ -2,6 +2,7 @@
 #ifndef PRONY_DATA_STREAM_H
 #define PRONY_DATA_STREAM_H
 
+#include "data/ahead.h"
 #include "data/array.h"
 #include "data/dataset.h"
 
@@ -28,18 +29,31 @@ struct stream {
         struct array array;
     } parts[STREAM_PARTS]; /* rows of the second follow those of the first */
     int64_t window;        /* rows at a time */
+    struct ahead *ahead;   /* reads the rows of `next`; NULL: none was asked for yet */
+    struct request {
+        const struct dataset *dataset;
+        float *features;  /* a second block: where the next rows go */
+        bool pending;     /* asked for, and not taken */
+        uint32_t *list;   /* a copy of the caller's, of which … */
+        size_t list_room; /* … there may be so many */
+        bool listed;      /* it counts; else rows as they come */
+        int64_t first, count;
+    } next;
 };
 
-void stream_free(struct stream *stream); /* NULL is fine */
+/* Of a data set whose features take so many bytes. NULL is fine. */
+void stream_free(struct stream *stream, size_t reserved_bytes);
 enum status stream_read_row(const struct stream *stream, int64_t row, float *out);
 
-/* Opens an array file; *out belongs to the caller also when it is refused. */
+/* Opens an array file, unless its blob is open; *out belongs to the caller also when it is refused.
+ */
 enum status stream_open_part(const char *path, size_t limit, struct stream_part *out);
 
 /* Features from the files of `features` and, where `labels` has files, labels from these; each list
- * has `parts` paths. Loads the features, or leaves them to be streamed. */
+ * has `parts` paths. The first file of the features may be open already; it is taken over then, and
+ * a zeroed blob left. Loads the features, or leaves them to be streamed. */
 enum status dataset_from_arrays(const char *name, const char *const *features,
-                                const char *const *labels, int parts,
+                                const char *const *labels, int parts, struct blob *first,
                                 const struct dataset_options *options, struct dataset **out);
 
 /* What features may take. */

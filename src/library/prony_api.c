@@ -67,6 +67,18 @@ static enum status count_outputs(struct prony *network)
     return STATUS_OK;
 }
 
+/* The backend of that name or, without one, the fastest of the CPU that this machine can run. */
+static enum status choose_backend(const struct registry *registry, const char *name,
+                                  const struct backend **out)
+{
+    if (name)
+        return registry_find(registry, name, out);
+    TRY(registry_find(registry, "simd", out));
+    if ((*out)->probe() == STATUS_OK)
+        return STATUS_OK;
+    return registry_find(registry, "ref", out);
+}
+
 static enum status open_network(struct prony *network, const struct prony_options *options)
 {
     char folder[4096];
@@ -82,7 +94,7 @@ static enum status open_network(struct prony *network, const struct prony_option
     TRY(find_folder(folder, sizeof folder));
     cpu_register(&network->registry);
     TRY(registry_load(&network->registry, folder));
-    TRY(registry_find(&network->registry, options->backend ? options->backend : "ref", &backend));
+    TRY(choose_backend(&network->registry, options->backend, &backend));
     if (options->loss)
         TRY(loss_read(options->loss, &model.loss));
     TRY(model_open(&network->model, network->network, backend, &device, &model));
@@ -118,6 +130,11 @@ int prony_open_text(const char *name, const char *text, const struct prony_optio
                     struct prony **out)
 {
     return (int)open_with(name, text, options, out);
+}
+
+const char *prony_backend(const struct prony *network)
+{
+    return network->model.engine.backend->name;
 }
 
 int64_t prony_inputs(const struct prony *network)

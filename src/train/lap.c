@@ -70,60 +70,77 @@ static void add_view(struct view *views, int32_t *count, const struct program *p
 static enum status check_streaming(const struct lap *lap)
 {
     const struct backend *backend = lap->engine->backend;
-    if (lap->dataset->stream && !text_equal(backend->unit, "cpu"))
+    if (lap->data.dataset->stream && !text_equal(backend->unit, "cpu"))
         FAIL(STATUS_UNSUPPORTED,
              "%s: found data that does not fit into the memory it may take; the backend %s keeps "
              "all of it on its unit: allow more with --memory, or stream it through a CPU",
-             lap->dataset->name, backend->name);
-    return STATUS_OK;
-}
-
-/* The rows of the next steps, as many as may be there at a time. */
-static enum status fetch(struct lap *lap)
-{
-    int64_t batch = lap->legs[0].batch, window = dataset_window(lap->dataset) / batch;
-    int64_t first = lap->step * batch;
-    lap->fetched = window < 1 ? lap->step + 1 : lap->step + window;
-    if (lap->fetched > lap->steps)
-        lap->fetched = lap->steps;
-    int64_t end = lap->fetched * batch < lap->rows ? lap->fetched * batch : lap->rows;
-    TRY(dataset_fetch(lap->dataset, lap->order, first, end - first));
-    lap->fetches = lap->dataset->fetches;
+             lap->data.dataset->name, backend->name);
     return STATUS_OK;
 }
 
 enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,
                       int64_t step)
 {
-    int64_t rows = data->dataset->rows;
     lap->step = lap->fetched = step;
-    lap->dataset = data->dataset;
+    lap->data = *data;
     lap->order = order;
-    TRY(check_streaming(lap));
-    for (int i = 0; i < LAP_LEGS; i++) {
-        const struct leg *leg = &lap->legs[i];
-        struct view views[6];
-        int32_t count = 0;
-        int64_t first = step > leg->from ? step : leg->from, left = leg->to - first;
-        if (left <= 0)
-            continue;
-        const struct program *program = leg->program;
-        add_view(views, &count, program, ROLE_INPUT, "x", data->dataset->features, rows);
-        add_view(views, &count, program, ROLE_INPUT, "label", data->dataset->labels, rows);
-        add_view(views, &count, program, ROLE_INPUT, "target", data->targets, rows);
-        add_view(views, &count, program, ROLE_OUTPUT, "y", data->outputs, rows);
-        add_view(views, &count, program, ROLE_OUTPUT, "loss", lap->loss + first, left);
-        add_view(views, &count, program, ROLE_OUTPUT, "right", lap->right + first, left);
-        /* the steps before a leg's first one are whole batches, those of legs[0] */
-        TRY(lap->engine->backend->bind(leg->plan,
-                                       &(struct binding){
-                                           .views = views,
-                                           .view_count = count,
-                                           .order = order,
-                                           .order_count = lap->rows,
-                                           .start = (uint64_t)(first * lap->legs[0].batch),
-                                       }));
+    return check_streaming(lap);
+}
+
+/* The rows of `steps` steps from one on: the first and how many. */
+static int64_t rows_from(const struct lap *lap, int64_t step, int64_t steps, int64_t *count)
+{
+    int64_t first = step * lap->legs[0].batch, left = lap->rows - first;
+    int64_t wanted = steps * lap->legs[0].batch;
+    *count = wanted < left ? wanted : left;
+    return first;
+}
+
+/* Binds a leg to its steps among those that are fetched. */
+static enum status bind_leg(const struct lap *lap, const struct leg *leg)
+{
+    const struct lap_data *data = &lap->data;
+    const struct dataset *dataset = data->dataset;
+    const struct program *program = leg->program;
+    struct view views[6];
+    int32_t count = 0;
+    int64_t first = lap->step > leg->from ? lap->step : leg->from;
+    int64_t left = (lap->fetched < leg->to ? lap->fetched : leg->to) - first;
+    if (left <= 0)
+        return STATUS_OK;
+    add_view(views, &count, program, ROLE_INPUT, "x", dataset->features, dataset->rows);
+    add_view(views, &count, program, ROLE_INPUT, "label", dataset->labels, dataset->rows);
+    add_view(views, &count, program, ROLE_INPUT, "target", data->targets, dataset->rows);
+    add_view(views, &count, program, ROLE_OUTPUT, "y", data->outputs, dataset->rows);
+    add_view(views, &count, program, ROLE_OUTPUT, "loss", lap->loss + first, left);
+    add_view(views, &count, program, ROLE_OUTPUT, "right", lap->right + first, left);
+    int64_t fetched, from = rows_from(lap, lap->step, lap->fetched - lap->step, &fetched);
+    int64_t start = rows_from(lap, first, left, &left); /* steps before it are whole batches */
+    struct binding binding = {.views = views, .view_count = count, .start = (uint64_t)start};
+    if (lap->order) { /* only what is fetched: backends copy it */
+        binding.order = lap->order + from;
+        binding.order_count = fetched;
+        binding.start = (uint64_t)(start - from);
     }
+    return lap->engine->backend->bind(leg->plan, &binding);
+}
+
+/* Gets the rows of the next steps, as many as may be there at a time, and says which come after. */
+static enum status fetch(struct lap *lap)
+{
+    struct dataset *dataset = lap->data.dataset;
+    int64_t window = dataset_window(dataset) / lap->legs[0].batch, count;
+    int64_t steps = window < 1 ? 1 : window;
+    int64_t first = rows_from(lap, lap->step, steps, &count);
+    TRY(dataset_fetch(dataset, lap->order, first, count));
+    lap->fetches = dataset->fetches;
+    lap->fetched = lap->steps - lap->step < steps ? lap->steps : lap->step + steps;
+    if (lap->fetched < lap->steps) {
+        first = rows_from(lap, lap->fetched, steps, &count);
+        TRY(dataset_expect(dataset, lap->order, first, count));
+    }
+    for (int i = 0; i < LAP_LEGS; i++)
+        TRY(bind_leg(lap, &lap->legs[i]));
     return STATUS_OK;
 }
 
@@ -149,7 +166,7 @@ enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
     int64_t end = lap->steps - lap->step < steps ? lap->steps : lap->step + steps;
     while (lap->step < end) {
         const struct leg *leg = &lap->legs[lap->step >= lap->legs[1].from];
-        if (lap->step >= lap->fetched || lap->fetches != lap->dataset->fetches)
+        if (lap->step >= lap->fetched || lap->fetches != lap->data.dataset->fetches)
             TRY(fetch(lap));
         int64_t to = leg->to < end ? leg->to : end;
         int64_t count = (lap->fetched < to ? lap->fetched : to) - lap->step;

@@ -12,14 +12,21 @@
 
 enum { LAP_LEGS = 2 };
 
+/* What a lap reads and writes; rows of all blocks are rows of the data set. */
+struct lap_data {
+    struct dataset *dataset; /* features and labels */
+    float *targets;          /* [rows, …], for losses over numbers; or NULL */
+    float *outputs;          /* [rows, width] for y, or NULL */
+};
+
 struct lap {
     const struct engine *engine;
-    int64_t rows, steps;     /* of a whole lap */
-    int64_t step;            /* steps done of the current lap */
-    struct dataset *dataset; /* of the current lap, and … */
-    const uint32_t *order;   /* … its rows */
-    int64_t fetched;         /* the steps before this one have their rows there … */
-    int64_t fetches;         /* … unless the data set has fetched others since */
+    int64_t rows, steps;   /* of a whole lap */
+    int64_t step;          /* steps done of the current lap */
+    struct lap_data data;  /* of the current lap, and … */
+    const uint32_t *order; /* … its rows */
+    int64_t fetched;       /* the steps before this one have their rows there … */
+    int64_t fetches;       /* … unless the data set has fetched others since */
     struct leg {
         struct program *program; /* NULL: no such leg */
         struct plan *plan;
@@ -27,13 +34,6 @@ struct lap {
         int64_t from, to; /* its steps of the lap */
     } legs[LAP_LEGS];     /* whole batches; the remainder */
     float *loss, *right;  /* [steps], one allocation, `loss`: what each step left behind */
-};
-
-/* What a lap reads and writes; rows of all blocks are rows of the data set. */
-struct lap_data {
-    struct dataset *dataset; /* features and labels */
-    float *targets;          /* [rows, …], for losses over numbers; or NULL */
-    float *outputs;          /* [rows, width] for y, or NULL */
 };
 
 /* The mean loss and the share of right answers over some samples. */

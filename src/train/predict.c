@@ -107,6 +107,7 @@ enum status predict_data(struct model *model, struct dataset *dataset, predictio
 {
     struct prophecy prophecy = {.model = model};
     enum status status = predict(&prophecy, dataset, visit, context);
+    dataset_settle(dataset);
     lap_close(&prophecy.lap);
     mem_unreserve(prophecy.outputs, prophecy.outputs_bytes);
     mem_free(prophecy.classes);

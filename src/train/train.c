@@ -181,6 +181,7 @@ void trainer_close(struct trainer *trainer)
 {
     if (!trainer)
         return;
+    dataset_settle(trainer->dataset);
     lap_close(&trainer->train);
     lap_close(&trainer->validate);
     lap_close(&trainer->test);
