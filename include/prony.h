@@ -94,8 +94,9 @@ int prony_predict(struct prony *network, int32_t rows, const float *inputs, floa
 int prony_load(struct prony *network, const char *path);
 int prony_save(struct prony *network, const char *path);
 
-/* Data: a name ("iris", "digits", "mnist"), the path of a CSV, IDX or NPY file, of a folder with
- * the files of MNIST, or "-": CSV on standard input. docs/data.md has the rest. */
+/* Data: a name ("iris", "digits", "mnist", "synthetic:1000x4:3"), the path of a CSV, IDX or NPY
+ * file, of a folder with the files of MNIST, or "-": CSV on standard input. docs/data.md has the
+ * rest. */
 struct prony_data;
 
 struct prony_data_options {

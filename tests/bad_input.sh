@@ -70,6 +70,8 @@ printf '\223NUMPY\001\000\377\377{' >cut.npy
 mkdir half && cp four.idx half/train-images-idx3-ubyte
 
 # Networks.
+printf 'input 4 tokens=2\nembedding 3\nflatten\ndense 3\n' >tokens.net
+printf 'input 2x3\ndense 4\nadd < input, dense1\n' >sizes.net
 printf 'input 4\ndens 3\n' >unknown_layer.net
 printf 'input 4\ndense\n' >no_units.net
 printf 'input 4\ndense three\n' >word.net
@@ -134,7 +136,13 @@ memory of zero | prony train small iris --memory 0 | --memory; "0"
 unknown backend | prony train small iris --backend reff | 'reff'; did you mean 'ref'
 unknown optimiser | prony train small iris --optimiser adamm | 'adamm'
 setting of a resumed run | prony train small iris --resume good --rate 1 | --rate; --resume
+layers that do not fit | prony train sizes.net iris | sizes.net:3:1; 1×2×3 and 1×2×4; reshape
 unknown data | prony train small iriss | 'iriss'; did you mean 'iris'
+synthetic without size | prony train small synthetic:100 | 'synthetic:100'; synthetic:ROWSxCOLUMNS; CLASSES
+synthetic without rows | prony train small synthetic:0x4:3 | 0 rows; 4 columns; at most
+synthetic with more | prony train small synthetic:9x4:3:2 | 'synthetic:9x4:3:2'; synthetic:ROWSxCOLUMNS
+synthetic of other classes | prony predict small good synthetic:9x4:5 | 5 classes of its own; expected those of the network
+label of synthetic data | prony train small synthetic:9x4:3 --label 2 | synthetic:9x4:3; --label; known
 no such file | prony train small nowhere.csv | 'nowhere.csv'; CSV, IDX or NPY
 mnist that was not fetched | prony train mlp:784-10 mnist | train-images-idx3-ubyte; tools/setup mnist
 folder as data | prony train small empty | empty: found no file train-images-idx3-ubyte
@@ -153,6 +161,10 @@ word among numbers to learn | prony train small mixed.csv | mixed.csv:2:9; 'x'; 
 bytes that are no text | prony train small nul.csv | nul.csv; NUL at byte 8; expected text
 nothing but labels | prony train small only_label.csv | only_label.csv:1:1; only a label column
 unknown label column | prony train small iris --label kind | iris:1:1; 'kind'; a number from 1 to 5
+label columns in reverse | prony train small iris --label 3..1 | iris:1:1; '3..1'; the first before the last
+last label column unknown | prony train small iris --label 1..kind | iris:1:1; 'kind'; a number from 1 to 5
+several labels for one output | prony train mlp:3-6 abc.csv --label 4..5 | abc.csv: found 2 labels a row; expected 1; mlp:3-6
+no token | prony train tokens.net abc.csv | abc.csv: row 1, value 2; found 2; a whole number from 0 to 1
 label column beyond all | prony train small iris --label 9 | iris:1:1; '9'; from 1 to 5
 CSV beyond memory | prony train small iris --memory 0.001 | iris; bytes of CSV; NPY files are streamed; --memory
 labels beside CSV | prony train small abc.csv --labels labels.idx | abc.csv; --labels labels.idx; --label COLUMN

@@ -60,8 +60,9 @@ struct dataset_options {
     bool numbers;               /* labels are numbers, even if they look like classes */
 };
 
-/* `name` is a data set's ("iris", "mnist"), the path of a CSV, IDX or NPY file, each plain or in
- * gzip, of a folder with the files of MNIST, or "-": CSV on standard input. */
+/* `name` is a data set's ("iris", "mnist", "synthetic:1000x4:3"), the path of a CSV, IDX or NPY
+ * file, each plain or in gzip, of a folder with the files of MNIST, or "-": CSV on standard input.
+ */
 enum status dataset_open(const char *name, const struct dataset_options *options,
                          struct dataset **out);
 

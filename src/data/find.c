@@ -1,5 +1,5 @@
-/* find.c: data sets by name or path: shipped in the program, fetched into the user's folder, a file
- * whose first bytes say what it is, a folder with the files of MNIST. */
+/* find.c: data sets by name or path: shipped in the program, fetched into the user's folder,
+ * random, a file whose first bytes say what it is, a folder with the files of MNIST. */
 #include "base/embed.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -40,7 +40,7 @@ static enum status refuse_name(const char *name)
              nearest);
     FAIL(STATUS_INPUT,
          "there is no data set and no file '%s'; expected the path of a CSV, IDX or NPY file, "
-         "iris, digits or mnist",
+         "iris, digits, mnist or synthetic:ROWSxCOLUMNS",
          name);
 }
 
@@ -167,6 +167,48 @@ static enum status read_mnist(const struct dataset_options *options, struct data
     return status;
 }
 
+/* Labels are numbers of classes, which must be those that are known. */
+static enum status check_classes(const struct dataset *dataset,
+                                 const struct dataset_options *options)
+{
+    bool same = !options->class_count || dataset->class_count == options->class_count;
+    for (int32_t i = 0; same && i < options->class_count; i++)
+        same = text_equal(dataset->classes[i], options->classes[i]);
+    if (!same)
+        FAIL(STATUS_INPUT, "%s: found %d classes of its own, expected those of the network: '%s' …",
+             dataset->name, dataset->class_count, options->classes[0]);
+    return STATUS_OK;
+}
+
+/* "synthetic:ROWSxCOLUMNS" or "synthetic:ROWSxCOLUMNS:CLASSES": random numbers, to try things out.
+ */
+static enum status make_synthetic(const char *name, const struct dataset_options *options,
+                                  struct dataset **out)
+{
+    enum { SEED = 1 };
+    long long rows = 0, columns = 0, classes = 0;
+    int end = 0, whole = 0;
+    int found =
+        sscanf(name, "synthetic:%9lldx%9lld%n:%9lld%n", &rows, &columns, &end, &classes, &whole);
+    if (found < 2 || name[found == 3 ? whole : end] || (found == 3 && classes < 1))
+        FAIL(STATUS_INPUT,
+             "found the data '%s', expected synthetic:ROWSxCOLUMNS, for numbers to learn, or "
+             "synthetic:ROWSxCOLUMNS:CLASSES",
+             name);
+    if (options->label || options->labels)
+        FAIL(STATUS_INPUT, "%s: found --label%s, but its labels are known", name,
+             options->labels ? "s" : "");
+    struct dataset *dataset;
+    TRY(dataset_synthetic(rows, (int32_t)columns, options->numbers ? 0 : (int32_t)classes, 1, SEED,
+                          &dataset));
+    enum status status = check_classes(dataset, options);
+    if (status == STATUS_OK)
+        *out = dataset;
+    else
+        dataset_free(dataset);
+    return status;
+}
+
 enum status dataset_open(const char *name, const struct dataset_options *options,
                          struct dataset **out)
 {
@@ -176,6 +218,8 @@ enum status dataset_open(const char *name, const struct dataset_options *options
         return read_csv(name, file->bytes, file->length, options, out);
     if (text_equal(name, "mnist"))
         return read_mnist(options, out);
+    if (text_starts(name, "synthetic"))
+        return make_synthetic(name, options, out);
     if (text_equal(name, "-"))
         return read_input(name, options, out);
     if (!file_exists(name))

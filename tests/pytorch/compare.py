@@ -9,7 +9,7 @@ statistics at the end must agree to 1e-4, relative to the largest element. PyTor
 precision, so that what differs is prony's. Weights keep prony's layout (dense [in][out]); the
 operators are given them transposed.
 
-One line per network and optimiser: "ok   pytorch.small_sgd" or "FAIL …".
+One line per backend, network and optimiser: "ok   pytorch.ref_small_sgd" or "FAIL …".
 """
 
 import ctypes
@@ -23,6 +23,7 @@ import torch
 import torch.nn.functional as F
 
 STEPS = 20
+BACKENDS = ("ref", "simd")
 TOLERANCE = 1e-4
 
 
@@ -296,10 +297,10 @@ class Options(ctypes.Structure):
 class Prony:
     """A network of the library; every failure is raised with its message."""
 
-    def __init__(self, library, text, classes):
+    def __init__(self, library, backend, text, classes):
         self.library = library
         self.network = ctypes.c_void_p()
-        options = Options(seed=7, classes=classes)
+        options = Options(backend=backend.encode(), seed=7, classes=classes)
         self.call("prony_open_text", b"compared", text.encode(), ctypes.byref(options),
                   ctypes.byref(self.network))
 
@@ -376,13 +377,13 @@ def loss_of(network, y, target):
     return F.mse_loss(y, target.double())
 
 
-def compare(library, network, optimiser, path, schedule=None, clip=0):
+def compare(library, backend, network, optimiser, path, schedule=None, clip=0):
     """What differs, a line each."""
     line, make_optimiser = OPTIMISERS[optimiser]
     text = f"{network.text}\noptimiser {line} clip={clip}\n"
     if schedule:
         text += f"schedule {SCHEDULES[schedule][0]}\n"
-    prony = Prony(library, text, network.classes)
+    prony = Prony(library, backend, text, network.classes)
     w = prony.weights(path)
     learnt = [w[name].requires_grad_() for name in w if is_learnt(name)]
     theirs = make_optimiser(learnt)
@@ -420,22 +421,34 @@ def cases():
     yield "transformer_clip", NETWORKS["transformer"], "adam", None, CLIP
 
 
+def run_cases(library, backend, path):
+    """True when all agree."""
+    agree = True
+    for name, network, optimiser, schedule, clip in cases():
+        try:
+            wrong = compare(library, backend, network, optimiser, path, schedule, clip)
+        except (RuntimeError, KeyError) as problem:
+            wrong = [repr(problem)]
+        for line in wrong:
+            print(line)
+        print(f"{'FAIL' if wrong else 'ok  '} pytorch.{backend}_{name}")
+        agree = agree and not wrong
+    return agree
+
+
 def main():
     torch.set_num_threads(1)
     library = open_library(sys.argv[1])
-    failed = False
+    agree = True
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "weights")
-        for name, network, optimiser, schedule, clip in cases():
+        for backend in BACKENDS:
             try:
-                wrong = compare(library, network, optimiser, path, schedule, clip)
-            except (RuntimeError, KeyError) as problem:
-                wrong = [repr(problem)]
-            for line in wrong:
-                print(line)
-            print(f"{'FAIL' if wrong else 'ok  '} pytorch.{name}")
-            failed = failed or bool(wrong)
-    sys.exit(failed)
+                Prony(library, backend, "input 1\ndense 1\n", 0).close()
+            except RuntimeError as problem:
+                print(f"skip pytorch.{backend}: {problem}")
+                continue
+            agree = run_cases(library, backend, os.path.join(folder, "weights")) and agree
+    sys.exit(not agree)
 
 
 main()
