@@ -288,13 +288,13 @@ static enum status take_row(struct csv *csv)
         REFUSE(csv, last, "found more than %d rows", DATASET_ROWS_MOST);
     TRY(make_room(csv));
     float *features = dataset->features + dataset->rows * dataset->columns;
-    struct field *labels = csv->labels + dataset->rows * csv->label_count;
+    int64_t label = dataset->rows * csv->label_count;
     for (int32_t i = 0; i < csv->count; i++) {
         const struct field *field = &csv->fields[i];
         if (!is_label(csv, i))
             TRY(read_float(csv, field, features++));
         else if (*field->text)
-            *labels++ = *field;
+            csv->labels[label++] = *field;
         else
             REFUSE(csv, field, "found a missing value, expected a label");
     }
