@@ -77,6 +77,9 @@ import json, sys
 records = [json.loads(line) for line in open(sys.argv[1])]
 results = [r for r in records if r["kind"] == "result"]
 assert [r["kind"] for r in records][-1] == "machine", "the last line is the machine"
+networks = [r["network"]["program"] for r in records if r["kind"] == "network"]
+assert networks == sorted(set(r["program"] for r in results), key=networks.index), networks
+assert len(networks) == 2, networks
 assert len(results) == 4, f"{len(results)} results"
 for r in results:
     assert r["status"] == "ok", r.get("reason")
@@ -118,12 +121,51 @@ sed -i 2d "$folder/suite.jsonl"
 report goes_on_where_it_was $? "$(cut -c1-300 "$folder/suite.jsonl")"
 echo 'small --bacth 3' >>"$folder/own.suite"
 expect names_the_line 2 'own.suite:6: ' "$prony" suite "$folder/own.suite"
+printf '\nsmall --seconds 0.05\nsmal --seconds 0.05\n' >"$folder/typo.suite"
+expect names_the_line_of_an_unknown_network 2 'typo.suite:3: ' "$prony" suite "$folder/typo.suite"
 expect knows_its_suites 2 "did you mean 'demo'?" "$prony" suite dmo
 expect ships_suites 2 'batch, demo, size, threads, toyneuralnet' "$prony" suite nothing-of-the-kind
 expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time taken for training=' \
     "$prony" bench small --backend ref --format tests $quick
 expect says_what_is_not_checked 0 'measured once' \
     "$prony" bench large --batch 3 --seconds 0.01 --patience 0.1
+
+# Scenarios, and training to a target.
+expect streams 0 'right' "$prony" bench small --phase inference --scenario single-stream,offline $quick
+expect serves 0 'queries a second hold the bound' "$prony" bench small --phase inference \
+    --scenario server --bound p99=10s $quick
+expect says_what_cannot_be_held 0 'skipped: no rate holds the bound' "$prony" bench large \
+    --phase inference --scenario server --bound p90=1ns $quick
+expect wants_a_bound 0 'skipped: server needs a bound' \
+    "$prony" bench small --phase inference --scenario server $quick
+expect reads_bounds 2 'expected such as p99=10ms' "$prony" bench small --bound soon
+expect streams_several 0 'skipped: multi-stream has several samples a query' \
+    "$prony" bench small --phase inference --scenario multi-stream $quick
+expect answers_by_inference 0 'skipped: queries are answered by inference' \
+    "$prony" bench small --scenario offline $quick
+expect trains_to_a_target 0 '2 of 2 seeds' \
+    "$prony" bench small --until loss=10 --dataset iris --seeds 2 --batch 8
+expect says_when_nobody_got_there 0 '0 of 1 seeds' "$prony" bench small --until loss=0.0000001 \
+    --dataset iris --seeds 1 --batch 8 --patience 0.2
+expect wants_data_for_a_target 2 '--until and --dataset go together' \
+    "$prony" bench small --until accuracy=0.95
+expect reads_targets 2 'expected accuracy=0.95 or loss=0.1' \
+    "$prony" bench small --until soon --dataset iris
+
+# Whoever cannot be held in memory fails alone; a full disk loses nothing that was finished.
+expect fails_alone_without_memory 1 '1 of 2 configurations failed' \
+    sh -c "ulimit -v 4000000; '$prony' bench mlp:4-100000-100000-1 small --backend ref $quick"
+(
+    ulimit -f 60 # blocks of 512 bytes, or of 1024
+    trap '' XFSZ
+    "$prony" bench small --batch 1,2,3,4,5,6,7,8 --seconds 0.02 --format json \
+        --out "$folder/full.jsonl" >"$folder/printed.jsonl" 2>"$folder/full.txt"
+)
+[ $? -eq 1 ] && grep -q 'full.jsonl' "$folder/full.txt"
+report says_when_the_disk_is_full $? "$(cat "$folder/full.txt")"
+[ "$(grep -c '"kind":"result"' "$folder/printed.jsonl")" -ge 1 ] &&
+    "$prony" compare "$folder/full.jsonl" "$folder/full.jsonl" >/dev/null
+report keeps_whole_lines_on_a_full_disk $? "$(cut -c1-200 "$folder/full.jsonl")"
 
 # Comparisons: in turns, and of two files.
 expect compares_in_turns 0 'rounds' "$prony" bench small --against ref --seconds 0.3

@@ -259,7 +259,8 @@ TEST(the_check_finds_a_wrong_update)
     double error;
     if (!CHECK_OK(open_small(3, &task)))
         return;
-    CHECK_OK(job_network_refer(task, &backend_ref));
+    CHECK_OK(job_network_refer(
+        task, &(struct network_options){.backend = &backend_ref, .device = {.threads = 1}}));
     CHECK_OK(task_outcome(task, &task->arena, &found));
     found.loss = task->reference.loss;
     for (int64_t i = 0; i < task->value_count; i++)
@@ -295,7 +296,8 @@ TEST(dear_references_are_kept)
     setenv("XDG_DATA_HOME", folder, 1);
     if (!CHECK_OK(open_small(3, &task)))
         return;
-    CHECK_OK(job_network_refer(task, &backend_ref));
+    CHECK_OK(job_network_refer(
+        task, &(struct network_options){.backend = &backend_ref, .device = {.threads = 1}}));
     CHECK_OK(reference_save(task, "abc"));
     CHECK_OK(reference_save(task, "dirty+"));
     CHECK_OK(open_small(3, &again));

@@ -3,11 +3,14 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "bench/entry.h"
 #include "bench/job_cold.h"
 #include "bench/job_network.h"
 #include "bench/job_peer.h"
+#include "bench/passes.h"
 #include "bench/peers.h"
 #include "bench/reference.h"
+#include "bench/target_group.h"
 #include "bench/task_peer.h"
 #include "bench/watch.h"
 
@@ -18,7 +21,10 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
-static const double DEAR_FLOP = 1e9; /* a reference of so much work is kept between runs */
+enum { SCENARIO_ROWS = 2 };
+static const double DEAR_FLOP = 1e9;        /* a reference of so much work is kept between runs */
+static const double REFERENCE_FLOP = 20e9;  /* `ref` is not asked for more, but … */
+static const double FAST_FLOP_PER_S = 2e10; /* … what does at least so much a second */
 static const size_t COLD_BYTES = (size_t)64 << 20; /* where the size of the caches is not known */
 
 /* One point on its way to a record. */
@@ -30,14 +36,16 @@ struct entrant {
     struct meters first_meters;
     struct text prepare, check, notes;
     struct contender *contender;
-    struct record_meter meters[METERS_COUNT + WATCH_ROWS];
+    double rate; /* queries a second, of a scenario; else 0 */
+    struct record_meter meters[METERS_COUNT + WATCH_ROWS + PASSES_ROWS + SCENARIO_ROWS];
 };
 
 struct group {
     struct bench *bench;
     struct arena arena;
     struct task *task;
-    char unreferred[300]; /* why there is no reference; "" when there is */
+    const char *reference; /* who computed it: "ref" */
+    char unreferred[300];  /* why there is no reference; "" when there is */
     struct entrant *entrants;
     struct contender *contenders;
     int count, contender_count;
@@ -54,35 +62,13 @@ static bool is_prony(const struct point *point)
 static enum status group_refuse(struct group *group, struct entrant *entrant, enum status status)
 {
     struct record *record = &entrant->record;
-    if (status == STATUS_MEMORY || status == STATUS_INTERRUPTED)
+    if (status == STATUS_INTERRUPTED)
         return status;
     record->status = status == STATUS_UNSUPPORTED ? RECORD_SKIPPED : RECORD_FAILED;
     NEED(record->reason = arena_text(&group->arena, status_message()));
     if (status == STATUS_WRONG) {
         record->check.verdict = RECORD_WRONG;
         record->check.reason = record->reason;
-    }
-    return STATUS_OK;
-}
-
-/* Axes that have one value so far: any other is a skip that says so. */
-static enum status group_check_axes(const struct point *point)
-{
-    static const enum axis_index fixed[] = {
-        AXIS_data,        AXIS_ingestion, AXIS_workers,      AXIS_nodes,
-        AXIS_parallelism, AXIS_scaling,   AXIS_interconnect, AXIS_scenario,
-        AXIS_pages,       AXIS_precision, /* last: peers have more */
-    };
-    const size_t all = sizeof fixed / sizeof *fixed, count = is_prony(point) ? all : all - 1;
-    if (!is_prony(point) && point->affinity[0] && strcmp(point->affinity, "none") != 0)
-        FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
-    for (size_t i = 0; i < count; i++) {
-        const struct axis *axis = &axes[fixed[i]];
-        char number[POINT_NUMBER];
-        const char *value = point_get(point, axis, number);
-        if (value[0] && strcmp(value, "0") != 0 && strcmp(value, axis->otherwise) != 0)
-            FAIL(STATUS_UNSUPPORTED, "%s %s cannot be measured yet, only %s", axis->key, value,
-                 axis->otherwise[0] ? axis->otherwise : "none");
     }
     return STATUS_OK;
 }
@@ -145,7 +131,7 @@ static enum status group_check(struct group *group, struct entrant *entrant)
         NEED(check->reason = arena_text(&group->arena, status_message()));
         return STATUS_OK;
     }
-    check->against = "ref";
+    check->against = group->reference;
     check->difference = error;
     check->tolerance = group->task->tolerance;
     TRY(status);
@@ -205,7 +191,7 @@ static enum status group_start(struct group *group, struct entrant *entrant)
     struct record *record = &entrant->record;
     uint64_t start_ns = clock_ns();
 
-    TRY(group_check_axes(&record->point));
+    TRY(entry_check(group->bench, &record->point));
     TRY(is_prony(&record->point) ? group_open_network(group, entrant)
                                  : group_open_peer(group, entrant));
     TRY(entrant->job->kind->prepare(entrant->job));
@@ -281,6 +267,8 @@ static void group_note(struct entrant *entrant)
                     50 * (time->ci_high - time->ci_low) / time->median);
     else if (contender->stop == MEASURE_TIME)
         text_add(&entrant->notes, "; time was up after a few samples");
+    if (entrant->rate > 0 && strcmp(entrant->record.point.scenario, "server") == 0)
+        text_printf(&entrant->notes, "; %.4g queries a second hold the bound", entrant->rate);
     if (!contender->steady && contender->count > 1)
         text_add(&entrant->notes, "; not steady after the warm-up");
     if (entrant->record.best_times_floor < 1)
@@ -315,6 +303,32 @@ static enum status group_parts(const struct group *group, struct entrant *entran
     return status == STATUS_MEMORY ? status : STATUS_OK;
 }
 
+/* What was used meanwhile, what a scenario gave, and what passes of their own count. */
+static enum status group_meters(struct group *group, struct entrant *entrant)
+{
+    struct record *record = &entrant->record;
+    const struct contender *contender = entrant->contender;
+    struct record_meter *rows = entrant->meters;
+    const struct passes passes = {.job = entrant->job,
+                                  .process = contender->process,
+                                  .gpu = strcmp(record->point.unit, "gpu") == 0,
+                                  .iteration_ns = record->time_ns.median,
+                                  .batch = record->point.batch};
+    size_t count = METERS_COUNT + WATCH_ROWS, more;
+
+    meters_report(contender->meters.wall_ns ? &contender->meters : &entrant->first_meters,
+                  contender->process, rows);
+    watch_report(&group->watch, rows + METERS_COUNT);
+    if (entrant->rate > 0)
+        rows[count++] = (struct record_meter){"rate", entrant->rate, NULL};
+    if (entrant->rate > 0 && strcmp(record->point.scenario, "server") == 0)
+        rows[count++] = (struct record_meter){"latency_bound", group->bench->bound.ns, NULL};
+    TRY(passes_run(&passes, &group->arena, rows + count, &more));
+    record->meters = rows;
+    record->meter_count = count + more;
+    return STATUS_OK;
+}
+
 /* Fills in what was measured. */
 static enum status group_result(struct group *group, struct entrant *entrant)
 {
@@ -328,13 +342,11 @@ static enum status group_result(struct group *group, struct entrant *entrant)
     }
     TRY(record_measure(record, &group->arena, contender->samples_ns, contender->count,
                        contender->per));
+    if (entrant->rate > 0)
+        record->throughput = entrant->rate * (double)record->point.batch;
     TRY(group_doubt_floor(group, entrant));
     TRY(group_parts(group, entrant));
-    meters_report(contender->meters.wall_ns ? &contender->meters : &entrant->first_meters,
-                  contender->process, entrant->meters);
-    record->meters = entrant->meters;
-    watch_report(&group->watch, entrant->meters + METERS_COUNT);
-    record->meter_count = METERS_COUNT + WATCH_ROWS;
+    TRY(group_meters(group, entrant));
     group_note(entrant);
     watch_note(&group->watch, &entrant->notes);
     TRY(text_done(&entrant->notes));
@@ -343,9 +355,8 @@ static enum status group_result(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
-static enum status group_write(struct group *group, const struct record *record)
+enum status bench_write(struct bench *bench, const struct record *record)
 {
-    struct bench *bench = group->bench;
     struct text line = {0};
 
     record_write(record, &line);
@@ -360,26 +371,44 @@ static enum status group_write(struct group *group, const struct record *record)
     return status;
 }
 
+/* Who says what is right: the reference; for what would take it minutes the fast backend, with the
+ * least instructions it has kernels for and nothing fused, which the conformance tests hold against
+ * the reference. */
+static enum status group_choose_reference(struct group *group, double flop,
+                                          struct network_options *out)
+{
+    double seconds = flop / FAST_FLOP_PER_S;
+    *out = (struct network_options){.device = {.threads = 1, .isa = ISA_AVX2}};
+    group->reference = flop > REFERENCE_FLOP ? "simd/avx2, unfused" : "ref";
+    if (flop > REFERENCE_FLOP && seconds * 1e9 > (double)group->bench->patience_ns)
+        FAIL(STATUS_UNSUPPORTED, "the check would need %.0f GFLOP, more than --patience allows",
+             flop * 1e-9);
+    TRY(registry_find(group->bench->registry, flop > REFERENCE_FLOP ? "simd" : "ref",
+                      &out->backend));
+    return out->backend->probe();
+}
+
 /* The reference's outcome: what is dear is kept, and looked for first. */
-static enum status group_refer(struct group *group, const struct backend *reference)
+static enum status group_refer(struct group *group)
 {
     struct task *task = group->task;
     const char *commit = group->bench->facts.commit;
     double flop = (double)(task->work.forward.flop + task->work.backward.flop) * task->check_steps;
+    struct network_options options;
 
+    TRY(group_choose_reference(group, flop, &options));
     if (flop < DEAR_FLOP)
-        return job_network_refer(task, reference);
+        return job_network_refer(task, &options);
     TRY(reference_load(task, commit));
     if (task->referred)
         return STATUS_OK;
-    TRY(job_network_refer(task, reference));
+    TRY(job_network_refer(task, &options));
     return reference_save(task, commit);
 }
 
 /* The task and its reference; a task that cannot be made is every entrant's refusal. */
 static enum status group_open_task(struct group *group, const struct point *point)
 {
-    const struct backend *reference;
     const struct task_options options = {
         .model = point->model,
         .phase = strcmp(point->phase, "training") == 0 ? PHASE_TRAINING : PHASE_INFERENCE,
@@ -392,12 +421,26 @@ static enum status group_open_task(struct group *group, const struct point *poin
     NEED(program);
     for (int i = 0; i < group->count; i++)
         group->entrants[i].record.program = program;
-    TRY(registry_find(group->bench->registry, "ref", &reference));
-    enum status status = group_refer(group, reference);
+    enum status status = group_refer(group);
     if (status == STATUS_MEMORY)
         return status;
     if (status != STATUS_OK)
         snprintf(group->unreferred, sizeof group->unreferred, "%s", status_message());
+    return STATUS_OK;
+}
+
+enum status bench_start_record(const struct bench *bench, const struct point *point,
+                               struct arena *arena, struct record *record)
+{
+    char *at = arena_alloc(arena, CLOCK_STAMP);
+    NEED(at);
+    clock_stamp(at);
+    record_start(record);
+    record->point = *point;
+    facts_set_point(&bench->facts, &record->point);
+    record->machine = bench->machine;
+    record->software = bench->software;
+    record->at = at;
     return STATUS_OK;
 }
 
@@ -406,18 +449,9 @@ static enum status group_make(struct group *group, const struct point *points, i
     NEED(group->entrants = mem_array((size_t)count, sizeof *group->entrants));
     NEED(group->contenders = mem_array((size_t)count, sizeof *group->contenders));
     group->count = count;
-    for (int i = 0; i < count; i++) {
-        struct record *record = &group->entrants[i].record;
-        char *at = arena_alloc(&group->arena, CLOCK_STAMP);
-        NEED(at);
-        clock_stamp(at);
-        record_start(record);
-        record->point = points[i];
-        facts_set_point(&group->bench->facts, &record->point);
-        record->machine = group->bench->machine;
-        record->software = group->bench->software;
-        record->at = at;
-    }
+    for (int i = 0; i < count; i++)
+        TRY(bench_start_record(group->bench, &points[i], &group->arena,
+                               &group->entrants[i].record));
     return STATUS_OK;
 }
 
@@ -463,7 +497,47 @@ static enum status group_enter(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
-/* Everyone is started, then timed in turns; a refusal is kept for the record. */
+/* One after another: whoever answers queries must have the machine to itself. */
+static enum status group_scenario(struct group *group, struct entrant *entrant)
+{
+    struct contender *contender = entrant->contender;
+    struct scenario_options options = {.bound = group->bench->bound,
+                                       .seed = group->bench->seed,
+                                       .limit_ns = group->bench->measure.limit_ns,
+                                       .stopped = group->bench->measure.stopped};
+    struct scenario_result result;
+
+    scenario_parse(entrant->record.point.scenario, &options.scenario);
+    meters_begin(&contender->meters, contender->process);
+    enum status status = scenario_run(&options, contender->job, &result);
+    meters_end(&contender->meters, contender->process);
+    if (status != STATUS_OK) {
+        scenario_free(&result);
+        entrant->runs = false;
+        return group_refuse(group, entrant, status);
+    }
+    contender->samples_ns = result.latencies_ns; /* freed with the contender */
+    contender->count = result.count;
+    contender->per = result.per;
+    contender->stop = MEASURE_TIGHT;
+    contender->steady = true;
+    entrant->rate = result.rate;
+    return STATUS_OK;
+}
+
+/* Times whoever is ready: in turns, or as the scenario has it. */
+static enum status group_time(struct group *group)
+{
+    enum scenario scenario;
+    if (!scenario_parse(group->entrants[0].record.point.scenario, &scenario))
+        return measure(&group->bench->measure, group->contenders, group->contender_count);
+    for (int i = 0; i < group->count; i++)
+        if (group->entrants[i].runs)
+            TRY(group_scenario(group, &group->entrants[i]));
+    return STATUS_OK;
+}
+
+/* Everyone is started, then timed; a refusal is kept for the record. */
 static enum status group_measure(struct group *group)
 {
     for (int i = 0; i < group->count; i++) {
@@ -477,7 +551,7 @@ static enum status group_measure(struct group *group)
         TRY(group_enter(group, entrant));
     }
     watch_begin(&group->watch);
-    enum status status = measure(&group->bench->measure, group->contenders, group->contender_count);
+    enum status status = group_time(group);
     group->watch.process_count = 0; /* a comparison starts new ones */
     for (int i = 0; i < group->contender_count; i++)
         watch_process(&group->watch, group->contenders[i].process);
@@ -488,6 +562,8 @@ static enum status group_measure(struct group *group)
 enum status group_run(struct bench *bench, const struct point *points, int count)
 {
     struct group group = {.bench = bench};
+    if (strcmp(points[0].scenario, "target") == 0)
+        return target_group(bench, points, count);
     enum status status = group_make(&group, points, count), stopped = STATUS_OK;
 
     if (status == STATUS_OK)
@@ -507,7 +583,7 @@ enum status group_run(struct bench *bench, const struct point *points, int count
         if (entrant->runs)
             status = group_result(&group, entrant);
         if (status == STATUS_OK)
-            status = group_write(&group, &entrant->record);
+            status = bench_write(bench, &entrant->record);
     }
     group_free(&group);
     return status == STATUS_OK ? stopped : status;

@@ -8,6 +8,7 @@
 
 #include "bench/done.h"
 #include "bench/measure.h"
+#include "bench/scenario.h"
 #include "core/registry.h"
 #include "estimate/calibrate.h"
 #include "record/facts.h"
@@ -24,8 +25,22 @@ struct bench {
     struct facts facts;
     const struct json *machine, *software; /* facts as trees */
     struct calibration calibration;
+    struct scenario_bound bound; /* of the scenario server */
+    uint64_t seed;               /* of arrivals, and the first of `until` */
+    struct {
+        const char *dataset;
+        double accuracy, loss; /* the one that is not 0 */
+        int64_t seeds;
+    } until;                 /* of the scenario target */
     int ok, skipped, failed; /* records written so far */
 };
+
+/* Hands a record to the sink, and counts it. */
+enum status bench_write(struct bench *bench, const struct record *record);
+/* Everything of a record that is known beforehand: point, machine, software, when. Texts are in the
+ * arena. */
+enum status bench_start_record(const struct bench *bench, const struct point *point,
+                               struct arena *arena, struct record *record);
 
 /* Writes one record for each point. Fails only when a record cannot be written, memory is out, or
  * the user stopped it (what was measured by then is recorded). */

@@ -12,8 +12,7 @@
 
 enum { LOSS_RING = 64, VIEWS = 6, PART_SAMPLES = 32 };
 enum { LUCK_SEED = 1, LUCK_BYTES = 16 << 20 };
-static const uint64_t PARTS_NS = 50000000;          /* for looking at the parts of an iteration */
-static const uint64_t REFERENCE_FLOP = 20000000000; /* the reference is not asked for more */
+static const uint64_t PARTS_NS = 50000000; /* for looking at the parts of an iteration */
 
 struct job_network {
     struct job job;
@@ -308,19 +307,14 @@ enum status job_network_open(struct task *task, const struct network_options *op
     return STATUS_OK;
 }
 
-enum status job_network_refer(struct task *task, const struct backend *backend)
+enum status job_network_refer(struct task *task, const struct network_options *reference)
 {
-    const struct network_options options = {.backend = backend, .device = {.threads = 1}};
-    uint64_t flop = task->work.forward.flop + task->work.backward.flop;
     struct job *job = NULL;
 
     if (task->referred)
         return STATUS_OK;
-    if (flop * (uint64_t)task->check_steps > REFERENCE_FLOP)
-        FAIL(STATUS_UNSUPPORTED, "the reference would need %.0f GFLOP for the check",
-             (double)flop * 1e-9 * task->check_steps);
     TRY(task_outcome(task, &task->arena, &task->reference));
-    TRY(job_network_open(task, &options, &job));
+    TRY(job_network_open(task, reference, &job));
     enum status status = network_prepare(job);
     if (status == STATUS_OK)
         status = network_outcome((struct job_network *)job, &task->reference);

@@ -40,8 +40,7 @@ enum status job_network_parts(struct job *job, double parts_ns[PART_COUNT]);
  * job is one of this kind, prepared. */
 enum status job_network_outcome(struct job *job, struct outcome *out);
 
-/* Runs the task's check on `backend` (the reference) and keeps the outcome in the task; once.
- * STATUS_UNSUPPORTED when that would take too long. */
-enum status job_network_refer(struct task *task, const struct backend *backend);
+/* Runs the task's check on the reference and keeps the outcome in the task; once. */
+enum status job_network_refer(struct task *task, const struct network_options *reference);
 
 #endif

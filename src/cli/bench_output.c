@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cli/explained.h"
 #include "cli/tests_table.h"
 #ifdef PRONY_HAVE_STORE
 #include "store/store.h"
@@ -42,15 +43,77 @@ static enum status output_print(struct bench_output *output, const char *line,
     return status;
 }
 
+/* To every place, whatever happens at one of them: a full disk must not lose what can be printed.
+ * The first failure is told. */
+static enum status output_line(struct bench_output *output, const char *line,
+                               const struct record *record)
+{
+    enum status status = output->file ? file_append_line(output->file, line) : STATUS_OK;
+    struct error first = *status_last();
+    if (output->store.write) {
+        enum status stored = output->store.write(output->store.context, line, record);
+        if (status == STATUS_OK && stored != STATUS_OK)
+            first = *status_last();
+        status = status == STATUS_OK ? stored : status;
+    }
+    enum status printed = output_print(output, line, record);
+    if (status == STATUS_OK)
+        return printed;
+    *status_last() = first;
+    return status;
+}
+
+/* A program whose network was written. */
+struct program_seen {
+    const char *hash;
+    struct program_seen *next;
+};
+
+static enum status output_see(struct bench_output *output, const char *hash, bool *new)
+{
+    struct program_seen *seen = output->programs;
+    while (seen && strcmp(seen->hash, hash) != 0)
+        seen = seen->next;
+    *new = !seen;
+    if (seen)
+        return STATUS_OK;
+    NEED(seen = arena_alloc(&output->arena, sizeof *seen));
+    NEED(seen->hash = arena_text(&output->arena, hash));
+    seen->next = output->programs;
+    output->programs = seen;
+    return STATUS_OK;
+}
+
+/* Before the first result of a program, the line that explains it. */
+static enum status output_network(struct bench_output *output, const struct record *record)
+{
+    struct text line = {0};
+    struct arena arena = {0};
+    struct record network;
+    bool new = false;
+
+    if (record->kind != RECORD_RESULT || !record->program)
+        return STATUS_OK;
+    TRY(output_see(output, record->program, &new));
+    if (!new)
+        return STATUS_OK;
+    enum status status = explained_line(&record->point, &line);
+    if (status == STATUS_OK) {
+        line.data[--line.length] = '\0'; /* without the newline */
+        status = record_read(&arena, "network", 0, text_of(&line), line.length, &network);
+    }
+    if (status == STATUS_OK)
+        status = output_line(output, text_of(&line), &network);
+    text_free(&line);
+    arena_free(&arena);
+    return status;
+}
+
 static enum status output_write(void *context, const char *line, const struct record *record)
 {
     struct bench_output *output = context;
-
-    if (output->file)
-        TRY(file_append_line(output->file, line));
-    if (output->store.write)
-        TRY(output->store.write(output->store.context, line, record));
-    return output_print(output, line, record);
+    enum status told = output_network(output, record), status = output_line(output, line, record);
+    return status == STATUS_OK ? told : status;
 }
 
 struct sink bench_output_sink(struct bench_output *output)
@@ -113,6 +176,7 @@ void bench_output_close(struct bench_output *output)
     store_close(output->opened);
 #endif
     text_free(&output->kept);
+    arena_free(&output->arena);
 }
 
 void bench_output_tell(struct bench_output *output, const struct point *next, int done, int total,
@@ -139,6 +203,12 @@ void bench_output_tell(struct bench_output *output, const struct point *next, in
     (void)output, (void)next, (void)done, (void)total, (void)left_s;
 #endif
 }
+
+/* What a file or store holds already. */
+struct held {
+    struct bench_output *output;
+    struct done *done;
+};
 
 /* For what needs all rows to know its columns. */
 struct collection {
@@ -190,9 +260,13 @@ enum status bench_output_finish(struct bench_output *output)
 static enum status add_done(void *context, const struct record *record, const char *line,
                             size_t length)
 {
+    struct held *held = context;
+    bool new;
     (void)line;
     (void)length;
-    return done_add(context, record);
+    if (record->kind == RECORD_NETWORK)
+        TRY(output_see(held->output, json_text(record->network, "program", ""), &new));
+    return done_add(held->done, record);
 }
 
 #ifdef PRONY_HAVE_STORE
@@ -203,20 +277,21 @@ static enum status add_stored(void *context, int64_t id, const char *line, size_
 }
 #endif
 
-enum status bench_output_done(const struct bench_output *output, struct done *done)
+enum status bench_output_done(struct bench_output *output, struct done *done)
 {
+    struct held held = {output, done};
     struct text text = {0};
     enum status status = STATUS_OK;
 
     if (output->file && file_exists(output->file)) {
         status = file_read(output->file, FILE_MOST, &text);
         if (status == STATUS_OK)
-            status = record_read_all(output->file, text_of(&text), text.length, add_done, done);
+            status = record_read_all(output->file, text_of(&text), text.length, add_done, &held);
         text_free(&text);
     }
 #ifdef PRONY_HAVE_STORE
     if (status == STATUS_OK && output->opened)
-        status = store_export(output->opened, NULL, add_stored, done);
+        status = store_export(output->opened, NULL, add_stored, &held);
 #endif
     return status;
 }

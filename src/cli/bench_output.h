@@ -23,6 +23,8 @@ struct bench_output {
     struct sink store;    /* write is NULL without one */
     char started[CLOCK_STAMP];
     struct text kept;
+    struct arena arena;
+    struct program_seen *programs; /* whose networks are told already */
 };
 
 /* What a command line says of it; all may be NULL. */
@@ -44,6 +46,6 @@ void bench_output_tell(struct bench_output *output, const struct point *next, in
 /* Prints what waited for the end. */
 enum status bench_output_finish(struct bench_output *output);
 /* What the file and the store hold already. */
-enum status bench_output_done(const struct bench_output *output, struct done *done);
+enum status bench_output_done(struct bench_output *output, struct done *done);
 
 #endif

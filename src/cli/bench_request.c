@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "bench/target.h"
 #include "cli/calibration_kept.h"
 #include "cli/peer_folder.h"
 
@@ -44,6 +45,35 @@ void bench_request_flags(struct bench_request *request)
          .help = "what needs longer for its check is timed but not checked (default 20)",
          .low = 0.1,
          .high = 86400},
+        {.name = "bound",
+         .kind = ARG_TEXT,
+         .value = &request->bound,
+         .meaning = "p99=TIME",
+         .help = "scenario server: what latencies must hold: p99=10ms, p90=500us"},
+        {.name = "until",
+         .kind = ARG_TEXT,
+         .value = &request->until,
+         .meaning = "TARGET",
+         .help = "train on --dataset until accuracy=0.95 or loss=0.1 of held-out rows"},
+        {.name = "dataset",
+         .kind = ARG_TEXT,
+         .value = &request->dataset,
+         .meaning = "DATA",
+         .help = "of --until: a name (iris, digits) or a file"},
+        {.name = "seeds",
+         .kind = ARG_INT,
+         .value = &request->seeds,
+         .meaning = "N",
+         .help = "of --until: so many trainings, from --seed on (default 3)",
+         .low = 1,
+         .high = 1000},
+        {.name = "seed",
+         .kind = ARG_INT,
+         .value = &request->seed,
+         .meaning = "N",
+         .help = "of arrivals (server) and of the first training (default 1)",
+         .low = 0,
+         .high = 1e9},
     };
     for (int i = 0; i < AXIS_COUNT; i++)
         if (i != AXIS_model && !(axes[i].where & AXIS_FOUND))
@@ -57,6 +87,25 @@ void bench_request_flags(struct bench_request *request)
         request->list[request->count++] = own[i];
 }
 
+/* A target is a scenario of its own, on real data. */
+static enum status request_until(struct bench_request *request)
+{
+    static const char *const scenario[] = {"target"}, *const data[] = {"real/dram"};
+    struct sweep_list *lists = request->sweep.lists;
+
+    if (!request->until && !request->dataset)
+        return STATUS_OK;
+    if (!request->until || !request->dataset)
+        FAIL(STATUS_INPUT, "--until and --dataset go together: prony bench small --until "
+                           "accuracy=0.95 --dataset iris");
+    if (lists[AXIS_scenario].count || lists[AXIS_data].count || request->against)
+        FAIL(STATUS_INPUT, "--until says what is measured: leave out --scenario, --data and "
+                           "--against");
+    lists[AXIS_scenario] = (struct sweep_list){scenario, 1};
+    lists[AXIS_data] = (struct sweep_list){data, 1};
+    return target_parse(request->until, &request->accuracy, &request->loss);
+}
+
 enum status bench_request_sweep(struct bench_request *request, const char *const *models,
                                 int model_count, struct arena *arena)
 {
@@ -68,6 +117,9 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
     if (request->seconds <= 0)
         request->seconds = 3;
     sweep->lists[AXIS_model] = (struct sweep_list){models, model_count};
+    if (request->bound)
+        TRY(scenario_parse_bound(request->bound, &request->holds));
+    TRY(request_until(request));
     return request->skip ? sweep_parse_skip(sweep, request->skip, arena) : STATUS_OK;
 }
 
@@ -134,6 +186,12 @@ static void use_request(struct bench *bench, const struct bench_request *request
     bench->measure.compare = request->against != NULL;
     bench->measure.margin = request->margin;
     bench->patience_ns = (uint64_t)(request->patience * 1e9);
+    bench->bound = request->holds;
+    bench->seed = (uint64_t)request->seed;
+    bench->until.dataset = request->dataset;
+    bench->until.accuracy = request->accuracy;
+    bench->until.loss = request->loss;
+    bench->until.seeds = request->seeds;
 }
 
 /* Everything is looked at before anything is run. */
@@ -143,7 +201,10 @@ static enum status count_work(struct bench *bench, struct bench_request *const *
     double seconds = 0;
     for (int i = 0; i < count; i++) {
         int points;
-        TRY(sweep_check(&requests[i]->sweep, bench));
+        enum status status = sweep_check(&requests[i]->sweep, bench);
+        if (status != STATUS_OK && requests[i]->place)
+            return status_prefix(status, "%s", requests[i]->place);
+        TRY(status);
         TRY(sweep_count(&requests[i]->sweep, bench, &points));
         progress->total += points;
         seconds += points * requests[i]->seconds;

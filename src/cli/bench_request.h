@@ -7,7 +7,7 @@
 #include "cli/bench_output.h"
 #include "cli/commands.h"
 
-enum { REQUEST_FLAGS = AXIS_COUNT + 8 };
+enum { REQUEST_FLAGS = AXIS_COUNT + 10 + OUTPUT_FLAGS };
 
 /* Starts as REQUEST_DEFAULTS. */
 struct bench_request {
@@ -16,13 +16,18 @@ struct bench_request {
     const char *against;
     double seconds; /* 0 until bench_request_sweep: as long as what is asked for needs */
     double patience, margin;
+    const char *bound, *until, *dataset;
+    int64_t seed, seeds;
+    struct scenario_bound holds; /* what bound and until say */
+    double accuracy, loss;
+    const char *place;              /* "FILE:LINE" of a suite, or NULL */
     struct arg list[REQUEST_FLAGS]; /* the flags above; a command may add its own */
     size_t count;
     struct sweep sweep;
 };
 #define REQUEST_DEFAULTS                                                                           \
     {                                                                                              \
-        .patience = 20, .margin = COMPARE_MARGIN                                                   \
+        .patience = 20, .margin = COMPARE_MARGIN, .seed = 1, .seeds = 3                            \
     }
 
 /* Fills `list`. */

@@ -1,5 +1,6 @@
 /* cmd_explain.c: `prony explain`: the program a network becomes. Its parameters are declared and
  * never given memory, so a network that would not fit here can be explained too. */
+#include "bench/task.h"
 #include "cli/commands.h"
 #include "cli/explained.h"
 #include "core/pass/fuse.h"
@@ -91,6 +92,24 @@ static enum status ask_backend(struct explained *explained, bool fusion)
     TRY(backend->prepare(explained->instance, explained->program,
                          &(struct plan_options){.dry = true}, &explained->plan));
     return backend->explain(explained->plan, &explained->arena, &explained->explanation);
+}
+
+enum status explained_line(const struct point *point, struct text *out)
+{
+    struct explained explained = {0};
+    struct network *network;
+    struct explain_flags flags = {
+        .network = point->model, .phase = point->phase, .batch = point->batch};
+    TRY(network_open(point->model, &network));
+    flags.optimiser = task_optimiser(network, point->optimiser);
+    enum status status = compile(&explained, &flags);
+    if (status == STATUS_OK) {
+        explained_json(&explained, out);
+        status = text_done(out);
+    }
+    explained_close(&explained);
+    network_free(network);
+    return status;
 }
 
 static enum status read_flags(struct cli *cli, struct explain_flags *flags, int argc,

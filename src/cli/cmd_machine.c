@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "bench/job_peer.h"
 #include "bench/meters.h"
+#include "bench/passes.h"
 #include "bench/peers.h"
 #include "cli/calibration_kept.h"
 #include "cli/commands.h"
@@ -68,14 +69,17 @@ done:
 static enum status find_meters(struct arena *arena, struct abilities *out)
 {
     struct meters meters = {0};
-    struct record_meter rows[METERS_COUNT];
+    struct record_meter rows[METERS_COUNT + PASSES_ROWS];
+    size_t more;
 
     meters_begin(&meters, 0);
     meters_end(&meters, 0);
     meters_report(&meters, 0, rows);
-    NEED(out->list = arena_array(arena, METERS_COUNT, sizeof *out->list));
-    for (int i = 0; i < METERS_COUNT; i++)
-        out->list[out->count++] = (struct ability){rows[i].name, "", rows[i].unavailable};
+    TRY(passes_try(arena, rows + METERS_COUNT, &more));
+    NEED(out->list = arena_array(arena, METERS_COUNT + more, sizeof *out->list));
+    for (size_t i = 0; i < METERS_COUNT + more; i++)
+        if (!strchr(rows[i].name, '.')) /* the calls by name are one meter */
+            out->list[out->count++] = (struct ability){rows[i].name, "", rows[i].unavailable};
     return STATUS_OK;
 }
 

@@ -49,7 +49,7 @@ static enum status split_words(struct suite *suite, const char *line, const char
     return STATUS_OK;
 }
 
-static enum status read_bench(struct suite *suite, int argc, const char *const *argv)
+static enum status read_bench(struct suite *suite, int line, int argc, const char *const *argv)
 {
     struct bench_request *request = arena_alloc(&suite->arena, sizeof *request);
     const char **models = arena_array(&suite->arena, (size_t)argc, sizeof *models);
@@ -63,6 +63,7 @@ static enum status read_bench(struct suite *suite, int argc, const char *const *
                         .least = 1,
                         .most = -1,
                         .positional = models};
+    NEED(request->place = arena_format(&suite->arena, "%s:%d", suite->name, line));
     TRY(args_parse(&args, argc, argv));
     if (suite->seconds > 0)
         request->seconds = suite->seconds;
@@ -96,7 +97,7 @@ static enum status read_lines(struct suite *suite, const char *text)
         words[0] = "prony bench";
         if (status == STATUS_OK && count > 1)
             status = text_starts(words[1], "--") ? read_own(suite, count, words)
-                                                 : read_bench(suite, count, words);
+                                                 : read_bench(suite, number, count, words);
         if (status != STATUS_OK)
             return status_prefix(status, "%s:%d", suite->name, number);
     }

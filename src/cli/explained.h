@@ -5,6 +5,7 @@
 
 #include "core/backend.h"
 #include "nn/network.h"
+#include "record/point.h"
 
 struct explained {
     struct arena arena;
@@ -41,5 +42,8 @@ uint64_t explained_bytes(const struct explained *explained, enum role role);
 
 void explained_text(const struct explained *explained, struct text *out);
 void explained_json(const struct explained *explained, struct text *out);
+
+/* The line of kind "network" for what a point runs, with its newline. */
+enum status explained_line(const struct point *point, struct text *out);
 
 #endif

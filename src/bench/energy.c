@@ -1,0 +1,110 @@
+/* energy.c: see energy.h. */
+#include "bench/energy.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "intel-rapl:0" is a package; "intel-rapl:0:1" a part of one, which is in it already. */
+static int is_package(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    return strncmp(name, "intel-rapl", 10) == 0 && colon && !strchr(colon + 1, ':');
+}
+
+enum status energy_read_cpu(const char *folder, double *joules)
+{
+    char path[512];
+    int packages = 0;
+    DIR *domains;
+
+    folder = folder ? folder : "/sys/class/powercap";
+    if (!(domains = opendir(folder)))
+        FAIL(STATUS_UNSUPPORTED, "there is no %s: no RAPL, or a virtual machine", folder);
+    *joules = 0;
+    for (struct dirent *domain; (domain = readdir(domains)) != NULL;) {
+        double microjoules;
+        if (!is_package(domain->d_name))
+            continue;
+        snprintf(path, sizeof path, "%s/%s/energy_uj", folder, domain->d_name);
+        FILE *file = fopen(path, "re");
+        if (file && fscanf(file, "%lf", &microjoules) == 1) {
+            *joules += microjoules * 1e-6;
+            packages++;
+        }
+        if (file)
+            fclose(file);
+    }
+    closedir(domains);
+    if (!packages)
+        FAIL(STATUS_UNSUPPORTED, "no package in %s can be read; root can", folder);
+    return STATUS_OK;
+}
+
+/* NVML's functions, as its manual has them; they return 0 when all is well. */
+typedef int nvml_init(void);
+typedef int nvml_get_device(unsigned index, void **device);
+typedef int nvml_get_energy(void *device, unsigned long long *millijoules);
+struct nvml_utilisation {
+    unsigned gpu, memory;
+};
+typedef int nvml_get_utilisation(void *device, struct nvml_utilisation *out);
+struct nvml_memory {
+    unsigned long long total, left, used;
+};
+typedef int nvml_get_memory(void *device, struct nvml_memory *out);
+
+/* POSIX lets a data pointer from dlsym be one to a function; ISO C has no cast for it. */
+#define NVML(type, name, function)                                                                 \
+    type *name;                                                                                    \
+    do {                                                                                           \
+        void *symbol_ = meter->library ? dlsym(meter->library, function) : NULL;                   \
+        memcpy(&name, &symbol_, sizeof name);                                                      \
+    } while (0)
+
+enum status gpu_meter_open(struct gpu_meter *meter, unsigned index)
+{
+    *meter = (struct gpu_meter){.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
+    if (!meter->library)
+        FAIL(STATUS_UNSUPPORTED, "NVML is not installed: it comes with NVIDIA's driver");
+    NVML(nvml_init, init, "nvmlInit_v2");
+    NVML(nvml_get_device, get_device, "nvmlDeviceGetHandleByIndex_v2");
+    if (!init || !get_device || init() != 0 || get_device(index, &meter->device) != 0) {
+        gpu_meter_close(meter);
+        FAIL(STATUS_UNSUPPORTED, "NVML knows no GPU number %u", index);
+    }
+    return STATUS_OK;
+}
+
+void gpu_meter_close(struct gpu_meter *meter)
+{
+    NVML(nvml_init, shut_down, "nvmlShutdown");
+    if (shut_down && meter->device)
+        shut_down();
+    if (meter->library)
+        dlclose(meter->library);
+    *meter = (struct gpu_meter){0};
+}
+
+double gpu_meter_joules(const struct gpu_meter *meter)
+{
+    unsigned long long millijoules;
+    NVML(nvml_get_energy, get, "nvmlDeviceGetTotalEnergyConsumption");
+    return get && get(meter->device, &millijoules) == 0 ? 1e-3 * (double)millijoules : (double)NAN;
+}
+
+double gpu_meter_utilisation(const struct gpu_meter *meter)
+{
+    struct nvml_utilisation found;
+    NVML(nvml_get_utilisation, get, "nvmlDeviceGetUtilizationRates");
+    return get && get(meter->device, &found) == 0 ? (double)found.gpu : (double)NAN;
+}
+
+double gpu_meter_memory(const struct gpu_meter *meter)
+{
+    struct nvml_memory found;
+    NVML(nvml_get_memory, get, "nvmlDeviceGetMemoryInfo");
+    return get && get(meter->device, &found) == 0 ? (double)found.used : (double)NAN;
+}

@@ -1,0 +1,52 @@
+/* entry.c: see entry.h. */
+#include "bench/entry.h"
+
+#include <string.h>
+
+/* Axes that have one value so far: any other is a skip that says so. */
+static enum status check_axes(const struct point *point)
+{
+    const bool prony = strcmp(point->framework, "prony") == 0;
+    static const enum axis_index fixed[] = {
+        AXIS_data,    AXIS_ingestion,    AXIS_workers, AXIS_nodes,     AXIS_parallelism,
+        AXIS_scaling, AXIS_interconnect, AXIS_pages,   AXIS_precision, /* last: peers have more */
+    };
+    const size_t all = sizeof fixed / sizeof *fixed, count = prony ? all : all - 1;
+    if (!prony && point->affinity[0] && strcmp(point->affinity, "none") != 0)
+        FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
+    for (size_t i = 0; i < count; i++) {
+        const struct axis *axis = &axes[fixed[i]];
+        char number[POINT_NUMBER];
+        const char *value = point_get(point, axis, number);
+        if (value[0] && strcmp(value, "0") != 0 && strcmp(value, axis->otherwise) != 0)
+            FAIL(STATUS_UNSUPPORTED, "%s %s cannot be measured yet, only %s", axis->key, value,
+                 axis->otherwise[0] ? axis->otherwise : "none");
+    }
+    return STATUS_OK;
+}
+
+/* Is what the scenario needs there? */
+static enum status check_scenario(const struct bench *bench, const struct point *point)
+{
+    enum scenario scenario;
+    if (!scenario_parse(point->scenario, &scenario))
+        return STATUS_OK;
+    if (strcmp(point->phase, "inference") != 0)
+        FAIL(STATUS_UNSUPPORTED, "queries are answered by inference: %s needs --phase inference",
+             point->scenario);
+    if (bench->measure.compare)
+        FAIL(STATUS_UNSUPPORTED, "--against compares iterations, not %s", point->scenario);
+    if (scenario == SCENARIO_SINGLE_STREAM && point->batch != 1)
+        FAIL(STATUS_UNSUPPORTED, "single-stream has one sample a query: --batch 1");
+    if (scenario == SCENARIO_MULTI_STREAM && point->batch < 2)
+        FAIL(STATUS_UNSUPPORTED, "multi-stream has several samples a query: --batch 8 or so");
+    if (scenario == SCENARIO_SERVER && bench->bound.ns <= 0)
+        FAIL(STATUS_UNSUPPORTED, "server needs a bound for its latencies: --bound p99=10ms");
+    return STATUS_OK;
+}
+
+enum status entry_check(const struct bench *bench, const struct point *point)
+{
+    TRY(check_axes(point));
+    return check_scenario(bench, point);
+}

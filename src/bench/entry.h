@@ -1,0 +1,10 @@
+/* entry.h: may this point be measured? What cannot be yet is STATUS_UNSUPPORTED, with the reason:
+ * a recorded skip. */
+#ifndef PRONY_BENCH_ENTRY_H
+#define PRONY_BENCH_ENTRY_H
+
+#include "bench/group.h"
+
+enum status entry_check(const struct bench *bench, const struct point *point);
+
+#endif

@@ -1,0 +1,158 @@
+/* passes.c: see passes.h. */
+#include "bench/passes.h"
+
+#include "bench/counters.h"
+#include "bench/energy.h"
+#include "bench/syscalls.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static const double PASS_NS = 5e7, ENERGY_NS = 2e8; /* how long a pass should take … */
+static const double LONG_NS = 5e8; /* … and an iteration that is too long for one */
+
+/* The rows that are being written. */
+struct sheet {
+    struct arena *arena;
+    struct record_meter *rows;
+    size_t count;
+};
+
+static void add(struct sheet *sheet, const char *name, double value, const char *unavailable)
+{
+    sheet->rows[sheet->count++] = (struct record_meter){name, value, unavailable};
+}
+
+/* A meter that is not there, with the last error's message as the reason. Memory that is out is an
+ * error of its own. */
+static enum status add_failed(struct sheet *sheet, const char *name, enum status status)
+{
+    const char *reason = arena_text(sheet->arena, status_message());
+    NEED(reason);
+    add(sheet, name, (double)NAN, reason);
+    return status == STATUS_UNSUPPORTED ? STATUS_OK : status;
+}
+
+static int64_t iterations_for(const struct passes *passes, double pass_ns)
+{
+    double count = pass_ns / passes->iteration_ns;
+    return count < 1 ? 1 : count > 1e6 ? 1000000 : (int64_t)count;
+}
+
+/* The most frequent call that is below `most` and has not been told. */
+static int next_call(const struct syscalls *calls, const bool told[SYSCALLS_NUMBERS])
+{
+    int best = -1;
+    for (int i = 0; i < SYSCALLS_NUMBERS; i++)
+        if (calls->counts[i] && !told[i] && (best < 0 || calls->counts[i] > calls->counts[best]))
+            best = i;
+    return best;
+}
+
+static enum status add_syscalls(const struct passes *passes, struct sheet *sheet)
+{
+    struct syscalls calls;
+    bool told[SYSCALLS_NUMBERS] = {false};
+    enum status status =
+        syscalls_count(passes->job, passes->process, iterations_for(passes, PASS_NS), &calls);
+    if (status != STATUS_OK)
+        return add_failed(sheet, "system_calls", status);
+    double per_s = 1e9 / passes->iteration_ns / (double)calls.iterations;
+    add(sheet, "system_calls", (double)syscalls_total(&calls) * per_s, NULL);
+    for (int i = 0, call; i < PASSES_CALLS && (call = next_call(&calls, told)) >= 0; i++) {
+        const char *known = syscall_name(call);
+        const char *name = known ? arena_format(sheet->arena, "system_calls.%s", known)
+                                 : arena_format(sheet->arena, "system_calls.%d", call);
+        NEED(name);
+        add(sheet, name, (double)calls.counts[call] * per_s, NULL);
+        told[call] = true;
+    }
+    return STATUS_OK;
+}
+
+static enum status add_counters(const struct passes *passes, struct sheet *sheet)
+{
+    struct counters counters;
+    enum status status =
+        counters_count(passes->job, passes->process, iterations_for(passes, PASS_NS), &counters);
+    for (int i = 0; i < COUNTERS && status == STATUS_OK; i++)
+        add(sheet, counter_names[i], counters.per_iteration[i],
+            isnan(counters.per_iteration[i]) ? "this CPU does not count them" : NULL);
+    for (int i = 0; i < COUNTERS && status == STATUS_UNSUPPORTED; i++)
+        TRY(add_failed(sheet, counter_names[i], STATUS_UNSUPPORTED));
+    return status == STATUS_UNSUPPORTED ? STATUS_OK : status;
+}
+
+/* Joules of all samples of a pass, by whoever counts them. */
+static enum status add_cpu_energy(const struct passes *passes, struct sheet *sheet)
+{
+    int64_t iterations = iterations_for(passes, ENERGY_NS);
+    double before, after;
+    uint64_t elapsed_ns;
+    enum status status = energy_read_cpu(NULL, &before);
+    if (status != STATUS_OK)
+        return add_failed(sheet, "energy", status);
+    TRY(passes->job->kind->run(passes->job, iterations, &elapsed_ns));
+    TRY(energy_read_cpu(NULL, &after));
+    double joules = (after - before) / (double)(iterations * passes->batch);
+    add(sheet, "energy", joules, joules < 0 ? "the counter wrapped around" : NULL);
+    return STATUS_OK;
+}
+
+static enum status add_gpu(const struct passes *passes, struct sheet *sheet)
+{
+    static const char silent[] = "this GPU does not tell";
+    int64_t iterations =
+        iterations_for(passes, 5 * ENERGY_NS); /* it counts in tenths of a second */
+    struct gpu_meter meter;
+    uint64_t elapsed_ns;
+    enum status status = gpu_meter_open(&meter, 0);
+    if (status != STATUS_OK)
+        return add_failed(sheet, "energy", status);
+    double before = gpu_meter_joules(&meter);
+    status = passes->job->kind->run(passes->job, iterations, &elapsed_ns);
+    double joules = (gpu_meter_joules(&meter) - before) / (double)(iterations * passes->batch);
+    double utilisation = gpu_meter_utilisation(&meter), memory = gpu_meter_memory(&meter);
+    gpu_meter_close(&meter);
+    TRY(status);
+    add(sheet, "energy", joules, isnan(joules) ? silent : NULL);
+    add(sheet, "gpu_utilisation", utilisation, isnan(utilisation) ? silent : NULL);
+    add(sheet, "gpu_memory", memory, isnan(memory) ? silent : NULL);
+    return STATUS_OK;
+}
+
+enum status passes_run(const struct passes *passes, struct arena *arena,
+                       struct record_meter rows[PASSES_ROWS], size_t *count)
+{
+    struct sheet sheet = {.arena = arena, .rows = rows};
+    enum status status = STATUS_OK;
+
+    if (passes->iteration_ns > LONG_NS) {
+        add(&sheet, "system_calls", (double)NAN, "an iteration is too long for a pass of its own");
+    } else {
+        status = add_syscalls(passes, &sheet);
+        if (status == STATUS_OK)
+            status = add_counters(passes, &sheet);
+        if (status == STATUS_OK)
+            status = passes->gpu ? add_gpu(passes, &sheet) : add_cpu_energy(passes, &sheet);
+    }
+    *count = sheet.count;
+    return status;
+}
+
+static enum status idle_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    (void)job;
+    for (int64_t i = 0; i < iterations; i++)
+        getppid(); /* a call that does nothing, so that there is one to be counted */
+    *elapsed_ns = 1;
+    return STATUS_OK;
+}
+
+enum status passes_try(struct arena *arena, struct record_meter rows[PASSES_ROWS], size_t *count)
+{
+    static const struct job_kind idle = {.name = "idle", .run = idle_run};
+    struct job job = {&idle};
+    const struct passes passes = {.job = &job, .iteration_ns = LONG_NS, .batch = 1};
+    return passes_run(&passes, arena, rows, count);
+}

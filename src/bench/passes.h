@@ -1,0 +1,33 @@
+/* passes.h: meters that would disturb what is timed. Each has a pass of its own over a few
+ * iterations, after the timing; what it counts in one iteration goes with the time of the timed
+ * ones. */
+#ifndef PRONY_BENCH_PASSES_H
+#define PRONY_BENCH_PASSES_H
+
+#include "base/arena.h"
+#include "core/job.h"
+#include "record/record.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { PASSES_CALLS = 8 /* named, at most */, PASSES_ROWS = 24 };
+
+struct passes {
+    struct job *job;
+    pid_t process; /* that does the work; 0: this one */
+    bool gpu;      /* … on a GPU */
+    double iteration_ns;
+    int64_t batch;
+};
+
+/* Rows for the record: system_calls and system_calls.NAME of the most frequent ones (a second),
+ * cycles, instructions, cache_misses, branch_misses (an iteration), energy (joules a sample),
+ * gpu_utilisation, gpu_memory. What is not available says why. Texts are in the arena. */
+enum status passes_run(const struct passes *passes, struct arena *arena,
+                       struct record_meter rows[PASSES_ROWS], size_t *count);
+
+/* The same for work that does nothing: which of them this machine has. */
+enum status passes_try(struct arena *arena, struct record_meter rows[PASSES_ROWS], size_t *count);
+
+#endif

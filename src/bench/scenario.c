@@ -1,0 +1,223 @@
+/* scenario.c: see scenario.h. */
+#include "bench/scenario.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "record/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PROBES = 8,          /* rates that are tried */
+    QUERIES_LEAST = 700, /* in one: what a p99 needs, with some to spare */
+    QUERIES_MOST = 100000,
+    OFFLINE_QUERIES = 8,
+};
+static const uint64_t SPIN_NS = 200000; /* the rest of a wait: sleeping would come back too late */
+static const double HOPELESS = 20;      /* bounds that a query is late: the queue only grows */
+
+bool scenario_parse(const char *name, enum scenario *out)
+{
+    static const char *const names[SCENARIO_COUNT] = {"single-stream", "multi-stream", "offline",
+                                                      "server"};
+    for (int i = 0; i < SCENARIO_COUNT; i++)
+        if (strcmp(names[i], name) == 0) {
+            *out = (enum scenario)i;
+            return true;
+        }
+    return false;
+}
+
+enum status scenario_parse_bound(const char *text, struct scenario_bound *out)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    char number[32];
+
+    *out = (struct scenario_bound){text_starts(text, "p99=")   ? 0.99
+                                   : text_starts(text, "p90=") ? 0.90
+                                                               : 0,
+                                   0};
+    size_t length = out->quantile > 0 ? strspn(text + 4, "0123456789.") : 0;
+    snprintf(number, sizeof number, "%.*s", (int)length, length ? text + 4 : "");
+    for (size_t i = 0; length && i < sizeof units / sizeof *units; i++)
+        if (strcmp(text + 4 + length, units[i].name) == 0 && text_to_real(number, &out->ns) &&
+            out->ns > 0) {
+            out->ns *= units[i].ns;
+            return STATUS_OK;
+        }
+    FAIL(STATUS_INPUT, "--bound: found \"%s\", expected such as p99=10ms or p90=500us", text);
+}
+
+void scenario_free(struct scenario_result *result)
+{
+    mem_free(result->latencies_ns);
+    *result = (struct scenario_result){0};
+}
+
+static enum status keep_latency(struct scenario_result *out, double latency_ns)
+{
+    if (out->count == out->room) {
+        size_t room = out->room ? 2 * out->room : 1024;
+        double *grown = mem_grow(out->latencies_ns, room, sizeof *grown);
+        NEED(grown);
+        out->latencies_ns = grown;
+        out->room = room;
+    }
+    out->latencies_ns[out->count++] = latency_ns;
+    return STATUS_OK;
+}
+
+static enum status ask_whether_stopped(const struct scenario_options *options)
+{
+    if (options->stopped && options->stopped())
+        FAIL(STATUS_INTERRUPTED, "stopped");
+    return STATUS_OK;
+}
+
+/* One query after another, for a time, and at least so many. */
+static enum status run_stream(const struct scenario_options *options, struct job *job,
+                              uint64_t limit_ns, size_t least, struct scenario_result *out)
+{
+    uint64_t start_ns = clock_ns(), elapsed_ns;
+    double sum_ns = 0;
+
+    TRY(job->kind->run(job, 1, &elapsed_ns)); /* warm */
+    while (out->count < least || (clock_ns() - start_ns < limit_ns && out->count < QUERIES_MOST)) {
+        TRY(ask_whether_stopped(options));
+        TRY(job->kind->run(job, 1, &elapsed_ns));
+        TRY(keep_latency(out, (double)elapsed_ns));
+        sum_ns += (double)elapsed_ns;
+    }
+    out->per = 1;
+    out->rate = (double)out->count / sum_ns * 1e9;
+    return STATUS_OK;
+}
+
+/* A few long queries, each of as many batches as its share of the time holds. */
+static enum status run_offline(const struct scenario_options *options, struct job *job,
+                               struct scenario_result *out)
+{
+    uint64_t elapsed_ns, share_ns = options->limit_ns / (OFFLINE_QUERIES + 1);
+    int64_t per = 1;
+    double sum_ns = 0;
+
+    TRY(job->kind->run(job, per, &elapsed_ns));
+    while (elapsed_ns < share_ns / 4) {
+        per *= 2;
+        TRY(ask_whether_stopped(options));
+        TRY(job->kind->run(job, per, &elapsed_ns));
+    }
+    for (int query = 0; query < OFFLINE_QUERIES; query++) {
+        TRY(ask_whether_stopped(options));
+        TRY(job->kind->run(job, per, &elapsed_ns));
+        TRY(keep_latency(out, (double)elapsed_ns / (double)per));
+        sum_ns += (double)elapsed_ns;
+    }
+    out->per = per;
+    out->rate = (double)(per * OFFLINE_QUERIES) / sum_ns * 1e9;
+    return STATUS_OK;
+}
+
+static void wait_until(uint64_t due_ns)
+{
+    uint64_t now_ns = clock_ns();
+    if (now_ns + SPIN_NS < due_ns)
+        clock_sleep_ns(due_ns - now_ns - SPIN_NS);
+    while (clock_ns() < due_ns)
+        continue;
+}
+
+/* Queries at this rate, due at random; `queries` of them, fewer when it is hopeless. */
+static enum status run_arrivals(const struct scenario_options *options, struct job *job,
+                                double rate, int64_t queries, struct scenario_result *out)
+{
+    const struct rng_key key = {.seed = options->seed};
+    const double hopeless_ns = HOPELESS * options->bound.ns;
+    uint64_t start_ns = clock_ns() + SPIN_NS;
+    double due_ns = 0; /* after the start */
+
+    out->count = 0;
+    out->per = 1;
+    out->rate = rate;
+    for (int64_t query = 0; query < queries; query++) {
+        uint64_t elapsed_ns;
+        due_ns -= log1p(-(double)rng_uniform(key, (uint32_t)query, 0)) / rate * 1e9;
+        TRY(ask_whether_stopped(options));
+        wait_until(start_ns + (uint64_t)due_ns);
+        double begun_ns = (double)(clock_ns() - start_ns);
+        TRY(job->kind->run(job, 1, &elapsed_ns));
+        double latency_ns = begun_ns + (double)elapsed_ns - due_ns;
+        TRY(keep_latency(out, latency_ns));
+        if (latency_ns > hopeless_ns)
+            break;
+    }
+    return STATUS_OK;
+}
+
+/* Does the percentile hold? A hopeless run has too few queries to have one. */
+static enum status holds_bound(const struct scenario_options *options,
+                               const struct scenario_result *result, double *percentile, bool *out)
+{
+    struct stats stats;
+    TRY(stats_compute(result->latencies_ns, result->count, 1, &stats));
+    *percentile = options->bound.quantile > 0.95 ? stats.p99 : stats.p90;
+    *out = *percentile <= options->bound.ns; /* NaN: false */
+    return STATUS_OK;
+}
+
+/* The highest rate, by halving: between one that holds and one that does not. What arrives faster
+ * than it is answered never holds. */
+static enum status run_server(const struct scenario_options *options, struct job *job,
+                              struct scenario_result *out)
+{
+    struct scenario_result tried = {0};
+    uint64_t share_ns = options->limit_ns / (PROBES + 1);
+    double holding = 0, failing = 0, percentile;
+    bool holds;
+    enum status status;
+
+    TRY(run_stream(options, job, share_ns, (size_t)stats_needed(options->bound.quantile, 0.99),
+                   out));
+    failing = out->rate;
+    TRY(holds_bound(options, out, &percentile, &holds));
+    if (!holds)
+        FAIL(STATUS_UNSUPPORTED,
+             "no rate holds the bound: a query at a time takes %.3g ms, bound %.3g ms",
+             percentile * 1e-6, options->bound.ns * 1e-6);
+    for (int probe = 0; probe < PROBES; probe++) {
+        double rate = (holding + failing) / 2, queries = rate * (double)share_ns * 1e-9;
+        queries = fmin(fmax(queries, QUERIES_LEAST), QUERIES_MOST);
+        TRY_OR(done, run_arrivals(options, job, rate, (int64_t)queries, &tried));
+        TRY_OR(done, holds_bound(options, &tried, &percentile, &holds));
+        *(holds ? &holding : &failing) = rate;
+        if (holds) {
+            struct scenario_result older = *out;
+            *out = tried;
+            tried = older;
+        }
+    }
+    if (holding <= 0)
+        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
+                             "no rate from %.3g queries a second on holds the bound", failing);
+done:
+    scenario_free(&tried);
+    return status;
+}
+
+enum status scenario_run(const struct scenario_options *options, struct job *job,
+                         struct scenario_result *out)
+{
+    *out = (struct scenario_result){0};
+    switch (options->scenario) {
+    case SCENARIO_OFFLINE: return run_offline(options, job, out);
+    case SCENARIO_SERVER: return run_server(options, job, out);
+    default: return run_stream(options, job, options->limit_ns, 1, out);
+    }
+}

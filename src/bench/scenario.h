@@ -1,0 +1,57 @@
+/* scenario.h: work that arrives as MLPerf's load generator sends it, in place of iteration after
+ * iteration. A query is one batch.
+ *
+ *   single-stream  the next query when the last is answered, one sample each: latency
+ *   multi-stream   the same with several samples a query
+ *   offline        everything is there at the start: samples a second
+ *   server         queries arrive at random (Poisson), whether or not the last is answered: the
+ *                  highest rate at which a percentile of the latencies holds a bound
+ *
+ * A latency counts from the moment at which a query was due, not from when it was begun: what waits
+ * in the queue waits for its user too. */
+#ifndef PRONY_BENCH_SCENARIO_H
+#define PRONY_BENCH_SCENARIO_H
+
+#include "core/job.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum scenario {
+    SCENARIO_SINGLE_STREAM,
+    SCENARIO_MULTI_STREAM,
+    SCENARIO_OFFLINE,
+    SCENARIO_SERVER,
+    SCENARIO_COUNT,
+};
+bool scenario_parse(const char *name, enum scenario *out); /* false also for "iterate" */
+
+struct scenario_bound {
+    double quantile; /* 0.9 or 0.99; 0: there is none */
+    double ns;
+};
+/* "p99=10ms"; units ns, us, ms, s. */
+enum status scenario_parse_bound(const char *text, struct scenario_bound *out);
+
+struct scenario_options {
+    enum scenario scenario;
+    struct scenario_bound bound; /* server */
+    uint64_t seed;               /* of the arrivals */
+    uint64_t limit_ns;           /* for all of it */
+    bool (*stopped)(void);       /* asked between queries; NULL: never */
+};
+
+struct scenario_result {
+    double *latencies_ns; /* of queries, in order; freed by scenario_free */
+    size_t count, room;
+    int64_t per; /* queries in one of them: > 1 offline only */
+    double rate; /* queries a second: as measured, or the highest that holds the bound */
+};
+
+/* Server: STATUS_UNSUPPORTED when not even a query at a time holds the bound. On failure too, the
+ * result is to be freed. */
+enum status scenario_run(const struct scenario_options *options, struct job *job,
+                         struct scenario_result *out);
+void scenario_free(struct scenario_result *result);
+
+#endif

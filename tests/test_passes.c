@@ -1,0 +1,193 @@
+/* Meters in passes of their own, against work whose counts are known. */
+#include "check.h"
+
+#include "base/file.h"
+#include "bench/counters.h"
+#include "bench/energy.h"
+#include "bench/job_peer.h"
+#include "bench/passes.h"
+#include "bench/syscalls.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PARENTS = 3, IDS = 2 };
+
+/* Each iteration asks three times for its parent and twice for itself. */
+static enum status known_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    (void)job;
+    for (int64_t i = 0; i < iterations; i++) {
+        for (int j = 0; j < PARENTS; j++)
+            syscall(SYS_getppid);
+        for (int j = 0; j < IDS; j++)
+            syscall(SYS_gettid);
+    }
+    *elapsed_ns = 1;
+    return STATUS_OK;
+}
+
+static const struct job_kind known_kind = {.name = "known", .run = known_run};
+
+TEST(counts_every_system_call)
+{
+    struct job job = {&known_kind};
+    struct syscalls calls;
+    enum status status = syscalls_count(&job, 0, 100, &calls);
+    if (status == STATUS_UNSUPPORTED)
+        SKIP("%s", status_message());
+    if (!CHECK_OK(status))
+        return;
+    CHECK_EQUAL_INT(calls.counts[SYS_getppid], PARENTS * 100);
+    CHECK_EQUAL_INT(calls.counts[SYS_gettid], IDS * 100);
+    CHECK_EQUAL_INT(calls.counts[SYS_write], 0);
+    CHECK_EQUAL_INT(syscalls_total(&calls), (PARENTS + IDS) * 100);
+    CHECK_EQUAL_TEXT(syscall_name(SYS_getppid), "getppid");
+    CHECK(syscall_name(SYSCALLS_NUMBERS - 1) == NULL);
+}
+
+static enum status quiet_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    (void)job;
+    static volatile int64_t sum;
+    for (int64_t i = 0; i < iterations; i++)
+        sum = sum + i;
+    *elapsed_ns = 1;
+    return STATUS_OK;
+}
+
+static const struct job_kind quiet_kind = {.name = "quiet", .run = quiet_run};
+
+TEST(what_makes_no_call_has_none)
+{
+    struct job job = {&quiet_kind};
+    struct syscalls calls;
+    enum status status = syscalls_count(&job, 0, 1000, &calls);
+    if (status == STATUS_UNSUPPORTED)
+        SKIP("%s", status_message());
+    CHECK_OK(status);
+    CHECK_EQUAL_INT(syscalls_total(&calls), 0);
+}
+
+/* The process goes on as before when nobody traces it any more, and can be traced again. */
+TEST(tracing_leaves_no_trace)
+{
+    struct job job = {&known_kind};
+    struct syscalls calls;
+    for (int i = 0; i < 3; i++) {
+        enum status status = syscalls_count(&job, 0, 1, &calls);
+        if (status == STATUS_UNSUPPORTED)
+            SKIP("%s", status_message());
+        CHECK_OK(status);
+        CHECK_EQUAL_INT(syscalls_total(&calls), PARENTS + IDS);
+    }
+}
+
+static enum status broken_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    (void)job;
+    (void)iterations;
+    *elapsed_ns = 0;
+    FAIL(STATUS_DEVICE, "it broke");
+}
+
+static const struct job_kind broken_kind = {.name = "broken", .run = broken_run};
+
+TEST(work_that_breaks_is_an_error)
+{
+    struct job job = {&broken_kind};
+    struct syscalls calls;
+    enum status status = syscalls_count(&job, 0, 1, &calls);
+    if (status == STATUS_UNSUPPORTED)
+        SKIP("%s", status_message());
+    CHECK_EQUAL_INT(status, STATUS_DEVICE);
+    CHECK_MESSAGE("it broke");
+}
+
+TEST(a_process_that_is_not_there_cannot_be_traced)
+{
+    struct job job = {&known_kind};
+    struct syscalls calls;
+    CHECK_STATUS(STATUS_UNSUPPORTED, syscalls_count(&job, 2147483600, 1, &calls));
+}
+
+TEST(rates_follow_from_the_time_of_an_iteration)
+{
+    struct job job = {&known_kind};
+    const struct passes passes = {.job = &job, .iteration_ns = 1e7, .batch = 1};
+    struct record_meter rows[PASSES_ROWS];
+    struct arena arena = {0};
+    size_t count;
+    if (CHECK_OK(passes_run(&passes, &arena, rows, &count))) {
+        CHECK_EQUAL_TEXT(rows[0].name, "system_calls");
+        if (rows[0].unavailable)
+            check_skip("%s", rows[0].unavailable);
+        else {
+            CHECK_NEAR(rows[0].value, (PARENTS + IDS) * 100, 1e-6); /* 100 iterations a second */
+            CHECK_EQUAL_TEXT(rows[1].name, "system_calls.getppid");
+            CHECK_NEAR(rows[1].value, PARENTS * 100, 1e-6);
+            CHECK_EQUAL_TEXT(rows[2].name, "system_calls.gettid");
+        }
+        for (size_t i = 0; i < count; i++) /* a value, or why there is none */
+            CHECK(rows[i].unavailable ? rows[i].unavailable[0] != '\0' : !isnan(rows[i].value));
+    }
+    arena_free(&arena);
+}
+
+TEST(counters_count_or_say_why_not)
+{
+    struct job job = {&quiet_kind};
+    struct counters counters;
+    enum status status = counters_count(&job, 0, 1000000, &counters);
+    if (status == STATUS_UNSUPPORTED)
+        SKIP("%s", status_message());
+    CHECK_OK(status);
+    if (!isnan(counters.per_iteration[1])) /* a load, an add, a store, a branch */
+        CHECK(counters.per_iteration[1] >= 3 && counters.per_iteration[1] < 30);
+}
+
+TEST(energy_is_that_of_the_packages)
+{
+    char folder[] = "/tmp/test_passes-XXXXXX", path[200];
+    double joules;
+    if (!CHECK(mkdtemp(folder) != NULL))
+        return;
+    static const struct {
+        const char *domain, *microjoules;
+    } domains[] = {
+        {"intel-rapl:0", "2500000"}, {"intel-rapl:1", "1500000"}, {"intel-rapl:0:0", "700000"}};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, domains[i].domain);
+        CHECK_OK(file_make_folder(path));
+        snprintf(path, sizeof path, "%s/%s/energy_uj", folder, domains[i].domain);
+        CHECK_OK(file_write(path, domains[i].microjoules, strlen(domains[i].microjoules)));
+    }
+    CHECK_OK(energy_read_cpu(folder, &joules));
+    CHECK_NEAR(joules, 4, 1e-9); /* the part of a package is in it already */
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s/energy_uj", folder, domains[i].domain);
+        unlink(path);
+        snprintf(path, sizeof path, "%s/%s", folder, domains[i].domain);
+        rmdir(path);
+    }
+    CHECK_STATUS(STATUS_UNSUPPORTED, energy_read_cpu(folder, &joules));
+    rmdir(folder);
+    CHECK_STATUS(STATUS_UNSUPPORTED, energy_read_cpu(folder, &joules));
+    CHECK_MESSAGE("no RAPL");
+}
+
+TEST(a_gpu_meter_is_there_or_says_why)
+{
+    struct gpu_meter meter;
+    enum status status = gpu_meter_open(&meter, 0);
+    if (status == STATUS_UNSUPPORTED)
+        SKIP("%s", status_message());
+    if (!CHECK_OK(status))
+        return;
+    CHECK(!(gpu_meter_memory(&meter) <= 0));
+    gpu_meter_close(&meter);
+}
+
+CHECK_MAIN

@@ -1,0 +1,158 @@
+/* Scenarios over jobs that take a known time or say so: no time is asserted beyond what holds on
+ * any machine. */
+#include "check.h"
+
+#include "base/clock.h"
+#include "bench/scenario.h"
+#include "bench/target.h"
+
+#include "backend/cpu/cpu_backends.h"
+
+struct fake {
+    struct job job;
+    uint64_t sleeps_ns, says_ns;
+    int64_t calls, iterations, breaks_at;
+};
+
+static enum status fake_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    struct fake *fake = (struct fake *)job;
+    fake->iterations += iterations;
+    if (++fake->calls == fake->breaks_at)
+        FAIL(STATUS_DEVICE, "it broke");
+    if (fake->sleeps_ns)
+        clock_sleep_ns(fake->sleeps_ns);
+    *elapsed_ns = fake->says_ns * (uint64_t)iterations;
+    return STATUS_OK;
+}
+
+static const struct job_kind fake_kind = {.name = "fake", .run = fake_run};
+
+static struct scenario_options options_for(enum scenario scenario)
+{
+    return (struct scenario_options){.scenario = scenario, .seed = 1, .limit_ns = 50000000};
+}
+
+TEST(bounds_are_read)
+{
+    struct scenario_bound bound;
+    CHECK_OK(scenario_parse_bound("p99=10ms", &bound));
+    CHECK_NEAR(bound.quantile, 0.99, 0);
+    CHECK_NEAR(bound.ns, 1e7, 1e-3);
+    CHECK_OK(scenario_parse_bound("p90=2.5us", &bound));
+    CHECK_NEAR(bound.quantile, 0.90, 0);
+    CHECK_NEAR(bound.ns, 2500, 1e-6);
+    static const char *const wrong[] = {"",        "10ms",     "p99",     "p99=",    "p99=10",
+                                        "p99=ms",  "p50=1ms",  "p99=0ms", "p99=-1s", "p99=1e3ms",
+                                        "p99=1 s", "p99=1min", "p99=..ms"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_STATUS(STATUS_INPUT, scenario_parse_bound(wrong[i], &bound));
+}
+
+TEST(a_stream_gives_the_latency_of_every_query)
+{
+    struct fake fake = {.job = {&fake_kind}, .says_ns = 1000};
+    struct scenario_options options = options_for(SCENARIO_SINGLE_STREAM);
+    struct scenario_result result;
+    if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
+        CHECK_EQUAL_INT(fake.calls, (int64_t)result.count + 1); /* and one to warm up */
+        CHECK_EQUAL_INT(result.per, 1);
+        CHECK_NEAR(result.rate, 1e6, 1e-3);
+        CHECK_NEAR(result.latencies_ns[0], 1000, 0);
+    }
+    scenario_free(&result);
+}
+
+TEST(offline_asks_for_much_at_once)
+{
+    struct fake fake = {.job = {&fake_kind}, .says_ns = 1000};
+    struct scenario_options options = options_for(SCENARIO_OFFLINE);
+    struct scenario_result result;
+    if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
+        CHECK(result.per > 100);
+        CHECK_NEAR(result.rate, 1e6, 1e-3);
+        CHECK_NEAR(result.latencies_ns[0], 1000, 1e-9);
+    }
+    scenario_free(&result);
+}
+
+/* A query takes a millisecond or more, so that a thousand a second cannot be answered. */
+TEST(a_server_finds_a_rate_that_holds)
+{
+    struct fake fake = {.job = {&fake_kind}, .sleeps_ns = 100000, .says_ns = 1000000};
+    struct scenario_options options = options_for(SCENARIO_SERVER);
+    struct scenario_result result;
+    options.bound = (struct scenario_bound){0.90, 2e9};
+    if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
+        CHECK(result.rate > 0 && result.rate < 1000);
+        CHECK(result.count >= 64);
+        for (size_t i = 0; i < result.count; i++) /* it counts from when the query was due */
+            CHECK(result.latencies_ns[i] >= 1e6 - 1);
+    }
+    scenario_free(&result);
+}
+
+TEST(a_bound_that_nothing_holds_is_said)
+{
+    struct fake fake = {.job = {&fake_kind}, .says_ns = 1000000};
+    struct scenario_options options = options_for(SCENARIO_SERVER);
+    struct scenario_result result;
+    options.bound = (struct scenario_bound){0.99, 1000};
+    CHECK_STATUS(STATUS_UNSUPPORTED, scenario_run(&options, &fake.job, &result));
+    CHECK_MESSAGE("no rate holds the bound");
+    scenario_free(&result);
+}
+
+TEST(a_job_that_breaks_ends_it)
+{
+    for (int scenario = 0; scenario < SCENARIO_COUNT; scenario++) {
+        struct fake fake = {.job = {&fake_kind}, .says_ns = 1000, .breaks_at = 3};
+        struct scenario_options options = options_for((enum scenario)scenario);
+        struct scenario_result result;
+        options.bound = (struct scenario_bound){0.99, 1e9};
+        CHECK_STATUS(STATUS_DEVICE, scenario_run(&options, &fake.job, &result));
+        scenario_free(&result);
+    }
+}
+
+TEST(targets_are_read)
+{
+    double accuracy, loss;
+    CHECK_OK(target_parse("accuracy=0.95", &accuracy, &loss));
+    CHECK_NEAR(accuracy, 0.95, 0);
+    CHECK_OK(target_parse("loss=0.1", &accuracy, &loss));
+    CHECK_NEAR(loss, 0.1, 0);
+    static const char *const wrong[] = {"",        "accuracy", "accuracy=", "accuracy=1.5",
+                                        "loss=-1", "0.95"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_STATUS(STATUS_INPUT, target_parse(wrong[i], &accuracy, &loss));
+}
+
+/* A loss that every network has at once, and one that none reaches in no time. */
+TEST(a_training_reaches_its_target_or_does_not)
+{
+    struct target_run runs[2];
+    struct target_options options = {.model = "small",
+                                     .dataset = "iris",
+                                     .backend = &backend_ref,
+                                     .device = {.threads = 1},
+                                     .batch = 8,
+                                     .loss = 100,
+                                     .seed = 1,
+                                     .seeds = 2,
+                                     .limit_ns = 20000000000};
+    if (!CHECK_OK(target_run_all(&options, runs)))
+        return;
+    for (int i = 0; i < 2; i++) {
+        CHECK(runs[i].reached);
+        CHECK_EQUAL_INT(runs[i].epochs, 1);
+        CHECK(runs[i].ns > 0 && runs[i].steps > 0);
+    }
+    CHECK(runs[0].loss < runs[1].loss || runs[0].loss > runs[1].loss); /* seeds differ */
+    options.loss = 1e-12;
+    options.limit_ns = 1;
+    CHECK_OK(target_run_all(&options, runs));
+    CHECK(!runs[0].reached && !runs[1].reached);
+}
+
+CHECK_MAIN
