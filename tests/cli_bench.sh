@@ -119,6 +119,22 @@ sed -i 2d "$folder/suite.jsonl"
 "$prony" suite "$folder/own.suite" --out "$folder/suite.jsonl" >/dev/null 2>&1
 [ "$(grep -c '"kind":"result"' "$folder/suite.jsonl")" -eq 3 ]
 report goes_on_where_it_was $? "$(cut -c1-300 "$folder/suite.jsonl")"
+# Killed outright it has lost nothing that was finished, and the next run does the rest.
+printf '%s\n' 'small --batch 1-12 --seconds 0.2' >"$folder/killed.suite"
+"$prony" suite "$folder/killed.suite" --out "$folder/killed.jsonl" >/dev/null 2>&1 &
+suite=$!
+tries=0
+while [ "$(grep -c '"kind":"result"' "$folder/killed.jsonl" 2>/dev/null)" != 2 ] && [ $tries -lt 100 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+kill -KILL $suite
+wait $suite 2>/dev/null
+before=$(grep -c '"kind":"result"' "$folder/killed.jsonl")
+"$prony" suite "$folder/killed.suite" --seconds 0.05 --out "$folder/killed.jsonl" >/dev/null 2>&1
+after=$(grep -c '"kind":"result"' "$folder/killed.jsonl")
+[ "$before" -lt 12 ] && [ "$after" -eq 12 ]
+report resumes_when_killed $? "$before before, $after after"
 echo 'small --bacth 3' >>"$folder/own.suite"
 expect names_the_line 2 'own.suite:6: ' "$prony" suite "$folder/own.suite"
 printf '\nsmall --seconds 0.05\nsmal --seconds 0.05\n' >"$folder/typo.suite"

@@ -19,6 +19,7 @@ enum {
     SLICE_NS = 5000000,        /* how long a contender's turn lasts */
     SLICE_MOST = 64,           /* samples in a turn */
     ROUNDS_LEAST = 6,          /* before an interval is believed */
+    START_SHARE = 12,          /* of the time: what takes longer to start has one instance */
 };
 static const int64_t PER_MOST = (int64_t)1 << 32;
 static const double STEADY = 0.02; /* a slice that is not faster by this is no progress */
@@ -240,7 +241,7 @@ static bool measure_renews(const struct measure_options *options, const struct c
 {
     for (int i = 0; i < 2; i++)
         if (!pair[i].job->kind->renew || pair[i].start_ns == 0 ||
-            pair[i].start_ns > options->limit_ns / MEASURE_INSTANCES)
+            pair[i].start_ns > options->limit_ns / START_SHARE)
             return false;
     return true;
 }
@@ -259,10 +260,18 @@ static enum status measure_renew(const struct measure_options *options, struct c
     return STATUS_OK;
 }
 
+/* How long an instance is timed: what starting takes is part of its share, up to half of it. */
+static uint64_t measure_stint(const struct measure_options *options, const struct contender *pair)
+{
+    uint64_t share_ns = options->limit_ns / MEASURE_INSTANCES;
+    uint64_t start_ns = (pair[0].start_ns + pair[1].start_ns) / 2;
+    return share_ns - (start_ns < share_ns / 2 ? start_ns : share_ns / 2);
+}
+
 /* Between two comparisons forth and back: both have new instances when their time has come. */
 static enum status measure_renew_pair(const struct measure_options *options, struct contender *pair)
 {
-    uint64_t stint_ns = options->limit_ns / MEASURE_INSTANCES;
+    uint64_t stint_ns = measure_stint(options, pair);
     if (!measure_renews(options, pair) || pair[0].instances == MEASURE_INSTANCES ||
         pair[0].round_count != pair[1].round_count ||
         pair[0].spent_ns - pair[0].renewed_ns + pair[1].spent_ns - pair[1].renewed_ns <

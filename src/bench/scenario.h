@@ -46,6 +46,7 @@ struct scenario_result {
     size_t count, room;
     int64_t per; /* queries in one of them: > 1 offline only */
     double rate; /* queries a second: as measured, or the highest that holds the bound */
+    bool behind; /* server: at the end the queue was still growing */
 };
 
 /* Server: STATUS_UNSUPPORTED when not even a query at a time holds the bound. On failure too, the
