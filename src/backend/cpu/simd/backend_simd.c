@@ -9,21 +9,21 @@
 static const enum op_kind elementwise[] = {OP_sgd,  OP_momentum, OP_adagrad, OP_rmsprop,
                                            OP_adam, OP_rprop,    OP_clip,    OP_add};
 
+#define FILL(name) name(table);
+
 void simd_fill(struct kernel_table *table, enum isa isa)
 {
     if (isa < ISA_AVX2)
         return;
     table->blocks = true;
+    if (isa >= ISA_AVX512) {
+        SIMD_FAMILIES(FILL, avx512)
+    } else {
+        SIMD_FAMILIES(FILL, avx2)
+    }
     for (size_t i = 0; i < sizeof elementwise / sizeof *elementwise; i++)
         table->blocked[elementwise[i]] = table->rows[DTYPE_F32][elementwise[i]];
     tiny_fill(table, isa);
-    if (isa >= ISA_AVX512) {
-        dense_fill_avx512(table);
-        conv_fill_avx512(table);
-    } else {
-        dense_fill_avx2(table);
-        conv_fill_avx2(table);
-    }
 }
 
 static enum status simd_probe(void)

@@ -23,10 +23,11 @@ struct band {
     int64_t tiles, bands; /* pieces of work: tiles × bands */
 };
 
-/* One phase of the target: where its taps begin in the lists. */
+/* One phase of the target: where its taps begin in the lists, and how many belong to one row of the
+ * weights. */
 struct phase {
     int64_t down, across;
-    int64_t first, taps;
+    int64_t first, row_taps;
 };
 
 struct job_lanes {
@@ -102,26 +103,39 @@ static uint64_t lay_out(struct job_lanes *job, bool weigh, int threads, char *wo
     return used;
 }
 
-/* Fills phases, offsets and places. */
-static void list_taps(struct job_lanes *job)
+/* The taps of a phase: by row of the weights, then column, then channel. */
+static int64_t list_phase(struct job_lanes *job, struct phase *phase)
 {
     const struct conv_relation *r = &job->relation;
     const struct conv_axis *down = &r->down, *across = &r->across;
-    int64_t k = 0, kernel = down->kernel * across->kernel, row, column;
-    struct phase *phase = job->phases;
-    for (int64_t i = 0; i < down->every * across->every; i++, phase++) {
-        *phase = (struct phase){i / across->every, i % across->every, k, 0};
-        for (int64_t c = 0; c < r->in_group; c++)
-            for (int64_t tap = 0; tap < kernel; tap++) {
-                if (!conv_axis_tap(down, phase->down, tap / across->kernel, &row) ||
-                    !conv_axis_tap(across, phase->across, tap % across->kernel, &column))
+    int64_t k = phase->first, kernel = down->kernel * across->kernel, row, column;
+    for (int64_t y = 0; y < down->kernel; y++) {
+        if (!conv_axis_tap(down, phase->down, y, &row))
+            continue;
+        int64_t begin = k;
+        for (int64_t x = 0; x < across->kernel; x++)
+            for (int64_t c = 0; c < r->in_group; c++) {
+                if (!conv_axis_tap(across, phase->across, x, &column))
                     continue;
                 int64_t line = c * job->band.rows + row - down->low;
                 job->offsets[k] =
                     (line * job->band.width + column - across->low) * job->kernels->lanes;
-                job->places[k++] = c * kernel * (r->transposed ? r->out_group : 1) + tap;
+                job->places[k++] =
+                    c * kernel * (r->transposed ? r->out_group : 1) + y * across->kernel + x;
             }
-        phase->taps = k - phase->first;
+        phase->row_taps = k - begin;
+    }
+    return k;
+}
+
+/* Fills phases, offsets and places. */
+static void list_taps(struct job_lanes *job)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t k = 0, across = r->across.every;
+    for (int64_t i = 0; i < r->down.every * across; i++) {
+        job->phases[i] = (struct phase){i / across, i % across, k, 0};
+        k = list_phase(job, &job->phases[i]);
     }
 }
 
@@ -175,37 +189,52 @@ static void load_source(const struct job_lanes *job, int64_t first, int64_t samp
         }
 }
 
-/* One block of outputs over the band: all phases, rows and columns, into `target`
- * [output][row][column][lane]. */
-static void sum_outputs(const struct job_lanes *job, const float *tile, const float *w,
-                        const float *start, int64_t outputs, int64_t first, int64_t steps,
-                        float *target)
+/* A block of outputs over the band: what its pieces share. */
+struct block {
+    const float *tile, *w;
+    int64_t outputs;
+    int64_t first, steps; /* of the target's rows */
+    struct conv_sum sum;
+};
+
+/* One row of one phase. Taps that meet nothing but padding are left out. */
+static void sum_row(const struct job_lanes *job, struct block *block, const struct phase *phase,
+                    int64_t a, float *target)
 {
     const struct conv_relation *r = &job->relation;
-    const struct conv_axis *down = &r->down, *across = &r->across;
-    int64_t lanes = job->kernels->lanes, pixels = most_pixels(job->kernels, outputs), block;
-    struct conv_sum sum = {
-        .start = start,
-        .step = across->move * lanes,
-        .place = across->every * lanes,
-        .plane = job->band.steps * down->every * across->out * lanes,
-    };
+    const struct conv_axis *across = &r->across;
+    int64_t lanes = job->kernels->lanes, pixels = most_pixels(job->kernels, block->outputs), part;
+    int64_t columns = conv_axis_places(across, phase->across), row, column;
+    struct conv_sum *sum = &block->sum;
+    conv_axis_reach(&r->down, phase->down, block->first + a, 1, &row, &sum->rows);
+    for (int64_t q = 0; q < columns; q += part) {
+        part = even_part(columns, pixels, q);
+        conv_axis_reach(across, phase->across, q, part, &column, &sum->taps);
+        int64_t tap = phase->first + row * phase->row_taps + column * r->in_group;
+        sum->taps *= r->in_group;
+        sum->offsets = job->offsets + tap;
+        sum->w = block->w + tap * block->outputs;
+        sum->x = block->tile + (a * r->down.move * job->band.width + q * across->move) * lanes;
+        sum->y = target + (q * across->every + phase->across) * lanes;
+        job->kernels->sum[block->outputs][part](sum);
+    }
+}
+
+/* All phases and rows, into `target` [output][row][column][lane]. */
+static void sum_outputs(const struct job_lanes *job, struct block *block, float *target)
+{
+    const struct conv_axis *down = &job->relation.down, *across = &job->relation.across;
+    int64_t lanes = job->kernels->lanes;
+    block->sum.step = across->move * lanes;
+    block->sum.place = across->every * lanes;
+    block->sum.plane = job->band.steps * down->every * across->out * lanes;
     for (int64_t i = 0; i < down->every * across->every; i++) {
         const struct phase *phase = &job->phases[i];
-        int64_t rows = conv_axis_places(down, phase->down) - first;
-        int64_t columns = conv_axis_places(across, phase->across);
-        sum.offsets = job->offsets + phase->first;
-        sum.taps = phase->taps;
-        sum.w = w + phase->first * outputs;
-        for (int64_t a = 0; a < steps && a < rows; a++)
-            for (int64_t q = 0; q < columns; q += block) {
-                int64_t row = a * down->every + phase->down;
-                int64_t column = q * across->every + phase->across;
-                block = even_part(columns, pixels, q);
-                sum.x = tile + (a * down->move * job->band.width + q * across->move) * lanes;
-                sum.y = target + (row * across->out + column) * lanes;
-                job->kernels->sum[outputs][block](&sum);
-            }
+        int64_t rows = conv_axis_places(down, phase->down) - block->first;
+        block->sum.row_taps = phase->row_taps;
+        for (int64_t a = 0; a < block->steps && a < rows; a++)
+            sum_row(job, block, phase, a,
+                    target + (a * down->every + phase->down) * across->out * lanes);
     }
 }
 
@@ -230,9 +259,15 @@ static void sum_member(void *context, int member, int members)
         for (int64_t o = 0; o < r->out; o += block) {
             int64_t group = o / r->out_group;
             block = even_part(r->out_group, most_outputs(job->kernels), o % r->out_group);
-            sum_outputs(job, tile + group * r->in_group * job->band.rows * job->band.width * lanes,
-                        job->packed + o * r->taps, job->b ? job->b + o : NULL, block, first, steps,
-                        target);
+            struct block of = {
+                .tile = tile + group * r->in_group * job->band.rows * job->band.width * lanes,
+                .w = job->packed + o * r->taps,
+                .outputs = block,
+                .first = first,
+                .steps = steps,
+                .sum.start = job->b ? job->b + o : NULL,
+            };
+            sum_outputs(job, &of, target);
             for (int64_t i = 0; i < block; i++)
                 job->kernels->to_samples(
                     target + i * job->band.steps * r->down.every * width * lanes, rows * width,
@@ -261,6 +296,21 @@ static void run_sum(const struct call *call, const struct conv_kernels *kernels,
     int64_t flop = 2 * call->counts[3] * r->taps / (r->down.every * r->across.every);
     int members = team_for_flop(call->pool, flop, job.band.tiles * job.band.bands);
     pool_run(call->pool, members, sum_member, &job);
+}
+
+/* Offsets in the order of the weights: neighbours share a plane of the source. */
+static void list_window(struct job_lanes *job)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t *offset = job->offsets, row, column;
+    for (int64_t c = 0; c < r->in_group; c++)
+        for (int64_t y = 0; y < r->down.kernel; y++)
+            for (int64_t x = 0; x < r->across.kernel; x++) {
+                conv_axis_tap(&r->down, 0, y, &row);
+                conv_axis_tap(&r->across, 0, x, &column);
+                int64_t line = c * job->band.rows + row - r->down.low;
+                *offset++ = (line * job->band.width + column - r->across.low) * job->kernels->lanes;
+            }
 }
 
 /* The band's gradient of y as a tile [channel][row][column][lane]. */
@@ -342,7 +392,7 @@ static void run_weigh(const struct call *call, const struct conv_kernels *kernel
     const struct conv_relation *r = &job.relation;
     float *dw = call->data[2];
     lay_out(&job, true, pool_threads(call->pool), call->workspace);
-    list_taps(&job);
+    list_window(&job);
     int64_t flop = 2 * call->counts[1] * r->taps;
     int members = team_for_flop(call->pool, flop, job.band.tiles * job.band.bands);
     pool_run(call->pool, members, weigh_member, &job);

@@ -12,6 +12,21 @@ bool conv_axis_tap(const struct conv_axis *axis, int64_t phase, int64_t k, int64
     return distance % axis->every == 0;
 }
 
+void conv_axis_reach(const struct conv_axis *axis, int64_t phase, int64_t a, int64_t pixels,
+                     int64_t *first, int64_t *count)
+{
+    int64_t number = 0, offset;
+    *first = *count = 0;
+    for (int64_t k = 0; k < axis->kernel; k++) {
+        if (!conv_axis_tap(axis, phase, k, &offset))
+            continue;
+        int64_t from = a * axis->move + offset, to = from + (pixels - 1) * axis->move;
+        if (to >= 0 && from < axis->in && (*count)++ == 0)
+            *first = number;
+        number++;
+    }
+}
+
 static struct conv_axis axis_of(bool transposed, int64_t larger, int64_t smaller, int64_t kernel,
                                 int64_t stride, int64_t pad, int64_t dilation)
 {

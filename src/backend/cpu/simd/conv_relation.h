@@ -37,6 +37,11 @@ struct conv_relation conv_relation_of(const struct shape *x, const struct shape 
 /* Does the tap k of the weights belong to this phase, and what is its offset there? */
 bool conv_axis_tap(const struct conv_axis *axis, int64_t phase, int64_t k, int64_t *offset);
 
+/* The taps of a phase along the axis whose source, for `pixels` target pixels from step `a` on, is
+ * not all padding: *count of them, the first being number *first of the phase's. */
+void conv_axis_reach(const struct conv_axis *axis, int64_t phase, int64_t a, int64_t pixels,
+                     int64_t *first, int64_t *count);
+
 /* Target pixels of a phase along the axis. */
 static inline int64_t conv_axis_places(const struct conv_axis *axis, int64_t phase)
 {

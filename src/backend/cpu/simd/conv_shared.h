@@ -8,13 +8,14 @@
 
 enum { CONV_OUTPUTS = 8, CONV_PIXELS = 4 }; /* the largest blocks of a kernel */
 
-/* A few outputs at a few neighbouring pixels, each a sum over all taps. */
+/* A few outputs at a few neighbouring pixels, each a sum over taps: `taps` of each of `rows` rows
+ * of the weights, the rows being row_taps apart in the lists. */
 struct conv_sum {
     const float *x;         /* where a tap of offset 0 finds its element for the first pixel */
-    const int64_t *offsets; /* [taps] from there */
-    const float *w;         /* [taps][outputs] */
+    const int64_t *offsets; /* from there, by tap */
+    const float *w;         /* [tap][outputs] */
     const float *start;     /* [outputs], what the sums begin with, or NULL: 0 */
-    int64_t taps;
+    int64_t rows, taps, row_taps;
     int64_t step;  /* from a pixel to the next, in x … */
     int64_t place; /* … and in y */
     float *y;      /* the first pixel of the first output … */

@@ -14,28 +14,31 @@
 INLINE void sum_block(const struct conv_sum *s, const int O, const int Q)
 {
     vec sum[VEC_MOST];
-    const float *w = s->w;
     int64_t step = s->step;
 #pragma GCC unroll 8
     for (int o = 0; o < O; o++)
 #pragma GCC unroll 4
         for (int q = 0; q < Q; q++)
             sum[o * Q + q] = s->start ? vec_set(s->start[o]) : vec_zero();
-    for (int64_t k = 0; k < s->taps; k++, w += O) {
-        const float *x = s->x + s->offsets[k];
-        vec value[CONV_PIXELS];
+    for (int64_t row = 0; row < s->rows; row++) {
+        const int64_t *offset = s->offsets + row * s->row_taps, *end = offset + s->taps;
+        const float *w = s->w + row * s->row_taps * O;
+        for (; offset < end; offset++, w += O) {
+            const float *x = s->x + *offset;
+            vec value[CONV_PIXELS];
 #pragma GCC unroll 4
-        for (int q = 0; q < Q; q++) {
-            value[q] = vec_load(x + q * step);
-            vec_pin(value[q]);
-        }
+            for (int q = 0; q < Q; q++) {
+                value[q] = vec_load(x + q * step);
+                vec_pin(value[q]);
+            }
 #pragma GCC unroll 8
-        for (int o = 0; o < O; o++) {
-            vec weight = vec_set(w[o]);
-            vec_pin(weight);
+            for (int o = 0; o < O; o++) {
+                vec weight = vec_set(w[o]);
+                vec_pin(weight);
 #pragma GCC unroll 4
-            for (int q = 0; q < Q; q++)
-                sum[o * Q + q] = vec_fma(weight, value[q], sum[o * Q + q]);
+                for (int q = 0; q < Q; q++)
+                    sum[o * Q + q] = vec_fma(weight, value[q], sum[o * Q + q]);
+            }
         }
     }
 #pragma GCC unroll 8
@@ -76,10 +79,14 @@ INLINE void weigh_block(const struct conv_weigh *g, const int O, const int T)
         }
     }
 #pragma GCC unroll 8
-    for (int o = 0; o < O; o++)
+    for (int o = 0; o < O; o++) {
+        float sums[4];
+        vec *of = sum + o * T, none = vec_zero();
+        vec_sum4(of[0], T > 1 ? of[1] : none, T > 2 ? of[2] : none, T > 3 ? of[3] : none, sums);
 #pragma GCC unroll 4
         for (int t = 0; t < T; t++)
-            g->dw[o * g->stride + t] += vec_sum(sum[o * T + t]);
+            g->dw[o * g->stride + t] += sums[t];
+    }
 }
 
 /* Outputs × pixels of every size that the ISA has registers for. */

@@ -1,7 +1,7 @@
 /* dense_blocked.c: the dense family over blocked weights: loops over chunks of inputs, tiles of the
  * batch and groups of outputs, and the threads that share them. What an ISA does differently is in
  * its struct dense_kernels. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/dense_shared.h"
 #include "backend/cpu/simd/fills.h"
@@ -80,18 +80,11 @@ static void pack_tile(const float *x, int64_t in, int64_t from, int64_t width, i
         }
 }
 
-/* y = f(y): on vectors where there is a kernel, else one by one. */
+/* y = f(y) */
 static void finish_row(const struct job_dense *job, float *y, int64_t count)
 {
-    switch (job->activation) {
-    case ACTIVATION_NONE: break;
-    case ACTIVATION_SIGMOID:
-    case ACTIVATION_TANH:
-    case ACTIVATION_RELU: job->kernels->activate(job->activation, y, y, count); break;
-    default:
-        for (int64_t i = 0; i < count; i++)
-            y[i] = activate(job->activation, y[i]);
-    }
+    if (job->activation != ACTIVATION_NONE)
+        job->kernels->activate(job->activation, y, y, count);
 }
 
 /* Adds a group's sums [8][samples] to y; the first chunk starts from the bias. */

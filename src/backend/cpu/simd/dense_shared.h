@@ -24,7 +24,7 @@ struct dense_kernels {
     void (*outer_step)(float *w, const float *dy, const float *x, int64_t batch, float scale);
     void (*outer_set)(float *w, const float *dy, const float *x, int64_t batch, float scale);
     void (*outer_add)(float *w, const float *dy, const float *x, int64_t batch, float scale);
-    /* y = f(x) for sigmoid, tanh, relu; x may be y */
+    /* y = f(x) for functions without an alpha; x may be y */
     void (*activate)(int32_t function, const float *x, float *y, int64_t count);
 };
 

@@ -1,10 +1,19 @@
-/* fills.h: each family of kernels puts its rows for an ISA into the table. */
+/* fills.h: the families of kernels; each puts its rows for an ISA into the table. */
 #ifndef PRONY_BACKEND_CPU_SIMD_FILLS_H
 #define PRONY_BACKEND_CPU_SIMD_FILLS_H
 
 #include "backend/cpu/kernel.h"
 
-void dense_fill_avx2(struct kernel_table *table), dense_fill_avx512(struct kernel_table *table);
-void conv_fill_avx2(struct kernel_table *table), conv_fill_avx512(struct kernel_table *table);
+typedef void kernel_fill(struct kernel_table *table);
+
+#define SIMD_FAMILIES(EACH, isa)                                                                   \
+    EACH(dense_fill_##isa)                                                                         \
+    EACH(elementwise_fill_##isa)                                                                   \
+    EACH(pool_fill_##isa)                                                                          \
+    EACH(conv_fill_##isa)
+#define DECLARE_FILL(name) kernel_fill name;
+SIMD_FAMILIES(DECLARE_FILL, avx2)
+SIMD_FAMILIES(DECLARE_FILL, avx512)
+#undef DECLARE_FILL
 
 #endif

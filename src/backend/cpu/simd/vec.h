@@ -19,6 +19,7 @@ typedef __m512 vec;
 #define vec_add _mm512_add_ps
 #define vec_sub _mm512_sub_ps
 #define vec_div _mm512_div_ps
+#define vec_sqrt _mm512_sqrt_ps
 #define vec_max _mm512_max_ps
 #define vec_min _mm512_min_ps
 #define vec_sum _mm512_reduce_add_ps
@@ -102,11 +103,21 @@ static inline vec vec_sign_of(vec v, vec magnitude)
 /* The first `count` lanes, at most all; the others are 0, and are not touched in memory. */
 static inline vec vec_load_part(const float *from, int64_t count)
 {
-    return _mm512_maskz_loadu_ps((__mmask16)(count < 16 ? (1u << count) - 1 : 0xFFFF), from);
+    if (count >= VEC_LANES)
+        return vec_load_any(from);
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), from);
 }
 static inline void vec_store_part(float *to, vec v, int64_t count)
 {
-    _mm512_mask_storeu_ps(to, (__mmask16)(count < 16 ? (1u << count) - 1 : 0xFFFF), v);
+    if (count >= VEC_LANES)
+        vec_store_any(to, v);
+    else
+        _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), v);
+}
+/* where v > 0: a, else b */
+static inline vec vec_where_positive(vec v, vec a, vec b)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(v, vec_zero(), _CMP_GT_OQ), b, a);
 }
 #elif defined(__AVX2__)
 enum { VEC_LANES = 8, VEC_MOST = 12 };
@@ -121,6 +132,7 @@ typedef __m256 vec;
 #define vec_add _mm256_add_ps
 #define vec_sub _mm256_sub_ps
 #define vec_div _mm256_div_ps
+#define vec_sqrt _mm256_sqrt_ps
 #define vec_max _mm256_max_ps
 #define vec_min _mm256_min_ps
 static inline vec vec_power(vec k)
@@ -198,16 +210,25 @@ static inline float vec_sum(vec v)
 #define vec_store_any _mm256_storeu_ps
 static inline __m256i vec_mask_of(int64_t count)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(count < 8 ? count : 8)),
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count),
                               _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 static inline vec vec_load_part(const float *from, int64_t count)
 {
+    if (count >= VEC_LANES)
+        return vec_load_any(from);
     return _mm256_maskload_ps(from, vec_mask_of(count));
 }
 static inline void vec_store_part(float *to, vec v, int64_t count)
 {
-    _mm256_maskstore_ps(to, vec_mask_of(count), v);
+    if (count >= VEC_LANES)
+        vec_store_any(to, v);
+    else
+        _mm256_maskstore_ps(to, vec_mask_of(count), v);
+}
+static inline vec vec_where_positive(vec v, vec a, vec b)
+{
+    return _mm256_blendv_ps(b, a, _mm256_cmp_ps(v, vec_zero(), _CMP_GT_OQ));
 }
 #endif
 

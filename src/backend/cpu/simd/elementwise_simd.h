@@ -1,0 +1,273 @@
+/* elementwise_simd.h: ops that treat every element alike: functions and their slopes, sums and
+ * products, optimisers; compiled once per ISA by elementwise_avx2.c and elementwise_avx512.c, which
+ * define ISA(name) and ISA_NAME.
+ *
+ * The bound is bytes: each operand is read or written once, by all threads together when there is
+ * enough for them. Each element is computed from its own alone, so the bits do not depend on the
+ * number of threads. */
+#include "backend/cpu/kernel.h"
+#include "backend/cpu/simd/activate_simd.h"
+#include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/team.h"
+#include "backend/cpu/simd/vec.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef void span_run(const struct call *call, int64_t from, int64_t to);
+
+struct spans {
+    const struct call *call;
+    span_run *run;
+    int64_t count;
+};
+
+static void span_member(void *context, int member, int members)
+{
+    const struct spans *spans = context;
+    long from, to;
+    pool_share(spans->count, 1024, member, members, &from, &to);
+    if (from < to)
+        spans->run(spans->call, from, to);
+}
+
+/* The operands have as many elements as the first; those that have fewer are read by all. */
+static void run_spans(const struct call *call, span_run *run)
+{
+    struct spans spans = {call, run, call->counts[0]};
+    int64_t bytes = spans.count * (int64_t)sizeof(float) * (call->op->inputs + call->op->outputs);
+    pool_run(call->pool, team_for_bytes(call->pool, bytes, spans.count / 1024), span_member,
+             &spans);
+}
+
+static float *floats(const struct call *call, int operand)
+{
+    return call->data[operand];
+}
+
+#define EACH_VECTOR(i, from, to) for (int64_t i = from; i < to; i += VEC_LANES)
+
+static void span_activate(const struct call *call, int64_t from, int64_t to)
+{
+    activate_alpha_span(call->op->attr.activate.function, call->op->attr.activate.alpha,
+                        floats(call, 0) + from, floats(call, 1) + from, to - from);
+}
+
+static void span_activate_grad(const struct call *call, int64_t from, int64_t to)
+{
+    slope_span(call->op->attr.activate_grad.function, call->op->attr.activate_grad.alpha,
+               floats(call, 0) + from, floats(call, 1) + from, floats(call, 2) + from, to - from);
+}
+
+static void span_add(const struct call *call, int64_t from, int64_t to)
+{
+    const float *a = floats(call, 0), *b = floats(call, 1);
+    float *y = floats(call, 2);
+    EACH_VECTOR(i, from, to)
+    vec_store_part(y + i, vec_add(vec_load_part(a + i, to - i), vec_load_part(b + i, to - i)),
+                   to - i);
+}
+
+static void span_multiply(const struct call *call, int64_t from, int64_t to)
+{
+    const float *a = floats(call, 0), *b = floats(call, 1);
+    float *y = floats(call, 2);
+    EACH_VECTOR(i, from, to)
+    vec_store_part(y + i, vec_mul(vec_load_part(a + i, to - i), vec_load_part(b + i, to - i)),
+                   to - i);
+}
+
+static void span_mse_grad(const struct call *call, int64_t from, int64_t to)
+{
+    const float *y = floats(call, 0), *target = floats(call, 1);
+    float *dy = floats(call, 2);
+    vec scale = vec_set(call->op->attr.mse_grad.scale * 2 / (float)call->counts[0]);
+    EACH_VECTOR(i, from, to)
+    {
+        vec d = vec_sub(vec_load_part(y + i, to - i), vec_load_part(target + i, to - i));
+        vec_store_part(dy + i, vec_mul(scale, d), to - i);
+    }
+}
+
+static void span_binary_cross_entropy_grad(const struct call *call, int64_t from, int64_t to)
+{
+    const float *x = floats(call, 0), *target = floats(call, 1);
+    float *dx = floats(call, 2);
+    vec scale = vec_set(call->op->attr.binary_cross_entropy_grad.scale / (float)call->counts[0]);
+    EACH_VECTOR(i, from, to)
+    {
+        vec d =
+            vec_sub(vec_sigmoid(vec_load_part(x + i, to - i)), vec_load_part(target + i, to - i));
+        vec_store_part(dx + i, vec_mul(scale, d), to - i);
+    }
+}
+
+/* The optimisers, as ref_optimiser.c states them. Operands: w, g, rate, (count,) states … */
+enum { W, G, RATE };
+
+/* g + decay·w */
+static inline vec slope_at(const struct call *call, int64_t i, int64_t to, float decay)
+{
+    return vec_fma(vec_set(decay), vec_load_part(floats(call, W) + i, to - i),
+                   vec_load_part(floats(call, G) + i, to - i));
+}
+
+/* An accumulated gradient (the second output) starts anew. */
+static void clear_gradient(const struct call *call, int64_t from, int64_t to)
+{
+    float *cleared = floats(call, call->op->inputs + 1);
+    if (cleared)
+        memset(cleared + from, 0, (size_t)(to - from) * sizeof *cleared);
+}
+
+/* w -= rate · by */
+static inline void step_weight(const struct call *call, int64_t i, int64_t to, vec rate, vec by)
+{
+    float *w = floats(call, W) + i;
+    vec_store_part(w, vec_fnma(rate, by, vec_load_part(w, to - i)), to - i);
+}
+
+static void span_sgd(const struct call *call, int64_t from, int64_t to)
+{
+    vec rate = vec_set(*floats(call, RATE));
+    EACH_VECTOR(i, from, to)
+    step_weight(call, i, to, rate, slope_at(call, i, to, call->op->attr.sgd.decay));
+    clear_gradient(call, from, to);
+}
+
+static void span_momentum(const struct call *call, int64_t from, int64_t to)
+{
+    float *velocity = floats(call, 3), decay = call->op->attr.momentum.decay;
+    vec rate = vec_set(*floats(call, RATE)), momentum = vec_set(call->op->attr.momentum.momentum);
+    bool nesterov = call->op->attr.momentum.nesterov;
+    EACH_VECTOR(i, from, to)
+    {
+        vec slope = slope_at(call, i, to, decay);
+        vec v = vec_fma(momentum, vec_load_part(velocity + i, to - i), slope);
+        vec_store_part(velocity + i, v, to - i);
+        step_weight(call, i, to, rate, nesterov ? vec_fma(momentum, v, slope) : v);
+    }
+    clear_gradient(call, from, to);
+}
+
+/* slope / (√squares + ε) */
+static inline vec by_root(vec slope, vec squares, float epsilon)
+{
+    return vec_div(slope, vec_add(vec_sqrt(squares), vec_set(epsilon)));
+}
+
+static void span_adagrad(const struct call *call, int64_t from, int64_t to)
+{
+    float *squares = floats(call, 3), decay = call->op->attr.adagrad.decay;
+    vec rate = vec_set(*floats(call, RATE));
+    EACH_VECTOR(i, from, to)
+    {
+        vec slope = slope_at(call, i, to, decay);
+        vec s = vec_fma(slope, slope, vec_load_part(squares + i, to - i));
+        vec_store_part(squares + i, s, to - i);
+        step_weight(call, i, to, rate, by_root(slope, s, call->op->attr.adagrad.epsilon));
+    }
+    clear_gradient(call, from, to);
+}
+
+static void span_rmsprop(const struct call *call, int64_t from, int64_t to)
+{
+    float *squares = floats(call, 3), decay = call->op->attr.rmsprop.decay;
+    float smoothing = call->op->attr.rmsprop.smoothing;
+    vec rate = vec_set(*floats(call, RATE)), keep = vec_set(smoothing),
+        take = vec_set(1 - smoothing);
+    EACH_VECTOR(i, from, to)
+    {
+        vec slope = slope_at(call, i, to, decay);
+        vec s = vec_mul(keep, vec_load_part(squares + i, to - i));
+        s = vec_fma(vec_mul(take, slope), slope, s);
+        vec_store_part(squares + i, s, to - i);
+        step_weight(call, i, to, rate, by_root(slope, s, call->op->attr.rmsprop.epsilon));
+    }
+    clear_gradient(call, from, to);
+}
+
+static void span_adam(const struct call *call, int64_t from, int64_t to)
+{
+    float *w = floats(call, W), *mean = floats(call, 4), *squares = floats(call, 5);
+    float beta1 = call->op->attr.adam.beta1, beta2 = call->op->attr.adam.beta2;
+    float decay = call->op->attr.adam.decay, rate = *floats(call, RATE);
+    double step = *(const int32_t *)call->data[3] + 1;
+    float seen1 = (float)(1 - pow((double)beta1, step));
+    float seen2 = sqrtf((float)(1 - pow((double)beta2, step)));
+    bool decoupled = call->op->attr.adam.decoupled;
+    vec rates = vec_set(rate / seen1), roots = vec_set(1 / seen2);
+    vec shrink = vec_set(decoupled ? rate * decay : 0),
+        epsilon = vec_set(call->op->attr.adam.epsilon);
+    EACH_VECTOR(i, from, to)
+    {
+        vec slope = slope_at(call, i, to, decoupled ? 0 : decay),
+            weight = vec_load_part(w + i, to - i);
+        vec m = vec_mul(vec_set(beta1), vec_load_part(mean + i, to - i));
+        vec s = vec_mul(vec_set(beta2), vec_load_part(squares + i, to - i));
+        m = vec_fma(vec_set(1 - beta1), slope, m);
+        s = vec_fma(vec_mul(vec_set(1 - beta2), slope), slope, s);
+        vec_store_part(mean + i, m, to - i);
+        vec_store_part(squares + i, s, to - i);
+        vec by = vec_div(m, vec_fma(vec_sqrt(s), roots, epsilon));
+        weight = vec_fnma(shrink, weight, weight);
+        vec_store_part(w + i, vec_fnma(rates, by, weight), to - i);
+    }
+    clear_gradient(call, from, to);
+}
+
+static void span_rprop(const struct call *call, int64_t from, int64_t to)
+{
+    float *w = floats(call, W), *before = floats(call, 4), *steps = floats(call, 5);
+    const float *g = floats(call, G);
+    bool first = *(const int32_t *)call->data[3] == 0;
+    vec one = vec_set(1), shrink = vec_set(call->op->attr.rprop.shrink);
+    vec grow = vec_set(call->op->attr.rprop.grow), rate = vec_set(*floats(call, RATE));
+    vec least = vec_set(call->op->attr.rprop.least), most = vec_set(call->op->attr.rprop.most);
+    EACH_VECTOR(i, from, to)
+    {
+        vec slope = vec_load_part(g + i, to - i);
+        vec agree = vec_mul(slope, vec_load_part(before + i, to - i));
+        vec turned = vec_sub(vec_zero(), agree);
+        vec step = first ? rate : vec_load_part(steps + i, to - i);
+        step =
+            vec_mul(step, vec_where_positive(agree, grow, vec_where_positive(turned, shrink, one)));
+        step = vec_min(vec_max(step, least), most);
+        slope = vec_where_positive(turned, vec_zero(), slope);
+        vec down =
+            vec_where_positive(vec_sub(vec_zero(), slope), vec_sub(vec_zero(), step), vec_zero());
+        vec by = vec_where_positive(slope, step, down);
+        vec_store_part(steps + i, step, to - i);
+        vec_store_part(before + i, slope, to - i);
+        vec_store_part(w + i, vec_sub(vec_load_part(w + i, to - i), by), to - i);
+    }
+    clear_gradient(call, from, to);
+}
+
+/* An op's kernel from its span, and its row. */
+#define ELEMENTWISE(EACH)                                                                          \
+    EACH(activate)                                                                                 \
+    EACH(activate_grad)                                                                            \
+    EACH(add)                                                                                      \
+    EACH(multiply)                                                                                 \
+    EACH(mse_grad)                                                                                 \
+    EACH(binary_cross_entropy_grad)                                                                \
+    EACH(sgd)                                                                                      \
+    EACH(momentum)                                                                                 \
+    EACH(adagrad)                                                                                  \
+    EACH(rmsprop)                                                                                  \
+    EACH(adam)                                                                                     \
+    EACH(rprop)
+#define DEFINE(op)                                                                                 \
+    static void run_##op(const struct call *call)                                                  \
+    {                                                                                              \
+        run_spans(call, span_##op);                                                                \
+    }
+ELEMENTWISE(DEFINE)
+
+void ISA(elementwise_fill)(struct kernel_table *table)
+{
+#define FILL(op)                                                                                   \
+    table->rows[DTYPE_F32][OP_##op] = (struct kernel){#op "_f32_" ISA_NAME, run_##op, NULL};
+    ELEMENTWISE(FILL)
+}

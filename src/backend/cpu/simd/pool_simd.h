@@ -1,0 +1,317 @@
+/* pool_simd.h: pooling of images and sums over channels, compiled once per ISA by pool_avx2.c and
+ * pool_avx512.c, which define ISA(name) and ISA_NAME.
+ *
+ * Places of one row of the result go into lanes: their windows' elements are a stride apart, which
+ * for 2 is two loads and a shuffle. Windows that reach over the left or right border are done one
+ * by one. The bound is bytes; planes are shared by the threads. */
+#include "backend/cpu/kernel.h"
+#include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/pick_simd.h"
+#include "backend/cpu/simd/team.h"
+#include "backend/cpu/simd/vec.h"
+
+#include <math.h>
+#include <string.h>
+
+struct pooling {
+    const struct call *call;
+    int64_t planes;
+    int64_t height, width; /* of the image */
+    int64_t rows, columns; /* of what it is pooled to */
+    int64_t window_h, window_w, stride_h, stride_w, pad_h, pad_w;
+    int64_t first, last; /* columns whose windows lie between the borders */
+    bool include_pad;
+};
+
+/* The attributes of the pooling ops begin alike. */
+static struct pooling pooling_of(const struct call *call, int image, int pooled)
+{
+    const union attributes *attr = &call->op->attr;
+    const int64_t *in = call->tensors[image]->shape.dim, *out = call->tensors[pooled]->shape.dim;
+    struct pooling p = {
+        .call = call,
+        .planes = in[0] * in[1],
+        .height = in[2],
+        .width = in[3],
+        .rows = out[2],
+        .columns = out[3],
+        .window_h = attr->max_pool.window_h,
+        .window_w = attr->max_pool.window_w,
+        .stride_h = attr->max_pool.stride_h,
+        .stride_w = attr->max_pool.stride_w,
+        .pad_h = attr->max_pool.pad_h,
+        .pad_w = attr->max_pool.pad_w,
+    };
+    return p;
+}
+
+/* Works out which columns are between the borders, for ops that have windows. */
+static void find_inner(struct pooling *p)
+{
+    int64_t room = p->width + p->pad_w - p->window_w;
+    p->first = (p->pad_w + p->stride_w - 1) / p->stride_w;
+    p->first = p->first < p->columns ? p->first : p->columns;
+    p->last = room < 0 ? 0 : room / p->stride_w + 1;
+    p->last = p->last > p->columns ? p->columns : p->last < p->first ? p->first : p->last;
+}
+
+/* What of a window lies in the image: rows and columns from … to, the last not included. */
+struct patch {
+    int64_t top, bottom, left, right;
+};
+
+static struct patch patch_at(const struct pooling *p, int64_t row, int64_t column)
+{
+    int64_t top = row * p->stride_h - p->pad_h, left = column * p->stride_w - p->pad_w;
+    int64_t bottom = top + p->window_h, right = left + p->window_w;
+    return (struct patch){
+        .top = top < 0 ? 0 : top,
+        .bottom = bottom > p->height ? p->height : bottom,
+        .left = left < 0 ? 0 : left,
+        .right = right > p->width ? p->width : right,
+    };
+}
+
+static void largest_of_one(const struct pooling *p, const float *plane, int64_t row, int64_t column,
+                           float *y, int32_t *place)
+{
+    struct patch patch = patch_at(p, row, column);
+    int64_t best = patch.top * p->width + patch.left;
+    for (int64_t r = patch.top; r < patch.bottom; r++)
+        for (int64_t at = r * p->width + patch.left; at < r * p->width + patch.right; at++)
+            if (plane[at] > plane[best] || isnan(plane[at]))
+                best = at;
+    y[column] = plane[best];
+    if (place)
+        place[column] = (int32_t)best;
+}
+
+/* A vector of places of one row: the largest of their windows and where it is. */
+static void largest_of_many(const struct pooling *p, const float *plane, int64_t row,
+                            int64_t column, int64_t count, float *y, int32_t *place)
+{
+    struct patch patch = patch_at(p, row, column);
+    int64_t corner = patch.top * p->width + patch.left;
+    pick_index lane = pick_series((int32_t)p->stride_w);
+    pick_index best_index = pick_moved(lane, (int32_t)corner);
+    vec best = pick_strided(plane + corner, p->stride_w, count);
+    for (int64_t r = patch.top; r < patch.bottom; r++)
+        for (int64_t k = 0; k < p->window_w; k++) {
+            int64_t at = r * p->width + patch.left + k;
+            vec value = pick_strided(plane + at, p->stride_w, count);
+            pick_larger(value, pick_moved(lane, (int32_t)at), &best, &best_index);
+        }
+    vec_store_part(y + column, best, count);
+    if (place)
+        pick_store(place + column, best_index, count);
+}
+
+static void max_pool_member(void *context, int member, int members)
+{
+    const struct pooling *p = context;
+    const struct call *call = p->call;
+    long plane, last;
+    pool_share(p->planes, 1, member, members, &plane, &last);
+    for (; plane < last; plane++)
+        for (int64_t row = 0; row < p->rows; row++) {
+            const float *x = (const float *)call->data[0] + plane * p->height * p->width;
+            int64_t at = (plane * p->rows + row) * p->columns;
+            float *y = (float *)call->data[1] + at;
+            int32_t *place = call->data[2] ? (int32_t *)call->data[2] + at : NULL;
+            for (int64_t q = 0; q < p->first; q++)
+                largest_of_one(p, x, row, q, y, place);
+            for (int64_t q = p->first; q < p->last; q += VEC_LANES)
+                largest_of_many(p, x, row, q, p->last - q < VEC_LANES ? p->last - q : VEC_LANES, y,
+                                place);
+            for (int64_t q = p->last; q < p->columns; q++)
+                largest_of_one(p, x, row, q, y, place);
+        }
+}
+
+static void run_planes(struct pooling *p, pool_task *task)
+{
+    int64_t bytes = p->planes * (p->height * p->width + p->rows * p->columns) * 4;
+    pool_run(p->call->pool, team_for_bytes(p->call->pool, bytes, p->planes), task, p);
+}
+
+static void run_max_pool(const struct call *call)
+{
+    struct pooling p = pooling_of(call, 0, 1);
+    find_inner(&p);
+    run_planes(&p, max_pool_member);
+}
+
+/* Places stay within their plane, so planes need not wait for each other. */
+static void max_unpool_member(void *context, int member, int members)
+{
+    const struct pooling *p = context;
+    int64_t image = p->height * p->width, pooled = p->rows * p->columns;
+    long plane, last;
+    pool_share(p->planes, 1, member, members, &plane, &last);
+    for (; plane < last; plane++) {
+        const float *x = (const float *)p->call->data[0] + plane * pooled;
+        const int32_t *place = (const int32_t *)p->call->data[1] + plane * pooled;
+        float *y = (float *)p->call->data[2] + plane * image;
+        memset(y, 0, (size_t)image * sizeof *y);
+        for (int64_t i = 0; i < pooled; i++)
+            y[place[i]] += x[i];
+    }
+}
+
+static void run_max_unpool(const struct call *call)
+{
+    struct pooling p = pooling_of(call, 2, 0);
+    run_planes(&p, max_unpool_member);
+}
+
+static void max_unpool_grad_member(void *context, int member, int members)
+{
+    const struct pooling *p = context;
+    int64_t image = p->height * p->width, pooled = p->rows * p->columns;
+    long plane, last;
+    pool_share(p->planes, 1, member, members, &plane, &last);
+    for (; plane < last; plane++) {
+        const float *dy = (const float *)p->call->data[0] + plane * image;
+        const int32_t *place = (const int32_t *)p->call->data[1] + plane * pooled;
+        float *dx = (float *)p->call->data[2] + plane * pooled;
+        for (int64_t i = 0; i < pooled; i++)
+            dx[i] = dy[place[i]];
+    }
+}
+
+static void run_max_unpool_grad(const struct call *call)
+{
+    struct pooling p = pooling_of(call, 0, 2);
+    run_planes(&p, max_unpool_grad_member);
+}
+
+/* What the sum over a patch is divided by. */
+static float divisor(const struct pooling *p, struct patch patch)
+{
+    return p->include_pad ? (float)(p->window_h * p->window_w)
+                          : (float)((patch.bottom - patch.top) * (patch.right - patch.left));
+}
+
+static void average_of_one(const struct pooling *p, const float *plane, int64_t row, int64_t column,
+                           float *y)
+{
+    struct patch patch = patch_at(p, row, column);
+    float sum = 0;
+    for (int64_t r = patch.top; r < patch.bottom; r++)
+        for (int64_t at = r * p->width + patch.left; at < r * p->width + patch.right; at++)
+            sum += plane[at];
+    y[column] = sum / divisor(p, patch);
+}
+
+static void average_of_many(const struct pooling *p, const float *plane, int64_t row,
+                            int64_t column, int64_t count, float *y)
+{
+    struct patch patch = patch_at(p, row, column);
+    vec sum = vec_zero();
+    for (int64_t r = patch.top; r < patch.bottom; r++)
+        for (int64_t k = patch.left; k < patch.right; k++)
+            sum = vec_add(sum, pick_strided(plane + r * p->width + k, p->stride_w, count));
+    vec_store_part(y + column, vec_div(sum, vec_set(divisor(p, patch))), count);
+}
+
+static void average_pool_member(void *context, int member, int members)
+{
+    const struct pooling *p = context;
+    long plane, last;
+    pool_share(p->planes, 1, member, members, &plane, &last);
+    for (; plane < last; plane++)
+        for (int64_t row = 0; row < p->rows; row++) {
+            const float *x = (const float *)p->call->data[0] + plane * p->height * p->width;
+            float *y = (float *)p->call->data[1] + (plane * p->rows + row) * p->columns;
+            for (int64_t q = 0; q < p->first; q++)
+                average_of_one(p, x, row, q, y);
+            for (int64_t q = p->first; q < p->last; q += VEC_LANES)
+                average_of_many(p, x, row, q, p->last - q < VEC_LANES ? p->last - q : VEC_LANES, y);
+            for (int64_t q = p->last; q < p->columns; q++)
+                average_of_one(p, x, row, q, y);
+        }
+}
+
+static void run_average_pool(const struct call *call)
+{
+    struct pooling p = pooling_of(call, 0, 1);
+    find_inner(&p);
+    p.include_pad = call->op->attr.average_pool.include_pad;
+    run_planes(&p, average_pool_member);
+}
+
+static void average_pool_grad_member(void *context, int member, int members)
+{
+    const struct pooling *p = context;
+    int64_t image = p->height * p->width;
+    long plane, last;
+    pool_share(p->planes, 1, member, members, &plane, &last);
+    for (; plane < last; plane++) {
+        const float *dy = (const float *)p->call->data[0] + plane * p->rows * p->columns;
+        float *dx = (float *)p->call->data[1] + plane * image;
+        memset(dx, 0, (size_t)image * sizeof *dx);
+        for (int64_t row = 0; row < p->rows; row++)
+            for (int64_t column = 0; column < p->columns; column++) {
+                struct patch patch = patch_at(p, row, column);
+                float share = *dy++ / divisor(p, patch);
+                for (int64_t r = patch.top; r < patch.bottom; r++)
+                    for (int64_t k = patch.left; k < patch.right; k++)
+                        dx[r * p->width + k] += share;
+            }
+    }
+}
+
+static void run_average_pool_grad(const struct call *call)
+{
+    struct pooling p = pooling_of(call, 1, 0);
+    p.include_pad = call->op->attr.average_pool_grad.include_pad;
+    run_planes(&p, average_pool_grad_member);
+}
+
+/* y[c] = Σ x[n, c, …]: channels are shared by the threads, each summed in one order. */
+static float sum_span(const float *x, int64_t count)
+{
+    vec a = vec_zero(), b = vec_zero();
+    int64_t i = 0;
+    for (; i + 2 * VEC_LANES <= count; i += 2 * VEC_LANES) {
+        a = vec_add(a, vec_load_any(x + i));
+        b = vec_add(b, vec_load_any(x + i + VEC_LANES));
+    }
+    for (; i < count; i += VEC_LANES)
+        a = vec_add(a, vec_load_part(x + i, count - i));
+    return vec_sum(vec_add(a, b));
+}
+
+static void sum_channels_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    const int64_t *dim = call->tensors[0]->shape.dim;
+    int64_t inner = call->counts[0] / (dim[0] * dim[1]);
+    float *y = call->data[1];
+    long c, last;
+    pool_share(dim[1], 1, member, members, &c, &last);
+    for (; c < last; c++) {
+        float sum = 0;
+        for (int64_t n = 0; n < dim[0]; n++)
+            sum += sum_span((const float *)call->data[0] + (n * dim[1] + c) * inner, inner);
+        y[c] = call->op->attr.sum_channels.accumulate ? y[c] + sum : sum;
+    }
+}
+
+static void run_sum_channels(const struct call *call)
+{
+    int members = team_for_bytes(call->pool, call->counts[0] * 4, call->tensors[0]->shape.dim[1]);
+    pool_run(call->pool, members, sum_channels_member, (void *)call);
+}
+
+void ISA(pool_fill)(struct kernel_table *table)
+{
+#define FILL(op)                                                                                   \
+    table->rows[DTYPE_F32][OP_##op] = (struct kernel){#op "_f32_" ISA_NAME, run_##op, NULL};
+    FILL(max_pool)
+    FILL(max_unpool)
+    FILL(max_unpool_grad)
+    FILL(average_pool)
+    FILL(average_pool_grad)
+    FILL(sum_channels)
+}
