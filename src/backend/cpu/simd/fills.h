@@ -10,7 +10,8 @@ typedef void kernel_fill(struct kernel_table *table);
     EACH(dense_fill_##isa)                                                                         \
     EACH(elementwise_fill_##isa)                                                                   \
     EACH(pool_fill_##isa)                                                                          \
-    EACH(conv_fill_##isa)
+    EACH(conv_fill_##isa)                                                                          \
+    EACH(recurrent_fill_##isa)
 #define DECLARE_FILL(name) kernel_fill name;
 SIMD_FAMILIES(DECLARE_FILL, avx2)
 SIMD_FAMILIES(DECLARE_FILL, avx512)

@@ -62,8 +62,8 @@ static inline void vec_transpose(vec *v)
 #endif
 
 /* out[element][lane] = x[lane · stride + element]; lanes without a sample are 0. */
-static void lanes_from_samples(const float *x, int64_t stride, int64_t samples, int64_t count,
-                               float *out)
+static inline void lanes_from_samples(const float *x, int64_t stride, int64_t samples,
+                                      int64_t count, float *out)
 {
     for (int64_t j = 0; j < count; j += VEC_LANES) {
         int64_t width = count - j < VEC_LANES ? count - j : VEC_LANES;
@@ -83,8 +83,8 @@ static void lanes_from_samples(const float *x, int64_t stride, int64_t samples, 
 }
 
 /* y[lane · stride + element] = in[element][lane] */
-static void lanes_to_samples(const float *in, int64_t count, float *y, int64_t stride,
-                             int64_t samples)
+static inline void lanes_to_samples(const float *in, int64_t count, float *y, int64_t stride,
+                                    int64_t samples)
 {
     for (int64_t j = 0; j < count; j += VEC_LANES) {
         int64_t width = count - j < VEC_LANES ? count - j : VEC_LANES;

@@ -55,10 +55,17 @@ static void find_inner(struct pooling *p)
     p->last = p->last > p->columns ? p->columns : p->last < p->first ? p->first : p->last;
 }
 
-/* What of a window lies in the image: rows and columns from … to, the last not included. */
+/* What of a window lies in the image: rows and columns from … to, the last not included. Of the
+ * window, `padded` elements lie in the image or its pad, which is as wide behind it as before. */
 struct patch {
     int64_t top, bottom, left, right;
+    int64_t padded;
 };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static struct patch patch_at(const struct pooling *p, int64_t row, int64_t column)
 {
@@ -66,9 +73,11 @@ static struct patch patch_at(const struct pooling *p, int64_t row, int64_t colum
     int64_t bottom = top + p->window_h, right = left + p->window_w;
     return (struct patch){
         .top = top < 0 ? 0 : top,
-        .bottom = bottom > p->height ? p->height : bottom,
+        .bottom = smaller(bottom, p->height),
         .left = left < 0 ? 0 : left,
-        .right = right > p->width ? p->width : right,
+        .right = smaller(right, p->width),
+        .padded = (smaller(bottom, p->height + p->pad_h) - top) *
+                  (smaller(right, p->width + p->pad_w) - left),
     };
 }
 
@@ -188,7 +197,7 @@ static void run_max_unpool_grad(const struct call *call)
 /* What the sum over a patch is divided by. */
 static float divisor(const struct pooling *p, struct patch patch)
 {
-    return p->include_pad ? (float)(p->window_h * p->window_w)
+    return p->include_pad ? (float)patch.padded
                           : (float)((patch.bottom - patch.top) * (patch.right - patch.left));
 }
 

@@ -1,0 +1,103 @@
+/* gemm_simd.h: the kernels of gemm.h, compiled once per ISA by gemm_avx2.c and gemm_avx512.c, which
+ * define ISA(name). A tile is up to 12 × 32 (AVX-512) or 6 × 16 (AVX2): 24 or 12 accumulators, two
+ * loads of b and as many broadcasts of a as rows per step. */
+#include "backend/cpu/simd/gemm.h"
+#include "backend/cpu/simd/lanes_simd.h"
+#include "backend/cpu/simd/vec.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { ROWS_MOST = VEC_MOST / 2, COLUMNS = 2 * VEC_LANES };
+
+INLINE void store_row(const struct gemm_tile *t, int r, vec left, vec right)
+{
+    float *c = t->c + r * t->stride;
+    vec scale = vec_set(t->scale), start_left = vec_zero(), start_right = vec_zero();
+    if (t->add) {
+        start_left = vec_load_part(c, t->columns);
+        if (t->columns > VEC_LANES)
+            start_right = vec_load_part(c + VEC_LANES, t->columns - VEC_LANES);
+    } else if (t->start) {
+        start_left = vec_load_any(t->start);
+        start_right = vec_load_any(t->start + VEC_LANES);
+    }
+    vec_store_part(c, vec_fma(scale, left, start_left), t->columns);
+    if (t->columns > VEC_LANES)
+        vec_store_part(c + VEC_LANES, vec_fma(scale, right, start_right), t->columns - VEC_LANES);
+}
+
+INLINE void tile_rows(const struct gemm_tile *t, const int R)
+{
+    vec left[ROWS_MOST], right[ROWS_MOST];
+    const float *a = t->a, *b = t->b;
+#pragma GCC unroll 12
+    for (int r = 0; r < R; r++)
+        left[r] = right[r] = vec_zero();
+    for (int64_t k = 0; k < t->inner; k++, a += R, b += COLUMNS) {
+        vec b_left = vec_load_any(b), b_right = vec_load_any(b + VEC_LANES);
+        vec_pin(b_left);
+        vec_pin(b_right);
+#pragma GCC unroll 12
+        for (int r = 0; r < R; r++) {
+            vec value = vec_set(a[r]);
+            vec_pin(value);
+            left[r] = vec_fma(value, b_left, left[r]);
+            right[r] = vec_fma(value, b_right, right[r]);
+        }
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < R; r++)
+        store_row(t, r, left[r], right[r]);
+}
+
+/* One step of a panel; the last ones must not write over what lies behind it. */
+INLINE void put(float *out, vec v, int64_t left, int64_t lead)
+{
+    if (left * lead >= VEC_LANES)
+        vec_store_any(out, v);
+    else
+        vec_store_part(out, v, lead);
+}
+
+/* Where the panel's elements lie side by side they are copied, else turned in registers. */
+static void pack(const float *x, int64_t across, int64_t along, int64_t width, int64_t count,
+                 float *out, int64_t lead)
+{
+    if (across == 1) {
+        for (int64_t k = 0; k < count; k++)
+            put(out + k * lead, vec_load_part(x + k * along, width), count - k, lead);
+        return;
+    }
+    for (int64_t k = 0; k < count; k += VEC_LANES) {
+        int64_t depth = count - k < VEC_LANES ? count - k : VEC_LANES;
+        vec row[VEC_LANES];
+#pragma GCC unroll 16
+        for (int i = 0; i < VEC_LANES; i++)
+            row[i] = i < width ? vec_load_part(x + i * across + k, depth) : vec_zero();
+        vec_transpose(row);
+        for (int64_t i = 0; i < depth; i++)
+            put(out + (k + i) * lead, row[i], count - k - i, lead);
+    }
+}
+
+#define BY_6_ROWS(EACH) EACH(1) EACH(2) EACH(3) EACH(4) EACH(5) EACH(6)
+#if defined(__AVX512F__)
+#define BY_ROWS(EACH) BY_6_ROWS(EACH) EACH(7) EACH(8) EACH(9) EACH(10) EACH(11) EACH(12)
+#else
+#define BY_ROWS(EACH) BY_6_ROWS(EACH)
+#endif
+#define DEFINE(R)                                                                                  \
+    static void tile_##R(const struct gemm_tile *tile)                                             \
+    {                                                                                              \
+        tile_rows(tile, R);                                                                        \
+    }
+BY_ROWS(DEFINE)
+
+#define TILE(R) [R] = tile_##R,
+const struct gemm_kernels ISA(gemm_kernels) = {
+    .rows = ROWS_MOST,
+    .columns = COLUMNS,
+    .lanes = VEC_LANES,
+    .pack = pack,
+    .tile = {BY_ROWS(TILE)},
+};

@@ -1,0 +1,42 @@
+/* recurrent_shared.h: the seam between the loops of layers over time (recurrent.c: steps, samples,
+ * threads, written once) and what a step does with its sums (recurrent_simd.h: compiled once per
+ * ISA). */
+#ifndef PRONY_BACKEND_CPU_SIMD_RECURRENT_SHARED_H
+#define PRONY_BACKEND_CPU_SIMD_RECURRENT_SHARED_H
+
+#include "backend/cpu/simd/gemm.h"
+
+/* One step of one sample, units [from, to). Sums and gates are rows of several times `hidden`. */
+struct recurrent_step {
+    int64_t hidden, from, to;
+    int32_t function; /* of a plain layer */
+    float *z;         /* the sums, which become gates … */
+    bool keep;        /* … where somebody asks for them */
+    float *h, *c;     /* the state: before, then after the step */
+    float *y, *cells; /* where the state is also kept; cells may be NULL */
+};
+
+/* The same on the way back. dh and dc are what flows to the state after the step, then what reaches
+ * the one before it other than through the sums. */
+struct recurrent_back {
+    int64_t hidden;
+    int32_t function;
+    const float *gates, *y, *cells;
+    const float *before; /* the state before the step whose slope needs it: c or h; NULL: 0 */
+    const float *dy;     /* or NULL */
+    float *dh, *dc;
+    float *dzx, *dzh;     /* of the sums with x and with h; dzh NULL: the same */
+    float *sum_x, *sum_h; /* added to: dzx and dzh over samples and steps */
+};
+
+typedef void recurrent_forward(const struct recurrent_step *step);
+typedef void recurrent_backward(const struct recurrent_back *back);
+
+struct recurrent_kernels {
+    recurrent_forward *lstm, *gru, *rnn;
+    recurrent_backward *lstm_back, *gru_back, *rnn_back;
+};
+
+extern const struct recurrent_kernels recurrent_kernels_avx2, recurrent_kernels_avx512;
+
+#endif
