@@ -5,10 +5,7 @@
  *
  * A band of the source is turned into lanes with its padding around it, so that no tap needs a
  * check; a target band is summed in lanes and turned back. Only bands are ever copied. */
-#include "backend/cpu/kernel.h"
-#include "backend/cpu/simd/conv_relation.h"
-#include "backend/cpu/simd/conv_shared.h"
-#include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/conv_loops.h"
 #include "backend/cpu/simd/team.h"
 
 #include <string.h>
@@ -277,13 +274,12 @@ static void sum_member(void *context, int member, int members)
     }
 }
 
-static void run_sum(const struct call *call, const struct conv_kernels *kernels, bool transposed)
+void conv_lanes_sum(const struct call *call, const struct conv_kernels *kernels,
+                    const struct conv_relation *relation)
 {
-    const struct shape *first = &call->tensors[0]->shape, *last = &call->tensors[3]->shape;
     struct job_lanes job = {
         .kernels = kernels,
-        .relation = conv_relation_of(transposed ? last : first, &call->tensors[1]->shape,
-                                     transposed ? first : last, &call->op->attr, transposed),
+        .relation = *relation,
         .x = call->data[0],
         .w = call->data[1],
         .b = call->data[2],
@@ -380,12 +376,12 @@ static void weigh_member(void *context, int member, int members)
     }
 }
 
-static void run_weigh(const struct call *call, const struct conv_kernels *kernels)
+void conv_lanes_weigh(const struct call *call, const struct conv_kernels *kernels,
+                      const struct conv_relation *relation)
 {
     struct job_lanes job = {
         .kernels = kernels,
-        .relation = conv_relation_of(&call->tensors[0]->shape, &call->tensors[2]->shape,
-                                     &call->tensors[1]->shape, &call->op->attr, false),
+        .relation = *relation,
         .x = call->data[0],
         .dy = call->data[1],
     };
@@ -404,51 +400,9 @@ static void run_weigh(const struct call *call, const struct conv_kernels *kernel
     }
 }
 
-static const struct shape *shape_of(const struct program *program, const struct op *op, int operand)
+uint64_t conv_lanes_bytes(const struct conv_kernels *kernels, const struct conv_relation *relation,
+                          bool weigh, int threads)
 {
-    return &program->tensors[program->operands[op->first + operand]].shape;
+    struct job_lanes job = {.kernels = kernels, .relation = *relation};
+    return lay_out(&job, weigh, threads, NULL);
 }
-
-static uint64_t workspace_of(const struct program *program, const struct op *op, int threads,
-                             const struct conv_kernels *kernels)
-{
-    /* the larger image, the weights, the smaller image */
-    static const int conv[] = {0, 1, 3}, conv_t[] = {3, 1, 0}, conv_dw[] = {0, 2, 1};
-    const int *at = op->kind == OP_conv ? conv : op->kind == OP_conv_t ? conv_t : conv_dw;
-    struct job_lanes job = {
-        .kernels = kernels,
-        .relation =
-            conv_relation_of(shape_of(program, op, at[0]), shape_of(program, op, at[1]),
-                             shape_of(program, op, at[2]), &op->attr, op->kind == OP_conv_t),
-    };
-    return lay_out(&job, op->kind == OP_conv_dw, threads, NULL);
-}
-
-#define ENTRIES(isa)                                                                               \
-    static void conv_##isa(const struct call *call)                                                \
-    {                                                                                              \
-        run_sum(call, &conv_kernels_##isa, false);                                                 \
-    }                                                                                              \
-    static void conv_t_##isa(const struct call *call)                                              \
-    {                                                                                              \
-        run_sum(call, &conv_kernels_##isa, true);                                                  \
-    }                                                                                              \
-    static void conv_dw_##isa(const struct call *call)                                             \
-    {                                                                                              \
-        run_weigh(call, &conv_kernels_##isa);                                                      \
-    }                                                                                              \
-    static uint64_t workspace_##isa(const struct program *program, const struct op *op,            \
-                                    int threads)                                                   \
-    {                                                                                              \
-        return workspace_of(program, op, threads, &conv_kernels_##isa);                            \
-    }                                                                                              \
-    void conv_fill_##isa(struct kernel_table *table)                                               \
-    {                                                                                              \
-        struct kernel *rows = table->rows[DTYPE_F32];                                              \
-        rows[OP_conv] = (struct kernel){"conv_f32_" #isa, conv_##isa, workspace_##isa};            \
-        rows[OP_conv_t] = (struct kernel){"conv_t_f32_" #isa, conv_t_##isa, workspace_##isa};      \
-        rows[OP_conv_dw] = (struct kernel){"conv_dw_f32_" #isa, conv_dw_##isa, workspace_##isa};   \
-    }
-
-ENTRIES(avx2)
-ENTRIES(avx512)

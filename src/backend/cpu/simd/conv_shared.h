@@ -40,6 +40,8 @@ struct conv_kernels {
     void (*from_samples)(const float *x, int64_t stride, int64_t samples, int64_t count,
                          float *out);
     void (*to_samples)(const float *in, int64_t count, float *y, int64_t stride, int64_t samples);
+    /* out[i] = x[i · step] */
+    void (*gather)(const float *x, int64_t step, int64_t count, float *out);
     /* by outputs and pixels; NULL where the accumulators do not suffice */
     void (*sum[CONV_OUTPUTS + 1][CONV_PIXELS + 1])(const struct conv_sum *sum);
     /* by outputs and taps */

@@ -7,6 +7,7 @@
  *            outputs and taps together. */
 #include "backend/cpu/simd/conv_shared.h"
 #include "backend/cpu/simd/lanes_simd.h"
+#include "backend/cpu/simd/pick_simd.h"
 #include "backend/cpu/simd/vec.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -89,6 +90,14 @@ INLINE void weigh_block(const struct conv_weigh *g, const int O, const int T)
     }
 }
 
+static void gather(const float *x, int64_t step, int64_t count, float *out)
+{
+    for (int64_t i = 0; i < count; i += VEC_LANES) {
+        int64_t width = count - i < VEC_LANES ? count - i : VEC_LANES;
+        vec_store_part(out + i, pick_strided(x + i * step, step, width), width);
+    }
+}
+
 /* Outputs × pixels of every size that the ISA has registers for. */
 #define UP_TO_2(EACH, O) EACH(O, 1) EACH(O, 2)
 #define UP_TO_3(EACH, O) UP_TO_2(EACH, O) EACH(O, 3)
@@ -131,6 +140,7 @@ const struct conv_kernels ISA(conv_kernels) = {
     .accumulators = VEC_MOST,
     .from_samples = lanes_from_samples,
     .to_samples = lanes_to_samples,
+    .gather = gather,
     .sum = {BLOCKS(SUM)},
     .weigh = {BLOCKS(WEIGH)},
 };

@@ -255,15 +255,14 @@ static void span_rprop(const struct call *call, int64_t from, int64_t to)
     {
         vec slope = vec_load_part(g + i, to - i);
         vec agree = vec_mul(slope, vec_load_part(before + i, to - i));
-        vec turned = vec_sub(vec_zero(), agree);
+        vec turned = vec_negative(agree);
         vec step = first ? rate : vec_load_part(steps + i, to - i);
-        step =
-            vec_mul(step, vec_where_positive(agree, grow, vec_where_positive(turned, shrink, one)));
+        step = vec_mul(step,
+                       vec_choose_positive(agree, grow, vec_choose_positive(turned, shrink, one)));
         step = vec_min(vec_max(step, least), most);
-        slope = vec_where_positive(turned, vec_zero(), slope);
-        vec down =
-            vec_where_positive(vec_sub(vec_zero(), slope), vec_sub(vec_zero(), step), vec_zero());
-        vec by = vec_where_positive(slope, step, down);
+        slope = vec_choose_positive(turned, vec_zero(), slope);
+        vec down = vec_choose_positive(vec_negative(slope), vec_negative(step), vec_zero());
+        vec by = vec_choose_positive(slope, step, down);
         vec_store_part(steps + i, step, to - i);
         vec_store_part(before + i, slope, to - i);
         vec_store_part(w + i, vec_sub(vec_load_part(w + i, to - i), by), to - i);

@@ -124,7 +124,7 @@ static void rnn(const struct recurrent_step *s)
 {
     for (int64_t k = s->from; k < s->to; k += VEC_LANES) {
         int64_t left = s->to - k;
-        vec y = vec_activate(s->function, vec_load_part(s->z + k, left), 0);
+        vec y = vec_activate(s->function, vec_load_part(s->z + k, left));
         vec_store_part(s->z + k, y, left);
         vec_store_part(s->h + k, y, left);
     }

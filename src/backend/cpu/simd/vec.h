@@ -115,7 +115,7 @@ static inline void vec_store_part(float *to, vec v, int64_t count)
         _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), v);
 }
 /* where v > 0: a, else b */
-static inline vec vec_where_positive(vec v, vec a, vec b)
+static inline vec vec_choose_positive(vec v, vec a, vec b)
 {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(v, vec_zero(), _CMP_GT_OQ), b, a);
 }
@@ -226,7 +226,7 @@ static inline void vec_store_part(float *to, vec v, int64_t count)
     else
         _mm256_maskstore_ps(to, vec_mask_of(count), v);
 }
-static inline vec vec_where_positive(vec v, vec a, vec b)
+static inline vec vec_choose_positive(vec v, vec a, vec b)
 {
     return _mm256_blendv_ps(b, a, _mm256_cmp_ps(v, vec_zero(), _CMP_GT_OQ));
 }

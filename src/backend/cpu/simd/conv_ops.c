@@ -1,0 +1,77 @@
+/* conv_ops.c: conv, conv_t and conv_dw: which of the two ways an op goes. */
+#include "backend/cpu/simd/conv_loops.h"
+#include "backend/cpu/simd/fills.h"
+
+struct conv_isa {
+    const struct conv_kernels *conv;
+    const struct gemm_kernels *gemm;
+};
+
+/* Lanes want samples to fill them. Panels want outputs to share what was gathered. */
+static bool lanes_suit(const struct conv_relation *relation, int64_t lanes)
+{
+    return 2 * relation->batch > lanes && relation->out_group <= 24;
+}
+
+/* Operands: the larger image, the weights, the smaller image. */
+static const int *operands_of(enum op_kind kind)
+{
+    static const int conv[] = {0, 1, 3}, conv_t[] = {3, 1, 0}, conv_dw[] = {0, 2, 1};
+    return kind == OP_conv ? conv : kind == OP_conv_t ? conv_t : conv_dw;
+}
+
+static void run(const struct call *call, const struct conv_isa *isa)
+{
+    const int *at = operands_of(call->op->kind);
+    struct conv_relation relation = conv_relation_of(
+        &call->tensors[at[0]]->shape, &call->tensors[at[1]]->shape, &call->tensors[at[2]]->shape,
+        &call->op->attr, call->op->kind == OP_conv_t);
+    bool lanes = lanes_suit(&relation, isa->conv->lanes), weigh = call->op->kind == OP_conv_dw;
+    if (lanes && weigh)
+        conv_lanes_weigh(call, isa->conv, &relation);
+    else if (lanes)
+        conv_lanes_sum(call, isa->conv, &relation);
+    else if (weigh)
+        conv_gemm_weigh(call, isa->gemm, isa->conv, &relation);
+    else
+        conv_gemm_sum(call, isa->gemm, isa->conv, &relation);
+}
+
+static const struct shape *shape_of(const struct program *program, const struct op *op, int operand)
+{
+    return &program->tensors[program->operands[op->first + operand]].shape;
+}
+
+static uint64_t workspace_of(const struct program *program, const struct op *op, int threads,
+                             const struct conv_isa *isa)
+{
+    const int *at = operands_of(op->kind);
+    struct conv_relation relation =
+        conv_relation_of(shape_of(program, op, at[0]), shape_of(program, op, at[1]),
+                         shape_of(program, op, at[2]), &op->attr, op->kind == OP_conv_t);
+    if (lanes_suit(&relation, isa->conv->lanes))
+        return conv_lanes_bytes(isa->conv, &relation, op->kind == OP_conv_dw, threads);
+    return conv_gemm_bytes(isa->gemm, &relation, threads);
+}
+
+#define ENTRIES(isa)                                                                               \
+    static const struct conv_isa isa##_kernels = {&conv_kernels_##isa, &gemm_kernels_##isa};       \
+    static void run_##isa(const struct call *call)                                                 \
+    {                                                                                              \
+        run(call, &isa##_kernels);                                                                 \
+    }                                                                                              \
+    static uint64_t workspace_##isa(const struct program *program, const struct op *op,            \
+                                    int threads)                                                   \
+    {                                                                                              \
+        return workspace_of(program, op, threads, &isa##_kernels);                                 \
+    }                                                                                              \
+    void conv_fill_##isa(struct kernel_table *table)                                               \
+    {                                                                                              \
+        struct kernel *rows = table->rows[DTYPE_F32];                                              \
+        rows[OP_conv] = (struct kernel){"conv_f32_" #isa, run_##isa, workspace_##isa};             \
+        rows[OP_conv_t] = (struct kernel){"conv_t_f32_" #isa, run_##isa, workspace_##isa};         \
+        rows[OP_conv_dw] = (struct kernel){"conv_dw_f32_" #isa, run_##isa, workspace_##isa};       \
+    }
+
+ENTRIES(avx2)
+ENTRIES(avx512)
