@@ -11,7 +11,9 @@ typedef void kernel_fill(struct kernel_table *table);
     EACH(elementwise_fill_##isa)                                                                   \
     EACH(pool_fill_##isa)                                                                          \
     EACH(conv_fill_##isa)                                                                          \
-    EACH(recurrent_fill_##isa)
+    EACH(recurrent_fill_##isa)                                                                     \
+    EACH(matmul_fill_##isa)                                                                        \
+    EACH(norm_fill_##isa)
 #define DECLARE_FILL(name) kernel_fill name;
 SIMD_FAMILIES(DECLARE_FILL, avx2)
 SIMD_FAMILIES(DECLARE_FILL, avx512)

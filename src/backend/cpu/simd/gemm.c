@@ -42,13 +42,18 @@ void gemm_pack_a(const struct gemm_kernels *kernels, struct gemm_side a, int64_t
 void gemm_times_panel(const struct gemm_kernels *kernels, const float *a, int64_t rows,
                       int64_t whole, int64_t first, struct gemm_tile tile)
 {
-    float *c = tile.c;
+    const struct gemm_tile all = tile;
     int64_t size;
-    for (int64_t i = 0; i < rows; i += size) {
-        size = even_part(rows, kernels->rows, i);
-        tile.a = a + i * whole + first * size;
-        tile.c = c + i * tile.stride;
-        kernels->tile[size](&tile);
+    for (int64_t k = 0; k < all.inner; k += tile.inner) {
+        tile.inner = even_part(all.inner, INNER, k);
+        tile.b = all.b + k * kernels->columns;
+        tile.add = all.add || k > 0;
+        for (int64_t i = 0; i < rows; i += size) {
+            size = even_part(rows, kernels->rows, i);
+            tile.a = a + i * whole + (first + k) * size;
+            tile.c = all.c + i * tile.stride;
+            kernels->tile[size](&tile);
+        }
     }
 }
 

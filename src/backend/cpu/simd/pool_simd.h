@@ -53,6 +53,8 @@ static void find_inner(struct pooling *p)
     p->first = p->first < p->columns ? p->first : p->columns;
     p->last = room < 0 ? 0 : room / p->stride_w + 1;
     p->last = p->last > p->columns ? p->columns : p->last < p->first ? p->first : p->last;
+    if (p->window_w > p->columns) /* wide windows at few places: along the window is better */
+        p->last = p->first;
 }
 
 /* What of a window lies in the image: rows and columns from … to, the last not included. Of the
@@ -201,14 +203,26 @@ static float divisor(const struct pooling *p, struct patch patch)
                           : (float)((patch.bottom - patch.top) * (patch.right - patch.left));
 }
 
+static float sum_span(const float *x, int64_t count)
+{
+    vec a = vec_zero(), b = vec_zero();
+    int64_t i = 0;
+    for (; i + 2 * VEC_LANES <= count; i += 2 * VEC_LANES) {
+        a = vec_add(a, vec_load_any(x + i));
+        b = vec_add(b, vec_load_any(x + i + VEC_LANES));
+    }
+    for (; i < count; i += VEC_LANES)
+        a = vec_add(a, vec_load_part(x + i, count - i));
+    return vec_sum(vec_add(a, b));
+}
+
 static void average_of_one(const struct pooling *p, const float *plane, int64_t row, int64_t column,
                            float *y)
 {
     struct patch patch = patch_at(p, row, column);
     float sum = 0;
     for (int64_t r = patch.top; r < patch.bottom; r++)
-        for (int64_t at = r * p->width + patch.left; at < r * p->width + patch.right; at++)
-            sum += plane[at];
+        sum += sum_span(plane + r * p->width + patch.left, patch.right - patch.left);
     y[column] = sum / divisor(p, patch);
 }
 
@@ -278,19 +292,6 @@ static void run_average_pool_grad(const struct call *call)
 }
 
 /* y[c] = Σ x[n, c, …]: channels are shared by the threads, each summed in one order. */
-static float sum_span(const float *x, int64_t count)
-{
-    vec a = vec_zero(), b = vec_zero();
-    int64_t i = 0;
-    for (; i + 2 * VEC_LANES <= count; i += 2 * VEC_LANES) {
-        a = vec_add(a, vec_load_any(x + i));
-        b = vec_add(b, vec_load_any(x + i + VEC_LANES));
-    }
-    for (; i < count; i += VEC_LANES)
-        a = vec_add(a, vec_load_part(x + i, count - i));
-    return vec_sum(vec_add(a, b));
-}
-
 static void sum_channels_member(void *context, int member, int members)
 {
     const struct call *call = context;

@@ -1,0 +1,379 @@
+/* norm_simd.h: softmax, layer-norm and batch-norm with their gradients, compiled once per ISA by
+ * norm_avx2.c and norm_avx512.c, which define ISA(name) and ISA_NAME.
+ *
+ * The bound is bytes: a row is read from memory once and stays in L1 for the passes over it.
+ * Threads share rows, or channels; each sum is one thread's, so the bits do not depend on their
+ * number. */
+#include "backend/cpu/kernel.h"
+#include "backend/cpu/simd/activate_simd.h"
+#include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/team.h"
+#include "backend/cpu/simd/vec.h"
+
+#include <math.h>
+#include <string.h>
+
+kernel_run ref_batch_norm_f32, ref_batch_norm_fixed_f32, ref_batch_norm_grad_f32;
+
+static float *floats(const struct call *call, int operand)
+{
+    return call->data[operand];
+}
+
+static float sum_span(const float *x, int64_t count)
+{
+    vec sum = vec_zero();
+    for (int64_t i = 0; i < count; i += VEC_LANES)
+        sum = vec_add(sum, vec_load_part(x + i, count - i));
+    return vec_sum(sum);
+}
+
+/* Σ (x - mean)² */
+static float spread_span(const float *x, int64_t count, float mean)
+{
+    vec sum = vec_zero(), middle = vec_set(mean);
+    int64_t i = 0;
+    for (; i + VEC_LANES <= count; i += VEC_LANES) {
+        vec d = vec_sub(vec_load_any(x + i), middle);
+        sum = vec_fma(d, d, sum);
+    }
+    float rest = vec_sum(sum);
+    for (; i < count; i++)
+        rest += (x[i] - mean) * (x[i] - mean);
+    return rest;
+}
+
+/* p = e^(x - max) / Σ; exponentials are within 1.3 ulp. */
+static void softmax_row(const float *x, float *p, int64_t count)
+{
+    float most = x[0], total = 0;
+    for (int64_t k = 1; k < count; k++)
+        most = x[k] > most ? x[k] : most;
+    vec shift = vec_set(most);
+    for (int64_t k = 0; k < count; k += VEC_LANES)
+        vec_store_part(p + k, vec_exp(vec_sub(vec_load_part(x + k, count - k), shift)), count - k);
+    total = sum_span(p, count);
+    vec divisor = vec_set(total);
+    for (int64_t k = 0; k < count; k += VEC_LANES)
+        vec_store_part(p + k, vec_div(vec_load_part(p + k, count - k), divisor), count - k);
+}
+
+static void softmax_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    int64_t width = call->tensors[0]->shape.dim[1];
+    long n, last;
+    pool_share(call->tensors[0]->shape.dim[0], 1, member, members, &n, &last);
+    for (; n < last; n++)
+        softmax_row(floats(call, 0) + n * width, floats(call, 1) + n * width, width);
+}
+
+/* Query t sees the keys 0 to t. */
+static void softmax_causal_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    const int64_t *dim = call->tensors[0]->shape.dim, time = dim[1];
+    long r, last;
+    pool_share(dim[0] * time, 1, member, members, &r, &last);
+    for (; r < last; r++) {
+        float *y = floats(call, 1) + r * time;
+        int64_t seen = r % time + 1;
+        softmax_row(floats(call, 0) + r * time, y, seen);
+        memset(y + seen, 0, (size_t)(time - seen) * sizeof *y);
+    }
+}
+
+/* dx = y·(dy - Σ dy·y) */
+static void softmax_grad_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    int64_t width = call->tensors[0]->shape.dim[1];
+    long n, last;
+    pool_share(call->tensors[0]->shape.dim[0], 1, member, members, &n, &last);
+    for (; n < last; n++) {
+        const float *y = floats(call, 0) + n * width, *dy = floats(call, 1) + n * width;
+        float *dx = floats(call, 2) + n * width;
+        vec sum = vec_zero();
+        for (int64_t k = 0; k < width; k += VEC_LANES)
+            sum = vec_fma(vec_load_part(y + k, width - k), vec_load_part(dy + k, width - k), sum);
+        vec mean = vec_set(vec_sum(sum));
+        for (int64_t k = 0; k < width; k += VEC_LANES) {
+            vec d = vec_sub(vec_load_part(dy + k, width - k), mean);
+            vec_store_part(dx + k, vec_mul(vec_load_part(y + k, width - k), d), width - k);
+        }
+    }
+}
+
+static void layer_norm_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    const float *gamma = floats(call, 1), *beta = floats(call, 2);
+    int64_t width = call->tensors[0]->shape.dim[1];
+    long n, last;
+    pool_share(call->tensors[0]->shape.dim[0], 1, member, members, &n, &last);
+    for (; n < last; n++) {
+        const float *x = floats(call, 0) + n * width;
+        float *y = floats(call, 3) + n * width, mean = sum_span(x, width) / (float)width;
+        float variance = spread_span(x, width, mean) / (float)width;
+        float scale = 1 / sqrtf(variance + call->op->attr.layer_norm.epsilon);
+        vec middle = vec_set(mean), factor = vec_set(scale);
+        for (int64_t k = 0; k < width; k += VEC_LANES) {
+            int64_t left = width - k;
+            vec z = vec_mul(vec_sub(vec_load_part(x + k, left), middle), factor);
+            z = vec_fma(z, vec_load_part(gamma + k, left), vec_load_part(beta + k, left));
+            vec_store_part(y + k, z, left);
+        }
+        floats(call, 4)[n] = mean;
+        floats(call, 5)[n] = scale;
+    }
+}
+
+/* (x - mean)·scale of row n */
+static inline vec normal_at(const struct call *call, int64_t n, int64_t width, int64_t k)
+{
+    vec d = vec_sub(vec_load_part(floats(call, 0) + n * width + k, width - k),
+                    vec_set(floats(call, 2)[n]));
+    return vec_mul(d, vec_set(floats(call, 3)[n]));
+}
+
+/* dx of each row: scale · (g - Σg/k - z·Σ(g·z)/k) with g = dy·gamma. */
+static void layer_norm_dx_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    const float *gamma = floats(call, 1);
+    int64_t width = call->tensors[0]->shape.dim[1];
+    long n, last;
+    pool_share(call->tensors[0]->shape.dim[0], 1, member, members, &n, &last);
+    for (; n < last; n++) {
+        const float *dy = floats(call, 4) + n * width;
+        float *dx = floats(call, 5) + n * width;
+        vec sum = vec_zero(), sum_z = vec_zero();
+        for (int64_t k = 0; k < width; k += VEC_LANES) {
+            vec g = vec_mul(vec_load_part(dy + k, width - k), vec_load_part(gamma + k, width - k));
+            sum = vec_add(sum, g);
+            sum_z = vec_fma(g, normal_at(call, n, width, k), sum_z);
+        }
+        vec mean = vec_set(vec_sum(sum) / (float)width);
+        vec mean_z = vec_set(vec_sum(sum_z) / (float)width), scale = vec_set(floats(call, 3)[n]);
+        for (int64_t k = 0; k < width; k += VEC_LANES) {
+            vec g = vec_mul(vec_load_part(dy + k, width - k), vec_load_part(gamma + k, width - k));
+            g = vec_fnma(normal_at(call, n, width, k), mean_z, vec_sub(g, mean));
+            vec_store_part(dx + k, vec_mul(scale, g), width - k);
+        }
+    }
+}
+
+/* dgamma = Σ dy·z and dbeta = Σ dy down the rows, a vector of columns at a time. */
+static void layer_norm_dw_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    const int64_t *dim = call->tensors[0]->shape.dim, width = dim[1];
+    float *dgamma = floats(call, 6), *dbeta = floats(call, 7);
+    bool add = call->op->attr.layer_norm_grad.accumulate;
+    long first, last;
+    pool_share(width, VEC_LANES, member, members, &first, &last);
+    for (int64_t k = first; k < last; k += VEC_LANES) {
+        vec sum = add ? vec_load_part(dbeta + k, width - k) : vec_zero();
+        vec sum_z = add ? vec_load_part(dgamma + k, width - k) : vec_zero();
+        for (int64_t n = 0; n < dim[0]; n++) {
+            vec dy = vec_load_part(floats(call, 4) + n * width + k, width - k);
+            sum = vec_add(sum, dy);
+            sum_z = vec_fma(dy, normal_at(call, n, width, k), sum_z);
+        }
+        vec_store_part(dbeta + k, sum, width - k);
+        vec_store_part(dgamma + k, sum_z, width - k);
+    }
+}
+
+/* x is [batch, channels, inner …]. */
+struct extent {
+    int64_t batch, channels, inner;
+};
+
+static struct extent extent_of(const struct call *call)
+{
+    const int64_t *dim = call->tensors[0]->shape.dim;
+    return (struct extent){dim[0], dim[1], call->counts[0] / (dim[0] * dim[1])};
+}
+
+static const float *plane_at(const struct call *call, int operand, struct extent e, int64_t n,
+                             int64_t c)
+{
+    return floats(call, operand) + (n * e.channels + c) * e.inner;
+}
+
+/* y = (x - mean)·scale + shift for one channel */
+static void normalise(const struct call *call, struct extent e, int64_t c, float mean, float scale,
+                      float shift)
+{
+    vec middle = vec_set(mean), factor = vec_set(scale), offset = vec_set(shift);
+    for (int64_t n = 0; n < e.batch; n++) {
+        const float *x = plane_at(call, 0, e, n, c);
+        float *y = floats(call, 5) + (n * e.channels + c) * e.inner;
+        for (int64_t i = 0; i < e.inner; i += VEC_LANES) {
+            vec d = vec_sub(vec_load_part(x + i, e.inner - i), middle);
+            vec_store_part(y + i, vec_fma(d, factor, offset), e.inner - i);
+        }
+    }
+}
+
+static void batch_norm_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    struct extent e = extent_of(call);
+    float size = (float)(e.batch * e.inner), momentum = call->op->attr.batch_norm.momentum;
+    long c, last;
+    pool_share(e.channels, 1, member, members, &c, &last);
+    for (; c < last; c++) {
+        float mean = 0, variance = 0;
+        for (int64_t n = 0; n < e.batch; n++)
+            mean += sum_span(plane_at(call, 0, e, n, c), e.inner);
+        mean /= size;
+        for (int64_t n = 0; n < e.batch; n++)
+            variance += spread_span(plane_at(call, 0, e, n, c), e.inner, mean);
+        variance /= size;
+        float scale = 1 / sqrtf(variance + call->op->attr.batch_norm.epsilon);
+        float unbiased = size > 1 ? variance * size / (size - 1) : variance;
+        floats(call, 6)[c] = mean;
+        floats(call, 7)[c] = scale;
+        floats(call, 8)[c] += momentum * (mean - floats(call, 8)[c]);
+        floats(call, 9)[c] += momentum * (unbiased - floats(call, 9)[c]);
+        normalise(call, e, c, mean, floats(call, 1)[c] * scale, floats(call, 2)[c]);
+    }
+}
+
+static void batch_norm_fixed_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    struct extent e = extent_of(call);
+    float epsilon = call->op->attr.batch_norm_fixed.epsilon;
+    long c, last;
+    pool_share(e.channels, 1, member, members, &c, &last);
+    for (; c < last; c++)
+        normalise(call, e, c, floats(call, 3)[c],
+                  floats(call, 1)[c] / sqrtf(floats(call, 4)[c] + epsilon), floats(call, 2)[c]);
+}
+
+/* dx = gamma·scale · (dy - dbeta/m - z·dgamma/m) for one channel */
+static void channel_back(const struct call *call, struct extent e, int64_t c, float mean_dy,
+                         float mean_z)
+{
+    float scale = floats(call, 3)[c];
+    vec middle = vec_set(floats(call, 2)[c]), factor = vec_set(floats(call, 1)[c] * scale);
+    vec even = vec_set(mean_dy), slant = vec_set(mean_z * scale);
+    for (int64_t n = 0; n < e.batch; n++) {
+        const float *x = plane_at(call, 0, e, n, c), *dy = plane_at(call, 4, e, n, c);
+        float *dx = floats(call, 5) + (n * e.channels + c) * e.inner;
+        for (int64_t i = 0; i < e.inner; i += VEC_LANES) {
+            vec d = vec_sub(vec_load_part(x + i, e.inner - i), middle);
+            vec g = vec_sub(vec_load_part(dy + i, e.inner - i), even);
+            vec_store_part(dx + i, vec_mul(factor, vec_fnma(d, slant, g)), e.inner - i);
+        }
+    }
+}
+
+static void batch_norm_grad_member(void *context, int member, int members)
+{
+    const struct call *call = context;
+    struct extent e = extent_of(call);
+    float *dgamma = floats(call, 6), *dbeta = floats(call, 7);
+    float size = (float)(e.batch * e.inner);
+    bool add = call->op->attr.batch_norm_grad.accumulate;
+    long c, last;
+    pool_share(e.channels, 1, member, members, &c, &last);
+    for (; c < last; c++) {
+        vec middle = vec_set(floats(call, 2)[c]);
+        float sum = 0, sum_z = 0;
+        for (int64_t n = 0; n < e.batch; n++) {
+            const float *x = plane_at(call, 0, e, n, c), *dy = plane_at(call, 4, e, n, c);
+            vec along = vec_zero(), along_z = vec_zero();
+            for (int64_t i = 0; i < e.inner; i += VEC_LANES) {
+                vec g = vec_load_part(dy + i, e.inner - i);
+                along = vec_add(along, g);
+                along_z = vec_fma(g, vec_sub(vec_load_part(x + i, e.inner - i), middle), along_z);
+            }
+            sum += vec_sum(along);
+            sum_z += vec_sum(along_z) * floats(call, 3)[c];
+        }
+        if (call->data[5])
+            channel_back(call, e, c, sum / size, sum_z / size);
+        dgamma[c] = add ? dgamma[c] + sum_z : sum_z;
+        dbeta[c] = add ? dbeta[c] + sum : sum;
+    }
+}
+
+/* `passes` times over the first operand, in `items` pieces. */
+static void run_items(const struct call *call, pool_task *task, int64_t passes, int64_t items)
+{
+    int64_t bytes = passes * call->counts[0] * (int64_t)sizeof(float);
+    pool_run(call->pool, team_for_bytes(call->pool, bytes, items), task, (void *)call);
+}
+
+static void run_softmax(const struct call *call)
+{
+    run_items(call, softmax_member, 4, call->tensors[0]->shape.dim[0]);
+}
+
+static void run_softmax_causal(const struct call *call)
+{
+    run_items(call, softmax_causal_member, 4, call->counts[0] / call->tensors[0]->shape.dim[1]);
+}
+
+static void run_softmax_grad(const struct call *call)
+{
+    run_items(call, softmax_grad_member, 3, call->tensors[0]->shape.dim[0]);
+}
+
+static void run_layer_norm(const struct call *call)
+{
+    run_items(call, layer_norm_member, 3, call->tensors[0]->shape.dim[0]);
+}
+
+static void run_layer_norm_grad(const struct call *call)
+{
+    const int64_t *dim = call->tensors[0]->shape.dim;
+    if (call->data[5])
+        run_items(call, layer_norm_dx_member, 4, dim[0]);
+    run_items(call, layer_norm_dw_member, 2, dim[1] / VEC_LANES + 1);
+}
+
+/* Where a channel's elements are few and far between, the reference is as good. */
+enum { INNER_LEAST = 8 };
+
+static void run_channels(const struct call *call, pool_task *task, kernel_run *plain)
+{
+    struct extent e = extent_of(call);
+    if (e.inner < INNER_LEAST)
+        plain(call);
+    else
+        run_items(call, task, 3, e.channels);
+}
+
+static void run_batch_norm(const struct call *call)
+{
+    run_channels(call, batch_norm_member, ref_batch_norm_f32);
+}
+
+static void run_batch_norm_fixed(const struct call *call)
+{
+    run_channels(call, batch_norm_fixed_member, ref_batch_norm_fixed_f32);
+}
+
+static void run_batch_norm_grad(const struct call *call)
+{
+    run_channels(call, batch_norm_grad_member, ref_batch_norm_grad_f32);
+}
+
+void ISA(norm_fill)(struct kernel_table *table)
+{
+#define FILL(op)                                                                                   \
+    table->rows[DTYPE_F32][OP_##op] = (struct kernel){#op "_f32_" ISA_NAME, run_##op, NULL};
+    FILL(softmax)
+    FILL(softmax_causal)
+    FILL(softmax_grad)
+    FILL(layer_norm)
+    FILL(layer_norm_grad)
+    FILL(batch_norm)
+    FILL(batch_norm_fixed)
+    FILL(batch_norm_grad)
+}
