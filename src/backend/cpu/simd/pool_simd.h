@@ -98,23 +98,38 @@ static void largest_of_one(const struct pooling *p, const float *plane, int64_t 
 }
 
 /* A vector of places of one row: the largest of their windows and where it is. */
+static inline __attribute__((always_inline)) void
+largest_of_lanes(const float *plane, int64_t width, struct patch patch, const int64_t window,
+                 const int64_t stride, int64_t count, float *y, int32_t *place)
+{
+    int64_t corner = patch.top * width + patch.left;
+    pick_index lane = pick_series((int32_t)stride);
+    pick_index best_index = pick_moved(lane, (int32_t)corner);
+    vec best = pick_strided(plane + corner, stride, count);
+    for (int64_t r = patch.top; r < patch.bottom; r++)
+        for (int64_t k = 0; k < window; k++) {
+            int64_t at = r * width + patch.left + k;
+            vec value = pick_strided(plane + at, stride, count);
+            pick_larger(value, pick_moved(lane, (int32_t)at), &best, &best_index);
+        }
+    vec_store_part(y, best, count);
+    if (place)
+        pick_store(place, best_index, count);
+}
+
+/* With the usual windows known, their loops have no branches left. */
 static void largest_of_many(const struct pooling *p, const float *plane, int64_t row,
                             int64_t column, int64_t count, float *y, int32_t *place)
 {
     struct patch patch = patch_at(p, row, column);
-    int64_t corner = patch.top * p->width + patch.left;
-    pick_index lane = pick_series((int32_t)p->stride_w);
-    pick_index best_index = pick_moved(lane, (int32_t)corner);
-    vec best = pick_strided(plane + corner, p->stride_w, count);
-    for (int64_t r = patch.top; r < patch.bottom; r++)
-        for (int64_t k = 0; k < p->window_w; k++) {
-            int64_t at = r * p->width + patch.left + k;
-            vec value = pick_strided(plane + at, p->stride_w, count);
-            pick_larger(value, pick_moved(lane, (int32_t)at), &best, &best_index);
-        }
-    vec_store_part(y + column, best, count);
-    if (place)
-        pick_store(place + column, best_index, count);
+    place = place ? place + column : NULL;
+    if (p->window_w == 2 && p->stride_w == 2)
+        largest_of_lanes(plane, p->width, patch, 2, 2, count, y + column, place);
+    else if (p->window_w == 3 && p->stride_w == 2)
+        largest_of_lanes(plane, p->width, patch, 3, 2, count, y + column, place);
+    else
+        largest_of_lanes(plane, p->width, patch, p->window_w, p->stride_w, count, y + column,
+                         place);
 }
 
 static void max_pool_member(void *context, int member, int members)
