@@ -5,6 +5,7 @@
 #include "check.h"
 #include "store/store.h"
 
+#include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -338,6 +339,213 @@ TEST(machines_are_configurations)
     store_close(store);
 }
 
+/* A result whose axes are words, with samples about `time_ns`. */
+static void add_words(struct store *store, const char *words, double time_ns)
+{
+    struct arena arena = {0};
+    struct store_where where;
+    struct record record;
+    double times[9];
+    record_start(&record);
+    for (int i = 0; i < 9; i++)
+        times[i] = time_ns * (0.96 + 0.01 * i); /* the middle one is time_ns */
+    CHECK_OK(store_where_parse(&arena, words, &where));
+    for (size_t i = 0; i < where.count; i++)
+        CHECK_OK(point_set(&record.point, axis_find(where.filters[i].key), where.filters[i].value));
+    point_settle(&record.point);
+    record.check.verdict = RECORD_RIGHT;
+    record.at = "2026-11-15T10:03:58Z";
+    CHECK_OK(record_measure(&record, &arena, times, 9, 1));
+    CHECK_OK(add_record(store, &record, NULL));
+    arena_free(&arena);
+}
+
+/* The box of one result is that of its samples, turned round for a rate; of several, theirs. */
+TEST(boxes)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct store_query query = {.x = "batch", .y = "time_median", .aggregate = STORE_MEDIAN};
+    struct store_chart chart;
+    add_words(store, "model=a batch=10", 100);
+    if (CHECK_OK(store_chart(store, &query, &chart)) && CHECK(chart.count == 1)) {
+        CHECK_NEAR(chart.marks[0].box[0], 96, 1e-9);
+        CHECK_NEAR(chart.marks[0].box[2], 100, 1e-9);
+        CHECK_NEAR(chart.marks[0].box[4], 104, 1e-9);
+        CHECK(chart.marks[0].box[1] > 96 && chart.marks[0].box[1] < 100);
+        CHECK(chart.marks[0].low >= 96 && chart.marks[0].low < 100);
+    }
+    store_chart_free(&chart);
+    query.y = "throughput";
+    if (CHECK_OK(store_chart(store, &query, &chart))) {
+        CHECK_NEAR(chart.marks[0].box[0], 10e9 / 104, 1);
+        CHECK_NEAR(chart.marks[0].box[4], 10e9 / 96, 1);
+    }
+    store_chart_free(&chart);
+    query.y = "time_min"; /* one figure */
+    if (CHECK_OK(store_chart(store, &query, &chart)))
+        CHECK(isnan(chart.marks[0].box[0]));
+    store_chart_free(&chart);
+    add_words(store, "model=b batch=10", 200);
+    add_words(store, "model=b batch=10 threads=2", 300);
+    query.y = "time_median";
+    if (CHECK_OK(store_chart(store, &query, &chart))) {
+        CHECK_NEAR(chart.marks[0].y, 200, 1e-9);
+        CHECK_NEAR(chart.marks[0].box[1], 150, 1e-9);
+        CHECK_EQUAL_INT(chart.marks[0].configurations, 3);
+        CHECK_EQUAL_INT(chart.marks[0].differs,
+                        (uint64_t)1 << AXIS_model | (uint64_t)1 << AXIS_threads);
+        CHECK_EQUAL_INT(chart.marks[0].ids[0], 3);
+    }
+    store_chart_free(&chart);
+    store_close(store);
+}
+
+/* Speed-up and efficiency by hand. */
+TEST(baselines)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct store_query query = {.x = "threads",
+                                .y = "time_median",
+                                .groups = {"backend"},
+                                .group_count = 1,
+                                .aggregate = STORE_MEDIAN,
+                                .baseline = "threads=1"};
+    struct store_chart chart;
+    add_words(store, "backend=ref threads=2", 1000);
+    add_words(store, "backend=simd threads=1", 400);
+    add_words(store, "backend=simd threads=4", 200);
+    if (CHECK_OK(store_chart(store, &query, &chart)) && CHECK(chart.count == 3)) {
+        CHECK(isnan(chart.marks[0].speedup)); /* ref has no point at one thread */
+        CHECK_NEAR(chart.marks[1].speedup, 1, 1e-9);
+        CHECK_NEAR(chart.marks[2].speedup, 2, 1e-9);
+        CHECK_NEAR(chart.marks[2].efficiency, 0.5, 1e-9);
+        CHECK(chart.marks[2].speedup_low < 2 && chart.marks[2].speedup_high > 2);
+    }
+    store_chart_free(&chart);
+    query.baseline = "first";
+    if (CHECK_OK(store_chart(store, &query, &chart)))
+        CHECK_NEAR(chart.marks[0].speedup, 1, 1e-9);
+    store_chart_free(&chart);
+    query.baseline = "backend=ref threads=2";
+    query.y = "throughput"; /* the other way round, the same speed-up */
+    if (CHECK_OK(store_chart(store, &query, &chart)))
+        CHECK_NEAR(chart.marks[2].speedup, 5, 1e-9);
+    store_chart_free(&chart);
+    query.baseline = "model=a";
+    CHECK_STATUS(STATUS_INPUT, store_chart(store, &query, &chart));
+    CHECK_MESSAGE("expected x or an axis of the groups");
+    store_close(store);
+}
+
+/* Strong scaling reads the batch as that of all; one worker scales either way. */
+TEST(scaling_reads_the_batch)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    add_words(store, "workers=1 batch=64", 100);
+    add_words(store, "workers=2 batch=32 scaling=strong", 60);
+    add_words(store, "workers=2 batch=64 scaling=weak", 110);
+    CHECK_EQUAL_INT(count(store, WHERE({"scaling", "strong"}, {"batch", "64"})), 2);
+    CHECK_EQUAL_INT(count(store, WHERE({"scaling", "weak"}, {"batch", "64"})), 2);
+    CHECK_EQUAL_INT(count(store, WHERE({"scaling", "strong"}, {"batch", "32"})), 0);
+    struct store_query query = {.x = "workers",
+                                .y = "time_median",
+                                .where = WHERE({"scaling", "weak"}),
+                                .baseline = "first"};
+    struct store_chart chart;
+    if (CHECK_OK(store_chart(store, &query, &chart)) && CHECK(chart.count == 2)) {
+        CHECK_NEAR(chart.marks[1].ideal, 1, 1e-9); /* at best it takes as long */
+        CHECK_NEAR(chart.marks[1].efficiency, 100.0 / 110, 1e-9);
+    }
+    store_chart_free(&chart);
+    store_close(store);
+}
+
+/* The newest of the same configuration are matched; the verdict is that of the intervals. */
+TEST(compares)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct store_matches matches;
+    add_words(store, "model=a batch=1 framework=prony backend=simd", 900);
+    add_words(store, "model=a batch=1 framework=prony backend=simd", 100);
+    add_words(store, "model=a batch=1 framework=numpy", 200);
+    add_words(store, "model=a batch=2 framework=prony backend=simd", 300);
+    add_words(store, "model=a batch=2 framework=numpy", 300);
+    add_words(store, "model=a batch=4 framework=numpy", 1);
+    struct store_opposed question = {
+        .a = WHERE({"framework", "prony"}), .b = WHERE({"framework", "numpy"}), .y = "time_median"};
+    if (CHECK_OK(store_compare(store, &question, &matches)) && CHECK(matches.count == 2)) {
+        CHECK_NEAR(matches.list[0].found.ratio, 0.5, 1e-9);
+        CHECK_EQUAL_INT(matches.list[0].found.verdict, VERDICT_FASTER);
+        CHECK_EQUAL_INT(matches.list[0].a.id, 2);
+        CHECK_EQUAL_INT(matches.list[1].found.verdict, VERDICT_UNKNOWN); /* wide intervals */
+        CHECK_EQUAL_INT(matches.only_b, 1);
+        CHECK_EQUAL_INT(matches.axes, (uint64_t)1 << AXIS_batch);
+    }
+    store_matches_free(&matches);
+    question.y = "throughput";
+    if (CHECK_OK(store_compare(store, &question, &matches)))
+        CHECK_NEAR(matches.list[0].found.ratio, 0.5, 1e-9);
+    store_matches_free(&matches);
+    store_close(store);
+}
+
+/* What is removed is gone, for those who had the store open too. */
+TEST(removes)
+{
+    const char *at = fresh_path();
+    struct store *store = open_store(at, STORE_WRITE);
+    fill(store);
+    struct store *other = open_store(at, STORE_READ);
+    CHECK_EQUAL_INT(count(other, (struct store_where){0}), SAMPLES);
+    CHECK_OK(store_remove(store, SAMPLES));
+    CHECK_STATUS(STATUS_INPUT, store_remove(store, SAMPLES));
+    CHECK_EQUAL_INT(count(store, (struct store_where){0}), SAMPLES - 1);
+    CHECK_EQUAL_INT(count(other, (struct store_where){0}), SAMPLES - 1);
+    CHECK_OK(add_sample(store, &(struct sample){"new", "3", "ref", 5, RECORD_RIGHT}, NULL));
+    CHECK_EQUAL_INT(count(other, WHERE({"model", "large"})), 0); /* whose number it now has */
+    CHECK_EQUAL_INT(count(other, WHERE({"model", "new"})), 1);
+    struct store_state state;
+    CHECK_OK(store_look(other, &state));
+    CHECK_EQUAL_INT(state.change, 1);
+    store_close(other);
+    CHECK_OK(store_vacuum(store));
+    CHECK_EQUAL_INT(count(store, (struct store_where){0}), SAMPLES);
+    store_close(store);
+}
+
+static enum status note_running(void *context, const struct store_running *running)
+{
+    CHECK_EQUAL_INT(running->done, 2);
+    CHECK_EQUAL_TEXT(running->current, "large training");
+    ++*(int *)context;
+    return STATUS_OK;
+}
+
+/* A bench that runs is told of; one that is over, or was killed, is not. */
+TEST(running_benches)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    char server[100] = "";
+    int told = 0;
+    gethostname(server, sizeof server - 1);
+    struct store_running running = {getpid(),         server, "2026-11-15T10:03:58Z", 2, 3,
+                                    "large training", NAN};
+    CHECK_OK(store_run(store, &running));
+    CHECK_OK(store_run(store, &running));
+    CHECK_OK(store_running(store, 600, note_running, &told));
+    CHECK_EQUAL_INT(told, 1);
+    store_run_end(store, getpid());
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    running.process = child;
+    CHECK_OK(store_run(store, &running));
+    CHECK_OK(store_running(store, 600, note_running, &told));
+    CHECK_EQUAL_INT(told, 1);
+    store_close(store);
+}
+
 /* Runs SQL on a file, as another program would. */
 static void run_sql(const char *at, const char *sql)
 {
@@ -361,6 +569,61 @@ TEST(old_store_gets_new_columns)
         CHECK_EQUAL_INT(count(store, WHERE({"backend", "simd"})), 1);
         CHECK_EQUAL_INT(count(store, WHERE({"effective_batch", "10"})), 3);
     }
+    store_close(store);
+}
+
+/* As the first version of prony made it. */
+static const char version_1[] =
+    "PRAGMA application_id = 0x50524f4e; PRAGMA user_version = 1;"
+    "CREATE TABLE line (id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, kind TEXT NOT NULL,"
+    " text TEXT NOT NULL);"
+    "CREATE INDEX line_hash ON line (hash);"
+    "CREATE TABLE result (id INTEGER PRIMARY KEY REFERENCES line (id), status TEXT NOT NULL,"
+    " verdict TEXT NOT NULL, configuration INTEGER NOT NULL, model TEXT, batch INTEGER);"
+    "INSERT INTO line VALUES (4, 7, 'result', '{\"prony\":1,\"kind\":\"result\",\"point\":"
+    "{\"model\":\"old\",\"batch\":3},\"status\":\"ok\",\"result\":{\"time_ns\":{\"median\":5}}}');"
+    "INSERT INTO result VALUES (4, 'ok', 'none', 1, 'old', 3)";
+
+TEST(store_of_version_1)
+{
+    const char *at = fresh_path();
+    store_close(open_store(at, STORE_WRITE)); /* makes the folder */
+    unlink(at);
+    run_sql(at, version_1);
+    struct store *store = open_store(at, STORE_WRITE);
+    if (store) {
+        CHECK_EQUAL_INT(count(store, WHERE({"model", "old"}, {"source", "own"})), 1);
+        check_chart(store,
+                    (struct store_query){.x = "batch", .y = "time_median", .aggregate = STORE_MIN},
+                    "/3=5(5..5 n1 u1 c1 #4) ");
+        fill(store);
+        CHECK_EQUAL_INT(count(store, (struct store_where){0}), SAMPLES + 1);
+        CHECK_OK(store_remove(store, 4));
+    }
+    store_close(store);
+}
+
+static enum status append_problem(void *context, const char *problem)
+{
+    text_printf(context, "%s\n", problem);
+    return STATUS_OK;
+}
+
+TEST(checks)
+{
+    const char *at = fresh_path();
+    struct store *store = open_store(at, STORE_WRITE);
+    struct text problems = {0};
+    int64_t lines;
+    fill(store);
+    CHECK_OK(store_check(store, append_problem, &problems, &lines));
+    CHECK_EQUAL_TEXT(text_of(&problems), "");
+    CHECK_EQUAL_INT(lines, SAMPLES);
+    run_sql(at, "UPDATE line SET text = '{' WHERE id = 2; DELETE FROM result WHERE id = 3");
+    CHECK_OK(store_check(store, append_problem, &problems, &lines));
+    CHECK(strstr(text_of(&problems), "record:2:") != NULL);
+    CHECK(strstr(text_of(&problems), "no columns for record 3") != NULL);
+    text_free(&problems);
     store_close(store);
 }
 

@@ -32,6 +32,7 @@ static enum status output_print(struct bench_output *output, const char *line,
         status = text_done(&row);
         text_free(&row);
         break;
+    case OUTPUT_NOTHING: break;
     case OUTPUT_TABLE:
     case OUTPUT_TESTS:
         text_printf(&output->kept, "%s\n", line);
@@ -155,16 +156,22 @@ enum status bench_output_open(struct bench_output *output, const struct output_f
         FAIL(STATUS_INPUT, "--format: found \"%s\", expected table, json, csv, md or tests",
              format);
     output->file = flags->file;
-    if (!flags->store)
-        return STATUS_OK;
+    return flags->store ? bench_output_use(output, flags->store) : STATUS_OK;
+}
+
+enum status bench_output_use(struct bench_output *output, const char *store)
+{
 #ifdef PRONY_HAVE_STORE
-    TRY(store_open(flags->store, STORE_SHIPPED, &output->opened));
+    TRY(store_open(store, STORE_SHIPPED, &output->opened));
     clock_stamp(output->started);
     output->store = store_sink(output->opened);
     return STATUS_OK;
 #else
-    FAIL(STATUS_UNSUPPORTED, "--store: this prony was built without the store (it needs sqlite3); "
-                             "--out FILE.jsonl keeps the records");
+    (void)output;
+    FAIL(STATUS_UNSUPPORTED,
+         "--store: this prony was built without the store (it needs sqlite3); "
+         "--out FILE.jsonl keeps the records, not %s",
+         store);
 #endif
 }
 
@@ -239,7 +246,7 @@ static enum status collect_row(void *context, const struct record *record, const
 
 enum status bench_output_finish(struct bench_output *output)
 {
-    if (output->style == OUTPUT_JSON || output->style == OUTPUT_ROWS)
+    if (output->style != OUTPUT_TABLE && output->style != OUTPUT_TESTS)
         return STATUS_OK;
     struct collection all = {0};
     struct text text = {0};

@@ -11,7 +11,7 @@
 #include "record/table.h"
 
 /* Rows appear as they are measured (table, json), or all at the end, from the lines kept. */
-enum output_style { OUTPUT_ROWS, OUTPUT_JSON, OUTPUT_TABLE, OUTPUT_TESTS };
+enum output_style { OUTPUT_ROWS, OUTPUT_JSON, OUTPUT_TABLE, OUTPUT_TESTS, OUTPUT_NOTHING };
 
 struct store;
 struct bench_output {
@@ -35,6 +35,8 @@ enum { OUTPUT_FLAGS = 3 };
 void bench_output_flags(struct output_flags *flags, struct arg list[OUTPUT_FLAGS]);
 
 enum status bench_output_open(struct bench_output *output, const struct output_flags *flags);
+/* Also files the records in this store. */
+enum status bench_output_use(struct bench_output *output, const char *store);
 void bench_output_close(struct bench_output *output);
 
 /* What the bench writes to. */

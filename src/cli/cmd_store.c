@@ -16,6 +16,7 @@ enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "cli/store_file.h"
 #include "record/import.h"
 #include "record/table.h"
 #include "store/store.h"
@@ -31,6 +32,7 @@ struct options {
     int rest_count;
     const char *store, *where, *format;
     int64_t limit;
+    bool empty;
 };
 
 static const char examples[] =
@@ -39,7 +41,10 @@ static const char examples[] =
     "  ssh box prony bench small --format json | prony store add -\n"
     "  prony store list --where 'model=small batch=1,10' --limit 20\n"
     "  prony store show 17                  one record, whole\n"
-    "  prony store export --format csv > all.csv\n";
+    "  prony store export --format csv > all.csv\n"
+    "  prony store merge colleague.db        everything another store has\n"
+    "  prony store remove 17 18             also with --where, for all that it leaves\n"
+    "  prony store create --empty           without the results that come with prony\n";
 
 static enum status print_text(struct text *text)
 {
@@ -238,6 +243,131 @@ static enum status run_export(struct store *store, const struct options *options
     return run_list(store, options);
 }
 
+/* Numbers on the command line, or all that --where leaves: at once, or none. */
+struct removal {
+    struct arena arena;
+    int64_t *ids;
+    size_t count, room;
+};
+
+static enum status note_id(void *context, int64_t id, const char *line, size_t length)
+{
+    struct removal *removal = context;
+    (void)line, (void)length;
+    if (removal->count == removal->room) {
+        size_t room = removal->room ? 2 * removal->room : 64;
+        int64_t *grown = mem_grow(removal->ids, room, sizeof *grown);
+        NEED(grown);
+        removal->ids = grown;
+        removal->room = room;
+    }
+    removal->ids[removal->count++] = id;
+    return STATUS_OK;
+}
+
+static enum status choose_records(struct store *store, const struct options *options,
+                                  struct removal *removal)
+{
+    struct store_where where;
+    if ((options->rest_count == 0) == (options->where[0] == '\0'))
+        FAIL(STATUS_INPUT, "prony store remove: expected numbers, as \"prony store list\" shows "
+                           "them, or --where");
+    for (int i = 0; i < options->rest_count; i++) {
+        int64_t id;
+        if (!text_to_int(options->rest[i], &id))
+            FAIL(STATUS_INPUT, "prony store remove: found \"%s\", expected a number",
+                 options->rest[i]);
+        TRY(note_id(removal, id, NULL, 0));
+    }
+    if (options->rest_count)
+        return STATUS_OK;
+    TRY(store_where_parse(&removal->arena, options->where, &where));
+    return store_list(store, where, 0, 0, note_id, removal);
+}
+
+static enum status run_remove(struct store *store, const struct options *options)
+{
+    struct removal removal = {0};
+    enum status status;
+    TRY_OR(done, choose_records(store, options, &removal));
+    TRY_OR(done, store_begin(store));
+    for (size_t i = 0; i < removal.count; i++)
+        TRY_OR(done, store_remove(store, removal.ids[i]));
+    TRY_OR(done, store_commit(store));
+    printf("%zu removed\n", removal.count);
+done:
+    store_rollback(store);
+    mem_free(removal.ids);
+    arena_free(&removal.arena);
+    return status;
+}
+
+static enum status merge_line(void *context, int64_t id, const char *line, size_t length)
+{
+    (void)id;
+    return record_read_all("store", line, length, add_record, context);
+}
+
+/* All of another store or nothing. */
+static enum status merge_store(struct store *store, const char *path)
+{
+    struct adding adding = {.store = store};
+    struct store *other = NULL;
+    enum status status;
+    TRY_OR(done, store_open(path, STORE_READ, &other));
+    TRY_OR(done, store_begin(store));
+    TRY_OR(done, store_export(other, NULL, merge_line, &adding));
+    TRY_OR(done, store_commit(store));
+    printf("%s: %llu added, %llu there already\n", path, (unsigned long long)adding.added,
+           (unsigned long long)adding.known);
+done:
+    store_rollback(store);
+    store_close(other);
+    return status;
+}
+
+static enum status run_merge(struct store *store, const struct options *options)
+{
+    if (options->rest_count == 0)
+        FAIL(STATUS_INPUT, "prony store merge: found no file, expected other stores");
+    for (int i = 0; i < options->rest_count; i++)
+        TRY(merge_store(store, options->rest[i]));
+    return STATUS_OK;
+}
+
+static enum status print_problem(void *context, const char *problem)
+{
+    ++*(int64_t *)context;
+    printf("%s\n", problem);
+    return STATUS_OK;
+}
+
+static enum status run_check(struct store *store, const struct options *options)
+{
+    int64_t problems = 0, lines;
+    (void)options;
+    TRY(store_check(store, print_problem, &problems, &lines));
+    if (problems)
+        FAIL(STATUS_WRONG,
+             "found %lld problem%s in %lld records; what can be read can be kept: "
+             "prony store export > kept.jsonl",
+             (long long)problems, problems == 1 ? "" : "s", (long long)lines);
+    printf("%lld records, all whole\n", (long long)lines);
+    return STATUS_OK;
+}
+
+static enum status run_vacuum(struct store *store, const struct options *options)
+{
+    (void)options;
+    return store_vacuum(store);
+}
+
+static enum status run_create(struct store *store, const struct options *options)
+{
+    (void)store, (void)options; /* opening made it */
+    return STATUS_OK;
+}
+
 static const struct {
     const char *name;
     enum status (*run)(struct store *store, const struct options *options);
@@ -246,12 +376,33 @@ static const struct {
     const char *format; /* unless --format says otherwise */
     int64_t limit;      /* unless --limit does */
 } verbs[] = {
-    {"add", run_add, STORE_WRITE, true, "", 0},
-    {"list", run_list, STORE_READ, false, "table", 50},
-    {"show", run_show, STORE_READ, true, "", 0},
+    {"add", run_add, STORE_SHIPPED, true, "", 0},
+    {"check", run_check, STORE_READ, false, "", 0},
+    {"create", run_create, STORE_SHIPPED, false, "", 0},
     {"export", run_export, STORE_READ, false, "json", 0},
+    {"list", run_list, STORE_READ, false, "table", 50},
+    {"merge", run_merge, STORE_SHIPPED, true, "", 0},
+    {"remove", run_remove, STORE_CHANGE, true, "", 0},
+    {"show", run_show, STORE_READ, true, "", 0},
+    {"vacuum", run_vacuum, STORE_CHANGE, false, "", 0},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static enum status unknown_verb(const char *verb)
+{
+    const char *names[VERBS];
+    struct text all = {0};
+    for (size_t i = 0; i < VERBS; i++) {
+        names[i] = verbs[i].name;
+        text_printf(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = text_nearest(verb, names, VERBS);
+    enum status status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                                     "found \"%s\" after \"prony store\", expected %s%s", verb,
+                                     near ? "perhaps " : "one of ", near ? near : text_of(&all));
+    text_free(&all);
+    return status;
+}
 
 static enum status run_verb(struct options *options)
 {
@@ -259,26 +410,17 @@ static enum status run_verb(struct options *options)
     while (verb < VERBS && strcmp(verbs[verb].name, options->verb) != 0)
         verb++;
     if (verb == VERBS)
-        FAIL(STATUS_INPUT, "found \"%s\" after \"prony store\", expected add, list, show or export",
-             options->verb);
+        return unknown_verb(options->verb);
     if (options->rest_count && !verbs[verb].takes_rest)
         FAIL(STATUS_INPUT, "found \"%s\" after \"prony store %s\", expected options only",
              options->rest[0], options->verb);
     options->format = options->format ? options->format : verbs[verb].format;
     options->limit = options->limit >= 0 ? options->limit : verbs[verb].limit;
-    struct text path = {0};
+    enum store_access access = options->empty ? STORE_WRITE : verbs[verb].access;
     struct store *store = NULL;
-    enum status status = STATUS_OK;
-    if (options->store)
-        text_add(&path, options->store);
-    else
-        TRY_OR(done, store_path(&path));
-    TRY_OR(done, text_done(&path));
-    TRY_OR(done, store_open(text_of(&path), verbs[verb].access, &store));
-    TRY_OR(done, verbs[verb].run(store, options));
-done:
+    TRY(store_file_open(options->store, access, &store));
+    enum status status = verbs[verb].run(store, options);
     store_close(store);
-    text_free(&path);
     return status;
 }
 
@@ -308,10 +450,16 @@ enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
          .value = &options.format,
          .meaning = "NAME",
          .help = "table, csv, md or json (list: table; export: json)"},
+        {.name = "empty",
+         .kind = ARG_FLAG,
+         .value = &options.empty,
+         .help = "make the store without the results that come with prony"},
     };
     struct args args = {
         .command = "prony store",
-        .usage = "add FILE…|- | list | show ID | export [options]",
+        .usage =
+            "add FILE…|- | list | show ID | export | merge STORE… | remove ID… | check | vacuum "
+            "| create [options]",
         .summary = "Keeps records of benchmarks in a file that can be asked about.",
         .examples = examples,
         .list = list,

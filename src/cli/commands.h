@@ -24,6 +24,7 @@ struct command {
 extern const struct command cli_commands[]; /* in alphabetical order */
 extern const int cli_command_count;
 
+command_run cmd_answer;
 command_run cmd_bench;
 command_run cmd_completion;
 command_run cmd_compare;
@@ -34,6 +35,7 @@ command_run cmd_manual;
 command_run cmd_peer;
 command_run cmd_predict;
 command_run cmd_profile;
+command_run cmd_query;
 command_run cmd_store;
 command_run cmd_suite;
 command_run cmd_train;

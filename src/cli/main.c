@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 const struct command cli_commands[] = {
+    {"answer", cmd_answer, "say how to run a network on this machine, measuring what is missing"},
     {"bench", cmd_bench, "measure how fast a network trains and predicts"},
     {"completion", cmd_completion, "print the completion of arguments for a shell"},
     {"compare", cmd_compare, "say what became faster or slower between two files of records"},
@@ -21,6 +22,7 @@ const struct command cli_commands[] = {
     {"peer", cmd_peer, "be compared: answer the requests of another prony's bench"},
     {"predict", cmd_predict, "apply a trained network to data"},
     {"profile", cmd_profile, "show where the time of a step goes, op by op"},
+    {"query", cmd_query, "ask the results store: a figure over an axis, in series"},
     {"store", cmd_store, "keep records of benchmarks in a file, list and export them"},
     {"suite", cmd_suite, "run a list of benchmarks, and go on where it was stopped"},
     {"train", cmd_train, "train a network on data"},

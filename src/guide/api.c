@@ -26,6 +26,8 @@ static const struct endpoint endpoints[] = {
     {"/api/roofline", endpoint_roofline, {0}, true, false},
     {"/api/networks", endpoint_networks, {0}, false, false},
     {"/api/network/", endpoint_network, {"phase", "batch", "backend"}, false, true},
+    {"/api/answers", endpoint_answers, {0}, true, false},
+    {"/api/answer/", endpoint_answer, {0}, true, true},
     {"/api/live", endpoint_live, {"after"}, false, false},
 };
 

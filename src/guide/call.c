@@ -88,17 +88,6 @@ enum status call_read(struct call *call, const struct http_request *request)
     return STATUS_OK;
 }
 
-void call_add_value(struct json_writer *json, const char *key, const char *value)
-{
-    int64_t number;
-    if (!*value)
-        json_add_null(json);
-    else if (store_key_kind(key) == AXIS_INT && text_to_int(value, &number))
-        json_add_int(json, number);
-    else
-        json_add_text(json, value);
-}
-
 void call_add_text(struct json_writer *json, const char *key, const char *value)
 {
     json_key(json, key);

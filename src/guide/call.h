@@ -50,11 +50,8 @@ enum status call_number(struct call *call, size_t own, int64_t least, int64_t mo
 
 struct store_where call_where(const struct call *call); /* its filters */
 
-/* Values are text in the store; in JSON those of a number axis are numbers, and none is null. */
-void call_add_value(struct json_writer *json, const char *key, const char *value);
 void call_add_text(struct json_writer *json, const char *key, const char *value);
 void call_add_int(struct json_writer *json, const char *key, int64_t number);
 void call_add_real(struct json_writer *json, const char *key, double number); /* NaN: null */
-void call_add_axes(struct json_writer *json, const char *key, uint64_t set);  /* bit i: axes[i] */
 
 #endif

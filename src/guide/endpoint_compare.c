@@ -24,7 +24,7 @@ static void add_match(struct json_writer *json, const struct store_match *match,
     for (size_t i = 0; i < AXIS_COUNT; i++)
         if (shown & (uint64_t)1 << i) {
             json_key(json, axes[i].key);
-            call_add_value(json, axes[i].key, match->values[i]);
+            store_value_write(json, axes[i].key, match->values[i]);
         }
     json_end(json);
     add_opponent(json, "a", &match->a);
@@ -76,7 +76,8 @@ enum status endpoint_compare(struct call *call)
         TRY(store_compare(call->store, &question, &matches));
     json_object(json);
     call_add_text(json, "y", question.y);
-    call_add_axes(json, "axes", matches.axes);
+    json_key(json, "axes");
+    store_axes_write(json, matches.axes);
     json_key(json, "rows");
     json_array(json);
     for (size_t i = 0; i < matches.count; i++)

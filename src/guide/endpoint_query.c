@@ -2,76 +2,7 @@
  * their ideal. */
 #include "guide/endpoints.h"
 
-#include <math.h>
 #include <string.h>
-
-enum { IDS_MOST = 100 }; /* of one point */
-
-static void add_box(struct json_writer *json, const double box[STORE_BOX])
-{
-    json_key(json, "box");
-    if (isnan(box[0])) {
-        json_add_null(json);
-        return;
-    }
-    json_array(json);
-    for (int i = 0; i < STORE_BOX; i++)
-        json_add_real(json, box[i]);
-    json_end(json);
-}
-
-void call_add_axes(struct json_writer *json, const char *key, uint64_t set)
-{
-    json_key(json, key);
-    json_array(json);
-    for (size_t i = 0; i < AXIS_COUNT; i++)
-        if (set & (uint64_t)1 << i)
-            json_add_text(json, axes[i].key);
-    json_end(json);
-}
-
-static void add_relation(struct json_writer *json, const struct store_mark *mark)
-{
-    call_add_real(json, "baseline", mark->baseline);
-    call_add_real(json, "speedup", mark->speedup);
-    call_add_real(json, "speedup_low", mark->speedup_low);
-    call_add_real(json, "speedup_high", mark->speedup_high);
-    call_add_real(json, "efficiency", mark->efficiency);
-}
-
-/* The members of a point but its group; the object is open. */
-static void add_mark(struct json_writer *json, const struct store_mark *mark,
-                     const struct store_query *query)
-{
-    json_key(json, "x");
-    call_add_value(json, query->x, store_mark_x(mark, query));
-    call_add_real(json, "y", mark->y);
-    call_add_real(json, "low", mark->low);
-    call_add_real(json, "high", mark->high);
-    add_box(json, mark->box);
-    call_add_int(json, "count", mark->count);
-    call_add_int(json, "unchecked", mark->unchecked);
-    call_add_int(json, "configurations", mark->configurations);
-    call_add_axes(json, "differs", mark->differs);
-    call_add_int(json, "id", mark->id);
-    json_key(json, "ids");
-    json_array(json);
-    for (int64_t i = 0; i < mark->count && i < IDS_MOST; i++)
-        json_add_int(json, mark->ids[i]);
-    json_end(json);
-    if (query->baseline)
-        add_relation(json, mark);
-}
-
-static void add_group(struct json_writer *json, const struct store_mark *mark,
-                      const struct store_query *query)
-{
-    json_key(json, "group");
-    json_array(json);
-    for (size_t i = 0; i < query->group_count; i++)
-        call_add_value(json, query->groups[i], mark->values[i]);
-    json_end(json);
-}
 
 /* Axes with commas between them. */
 static enum status read_groups(struct call *call, const char *list, struct store_query *query)
@@ -131,24 +62,11 @@ static enum status draw(struct call *call, const struct store_query *query,
 
 enum status endpoint_query(struct call *call)
 {
-    struct json_writer *json = &call->json;
     struct store_query query;
     struct store_chart chart;
     TRY(read_query(call, &query));
     TRY(draw(call, &query, &chart));
-    json_object(json);
-    json_key(json, "points");
-    json_array(json);
-    for (size_t i = 0; i < chart.count; i++) {
-        json_object(json);
-        add_group(json, &chart.marks[i], &query);
-        add_mark(json, &chart.marks[i], &query);
-        json_end(json);
-    }
-    json_end(json);
-    call_add_int(json, "results", chart.results);
-    call_add_axes(json, "differs", chart.differs);
-    json_end(json);
+    store_chart_write(&query, &chart, &call->json);
     store_chart_free(&chart);
     return STATUS_OK;
 }
@@ -178,8 +96,7 @@ static size_t series_length(const struct store_chart *chart, const struct store_
                             size_t first)
 {
     size_t end = first + 1;
-    while (end < chart->count && !memcmp(chart->marks[end].places, chart->marks[first].places,
-                                         query->group_count * sizeof(uint32_t)))
+    while (end < chart->count && store_same_series(&chart->marks[end], &chart->marks[first], query))
         end++;
     return end - first;
 }
@@ -188,12 +105,12 @@ static void add_series(struct json_writer *json, const struct store_mark *marks,
                        const struct store_query *query)
 {
     json_object(json);
-    add_group(json, &marks[0], query);
+    store_group_write(query, &marks[0], json);
     json_key(json, "points");
     json_array(json);
     for (size_t i = 0; i < count; i++) {
         json_object(json);
-        add_mark(json, &marks[i], query);
+        store_mark_write(query, &marks[i], json);
         call_add_real(json, "ideal", marks[i].ideal);
         json_end(json);
     }

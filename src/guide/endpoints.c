@@ -112,7 +112,7 @@ static enum status add_value_count(void *context, const char *key, const char *v
     }
     json_object(values->json);
     json_key(values->json, "value");
-    call_add_value(values->json, key, value);
+    store_value_write(values->json, key, value);
     call_add_int(values->json, "count", count);
     json_end(values->json);
     return STATUS_OK;

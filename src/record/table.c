@@ -61,7 +61,7 @@ static void add_cell(struct cursor *at, const char *name, enum column_kind kind,
     grid->column_count = at->column;
 }
 
-static void add_figure(struct text *out, double value, const char *unit)
+void table_figure(struct text *out, double value, const char *unit)
 {
     if (strcmp(unit, "ns") == 0)
         text_add_time(out, value);
@@ -86,7 +86,7 @@ static void add_metric(struct cursor *at, const struct record *record, const str
         json_begin(&writer, text);
         json_add_real(&writer, value);
     } else if (!isnan(value)) {
-        add_figure(text, value, metric->unit);
+        table_figure(text, value, metric->unit);
     }
     add_cell(at, metric->key, COLUMN_FILLED, true, text_of(text));
 }
@@ -141,8 +141,7 @@ static void free_grid(struct grid *grid)
     arena_free(&grid->arena);
 }
 
-/* Characters, not bytes: "µs" is two wide. */
-static size_t width_of(const char *text)
+size_t table_width(const char *text)
 {
     size_t width = 0;
     for (; *text; text++)
@@ -157,9 +156,9 @@ static void arrange(struct grid *grid, struct text *out)
     for (size_t c = 0; c < grid->column_count; c++) {
         struct column *column = &grid->columns[c];
         bool varies = false;
-        column->width = width_of(column->name);
+        column->width = table_width(column->name);
         for (size_t r = 0; r < grid->row_count; r++) {
-            size_t width = width_of(cell(grid, r, c));
+            size_t width = table_width(cell(grid, r, c));
             varies |= strcmp(cell(grid, r, c), cell(grid, 0, c)) != 0;
             column->width = width > column->width ? width : column->width;
         }
@@ -190,7 +189,7 @@ static void print_aligned_row(const struct grid *grid, size_t row, struct text *
         if (column->hidden)
             continue;
         const char *text = row ? cell(grid, row - 1, c) : column->name;
-        size_t room = column->width - width_of(text);
+        size_t room = column->width - table_width(text);
         text_add(out, first ? "" : "  ");
         pad(out, column->right ? room : 0);
         text_add(out, text);
@@ -202,6 +201,30 @@ static void print_aligned_row(const struct grid *grid, size_t row, struct text *
     text_add_char(out, '\n');
 }
 
+void table_markdown_cell(const char *text, struct text *out)
+{
+    for (; *text; text++) {
+        if (*text == '|')
+            text_add_char(out, '\\');
+        text_add_char(out, *text == '\n' ? ' ' : *text);
+    }
+}
+
+void table_csv_cell(const char *text, struct text *out)
+{
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        text_add(out, text);
+        return;
+    }
+    text_add_char(out, '"');
+    for (; *text; text++) {
+        if (*text == '"')
+            text_add_char(out, '"');
+        text_add_char(out, *text);
+    }
+    text_add_char(out, '"');
+}
+
 static void print_markdown_row(const struct grid *grid, size_t row, struct text *out)
 {
     for (size_t c = 0; c < grid->column_count; c++) {
@@ -209,11 +232,7 @@ static void print_markdown_row(const struct grid *grid, size_t row, struct text 
             continue;
         const char *text = row ? cell(grid, row - 1, c) : grid->columns[c].name;
         text_add(out, "| ");
-        for (; *text; text++) {
-            if (*text == '|')
-                text_add_char(out, '\\');
-            text_add_char(out, *text == '\n' ? ' ' : *text);
-        }
+        table_markdown_cell(text, out);
         text_add_char(out, ' ');
     }
     text_add(out, "|\n");
@@ -230,17 +249,7 @@ static void print_csv_row(const struct grid *grid, size_t row, struct text *out)
     for (size_t c = 0; c < grid->column_count; c++) {
         const char *text = row ? cell(grid, row - 1, c) : grid->columns[c].name;
         text_add(out, c ? "," : "");
-        if (!text[strcspn(text, ",\"\r\n")]) {
-            text_add(out, text);
-            continue;
-        }
-        text_add_char(out, '"');
-        for (; *text; text++) {
-            if (*text == '"')
-                text_add_char(out, '"');
-            text_add_char(out, *text);
-        }
-        text_add_char(out, '"');
+        table_csv_cell(text, out);
     }
     text_add_char(out, '\n');
 }

@@ -233,7 +233,7 @@ static enum status prepare_file(struct store *store, enum store_access access)
     int64_t version;
     sqlite3_busy_timeout(store->db, BUSY_MS);
     TRY(identify(store, &empty, &version));
-    if (empty && access == STORE_READ)
+    if (empty && access < STORE_WRITE)
         FAIL(STATUS_INPUT, "%s: found an empty file, expected a store of prony", store->path);
     if (access != STORE_READ)
         TRY(use_log(store));
@@ -257,12 +257,13 @@ static enum status open_file(struct store *store, enum store_access access)
 {
     if (!store->path[0]) /* which to SQLite is a file that vanishes */
         FAIL(STATUS_INPUT, "the store: found an empty name, expected the path of a file");
-    if (access == STORE_READ && !file_exists(store->path))
+    bool makes = access >= STORE_WRITE;
+    if (!makes && !file_exists(store->path))
         FAIL(STATUS_INPUT, "%s: there is no store here yet; \"prony store add\" makes one",
              store->path);
-    if (access != STORE_READ)
+    if (makes)
         TRY(make_folder_of(store->path));
-    int create = access != STORE_READ ? SQLITE_OPEN_CREATE : 0;
+    int create = makes ? SQLITE_OPEN_CREATE : 0;
     int code = sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | create, NULL);
     if (code != SQLITE_OK) {
         if (!store->db)

@@ -21,6 +21,7 @@ struct store;
 
 enum store_access {
     STORE_READ,    /* the file must exist; nothing can be added */
+    STORE_CHANGE,  /* the file must exist */
     STORE_WRITE,   /* made, with its folder, when it does not exist */
     STORE_SHIPPED, /* the same, and a new one starts with the results that come with prony */
 };
@@ -41,6 +42,14 @@ enum status store_commit(struct store *store);
 void store_rollback(struct store *store); /* fine when nothing was begun */
 
 struct sink store_sink(struct store *store); /* records written to it are added */
+
+/* Removes a record; STATUS_INPUT when there is none. */
+enum status store_remove(struct store *store, int64_t id);
+/* Looks at the whole file and at every record; tells of what is wrong. *lines: records seen. */
+typedef enum status store_problem_visit(void *context, const char *problem);
+enum status store_check(struct store *store, store_problem_visit *visit, void *context,
+                        int64_t *lines);
+enum status store_vacuum(struct store *store); /* makes the file as small as it can be */
 
 /* key = value, where key is an axis, a derived axis, "status", "check" or "source". Several of the
  * same key: any of the values. All keys must hold. See docs/api.md for scaling and batch. */
@@ -140,6 +149,21 @@ enum status store_chart(struct store *store, const struct store_query *query,
                         struct store_chart *out);
 void store_chart_free(struct store_chart *chart);
 const char *store_mark_x(const struct store_mark *mark, const struct store_query *query);
+int64_t store_mark_number(const struct store_mark *mark, const struct store_query *query); /* x */
+bool store_same_series(const struct store_mark *a, const struct store_mark *b,
+                       const struct store_query *query);
+/* As /api/query answers it; docs/api.md says what the members are. */
+void store_chart_write(const struct store_query *query, const struct store_chart *chart,
+                       struct json_writer *json);
+/* The members of one point but its group, into an open object; the group. */
+void store_mark_write(const struct store_query *query, const struct store_mark *mark,
+                      struct json_writer *json);
+void store_group_write(const struct store_query *query, const struct store_mark *mark,
+                       struct json_writer *json);
+/* Values are text in the store; in JSON those of a number axis are numbers, and none is null. */
+void store_value_write(struct json_writer *json, const char *key, const char *value);
+/* The keys of a set of axes: bit i for axes[i]. */
+void store_axes_write(struct json_writer *json, uint64_t set);
 
 /* Two selections: filters of each, and those of both (where a side names the same key, its own
  * hold). Which axes must be the same for two results to be matched: see docs/api.md. */
@@ -188,6 +212,10 @@ struct store_glance {
 };
 enum status store_rows(struct store *store, const struct store_glance *glance,
                        store_row_visit *visit, void *context, int64_t *count);
+
+/* The result with this id, with its time, throughput and × floor; texts live until the next
+ * question. STATUS_INPUT when there is none. */
+enum status store_row(struct store *store, int64_t id, struct store_row *out);
 
 /* What changes when results are added or removed: the newest's id; removals, ever. */
 struct store_state {

@@ -349,3 +349,16 @@ const char *store_mark_x(const struct store_mark *mark, const struct store_query
 {
     return mark->values[query->group_count];
 }
+
+int64_t store_mark_number(const struct store_mark *mark, const struct store_query *query)
+{
+    int64_t number = 0;
+    text_to_int(store_mark_x(mark, query), &number);
+    return number;
+}
+
+bool store_same_series(const struct store_mark *a, const struct store_mark *b,
+                       const struct store_query *query)
+{
+    return memcmp(a->places, b->places, query->group_count * sizeof *a->places) == 0;
+}

@@ -105,7 +105,7 @@ enum status store_get(struct store *store, int64_t id, struct text *line)
 }
 
 /* Inside a question: what the columns say of a row. */
-static enum status fill_row(struct store *store, const struct store_glance *glance, uint32_t row,
+static enum status fill_row(struct store *store, const enum metric_index *wanted, uint32_t row,
                             struct store_row *out)
 {
     const struct columns *columns = &store->columns;
@@ -123,10 +123,10 @@ static enum status fill_row(struct store *store, const struct store_glance *glan
     out->bound = texts[KEY_DERIVED + DERIVED_bound];
     for (size_t i = 0; i < METRIC_COUNT; i++)
         out->metrics[i] = NAN;
-    for (const enum metric_index *metric = glance->metrics; *metric != METRIC_COUNT; metric++) {
+    for (; *wanted != METRIC_COUNT; wanted++) {
         const double *values;
-        TRY(columns_metric(store, *metric, &values));
-        out->metrics[*metric] = values[row];
+        TRY(columns_metric(store, *wanted, &values));
+        out->metrics[*wanted] = values[row];
     }
     return STATUS_OK;
 }
@@ -142,7 +142,7 @@ static enum status visit_rows(struct store *store, const struct store_glance *gl
     for (int64_t i = 0; i < *count && i < glance->limit; i++) {
         struct store_row row;
         size_t at = glance->oldest_first ? first + (size_t)i : selection.count - 1 - (size_t)i;
-        TRY(fill_row(store, glance, selection.rows[at], &row));
+        TRY(fill_row(store, glance->metrics, selection.rows[at], &row));
         TRY(visit(context, &row));
     }
     return STATUS_OK;
@@ -160,6 +160,37 @@ enum status store_rows(struct store *store, const struct store_glance *glance,
         status = visit_rows(store, glance, selection, visit, context, count);
     columns_end(store);
     arena_free(&arena);
+    return status;
+}
+
+/* Inside a question: the place of an id among the rows; ids ascend. */
+static enum status find_row(const struct store *store, int64_t id, uint32_t *out)
+{
+    const struct columns *columns = &store->columns;
+    size_t low = 0, high = columns->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (columns->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == columns->count || columns->ids[low] != id)
+        FAIL(STATUS_INPUT, "%s: found no result %lld", store->path, (long long)id);
+    *out = (uint32_t)low;
+    return STATUS_OK;
+}
+
+enum status store_row(struct store *store, int64_t id, struct store_row *out)
+{
+    static const enum metric_index shown[] = {METRIC_time_median, METRIC_throughput,
+                                              METRIC_times_floor, METRIC_COUNT};
+    uint32_t row = 0;
+    TRY(columns_begin(store));
+    enum status status = find_row(store, id, &row);
+    if (status == STATUS_OK)
+        status = fill_row(store, shown, row, out);
+    columns_end(store);
     return status;
 }
 

@@ -40,11 +40,6 @@ static enum status read_baseline(const struct store_query *query, struct arena *
     return STATUS_OK;
 }
 
-static bool same_series(const struct store_mark *a, const struct store_mark *b, size_t groups)
-{
-    return memcmp(a->places, b->places, groups * sizeof *a->places) == 0;
-}
-
 static bool is_baseline_of(const struct store_mark *base, const struct store_mark *mark,
                            const struct baseline *baseline, size_t count)
 {
@@ -60,7 +55,7 @@ static const struct store_mark *find_baseline(const struct store_chart *chart,
 {
     const struct store_mark *mark = &chart->marks[at];
     if (baseline->first) {
-        while (at > 0 && same_series(&chart->marks[at - 1], mark, query->group_count))
+        while (at > 0 && store_same_series(&chart->marks[at - 1], mark, query))
             at--;
         return &chart->marks[at];
     }

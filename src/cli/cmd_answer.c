@@ -1,0 +1,276 @@
+/* cmd_answer.c: prony answer: measures what the store does not say of a network yet, within a given
+ * time, and says in ten lines how to run it here. */
+#include "cli/commands.h"
+
+#ifndef PRONY_HAVE_STORE
+
+enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
+{
+    (void)cli, (void)argc, (void)argv;
+    FAIL(STATUS_UNSUPPORTED, "this prony was built without the results store; install SQLite "
+                             "(Debian: libsqlite3-dev) and build again");
+}
+
+#else
+
+#include "base/cpu.h"
+#include "base/log.h"
+#include "cli/bench_request.h"
+#include "cli/store_file.h"
+#include "store/answer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BATCHES = 5, NAMES = 256 };
+static const char batches[] = "1,8,64,256";
+static const double SECONDS_LEAST = 0.3, SECONDS_MOST = 3;
+
+struct options {
+    const char *network, *phase, *store;
+    double minutes;
+};
+
+/* Those that can be opened here, with commas between, but the reference, which is not meant to be
+ * fast; a GPU's take no threads. */
+static enum status list_backends(const struct cli *cli, bool gpu, char out[NAMES], int *count)
+{
+    struct text names = {0};
+    *count = 0;
+    for (int i = 0; i < cli->registry->count; i++) {
+        const struct backend *backend = cli->registry->list[i].backend;
+        bool is_gpu = backend && strcmp(backend->unit, "cpu") != 0;
+        if (backend && strcmp(backend->name, "ref") != 0 && is_gpu == gpu &&
+            backend->probe() == STATUS_OK)
+            text_printf(&names, "%s%s", (*count)++ ? "," : "", backend->name);
+    }
+    snprintf(out, NAMES, "%s", text_of(&names));
+    enum status status = text_done(&names);
+    text_free(&names);
+    return status;
+}
+
+/* One bench, of which what the store has already is left out. */
+static enum status measure_some(const struct cli *cli, const struct options *options,
+                                const char *backend, const char *batch, const char *threads,
+                                double seconds)
+{
+    struct bench_request request = REQUEST_DEFAULTS, *list = &request;
+    struct bench_output output = {.style = OUTPUT_NOTHING};
+    struct arena arena = {0};
+    enum status status;
+    request.axis_text[AXIS_phase] = options->phase;
+    request.axis_text[AXIS_backend] = backend;
+    request.axis_text[AXIS_batch] = batch;
+    request.axis_text[AXIS_threads] = threads;
+    request.seconds = fmin(fmax(seconds, SECONDS_LEAST), SECONDS_MOST);
+    TRY_OR(done, bench_request_sweep(&request, &options->network, 1, &arena));
+    TRY_OR(done, bench_output_use(&output, options->store));
+    TRY_OR(done, bench_request_run(cli, &list, 1, &output, true));
+done:
+    bench_output_close(&output);
+    arena_free(&arena);
+    return status;
+}
+
+/* What there is to know of this network on this machine. */
+static enum status look(struct store *store, const struct options *options, struct arena *arena,
+                        struct answer_about *about)
+{
+    char server[POINT_TEXT] = "";
+    struct store_filter *filters;
+    gethostname(server, sizeof server - 1);
+    NEED(filters = arena_array(arena, 3, sizeof *filters));
+    filters[0] = (struct store_filter){"model", options->network};
+    filters[1] = (struct store_filter){"phase", options->phase};
+    filters[2].key = "server";
+    NEED(filters[2].value = arena_text(arena, server));
+    return answer_about(store, arena, (struct store_where){filters, 3}, about);
+}
+
+/* The result with the most samples a second; STATUS_INPUT when there is none. */
+static enum status find_best(const struct answer_about *about, struct store_row *best)
+{
+    struct answer next;
+    size_t index;
+    answer_find("next", &index);
+    TRY(answer_ask(about, index, &next));
+    enum status status = next.id_count ? store_row(about->store, next.ids[0], best) : STATUS_INPUT;
+    answer_free(&next);
+    return status;
+}
+
+/* The batch that was best so far, for the threads to be tried at. */
+static enum status best_batch(const struct options *options, char out[POINT_NUMBER])
+{
+    struct store *store;
+    struct arena arena = {0};
+    struct answer_about about;
+    struct store_row best;
+    TRY(store_open(options->store, STORE_READ, &store));
+    enum status status = look(store, options, &arena, &about);
+    if (status == STATUS_OK)
+        status = find_best(&about, &best);
+    if (status == STATUS_OK)
+        snprintf(out, POINT_NUMBER, "%lld", (long long)best.point.batch);
+    store_close(store);
+    arena_free(&arena);
+    return status;
+}
+
+static enum status measure_all(const struct cli *cli, const struct options *options)
+{
+    char cpus[NAMES], gpus[NAMES], batch[POINT_NUMBER], threads[NAMES];
+    struct cpu cpu;
+    int cpu_count, gpu_count;
+    cpu_detect(&cpu);
+    TRY(list_backends(cli, false, cpus, &cpu_count));
+    TRY(list_backends(cli, true, gpus, &gpu_count));
+    double each = options->minutes * 60 / ((BATCHES + 2) * (cpu_count + gpu_count) + 1);
+    snprintf(threads, sizeof threads, "%d", cpu.cores);
+    TRY(measure_some(cli, options, cpus, batches, threads, each));
+    if (gpu_count)
+        TRY(measure_some(cli, options, gpus, batches, NULL, each));
+    TRY(best_batch(options, batch));
+    snprintf(threads, sizeof threads, cpu.cores > 3 ? "1,%d,%d" : "1,%d",
+             cpu.cores > 3 ? cpu.cores / 2 : cpu.cores, cpu.cores);
+    return measure_some(cli, options, cpus, batch, threads, each);
+}
+
+static void print_line(const char *name, const struct text *text)
+{
+    printf("%-8s %s\n", name, text_of(text));
+}
+
+/* A sentence of answer.h; `with_command`: and the command that goes with it. */
+static enum status print_answer(const struct answer_about *about, const char *name,
+                                bool with_command)
+{
+    struct answer answer;
+    size_t index;
+    answer_find(name, &index);
+    TRY(answer_ask(about, index, &answer));
+    print_line(name, &answer.sentence);
+    if (with_command)
+        print_line("try", &answer.command);
+    answer_free(&answer);
+    return STATUS_OK;
+}
+
+static enum status print_best(const struct store_row *best)
+{
+    const struct point *point = &best->point;
+    struct text text = {0};
+    double floors = best->metrics[METRIC_times_floor];
+    text_printf(&text, "%s/%s on the %s (%s), batch %lld", point->framework, point->backend,
+                point->unit, point->unit_name, (long long)point->batch);
+    if (point->threads)
+        text_printf(&text, ", %lld thread%s", (long long)point->threads,
+                    point->threads == 1 ? "" : "s");
+    print_line("best", &text);
+    text_clear(&text);
+    text_add_time(&text, best->metrics[METRIC_time_median]);
+    text_add(&text, " an iteration, ");
+    text_add_count(&text, best->metrics[METRIC_throughput]);
+    text_add(&text, " samples/s");
+    print_line("speed", &text);
+    text_clear(&text);
+    if (isnan(floors))
+        text_add(&text, "not known: only CPUs are calibrated");
+    else
+        text_printf(&text, "it takes %.3g × what the hardware allows, which is bound by %s", floors,
+                    *best->bound ? best->bound : "what is not known");
+    print_line("floor", &text);
+    enum status status = text_done(&text);
+    text_free(&text);
+    return status;
+}
+
+static enum status print_all(const struct options *options)
+{
+    static const char *const names[] = {"unit", "batch", "threads", "next"};
+    struct store *store;
+    struct arena arena = {0};
+    struct answer_about about;
+    struct store_row best;
+    TRY(store_open(options->store, STORE_READ, &store));
+    enum status status = look(store, options, &arena, &about);
+    if (status == STATUS_OK)
+        status = find_best(&about, &best);
+    if (status == STATUS_OK) {
+        printf("network  %s, %s, on %s\n", options->network, options->phase, about.server);
+        status = print_best(&best);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == STATUS_OK; i++)
+        status = print_answer(&about, names[i], strcmp(names[i], "next") == 0);
+    if (status == STATUS_OK)
+        printf("see      prony guide --store %s\n", options->store);
+    store_close(store);
+    arena_free(&arena);
+    return status;
+}
+
+/* What was measured is in the store, and is answered from, also when it was stopped or something
+ * failed. */
+static enum status answer(const struct cli *cli, struct options *options)
+{
+    struct text path = {0};
+    enum status status = store_file_path(options->store, &path);
+    if (status == STATUS_OK) {
+        options->store = text_of(&path);
+        status = measure_all(cli, options);
+        if (status == STATUS_INTERRUPTED)
+            status = print_all(options) == STATUS_OK ? STATUS_INTERRUPTED : status;
+        else if (status == STATUS_OK)
+            status = print_all(options);
+    }
+    text_free(&path);
+    return status;
+}
+
+enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
+{
+    struct options options = {.phase = "training", .minutes = 2};
+    struct arg list[] = {
+        {.name = "minutes",
+         .kind = ARG_REAL,
+         .value = &options.minutes,
+         .meaning = "N",
+         .help = "for measuring what is missing (default: 2)",
+         .low = 0.05,
+         .high = 1000},
+        {.name = "phase",
+         .kind = ARG_TEXT,
+         .value = &options.phase,
+         .meaning = "PHASE",
+         .help = "training or inference (default: training)"},
+        {.name = "store",
+         .kind = ARG_TEXT,
+         .value = &options.store,
+         .meaning = "FILE",
+         .help = "the store (default: store.db in the user's data folder)"},
+    };
+    struct args args = {
+        .command = "prony answer",
+        .usage = "NETWORK [options]",
+        .summary = "Says how to run a network on this machine: unit, batch, threads, how far that "
+                   "is from\nwhat the hardware allows, and what to try next. Measures what the "
+                   "store does not say yet.",
+        .examples = "  prony answer large\n  prony answer lenet --phase inference --minutes 5\n",
+        .list = list,
+        .count = sizeof list / sizeof *list,
+        .least = 1,
+        .most = 1,
+        .positional = cli->positional,
+    };
+    TRY(cli_args(&args, argc, argv));
+    if (args.help)
+        return STATUS_OK;
+    options.network = args.positional[0];
+    TRY(axis_check(&axes[AXIS_phase], options.phase));
+    return answer(cli, &options);
+}
+
+#endif

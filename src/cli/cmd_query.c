@@ -1,0 +1,168 @@
+/* cmd_query.c: prony query: the charts of the guide, in a terminal. The answer comes from
+ * store_chart, as the guide's does; here it is only printed. */
+#include "cli/commands.h"
+
+#ifndef PRONY_HAVE_STORE
+
+enum status cmd_query(struct cli *cli, int argc, const char *const *argv)
+{
+    (void)cli, (void)argc, (void)argv;
+    FAIL(STATUS_UNSUPPORTED, "this prony was built without the results store; install SQLite "
+                             "(Debian: libsqlite3-dev) and build again");
+}
+
+#else
+
+#include "base/arena.h"
+#include "cli/query_draw.h"
+#include "cli/query_table.h"
+#include "cli/store_file.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct options {
+    const char *x, *y, *where, *groups, *aggregate, *baseline, *format, *draw, *store;
+};
+
+static enum status read_groups(struct arena *arena, const char *list, struct store_query *query)
+{
+    for (const char *at = list, *end; *at; at = *end ? end + 1 : end) {
+        end = at + strcspn(at, ",");
+        if (query->group_count == STORE_GROUPS)
+            FAIL(STATUS_INPUT, "--group-by: found \"%s\", expected %d axes at most", list,
+                 STORE_GROUPS);
+        NEED(query->groups[query->group_count++] = arena_bytes(arena, at, (size_t)(end - at)));
+    }
+    return STATUS_OK;
+}
+
+static enum status read_query(struct arena *arena, const struct options *options,
+                              struct store_query *query)
+{
+    *query = (struct store_query){.x = options->x, .y = options->y, .baseline = options->baseline};
+    if (!store_aggregate_parse(options->aggregate, &query->aggregate))
+        FAIL(STATUS_INPUT, "--aggregate: found \"%s\", expected best, min, max, median or mean",
+             options->aggregate);
+    TRY(read_groups(arena, options->groups, query));
+    return store_where_parse(arena, options->where, &query->where);
+}
+
+static enum status write_chart(const struct options *options, const struct store_query *query,
+                               const struct store_chart *chart, struct text *out)
+{
+    struct json_writer json;
+    enum table_format format;
+    if (strcmp(options->format, "json") == 0) {
+        json_begin(&json, out);
+        store_chart_write(query, chart, &json);
+        text_add_char(out, '\n');
+        return STATUS_OK;
+    }
+    if (!table_format_parse(options->format, &format))
+        FAIL(STATUS_INPUT, "--format: found \"%s\", expected table, csv, md or json",
+             options->format);
+    TRY(query_table(query, chart, format, out));
+    return format == TABLE_ALIGNED ? query_draw(query, chart, options->draw, out) : STATUS_OK;
+}
+
+static enum status ask(const struct options *options)
+{
+    struct arena arena = {0};
+    struct store *store = NULL;
+    struct store_query query;
+    struct store_chart chart = {0};
+    struct text out = {0};
+    enum status status;
+    TRY_OR(done, read_query(&arena, options, &query));
+    TRY_OR(done, store_file_open(options->store, STORE_READ, &store));
+    TRY_OR(done, store_chart(store, &query, &chart));
+    TRY_OR(done, write_chart(options, &query, &chart, &out));
+    TRY_OR(done, text_done(&out));
+    if (fwrite(text_of(&out), 1, out.length, stdout) != out.length)
+        TRY_OR(done, status_fail(STATUS_IO, __FILE__, __LINE__, "cannot write to standard output"));
+    if (chart.count == 0)
+        fprintf(stderr, "no result that is ok has a figure for %s there\n", options->y);
+done:
+    store_chart_free(&chart);
+    store_close(store);
+    text_free(&out);
+    arena_free(&arena);
+    return status;
+}
+
+enum status cmd_query(struct cli *cli, int argc, const char *const *argv)
+{
+    struct options options = {.x = "batch",
+                              .y = "throughput",
+                              .where = "",
+                              .groups = "",
+                              .aggregate = "median",
+                              .format = "table",
+                              .draw = "auto"};
+    struct arg list[] = {
+        {.name = "x",
+         .kind = ARG_TEXT,
+         .value = &options.x,
+         .meaning = "AXIS",
+         .help = "what varies (default: batch)"},
+        {.name = "y",
+         .kind = ARG_TEXT,
+         .value = &options.y,
+         .meaning = "METRIC",
+         .help = "what is shown (default: throughput)"},
+        {.name = "where",
+         .kind = ARG_TEXT,
+         .value = &options.where,
+         .meaning = "'KEY=VALUE,… …'",
+         .help = "only results with these values"},
+        {.name = "group-by",
+         .kind = ARG_TEXT,
+         .value = &options.groups,
+         .meaning = "AXIS,…",
+         .help = "a series for each value of these"},
+        {.name = "aggregate",
+         .kind = ARG_TEXT,
+         .value = &options.aggregate,
+         .meaning = "HOW",
+         .help = "of several results: best, min, max, median or mean (default: median)"},
+        {.name = "baseline",
+         .kind = ARG_TEXT,
+         .value = &options.baseline,
+         .meaning = "'KEY=VALUE …'",
+         .help = "also the speed-up against this; \"first\": against each series' first"},
+        {.name = "format",
+         .kind = ARG_TEXT,
+         .value = &options.format,
+         .meaning = "NAME",
+         .help = "table, csv, md or json (default: table)"},
+        {.name = "draw",
+         .kind = ARG_TEXT,
+         .value = &options.draw,
+         .meaning = "HOW",
+         .help = "under the table: bar, line, none or auto (default: auto)"},
+        {.name = "store",
+         .kind = ARG_TEXT,
+         .value = &options.store,
+         .meaning = "FILE",
+         .help = "the store (default: store.db in the user's data folder)"},
+    };
+    struct args args = {
+        .command = "prony query",
+        .usage = "[options]",
+        .summary = "Asks the results store: a figure over an axis, in series.",
+        .examples = "  prony query --x batch --y throughput --where 'model=large phase=training' "
+                    "--group-by framework\n"
+                    "  prony query --x threads --y time_median --baseline threads=1 --format md\n"
+                    "  prony query --x framework --y times_floor --aggregate best --draw bar\n",
+        .list = list,
+        .count = sizeof list / sizeof *list,
+        .most = 0,
+        .positional = cli->positional,
+    };
+    TRY(cli_args(&args, argc, argv));
+    return args.help ? STATUS_OK : ask(&options);
+}
+
+#endif

@@ -1,0 +1,180 @@
+/* query_table.c: see query_table.h. Cells are made once; each format prints them in its way. */
+#include "cli/query_table.h"
+
+#include <math.h>
+
+enum { COLUMNS = STORE_GROUPS + 9 };
+
+void query_figure(struct text *out, const struct metric *metric, double value)
+{
+    if (isnan(value))
+        text_add(out, "–");
+    else
+        table_figure(out, value, metric->unit);
+}
+
+/* A row of cells; their text is one after the other in `text`, with a NUL after each. */
+struct row {
+    struct text text;
+    size_t starts[COLUMNS], count;
+};
+
+static const char *cell_of(const struct row *row, size_t column)
+{
+    return text_of(&row->text) + row->starts[column];
+}
+
+static void begin_cell(struct row *row)
+{
+    row->starts[row->count++] = row->text.length;
+}
+
+static void end_cell(struct row *row)
+{
+    text_add_bytes(&row->text, "", 1);
+}
+
+static void add_cell(struct row *row, const char *text)
+{
+    begin_cell(row);
+    text_add(&row->text, text);
+    end_cell(row);
+}
+
+static void add_number(struct row *row, const struct metric *metric, double value, bool plain)
+{
+    begin_cell(row);
+    if (!plain)
+        query_figure(&row->text, metric, value);
+    else if (!isnan(value))
+        text_printf(&row->text, "%.17g", value);
+    end_cell(row);
+}
+
+static void add_heading(struct row *row, const struct store_query *query)
+{
+    for (size_t i = 0; i < query->group_count; i++)
+        add_cell(row, query->groups[i]);
+    add_cell(row, query->x);
+    add_cell(row, query->y);
+    add_cell(row, "low");
+    add_cell(row, "high");
+    add_cell(row, "results");
+    if (query->baseline) {
+        add_cell(row, "speedup");
+        add_cell(row, "efficiency");
+    }
+    add_cell(row, "note");
+}
+
+/* What one should know of a point: unlike configurations, results that were not checked. */
+static void add_note(struct row *row, const struct store_mark *mark)
+{
+    const char *between = "mixes ";
+    begin_cell(row);
+    for (size_t i = 0; i < AXIS_COUNT && mark->configurations > 1; i++)
+        if (mark->differs & (uint64_t)1 << i) {
+            text_printf(&row->text, "%s%s", between, axes[i].key);
+            between = ", ";
+        }
+    if (mark->unchecked)
+        text_printf(&row->text, "%s%lld unchecked", mark->configurations > 1 ? "; " : "",
+                    (long long)mark->unchecked);
+    end_cell(row);
+}
+
+static void add_mark(struct row *row, const struct store_query *query,
+                     const struct store_mark *mark, bool plain)
+{
+    const struct metric *metric = metric_find(query->y);
+    static const struct metric ratio = {.unit = "x"};
+    for (size_t i = 0; i <= query->group_count; i++)
+        add_cell(row, mark->values[i]);
+    add_number(row, metric, mark->y, plain);
+    add_number(row, metric, mark->low, plain);
+    add_number(row, metric, mark->high, plain);
+    begin_cell(row);
+    text_printf(&row->text, "%lld", (long long)mark->count);
+    end_cell(row);
+    if (query->baseline) {
+        add_number(row, &ratio, mark->speedup, plain);
+        add_number(row, &ratio, mark->efficiency, plain);
+    }
+    add_note(row, mark);
+}
+
+static void print_aligned(const struct row *row, const size_t *widths, size_t texts,
+                          struct text *out)
+{
+    for (size_t c = 0; c < row->count; c++) {
+        const char *cell = cell_of(row, c);
+        bool left = c < texts || c + 1 == row->count;
+        int room = (int)(widths[c] - table_width(cell));
+        if (left && c + 1 == row->count)
+            text_printf(out, "  %s", cell);
+        else if (left)
+            text_printf(out, "%s%s%*s", c ? "  " : "", cell, room, "");
+        else
+            text_printf(out, "%s%*s%s", c ? "  " : "", room, "", cell);
+    }
+    while (out->length && out->data[out->length - 1] == ' ')
+        out->data[--out->length] = '\0';
+    text_add_char(out, '\n');
+}
+
+static void print_delimited(const struct row *row, enum table_format format, struct text *out)
+{
+    for (size_t c = 0; c < row->count; c++) {
+        const char *cell = cell_of(row, c);
+        if (format == TABLE_MARKDOWN) {
+            text_add(out, "| ");
+            table_markdown_cell(cell, out);
+            text_add_char(out, ' ');
+        } else {
+            text_add(out, c ? "," : "");
+            table_csv_cell(cell, out);
+        }
+    }
+    text_add(out, format == TABLE_MARKDOWN ? "|\n" : "\n");
+}
+
+static void print_rows(const struct row *rows, size_t count, const struct store_query *query,
+                       enum table_format format, struct text *out)
+{
+    size_t widths[COLUMNS] = {0}, texts = query->group_count;
+    texts += store_key_kind(query->x) == AXIS_TEXT;
+    for (size_t r = 0; r < count; r++)
+        for (size_t c = 0; c < rows[r].count; c++)
+            if (table_width(cell_of(&rows[r], c)) > widths[c])
+                widths[c] = table_width(cell_of(&rows[r], c));
+    for (size_t r = 0; r < count; r++) {
+        if (format == TABLE_ALIGNED)
+            print_aligned(&rows[r], widths, texts, out);
+        else
+            print_delimited(&rows[r], format, out);
+        for (size_t c = 0; r == 0 && format == TABLE_MARKDOWN && c < rows[0].count; c++)
+            text_add(out, c < texts || c + 1 == rows[0].count ? "|---" : "|---:");
+        if (r == 0 && format == TABLE_MARKDOWN)
+            text_add(out, "|\n");
+    }
+}
+
+enum status query_table(const struct store_query *query, const struct store_chart *chart,
+                        enum table_format format, struct text *out)
+{
+    struct arena arena = {0};
+    struct row *rows;
+    enum status status = STATUS_OK;
+    NEED(rows = arena_array(&arena, chart->count + 1, sizeof *rows));
+    add_heading(&rows[0], query);
+    for (size_t i = 0; i < chart->count; i++)
+        add_mark(&rows[i + 1], query, &chart->marks[i], format == TABLE_CSV);
+    for (size_t i = 0; i <= chart->count && status == STATUS_OK; i++)
+        status = text_done(&rows[i].text);
+    if (status == STATUS_OK && chart->count)
+        print_rows(rows, chart->count + 1, query, format, out);
+    for (size_t i = 0; i <= chart->count; i++)
+        text_free(&rows[i].text);
+    arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,262 @@
+/* answer.c: see answer.h. Here is what the questions share; they are in answer_questions.c and
+ * answer_scaling.c. */
+#include "store/answer_inside.h"
+#include "store/store_inside.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *question;
+    answer_question *ask;
+} questions[ANSWERS] = {
+    {"unit", "CPU or GPU for this network?", answer_unit},
+    {"batch", "Which batch?", answer_batch},
+    {"threads", "How many threads?", answer_threads},
+    {"framework", "Does this framework waste my hardware?", answer_framework},
+    {"phase", "Training or inference?", answer_phase},
+    {"workers", "What would twice the machines bring?", answer_workers},
+    {"next", "What to do next?", answer_next},
+};
+
+const char *answer_name(size_t index)
+{
+    return questions[index].name;
+}
+
+bool answer_find(const char *name, size_t *index)
+{
+    for (*index = 0; *index < ANSWERS; ++*index)
+        if (strcmp(questions[*index].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The first value that the filters have of a key; NULL when they have none. */
+static const char *asked_for(struct store_where where, const char *key)
+{
+    for (size_t i = 0; i < where.count; i++)
+        if (strcmp(where.filters[i].key, key) == 0)
+            return where.filters[i].value;
+    return NULL;
+}
+
+struct newest {
+    struct arena *arena;
+    const char *model, *server;
+};
+
+static enum status take_newest(void *context, const struct store_row *row)
+{
+    struct newest *newest = context;
+    NEED(newest->model = arena_text(newest->arena, row->point.model));
+    NEED(newest->server = arena_text(newest->arena, row->point.server));
+    return STATUS_OK;
+}
+
+/* The filters and some more; the list is in the arena. */
+static enum status add_filters(struct arena *arena, struct store_where where,
+                               const struct store_filter *more, size_t more_count,
+                               struct store_where *out)
+{
+    struct store_filter *filters;
+    NEED(filters = arena_array(arena, where.count + more_count, sizeof *filters));
+    if (where.count)
+        memcpy(filters, where.filters, where.count * sizeof *filters);
+    memcpy(filters + where.count, more, more_count * sizeof *filters);
+    *out = (struct store_where){filters, where.count + more_count};
+    return STATUS_OK;
+}
+
+/* The newest ok result under the filters and a model ("": any); its own results before those that
+ * came with prony. */
+static enum status find_newest(const struct answer_about *about, const char *model,
+                               struct newest *out)
+{
+    static const enum metric_index none[] = {METRIC_COUNT};
+    static const char *const sources[] = {"own", "shipped"};
+    *out = (struct newest){.arena = about->arena};
+    for (int i = 0; i < 2 && !out->model; i++) {
+        const struct store_filter more[] = {
+            {"status", "ok"}, {"source", sources[i]}, {"model", model}};
+        struct store_glance glance = {.metrics = none, .limit = 1};
+        int64_t count;
+        TRY(add_filters(about->arena, about->where, more, *model ? 3 : 2, &glance.where));
+        TRY(store_rows(about->store, &glance, take_newest, out, &count));
+    }
+    return STATUS_OK;
+}
+
+static enum status choose_phase(struct answer_about *about)
+{
+    const struct store_filter more[] = {
+        {"phase", "training"}, {"model", about->model}, {"status", "ok"}};
+    struct store_where where;
+    int64_t count;
+    about->phase = asked_for(about->where, "phase");
+    if (about->phase)
+        return STATUS_OK;
+    TRY(add_filters(about->arena, about->where, more, 3, &where));
+    TRY(store_count(about->store, where, &count));
+    about->phase = count ? "training" : "inference";
+    return STATUS_OK;
+}
+
+enum status answer_about(struct store *store, struct arena *arena, struct store_where where,
+                         struct answer_about *out)
+{
+    struct newest newest;
+    *out = (struct answer_about){.store = store, .arena = arena, .where = where};
+    out->model = asked_for(where, "model");
+    if (!out->model) {
+        TRY(find_newest(out, "", &newest));
+        out->model = newest.model;
+    }
+    if (out->model)
+        TRY(find_newest(out, out->model, &newest));
+    if (!out->model || !newest.model)
+        FAIL(STATUS_INPUT, "there is no result%s%s yet; prony bench %s --store FILE adds some",
+             out->model ? " of " : "", out->model ? out->model : "",
+             out->model ? out->model : "small");
+    out->server = asked_for(where, "server") ? asked_for(where, "server") : newest.server;
+    out->framework = asked_for(where, "framework") ? asked_for(where, "framework") : "";
+    return choose_phase(out);
+}
+
+enum status answer_ask(const struct answer_about *about, size_t index, struct answer *out)
+{
+    *out = (struct answer){.name = questions[index].name, .question = questions[index].question};
+    enum status status = questions[index].ask(about, out);
+    if (status == STATUS_OK)
+        status = text_done(&out->sentence);
+    if (status == STATUS_OK)
+        status = text_done(&out->chart);
+    if (status == STATUS_OK)
+        status = text_done(&out->command);
+    if (status != STATUS_OK)
+        answer_free(out);
+    return status;
+}
+
+void answer_free(struct answer *answer)
+{
+    text_free(&answer->sentence);
+    text_free(&answer->chart);
+    text_free(&answer->command);
+}
+
+/* As a part of an address. */
+static void add_escaped(struct text *out, const char *value)
+{
+    for (; *value; value++) {
+        unsigned char c = (unsigned char)*value;
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            strchr("-_.~", c))
+            text_add_char(out, (char)c);
+        else
+            text_printf(out, "%%%02X", c);
+    }
+}
+
+static void write_address(const struct store_query *query, struct text *out)
+{
+    text_printf(out, "x=%s&y=%s&aggregate=best", query->x, query->y);
+    for (size_t i = 0; i < query->group_count; i++)
+        text_printf(out, "%s%s", i ? "%2C" : "&group=", query->groups[i]);
+    if (query->baseline)
+        text_printf(out, "&baseline=%s", query->baseline);
+    for (size_t i = 0; i < query->where.count; i++) {
+        text_printf(out, "&%s=", query->where.filters[i].key);
+        add_escaped(out, query->where.filters[i].value);
+    }
+}
+
+/* The filters that were asked for, but those of x, which is what the question is about, and when it
+ * is about units, of what names one. */
+static enum status keep_filters(const struct answer_about *about, const struct answer_chart *wanted,
+                                struct store_where *out)
+{
+    static const char *const machine[] = {"unit", "unit_name", "server", "backend", "threads"};
+    struct store_filter *filters;
+    size_t count = 0;
+    NEED(filters = arena_array(about->arena, about->where.count + 1, sizeof *filters));
+    for (size_t i = 0; i < about->where.count; i++) {
+        const char *key = about->where.filters[i].key;
+        bool left_out = strcmp(key, wanted->x) == 0;
+        for (size_t k = 0; wanted->any_machine && k < sizeof machine / sizeof *machine; k++)
+            left_out |= strcmp(key, machine[k]) == 0;
+        if (!left_out)
+            filters[count++] = about->where.filters[i];
+    }
+    *out = (struct store_where){filters, count};
+    return STATUS_OK;
+}
+
+enum status answer_draw(const struct answer_about *about, const struct answer_chart *wanted,
+                        struct answer *answer, struct store_query *query, struct store_chart *chart)
+{
+    const struct store_filter own[] = {{"model", about->model},    {"phase", wanted->phase},
+                                       {"server", wanted->server}, {"unit", wanted->unit},
+                                       {"check", "right"},         {"check", "none"}};
+    struct store_where kept = {0};
+    struct store_filter more[sizeof own / sizeof *own];
+    size_t count = 0;
+    TRY(keep_filters(about, wanted, &kept));
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (*own[i].value && !asked_for(kept, own[i].key))
+            more[count++] = own[i];
+    *query = (struct store_query){
+        .x = wanted->x, .y = wanted->y, .aggregate = STORE_BEST, .baseline = wanted->baseline};
+    while (wanted->groups[query->group_count]) {
+        query->groups[query->group_count] = wanted->groups[query->group_count];
+        query->group_count++;
+    }
+    TRY(add_filters(about->arena, kept, more, count, &query->where));
+    text_clear(&answer->chart);
+    write_address(query, &answer->chart);
+    return store_chart(about->store, query, chart);
+}
+
+bool answer_best_series(const struct store_chart *chart, const struct store_query *query,
+                        size_t least, struct series *out)
+{
+    *out = (struct series){.best = -(double)INFINITY};
+    for (size_t first = 0, end; first < chart->count; first = end) {
+        const struct store_mark *marks = chart->marks + first, *top = marks;
+        for (end = first; end < chart->count && store_same_series(&chart->marks[end], marks, query);
+             end++)
+            top = chart->marks[end].y > top->y ? &chart->marks[end] : top;
+        if (end - first >= least && top->y > out->best)
+            *out = (struct series){marks, end - first, top->y, top};
+    }
+    return out->count > 0;
+}
+
+void answer_rests_on(struct answer *answer, const struct store_mark *mark)
+{
+    if (answer->id_count < ANSWER_IDS)
+        answer->ids[answer->id_count++] = mark->id;
+}
+
+void answer_add_maker(struct text *out, const struct store_mark *mark, size_t at)
+{
+    const char *backend = mark->values[at + 1];
+    text_printf(out, "%s%s%s", mark->values[at], *backend ? "/" : "", backend);
+}
+
+enum status answer_add_place(const struct answer_about *about, const struct store_mark *mark,
+                             struct text *out)
+{
+    struct store_row row;
+    TRY(store_row(about->store, mark->id, &row));
+    text_printf(out, " on %s", row.point.server);
+    if (strcmp(row.source, "shipped") == 0)
+        text_add(out, " (a result that came with prony)");
+    return STATUS_OK;
+}
+
+void answer_add_rate(struct text *out, double rate)
+{
+    text_add_count(out, rate);
+    text_add(out, " samples/s");
+}

@@ -1,0 +1,41 @@
+/* answer.h: the questions people come with, answered from a store in a sentence.
+ *
+ * Nothing is known in advance: each answer is computed from the results that are there, and turns
+ * round when they do. What cannot be answered says what is missing. */
+#ifndef PRONY_STORE_ANSWER_H
+#define PRONY_STORE_ANSWER_H
+
+#include "store/store.h"
+
+/* What the questions are about. Texts are in the arena, or "". */
+struct answer_about {
+    struct store *store;
+    struct arena *arena;
+    struct store_where where; /* what was asked for */
+    const char *model;        /* the filter's, or the newest result's */
+    const char *phase;        /* the filter's, or training if there are results of it */
+    const char *server;       /* the filter's, or the machine of the newest result of the model */
+    const char *framework;    /* the filter's, or "" */
+};
+/* `where` must outlive it. STATUS_INPUT when there is no result under the filters. */
+enum status answer_about(struct store *store, struct arena *arena, struct store_where where,
+                         struct answer_about *out);
+
+enum { ANSWER_IDS = 16 };
+struct answer {
+    const char *name, *question;
+    bool known;
+    struct text sentence;
+    struct text chart;       /* parameters of /api/query that show it */
+    struct text command;     /* that asks one's own machine */
+    int64_t ids[ANSWER_IDS]; /* results it rests on */
+    size_t id_count;
+};
+
+enum { ANSWERS = 7 };
+const char *answer_name(size_t index);
+bool answer_find(const char *name, size_t *index);
+enum status answer_ask(const struct answer_about *about, size_t index, struct answer *out);
+void answer_free(struct answer *answer);
+
+#endif

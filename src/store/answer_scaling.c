@@ -1,0 +1,100 @@
+/* answer_scaling.c: how many threads, and what twice the machines would bring. */
+#include "store/answer_inside.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double WORTH = 1.02; /* less than this is no gain */
+
+/* The batch of a series, for the sentence; x comes after framework, backend, batch. */
+enum { FRAMEWORK, BATCH = 2, X = 3 };
+
+enum status answer_threads(const struct answer_about *about, struct answer *answer)
+{
+    const struct answer_chart wanted = {.x = "threads",
+                                        .y = "throughput",
+                                        .groups = {"framework", "backend", "batch"},
+                                        .phase = about->phase,
+                                        .server = about->server,
+                                        .unit = "cpu",
+                                        .baseline = "first"};
+    struct text *out = &answer->sentence;
+    struct store_query query;
+    struct store_chart chart;
+    struct series series;
+    TRY(answer_draw(about, &wanted, answer, &query, &chart));
+    answer->known = answer_best_series(&chart, &query, 2, &series);
+    text_printf(&answer->command, "prony bench %s --phase %s --batch %s --threads 1,2,4",
+                about->model, about->phase, answer->known ? series.top->values[BATCH] : "64");
+    if (answer->known) {
+        const struct store_mark *first = series.marks, *top = series.top;
+        bool gains = top->speedup > WORTH;
+        const struct store_mark *shown = gains ? top : &series.marks[series.count - 1];
+        text_printf(out, "%s thread%s for %s %s at batch %s with ",
+                    (gains ? top : first)->values[X],
+                    strcmp((gains ? top : first)->values[X], "1") ? "s" : "", about->phase,
+                    about->model, top->values[BATCH]);
+        answer_add_maker(out, top, FRAMEWORK);
+        text_printf(out, " on %s: %s threads bring %.3g × the samples/s of %s", about->server,
+                    shown->values[X], shown->speedup, first->values[X]);
+        if (gains)
+            text_printf(out, ", %.0f %% of what they could.", 100 * shown->efficiency);
+        else
+            text_add(out, ", which is not worth them.");
+        answer_rests_on(answer, first);
+        answer_rests_on(answer, shown);
+    } else {
+        text_printf(out, "Not known: %s %s was measured with one number of threads only on %s.",
+                    about->phase, about->model, about->server);
+    }
+    store_chart_free(&chart);
+    return STATUS_OK;
+}
+
+/* What the next doubling brings, from the share of the work that does not get faster (Amdahl's law)
+ * between the first and the last point: t(n) = serial + parallel ÷ n. */
+static double next_doubling(const struct store_mark *last, double units)
+{
+    double serial = (units / last->speedup - 1) / (units - 1);
+    serial = fmin(fmax(serial, 0), 1);
+    double now = serial + (1 - serial) / units, then = serial + (1 - serial) / (2 * units);
+    return now / then;
+}
+
+enum status answer_workers(const struct answer_about *about, struct answer *answer)
+{
+    const struct answer_chart wanted = {.x = "workers",
+                                        .y = "throughput",
+                                        .groups = {"framework", "backend", "batch"},
+                                        .phase = about->phase,
+                                        .server = "",
+                                        .unit = "",
+                                        .baseline = "first"};
+    struct text *out = &answer->sentence;
+    struct store_query query;
+    struct store_chart chart;
+    struct series series;
+    TRY(answer_draw(about, &wanted, answer, &query, &chart));
+    answer->known = answer_best_series(&chart, &query, 2, &series);
+    text_printf(&answer->command, "prony bench %s --phase %s --workers 1,2,4", about->model,
+                about->phase);
+    if (answer->known) {
+        const struct store_mark *first = series.marks, *last = &series.marks[series.count - 1];
+        double more = next_doubling(last, last->ideal);
+        text_printf(out,
+                    "About %.3g × the samples/s: from %s to %s workers they grew %.3g × (%.0f %% "
+                    "of ideal) for %s %s at batch %s with ",
+                    more, first->values[X], last->values[X], last->speedup, 100 * last->efficiency,
+                    about->phase, about->model, last->values[BATCH]);
+        answer_add_maker(out, last, FRAMEWORK);
+        text_add(out, more > 1.5 ? ", and the next doubling is worth having."
+                                 : ", and the next doubling brings little.");
+        answer_rests_on(answer, first);
+        answer_rests_on(answer, last);
+    } else {
+        text_printf(out, "Not known: %s %s was measured with one number of workers only.",
+                    about->phase, about->model);
+    }
+    store_chart_free(&chart);
+    return STATUS_OK;
+}

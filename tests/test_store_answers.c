@@ -1,0 +1,190 @@
+/* The answers: each is computed from the store, and contrary records turn it round. */
+#include "check.h"
+#include "store/answer.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/prony-test-answers-XXXXXX";
+
+static void remove_store(void)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[sizeof path + 8];
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        unlink(name);
+    }
+}
+
+/* An empty store; the last one is gone. */
+static struct store *fresh_store(void)
+{
+    struct store *store = NULL;
+    static bool made;
+    if (!made) {
+        int fd = mkstemp(path);
+        CHECK(fd >= 0);
+        close(fd);
+        atexit(remove_store);
+        made = true;
+    }
+    remove_store();
+    CHECK_OK(store_open(path, STORE_WRITE, &store));
+    return store;
+}
+
+/* A result with these axes, so many samples a second, and × floor. */
+static void add(struct store *store, const char *words, double rate, double times_floor)
+{
+    struct arena arena = {0};
+    struct store_where where;
+    struct record record;
+    struct text line = {0};
+    record_start(&record);
+    CHECK_OK(point_set(&record.point, &axes[AXIS_model], "net"));
+    CHECK_OK(point_set(&record.point, &axes[AXIS_server], "box"));
+    CHECK_OK(store_where_parse(&arena, words, &where));
+    for (size_t i = 0; i < where.count; i++)
+        CHECK_OK(point_set(&record.point, axis_find(where.filters[i].key), where.filters[i].value));
+    point_settle(&record.point);
+    double time_ns = (double)record_effective_batch(&record) / rate * 1e9;
+    record.floor_ns = time_ns / times_floor;
+    record.bound = "bytes";
+    record.at = "2026-11-15T10:03:58Z";
+    record.check.verdict = RECORD_RIGHT;
+    CHECK_OK(record_measure(&record, &arena, &time_ns, 1, 1));
+    record_write(&record, &line);
+    CHECK_OK(store_add(store, text_of(&line), line.length, &record, NULL, NULL));
+    text_free(&line);
+    arena_free(&arena);
+}
+
+/* The answer begins with `expected`, or contains it after a "…". */
+static void expect(struct store *store, const char *name, bool known, const char *expected)
+{
+    struct arena arena = {0};
+    struct answer_about about;
+    struct answer answer;
+    size_t index;
+    if (CHECK_OK(answer_about(store, &arena, (struct store_where){0}, &about)) &&
+        CHECK(answer_find(name, &index)) && CHECK_OK(answer_ask(&about, index, &answer))) {
+        const char *found = text_of(&answer.sentence);
+        if (!CHECK(strstr(found, expected) != NULL))
+            printf("%s: found \"%s\", expected \"%s\"\n", name, found, expected);
+        CHECK_EQUAL_INT(answer.known, known);
+        CHECK(!known || answer.id_count > 0);
+        CHECK(text_starts(text_of(&answer.command), "prony "));
+        CHECK(text_starts(text_of(&answer.chart), "x="));
+        answer_free(&answer);
+    }
+    arena_free(&arena);
+}
+
+TEST(cpu_or_gpu)
+{
+    struct store *store = fresh_store();
+    add(store, "unit=cpu backend=simd batch=1", 100, 2);
+    add(store, "unit=cpu backend=simd batch=64", 400, 2);
+    expect(store, "unit", false, "measured on a CPU");
+    add(store, "unit=gpu backend=cuda batch=1 server=far", 50, 2);
+    add(store, "unit=gpu backend=cuda batch=64 server=far", 300, 2);
+    expect(store, "unit", true, "The CPU, at every batch");
+    add(store, "unit=gpu backend=cuda batch=64 server=far", 900, 2);
+    expect(store, "unit", true, "The CPU up to batch 1, the GPU from batch 64 on: 2.25 ×");
+    add(store, "unit=gpu backend=cuda batch=1 server=far", 200, 2);
+    expect(store, "unit", true,
+           "The GPU, at every batch that both were measured with: 2 to 2.25 ×");
+    expect(store, "unit", true, "the GPU on far");
+    store_close(store);
+}
+
+TEST(which_batch)
+{
+    struct store *store = fresh_store();
+    add(store, "batch=1", 100, 2);
+    expect(store, "batch", false, "not measured with two batches");
+    add(store, "batch=64", 400, 2);
+    expect(store, "batch", true, "Batch 64 for training net on box");
+    expect(store, "batch", true, "a larger one may give more");
+    add(store, "batch=1", 420, 2);
+    expect(store, "batch", true, "Batch 1 for");
+    add(store, "batch=16", 440, 2);
+    expect(store, "batch", true, "batch 1 already gives 95 % of it");
+    store_close(store);
+}
+
+TEST(how_many_threads)
+{
+    struct store *store = fresh_store();
+    add(store, "backend=simd batch=64 threads=1", 100, 2);
+    expect(store, "threads", false, "one number of threads only");
+    add(store, "backend=simd batch=64 threads=2", 180, 2);
+    expect(store, "threads", true, "2 threads for training net at batch 64 with prony/simd");
+    expect(store, "threads", true, "1.8 × the samples/s of 1, 90 % of what they could");
+    add(store, "backend=simd batch=64 threads=1", 200, 2);
+    expect(store, "threads", true, "1 thread for");
+    expect(store, "threads", true, "which is not worth them");
+    store_close(store);
+}
+
+TEST(does_it_waste)
+{
+    struct store *store = fresh_store();
+    add(store, "framework=prony batch=10", 100, 1.25);
+    expect(store, "framework", true, "80 % with prony (1.25 × the floor): it wastes little");
+    add(store, "framework=numpy batch=10", 10, 12.5);
+    expect(store, "framework", true, "8 % with numpy");
+    expect(store, "framework", true, "prony wastes the least");
+    add(store, "framework=numpy batch=10", 120, 1.1);
+    expect(store, "framework", true, "numpy wastes the least");
+    store_close(store);
+}
+
+TEST(training_or_inference)
+{
+    struct store *store = fresh_store();
+    add(store, "phase=training batch=10", 100, 2);
+    expect(store, "phase", false, "not both measured");
+    add(store, "phase=inference batch=10", 300, 2);
+    expect(store, "phase", true, "A sample costs 3 × as much in training as in inference");
+    add(store, "phase=training batch=10", 600, 2);
+    expect(store, "phase", true, "A sample costs 2 × as much in inference as in training");
+    store_close(store);
+}
+
+TEST(twice_the_machines)
+{
+    struct store *store = fresh_store();
+    add(store, "workers=1 batch=64", 100, 2);
+    expect(store, "workers", false, "one number of workers only");
+    add(store, "workers=2 batch=64 scaling=weak", 200, 2);
+    expect(store, "workers", true, "About 2 × the samples/s");
+    expect(store, "workers", true, "the next doubling is worth having");
+    add(store, "workers=4 batch=64 scaling=weak", 210, 2);
+    expect(store, "workers", true, "the next doubling brings little");
+    store_close(store);
+}
+
+TEST(what_next)
+{
+    struct store *store = fresh_store();
+    add(store, "batch=64", 100, 1.3);
+    expect(store, "next", true, "bound by memory");
+    add(store, "batch=64", 200, 5);
+    expect(store, "next", true, "takes 5 × its floor: see where the time goes");
+    store_close(store);
+}
+
+TEST(without_results)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct answer_about about;
+    CHECK_STATUS(STATUS_INPUT, answer_about(store, &arena, (struct store_where){0}, &about));
+    CHECK_MESSAGE("there is no result yet");
+    arena_free(&arena);
+    store_close(store);
+}
+
+CHECK_MAIN
