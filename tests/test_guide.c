@@ -99,7 +99,8 @@ static bool start(void)
     if (guide)
         return true;
     const char *path = path_of("full.db");
-    return CHECK(path) && CHECK_OK(make_store(path)) && CHECK_OK(guide_start(path, 0, &guide));
+    return CHECK(path) && CHECK_OK(make_store(path)) &&
+           CHECK_OK(guide_start(path, &(struct http_place){0}, &guide));
 }
 
 static int connect_to(uint16_t port)
@@ -510,7 +511,7 @@ TEST(an_empty_store_fills_while_it_is_served)
 {
     struct guide *later;
     const char *path = path_of("later.db");
-    if (!CHECK(path) || !CHECK_OK(guide_start(path, 0, &later)))
+    if (!CHECK(path) || !CHECK_OK(guide_start(path, &(struct http_place){0}, &later)))
         return;
     static const char request[] = "GET /api/status HTTP/1.1\r\n" LOCAL "\r\n";
     static const char query[] = "GET /api/query?x=batch&y=throughput HTTP/1.1\r\n" LOCAL "\r\n";
@@ -527,10 +528,75 @@ TEST(says_when_the_port_is_taken)
     struct guide *second = NULL;
     if (!start())
         return;
-    CHECK_STATUS(STATUS_IO, guide_start(path_of("full.db"), guide_port(guide), &second));
+    CHECK_STATUS(STATUS_IO, guide_start(path_of("full.db"),
+                                        &(struct http_place){NULL, guide_port(guide)}, &second));
     CHECK_MESSAGE("is taken");
     CHECK_MESSAGE("--port 0");
     CHECK(!second);
+}
+
+/* Beyond this machine nobody comes in without the token, whichever way it is brought. */
+TEST(asks_strangers_for_a_token)
+{
+    struct guide *open;
+    const struct http_place all = {"0.0.0.0", 0};
+    char request[300];
+    if (!start() || !CHECK_OK(guide_start(path_of("full.db"), &all, &open)))
+        return;
+    const char *token = guide_token(open);
+    uint16_t port = guide_port(open);
+    CHECK_EQUAL_INT(strlen(token), 32);
+    CHECK_EQUAL_TEXT(guide_token(guide), "");
+    static const char none[] = "GET /api/status HTTP/1.1\r\n" LOCAL "\r\n";
+    CHECK(text_starts(exchange(port, none, sizeof none - 1), "HTTP/1.1 401"));
+    snprintf(request, sizeof request,
+             "GET /api/status HTTP/1.1\r\n" LOCAL "Authorization: Bearer %s\r\n\r\n", token);
+    CHECK(text_starts(exchange(port, request, strlen(request)), "HTTP/1.1 200"));
+    request[strlen(request) - 5] ^= 1;
+    CHECK(text_starts(exchange(port, request, strlen(request)), "HTTP/1.1 401"));
+    snprintf(request, sizeof request, "GET /?token=%s HTTP/1.1\r\n" LOCAL "\r\n", token);
+    const char *answer = exchange(port, request, strlen(request));
+    CHECK(text_starts(answer, "HTTP/1.1 303") && strstr(answer, "Location: /\r\n"));
+    CHECK(strstr(answer, "HttpOnly; SameSite=Strict"));
+    snprintf(request, sizeof request,
+             "GET / HTTP/1.1\r\nHost: box.example\r\nConnection: close\r\nCookie: prony=%s\r\n\r\n",
+             token);
+    CHECK(text_starts(exchange(port, request, strlen(request)), "HTTP/1.1 200"));
+    snprintf(request, sizeof request,
+             "GET / HTTP/1.1\r\nHost: box.example\r\nConnection: close\r\nCookie: prony=%s\r\n"
+             "Origin: http://evil.example\r\n\r\n",
+             token);
+    CHECK(text_starts(exchange(port, request, strlen(request)), "HTTP/1.1 403"));
+    guide_stop(open);
+    struct guide *nowhere = NULL;
+    CHECK_STATUS(STATUS_INPUT,
+                 guide_start(path_of("full.db"), &(struct http_place){"box", 0}, &nowhere));
+    CHECK_MESSAGE("expected an IPv4 address");
+}
+
+/* Thousands connect, most say nothing: it goes on serving. */
+TEST(thousands_of_connections)
+{
+    enum { MANY = 3000 };
+    struct rlimit limit;
+    if (!start() || getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    size_t room = limit.rlim_cur < 2 * MANY ? (size_t)limit.rlim_cur / 3 : MANY, opened = 0;
+    int *sockets = mem_array(room, sizeof *sockets);
+    if (!CHECK(sockets))
+        return;
+    for (size_t i = 0; i < room; i++) {
+        int fd = connect_to(guide_port(guide));
+        if (fd >= 0)
+            sockets[opened++] = fd;
+        if (i % 500 == 499)
+            CHECK(text_starts(ask("GET /api/status HTTP/1.1\r\n" LOCAL "\r\n"), "HTTP/1.1 200"));
+    }
+    CHECK(opened > 0);
+    for (size_t i = 0; i < opened; i++)
+        close(sockets[i]);
+    mem_free(sockets);
+    CHECK(text_starts(ask("GET /api/status HTTP/1.1\r\n" LOCAL "\r\n"), "HTTP/1.1 200"));
 }
 
 TEST(goes_on_when_memory_is_out)

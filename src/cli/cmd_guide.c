@@ -2,51 +2,63 @@
 #include "cli/commands.h"
 #ifdef PRONY_HAVE_GUIDE
 #include "base/clock.h"
-#include "base/file.h"
+#include "cli/store_file.h"
 #include "guide/guide.h"
-#include "store/store.h"
 #endif
 
 #include <stdio.h>
 
+struct options {
+    const char *store, *listen, *view;
+    int64_t port;
+};
+
 #ifdef PRONY_HAVE_GUIDE
 
-static enum status serve(const char *store, uint16_t port)
+static void print_address(const struct guide *guide, const struct options *options,
+                          const char *store)
 {
-    struct guide *guide;
-    TRY(guide_start(store, port, &guide));
-    printf("The guide is at http://localhost:%u with the results of %s.\n", guide_port(guide),
-           store);
-    if (!file_exists(store))
-        printf("There are none yet: prony bench small --store %s adds some.\n", store);
+    const char *token = guide_token(guide);
+    printf("The guide is at http://%s:%u/%s%s with the results of %s.\n",
+           *token ? options->listen : "localhost", guide_port(guide), *token ? "?token=" : "",
+           *token ? token : options->view, store);
+    if (*token)
+        printf("It can be reached by other machines; whoever has the address can read it.\n");
     printf("Ctrl-C stops it.\n");
     fflush(stdout);
+}
+
+/* A store that is not there yet is made, with the results that come with prony. */
+static enum status serve(const struct options *options, const char *path)
+{
+    struct http_place place = {options->listen, (uint16_t)options->port};
+    struct store *made;
+    struct guide *guide;
+    TRY(store_open(path, STORE_SHIPPED, &made));
+    store_close(made);
+    TRY(guide_start(path, &place, &guide));
+    print_address(guide, options, path);
     while (!cli_interrupted())
         clock_sleep_ns(100 * 1000 * 1000);
     guide_stop(guide);
     return STATUS_OK;
 }
 
-/* `store` NULL: the user's own. */
-static enum status find_and_serve(const char *store, uint16_t port)
+static enum status find_and_serve(const struct options *options)
 {
-    if (store)
-        return serve(store, port);
     struct text path = {0};
-    enum status status = store_path(&path);
+    enum status status = store_file_path(options->store, &path);
     if (status == STATUS_OK)
-        status = text_done(&path);
-    if (status == STATUS_OK)
-        status = serve(text_of(&path), port);
+        status = serve(options, text_of(&path));
     text_free(&path);
     return status;
 }
 
 #else
 
-static enum status find_and_serve(const char *store, uint16_t port)
+static enum status find_and_serve(const struct options *options)
 {
-    (void)store, (void)port;
+    (void)options;
     FAIL(STATUS_UNSUPPORTED, "this prony was built without the guide, which needs libmicrohttpd, "
                              "sqlite3 and npm (Debian: apt install libmicrohttpd-dev "
                              "libsqlite3-dev npm); install them and build again");
@@ -57,24 +69,27 @@ static enum status find_and_serve(const char *store, uint16_t port)
 enum status cmd_guide(struct cli *cli, int argc, const char *const *argv)
 {
     (void)cli;
-    int64_t port = 8080;
-    const char *store = NULL;
+    struct options options = {.port = 8080, .view = ""};
     struct arg list[] = {
-        {"port", ARG_INT, &port, "N", "where to listen (default: 8080); 0 takes any that is free",
-         0, 65535, false},
-        {"store", ARG_TEXT, &store, "FILE",
+        {"port", ARG_INT, &options.port, "N",
+         "where to listen (default: 8080); 0 takes any that is free", 0, 65535, false},
+        {"store", ARG_TEXT, &options.store, "FILE",
          "the store (default: store.db in the user's data folder)", 0, 0, false},
+        {"listen", ARG_TEXT, &options.listen, "ADDRESS",
+         "let other machines in, with a token, at this IPv4 address (0.0.0.0: all)", 0, 0, false},
+        {"view", ARG_TEXT, &options.view, "QUERY",
+         "what the printed address opens on: ?x=batch&y=throughput&model=large", 0, 0, false},
     };
     struct args args = {
         .command = "prony guide",
         .usage = "[options]",
-        .summary = "Serves the web explorer of stored results, to browsers on this machine only.",
-        .examples = "  prony guide\n  prony guide --port 0 --store results.db\n",
+        .summary = "Serves the web explorer of stored results, to browsers on this machine only "
+                   "unless told otherwise.",
+        .examples = "  prony guide\n  prony guide --port 0 --store results.db\n"
+                    "  prony guide --listen 0.0.0.0\n",
         .list = list,
         .count = sizeof list / sizeof *list,
     };
     TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
-    return find_and_serve(store, (uint16_t)port);
+    return args.help ? STATUS_OK : find_and_serve(&options);
 }

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "guide/cache.h"
 #include "guide/endpoints.h"
 
 #include <string.h>
@@ -11,24 +12,38 @@
 struct api {
     char *path;
     struct store *store; /* NULL until the file exists */
+    struct cache cache;
+    int64_t version; /* of the store that the cache is of */
 };
 
+enum { FILTERS = true, REST = true, LASTS = true };
+
 static const struct endpoint endpoints[] = {
-    {"/api/axes", endpoint_axes, {0}, false, false},
-    {"/api/status", endpoint_status, {0}, false, false},
-    {"/api/values", endpoint_values, {"axis"}, true, false},
-    {"/api/query", endpoint_query, {"x", "y", "group", "aggregate", "baseline"}, true, false},
-    {"/api/scaling", endpoint_scaling, {"over", "y", "group", "aggregate"}, true, false},
-    {"/api/records", endpoint_records, {"limit", "offset", "ids", "samples"}, true, false},
-    {"/api/record/", endpoint_record, {0}, false, true},
-    {"/api/compare", endpoint_compare, {"a", "b", "y"}, true, false},
-    {"/api/machines", endpoint_machines, {0}, false, false},
-    {"/api/roofline", endpoint_roofline, {0}, true, false},
-    {"/api/networks", endpoint_networks, {0}, false, false},
-    {"/api/network/", endpoint_network, {"phase", "batch", "backend"}, false, true},
-    {"/api/answers", endpoint_answers, {0}, true, false},
-    {"/api/answer/", endpoint_answer, {0}, true, true},
-    {"/api/live", endpoint_live, {"after"}, false, false},
+    {"/api/axes", endpoint_axes, {0}, false, false, LASTS},
+    {"/api/status", endpoint_status, {0}, false, false, LASTS},
+    {"/api/values", endpoint_values, {"axis"}, FILTERS, false, LASTS},
+    {"/api/query",
+     endpoint_query,
+     {"x", "y", "group", "aggregate", "baseline"},
+     FILTERS,
+     false,
+     LASTS},
+    {"/api/scaling", endpoint_scaling, {"over", "y", "group", "aggregate"}, FILTERS, false, LASTS},
+    {"/api/records",
+     endpoint_records,
+     {"limit", "offset", "ids", "samples"},
+     FILTERS,
+     false,
+     LASTS},
+    {"/api/record/", endpoint_record, {0}, false, REST, LASTS},
+    {"/api/compare", endpoint_compare, {"a", "b", "y"}, FILTERS, false, LASTS},
+    {"/api/machines", endpoint_machines, {0}, false, false, LASTS},
+    {"/api/roofline", endpoint_roofline, {0}, FILTERS, false, LASTS},
+    {"/api/networks", endpoint_networks, {0}, false, false, LASTS},
+    {"/api/network/", endpoint_network, {"phase", "batch", "backend"}, false, REST, LASTS},
+    {"/api/answers", endpoint_answers, {0}, FILTERS, false, LASTS},
+    {"/api/answer/", endpoint_answer, {0}, FILTERS, REST, LASTS},
+    {"/api/live", endpoint_live, {"after"}, false, false, false}, /* who runs changes by itself */
 };
 
 static const struct endpoint *find_endpoint(const char *path)
@@ -48,6 +63,19 @@ static enum status find_store(struct api *api)
     return store_open(api->path, STORE_READ, &api->store);
 }
 
+/* Forgets what was answered once the store is another. */
+static enum status renew(struct api *api)
+{
+    struct store_state state = {0};
+    TRY(find_store(api));
+    if (api->store)
+        TRY(store_look(api->store, &state));
+    if (state.version != api->version)
+        cache_clear(&api->cache);
+    api->version = state.version;
+    return STATUS_OK;
+}
+
 static enum status answer_call(struct api *api, struct call *call,
                                const struct http_request *request)
 {
@@ -58,7 +86,6 @@ static enum status answer_call(struct api *api, struct call *call,
     }
     call->rest = request->path + strlen(call->endpoint->path);
     TRY(call_read(call, request));
-    TRY(find_store(api));
     call->store = api->store;
     TRY(call->endpoint->answer(call));
     return text_done(call->body);
@@ -86,11 +113,23 @@ void api_answer(struct api *api, const struct http_request *request, struct http
 {
     static const char no_memory[] = "{\"error\":{\"message\":\"out of memory\"}}";
     struct call call = {.store_path = api->path, .body = &answer->text, .code = 500};
+    struct text name = {0};
     json_begin(&call.json, call.body);
-    if (answer_call(api, &call, request) == STATUS_OK)
+    cache_name(request, &name);
+    enum status status = text_done(&name);
+    if (status == STATUS_OK)
+        status = renew(api);
+    if (status == STATUS_OK && cache_find(&api->cache, text_of(&name), call.body))
         call.code = 200;
-    else
+    else if (status == STATUS_OK)
+        status = answer_call(api, &call, request);
+    if (status != STATUS_OK)
         write_error(&call);
+    else if (call.code != 200 && call.endpoint->lasts)
+        cache_keep(&api->cache, text_of(&name), call.body);
+    if (status == STATUS_OK)
+        call.code = 200;
+    text_free(&name);
     answer->code = call.code;
     answer->type = "application/json";
     if (text_done(call.body) != STATUS_OK) {
@@ -120,6 +159,7 @@ void api_close(struct api *api)
 {
     if (!api)
         return;
+    cache_clear(&api->cache);
     store_close(api->store);
     mem_free(api->path);
     mem_free(api);

@@ -18,6 +18,7 @@ struct endpoint {
     const char *own[CALL_OWN]; /* its parameters */
     bool filters;              /* every axis is a parameter too */
     bool has_rest;             /* the path goes on after this */
+    bool lasts;                /* the answer stays right as long as the store is as it is */
 };
 
 struct call {

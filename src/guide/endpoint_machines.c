@@ -209,6 +209,51 @@ static enum status add_points(struct call *call, const char *server)
     return STATUS_OK;
 }
 
+/* The largest rate of a kind ("fp32", "read" …) that was seen with as many threads and, of memory,
+ * the same working set; NaN without one. */
+static double best_rate(const struct json *ceilings, const char *kind, int64_t threads,
+                        int64_t set_bytes)
+{
+    double best = NAN;
+    for (const struct json *row = ceilings->first; row; row = row->next)
+        if (text_equal(json_text(row, "ceiling", NULL), kind) &&
+            json_int(row, "threads", 0) == threads && json_int(row, "set_bytes", 0) == set_bytes)
+            best = fmax(best, json_real(row, "per_s", NAN));
+    return best;
+}
+
+/* Was this working set, with as many threads, already read by a row before? */
+static bool is_repeated(const struct json *ceilings, const struct json *row)
+{
+    for (const struct json *other = ceilings->first; other != row; other = other->next)
+        if (text_equal(json_text(other, "ceiling", NULL), "read") &&
+            json_int(other, "threads", 0) == json_int(row, "threads", 0) &&
+            json_int(other, "set_bytes", 0) == json_int(row, "set_bytes", 0))
+            return true;
+    return false;
+}
+
+/* Calibration has a row for each ceiling; a roof needs those of arithmetic and of memory together:
+ * the best of all ISAs and page sizes. */
+static void add_ceilings(struct json_writer *json, const struct json *ceilings)
+{
+    json_array(json);
+    for (const struct json *row = ceilings ? ceilings->first : NULL; row; row = row->next) {
+        int64_t threads = json_int(row, "threads", 0), set_bytes = json_int(row, "set_bytes", 0);
+        if (!text_equal(json_text(row, "ceiling", NULL), "read") || is_repeated(ceilings, row))
+            continue;
+        json_object(json);
+        call_add_int(json, "threads", threads);
+        call_add_int(json, "set_bytes", set_bytes);
+        call_add_text(json, "isa", json_text(row, "isa", NULL));
+        call_add_real(json, "flop_per_s", best_rate(ceilings, "fp32", threads, 0));
+        call_add_real(json, "read_per_s", best_rate(ceilings, "read", threads, set_bytes));
+        call_add_real(json, "update_per_s", best_rate(ceilings, "update", threads, set_bytes));
+        json_end(json);
+    }
+    json_end(json);
+}
+
 enum status endpoint_roofline(struct call *call)
 {
     struct json_writer *json = &call->json;
@@ -223,14 +268,8 @@ enum status endpoint_roofline(struct call *call)
         json_add_text(json, machine->server);
     json_end(json);
     add_tree(json, "machine", chosen ? chosen->facts : NULL);
-    const struct json *ceilings = json_get(chosen ? chosen->calibration : NULL, "ceilings");
     json_key(json, "ceilings");
-    if (ceilings && ceilings->kind == JSON_ARRAY) {
-        json_add_tree(json, ceilings);
-    } else {
-        json_array(json);
-        json_end(json);
-    }
+    add_ceilings(json, json_get(chosen ? chosen->calibration : NULL, "ceilings"));
     if (chosen)
         TRY(add_points(call, chosen->server));
     json_end(json);

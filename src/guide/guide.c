@@ -62,13 +62,13 @@ static void answer_request(void *context, const struct http_request *request,
         answer_file(request->path + 1, answer);
 }
 
-enum status guide_start(const char *store, uint16_t port, struct guide **out)
+enum status guide_start(const char *store, const struct http_place *place, struct guide **out)
 {
     struct guide *guide;
     NEED(guide = mem_alloc(sizeof *guide));
     enum status status;
     TRY_OR(failed, api_open(store, &guide->api));
-    TRY_OR(failed, http_start(port, answer_request, guide, &guide->http));
+    TRY_OR(failed, http_start(place, answer_request, guide, &guide->http));
     *out = guide;
     return STATUS_OK;
 failed:
@@ -79,6 +79,11 @@ failed:
 uint16_t guide_port(const struct guide *guide)
 {
     return http_port(guide->http);
+}
+
+const char *guide_token(const struct guide *guide)
+{
+    return http_token(guide->http);
 }
 
 void guide_stop(struct guide *guide)

@@ -4,15 +4,16 @@
 #define PRONY_GUIDE_GUIDE_H
 
 #include "base/status.h"
+#include "guide/http.h"
 
 #include <stdint.h>
 
 struct guide;
 
-/* Serves from a thread of its own until guide_stop. `store` is a file as store_open takes it; port
- * 0 takes a free one. */
-enum status guide_start(const char *store, uint16_t port, struct guide **out);
+/* Serves from a thread of its own until guide_stop. `store` is a file as store_open takes it. */
+enum status guide_start(const char *store, const struct http_place *place, struct guide **out);
 uint16_t guide_port(const struct guide *guide);
-void guide_stop(struct guide *guide); /* NULL is fine */
+const char *guide_token(const struct guide *guide); /* that one has to bring; "": none */
+void guide_stop(struct guide *guide);               /* NULL is fine */
 
 #endif

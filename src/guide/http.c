@@ -11,7 +11,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,7 +22,9 @@ enum {
     CONNECTIONS_KEPT = 192, /* with more than these the stalest is dropped */
     REQUEST_BYTES = 16384,  /* request line and headers, and what parsing them takes */
     IDLE_SECONDS = 10,
+    TOKEN_BYTES = 16,
 };
+static const char cookie_name[] = "prony";
 
 struct place {
     int fd;
@@ -33,6 +37,7 @@ struct http {
     http_handler *handler;
     void *context;
     uint16_t port;
+    char token[2 * TOKEN_BYTES + 1];  /* "": this machine only, and none is needed */
     struct place places[CONNECTIONS]; /* of the server's thread */
     size_t taken;
 };
@@ -142,13 +147,37 @@ static enum MHD_Result read_header(void *context, enum MHD_ValueKind kind, const
     return MHD_YES;
 }
 
+/* Takes as long wherever they differ; the length is no secret. */
+static bool same_token(const char *token, const char *given)
+{
+    size_t length = strlen(token);
+    unsigned char difference = 0;
+    if (strlen(given) != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        difference |= (unsigned char)(token[i] ^ given[i]);
+    return difference == 0;
+}
+
+static bool has_token(const struct http *http, struct MHD_Connection *connection)
+{
+    static const char bearer[] = "Bearer ";
+    const char *cookie = MHD_lookup_connection_value(connection, MHD_COOKIE_KIND, cookie_name);
+    const char *header =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+    if (header && text_starts(header, bearer))
+        return same_token(http->token, header + sizeof bearer - 1);
+    return cookie && same_token(http->token, cookie);
+}
+
 /* NULL when the request may come in; else why not, and *code. */
-static const char *refusal(struct MHD_Connection *connection, const char *method, unsigned *code)
+static const char *refusal(const struct http *http, struct MHD_Connection *connection,
+                           const char *method, unsigned *code)
 {
     struct door door = {0};
     MHD_get_connection_values(connection, MHD_HEADER_KIND, read_header, &door);
     *code = MHD_HTTP_FORBIDDEN;
-    if (door.hosts != 1 || !host_is_local(door.host))
+    if (door.hosts != 1 || (!http->token[0] && !host_is_local(door.host)))
         return "the Host header is not this machine's: use http://localhost or http://127.0.0.1";
     if (door.origins > 1 ||
         (door.origin && (!text_starts(door.origin, "http://") ||
@@ -160,6 +189,9 @@ static const char *refusal(struct MHD_Connection *connection, const char *method
     *code = MHD_HTTP_CONTENT_TOO_LARGE;
     if (door.has_body)
         return "a request to the guide has no body";
+    *code = MHD_HTTP_UNAUTHORIZED;
+    if (http->token[0] && !has_token(http, connection))
+        return "this needs the token: open the address that prony guide printed";
     return NULL;
 }
 
@@ -187,6 +219,32 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, struct htt
         good = MHD_queue_response(connection, answer->code, response);
     MHD_destroy_response(response);
     return good;
+}
+
+/* Whoever opens the address with the token is given a cookie and sent to the page. */
+static enum MHD_Result send_welcome(const struct http *http, struct MHD_Connection *connection)
+{
+    char cookie[128];
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+    if (!response)
+        return MHD_NO;
+    snprintf(cookie, sizeof cookie, "%s=%s; HttpOnly; SameSite=Strict; Path=/", cookie_name,
+             http->token);
+    enum MHD_Result good = MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cookie);
+    good &= MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, "/");
+    good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    if (good == MHD_YES)
+        good = MHD_queue_response(connection, MHD_HTTP_SEE_OTHER, response);
+    MHD_destroy_response(response);
+    return good;
+}
+
+static bool brings_token(const struct http *http, struct MHD_Connection *connection,
+                         const char *path)
+{
+    const char *given = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
+    return http->token[0] && given && !strcmp(path, "/") && same_token(http->token, given);
 }
 
 struct parameters {
@@ -219,10 +277,12 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct http_answer answer = {.type = "text/plain; charset=utf-8"};
 
     if (!*state) { /* the headers are there: a refusal now ends the connection with its answer */
-        const char *why = refusal(connection, method, &answer.code);
+        const char *why = refusal(http, connection, method, &answer.code);
         *state = http;
         if (!why)
             return MHD_YES;
+        if (answer.code == MHD_HTTP_UNAUTHORIZED && brings_token(http, connection, path))
+            return send_welcome(http, connection);
         answer.bytes = why;
         answer.length = strlen(why);
         return send_answer(connection, &answer);
@@ -242,11 +302,33 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return send_answer(connection, &answer);
 }
 
-static enum status listen_locally(uint16_t port, int *out_fd, uint16_t *out_port)
+static enum status read_place(const struct http_place *place, struct sockaddr_in *out)
 {
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    *out = (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons(place->port),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    if (place->address && inet_pton(AF_INET, place->address, &out->sin_addr) != 1)
+        FAIL(STATUS_INPUT,
+             "found \"%s\", expected an IPv4 address of this machine, or 0.0.0.0 for all",
+             place->address);
+    return STATUS_OK;
+}
+
+/* Beyond this machine nobody comes in without it. */
+static enum status make_token(char token[2 * TOKEN_BYTES + 1])
+{
+    unsigned char bytes[TOKEN_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        FAIL(STATUS_IO, "cannot make a token: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+    return STATUS_OK;
+}
+
+static enum status listen_at(struct sockaddr_in address, int *out_fd, uint16_t *out_port)
+{
     socklen_t length = sizeof address;
+    uint16_t port = ntohs(address.sin_port);
     int on = 1; /* a server that was just stopped does not block the port */
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
@@ -261,19 +343,26 @@ static enum status listen_locally(uint16_t port, int *out_fd, uint16_t *out_port
                  "port %u is taken by another program (perhaps a guide that is already running); "
                  "stop it, or give another port, --port 0 for any that is free",
                  port);
-        FAIL(STATUS_IO, "cannot listen on 127.0.0.1 port %u: %s", port, strerror(reason));
+        FAIL(STATUS_IO, "cannot listen on port %u of this address: %s", port, strerror(reason));
     }
     *out_fd = fd;
     *out_port = ntohs(address.sin_port);
     return STATUS_OK;
 }
 
-enum status http_start(uint16_t port, http_handler *handler, void *context, struct http **out)
+enum status http_start(const struct http_place *place, http_handler *handler, void *context,
+                       struct http **out)
 {
     struct http *http;
+    struct sockaddr_in address;
+    TRY(read_place(place, &address));
     NEED(http = mem_alloc(sizeof *http));
     int fd = -1;
-    enum status status = listen_locally(port, &fd, &http->port);
+    enum status status = STATUS_OK;
+    if (ntohl(address.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET)
+        status = make_token(http->token);
+    if (status == STATUS_OK)
+        status = listen_at(address, &fd, &http->port);
     if (status != STATUS_OK) {
         mem_free(http);
         return status;
@@ -298,6 +387,11 @@ enum status http_start(uint16_t port, http_handler *handler, void *context, stru
 uint16_t http_port(const struct http *http)
 {
     return http->port;
+}
+
+const char *http_token(const struct http *http)
+{
+    return http->token;
 }
 
 void http_stop(struct http *http)

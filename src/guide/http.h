@@ -1,9 +1,11 @@
-/* http.h: a small web server that only this machine can reach.
+/* http.h: a small web server that only this machine can reach, unless it is told otherwise.
  *
  * It listens on 127.0.0.1, answers GET and HEAD, and guards the door: a request whose Host or
  * Origin is not this server's own is refused (a page of another site must not read results through
  * the user's browser), every answer carries a strict content-security policy, and connections,
- * header size and idle time are limited. What is behind the door is the handler's business. */
+ * header size and idle time are limited. On another address it lets in who shows a token: once as
+ * /?token=…, which is answered with a cookie, or in an Authorization header. What is behind the
+ * door is the handler's business. */
 #ifndef PRONY_GUIDE_HTTP_H
 #define PRONY_GUIDE_HTTP_H
 
@@ -40,10 +42,16 @@ typedef void http_handler(void *context, const struct http_request *request,
 
 struct http;
 
-/* Port 0 takes a free one. The port being taken is STATUS_IO with a message that says what to do.
- */
-enum status http_start(uint16_t port, http_handler *handler, void *context, struct http **out);
+/* Where to listen: an IPv4 address, and a port, of which 0 takes a free one. */
+struct http_place {
+    const char *address; /* NULL: 127.0.0.1 */
+    uint16_t port;
+};
+/* The port being taken is STATUS_IO with a message that says what to do. */
+enum status http_start(const struct http_place *place, http_handler *handler, void *context,
+                       struct http **out);
 uint16_t http_port(const struct http *http);
+const char *http_token(const struct http *http); /* "" where none is needed */
 void http_stop(struct http *http); /* waits for the request being answered; NULL is fine */
 
 #endif

@@ -217,9 +217,10 @@ enum status store_rows(struct store *store, const struct store_glance *glance,
  * question. STATUS_INPUT when there is none. */
 enum status store_row(struct store *store, int64_t id, struct store_row *out);
 
-/* What changes when results are added or removed: the newest's id; removals, ever. */
+/* What changes when results are added or removed: the newest's id; removals, ever. `version`
+ * changes with anything that another connection writes. */
 struct store_state {
-    int64_t newest, change;
+    int64_t newest, change, version;
 };
 enum status store_look(struct store *store, struct store_state *out);
 

@@ -200,6 +200,7 @@ enum status store_look(struct store *store, struct store_state *out)
     TRY(columns_begin(store));
     out->newest = columns->count ? columns->ids[columns->count - 1] : 0;
     out->change = columns->change;
+    out->version = columns->version;
     columns_end(store);
     return STATUS_OK;
 }

@@ -1,0 +1,316 @@
+/* test_guide_api.c: the endpoints of the API, without a server: what they answer is what counting
+ * by hand gives. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "guide/api.h"
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static char path[] = "/tmp/prony-test-api-XXXXXX";
+static struct api *api;
+static struct arena arena;
+
+__attribute__((destructor)) static void end(void)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    api_close(api);
+    arena_free(&arena);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[sizeof path + 8];
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        unlink(name);
+    }
+}
+
+static const struct {
+    const char *words;
+    double time_ns;
+} results[] = {
+    {"backend=ref batch=1 threads=1 server=box", 1000},
+    {"backend=ref batch=8 threads=1 server=box", 8000},
+    {"backend=simd batch=1 threads=1 server=box", 100},
+    {"backend=simd batch=8 threads=1 server=box", 400},
+    {"backend=simd batch=8 threads=2 server=box", 250},
+    {"backend=cuda batch=8 unit=gpu server=far", 50},
+};
+enum { RESULTS = sizeof results / sizeof *results };
+
+static enum status add_result(struct store *store, size_t index)
+{
+    struct store_where where;
+    struct record record;
+    struct text line = {0};
+    double times[7];
+    record_start(&record);
+    for (int i = 0; i < 7; i++)
+        times[i] = results[index].time_ns * (0.97 + 0.01 * i);
+    TRY(store_where_parse(&arena, results[index].words, &where));
+    TRY(point_set(&record.point, &axes[AXIS_model], "net"));
+    for (size_t i = 0; i < where.count; i++)
+        TRY(point_set(&record.point, axis_find(where.filters[i].key), where.filters[i].value));
+    point_settle(&record.point);
+    record.flop = 1000;
+    record.bytes = 500;
+    record.parameters = 62;
+    record.layers = 4;
+    record.check.verdict = RECORD_RIGHT;
+    record.at = "2026-11-15T10:03:58Z";
+    TRY(record_measure(&record, &arena, times, 7, 1));
+    record_write(&record, &line);
+    enum status status = store_add(store, text_of(&line), line.length, &record, NULL, NULL);
+    text_free(&line);
+    return status;
+}
+
+static enum status add_line(void *context, const struct record *record, const char *line,
+                            size_t length)
+{
+    return store_add(context, line, length, record, NULL, NULL);
+}
+
+static bool start(void)
+{
+    static const char lines[] =
+        "{\"prony\":1,\"kind\":\"machine\",\"machine\":{\"server\":\"box\",\"cores\":2},"
+        "\"calibration\":{\"ceilings\":["
+        "{\"ceiling\":\"fp32\",\"isa\":\"avx2\",\"threads\":1,\"per_s\":1e11},"
+        "{\"ceiling\":\"read\",\"isa\":\"avx2\",\"threads\":1,\"pages\":\"2m\",\"set_bytes\":16384,"
+        "\"per_s\":2e10},"
+        "{\"ceiling\":\"update\",\"isa\":\"avx2\",\"threads\":1,\"pages\":\"2m\",\"set_bytes\":16384,"
+        "\"per_s\":3e10}]}}\n"
+        "{\"prony\":1,\"kind\":\"network\",\"network\":{\"model\":\"net\",\"phase\":\"training\","
+        "\"batch\":1,\"backend\":null,\"parameters\":62,\"ops\":[]}}\n";
+    struct store *store;
+    if (api)
+        return true;
+    int fd = mkstemp(path);
+    if (!CHECK(fd >= 0))
+        return false;
+    close(fd);
+    if (!CHECK_OK(store_open(path, STORE_WRITE, &store)))
+        return false;
+    for (size_t i = 0; i < RESULTS; i++)
+        CHECK_OK(add_result(store, i));
+    CHECK_OK(record_read_all("lines", lines, sizeof lines - 1, add_line, store));
+    store_close(store);
+    return CHECK_OK(api_open(path, &api));
+}
+
+/* What a path with parameters (not escaped) is answered with; NULL when its code is another. */
+static const struct json *get(const char *request, unsigned code)
+{
+    struct http_parameter parameters[HTTP_PARAMETERS];
+    struct http_answer answer = {0};
+    struct json *tree = NULL;
+    size_t count = 0;
+    char *text = arena_text(&arena, request), *at = strchr(text, '?');
+    for (; at; at = strchr(at, '&')) {
+        *at++ = '\0';
+        char *equals = strchr(at, '=');
+        parameters[count++] = (struct http_parameter){at, equals + 1};
+        *equals = '\0';
+        at = equals + 1;
+    }
+    api_answer(api, &(struct http_request){text, parameters, count}, &answer);
+    if (!CHECK_EQUAL_INT(answer.code, code))
+        printf("%s: %s\n", request, text_of(&answer.text));
+    CHECK_OK(json_parse(&arena, request, text_of(&answer.text), answer.text.length, &tree));
+    text_free(&answer.text);
+    return answer.code == code ? tree : NULL;
+}
+
+static const struct json *item(const struct json *array, size_t index)
+{
+    const struct json *at = array ? array->first : NULL;
+    while (at && index--)
+        at = at->next;
+    return at;
+}
+
+TEST(points_beside_a_baseline)
+{
+    if (!start())
+        return;
+    const struct json *answer = get("/api/query?x=batch&y=time_median&group=backend&unit=cpu"
+                                    "&threads=1&baseline=backend=ref",
+                                    200);
+    const struct json *last = item(json_get(answer, "points"), 3);
+    CHECK_NEAR(json_real(last, "speedup", 0), 20, 1e-9);
+    CHECK(json_real(last, "speedup_low", 0) < 20 && json_real(last, "speedup_high", 0) > 20);
+    CHECK_NEAR(item(json_get(last, "box"), 2)->number, 400, 1e-9);
+    CHECK_EQUAL_INT(json_get(last, "ids")->count, 1);
+    CHECK_EQUAL_INT(json_int(answer, "results", 0), 4);
+    get("/api/query?x=batch&y=time_median&baseline=model=net", 400);
+}
+
+TEST(says_what_differs)
+{
+    if (!start())
+        return;
+    const struct json *answer =
+        get("/api/query?x=batch&y=throughput&group=backend&backend=simd&batch=8", 200);
+    const struct json *point = item(json_get(answer, "points"), 0);
+    CHECK_EQUAL_INT(json_int(point, "configurations", 0), 2);
+    CHECK_EQUAL_TEXT(item(json_get(point, "differs"), 0)->string, "threads");
+    CHECK_EQUAL_INT(json_get(answer, "differs")->count, 1);
+}
+
+TEST(scaling_against_the_ideal)
+{
+    if (!start())
+        return;
+    const struct json *series = json_get(get("/api/scaling?over=threads", 200), "series");
+    if (!CHECK(series && series->count == 1))
+        return;
+    const struct json *second = item(json_get(item(series, 0), "points"), 1);
+    CHECK_NEAR(json_real(second, "speedup", 0), 1.6, 1e-9);
+    CHECK_NEAR(json_real(second, "ideal", 0), 2, 1e-9);
+    CHECK_NEAR(json_real(second, "efficiency", 0), 0.8, 1e-9);
+    get("/api/scaling?over=batch", 400);
+}
+
+TEST(compares_two_selections)
+{
+    if (!start())
+        return;
+    const struct json *answer = get("/api/compare?a=backend=simd&b=backend=ref", 200);
+    CHECK_EQUAL_INT(json_get(answer, "rows")->count, 2);
+    const struct json *row = item(json_get(answer, "rows"), 1);
+    CHECK_EQUAL_INT(json_int(json_get(row, "point"), "batch", 0), 8);
+    CHECK_NEAR(json_real(row, "ratio", 0), 0.05, 1e-9);
+    CHECK_EQUAL_TEXT(json_text(row, "verdict", ""), "faster");
+    CHECK_EQUAL_INT(json_int(json_get(answer, "summary"), "faster", 0), 2);
+    CHECK_EQUAL_INT(json_int(json_get(answer, "summary"), "only_a", 0), 1);
+    answer = get("/api/compare?a=unit=cpu&b=unit=gpu&batch=8", 200);
+    CHECK_EQUAL_INT(json_get(answer, "rows")->count, 1);
+    get("/api/compare?a=backend=simd", 400);
+    get("/api/compare?a=bckend=simd&b=backend=ref", 400);
+}
+
+TEST(roofline_of_a_machine)
+{
+    if (!start())
+        return;
+    const struct json *answer = get("/api/roofline", 200);
+    CHECK_EQUAL_TEXT(json_text(answer, "server", ""), "box");
+    CHECK_EQUAL_INT(json_get(answer, "servers")->count, 2);
+    CHECK_EQUAL_INT(json_get(answer, "points")->count, 5);
+    const struct json *ceiling = item(json_get(answer, "ceilings"), 0);
+    CHECK_NEAR(json_real(ceiling, "flop_per_s", 0), 1e11, 1);
+    CHECK_NEAR(json_real(ceiling, "read_per_s", 0), 2e10, 1);
+    CHECK_NEAR(json_real(ceiling, "update_per_s", 0), 3e10, 1);
+    const struct json *newest = item(json_get(answer, "points"), 0); /* 250 ns */
+    CHECK_NEAR(json_real(newest, "intensity", 0), 2, 1e-9);
+    CHECK_NEAR(json_real(newest, "flop_rate", 0), 4e9, 1);
+    answer = get("/api/roofline?server=far", 200);
+    CHECK_EQUAL_INT(json_get(answer, "points")->count, 1);
+    CHECK_EQUAL_INT(json_get(answer, "ceilings")->count, 0);
+}
+
+TEST(machines_and_networks)
+{
+    if (!start())
+        return;
+    const struct json *box = item(json_get(get("/api/machines", 200), "machines"), 0);
+    CHECK_EQUAL_TEXT(json_text(box, "server", ""), "box");
+    CHECK_EQUAL_INT(json_int(box, "records", 0), 5);
+    CHECK_EQUAL_INT(json_int(json_get(box, "machine"), "cores", 0), 2);
+    const struct json *network = item(json_get(get("/api/networks", 200), "networks"), 0);
+    CHECK_EQUAL_INT(json_int(network, "parameters", 0), 62);
+    CHECK_EQUAL_INT(json_int(network, "layers", 0), 4);
+    CHECK_EQUAL_INT(json_int(network, "records", 0), RESULTS);
+    CHECK_EQUAL_INT(json_get(network, "explained")->count, 1);
+    CHECK_EQUAL_TEXT(
+        json_text(json_get(get("/api/network/net?batch=1", 200), "network"), "model", ""), "net");
+    get("/api/network/net?batch=2", 404);
+    get("/api/network/none", 404);
+}
+
+TEST(records_of_a_point)
+{
+    if (!start())
+        return;
+    const struct json *records =
+        json_get(get("/api/records?ids=3,99,1&samples=no", 200), "records");
+    CHECK_EQUAL_INT(records->count, 2); /* there is no 99 */
+    CHECK_EQUAL_INT(json_int(item(records, 0), "id", 0), 3);
+    CHECK(json_get(json_get(item(records, 0), "record"), "samples_ns") == NULL);
+    CHECK(json_get(json_get(item(records, 0), "record"), "result") != NULL);
+    get("/api/records?ids=1,x", 400);
+    get("/api/records?samples=yes", 400);
+    const struct json *record = get("/api/record/5", 200);
+    CHECK_EQUAL_TEXT(json_text(record, "command", ""),
+                     "prony bench net --backend simd --batch 8 --threads 2");
+    CHECK(text_starts(json_text(record, "label", ""), "net training, batch 8"));
+    CHECK_EQUAL_INT(json_get(json_get(record, "record"), "samples_ns")->count, 7);
+}
+
+TEST(answers_questions)
+{
+    if (!start())
+        return;
+    const struct json *answer = get("/api/answers", 200);
+    CHECK_EQUAL_TEXT(json_text(answer, "model", ""), "net");
+    CHECK_EQUAL_INT(json_get(answer, "answers")->count, 7);
+    answer = item(json_get(get("/api/answer/threads?model=net&server=box", 200), "answers"), 0);
+    CHECK(text_starts(json_text(answer, "answer", ""), "2 threads for training net at batch 8"));
+    CHECK(json_bool(answer, "known", false));
+    get("/api/answer/none", 404);
+    CHECK_EQUAL_INT(json_get(get("/api/answers?model=none", 200), "answers")->count, 0);
+}
+
+TEST(tells_what_is_new)
+{
+    if (!start())
+        return;
+    const struct json *live = get("/api/live?after=4", 200);
+    CHECK_EQUAL_INT(json_int(live, "newest", 0), RESULTS);
+    CHECK_EQUAL_INT(json_get(live, "records")->count, 2);
+    CHECK_EQUAL_INT(json_int(item(json_get(live, "records"), 0), "id", 0), 5);
+    CHECK_NEAR(json_real(item(json_get(live, "records"), 0), "time_median", 0), 250, 1e-9);
+    CHECK_EQUAL_INT(json_get(live, "running")->count, 0);
+    struct store *store;
+    if (!CHECK_OK(store_open(path, STORE_WRITE, &store)))
+        return;
+    char server[100] = "";
+    gethostname(server, sizeof server - 1);
+    CHECK_OK(store_run(store, &(struct store_running){getpid(), server, "2026-11-15T10:03:58Z", 1,
+                                                      4, "net training", 12}));
+    const struct json *running = item(json_get(get("/api/live", 200), "running"), 0);
+    CHECK_EQUAL_INT(json_int(running, "total", 0), 4);
+    CHECK_NEAR(json_real(running, "left_s", 0), 12, 1e-9);
+    store_run_end(store, getpid());
+    store_close(store);
+}
+
+/* The same question again, from the cache; and anew once there is another record. */
+TEST(remembers_until_something_changes)
+{
+    static const char question[] = "/api/query?x=batch&y=throughput&backend=new";
+    struct store *store;
+    if (!start())
+        return;
+    for (int i = 0; i < 3; i++)
+        CHECK_EQUAL_INT(json_get(get(question, 200), "points")->count, 0);
+    if (!CHECK_OK(store_open(path, STORE_WRITE, &store)))
+        return;
+    struct text line = {0};
+    struct record record;
+    int64_t id;
+    record_start(&record);
+    CHECK_OK(point_set(&record.point, &axes[AXIS_backend], "new"));
+    record.throughput = 5;
+    record_write(&record, &line);
+    CHECK_OK(store_add(store, text_of(&line), line.length, &record, &id, NULL));
+    CHECK_EQUAL_INT(json_get(get(question, 200), "points")->count, 1);
+    CHECK_OK(store_remove(store, id));
+    CHECK_EQUAL_INT(json_get(get(question, 200), "points")->count, 0);
+    text_free(&line);
+    store_close(store);
+}
+
+CHECK_MAIN
