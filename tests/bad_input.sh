@@ -248,7 +248,7 @@ unknown format to bench | prony bench small --format xml | --format; "xml"; json
 no such records | prony store add nowhere.jsonl --store out/s.db | nowhere.jsonl
 records that are no JSON | prony store add text.jsonl --store s.db | text.jsonl:1
 records that are something else | prony store add bad.jsonl --store s.db | bad.jsonl:1
-unknown store command | prony store ad bad.jsonl | "ad"; expected add, list
+unknown store command | prony store ad bad.jsonl | "ad"; expected add, check
 store that is none | prony store list --store fake.db | fake.db
 unknown result | prony store show 999 --store s.db | 999
 unknown key in where | prony store list --where colour=red --store s.db | "colour"; expected an axis

@@ -614,7 +614,7 @@ TEST(goes_on_when_memory_is_out)
         api_answer(api, &request, &answer);
         failed = memory_failed();
         memory_fail_at(0);
-        CHECK_EQUAL_INT(answer.code, failed ? 500 : 200);
+        CHECK(answer.code == 200 || (failed && answer.code == 500)); /* 200: it was not kept */
         text_free(&answer.text);
     }
     CHECK(!failed);

@@ -190,7 +190,7 @@ static enum status print_best(const struct store_row *best)
 
 static enum status print_all(const struct options *options)
 {
-    static const char *const names[] = {"unit", "batch", "threads", "next"};
+    static const char *const names[] = {"unit", "batch", "threads", "framework", "next"};
     struct store *store;
     struct arena arena = {0};
     struct answer_about about;
@@ -205,8 +205,6 @@ static enum status print_all(const struct options *options)
     }
     for (size_t i = 0; i < sizeof names / sizeof *names && status == STATUS_OK; i++)
         status = print_answer(&about, names[i], strcmp(names[i], "next") == 0);
-    if (status == STATUS_OK)
-        printf("see      prony guide --store %s\n", options->store);
     store_close(store);
     arena_free(&arena);
     return status;
@@ -220,7 +218,7 @@ static enum status answer(const struct cli *cli, struct options *options)
     enum status status = store_file_path(options->store, &path);
     if (status == STATUS_OK) {
         options->store = text_of(&path);
-        status = measure_all(cli, options);
+        status = options->minutes > 0 ? measure_all(cli, options) : STATUS_OK;
         if (status == STATUS_INTERRUPTED)
             status = print_all(options) == STATUS_OK ? STATUS_INTERRUPTED : status;
         else if (status == STATUS_OK)
@@ -238,8 +236,8 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
          .kind = ARG_REAL,
          .value = &options.minutes,
          .meaning = "N",
-         .help = "for measuring what is missing (default: 2)",
-         .low = 0.05,
+         .help = "for measuring what is missing (default: 2); 0: only what the store says",
+         .low = 0,
          .high = 1000},
         {.name = "phase",
          .kind = ARG_TEXT,
@@ -258,7 +256,9 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
         .summary = "Says how to run a network on this machine: unit, batch, threads, how far that "
                    "is from\nwhat the hardware allows, and what to try next. Measures what the "
                    "store does not say yet.",
-        .examples = "  prony answer large\n  prony answer lenet --phase inference --minutes 5\n",
+        .examples = "  prony answer large\n"
+                    "  prony answer lenet --phase inference --minutes 5\n"
+                    "  prony answer large --minutes 0 --store results.db\n",
         .list = list,
         .count = sizeof list / sizeof *list,
         .least = 1,

@@ -390,16 +390,12 @@ enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static enum status unknown_verb(const char *verb)
 {
-    const char *names[VERBS];
     struct text all = {0};
-    for (size_t i = 0; i < VERBS; i++) {
-        names[i] = verbs[i].name;
-        text_printf(&all, "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *near = text_nearest(verb, names, VERBS);
-    enum status status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                                     "found \"%s\" after \"prony store\", expected %s%s", verb,
-                                     near ? "perhaps " : "one of ", near ? near : text_of(&all));
+    for (size_t i = 0; i < VERBS; i++)
+        text_printf(&all, "%s%s", i == 0 ? "" : i + 1 < VERBS ? ", " : " or ", verbs[i].name);
+    enum status status =
+        status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                    "found \"%s\" after \"prony store\", expected %s", verb, text_of(&all));
     text_free(&all);
     return status;
 }

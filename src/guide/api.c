@@ -148,6 +148,8 @@ enum status api_open(const char *path, struct api **out)
     enum status status = STATUS_OK;
     NEED_OR(failed, api->path = mem_copy_text(path));
     TRY_OR(failed, find_store(api));
+    if (api->store)
+        TRY_OR(failed, store_warm(api->store));
     *out = api;
     return STATUS_OK;
 failed:

@@ -5,7 +5,7 @@
 
 #include "guide/http.h"
 
-enum { CACHE_PLACES = 512, CACHE_ANSWER = 1 << 20 /* larger ones are not kept */ };
+enum { CACHE_PLACES = 256, CACHE_BYTES = 64 << 20 /* of all answers that are kept */ };
 
 /* A zeroed struct is empty and ready. */
 struct cache {
@@ -13,15 +13,17 @@ struct cache {
         char *request; /* NULL: empty */
         uint64_t hash;
         struct text body;
+        uint64_t used; /* when, by `clock`, last */
     } places[CACHE_PLACES];
-    size_t next; /* the place that was filled longest ago */
+    uint64_t clock; /* counts requests */
+    size_t bytes;   /* of all answers */
 };
 
 /* What distinguishes requests: the path and every parameter; appended. */
 void cache_name(const struct http_request *request, struct text *out);
 
 /* Appends the answer that is kept under this name; false when there is none. */
-bool cache_find(const struct cache *cache, const char *name, struct text *out);
+bool cache_find(struct cache *cache, const char *name, struct text *out);
 void cache_keep(struct cache *cache, const char *name, const struct text *body);
 void cache_clear(struct cache *cache);
 

@@ -217,6 +217,9 @@ enum status store_rows(struct store *store, const struct store_glance *glance,
  * question. STATUS_INPUT when there is none. */
 enum status store_row(struct store *store, int64_t id, struct store_row *out);
 
+/* Reads everything that questions are about, so that the first is as quick as the next. */
+enum status store_warm(struct store *store);
+
 /* What changes when results are added or removed: the newest's id; removals, ever. `version`
  * changes with anything that another connection writes. */
 struct store_state {

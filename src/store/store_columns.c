@@ -266,37 +266,78 @@ void columns_end(struct store *store)
         store_rollback(store); /* nothing was written */
 }
 
+/* Room for a figure of every row. */
+static enum status grow_metric(struct columns *columns, enum metric_index metric)
+{
+    double *values = columns->metrics[metric].values;
+    if (columns->metrics[metric].room >= columns->count && values)
+        return STATUS_OK;
+    NEED(values = mem_grow(values, columns->room + 1, sizeof *values));
+    columns->metrics[metric].values = values;
+    columns->metrics[metric].room = columns->room;
+    return STATUS_OK;
+}
+
+/* Reads metrics, which all have the same first `have` figures, up to the last row. */
+static enum status read_metrics(struct store *store, const enum metric_index *list, size_t count,
+                                size_t have)
+{
+    struct columns *columns = &store->columns;
+    struct text sql = {0};
+    sqlite3_stmt *statement = NULL;
+    bool row = false;
+    enum status status;
+    for (size_t i = 0; i < count; i++)
+        TRY_OR(done, grow_metric(columns, list[i]));
+    for (size_t i = 0; i < count; i++)
+        text_printf(&sql, "%s\"%s\"", i ? ", " : "SELECT ", metrics[list[i]].key);
+    text_add(&sql, " FROM result WHERE id > ?1 ORDER BY id");
+    TRY_OR(done, text_done(&sql));
+    TRY_OR(done, store_prepare(store, text_of(&sql), &statement));
+    sqlite3_bind_int64(statement, 1, have ? columns->ids[have - 1] : 0);
+    TRY_OR(done, store_step(store, statement, &row));
+    for (; row && have < columns->count; have++) {
+        for (size_t i = 0; i < count; i++) {
+            bool none = sqlite3_column_type(statement, (int)i) == SQLITE_NULL;
+            columns->metrics[list[i]].values[have] =
+                none ? (double)NAN : sqlite3_column_double(statement, (int)i);
+        }
+        TRY_OR(done, store_step(store, statement, &row));
+    }
+    if (have != columns->count)
+        TRY_OR(done, status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                                 "%s: found fewer results than before; \"prony store check\" says "
+                                 "more",
+                                 store->path));
+    for (size_t i = 0; i < count; i++)
+        columns->metrics[list[i]].count = have;
+done:
+    sqlite3_finalize(statement);
+    text_free(&sql);
+    return status;
+}
+
 enum status columns_metric(struct store *store, enum metric_index metric, const double **out)
 {
     struct columns *columns = &store->columns;
-    size_t have = columns->metrics[metric].count;
-    double *values = columns->metrics[metric].values;
-    char sql[160];
-    sqlite3_stmt *statement;
-    bool row;
-    if (columns->metrics[metric].room < columns->count || !values) {
-        NEED(values = mem_grow(values, columns->room + 1, sizeof *values));
-        columns->metrics[metric].values = values;
-        columns->metrics[metric].room = columns->room;
-    }
-    *out = values;
-    if (have == columns->count)
-        return STATUS_OK;
-    snprintf(sql, sizeof sql, "SELECT \"%s\" FROM result WHERE id > ?1 ORDER BY id",
-             metrics[metric].key);
-    TRY(store_prepare(store, sql, &statement));
-    sqlite3_bind_int64(statement, 1, have ? columns->ids[have - 1] : 0);
-    enum status status = store_step(store, statement, &row);
-    while (status == STATUS_OK && row && have < columns->count) {
-        bool none = sqlite3_column_type(statement, 0) == SQLITE_NULL;
-        values[have++] = none ? (double)NAN : sqlite3_column_double(statement, 0);
-        status = store_step(store, statement, &row);
-    }
-    sqlite3_finalize(statement);
-    if (status == STATUS_OK && have != columns->count)
-        FAIL(STATUS_INPUT, "%s: found fewer results than before; \"prony store check\" says more",
-             store->path);
-    columns->metrics[metric].count = status == STATUS_OK ? have : 0;
+    TRY(grow_metric(columns, metric));
+    if (columns->metrics[metric].count < columns->count)
+        TRY(read_metrics(store, &metric, 1, columns->metrics[metric].count));
+    *out = columns->metrics[metric].values;
+    return STATUS_OK;
+}
+
+enum status store_warm(struct store *store)
+{
+    enum metric_index all[METRIC_COUNT];
+    const uint32_t *ranks;
+    TRY(columns_begin(store));
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        all[i] = (enum metric_index)i;
+    enum status status = read_metrics(store, all, METRIC_COUNT, 0);
+    for (int key = 0; key < KEY_COUNT && status == STATUS_OK; key++)
+        status = columns_ranks(store, key, &ranks);
+    columns_end(store);
     return status;
 }
 

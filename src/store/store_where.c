@@ -173,6 +173,10 @@ enum status select_ok(struct store *store, struct arena *arena, struct store_whe
 static void count_codes(const struct columns *columns, const struct conditions *conditions,
                         uint64_t wanted, int64_t *counts[KEY_COUNT])
 {
+    int keys[KEY_COUNT], key_count = 0;
+    for (int key = 0; key < KEY_COUNT; key++)
+        if (wanted & (uint64_t)1 << key)
+            keys[key_count++] = key;
     for (size_t row = 0; row < columns->count; row++) {
         int missed = -1;
         size_t misses = 0;
@@ -185,9 +189,8 @@ static void count_codes(const struct columns *columns, const struct conditions *
         }
         if (misses == 1 && (wanted & (uint64_t)1 << missed))
             counts[missed][columns->keys[missed].codes[row]]++;
-        for (int key = 0; key < KEY_COUNT && misses == 0; key++)
-            if (wanted & (uint64_t)1 << key)
-                counts[key][columns->keys[key].codes[row]]++;
+        for (int i = 0; i < key_count && misses == 0; i++)
+            counts[keys[i]][columns->keys[keys[i]].codes[row]]++;
     }
 }
 
