@@ -145,6 +145,7 @@ TEST(points_beside_a_baseline)
     CHECK_EQUAL_INT(json_get(last, "ids")->count, 1);
     CHECK_EQUAL_INT(json_int(answer, "results", 0), 4);
     get("/api/query?x=batch&y=time_median&baseline=model=net", 400);
+    get("/api/query?x=batch&y=time_median&baseline=fire=", 400);
 }
 
 TEST(says_what_differs)

@@ -87,7 +87,8 @@ static enum status look(struct store *store, const struct options *options, stru
     filters[1] = (struct store_filter){"phase", options->phase};
     filters[2].key = "server";
     NEED(filters[2].value = arena_text(arena, server));
-    return answer_about(store, arena, (struct store_where){filters, 3}, about);
+    size_t count = options->minutes > 0 ? 3 : 2; /* of any machine when nothing is measured */
+    return answer_about(store, arena, (struct store_where){filters, count}, about);
 }
 
 /* The result with the most samples a second; STATUS_INPUT when there is none. */

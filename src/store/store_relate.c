@@ -22,7 +22,9 @@ static enum status read_baseline(const struct store_query *query, struct arena *
     *out = (struct baseline){.first = strcmp(query->baseline, "first") == 0};
     if (out->first)
         return STATUS_OK;
-    TRY(store_where_parse(arena, query->baseline, &where));
+    enum status status = store_where_parse(arena, query->baseline, &where);
+    if (status != STATUS_OK)
+        return status_prefix(status, "baseline");
     for (size_t f = 0; f < where.count; f++) {
         size_t i = 0;
         while (i <= query->group_count && strcmp(key_at(query, i), where.filters[f].key) != 0)
