@@ -151,6 +151,32 @@ TEST(a_peer_that_floods_is_cut_off)
     close_peer(job);
 }
 
+TEST(a_peer_that_closes_its_output_is_a_failure)
+{
+    struct job *job = open_peer("tests/peers/closes/peer");
+    uint64_t elapsed_ns;
+    CHECK_OK(job->kind->prepare(job));
+    CHECK_STATUS(STATUS_DEVICE, job->kind->run(job, 1, &elapsed_ns));
+    CHECK_MESSAGE("the process ended");
+    close_peer(job);
+}
+
+/* Its second answer is found before the next request is sent, or is still on its way then and found
+ * before the one after. */
+TEST(a_peer_that_answers_unasked_is_a_failure)
+{
+    struct job *job = open_peer("tests/peers/chatters/peer");
+    uint64_t elapsed_ns;
+    enum status status = job->kind->prepare(job);
+    for (int i = 0; i < 3 && status == STATUS_OK; i++) {
+        clock_sleep_ns(100000000);
+        status = job->kind->run(job, 1, &elapsed_ns);
+    }
+    CHECK_EQUAL_INT(status, STATUS_DEVICE);
+    CHECK_MESSAGE("before it was asked");
+    close_peer(job);
+}
+
 TEST(a_peer_that_claims_the_impossible_is_a_failure)
 {
     struct job *job = open_peer("tests/peers/boasts/peer");

@@ -2,7 +2,7 @@
 """A C loop over BLAS: OpenBLAS or BLIS, as the backend says; left to itself, whichever is quicker for
 the network at hand."""
 
-import ctypes
+import ctypes.util
 import os
 import sys
 
@@ -11,21 +11,16 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 from c_peer import LAYOUTS, CPeer
 from prony_peer import Unsupported, serve
 
-LIBRARIES = {"openblas": ["libopenblas.so.0"], "blis": ["libblis.so.4", "libblis.so.3"]}
+LIBRARIES = ["openblas", "blis"]
 
 
 class Blas(CPeer):
-    backends = list(LIBRARIES)
+    backends = LIBRARIES
 
     def probe(self):
-        self.found = {}
-        for name, files in LIBRARIES.items():
-            for file in files:
-                try:
-                    ctypes.CDLL(file)
-                    self.found[name] = file
-                except OSError:
-                    continue
+        """Finds them without loading: OpenBLAS makes its threads then, before it is known how many."""
+        found = {name: ctypes.util.find_library(name) for name in LIBRARIES}
+        self.found = {name: file for name, file in found.items() if file}
         if not self.found:
             raise Unsupported("a BLAS is not installed (Debian: libopenblas-dev, libblis-dev)")
         return self.found

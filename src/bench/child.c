@@ -162,11 +162,27 @@ static enum status child_send(struct child *child, const char *bytes, size_t len
     return STATUS_OK;
 }
 
+/* Adds what it wrote, if anything, to what is pending. */
+static enum status child_read(struct child *child)
+{
+    char bytes[16384];
+    ssize_t count = read(child->from, bytes, sizeof bytes);
+    if (count > 0)
+        text_add_bytes(&child->pending, bytes, (size_t)count);
+    else if (count == 0 || (errno != EAGAIN && errno != EINTR))
+        return child_ended(child);
+    return text_done(&child->pending);
+}
+
 enum status child_ask(struct child *child, const char *line, uint64_t limit_ns, struct text *answer)
 {
     uint64_t deadline_ns = clock_ns() + limit_ns;
     size_t searched = 0;
 
+    TRY(child_read(child));
+    if (child->pending.length)
+        FAIL(STATUS_DEVICE, "the process wrote \"%.60s\" before it was asked",
+             text_of(&child->pending));
     TRY(child_send(child, line, strlen(line), deadline_ns));
     TRY(child_send(child, "\n", 1, deadline_ns));
     for (;;) {
@@ -187,13 +203,7 @@ enum status child_ask(struct child *child, const char *line, uint64_t limit_ns, 
             FAIL(STATUS_DEVICE, "the process wrote over %d bytes without a line end",
                  CHILD_LINE_MOST);
         TRY(child_wait(child, child->from, POLLIN, deadline_ns));
-        char bytes[16384];
-        ssize_t count = read(child->from, bytes, sizeof bytes);
-        if (count > 0)
-            text_add_bytes(pending, bytes, (size_t)count);
-        else if (count == 0 || (errno != EAGAIN && errno != EINTR))
-            return child_ended(child);
-        TRY(text_done(pending));
+        TRY(child_read(child));
     }
 }
 

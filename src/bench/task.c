@@ -110,6 +110,7 @@ static enum status task_tolerate(struct task *task, const char *precision)
         i++;
     if (i == sizeof rows / sizeof *rows)
         FAIL(STATUS_INPUT, "there is no precision \"%s\"", precision);
+    task->coarse = i > 0;
     task->tolerance = task->phase == PHASE_TRAINING ? rows[i].training : rows[i].inference;
     return STATUS_OK;
 }
@@ -229,24 +230,30 @@ enum status task_judge(const struct task *task, const struct outcome *found, dou
     const bool training = task->phase == PHASE_TRAINING;
     const struct outcome *reference = &task->reference;
     const double scale = task_scale(task);
-    int64_t worst = -1; /* the loss */
-
-    *error =
+    const double loss_error =
         training ? task_relative(fabs(found->loss - reference->loss), fabs(reference->loss)) : 0;
+    double largest = 0, squares = 0;
+    int64_t worst = 0;
+
     for (int64_t i = 0; i < task->value_count; i++) {
         double expected = (double)reference->values[i];
         double difference = fabs((double)found->values[i] - expected);
         if (training) /* each step's update rounds the parameter once, here and there */
             difference -= 2 * task->check_steps * (double)FLT_EPSILON * fabs(expected);
+        if (difference < 0)
+            difference = 0;
         double relative = task_relative(difference, scale);
-        if (relative > *error) {
-            *error = relative;
+        squares += relative * relative;
+        if (relative > largest) {
+            largest = relative;
             worst = i;
         }
     }
+    double values_error = task->coarse ? sqrt(squares / (double)task->value_count) : largest;
+    *error = fmax(loss_error, values_error);
     if (*error <= task->tolerance)
         return STATUS_OK;
-    if (worst < 0)
+    if (loss_error >= values_error)
         FAIL(STATUS_WRONG, "the loss after %d steps is %.6g, expected %.6g", task->check_steps,
              found->loss, reference->loss);
     if (!training)

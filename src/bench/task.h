@@ -41,7 +41,8 @@ struct task {
     enum phase phase;
     int32_t batch;
     struct optimiser optimiser;
-    double tolerance;     /* the largest relative difference allowed */
+    double tolerance; /* the largest relative difference allowed */
+    bool coarse;      /* below fp32: single numbers may be far off, so their mean square counts */
     struct params params; /* initial; the control block has the rate */
     struct program *program;
     struct work work; /* what the mathematics needs */
