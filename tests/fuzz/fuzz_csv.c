@@ -20,12 +20,10 @@ static void check(const struct dataset *dataset)
     need(dataset->rows > 0 && dataset->columns > 0);
     for (int64_t i = 0; i < dataset->rows * dataset->columns; i++)
         need(isfinite(dataset->features[i]));
-    for (int64_t row = 0; row < dataset->rows; row++) {
-        if (dataset->labels)
-            need(dataset->labels[row] >= 0 && dataset->labels[row] < dataset->class_count);
-        if (dataset->numbers)
-            need(isfinite(dataset->numbers[row]));
-    }
+    for (int64_t i = 0; dataset->labels && i < dataset->rows * dataset->label_columns; i++)
+        need(dataset->labels[i] >= 0 && dataset->labels[i] < dataset->class_count);
+    for (int64_t i = 0; dataset->numbers && i < dataset->rows * dataset->number_columns; i++)
+        need(isfinite(dataset->numbers[i]));
 }
 
 /* The first byte chooses the options; the rest is the file. */
@@ -37,7 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                  {.label = "y"},
                                                  {.inputs = 2},
                                                  {.classes = classes, .class_count = 2},
-                                                 {.numbers = true}};
+                                                 {.numbers = true},
+                                                 {.label = "2..3"},
+                                                 {.label = "x..y"}};
     if (!size)
         return 0;
     char *text = mem_alloc(size); /* one byte less of text, and a NUL */
