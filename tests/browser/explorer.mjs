@@ -1,7 +1,18 @@
 // explorer.mjs: the explorer: its figures are those SQL gives, and everything shown has an address.
 
 import assert from "node:assert/strict";
-import { askSql, changedTo, complaints, pixelsOf, readCsv, rowCount, rowsOf, saved, settled, shown } from "./guide.mjs";
+import {
+  askSql,
+  changedTo,
+  complaints,
+  pixelsOf,
+  readCsv,
+  rowCount,
+  rowsOf,
+  saved,
+  settled,
+  shown,
+} from "./guide.mjs";
 
 const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.abs(b);
 const PLAIN = "threads=1&workers=1&server=box"; // one configuration at each point
@@ -13,7 +24,8 @@ export const explorerTests = {
     assert.equal(await page.textContent("h1"), "Throughput by batch, per framework and backend");
     assert.match(await page.textContent(".subtitle"), /^model large · phase training · \d+ results$/);
     assert.match(await page.textContent("#store"), /results · newest 15 Nov 2026/);
-    for (const series of [1, 2, 3, 4]) assert.ok((await pixelsOf(page, `--series-${series}`)) > 200, `series ${series} is not drawn`);
+    for (const series of [1, 2, 3, 4])
+      assert.ok((await pixelsOf(page, `--series-${series}`)) > 200, `series ${series} is not drawn`);
     assert.ok(page.url().includes("y=throughput&x=batch"), "the address does not say what is shown");
   },
 
@@ -26,12 +38,19 @@ export const explorerTests = {
       ["forward", "model", [], "min", { batch: ["1", "3"], backend: ["simd"] }],
     ];
     for (const [y, x, group, aggregate, filters] of cases) {
-      const given = Object.entries(filters).flatMap(([axis, values]) => values.map((value) => `&${axis}=${value}`)).join("");
+      const given = Object.entries(filters)
+        .flatMap(([axis, values]) => values.map((value) => `&${axis}=${value}`))
+        .join("");
       const page = await open(`/?y=${y}&x=${x}&group=${group}&aggregate=${aggregate}&source=own${given}`);
-      const where = Object.entries(filters).map(([axis, values]) => ` AND "${axis}" IN (${values.map((value) => `'${value}'`)})`).join("");
+      const where = Object.entries(filters)
+        .map(([axis, values]) => ` AND "${axis}" IN (${values.map((value) => `'${value}'`)})`)
+        .join("");
       const keys = [...group, x].map((axis) => `"${axis}"`);
       const how = { mean: "AVG", max: "MAX", min: "MIN" }[aggregate];
-      const wanted = askSql(store, `SELECT ${keys}, ${how}("${y}"), COUNT("${y}") FROM result WHERE status = 'ok' AND source = 'own' AND "${y}" IS NOT NULL ${where} GROUP BY ${keys}`);
+      const wanted = askSql(
+        store,
+        `SELECT ${keys}, ${how}("${y}"), COUNT("${y}") FROM result WHERE status = 'ok' AND source = 'own' AND "${y}" IS NOT NULL ${where} GROUP BY ${keys}`,
+      );
       const got = readCsv((await saved(page, "#chart-csv")).bytes);
       assert.equal(got.length, wanted.length, `${y} by ${x}`);
       const found = new Map(got.map((row) => [[...group, x].map((axis) => row[axis]).join("|"), row]));
@@ -45,15 +64,27 @@ export const explorerTests = {
   },
 
   async filters_show_what_exists_and_how_often({ open, store }) {
-    const page = await open("/?y=throughput&x=batch&group=framework,backend&model=large&phase=training&source=own");
-    const counts = (axis) => page.$$eval(`input[id^="filter-${axis}-"]`, (boxes) => boxes.map((box) => box.parentElement.textContent));
-    const wanted = (axis, where) => askSql(store, `SELECT "${axis}", COUNT(*) FROM result WHERE status = 'ok' AND source = 'own' AND model = 'large' AND ${where} GROUP BY 1 ORDER BY 1`).map(([value, count]) => `${value ?? "not given"}${count}`);
+    const page = await open(
+      "/?y=throughput&x=batch&group=framework,backend&model=large&phase=training&source=own",
+    );
+    const counts = (axis) =>
+      page.$$eval(`input[id^="filter-${axis}-"]`, (boxes) =>
+        boxes.map((box) => box.parentElement.textContent),
+      );
+    const wanted = (axis, where) =>
+      askSql(
+        store,
+        `SELECT "${axis}", COUNT(*) FROM result WHERE status = 'ok' AND source = 'own' AND model = 'large' AND ${where} GROUP BY 1 ORDER BY 1`,
+      ).map(([value, count]) => `${value ?? "not given"}${count}`);
     assert.deepEqual(await counts("framework"), wanted("framework", "phase = 'training'"));
     const before = await rowsOf(page);
     await page.check("#filter-framework-prony");
     await rowCount(page, 8);
     assert.deepEqual(await counts("framework"), wanted("framework", "phase = 'training'"));
-    assert.deepEqual(await counts("backend"), wanted("backend", "phase = 'training' AND framework = 'prony'"));
+    assert.deepEqual(
+      await counts("backend"),
+      wanted("backend", "phase = 'training' AND framework = 'prony'"),
+    );
     await page.check("#filter-batch-64");
     await rowCount(page, 2);
     await page.goBack();
@@ -115,18 +146,33 @@ export const explorerTests = {
     const elsewhere = await page.context().newPage(); // where no policy forbids the file its styles
     const drawn = await elsewhere.evaluate((text) => {
       const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
-      return { wrong: parsed.querySelector("parsererror") !== null, words: parsed.documentElement.textContent, paths: parsed.querySelectorAll("path").length };
+      return {
+        wrong: parsed.querySelector("parsererror") !== null,
+        words: parsed.documentElement.textContent,
+        paths: parsed.querySelectorAll("path").length,
+      };
     }, svg);
     assert.equal(drawn.wrong, false);
     assert.match(drawn.words, /throughput \(samples\/s\).*prony · simd/s);
     assert.ok(drawn.paths > 20, "too little is drawn");
     const csv = readCsv((await saved(page, "#chart-csv")).bytes);
     assert.equal(csv.length, (await rowsOf(page)).length);
-    assert.deepEqual(Object.keys(csv[0]), ["framework", "backend", "batch", "throughput", "low", "high", "check", "results"]);
+    assert.deepEqual(Object.keys(csv[0]), [
+      "framework",
+      "backend",
+      "batch",
+      "throughput",
+      "low",
+      "high",
+      "check",
+      "results",
+    ]);
   },
 
   async a_point_opens_its_record({ open }) {
-    const page = await open(`/?y=throughput&x=phase&phase=training&framework=numpy&batch=64&chart=bar&${PLAIN}`);
+    const page = await open(
+      `/?y=throughput&x=phase&phase=training&framework=numpy&batch=64&chart=bar&${PLAIN}`,
+    );
     await settled(page);
     const box = await (await page.$(".chart canvas")).boundingBox();
     await page.mouse.move(box.x + box.width / 2, box.y + box.height * 0.7);
@@ -142,30 +188,53 @@ export const explorerTests = {
     await settled(page);
     assert.equal((await rowsOf(page, "time-line-table")).length, 31);
     const bins = await rowsOf(page, "histogram-table");
-    assert.equal(bins.reduce((sum, row) => sum + Number(row[2]), 0), 31);
+    assert.equal(
+      bins.reduce((sum, row) => sum + Number(row[2]), 0),
+      31,
+    );
     const again = await open(page.url().replace(/^http:\/\/[^/]+/, ""));
     await again.waitForSelector("#histogram-title");
   },
 
   async unlike_configurations_are_pointed_out({ open }) {
     const page = await open("/?y=throughput&x=batch&group=framework,backend&phase=training&framework=numpy");
-    assert.match(await page.textContent("#warning"), /^One point mixes unlike configurations, which differ in threads/);
+    assert.match(
+      await page.textContent("#warning"),
+      /^One point mixes unlike configurations, which differ in threads/,
+    );
     await page.click("#mixed-threads");
     await page.waitForSelector("#warning", { state: "detached" });
     assert.ok(page.url().includes("threads"));
   },
 
   async speedup_and_efficiency_are_against_the_baseline({ open, store }) {
-    const page = await open("/?y=time_median&x=threads&group=framework,backend&batch=64&phase=inference&server=box&backend=simd&show=speedup&baseline=first");
-    const times = askSql(store, "SELECT threads, time_median FROM result WHERE phase = 'inference' AND backend = 'simd' AND batch = 64 AND server = 'box' AND source = 'own' ORDER BY 1");
+    const page = await open(
+      "/?y=time_median&x=threads&group=framework,backend&batch=64&phase=inference&server=box&backend=simd&show=speedup&baseline=first",
+    );
+    const times = askSql(
+      store,
+      "SELECT threads, time_median FROM result WHERE phase = 'inference' AND backend = 'simd' AND batch = 64 AND server = 'box' AND source = 'own' ORDER BY 1",
+    );
     const csv = readCsv((await saved(page, "#chart-csv")).bytes);
-    for (const [threads, time] of times) assert.ok(near(Number(csv.find((row) => Number(row.threads) === threads)["speed-up"]), times[0][1] / time), `speed-up at ${threads}`);
+    for (const [threads, time] of times)
+      assert.ok(
+        near(Number(csv.find((row) => Number(row.threads) === threads)["speed-up"]), times[0][1] / time),
+        `speed-up at ${threads}`,
+      );
     await page.click("#show-efficiency");
     await changedTo(page, "show=efficiency");
     const shares = readCsv((await saved(page, "#chart-csv")).bytes);
-    for (const [threads, time] of times) assert.ok(near(Number(shares.find((row) => Number(row.threads) === threads).efficiency), (100 * times[0][1]) / time / threads));
+    for (const [threads, time] of times)
+      assert.ok(
+        near(
+          Number(shares.find((row) => Number(row.threads) === threads).efficiency),
+          (100 * times[0][1]) / time / threads,
+        ),
+      );
     await page.selectOption("#x", "batch");
-    await page.waitForFunction(() => document.querySelector("main").textContent.includes("No efficiency to show"));
+    await page.waitForFunction(() =>
+      document.querySelector("main").textContent.includes("No efficiency to show"),
+    );
     await page.click("#show-speedup");
     await page.selectOption("#baseline", "batch=64");
     await changedTo(page, "baseline=batch");
@@ -189,23 +258,41 @@ export const explorerTests = {
     await page.selectOption("#baseline", "series:series 2");
     await changedTo(page, "baseline=series");
     const own = (await rowsOf(page)).filter(([series]) => series === "series 2");
-    assert.ok(own.every((row) => row[2] === "1"), "a series is as fast as itself");
+    assert.ok(
+      own.every((row) => row[2] === "1"),
+      "a series is as fast as itself",
+    );
     const second = await open(page.url().replace(/^http:\/\/[^/]+/, ""));
     assert.deepEqual(await rowsOf(second), await rowsOf(page));
   },
 
   async scaling_decides_what_the_batch_filter_means({ open }) {
-    const weak = await open("/?y=throughput&x=workers&group=backend&backend=simd&scaling=weak&batch=64&server=box&threads=1&phase=training");
-    assert.deepEqual((await rowsOf(weak)).map((row) => row[1]), ["1", "2", "4"]);
+    const weak = await open(
+      "/?y=throughput&x=workers&group=backend&backend=simd&scaling=weak&batch=64&server=box&threads=1&phase=training",
+    );
+    assert.deepEqual(
+      (await rowsOf(weak)).map((row) => row[1]),
+      ["1", "2", "4"],
+    );
     await weak.click("#filter-scaling-strong");
-    await weak.waitForFunction(() => document.querySelector("main").getAttribute("aria-busy") === "false" && location.search.includes("strong"));
-    assert.deepEqual((await rowsOf(weak)).map((row) => row[1]), ["1"]); // 64 in all: one worker only
+    await weak.waitForFunction(
+      () =>
+        document.querySelector("main").getAttribute("aria-busy") === "false" &&
+        location.search.includes("strong"),
+    );
+    assert.deepEqual(
+      (await rowsOf(weak)).map((row) => row[1]),
+      ["1"],
+    ); // 64 in all: one worker only
     assert.match(await weak.textContent("#filter-batch > summary"), /Batch of all workers/);
   },
 
   async says_what_is_wrong_with_an_address({ open }) {
     const page = await open("/?y=throughput&x=bacth");
-    assert.match(await page.textContent("#message"), /x: found "bacth", expected an axis; did you mean "batch"\?/);
+    assert.match(
+      await page.textContent("#message"),
+      /x: found "bacth", expected an axis; did you mean "batch"\?/,
+    );
     const none = await open("/?y=gpu_memory&x=batch");
     assert.match(await none.textContent("main"), /gpu memory/);
     const lost = await open("/?view=nothing");

@@ -4,7 +4,9 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
 export function startGuide(prony, store) {
-  const guide = spawn(prony, ["guide", "--port", "0", "--store", store], { stdio: ["ignore", "pipe", "inherit"] });
+  const guide = spawn(prony, ["guide", "--port", "0", "--store", store], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const address = new Promise((resolve, reject) => {
     let said = "";
     guide.stdout.on("data", (piece) => {
@@ -31,7 +33,8 @@ export function run(prony, ...words) {
 
 // Rows as arrays, from SQLite itself rather than from prony.
 export function askSql(store, query) {
-  const script = "import json,sqlite3,sys\nprint(json.dumps(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchall()))";
+  const script =
+    "import json,sqlite3,sys\nprint(json.dumps(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchall()))";
   const ended = spawnSync("python3", ["-c", script, store, query], { encoding: "utf8" });
   if (ended.status !== 0) throw new Error(`${query}: ${ended.stderr || ended.error}`);
   return JSON.parse(ended.stdout);
@@ -40,7 +43,13 @@ export function askSql(store, query) {
 export const complaints = []; // console errors and requests to elsewhere, of all pages
 
 export async function openPage(browser, address, path, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, locale: "en-GB", timezoneId: "UTC", acceptDownloads: true, ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 860 },
+    locale: "en-GB",
+    timezoneId: "UTC",
+    acceptDownloads: true,
+    ...options,
+  });
   const page = await context.newPage();
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) complaints.push(`${path}: ${message.text()}`);
@@ -48,7 +57,8 @@ export async function openPage(browser, address, path, options = {}) {
   page.on("pageerror", (error) => complaints.push(`${path}: ${error.message}`));
   page.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(address + "/") && !url.startsWith(`blob:${address}/`)) complaints.push(`request to ${url}`);
+    if (!url.startsWith(address + "/") && !url.startsWith(`blob:${address}/`))
+      complaints.push(`request to ${url}`);
   });
   await page.goto(address + path);
   await shown(page);
@@ -57,9 +67,21 @@ export async function openPage(browser, address, path, options = {}) {
 
 export const shown = (page) => page.waitForSelector('main[aria-busy="false"] h1, main[aria-busy="false"] h2');
 export const settled = (page) => page.waitForTimeout(600); // the chart's short animation
-export const rowsOf = (page, table = "table") => page.$$eval(`#${table} tbody tr`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
-export const rowCount = (page, count, table = "table") => page.waitForFunction(([id, n]) => document.querySelectorAll(`#${id} tbody tr`).length === n, [table, count]);
-export const changedTo = (page, part) => page.waitForFunction((text) => location.search.includes(text) && document.querySelector("main").getAttribute("aria-busy") === "false", part);
+export const rowsOf = (page, table = "table") =>
+  page.$$eval(`#${table} tbody tr`, (rows) =>
+    rows.map((row) => [...row.cells].map((cell) => cell.textContent)),
+  );
+export const rowCount = (page, count, table = "table") =>
+  page.waitForFunction(
+    ([id, n]) => document.querySelectorAll(`#${id} tbody tr`).length === n,
+    [table, count],
+  );
+export const changedTo = (page, part) =>
+  page.waitForFunction(
+    (text) =>
+      location.search.includes(text) && document.querySelector("main").getAttribute("aria-busy") === "false",
+    part,
+  );
 
 // What a button saves.
 export async function saved(page, button) {
@@ -69,9 +91,14 @@ export async function saved(page, button) {
 
 // CSV as objects by column; of fields in quotes, those without line breaks are enough here.
 export function readCsv(bytes) {
-  const fields = (line) => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
+  const fields = (line) =>
+    [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+      ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain,
+    );
   const [head, ...rows] = bytes.toString("utf8").trimEnd().split("\r\n").map(fields);
-  return rows.map((row) => Object.fromEntries(row.map((value, column) => [head[column].replace(/ \(.*\)/, ""), value])));
+  return rows.map((row) =>
+    Object.fromEntries(row.map((value, column) => [head[column].replace(/ \(.*\)/, ""), value])),
+  );
 }
 
 // How many pixels of a canvas have this colour of style.css, or nearly.
@@ -81,16 +108,25 @@ export function pixelsOf(page, colour, chart = ".chart") {
       const probe = document.createElement("span");
       document.body.append(probe);
       probe.style.color = `var(${name})`;
-      const [red, green, blue] = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number);
+      const [red, green, blue] = getComputedStyle(probe)
+        .color.match(/[\d.]+/g)
+        .map(Number);
       probe.remove();
       const drawn = document.querySelector(`${place} canvas`);
-      const copy = Object.assign(document.createElement("canvas"), { width: drawn.width, height: drawn.height });
+      const copy = Object.assign(document.createElement("canvas"), {
+        width: drawn.width,
+        height: drawn.height,
+      });
       const context = copy.getContext("2d", { willReadFrequently: true });
       context.drawImage(drawn, 0, 0);
       const { data } = context.getImageData(0, 0, copy.width, copy.height);
       let count = 0;
       for (let i = 0; i < data.length; i += 4)
-        if (Math.abs(data[i] - red) + Math.abs(data[i + 1] - green) + Math.abs(data[i + 2] - blue) < 12 && data[i + 3] > 200) count++;
+        if (
+          Math.abs(data[i] - red) + Math.abs(data[i + 1] - green) + Math.abs(data[i + 2] - blue) < 12 &&
+          data[i + 3] > 200
+        )
+          count++;
       return count;
     },
     [colour, chart],

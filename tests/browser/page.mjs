@@ -1,10 +1,11 @@
 // page.mjs: the guide's page in a real browser.
 //
-//   node page.mjs PRONY CHROMIUM PICTURES
+//   node page.mjs PRONY CHROMIUM PICTURES [STORE]
 //
-// PRONY is the program, CHROMIUM a browser, PICTURES a folder for pictures of the page. Prints one line a
-// test, as tools/run-tests reads them. No page may complain in its console, and no request may go anywhere
-// but to the guide.
+// PRONY is the program, CHROMIUM a browser, PICTURES a folder for pictures of the page: every view as the
+// tests see it, and the main ones as the documentation shows them, from the STORE, or from a new one with
+// the results that ship. Prints one line a test, as tools/run-tests reads them. No page may complain in its
+// console, and no request may go anywhere but to the guide.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,15 +16,23 @@ import { chromium } from "playwright-core";
 import { explorerTests } from "./explorer.mjs";
 import { writeFixture } from "./fixture.mjs";
 import { complaints, openPage, run, startGuide, stopGuide } from "./guide.mjs";
+import { takePictures } from "./pictures.mjs";
 import { viewTests } from "./views.mjs";
 
-const [prony, browserPath, pictures] = process.argv.slice(2);
+const [prony, browserPath, pictures, shown] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "prony-browser-"));
 const store = join(folder, "store.db");
 
 const tests = {
   ...explorerTests,
   ...viewTests,
+  async pictures_for_the_documentation({ browser }) {
+    const { guide, address } = startGuide(prony, shown ?? join(folder, "shipped.db"));
+    const { records } = await (await fetch(`${await address}/api/status`)).json();
+    if (records > 0) await takePictures(browser, await address, join(pictures, "docs"));
+    assert.equal(await stopGuide(guide), 0);
+  },
+
   async nothing_complains_or_leaves_the_machine() {
     assert.deepEqual(complaints, []);
   },
@@ -33,7 +42,12 @@ function fillStore() {
   const results = join(folder, "results.jsonl");
   const networks = join(folder, "networks.jsonl");
   writeFixture(results);
-  writeFileSync(networks, ["small", "large", "lenet"].map((model) => run(prony, "explain", model, "--phase", "inference", "--json")).join(""));
+  writeFileSync(
+    networks,
+    ["small", "large", "lenet"]
+      .map((model) => run(prony, "explain", model, "--phase", "inference", "--json"))
+      .join(""),
+  );
   run(prony, "store", "add", results, networks, "--store", store);
 }
 
@@ -61,17 +75,29 @@ async function runTests(browser, address) {
 }
 
 async function main() {
-  mkdirSync(pictures, { recursive: true });
+  mkdirSync(join(pictures, "docs"), { recursive: true });
   fillStore();
   const { guide, address } = startGuide(prony, store);
   const browser = await chromium.launch({
     executablePath: browserPath,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
   });
   const failed = await runTests(browser, await address);
   await browser.close();
   const code = await stopGuide(guide);
-  console.log(code === 0 ? "ok   slow_browser.stops_on_interrupt" : `exit status ${code}\nFAIL slow_browser.stops_on_interrupt`);
+  console.log(
+    code === 0
+      ? "ok   slow_browser.stops_on_interrupt"
+      : `exit status ${code}\nFAIL slow_browser.stops_on_interrupt`,
+  );
   return failed + (code === 0 ? 0 : 1);
 }
 

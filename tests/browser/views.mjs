@@ -3,32 +3,64 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { askSql, changedTo, openPage, pixelsOf, readCsv, rowCount, rowsOf, saved, settled, shown, startGuide, stopGuide } from "./guide.mjs";
+import {
+  askSql,
+  changedTo,
+  openPage,
+  pixelsOf,
+  readCsv,
+  rowCount,
+  rowsOf,
+  saved,
+  settled,
+  shown,
+  startGuide,
+  stopGuide,
+} from "./guide.mjs";
 
 // What a screen reader needs: names for what can be used, a table for each drawing, one main heading.
 function soundness(page) {
   return page.evaluate(() => {
-    const nameOf = (one) => one.getAttribute("aria-label") || one.labels?.[0]?.textContent || one.textContent.trim() || one.title;
+    const nameOf = (one) =>
+      one.getAttribute("aria-label") || one.labels?.[0]?.textContent || one.textContent.trim() || one.title;
     const usable = [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")];
     const charts = [...document.querySelectorAll(".chart, svg.network")];
     return {
       unnamed: usable.filter((one) => !nameOf(one)).map((one) => one.outerHTML.slice(0, 120)),
-      blind: charts.filter((one) => one.getAttribute("role") !== "img" || !one.getAttribute("aria-label") || !one.closest("main").querySelector("table")).length,
+      blind: charts.filter(
+        (one) =>
+          one.getAttribute("role") !== "img" ||
+          !one.getAttribute("aria-label") ||
+          !one.closest("main").querySelector("table"),
+      ).length,
       headings: document.querySelectorAll("main h1").length,
-      twice: [...document.querySelectorAll("[id]")].map(({ id }) => id).filter((id, at, all) => all.indexOf(id) !== at),
+      twice: [...document.querySelectorAll("[id]")]
+        .map(({ id }) => id)
+        .filter((id, at, all) => all.indexOf(id) !== at),
       wide: document.scrollingElement.scrollWidth > innerWidth,
     };
   });
 }
 
-const viewsOf = (page) => page.$$eval("#views a", (links) => links.map((link) => ({ id: link.id, path: link.getAttribute("href") })));
+const viewsOf = (page) =>
+  page.$$eval("#views a", (links) => links.map((link) => ({ id: link.id, path: link.getAttribute("href") })));
 
 export const viewTests = {
   async every_view_is_sound_in_light_dark_and_on_a_phone({ open, picture }) {
     const views = await viewsOf(await open("/"));
     assert.equal(views.length, 8);
-    const pages = [...views, { id: "view-network", path: "/?view=networks&model=lenet" }, { id: "view-machine", path: "/?view=machines&server=box" }, { id: "view-answer", path: "/?view=answers&name=batch" }, { id: "view-record", path: "/?view=record&id=3" }];
-    const looks = { light: {}, dark: { colorScheme: "dark" }, phone: { viewport: { width: 360, height: 740 } } };
+    const pages = [
+      ...views,
+      { id: "view-network", path: "/?view=networks&model=lenet" },
+      { id: "view-machine", path: "/?view=machines&server=box" },
+      { id: "view-answer", path: "/?view=answers&name=batch" },
+      { id: "view-record", path: "/?view=record&id=3" },
+    ];
+    const looks = {
+      light: {},
+      dark: { colorScheme: "dark" },
+      phone: { viewport: { width: 360, height: 740 } },
+    };
     for (const { id, path } of pages)
       for (const [look, options] of Object.entries(looks)) {
         const page = await open(path, options);
@@ -57,14 +89,32 @@ export const viewTests = {
         const one = document.activeElement;
         if (!one || one === document.body) return null;
         const outline = getComputedStyle(one);
-        return { key: one.id || one.outerHTML.slice(0, 100), ring: outline.outlineStyle !== "none" && parseFloat(outline.outlineWidth) > 0 };
+        return {
+          key: one.id || one.outerHTML.slice(0, 100),
+          ring: outline.outlineStyle !== "none" && parseFloat(outline.outlineWidth) > 0,
+        };
       });
       if (at === null || seen.has(at.key)) break; // round once
       seen.add(at.key);
       if (!at.ring) hidden++;
     }
     assert.equal(hidden, 0, "the focus cannot be seen everywhere");
-    for (const id of ["theme", "y", "x", "group-framework", "aggregate", "show-speedup", "log-y", "series-add", "filter-framework-prony", "kind-bar", "chart-png", "chart-csv", "table-scroll", "table-sort-batch"])
+    for (const id of [
+      "theme",
+      "y",
+      "x",
+      "group-framework",
+      "aggregate",
+      "show-speedup",
+      "log-y",
+      "series-add",
+      "filter-framework-prony",
+      "kind-bar",
+      "chart-png",
+      "chart-csv",
+      "table-scroll",
+      "table-sort-batch",
+    ])
       assert.ok(seen.has(id), `the keyboard does not reach #${id}`);
     await page.focus("#filter-framework-prony");
     await page.keyboard.press("Space");
@@ -96,12 +146,20 @@ export const viewTests = {
   },
 
   async compare_gives_ratio_and_verdict({ open, store }) {
-    const page = await open("/?view=compare&a=framework%3Dprony+backend%3Dsimd&b=framework%3Dnumpy&phase=training&threads=1&workers=1&server=box&source=own");
+    const page = await open(
+      "/?view=compare&a=framework%3Dprony+backend%3Dsimd&b=framework%3Dnumpy&phase=training&threads=1&workers=1&server=box&source=own",
+    );
     const csv = readCsv((await saved(page, "#compare-csv")).bytes);
     assert.deepEqual(csv.map(({ batch }) => batch).sort(), ["1", "10", "3", "64"]);
     for (const row of csv) {
-      const [[ours]] = askSql(store, `SELECT time_median FROM result WHERE backend = 'simd' AND phase = 'training' AND threads = 1 AND workers = 1 AND server = 'box' AND source = 'own' AND batch = ${row.batch} ORDER BY time DESC LIMIT 1`);
-      const [[theirs]] = askSql(store, `SELECT time_median FROM result WHERE framework = 'numpy' AND phase = 'training' AND threads = 1 AND source = 'own' AND batch = ${row.batch}`);
+      const [[ours]] = askSql(
+        store,
+        `SELECT time_median FROM result WHERE backend = 'simd' AND phase = 'training' AND threads = 1 AND workers = 1 AND server = 'box' AND source = 'own' AND batch = ${row.batch} ORDER BY time DESC LIMIT 1`,
+      );
+      const [[theirs]] = askSql(
+        store,
+        `SELECT time_median FROM result WHERE framework = 'numpy' AND phase = 'training' AND threads = 1 AND source = 'own' AND batch = ${row.batch}`,
+      );
       assert.ok(Math.abs(Number(row.ratio) - ours / theirs) < 1e-9);
       assert.equal(row.verdict, "faster");
     }
@@ -109,7 +167,10 @@ export const viewTests = {
     await page.click("#compare-table-sort-ratio");
     await changedTo(page, "sort=ratio");
     const ratios = (await rowsOf(page, "compare-table")).map((row) => Number(row[3]));
-    assert.deepEqual(ratios, [...ratios].sort((a, b) => a - b));
+    assert.deepEqual(
+      ratios,
+      [...ratios].sort((a, b) => a - b),
+    );
     await page.selectOption("#b-framework", "python-list");
     await changedTo(page, "python-list");
     await rowCount(page, 4, "compare-table");
@@ -119,7 +180,10 @@ export const viewTests = {
 
   async roofline_has_every_record_of_the_machine({ open, store }) {
     const page = await open("/?view=roofline&server=box&source=own");
-    const [[count]] = askSql(store, "SELECT COUNT(*) FROM result WHERE server = 'box' AND status = 'ok' AND flop_rate IS NOT NULL AND source = 'own'");
+    const [[count]] = askSql(
+      store,
+      "SELECT COUNT(*) FROM result WHERE server = 'box' AND status = 'ok' AND flop_rate IS NOT NULL AND source = 'own'",
+    );
     const csv = readCsv((await saved(page, "#roofline-csv")).bytes);
     assert.equal(csv.length, count);
     await settled(page);
@@ -132,7 +196,14 @@ export const viewTests = {
   async scaling_is_measured_against_ideal({ open }) {
     const page = await open("/?view=scaling&phase=inference&backend=simd&source=own");
     const rows = await rowsOf(page, "scaling-table");
-    assert.deepEqual(rows.map((row) => row.slice(5)), [["1", "1", "1", "100"], ["2", "1.85", "2", "92.5"], ["4", "3.55", "4", "88.7"]]);
+    assert.deepEqual(
+      rows.map((row) => row.slice(5)),
+      [
+        ["1", "1", "1", "100"],
+        ["2", "1.85", "2", "92.5"],
+        ["4", "3.55", "4", "88.7"],
+      ],
+    );
     await page.click("#show-efficiency");
     await changedTo(page, "show=efficiency");
     await page.selectOption("#over", "nodes");
@@ -152,7 +223,11 @@ export const viewTests = {
     assert.ok((await networks.$$("svg.network g.box")).length >= 8, "layers are not drawn");
     assert.match(await networks.textContent("svg.network"), /conv1.*dense3/s);
     assert.match(await networks.textContent("main"), /61,706 parameters/);
-    assert.ok((await rowsOf(networks, "ops")).some((row) => row.join(" ").includes("conv(x, conv1.weight, conv1.bias)")));
+    assert.ok(
+      (await rowsOf(networks, "ops")).some((row) =>
+        row.join(" ").includes("conv(x, conv1.weight, conv1.bias)"),
+      ),
+    );
     const unknown = await open("/?view=networks&model=nothing");
     assert.match(await unknown.textContent("main"), /prony explain nothing/);
   },
@@ -176,11 +251,19 @@ export const viewTests = {
 
   async live_shows_a_bench_as_it_runs({ open, prony, store }) {
     const page = await open("/?view=live");
-    const bench = spawn(prony, ["bench", "large", "--batch", "1,2,4", "--backend", "ref", "--seconds", "2", "--store", store], { stdio: "ignore" });
+    const bench = spawn(
+      prony,
+      ["bench", "large", "--batch", "1,2,4", "--backend", "ref", "--seconds", "2", "--store", store],
+      { stdio: "ignore" },
+    );
     const ended = new Promise((resolve) => bench.once("exit", resolve));
     await page.waitForSelector("progress", { timeout: 60000 });
     assert.equal(await ended, 0);
-    await page.waitForFunction(() => /large training, batch 4, .*ref/.test(document.querySelector("#live-table tbody tr").textContent), undefined, { timeout: 30000 });
+    await page.waitForFunction(
+      () => /large training, batch 4, .*ref/.test(document.querySelector("#live-table tbody tr").textContent),
+      undefined,
+      { timeout: 30000 },
+    );
     await page.waitForSelector("progress", { state: "detached", timeout: 30000 });
   },
 

@@ -158,7 +158,16 @@ export interface Comparison {
   y: string;
   axes: string[];
   rows: Match[];
-  summary: { matched: number; faster: number; slower: number; same: number; unknown: number; ratio: number | null; only_a: number; only_b: number };
+  summary: {
+    matched: number;
+    faster: number;
+    slower: number;
+    same: number;
+    unknown: number;
+    ratio: number | null;
+    only_a: number;
+    only_b: number;
+  };
 }
 
 // What a machine did at best (src/estimate/calibrate.h).
@@ -368,7 +377,8 @@ export function fetchPoints({ x, y, group, aggregate, baseline, filters }: Query
 }
 
 export async function fetchRecords(ids: number[]): Promise<Kept[]> {
-  return (await get<{ records: Kept[] }>("/api/records", asked({ ids: ids.join(","), samples: "no" }, {}))).records;
+  return (await get<{ records: Kept[] }>("/api/records", asked({ ids: ids.join(","), samples: "no" }, {})))
+    .records;
 }
 
 export function fetchRecord(id: number): Promise<KeptOne> {
@@ -381,7 +391,14 @@ export function fetchComparison(a: Filters, b: Filters, y: string, filters: Filt
 
 // Of a store without such results the server says neither machine nor points.
 export async function fetchRoofline(server: string, filters: Filters): Promise<Roofline> {
-  const { points = [], server: chosen, ...rest } = await get<Omit<Roofline, "server" | "points"> & Partial<Roofline>>("/api/roofline", asked({ server }, filters));
+  const {
+    points = [],
+    server: chosen,
+    ...rest
+  } = await get<Omit<Roofline, "server" | "points"> & Partial<Roofline>>(
+    "/api/roofline",
+    asked({ server }, filters),
+  );
   return { ...rest, points, server: chosen ?? "" };
 }
 
@@ -397,7 +414,12 @@ export async function fetchNetworks(): Promise<NetworkEntry[]> {
   return (await get<{ networks: NetworkEntry[] }>("/api/networks")).networks;
 }
 
-export function fetchNetwork(model: string, phase: string, batch: string, backend: string): Promise<NetworkPage> {
+export function fetchNetwork(
+  model: string,
+  phase: string,
+  batch: string,
+  backend: string,
+): Promise<NetworkPage> {
   return get(`/api/network/${encodeURIComponent(model)}`, asked({ phase, batch, backend }, {}));
 }
 

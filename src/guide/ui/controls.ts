@@ -18,42 +18,86 @@ export function field(id: string, title: string, control: HTMLElement, hint = ""
   return element("div", { className: "field" }, ...parts);
 }
 
-export function select(id: string, options: Option[], chosen: string, onChoose: (value: string) => void): HTMLSelectElement {
+export function select(
+  id: string,
+  options: Option[],
+  chosen: string,
+  onChoose: (value: string) => void,
+): HTMLSelectElement {
   // What the address asks for is shown even where this version does not know it.
   const all = options.some((option) => valueOf(option) === chosen) ? options : [chosen, ...options];
-  const made = element("select", { id }, ...all.map((option) => element("option", { value: valueOf(option), selected: valueOf(option) === chosen }, titleOf(option))));
+  const made = element(
+    "select",
+    { id },
+    ...all.map((option) =>
+      element("option", { value: valueOf(option), selected: valueOf(option) === chosen }, titleOf(option)),
+    ),
+  );
   made.addEventListener("change", () => onChoose(made.value));
   return made;
 }
 
-export function check(id: string, title: string, on: boolean, onChange: (on: boolean) => void, count?: number): HTMLElement {
+export function check(
+  id: string,
+  title: string,
+  on: boolean,
+  onChange: (on: boolean) => void,
+  count?: number,
+): HTMLElement {
   const box = element("input", { type: "checkbox", id, checked: on });
   box.addEventListener("change", () => onChange(box.checked));
-  const row = element("label", { className: "check", htmlFor: id }, box, element("span", { className: "check-name", title }, title));
+  const row = element(
+    "label",
+    { className: "check", htmlFor: id },
+    box,
+    element("span", { className: "check-name", title }, title),
+  );
   if (count !== undefined) row.append(element("span", { className: "count" }, count.toLocaleString("en")));
   return row;
 }
 
 // One of a few, side by side.
-export function choice(id: string, title: string, options: Option[], chosen: string, onChoose: (value: string) => void): HTMLElement {
+export function choice(
+  id: string,
+  title: string,
+  options: Option[],
+  chosen: string,
+  onChoose: (value: string) => void,
+): HTMLElement {
   const buttons = options.map((option) => {
     const value = valueOf(option);
     const button = element("button", { type: "button", id: `${id}-${value || "none"}` }, titleOf(option));
     button.addEventListener("click", () => onChoose(value));
     return attributed(button, { "aria-pressed": String(value === chosen) });
   });
-  return attributed(element("div", { className: "choice", id }, ...buttons), { role: "group", "aria-label": title });
+  return attributed(element("div", { className: "choice", id }, ...buttons), {
+    role: "group",
+    "aria-label": title,
+  });
 }
 
 // Any of several.
-export function chips(id: string, title: string, options: Option[], chosen: string[], onToggle: (value: string, on: boolean) => void): HTMLElement {
+export function chips(
+  id: string,
+  title: string,
+  options: Option[],
+  chosen: string[],
+  onToggle: (value: string, on: boolean) => void,
+): HTMLElement {
   const all = options.map((option) => {
     const on = chosen.includes(valueOf(option));
-    const chip = element("button", { type: "button", className: "chip", id: `${id}-${valueOf(option)}` }, titleOf(option));
+    const chip = element(
+      "button",
+      { type: "button", className: "chip", id: `${id}-${valueOf(option)}` },
+      titleOf(option),
+    );
     chip.addEventListener("click", () => onToggle(valueOf(option), !on));
     return attributed(chip, { "aria-pressed": String(on) });
   });
-  const row = attributed(element("div", { className: "chips" }, ...all), { role: "group", "aria-label": title });
+  const row = attributed(element("div", { className: "chips" }, ...all), {
+    role: "group",
+    "aria-label": title,
+  });
   return element("div", { className: "field" }, element("span", { className: "label" }, title), row);
 }
 
@@ -71,5 +115,10 @@ export function toggled(all: string[], one: string, on: boolean): string[] {
 export function panel(...content: Child[]): HTMLElement {
   const form = element("form", { id: "form" }, ...content);
   form.addEventListener("submit", (event) => event.preventDefault());
-  return element("details", { id: "controls", className: "controls", open: !matchMedia("(max-width: 52rem)").matches }, element("summary", {}, "What to show"), form);
+  return element(
+    "details",
+    { id: "controls", className: "controls", open: !matchMedia("(max-width: 52rem)").matches },
+    element("summary", {}, "What to show"),
+    form,
+  );
 }

@@ -19,7 +19,11 @@ export function attributed<T extends Element>(one: T, attributes: Record<string,
   return one;
 }
 
-export function drawn(tag: string, attributes: Record<string, string | number>, ...children: Child[]): SVGElement {
+export function drawn(
+  tag: string,
+  attributes: Record<string, string | number>,
+  ...children: Child[]
+): SVGElement {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
   made.append(...children.filter((child) => child !== null && child !== false));
@@ -52,8 +56,14 @@ function focusIn(place: HTMLElement): () => void {
 export function refill(place: HTMLElement, children: Child[]): void {
   const refocus = focusIn(place);
   const old = [...place.querySelectorAll<HTMLElement>("[id]")];
-  const open = new Map(old.filter((one) => one instanceof HTMLDetailsElement).map((one) => [one.id, (one as HTMLDetailsElement).open]));
-  const scrolled = old.filter((one) => one.scrollTop > 0 || one.scrollLeft > 0).map((one) => [one.id, one.scrollTop, one.scrollLeft] as const);
+  const open = new Map(
+    old
+      .filter((one) => one instanceof HTMLDetailsElement)
+      .map((one) => [one.id, (one as HTMLDetailsElement).open]),
+  );
+  const scrolled = old
+    .filter((one) => one.scrollTop > 0 || one.scrollLeft > 0)
+    .map((one) => [one.id, one.scrollTop, one.scrollLeft] as const);
   place.replaceChildren(...children.filter((child) => child !== null && child !== false));
   for (const [id, was] of open) {
     const one = document.getElementById(id);

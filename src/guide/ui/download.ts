@@ -11,6 +11,9 @@ export function download(file: string, type: string, content: BlobPart): void {
 
 // "Throughput by batch" → throughput-by-batch.png
 export function fileName(title: string, suffix: string): string {
-  const stem = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+  const stem = title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
   return `${stem.slice(0, 80) || "prony"}.${suffix}`;
 }

@@ -34,28 +34,62 @@ function titleOf(axis: string, filters: Filters): string {
 
 function filterGroup(axis: string, counts: Count[], { id, filters, change }: FilterPanel): HTMLElement {
   const chosen = filters[axis] ?? [];
-  const gone = chosen.filter((value) => !counts.some((count) => filterText(count) === value)).map((value) => ({ value, count: 0 }));
+  const gone = chosen
+    .filter((value) => !counts.some((count) => filterText(count) === value))
+    .map((value) => ({ value, count: 0 }));
   const boxes = [...counts, ...gone].map((count) => {
     const value = filterText(count);
-    return check(`${id}-${axis}-${value}`, name(count.value), chosen.includes(value), (on) => change(withFilter(filters, axis, toggled(chosen, value, on))), count.count);
+    return check(
+      `${id}-${axis}-${value}`,
+      name(count.value),
+      chosen.includes(value),
+      (on) => change(withFilter(filters, axis, toggled(chosen, value, on))),
+      count.count,
+    );
   });
-  const summary = element("summary", {}, titleOf(axis, filters), chosen.length > 0 ? element("span", { className: "badge" }, String(chosen.length)) : null);
-  const group = element("fieldset", { id: `${id}-${axis}-values`, className: "filter" }, element("legend", { className: "unseen" }, titleOf(axis, filters)), ...boxes);
-  return element("details", { id: `${id}-${axis}`, className: "filter-fold", open: chosen.length > 0 || FIRST.has(axis) }, summary, group);
+  const summary = element(
+    "summary",
+    {},
+    titleOf(axis, filters),
+    chosen.length > 0 ? element("span", { className: "badge" }, String(chosen.length)) : null,
+  );
+  const group = element(
+    "fieldset",
+    { id: `${id}-${axis}-values`, className: "filter" },
+    element("legend", { className: "unseen" }, titleOf(axis, filters)),
+    ...boxes,
+  );
+  return element(
+    "details",
+    { id: `${id}-${axis}`, className: "filter-fold", open: chosen.length > 0 || FIRST.has(axis) },
+    summary,
+    group,
+  );
 }
 
 // A computed axis that says no more than the one it is computed from (the effective batch of one
 // worker) would only be in the way.
 export function withoutEchoes(values: Values, catalogue: Catalogue): Values {
-  const given = new Set(catalogue.axes.filter((axis) => !axis.derived).map(({ key }) => JSON.stringify(values[key])));
+  const given = new Set(
+    catalogue.axes.filter((axis) => !axis.derived).map(({ key }) => JSON.stringify(values[key])),
+  );
   const echoes = catalogue.axes.filter((axis) => axis.derived && given.has(JSON.stringify(values[axis.key])));
-  return Object.fromEntries(Object.entries(values).filter(([axis]) => !echoes.some(({ key }) => key === axis)));
+  return Object.fromEntries(
+    Object.entries(values).filter(([axis]) => !echoes.some(({ key }) => key === axis)),
+  );
 }
 
 // Axes with something to choose from, the chosen ones too when only one value is left.
 export function choosable(values: Values, filters: Filters): [string, Count[]][] {
-  const listed = Object.entries(values).filter(([axis, counts]) => axis !== "scaling" && (counts.length > 1 || filters[axis]));
-  return [...listed, ...Object.keys(filters).filter((axis) => axis !== "scaling" && !values[axis]).map((axis): [string, Count[]] => [axis, []])];
+  const listed = Object.entries(values).filter(
+    ([axis, counts]) => axis !== "scaling" && (counts.length > 1 || filters[axis]),
+  );
+  return [
+    ...listed,
+    ...Object.keys(filters)
+      .filter((axis) => axis !== "scaling" && !values[axis])
+      .map((axis): [string, Count[]] => [axis, []]),
+  ];
 }
 
 function scalingField({ id, values, filters, change }: FilterPanel): Child {
@@ -66,8 +100,14 @@ function scalingField({ id, values, filters, change }: FilterPanel): Child {
     "div",
     { className: "field" },
     element("span", { className: "label" }, "Scaling"),
-    choice(`${id}-scaling`, "Scaling", [["", "Any"], "weak", "strong"], chosen, (value) => change(withFilter(filters, "scaling", value ? [value] : []))),
-    element("p", { className: "hint" }, "Weak: the batch filter is the batch of one worker. Strong: of all workers together."),
+    choice(`${id}-scaling`, "Scaling", [["", "Any"], "weak", "strong"], chosen, (value) =>
+      change(withFilter(filters, "scaling", value ? [value] : [])),
+    ),
+    element(
+      "p",
+      { className: "hint" },
+      "Weak: the batch filter is the batch of one worker. Strong: of all workers together.",
+    ),
   );
 }
 
@@ -81,7 +121,12 @@ function sameThroughout({ values, filters }: FilterPanel): string {
 export function filterFields(panel: FilterPanel, title = "Filters"): Child[] {
   const { id, values, filters, change } = panel;
   const chosen = Object.keys(filters);
-  const clear = linkButton(`${id}-clear`, "Clear", () => change({}), `Clear the filters${chosen.length > 0 ? ` on ${list(chosen.map(label))}` : ""}`);
+  const clear = linkButton(
+    `${id}-clear`,
+    "Clear",
+    () => change({}),
+    `Clear the filters${chosen.length > 0 ? ` on ${list(chosen.map(label))}` : ""}`,
+  );
   clear.disabled = chosen.length === 0;
   const same = sameThroughout(panel);
   return [

@@ -10,8 +10,19 @@ export interface Scale {
 
 type Step = [number, string];
 
-const TIMES: Step[] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
-const PREFIXES: Step[] = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const TIMES: Step[] = [
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "µs"],
+  [1, "ns"],
+];
+const PREFIXES: Step[] = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+  [1, ""],
+];
 const PREFIXED = new Set(["FLOP/s", "FLOP", "B/s", "B"]);
 
 function stepsOf(unit: string): Step[] {
@@ -73,7 +84,9 @@ export function sentence(text: string): string {
 }
 
 export function list(words: string[]): string {
-  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
+  return words.length < 2
+    ? words.join("")
+    : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
 }
 
 export function many(count: number, one: string, several = `${one}s`): string {

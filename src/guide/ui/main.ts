@@ -13,8 +13,29 @@ import { views } from "./views/index";
 function trouble(error: unknown): Content {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof Refused)
-    return { title: "Not found", main: [note("The store has no answer to that", element("p", { id: "message" }, message), element("p", {}, element("a", { href: "/" }, "Begin at the explorer")))] };
-  return { title: "No answer", main: [note("The guide does not answer", element("p", { id: "message" }, message), element("p", {}, "Is it still running? Start it again; this page tries again by itself:"), commandLine("prony guide"))], again_ms: 3000, stamp: "trouble" };
+    return {
+      title: "Not found",
+      main: [
+        note(
+          "The store has no answer to that",
+          element("p", { id: "message" }, message),
+          element("p", {}, element("a", { href: "/" }, "Begin at the explorer")),
+        ),
+      ],
+    };
+  return {
+    title: "No answer",
+    main: [
+      note(
+        "The guide does not answer",
+        element("p", { id: "message" }, message),
+        element("p", {}, "Is it still running? Start it again; this page tries again by itself:"),
+        commandLine("prony guide"),
+      ),
+    ],
+    again_ms: 3000,
+    stamp: "trouble",
+  };
 }
 
 function emptyStore(status: Status): Content {
@@ -24,7 +45,11 @@ function emptyStore(status: Status): Content {
     main: [
       note(
         "No results yet",
-        element("p", { id: "message" }, "Measure a network on this machine; results appear here as they come:"),
+        element(
+          "p",
+          { id: "message" },
+          "Measure a network on this machine; results appear here as they come:",
+        ),
         commandLine(`prony bench small --batch 1,8,64 --store ${store}`),
         element("p", {}, "or file records that were measured elsewhere:"),
         commandLine(`prony store add results.jsonl --store ${store}`),
@@ -52,12 +77,20 @@ class Page {
 
   private asked(view: View, parameters: URLSearchParams): Asked {
     const go = (next: URLSearchParams) => this.go(addressOf(view.name, next));
-    return { parameters, catalogue: this.catalogue, status: this.status, go, change: (changes) => go(changed(parameters, changes)), open: (name, next) => this.go(addressOf(name, next)) };
+    return {
+      parameters,
+      catalogue: this.catalogue,
+      status: this.status,
+      go,
+      change: (changes) => go(changed(parameters, changes)),
+      open: (name, next) => this.go(addressOf(name, next)),
+    };
   }
 
   private async contentOf(view: View, parameters: URLSearchParams): Promise<Content> {
     try {
-      if (this.status.records === 0 || view.name === "live" || view.name !== this.shown) this.status = await fetchStatus();
+      if (this.status.records === 0 || view.name === "live" || view.name !== this.shown)
+        this.status = await fetchStatus();
       showStore(this.status);
       if (this.status.records === 0 && view.name !== "live") return emptyStore(this.status);
       return await view.show(this.asked(view, parameters));
@@ -74,7 +107,9 @@ class Page {
     parameters.delete("view");
     const view = views.find((one) => one.name === name);
     find("main").setAttribute("aria-busy", "true");
-    const content = view ? await this.contentOf(view, parameters) : trouble(new Refused(`There is no view "${name}".`, 404));
+    const content = view
+      ? await this.contentOf(view, parameters)
+      : trouble(new Refused(`There is no view "${name}".`, 404));
     if (turn !== this.turn) return;
     this.put(name, content);
   }
@@ -114,7 +149,9 @@ function showStore(status: Status): void {
 }
 
 function fillHeader(): void {
-  const links = views.filter(({ title }) => title).map(({ name, title }) => element("a", { id: `view-${name}`, href: addressOf(name) }, title));
+  const links = views
+    .filter(({ title }) => title)
+    .map(({ name, title }) => element("a", { id: `view-${name}`, href: addressOf(name) }, title));
   find("views").replaceChildren(...links);
   find("switch").replaceWith(themeSwitch(drawPlots));
 }
@@ -123,8 +160,23 @@ function fillHeader(): void {
 function followLinks(page: Page): void {
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
-    if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-    if (link.hasAttribute("download") || link.origin !== location.origin || link.pathname !== "/" || link.hash) return;
+    if (
+      !link ||
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
+    if (
+      link.hasAttribute("download") ||
+      link.origin !== location.origin ||
+      link.pathname !== "/" ||
+      link.hash
+    )
+      return;
     event.preventDefault();
     page.go(link.pathname + link.search);
   });

@@ -27,7 +27,8 @@ function boxesOf(network: Network): Box[] {
   const rows: number[] = [];
   const boxes: Box[] = [];
   for (const op of network.ops.filter(({ op: kind, part }) => part === "forward" && !NOT_LAYERS.has(kind))) {
-    const roots = (list: (number | null)[]) => list.filter((index) => index !== null).map((index) => rootOf(network, index));
+    const roots = (list: (number | null)[]) =>
+      list.filter((index) => index !== null).map((index) => rootOf(network, index));
     const inputs = [...new Set(roots(op.inputs).flatMap((index) => writers.get(index) ?? []))];
     const row = Math.max(-1, ...inputs.map((box) => box.row)) + 1;
     const column = rows[row] ?? 0;
@@ -40,10 +41,25 @@ function boxesOf(network: Network): Box[] {
 }
 
 const family = (kind: string): string =>
-  /^dense|^outer|^matmul|^product/.test(kind) ? "f1" : /^conv/.test(kind) ? "f2" : /pool/.test(kind) ? "f3" : /norm/.test(kind) ? "f4" : /lstm|gru|rnn/.test(kind) ? "f5" : /entropy|error|loss/.test(kind) ? "f6" : "f0";
+  /^dense|^outer|^matmul|^product/.test(kind)
+    ? "f1"
+    : /^conv/.test(kind)
+      ? "f2"
+      : /pool/.test(kind)
+        ? "f3"
+        : /norm/.test(kind)
+          ? "f4"
+          : /lstm|gru|rnn/.test(kind)
+            ? "f5"
+            : /entropy|error|loss/.test(kind)
+              ? "f6"
+              : "f0";
 
 function titleOf({ op, layer, attributes }: Op): string {
-  const told = typeof attributes === "object" && attributes !== null ? (attributes.function ?? attributes.activation) : null;
+  const told =
+    typeof attributes === "object" && attributes !== null
+      ? (attributes.function ?? attributes.activation)
+      : null;
   const kind = op === "activate" && told ? String(told) : label(op);
   const after = op !== "activate" && told && told !== "none" ? ` + ${told}` : "";
   return layer && layer !== kind ? `${layer}${after}` : `${kind}${after}`;
@@ -59,14 +75,21 @@ export function drawNetwork(network: Network): SVGElement {
   const perRow = (row: number) => boxes.filter((box) => box.row === row).length;
   const at = ({ row, column }: Box) => {
     const used = perRow(row) * (BOX.width + BOX.across) - BOX.across;
-    return { x: (width - used) / 2 + column * (BOX.width + BOX.across), y: BOX.edge + row * (BOX.height + BOX.down) };
+    return {
+      x: (width - used) / 2 + column * (BOX.width + BOX.across),
+      y: BOX.edge + row * (BOX.height + BOX.down),
+    };
   };
   const arrows = boxes.flatMap((box) =>
     box.inputs.map((input) => {
       const [from, to] = [at(input), at(box)];
       const [x1, y1, x2, y2] = [from.x + BOX.width / 2, from.y + BOX.height, to.x + BOX.width / 2, to.y - 3];
       const bend = (y2 - y1) / 2;
-      return drawn("path", { class: "arrow", d: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`, "marker-end": "url(#arrow-head)" });
+      return drawn("path", {
+        class: "arrow",
+        d: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`,
+        "marker-end": "url(#arrow-head)",
+      });
     }),
   );
   const shapes = boxes.map((box) => {
@@ -81,12 +104,41 @@ export function drawNetwork(network: Network): SVGElement {
       drawn("rect", { class: "frame", width: BOX.width, height: BOX.height, rx: 7 }),
       drawn("rect", { class: "stripe", width: 5, height: BOX.height, rx: 2.5 }),
       drawn("text", { class: "box-title", x: 14, y: 18 }, titleOf(op)),
-      drawn("text", { class: "box-shape", x: BOX.width - 10, y: 18, "text-anchor": "end" }, shapeText(out?.shape ?? [])),
+      drawn(
+        "text",
+        { class: "box-shape", x: BOX.width - 10, y: 18, "text-anchor": "end" },
+        shapeText(out?.shape ?? []),
+      ),
       drawn("text", { class: "box-work", x: 14, y: 33 }, quantity(op.flop, "FLOP")),
       drawn("rect", { class: "share", x: 14, y: 38, width: share, height: 3, rx: 1.5 }),
     );
   });
-  const head = drawn("defs", {}, drawn("marker", { id: "arrow-head", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, drawn("path", { class: "arrow-head", d: "M0 0L8 4L0 8z" })));
-  const image = drawn("svg", { class: "network", viewBox: `0 0 ${width} ${height}`, width, height }, head, ...arrows, ...shapes);
-  return attributed(image, { role: "img", "aria-label": `The layers of ${network.model} and how they are connected. The table below lists them.` });
+  const head = drawn(
+    "defs",
+    {},
+    drawn(
+      "marker",
+      {
+        id: "arrow-head",
+        viewBox: "0 0 8 8",
+        refX: 6,
+        refY: 4,
+        markerWidth: 7,
+        markerHeight: 7,
+        orient: "auto",
+      },
+      drawn("path", { class: "arrow-head", d: "M0 0L8 4L0 8z" }),
+    ),
+  );
+  const image = drawn(
+    "svg",
+    { class: "network", viewBox: `0 0 ${width} ${height}`, width, height },
+    head,
+    ...arrows,
+    ...shapes,
+  );
+  return attributed(image, {
+    role: "img",
+    "aria-label": `The layers of ${network.model} and how they are connected. The table below lists them.`,
+  });
 }

@@ -34,7 +34,8 @@ export function changed(parameters: URLSearchParams, changes: Changes): URLSearc
   const made = new URLSearchParams(parameters);
   for (const [key, value] of Object.entries(changes)) {
     made.delete(key);
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== null && one !== "") made.append(key, one);
+    for (const one of Array.isArray(value) ? value : [value])
+      if (one !== null && one !== "") made.append(key, one);
   }
   return made;
 }
@@ -46,7 +47,11 @@ export function addressOf(view: string, parameters: URLSearchParams | Record<str
   return `/?${all}`;
 }
 
-export function linkTo(view: string, parameters: URLSearchParams | Record<string, string>, ...text: Child[]): HTMLAnchorElement {
+export function linkTo(
+  view: string,
+  parameters: URLSearchParams | Record<string, string>,
+  ...text: Child[]
+): HTMLAnchorElement {
   return element("a", { href: addressOf(view, parameters) }, ...text);
 }
 
@@ -61,6 +66,10 @@ export function filtersOf(parameters: URLSearchParams, own: string[]): Filters {
 // The view's own parameters of the address, with these filters instead of those it has.
 export function withFilters(parameters: URLSearchParams, own: string[], filters: Filters): URLSearchParams {
   return addFilters(new URLSearchParams([...parameters].filter(([key]) => own.includes(key))), filters);
+}
+
+export function card(...content: Child[]): HTMLElement {
+  return element("section", { className: "card" }, ...content);
 }
 
 // What stands on the page instead of results: why there are none, and what to do.

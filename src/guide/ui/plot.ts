@@ -12,7 +12,18 @@ import { download, fileName } from "./download";
 import { csvOf, tableOf, type Listing } from "./table";
 import { readTheme, type Theme } from "./theme";
 
-echarts.use([BarChart, BoxplotChart, CustomChart, LineChart, ScatterChart, GridComponent, LegendComponent, TooltipComponent, CanvasRenderer, SVGRenderer]);
+echarts.use([
+  BarChart,
+  BoxplotChart,
+  CustomChart,
+  LineChart,
+  ScatterChart,
+  GridComponent,
+  LegendComponent,
+  TooltipComponent,
+  CanvasRenderer,
+  SVGRenderer,
+]);
 
 export interface Plot<Row> {
   key: string; // a drawing of this name keeps its place from one showing to the next
@@ -72,14 +83,24 @@ function exportButtons<Row>({ key, title, listing }: Plot<Row>): HTMLElement {
   const ways: [string, string, () => void][] = [
     ["PNG", "Save the drawing as a PNG file", () => place(exportPng)],
     ["SVG", "Save the drawing as an SVG file", () => place(exportSvg)],
-    ["CSV", "Save the figures as a CSV file", () => download(fileName(title, "csv"), "text/csv", csvOf(listing))],
+    [
+      "CSV",
+      "Save the figures as a CSV file",
+      () => download(fileName(title, "csv"), "text/csv", csvOf(listing)),
+    ],
   ];
   const buttons = ways.map(([name, help, act]) => {
-    const button = attributed(element("button", { type: "button", id: `${key}-${name.toLowerCase()}`, title: help }, name), { "aria-label": help });
+    const button = attributed(
+      element("button", { type: "button", id: `${key}-${name.toLowerCase()}`, title: help }, name),
+      { "aria-label": help },
+    );
     button.addEventListener("click", act);
     return button;
   });
-  return attributed(element("div", { className: "choice quiet" }, ...buttons), { role: "group", "aria-label": "Save" });
+  return attributed(element("div", { className: "choice quiet" }, ...buttons), {
+    role: "group",
+    "aria-label": "Save",
+  });
 }
 
 function slotOf<Row>({ key, title, draw, onPick, low }: Plot<Row>): HTMLElement {
@@ -93,12 +114,27 @@ export function plotCard<Row>(plot: Plot<Row>): HTMLElement {
   const heading = element(
     "div",
     { className: "heading" },
-    element("div", {}, element(level, { id: `${key}-title` }, title), subtitle ? element("p", { className: "subtitle" }, subtitle) : null),
+    element(
+      "div",
+      {},
+      element(level, { id: `${key}-title` }, title),
+      subtitle ? element("p", { className: "subtitle" }, subtitle) : null,
+    ),
     element("div", { className: "tools" }, ...tools, exportButtons(plot)),
   );
   const table = tableOf(listing);
-  const figures = folded ? element("details", { id: `${key}-figures`, className: "figures" }, element("summary", {}, "Figures"), table) : table;
-  return attributed(element("section", { className: "card" }, heading, ...notes, slotOf(plot), ...after, figures), { "aria-labelledby": `${key}-title` });
+  const figures = folded
+    ? element(
+        "details",
+        { id: `${key}-figures`, className: "figures" },
+        element("summary", {}, "Figures"),
+        table,
+      )
+    : table;
+  return attributed(
+    element("section", { className: "card" }, heading, ...notes, slotOf(plot), ...after, figures),
+    { "aria-labelledby": `${key}-title` },
+  );
 }
 
 // Gives an order that came onto the page to the drawing of its name, or to a new one.

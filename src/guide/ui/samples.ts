@@ -21,7 +21,11 @@ export function binsOf(samples: number[]): Bin[] {
   const wanted = range / ((2 * (at(0.75) - at(0.25))) / Math.cbrt(sorted.length));
   const count = range === 0 ? 1 : Math.max(5, Math.min(40, Math.ceil(Number.isFinite(wanted) ? wanted : 40)));
   const width = range === 0 ? least * 0.01 : range / count;
-  const bins = Array.from({ length: count }, (_, index): Bin => ({ from: least + index * width, to: least + (index + 1) * width, count: 0 }));
+  const bins = Array.from({ length: count }, (_, index): Bin => ({
+    from: least + index * width,
+    to: least + (index + 1) * width,
+    count: 0,
+  }));
   for (const sample of sorted) {
     const bin = bins[Math.min(count - 1, Math.floor((sample - least) / width))];
     if (bin) bin.count++;
@@ -39,7 +43,13 @@ function histogram(bins: Bin[], scale: Scale): HTMLElement {
     folded: true,
     draw: (theme) => ({
       ...base(theme, []),
-      xAxis: { ...xAxisOf(theme, `time of one iteration (${scale.unit})`), type: "value", scale: true, splitLine: { show: false }, axisLabel: { color: theme.faint, formatter: compact, hideOverlap: true } },
+      xAxis: {
+        ...xAxisOf(theme, `time of one iteration (${scale.unit})`),
+        type: "value",
+        scale: true,
+        splitLine: { show: false },
+        axisLabel: { color: theme.faint, formatter: compact, hideOverlap: true },
+      },
       yAxis: { ...yAxisOf(theme, "samples"), minInterval: 1 },
       series: [
         {
@@ -47,7 +57,19 @@ function histogram(bins: Bin[], scale: Scale): HTMLElement {
           barWidth: "92%",
           data: bins.map(({ from, to, count }) => [((from + to) / 2) * scale.factor, count]),
           itemStyle: { color: theme.series[0] },
-          tooltip: { formatter: ({ dataIndex }: { dataIndex: number }) => { const bin = bins[dataIndex]; return bin ? tipOf(`${shown(bin.from)} to ${shown(bin.to)} ${scale.unit}`, "", many(bin.count, "sample"), []) : ""; } },
+          tooltip: {
+            formatter: ({ dataIndex }: { dataIndex: number }) => {
+              const bin = bins[dataIndex];
+              return bin
+                ? tipOf(
+                    `${shown(bin.from)} to ${shown(bin.to)} ${scale.unit}`,
+                    "",
+                    many(bin.count, "sample"),
+                    [],
+                  )
+                : "";
+            },
+          },
         },
       ],
     }),
@@ -55,8 +77,22 @@ function histogram(bins: Bin[], scale: Scale): HTMLElement {
       id: "histogram-table",
       caption: "How many samples lie within which times",
       columns: [
-        { key: "from", title: `from (${scale.unit})`, unit: "ns", number: true, value: ({ from }) => from, show: ({ from }) => shown(from) },
-        { key: "to", title: `to (${scale.unit})`, unit: "ns", number: true, value: ({ to }) => to, show: ({ to }) => shown(to) },
+        {
+          key: "from",
+          title: `from (${scale.unit})`,
+          unit: "ns",
+          number: true,
+          value: ({ from }) => from,
+          show: ({ from }) => shown(from),
+        },
+        {
+          key: "to",
+          title: `to (${scale.unit})`,
+          unit: "ns",
+          number: true,
+          value: ({ to }) => to,
+          show: ({ to }) => shown(to),
+        },
         { key: "samples", title: "samples", number: true, value: ({ count }) => count },
       ],
       rows: bins,
@@ -74,7 +110,13 @@ function timeLine(samples: number[], median: number, scale: Scale): HTMLElement 
     folded: true,
     draw: (theme) => ({
       ...base(theme, []),
-      xAxis: { ...xAxisOf(theme, "sample"), type: "value", min: 1, max: Math.max(2, samples.length), splitLine: { show: false } },
+      xAxis: {
+        ...xAxisOf(theme, "sample"),
+        type: "value",
+        min: 1,
+        max: Math.max(2, samples.length),
+        splitLine: { show: false },
+      },
       yAxis: { ...yAxisOf(theme, `time of one iteration (${scale.unit})`), scale: true },
       series: [
         {
@@ -82,9 +124,25 @@ function timeLine(samples: number[], median: number, scale: Scale): HTMLElement 
           symbolSize: samples.length > 500 ? 3 : 6,
           data: rows.map(({ index, value }) => [index, value * scale.factor]),
           itemStyle: { color: theme.series[0], opacity: 0.75 },
-          tooltip: { formatter: ({ dataIndex }: { dataIndex: number }) => { const row = rows[dataIndex]; return row ? tipOf(`sample ${row.index}`, "", `${figure(row.value * scale.factor)} ${scale.unit}`, []) : ""; } },
+          tooltip: {
+            formatter: ({ dataIndex }: { dataIndex: number }) => {
+              const row = rows[dataIndex];
+              return row
+                ? tipOf(`sample ${row.index}`, "", `${figure(row.value * scale.factor)} ${scale.unit}`, [])
+                : "";
+            },
+          },
         },
-        { type: "line", silent: true, symbol: "none", data: [[1, median * scale.factor], [Math.max(2, samples.length), median * scale.factor]], lineStyle: { color: theme.series[1], width: 1.5, type: "dashed" } },
+        {
+          type: "line",
+          silent: true,
+          symbol: "none",
+          data: [
+            [1, median * scale.factor],
+            [Math.max(2, samples.length), median * scale.factor],
+          ],
+          lineStyle: { color: theme.series[1], width: 1.5, type: "dashed" },
+        },
       ],
     }),
     listing: {
@@ -92,7 +150,14 @@ function timeLine(samples: number[], median: number, scale: Scale): HTMLElement 
       caption: "The samples in the order in which they were taken",
       columns: [
         { key: "sample", title: "sample", number: true, value: ({ index }) => index },
-        { key: "time", title: `time (${scale.unit})`, unit: "ns", number: true, value: ({ value }) => value, show: ({ value }) => figure(value * scale.factor) },
+        {
+          key: "time",
+          title: `time (${scale.unit})`,
+          unit: "ns",
+          number: true,
+          value: ({ value }) => value,
+          show: ({ value }) => figure(value * scale.factor),
+        },
       ],
       rows,
     },

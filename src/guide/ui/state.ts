@@ -21,7 +21,20 @@ export interface State extends Query {
   sort: string;
 }
 
-const OWN = ["x", "y", "group", "aggregate", "baseline", "chart", "log", "series", "edit", "show", "point", "sort"];
+const OWN = [
+  "x",
+  "y",
+  "group",
+  "aggregate",
+  "baseline",
+  "chart",
+  "log",
+  "series",
+  "edit",
+  "show",
+  "point",
+  "sort",
+];
 const DEFAULT_AGGREGATE = "median";
 
 // The first view: the newest result's network and phase, by batch, one series per implementation.
@@ -65,7 +78,8 @@ export function toParameters(state: State): URLSearchParams {
   set("point", state.point > 0 ? String(state.point) : "");
   set("sort", state.sort);
   set("edit", state.edit >= 0 && state.edit < state.series.length ? String(state.edit) : "");
-  for (const { name, filters } of state.series) parameters.append("series", String(addFilters(new URLSearchParams({ name }), filters)));
+  for (const { name, filters } of state.series)
+    parameters.append("series", String(addFilters(new URLSearchParams({ name }), filters)));
   return addFilters(parameters, state.filters);
 }
 
@@ -86,7 +100,9 @@ export function fromParameters(parameters: URLSearchParams, catalogue: Catalogue
   return {
     x,
     y,
-    group: text("group").split(",").filter((axis) => axis !== ""),
+    group: text("group")
+      .split(",")
+      .filter((axis) => axis !== ""),
     aggregate: text("aggregate") || DEFAULT_AGGREGATE,
     baseline: text("baseline"),
     chart: text("chart"),

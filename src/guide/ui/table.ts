@@ -50,7 +50,12 @@ function heading<Row>(column: Column<Row>, { id, sort = "", onSort }: Listing<Ro
   }
   const up = sort === column.key;
   const down = sort === `-${column.key}`;
-  const button = element("button", { type: "button", id: `${id}-sort-${column.key}`, className: "sort" }, title, up || down ? element("span", { className: "sort-sign", ariaHidden: "true" }, up ? "▲" : "▼") : null);
+  const button = element(
+    "button",
+    { type: "button", id: `${id}-sort-${column.key}`, className: "sort" },
+    title,
+    up || down ? element("span", { className: "sort-sign", ariaHidden: "true" }, up ? "▲" : "▼") : null,
+  );
   button.addEventListener("click", () => onSort(up ? `-${column.key}` : column.key));
   if (up || down) attributed(cell, { "aria-sort": up ? "ascending" : "descending" });
   cell.append(button);
@@ -62,7 +67,11 @@ export function tableOf<Row>(listing: Listing<Row>): HTMLElement {
   const all = sorted(listing);
   const rows = all.slice(0, ROWS_SHOWN).map((row) => {
     const cells = columns.map((column) =>
-      element("td", { className: column.number ? "number" : column.wrap ? "wrap" : "" }, column.show ? column.show(row) : name(column.value(row))),
+      element(
+        "td",
+        { className: column.number ? "number" : column.wrap ? "wrap" : "" },
+        column.show ? column.show(row) : name(column.value(row)),
+      ),
     );
     const line = element("tr", { className: isChosen?.(row) ? "chosen" : "" }, ...cells);
     return line;
@@ -74,9 +83,21 @@ export function tableOf<Row>(listing: Listing<Row>): HTMLElement {
     element("thead", {}, element("tr", {}, ...columns.map((column) => heading(column, listing)))),
     element("tbody", {}, ...rows),
   );
-  const scroll = attributed(element("div", { className: "scroll", id: `${id}-scroll`, tabIndex: 0 }, table), { role: "region", "aria-label": caption });
+  const scroll = attributed(element("div", { className: "scroll", id: `${id}-scroll`, tabIndex: 0 }, table), {
+    role: "region",
+    "aria-label": caption,
+  });
   if (all.length <= ROWS_SHOWN) return scroll;
-  return element("div", {}, scroll, element("p", { className: "hint" }, `The first ${ROWS_SHOWN} of ${all.length} rows; the CSV file has all of them.`));
+  return element(
+    "div",
+    {},
+    scroll,
+    element(
+      "p",
+      { className: "hint" },
+      `The first ${ROWS_SHOWN} of ${all.length} rows; the CSV file has all of them.`,
+    ),
+  );
 }
 
 function csvField(value: Value): string {

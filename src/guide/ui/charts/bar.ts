@@ -23,7 +23,12 @@ export const bar: Chart = {
     const floor = 10 ** Math.floor(Math.log10(least));
     return {
       ...base(theme, names),
-      xAxis: { ...xAxis(sheet), type: "category", data: categoriesOf(points).map(name), axisTick: { show: false } },
+      xAxis: {
+        ...xAxis(sheet),
+        type: "category",
+        data: categoriesOf(points).map(name),
+        axisTick: { show: false },
+      },
       yAxis: { ...yAxis(sheet), ...(logY ? { min: floor, startValue: floor } : {}) },
       series: all.flatMap((series, index) => {
         const look = looks[index];

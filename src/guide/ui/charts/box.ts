@@ -14,8 +14,14 @@ function tooltipOf({ x, scale }: Sheet, series: Series) {
     formatter: ({ dataIndex }: { dataIndex: number }) => {
       const point = series.points[dataIndex];
       if (!point) return "";
-      const [least, first, middle, third, largest] = boxOf(point).map((value) => figure(value * scale.factor));
-      const notes = [`half within ${first} to ${third}`, `all within ${least} to ${largest}`, point.count === 1 ? "samples of 1 result" : `${point.count} results`];
+      const [least, first, middle, third, largest] = boxOf(point).map((value) =>
+        figure(value * scale.factor),
+      );
+      const notes = [
+        `half within ${first} to ${third}`,
+        `all within ${least} to ${largest}`,
+        point.count === 1 ? "samples of 1 result" : `${point.count} results`,
+      ];
       return tipOf(series.name, `${label(x.key)} ${name(point.x)}`, `${middle} ${scale.unit}`, notes);
     },
   };
@@ -33,7 +39,13 @@ export const box: Chart = {
     const places = categoriesOf(points);
     return {
       ...base(theme, names),
-      xAxis: { ...xAxis(sheet), type: "category", data: places.map(name), axisTick: { show: false }, splitArea: { show: false } },
+      xAxis: {
+        ...xAxis(sheet),
+        type: "category",
+        data: places.map(name),
+        axisTick: { show: false },
+        splitArea: { show: false },
+      },
       yAxis: { ...yAxis(sheet), scale: true },
       series: all.map((series, index) => ({
         type: "boxplot",

@@ -22,8 +22,11 @@ export function curvesOf(ceilings: Ceiling[], pages: string): Curve[] {
     ends.map((count): Curve => {
       const best = new Map<number, number>();
       for (const { ceiling, threads: used, set_bytes = 0, per_s } of rows)
-        if (ceiling === kind && used === count) best.set(set_bytes, Math.max(per_s, best.get(set_bytes) ?? 0));
-      const points = [...best].map(([set_bytes, per_s]) => ({ set_bytes, per_s })).sort((a, b) => a.set_bytes - b.set_bytes);
+        if (ceiling === kind && used === count)
+          best.set(set_bytes, Math.max(per_s, best.get(set_bytes) ?? 0));
+      const points = [...best]
+        .map(([set_bytes, per_s]) => ({ set_bytes, per_s }))
+        .sort((a, b) => a.set_bytes - b.set_bytes);
       return { name: `${kind}, ${many(count ?? 1, "thread")}`, points };
     }),
   ).filter(({ points }) => points.length > 0);
@@ -36,7 +39,16 @@ export function drawCalibration(curves: Curve[], theme: Theme): EChartsCoreOptio
   const places = [...new Set(sizes)];
   return {
     ...base(theme, names),
-    xAxis: { ...xAxisOf(theme, "working set"), type: "log", logBase: 2, min: Math.min(...sizes), max: Math.max(...sizes), axisLabel: { color: theme.faint, hideOverlap: true, formatter: binarySize, customValues: places }, axisTick: { customValues: places, lineStyle: { color: theme.line } }, splitLine: { show: false } },
+    xAxis: {
+      ...xAxisOf(theme, "working set"),
+      type: "log",
+      logBase: 2,
+      min: Math.min(...sizes),
+      max: Math.max(...sizes),
+      axisLabel: { color: theme.faint, hideOverlap: true, formatter: binarySize, customValues: places },
+      axisTick: { customValues: places, lineStyle: { color: theme.line } },
+      splitLine: { show: false },
+    },
     yAxis: { ...yAxisOf(theme, "GB/s"), min: 0 },
     series: curves.map(({ name, points }, index) => ({
       type: "line",
@@ -44,12 +56,23 @@ export function drawCalibration(curves: Curve[], theme: Theme): EChartsCoreOptio
       symbol: looks[index]?.symbol,
       symbolSize: 6,
       itemStyle: { color: looks[index]?.colour },
-      lineStyle: { width: 2, color: looks[index]?.colour, type: name.startsWith("update") ? "dashed" : "solid" },
+      lineStyle: {
+        width: 2,
+        color: looks[index]?.colour,
+        type: name.startsWith("update") ? "dashed" : "solid",
+      },
       data: points.map(({ set_bytes, per_s }) => [set_bytes, per_s / 1e9]),
       tooltip: {
         formatter: ({ dataIndex }: { dataIndex: number }) => {
           const point = points[dataIndex];
-          return point ? tipOf(name, `working set ${binarySize(point.set_bytes)}`, `${figure(point.per_s / 1e9)} GB/s`, []) : "";
+          return point
+            ? tipOf(
+                name,
+                `working set ${binarySize(point.set_bytes)}`,
+                `${figure(point.per_s / 1e9)} GB/s`,
+                [],
+              )
+            : "";
         },
       },
     })),

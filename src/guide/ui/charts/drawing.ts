@@ -27,7 +27,8 @@ export function looksOf(names: string[], { series: palette }: Theme): Look[] {
   };
   for (const name of names) {
     const index = remembered.get(name);
-    if (index !== undefined && !taken.has(index) && index < Math.max(palette.length, names.length)) take(name, index);
+    if (index !== undefined && !taken.has(index) && index < Math.max(palette.length, names.length))
+      take(name, index);
   }
   for (const name of names) {
     if (chosen.has(name)) continue;
@@ -38,7 +39,11 @@ export function looksOf(names: string[], { series: palette }: Theme): Look[] {
   return names.map((name) => {
     const index = chosen.get(name) ?? 0;
     const round = Math.floor(index / palette.length) % SYMBOLS.length;
-    return { colour: palette[index % palette.length] ?? "", symbol: SYMBOLS[round] ?? "circle", dash: DASHES[round] ?? "solid" };
+    return {
+      colour: palette[index % palette.length] ?? "",
+      symbol: SYMBOLS[round] ?? "circle",
+      dash: DASHES[round] ?? "solid",
+    };
   });
 }
 
@@ -106,7 +111,14 @@ export function base(theme: Theme, names: string[]): EChartsCoreOption {
 // within markup.
 export function tipOf(title: string, place: string, figure: string, notes: string[]): HTMLElement {
   const lines: Child[] = notes.map((note) => element("div", { className: "tip-note" }, note));
-  return element("div", { className: "tip" }, element("strong", {}, title), place ? element("div", {}, place) : null, element("div", { className: "tip-figure" }, figure), ...lines);
+  return element(
+    "div",
+    { className: "tip" },
+    element("strong", {}, title),
+    place ? element("div", {}, place) : null,
+    element("div", { className: "tip-figure" }, figure),
+    ...lines,
+  );
 }
 
 // A mark whose result was not checked is hollow.

@@ -23,31 +23,79 @@ export function forest(rows: Ratio[], theme: Theme): EChartsCoreOption {
   return {
     ...base(theme, []),
     grid: { left: 8, right: 24, top: 12, bottom: 34, containLabel: true },
-    xAxis: { ...xAxisOf(theme, "A ÷ B"), type: "log", logBase: 2, min: Math.min(...ends) / 1.05, max: Math.max(...ends) * 1.05, axisLabel: { color: theme.faint, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: figure } },
-    yAxis: { type: "category", inverse: true, data: rows.map(({ name }) => name), axisLine: { show: false }, axisTick: { show: false }, axisLabel: { color: theme.text, width: innerWidth > 640 ? 230 : 110, overflow: "truncate", fontSize: 12 } },
+    xAxis: {
+      ...xAxisOf(theme, "A ÷ B"),
+      type: "log",
+      logBase: 2,
+      min: Math.min(...ends) / 1.05,
+      max: Math.max(...ends) * 1.05,
+      axisLabel: {
+        color: theme.faint,
+        hideOverlap: true,
+        showMinLabel: false,
+        showMaxLabel: false,
+        formatter: figure,
+      },
+    },
+    yAxis: {
+      type: "category",
+      inverse: true,
+      data: rows.map(({ name }) => name),
+      axisLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: {
+        color: theme.text,
+        width: innerWidth > 640 ? 230 : 110,
+        overflow: "truncate",
+        fontSize: 12,
+      },
+    },
     series: [
-      { type: "line", silent: true, symbol: "none", data: rows.flatMap(({ name }) => [[1, name]]), lineStyle: { color: theme.faint, width: 1, type: "dashed" } },
+      {
+        type: "line",
+        silent: true,
+        symbol: "none",
+        data: rows.flatMap(({ name }) => [[1, name]]),
+        lineStyle: { color: theme.faint, width: 1, type: "dashed" },
+      },
       {
         type: "custom",
         silent: true,
         data: rows.map(({ low, high, ratio }, index) => [low ?? ratio, high ?? ratio, index]),
         encode: { x: [0, 1], y: 2 },
-        renderItem: (_parameters: unknown, api: { coord(at: number[]): number[]; value(dimension: number): number }) => {
+        renderItem: (
+          _parameters: unknown,
+          api: { coord(at: number[]): number[]; value(dimension: number): number },
+        ) => {
           const from = api.coord([api.value(0), api.value(2)]);
           const to = api.coord([api.value(1), api.value(2)]);
           const row = rows[api.value(2)];
-          return { type: "line", shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] }, style: { stroke: colourOf(row?.verdict ?? "", theme), lineWidth: 4, opacity: 0.45, lineCap: "round" } };
+          return {
+            type: "line",
+            shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] },
+            style: {
+              stroke: colourOf(row?.verdict ?? "", theme),
+              lineWidth: 4,
+              opacity: 0.45,
+              lineCap: "round",
+            },
+          };
         },
       },
       {
         type: "scatter",
         symbolSize: 10,
-        data: rows.map(({ name, ratio, verdict, a }) => ({ value: [ratio, name], record: a.id, itemStyle: { color: colourOf(verdict, theme) } })),
+        data: rows.map(({ name, ratio, verdict, a }) => ({
+          value: [ratio, name],
+          record: a.id,
+          itemStyle: { color: colourOf(verdict, theme) },
+        })),
         tooltip: {
           formatter: ({ dataIndex }: { dataIndex: number }) => {
             const row = rows[dataIndex];
             if (!row) return "";
-            const interval = row.low !== null && row.high !== null ? [`${figure(row.low)} to ${figure(row.high)}`] : [];
+            const interval =
+              row.low !== null && row.high !== null ? [`${figure(row.low)} to ${figure(row.high)}`] : [];
             return tipOf(row.name, "", `A ÷ B = ${figure(row.ratio)}`, [...interval, row.verdict]);
           },
         },

@@ -28,7 +28,9 @@ export const line: Chart = {
       xAxis: {
         ...xAxis(sheet),
         type: logarithmic ? "log" : "value",
-        ...(logarithmic ? { logBase: 2, min: Math.min(...places), max: Math.max(...places) } : { scale: true }),
+        ...(logarithmic
+          ? { logBase: 2, min: Math.min(...places), max: Math.max(...places) }
+          : { scale: true }),
         axisLabel: { color: theme.faint, fontSize: 12, hideOverlap: true, customValues },
         axisTick: { customValues, lineStyle: { color: theme.line } },
         splitLine: { show: false },

@@ -20,9 +20,11 @@ export function roofsOf(ceilings: Ceiling[]): Roof[] {
   const most = threads[threads.length - 1];
   return [...new Set([threads[0], most])].flatMap((count) => {
     const ours = ceilings.filter((row) => row.threads === count);
-    const peak = (kind: string) => Math.max(0, ...ours.filter(({ ceiling }) => ceiling === kind).map(({ per_s }) => per_s));
+    const peak = (kind: string) =>
+      Math.max(0, ...ours.filter(({ ceiling }) => ceiling === kind).map(({ per_s }) => per_s));
     const best = new Map<number, number>(); // bytes read a second, by working set
-    for (const { ceiling, set_bytes = 0, per_s } of ours) if (ceiling === "read") best.set(set_bytes, Math.max(per_s, best.get(set_bytes) ?? 0));
+    for (const { ceiling, set_bytes = 0, per_s } of ours)
+      if (ceiling === "read") best.set(set_bytes, Math.max(per_s, best.get(set_bytes) ?? 0));
     const rates = [...best.values()];
     if (peak("fp32") === 0 || rates.length === 0) return [];
     const title = many(count ?? 1, "thread");
@@ -31,7 +33,12 @@ export function roofsOf(ceilings: Ceiling[]): Roof[] {
     return [
       { name: title, flop_per_s: peak("fp32"), bytes_per_s: fast, dash: "solid" as const },
       { name: `${title}, memory`, flop_per_s: peak("fp32"), bytes_per_s: slow, dash: "dashed" as const },
-      ...lower.map((kind) => ({ name: `${title}, ${kind}`, flop_per_s: peak(kind), bytes_per_s: fast, dash: "dotted" as const })),
+      ...lower.map((kind) => ({
+        name: `${title}, ${kind}`,
+        flop_per_s: peak(kind),
+        bytes_per_s: fast,
+        dash: "dotted" as const,
+      })),
     ];
   });
 }
@@ -51,8 +58,17 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
   const most = 10 ** Math.ceil(Math.log10(Math.max(...places) * 3));
   return {
     ...base(theme, names),
-    xAxis: { ...xAxisOf(theme, "arithmetic intensity (FLOP per byte)"), type: "log", min: least, max: most, axisLabel: { color: theme.faint, formatter: figure, hideOverlap: true } },
-    yAxis: { ...yAxisOf(theme, "FLOP/s", true), axisLabel: { color: theme.faint, formatter: compact, hideOverlap: true } },
+    xAxis: {
+      ...xAxisOf(theme, "arithmetic intensity (FLOP per byte)"),
+      type: "log",
+      min: least,
+      max: most,
+      axisLabel: { color: theme.faint, formatter: figure, hideOverlap: true },
+    },
+    yAxis: {
+      ...yAxisOf(theme, "FLOP/s", true),
+      axisLabel: { color: theme.faint, formatter: compact, hideOverlap: true },
+    },
     series: [
       ...roofs.map(({ name, flop_per_s, bytes_per_s, dash }) => ({
         type: "line",
@@ -60,9 +76,19 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
         symbol: "none",
         silent: true,
         z: 1,
-        data: [[least, Math.min(flop_per_s, least * bytes_per_s)], [flop_per_s / bytes_per_s, flop_per_s], [most, flop_per_s]],
+        data: [
+          [least, Math.min(flop_per_s, least * bytes_per_s)],
+          [flop_per_s / bytes_per_s, flop_per_s],
+          [most, flop_per_s],
+        ],
         lineStyle: { color: theme.faint, width: 1.5, type: dash },
-        endLabel: { show: dash !== "dashed", formatter: name, color: theme.faint, align: "right", offset: [-6, -9] },
+        endLabel: {
+          show: dash !== "dashed",
+          formatter: name,
+          color: theme.faint,
+          align: "right",
+          offset: [-6, -9],
+        },
       })),
       ...names.map((name, index) => {
         const ours = points.filter((point) => seriesOf(point) === name);
@@ -73,13 +99,26 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
           symbol: look?.symbol,
           symbolSize: 10,
           itemStyle: { color: look?.colour, opacity: 0.9 },
-          data: ours.map((point) => ({ value: [point.intensity, point.flop_rate], record: point.id, itemStyle: markStyle(theme, look?.colour ?? "", point.check === "right") })),
+          data: ours.map((point) => ({
+            value: [point.intensity, point.flop_rate],
+            record: point.id,
+            itemStyle: markStyle(theme, look?.colour ?? "", point.check === "right"),
+          })),
           tooltip: {
             formatter: ({ dataIndex }: { dataIndex: number }) => {
               const point = ours[dataIndex];
               if (!point) return "";
-              const floor = point.times_floor ? [`${quantity(point.times_floor, "x")} floor${point.bound ? `, bound by ${point.bound}` : ""}`] : [];
-              return tipOf(point.label, `${figure(point.intensity)} FLOP per byte`, quantity(point.flop_rate, "FLOP/s"), [...floor, quantity(point.byte_rate, "B/s")]);
+              const floor = point.times_floor
+                ? [
+                    `${quantity(point.times_floor, "x")} floor${point.bound ? `, bound by ${point.bound}` : ""}`,
+                  ]
+                : [];
+              return tipOf(
+                point.label,
+                `${figure(point.intensity)} FLOP per byte`,
+                quantity(point.flop_rate, "FLOP/s"),
+                [...floor, quantity(point.byte_rate, "B/s")],
+              );
             },
           },
         };

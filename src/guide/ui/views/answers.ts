@@ -5,7 +5,16 @@ import { fetchAnswers, fetchPoints, fetchValues, type Answer, type Answers } fro
 import { field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
 import { filterFields, withoutEchoes } from "../filters";
-import { commandLine, filtersOf, linkTo, remark, withFilters, type Asked, type Content, type View } from "../page";
+import {
+  commandLine,
+  filtersOf,
+  linkTo,
+  remark,
+  withFilters,
+  type Asked,
+  type Content,
+  type View,
+} from "../page";
 import { fromParameters, toParameters } from "../state";
 import { queryCard, sheetOf } from "./query_card";
 
@@ -28,26 +37,47 @@ function shortCard(answer: Answer, asked: Asked): HTMLElement {
 }
 
 async function chartOf(answer: Answer, asked: Asked): Promise<Child[]> {
-  const state = { ...fromParameters(new URLSearchParams(answer.chart), asked.catalogue, asked.status), logX: true };
+  const state = {
+    ...fromParameters(new URLSearchParams(answer.chart), asked.catalogue, asked.status),
+    logX: true,
+  };
   const sheet = sheetOf(asked.catalogue, state, await fetchPoints(state));
-  if (!sheet) return [remark("No chart yet", element("p", {}, "There are no results to draw for this question."))];
-  return [queryCard(sheet, state, sheet.points.reduce((sum, { count }) => sum + count, 0)), element("p", {}, linkTo("explorer", toParameters(state), "Open this chart in the explorer"))];
+  if (!sheet)
+    return [remark("No chart yet", element("p", {}, "There are no results to draw for this question."))];
+  return [
+    queryCard(
+      sheet,
+      state,
+      sheet.points.reduce((sum, { count }) => sum + count, 0),
+    ),
+    element("p", {}, linkTo("explorer", toParameters(state), "Open this chart in the explorer")),
+  ];
 }
 
 async function onePage(answer: Answer, found: Answers, asked: Asked): Promise<Child[]> {
-  const records = answer.ids.slice(0, 12).flatMap((id, index) => [index > 0 ? ", " : "", linkTo("record", { id: String(id) }, String(id))]);
+  const records = answer.ids
+    .slice(0, 12)
+    .flatMap((id, index) => [index > 0 ? ", " : "", linkTo("record", { id: String(id) }, String(id))]);
   return [
     element(
       "section",
       { className: "card answer" },
       element("h1", {}, answer.question),
       element("p", { className: "lead", id: "answer" }, answer.answer),
-      records.length > 0 ? element("p", { className: "hint" }, "From records ", ...records, answer.ids.length > 12 ? " …" : "") : null,
+      records.length > 0
+        ? element("p", { className: "hint" }, "From records ", ...records, answer.ids.length > 12 ? " …" : "")
+        : null,
       element("h2", {}, "Ask your own machine"),
       commandLine(answer.command),
     ),
     ...(answer.chart ? await chartOf(answer, asked) : []),
-    element("nav", { className: "others", ariaLabel: "Other questions" }, ...found.answers.filter(({ name }) => name !== answer.name).map((other) => answerLink(other, asked, other.question))),
+    element(
+      "nav",
+      { className: "others", ariaLabel: "Other questions" },
+      ...found.answers
+        .filter(({ name }) => name !== answer.name)
+        .map((other) => answerLink(other, asked, other.question)),
+    ),
   ];
 }
 
@@ -63,12 +93,34 @@ export const answers: View = {
     const { model: __, ...rest } = values;
     const aside = [
       panel(
-        field("model", "Network", select("model", models.map((model): [string, string] => [model, model]), found.model ?? "", (model) => asked.change({ model }))),
-        ...filterFields({ id: "filter", catalogue, values: withoutEchoes(rest, catalogue), filters: others, change: (chosen) => asked.go(withFilters(parameters, [...OWN, "model"], chosen)) }),
+        field(
+          "model",
+          "Network",
+          select(
+            "model",
+            models.map((model): [string, string] => [model, model]),
+            found.model ?? "",
+            (model) => asked.change({ model }),
+          ),
+        ),
+        ...filterFields({
+          id: "filter",
+          catalogue,
+          values: withoutEchoes(rest, catalogue),
+          filters: others,
+          change: (chosen) => asked.go(withFilters(parameters, [...OWN, "model"], chosen)),
+        }),
       ),
     ];
     const answer = found.answers.find(({ name }) => name === parameters.get("name"));
     if (answer) return { title: answer.question, aside, main: await onePage(answer, found, asked) };
-    return { title: "Answers", aside, main: [element("h1", { className: "page-title" }, `Answers for ${found.model ?? "your network"}`), ...found.answers.map((one) => shortCard(one, asked))] };
+    return {
+      title: "Answers",
+      aside,
+      main: [
+        element("h1", { className: "page-title" }, `Answers for ${found.model ?? "your network"}`),
+        ...found.answers.map((one) => shortCard(one, asked)),
+      ],
+    };
   },
 };

@@ -1,7 +1,16 @@
 // compare.ts: two selections, the results of one beside those of the other that are alike in all else:
 // ratio, interval and verdict, as the server finds them.
 
-import { fetchComparison, fetchValues, type Catalogue, type Comparison, type Filters, type Match, type Values, wordsOf } from "../api";
+import {
+  fetchComparison,
+  fetchValues,
+  type Catalogue,
+  type Comparison,
+  type Filters,
+  type Match,
+  type Values,
+  wordsOf,
+} from "../api";
 import { chips, field, panel, select, type Option } from "../controls";
 import { forest } from "../charts/forest";
 import { attributed, element, type Child } from "../dom";
@@ -34,7 +43,9 @@ function readWords(words: string): Filters {
 
 // A word has no blank and no comma, so values that have cannot be named in one.
 function wordable(values: Values, axis: string): string[] {
-  return (values[axis] ?? []).map(({ value }) => String(value ?? "")).filter((value) => value !== "" && !/[\s,]/.test(value));
+  return (values[axis] ?? [])
+    .map(({ value }) => String(value ?? ""))
+    .filter((value) => value !== "" && !/[\s,]/.test(value));
 }
 
 // Without a question in the address: the first axis that tells two kinds of results apart.
@@ -55,42 +66,98 @@ function verdict(text: string): HTMLElement {
 function sideSelect(side: "a" | "b", axis: string, values: Values, state: State, asked: Asked): HTMLElement {
   const options: Option[] = [["", "any"], ...wordable(values, axis).map((value): Option => [value, value])];
   const chosen = state[side][axis]?.join(",") ?? "";
-  const made = select(`${side}-${axis}`, options, chosen, (value) => asked.change({ a: wordsOf(state.a), b: wordsOf(state.b), [side]: wordsOf(withFilter(state[side], axis, value ? [value] : [])) }));
+  const made = select(`${side}-${axis}`, options, chosen, (value) =>
+    asked.change({
+      a: wordsOf(state.a),
+      b: wordsOf(state.b),
+      [side]: wordsOf(withFilter(state[side], axis, value ? [value] : [])),
+    }),
+  );
   return attributed(made, { "aria-label": `${label(axis)} of ${side.toUpperCase()}` });
 }
 
 // A and B side by side, a row for each axis in which they may differ.
 function question(state: State, ofA: Values, ofB: Values, catalogue: Catalogue, asked: Asked): HTMLElement {
   const named = [...new Set([...Object.keys(state.a), ...Object.keys(state.b)])];
-  const open = catalogue.axes.map(({ key }) => key).filter((axis) => named.includes(axis) || wordable(ofA, axis).length > 1);
+  const open = catalogue.axes
+    .map(({ key }) => key)
+    .filter((axis) => named.includes(axis) || wordable(ofA, axis).length > 1);
   const toggle = (axis: string, on: boolean) => {
     const first = wordable(ofA, axis)[0];
-    const put = (filters: Filters) => wordsOf(on ? (first ? { ...filters, [axis]: [first] } : filters) : withFilter(filters, axis, []));
+    const put = (filters: Filters) =>
+      wordsOf(on ? (first ? { ...filters, [axis]: [first] } : filters) : withFilter(filters, axis, []));
     asked.change({ a: put(state.a), b: put(state.b) });
   };
-  const rows = named.map((axis) => element("tr", {}, element("th", { scope: "row" }, label(axis)), element("td", {}, sideSelect("a", axis, ofA, state, asked)), element("td", {}, sideSelect("b", axis, ofB, state, asked))));
+  const rows = named.map((axis) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, label(axis)),
+      element("td", {}, sideSelect("a", axis, ofA, state, asked)),
+      element("td", {}, sideSelect("b", axis, ofB, state, asked)),
+    ),
+  );
   return element(
     "section",
     { className: "card" },
     element("h1", {}, "Compare two selections"),
-    element("table", { className: "question" }, element("caption", { className: "unseen" }, "What A and B are"), element("thead", {}, element("tr", {}, element("th", {}), element("th", { scope: "col" }, "A"), element("th", { scope: "col" }, "B"))), element("tbody", {}, ...rows)),
+    element(
+      "table",
+      { className: "question" },
+      element("caption", { className: "unseen" }, "What A and B are"),
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          element("th", {}),
+          element("th", { scope: "col" }, "A"),
+          element("th", { scope: "col" }, "B"),
+        ),
+      ),
+      element("tbody", {}, ...rows),
+    ),
     chips("apart", "They differ in", open, named, toggle),
   );
 }
 
 function summaryLine({ summary }: Comparison): Child[] {
   const { matched, faster, slower, same, unknown, ratio, only_a, only_b } = summary;
-  const overall = ratio === null ? "" : ratio < 1 ? `A takes ${figure(ratio)} of B's time: ${figure(1 / ratio)} × faster, by the geometric mean.` : `A takes ${figure(ratio)} × B's time, by the geometric mean.`;
-  const counts: [number, string][] = [[faster, "faster"], [slower, "slower"], [same, "same"], [unknown, "can't tell"]];
+  const overall =
+    ratio === null
+      ? ""
+      : ratio < 1
+        ? `A takes ${figure(ratio)} of B's time: ${figure(1 / ratio)} × faster, by the geometric mean.`
+        : `A takes ${figure(ratio)} × B's time, by the geometric mean.`;
+  const counts: [number, string][] = [
+    [faster, "faster"],
+    [slower, "slower"],
+    [same, "same"],
+    [unknown, "can't tell"],
+  ];
   return [
-    element("p", { className: "lead", id: "summary" }, `${many(matched, "configuration")} matched. ${overall}`),
-    element("p", { className: "tally" }, ...counts.filter(([count]) => count > 0).flatMap(([count, text]) => [verdict(text), ` ${count}  `])),
-    only_a + only_b > 0 ? element("p", { className: "hint" }, `Without a partner: ${only_a} of A, ${only_b} of B.`) : null,
+    element(
+      "p",
+      { className: "lead", id: "summary" },
+      `${many(matched, "configuration")} matched. ${overall}`,
+    ),
+    element(
+      "p",
+      { className: "tally" },
+      ...counts.filter(([count]) => count > 0).flatMap(([count, text]) => [verdict(text), ` ${count}  `]),
+    ),
+    only_a + only_b > 0
+      ? element("p", { className: "hint" }, `Without a partner: ${only_a} of A, ${only_b} of B.`)
+      : null,
   ];
 }
 
 function columnsOf(comparison: Comparison, unit: string): Column<Match>[] {
-  const scale = scaleFor(unit, comparison.rows.map(({ a }) => a.y));
+  const scale = scaleFor(
+    unit,
+    comparison.rows.map(({ a }) => a.y),
+  );
   const side = (which: "a" | "b"): Column<Match> => ({
     key: which,
     title: `${which.toUpperCase()} (${scale.unit})`,
@@ -99,38 +166,88 @@ function columnsOf(comparison: Comparison, unit: string): Column<Match>[] {
     value: (row) => row[which].y,
     show: (row) => linkTo("record", { id: String(row[which].id) }, figure(row[which].y * scale.factor)),
   });
-  const end = (which: "low" | "high", title: string): Column<Match> => ({ key: which, title, number: true, value: (row) => row[which], show: (row) => { const value = row[which]; return value === null ? "–" : figure(value); } });
+  const end = (which: "low" | "high", title: string): Column<Match> => ({
+    key: which,
+    title,
+    number: true,
+    value: (row) => row[which],
+    show: (row) => {
+      const value = row[which];
+      return value === null ? "–" : figure(value);
+    },
+  });
   return [
-    ...comparison.axes.map((axis): Column<Match> => ({ key: axis, title: label(axis), number: typeof comparison.rows[0]?.point[axis] === "number", value: ({ point }) => point[axis] ?? null })),
+    ...comparison.axes.map((axis): Column<Match> => ({
+      key: axis,
+      title: label(axis),
+      number: typeof comparison.rows[0]?.point[axis] === "number",
+      value: ({ point }) => point[axis] ?? null,
+    })),
     side("a"),
     side("b"),
-    { key: "ratio", title: "A ÷ B", number: true, value: ({ ratio }) => ratio, show: ({ ratio }) => figure(ratio) },
+    {
+      key: "ratio",
+      title: "A ÷ B",
+      number: true,
+      value: ({ ratio }) => ratio,
+      show: ({ ratio }) => figure(ratio),
+    },
     end("low", "from"),
     end("high", "to"),
     { key: "verdict", title: "A is", value: (row) => row.verdict, show: (row) => verdict(row.verdict) },
-    { key: "check", title: "checks", value: ({ a, b }) => `${a.check}, ${b.check}`, show: ({ a, b }) => element("span", {}, verdictBadge(a.check), " ", verdictBadge(b.check)) },
+    {
+      key: "check",
+      title: "checks",
+      value: ({ a, b }) => `${a.check}, ${b.check}`,
+      show: ({ a, b }) => element("span", {}, verdictBadge(a.check), " ", verdictBadge(b.check)),
+    },
   ];
 }
 
 // inference, batch 1, threads 2
 function rowLabel({ axes }: Comparison, { point }: Match): string {
   const told = axes.filter((axis) => point[axis] !== null && point[axis] !== undefined);
-  return told.map((axis) => (typeof point[axis] === "number" ? `${label(axis)} ${point[axis]}` : point[axis])).join(", ") || "the one configuration";
+  return (
+    told
+      .map((axis) => (typeof point[axis] === "number" ? `${label(axis)} ${point[axis]}` : point[axis]))
+      .join(", ") || "the one configuration"
+  );
 }
 
 function result(comparison: Comparison, state: State, asked: Asked): HTMLElement {
   const { catalogue, parameters } = asked;
   const metric = catalogue.metrics.find(({ key }) => key === comparison.y);
-  const charted = comparison.rows.slice(0, CHARTED).map((row) => ({ ...row, name: rowLabel(comparison, row) }));
+  const charted = comparison.rows
+    .slice(0, CHARTED)
+    .map((row) => ({ ...row, name: rowLabel(comparison, row) }));
   return plotCard<Match>({
     key: "compare",
     title: sentence(`${label(comparison.y)}: A against B`),
-    subtitle: [`A: ${filterWords(state.a) || "all"}`, `B: ${filterWords(state.b) || "all"}`, filterWords(state.filters)].filter(Boolean).join("  |  "),
+    subtitle: [
+      `A: ${filterWords(state.a) || "all"}`,
+      `B: ${filterWords(state.b) || "all"}`,
+      filterWords(state.filters),
+    ]
+      .filter(Boolean)
+      .join("  |  "),
     notes: summaryLine(comparison),
-    after: [element("p", { className: "hint key" }, "Below 1, A is better. Bars are the interval of the ratio; only they decide.")],
+    after: [
+      element(
+        "p",
+        { className: "hint key" },
+        "Below 1, A is better. Bars are the interval of the ratio; only they decide.",
+      ),
+    ],
     draw: (theme) => forest(charted, theme),
     onPick: (record) => asked.open("record", { id: String(record) }),
-    listing: { id: "compare-table", caption: "Matched configurations of A and B", columns: columnsOf(comparison, metric?.unit ?? ""), rows: comparison.rows, sort: parameters.get("sort") ?? "", onSort: (sort) => asked.change({ sort }) },
+    listing: {
+      id: "compare-table",
+      caption: "Matched configurations of A and B",
+      columns: columnsOf(comparison, metric?.unit ?? ""),
+      rows: comparison.rows,
+      sort: parameters.get("sort") ?? "",
+      onSort: (sort) => asked.change({ sort }),
+    },
   });
 }
 
@@ -142,20 +259,48 @@ export const compare: View = {
     const filters = filtersOf(parameters, OWN);
     const values = await fetchValues(filters);
     const given = parameters.has("a") || parameters.has("b");
-    const sides = given ? { a: readWords(parameters.get("a") ?? ""), b: readWords(parameters.get("b") ?? "") } : firstQuestion(values);
+    const sides = given
+      ? { a: readWords(parameters.get("a") ?? ""), b: readWords(parameters.get("b") ?? "") }
+      : firstQuestion(values);
     const state: State = { ...sides, y: parameters.get("y") ?? "time_median", filters };
     const metrics = catalogue.metrics.map(({ key }) => key);
     const aside = [
       panel(
-        field("y", "Measure", select("y", metrics, state.y, (y) => asked.change({ y }))),
-        ...filterFields({ id: "filter", catalogue, values: withoutEchoes(values, catalogue), filters, change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)) }, "Filters of both"),
+        field(
+          "y",
+          "Measure",
+          select("y", metrics, state.y, (y) => asked.change({ y })),
+        ),
+        ...filterFields(
+          {
+            id: "filter",
+            catalogue,
+            values: withoutEchoes(values, catalogue),
+            filters,
+            change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)),
+          },
+          "Filters of both",
+        ),
       ),
     ];
-    const [ofA, ofB, comparison] = await Promise.all([fetchValues({ ...filters, ...state.a }), fetchValues({ ...filters, ...state.b }), fetchComparison(state.a, state.b, state.y, filters)]);
+    const [ofA, ofB, comparison] = await Promise.all([
+      fetchValues({ ...filters, ...state.a }),
+      fetchValues({ ...filters, ...state.b }),
+      fetchComparison(state.a, state.b, state.y, filters),
+    ]);
     const main = [question(state, ofA, ofB, catalogue, asked)];
     if (comparison.rows.length > 0) main.push(result(comparison, state, asked));
     else
-      main.push(remark("Nothing matches", element("p", {}, `No configuration of A has one of B that is alike in all else: ${many(comparison.summary.only_a, "configuration")} of A and ${comparison.summary.only_b} of B are alone. Let them differ in more, or choose other values.`)));
+      main.push(
+        remark(
+          "Nothing matches",
+          element(
+            "p",
+            {},
+            `No configuration of A has one of B that is alike in all else: ${many(comparison.summary.only_a, "configuration")} of A and ${comparison.summary.only_b} of B are alone. Let them differ in more, or choose other values.`,
+          ),
+        ),
+      );
     return { title: "Compare", aside, main };
   },
 };

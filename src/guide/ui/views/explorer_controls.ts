@@ -15,12 +15,26 @@ function groupField(catalogue: Catalogue, values: Values, state: State, change: 
   const axes = catalogue.axes
     .map((axis) => axis.key)
     .filter((axis) => axis !== state.x && ((values[axis]?.length ?? 0) > 1 || state.group.includes(axis)));
-  if (axes.length === 0) return element("p", { className: "hint" }, "Every result is alike in what could tell them apart.");
-  const toggle = (axis: string, on: boolean) => change({ group: toggled(state.group, axis, on).slice(-MOST_GROUPS) });
-  const first = axes.filter((axis) => state.group.includes(axis) || !catalogue.axes.find(({ key }) => key === axis)?.derived);
+  if (axes.length === 0)
+    return element("p", { className: "hint" }, "Every result is alike in what could tell them apart.");
+  const toggle = (axis: string, on: boolean) =>
+    change({ group: toggled(state.group, axis, on).slice(-MOST_GROUPS) });
+  const first = axes.filter(
+    (axis) => state.group.includes(axis) || !catalogue.axes.find(({ key }) => key === axis)?.derived,
+  );
   const rest = axes.filter((axis) => !first.includes(axis));
-  const more = element("details", { id: "group-more", className: "more" }, element("summary", {}, "More"), chips("group", "Computed from the others", rest, [], toggle));
-  return element("div", {}, chips("group", "One series per", first, state.group, toggle), rest.length > 0 ? more : null);
+  const more = element(
+    "details",
+    { id: "group-more", className: "more" },
+    element("summary", {}, "More"),
+    chips("group", "Computed from the others", rest, [], toggle),
+  );
+  return element(
+    "div",
+    {},
+    chips("group", "One series per", first, state.group, toggle),
+    rest.length > 0 ? more : null,
+  );
 }
 
 // What speed-ups can be taken against: a place on x, or one of the series.
@@ -31,8 +45,16 @@ function baselines(state: State, points: Point[]): Option[] {
   const series: Option[] =
     state.series.length > 0
       ? state.series.map((one) => [`series:${one.name}`, `the series ${one.name}`])
-      : groups.filter((group) => group.length > 0 && group.every((value) => plain(name(value)))).map((group) => [words(group.map((value, index) => [state.group[index] ?? "", String(value ?? "")])), group.map(name).join(" · ")]);
-  const places: Option[] = [...new Set(points.map(({ x }) => x))].filter((x) => x !== null && plain(String(x))).slice(0, 40).map((x) => [words([[state.x, String(x)]]), `${label(state.x)} ${name(x)}`]);
+      : groups
+          .filter((group) => group.length > 0 && group.every((value) => plain(name(value))))
+          .map((group) => [
+            words(group.map((value, index) => [state.group[index] ?? "", String(value ?? "")])),
+            group.map(name).join(" · "),
+          ]);
+  const places: Option[] = [...new Set(points.map(({ x }) => x))]
+    .filter((x) => x !== null && plain(String(x)))
+    .slice(0, 40)
+    .map((x) => [words([[state.x, String(x)]]), `${label(state.x)} ${name(x)}`]);
   return [["first", `each series at its least ${label(state.x)}`], ...series, ...places];
 }
 
@@ -41,15 +63,44 @@ function ratioFields(state: State, points: Point[], change: Change): Child[] {
     "div",
     { className: "field" },
     element("span", { className: "label" }, "Show"),
-    choice("show", "Show", [["figures", "Figures"], ["speedup", "Speed-up"], ["efficiency", "Efficiency"]], state.show, (show) => change({ show: show as Shown, logY: show === "figures" })),
+    choice(
+      "show",
+      "Show",
+      [
+        ["figures", "Figures"],
+        ["speedup", "Speed-up"],
+        ["efficiency", "Efficiency"],
+      ],
+      state.show,
+      (show) => change({ show: show as Shown, logY: show === "figures" }),
+    ),
   );
   if (state.show === "figures") return [shown];
-  return [shown, field("baseline", "Against", select("baseline", baselines(state, points), state.baseline || "first", (baseline) => change({ baseline })))];
+  return [
+    shown,
+    field(
+      "baseline",
+      "Against",
+      select("baseline", baselines(state, points), state.baseline || "first", (baseline) =>
+        change({ baseline }),
+      ),
+    ),
+  ];
 }
 
 function nameInput(state: State, index: number, change: Change): HTMLInputElement {
-  const input = attributed(element("input", { id: `series-${index}-name`, type: "text", value: state.series[index]?.name ?? "", maxLength: 60 }), { "aria-label": `Name of series ${index + 1}` });
-  input.addEventListener("change", () => change({ series: state.series.map((one, at) => (at === index ? { ...one, name: input.value } : one)) }));
+  const input = attributed(
+    element("input", {
+      id: `series-${index}-name`,
+      type: "text",
+      value: state.series[index]?.name ?? "",
+      maxLength: 60,
+    }),
+    { "aria-label": `Name of series ${index + 1}` },
+  );
+  input.addEventListener("change", () =>
+    change({ series: state.series.map((one, at) => (at === index ? { ...one, name: input.value } : one)) }),
+  );
   return input;
 }
 
@@ -59,7 +110,17 @@ function seriesFields(state: State, change: Change): HTMLElement {
     element(
       "li",
       {},
-      element("div", { className: "series-row" }, nameInput(state, index, change), linkButton(`series-${index}-remove`, "Remove", () => change({ series: state.series.filter((_, at) => at !== index), edit: -1 }), `Remove the series ${one.name}`)),
+      element(
+        "div",
+        { className: "series-row" },
+        nameInput(state, index, change),
+        linkButton(
+          `series-${index}-remove`,
+          "Remove",
+          () => change({ series: state.series.filter((_, at) => at !== index), edit: -1 }),
+          `Remove the series ${one.name}`,
+        ),
+      ),
       element("p", { className: "hint" }, filterWords(one.filters) || "no filters of its own yet"),
     ),
   );
@@ -67,31 +128,90 @@ function seriesFields(state: State, change: Change): HTMLElement {
     const added: Named = { name: `series ${state.series.length + 1}`, filters: {} };
     change({ series: [...state.series, added], edit: state.series.length });
   });
-  return element("div", { className: "field" }, element("div", { className: "filters-title" }, element("h2", {}, "Named series"), add), rows.length > 0 ? element("ol", { className: "series-list" }, ...rows) : element("p", { className: "hint" }, "Put selections of your own on one chart: each has a name and filters."));
+  return element(
+    "div",
+    { className: "field" },
+    element("div", { className: "filters-title" }, element("h2", {}, "Named series"), add),
+    rows.length > 0
+      ? element("ol", { className: "series-list" }, ...rows)
+      : element(
+          "p",
+          { className: "hint" },
+          "Put selections of your own on one chart: each has a name and filters.",
+        ),
+  );
 }
 
 function editedFilters(catalogue: Catalogue, values: Values, state: State, change: Change): Child[] {
   const one = state.series[state.edit];
   const filters = one?.filters ?? state.filters;
-  const put = (chosen: Filters) => change(one ? { series: state.series.map((other) => (other === one ? { ...other, filters: chosen } : other)), point: 0 } : { filters: chosen, point: 0 });
-  const whose: Option[] = [["-1", "all series"], ...state.series.map(({ name: title }, index): Option => [String(index), title])];
+  const put = (chosen: Filters) =>
+    change(
+      one
+        ? {
+            series: state.series.map((other) => (other === one ? { ...other, filters: chosen } : other)),
+            point: 0,
+          }
+        : { filters: chosen, point: 0 },
+    );
+  const whose: Option[] = [
+    ["-1", "all series"],
+    ...state.series.map(({ name: title }, index): Option => [String(index), title]),
+  ];
   return [
-    state.series.length > 0 ? field("edit", "Filters of", select("edit", whose, String(one ? state.edit : -1), (edit) => change({ edit: Number(edit) }))) : null,
-    ...filterFields({ id: "filter", catalogue, values, filters, change: put }, one ? `Filters of ${one.name}` : "Filters"),
+    state.series.length > 0
+      ? field(
+          "edit",
+          "Filters of",
+          select("edit", whose, String(one ? state.edit : -1), (edit) => change({ edit: Number(edit) })),
+        )
+      : null,
+    ...filterFields(
+      { id: "filter", catalogue, values, filters, change: put },
+      one ? `Filters of ${one.name}` : "Filters",
+    ),
   ];
 }
 
-export function explorerControls(catalogue: Catalogue, values: Values, state: State, points: Point[], change: Change): Child[] {
+export function explorerControls(
+  catalogue: Catalogue,
+  values: Values,
+  state: State,
+  points: Point[],
+  change: Change,
+): Child[] {
   const metric = catalogue.metrics.find(({ key }) => key === state.y);
   const axis = catalogue.axes.find(({ key }) => key === state.x);
   const better = metric ? `${metric.help}; ${metric.better} is better` : "";
-  const metrics = catalogue.metrics.map(({ key, unit }): Option => [key, unit && unit !== "x" ? `${label(key)} (${unit})` : label(key)]);
+  const metrics = catalogue.metrics.map(({ key, unit }): Option => [
+    key,
+    unit && unit !== "x" ? `${label(key)} (${unit})` : label(key),
+  ]);
   return [
     panel(
-      field("y", "Measure (y)", select("y", metrics, state.y, (y) => change({ y, point: 0 })), sentence(better)),
-      field("x", "Across (x)", select("x", catalogue.axes.map(({ key }) => key), state.x, (x) => change({ x, group: state.group.filter((key) => key !== x), point: 0, sort: "" })), sentence(axis?.help ?? "")),
+      field(
+        "y",
+        "Measure (y)",
+        select("y", metrics, state.y, (y) => change({ y, point: 0 })),
+        sentence(better),
+      ),
+      field(
+        "x",
+        "Across (x)",
+        select(
+          "x",
+          catalogue.axes.map(({ key }) => key),
+          state.x,
+          (x) => change({ x, group: state.group.filter((key) => key !== x), point: 0, sort: "" }),
+        ),
+        sentence(axis?.help ?? ""),
+      ),
       groupField(catalogue, values, state, change),
-      field("aggregate", "Several results at one point", select("aggregate", catalogue.aggregates, state.aggregate, (aggregate) => change({ aggregate }))),
+      field(
+        "aggregate",
+        "Several results at one point",
+        select("aggregate", catalogue.aggregates, state.aggregate, (aggregate) => change({ aggregate })),
+      ),
       ...ratioFields(state, points, change),
       element(
         "fieldset",

@@ -12,4 +12,14 @@ import { record } from "./record";
 import { roofline } from "./roofline";
 import { scaling } from "./scaling";
 
-export const views: View[] = [explorer, compare, roofline, scaling, machines, networks, answers, live, record];
+export const views: View[] = [
+  explorer,
+  compare,
+  roofline,
+  scaling,
+  machines,
+  networks,
+  answers,
+  live,
+  record,
+];

@@ -3,7 +3,7 @@
 import { fetchLive, fetchPoints, type Live, type LiveRecord, type Running } from "../api";
 import { attributed, element, type Child } from "../dom";
 import { many, moment, name, quantity, shellWord } from "../format";
-import { commandLine, linkTo, remark, type Asked, type Content, type View } from "../page";
+import { card, commandLine, linkTo, remark, type Asked, type Content, type View } from "../page";
 import { verdictBadge } from "../record";
 import { defaultState } from "../state";
 import { tableOf, type Column } from "../table";
@@ -13,26 +13,93 @@ const AGAIN_MS = 1500;
 const KEPT = 40; // results in the table, the newest
 
 const columns: Column<LiveRecord>[] = [
-  { key: "id", title: "record", value: ({ id }) => id, show: ({ id }) => linkTo("record", { id: String(id) }, String(id)) },
-  { key: "at", title: "measured", value: ({ at }) => at, show: ({ at }) => new Date(at).toLocaleTimeString() },
+  {
+    key: "id",
+    title: "record",
+    value: ({ id }) => id,
+    show: ({ id }) => linkTo("record", { id: String(id) }, String(id)),
+  },
+  {
+    key: "at",
+    title: "measured",
+    value: ({ at }) => at,
+    show: ({ at }) => new Date(at).toLocaleTimeString(),
+  },
   { key: "label", title: "configuration", wrap: true, value: ({ label }) => label },
   { key: "status", title: "status", value: ({ status }) => status },
-  { key: "time", title: "time, median", unit: "ns", number: true, value: ({ time_median }) => time_median, show: ({ time_median }) => quantity(time_median, "ns") },
-  { key: "throughput", title: "throughput", unit: "samples/s", number: true, value: ({ throughput }) => throughput, show: ({ throughput }) => quantity(throughput, "samples/s") },
-  { key: "floor", title: "× floor", number: true, value: ({ times_floor }) => times_floor, show: ({ times_floor }) => quantity(times_floor, "x") },
+  {
+    key: "time",
+    title: "time, median",
+    unit: "ns",
+    number: true,
+    value: ({ time_median }) => time_median,
+    show: ({ time_median }) => quantity(time_median, "ns"),
+  },
+  {
+    key: "throughput",
+    title: "throughput",
+    unit: "samples/s",
+    number: true,
+    value: ({ throughput }) => throughput,
+    show: ({ throughput }) => quantity(throughput, "samples/s"),
+  },
+  {
+    key: "floor",
+    title: "× floor",
+    number: true,
+    value: ({ times_floor }) => times_floor,
+    show: ({ times_floor }) => quantity(times_floor, "x"),
+  },
   { key: "check", title: "check", value: ({ check }) => check, show: ({ check }) => verdictBadge(check) },
 ];
 
 function runningRow({ server, process, done, total, current, started, left_s }: Running): HTMLElement {
-  const left = left_s === null ? "" : left_s < 90 ? `, about ${Math.ceil(left_s)} s left` : `, about ${Math.round(left_s / 60)} min left`;
-  const bar = attributed(element("progress", { max: total, value: done }), { "aria-label": `${done} of ${total} done` });
-  return element("li", {}, element("div", { className: "running-row" }, element("strong", {}, current || "starting"), element("span", { className: "faint" }, `${done} of ${total}${left}`)), bar, element("p", { className: "hint" }, `${name(server)}, process ${process}, since ${moment(started)}`));
+  const left =
+    left_s === null
+      ? ""
+      : left_s < 90
+        ? `, about ${Math.ceil(left_s)} s left`
+        : `, about ${Math.round(left_s / 60)} min left`;
+  const bar = attributed(element("progress", { max: total, value: done }), {
+    "aria-label": `${done} of ${total} done`,
+  });
+  return element(
+    "li",
+    {},
+    element(
+      "div",
+      { className: "running-row" },
+      element("strong", {}, current || "starting"),
+      element("span", { className: "faint" }, `${done} of ${total}${left}`),
+    ),
+    bar,
+    element("p", { className: "hint" }, `${name(server)}, process ${process}, since ${moment(started)}`),
+  );
 }
 
 function runningCard(live: Live, asked: Asked): HTMLElement {
-  const title = element("h1", {}, "Live", live.running.length > 0 ? element("span", { className: "pulse", ariaHidden: "true" }) : null);
-  const idle = [element("p", {}, "Nothing is being measured into this store now. Start something; it appears here as it runs:"), commandLine(`prony bench large --batch 1,3,10 --backend simd,ref --store ${shellWord(asked.status.store)}`)];
-  return element("section", { className: "card" }, title, ...(live.running.length > 0 ? [element("ul", { className: "running" }, ...live.running.map(runningRow))] : idle));
+  const title = element(
+    "h1",
+    {},
+    "Live",
+    live.running.length > 0 ? element("span", { className: "pulse", ariaHidden: "true" }) : null,
+  );
+  const idle = [
+    element(
+      "p",
+      {},
+      "Nothing is being measured into this store now. Start something; it appears here as it runs:",
+    ),
+    commandLine(
+      `prony bench large --batch 1,3,10 --backend simd,ref --store ${shellWord(asked.status.store)}`,
+    ),
+  ];
+  return card(
+    title,
+    ...(live.running.length > 0
+      ? [element("ul", { className: "running" }, ...live.running.map(runningRow))]
+      : idle),
+  );
 }
 
 // The network of the newest result by batch, its points appearing as they are filed.
@@ -51,8 +118,18 @@ export const live: View = {
     const newest = (await fetchLive(Number.MAX_SAFE_INTEGER)).newest;
     const now = await fetchLive(Math.max(0, newest - KEPT));
     const records = [...now.records].reverse();
-    const arrived = element("section", { className: "card" }, element("h2", {}, `The newest ${many(records.length, "result")}`), tableOf({ id: "live-table", caption: "Results, the newest first", columns, rows: records }));
-    const main = [runningCard(now, asked), ...(await chart(records.find(({ status }) => status === "ok"), asked)), records.length > 0 ? arrived : remark("No results yet", element("p", {}, "They will be listed here."))];
+    const arrived = card(
+      element("h2", {}, `The newest ${many(records.length, "result")}`),
+      tableOf({ id: "live-table", caption: "Results, the newest first", columns, rows: records }),
+    );
+    const main = [
+      runningCard(now, asked),
+      ...(await chart(
+        records.find(({ status }) => status === "ok"),
+        asked,
+      )),
+      records.length > 0 ? arrived : remark("No results yet", element("p", {}, "They will be listed here.")),
+    ];
     return { title: "Live", main, again_ms: AGAIN_MS, stamp: JSON.stringify(now) };
   },
 };

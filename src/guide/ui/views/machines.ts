@@ -5,7 +5,7 @@ import { curvesOf, drawCalibration } from "../charts/calibration";
 import { choice } from "../controls";
 import { element, type Child } from "../dom";
 import { binarySize, many, moment, name, quantity } from "../format";
-import { commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
+import { card, commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
 import { plotCard } from "../plot";
 import { facts, factsOf } from "../record";
 import { tableOf, type Column } from "../table";
@@ -16,11 +16,48 @@ const fact = (object: JsonObject | null, key: string) => {
 };
 
 const listed: Column<Machine>[] = [
-  { key: "server", title: "machine", value: (row) => row.server, show: (row) => linkTo("machines", { server: row.server }, name(row.server)) },
-  { key: "unit", title: "processing units", value: (row) => row.unit_names.join(", "), show: (row) => row.unit_names.join(", ") || "–" },
+  {
+    key: "server",
+    title: "machine",
+    value: (row) => row.server,
+    show: (row) => linkTo("machines", { server: row.server }, name(row.server)),
+  },
+  {
+    key: "unit",
+    title: "processing units",
+    value: (row) => row.unit_names.join(", "),
+    show: (row) => row.unit_names.join(", ") || "–",
+  },
   { key: "cores", title: "cores", number: true, value: (row) => fact(row.machine, "cores") },
-  { key: "memory", title: "memory", unit: "B", number: true, value: (row) => fact(row.machine, "memory_bytes"), show: (row) => { const bytes = fact(row.machine, "memory_bytes"); return typeof bytes === "number" ? binarySize(bytes) : "–"; } },
-  { key: "records", title: "results", number: true, value: (row) => row.records, show: (row) => linkTo("explorer", { y: "throughput", x: "batch", group: "model,phase,framework,backend", log: "xy", server: row.server }, row.records.toLocaleString("en")) },
+  {
+    key: "memory",
+    title: "memory",
+    unit: "B",
+    number: true,
+    value: (row) => fact(row.machine, "memory_bytes"),
+    show: (row) => {
+      const bytes = fact(row.machine, "memory_bytes");
+      return typeof bytes === "number" ? binarySize(bytes) : "–";
+    },
+  },
+  {
+    key: "records",
+    title: "results",
+    number: true,
+    value: (row) => row.records,
+    show: (row) =>
+      linkTo(
+        "explorer",
+        {
+          y: "throughput",
+          x: "batch",
+          group: "model,phase,framework,backend",
+          log: "xy",
+          server: row.server,
+        },
+        row.records.toLocaleString("en"),
+      ),
+  },
   { key: "calibrated", title: "calibrated", value: (row) => (row.calibration ? "yes" : "no") },
   { key: "newest", title: "newest result", value: (row) => row.newest, show: (row) => moment(row.newest) },
 ];
@@ -37,13 +74,28 @@ const columns: Column<Ceiling>[] = [
   { key: "isa", title: "instructions", value: (row) => row.isa },
   { key: "threads", title: "threads", number: true, value: (row) => row.threads },
   { key: "pages", title: "pages", value: (row) => row.pages ?? null, show: (row) => row.pages ?? "–" },
-  { key: "set_bytes", title: "working set", unit: "B", number: true, value: (row) => row.set_bytes ?? null, show: (row) => binarySize(row.set_bytes) },
-  { key: "per_s", title: "at best", unit: "per s", number: true, value: (row) => row.per_s, show: (row) => quantity(row.per_s, isMemory(row) ? "B/s" : "FLOP/s") },
+  {
+    key: "set_bytes",
+    title: "working set",
+    unit: "B",
+    number: true,
+    value: (row) => row.set_bytes ?? null,
+    show: (row) => binarySize(row.set_bytes),
+  },
+  {
+    key: "per_s",
+    title: "at best",
+    unit: "per s",
+    number: true,
+    value: (row) => row.per_s,
+    show: (row) => quantity(row.per_s, isMemory(row) ? "B/s" : "FLOP/s"),
+  },
 ];
 
 function peaksText(ceilings: Ceiling[]): string {
   const peaks = new Map<string, number>();
-  for (const row of ceilings) if (!isMemory(row)) peaks.set(row.ceiling, Math.max(row.per_s, peaks.get(row.ceiling) ?? 0));
+  for (const row of ceilings)
+    if (!isMemory(row)) peaks.set(row.ceiling, Math.max(row.per_s, peaks.get(row.ceiling) ?? 0));
   return [...peaks].map(([kind, per_s]) => `${kind} ${quantity(per_s, "FLOP/s")}`).join(" · ");
 }
 
@@ -53,26 +105,81 @@ function calibrationCard(machine: Machine, asked: Asked): HTMLElement {
   const pages = asked.parameters.get("pages") ?? sizes[0] ?? "";
   const curves = curvesOf(ceilings, pages);
   if (curves.length === 0)
-    return remark("Not calibrated", element("p", {}, "What this machine can do at best has not been filed, so there is no curve and no roofline. On that machine:"), commandLine("prony machine --calibrate --store"));
+    return remark(
+      "Not calibrated",
+      element(
+        "p",
+        {},
+        "What this machine can do at best has not been filed, so there is no curve and no roofline. On that machine:",
+      ),
+      commandLine("prony machine --calibrate --store"),
+    );
   return plotCard<Ceiling>({
     key: "calibration",
     title: "What memory delivers, by working set",
     subtitle: `The best bursts seen. At most: ${peaksText(ceilings)}`,
-    tools: sizes.length > 1 ? [choice("pages", "Pages", sizes.map((size): [string, string] => [size, `${size} pages`]), pages, (size) => asked.change({ pages: size }))] : [],
+    tools:
+      sizes.length > 1
+        ? [
+            choice(
+              "pages",
+              "Pages",
+              sizes.map((size): [string, string] => [size, `${size} pages`]),
+              pages,
+              (size) => asked.change({ pages: size }),
+            ),
+          ]
+        : [],
     folded: true,
     draw: (theme) => drawCalibration(curves, theme),
-    listing: { id: "calibration-table", caption: "Ceilings by instructions, threads, pages and working set", columns, rows: ceilings },
+    listing: {
+      id: "calibration-table",
+      caption: "Ceilings by instructions, threads, pages and working set",
+      columns,
+      rows: ceilings,
+    },
   });
 }
 
 function onePage(machine: Machine, asked: Asked): Child[] {
   const { server } = machine;
   return [
-    element(
-      "section",
-      { className: "card" },
-      element("div", { className: "heading" }, element("div", {}, element("h1", {}, name(server)), element("p", { className: "subtitle" }, `${machine.unit_names.join(", ") || "processing unit not given"} · ${many(machine.records, "result")}, the newest ${moment(machine.newest)}`)), element("div", { className: "tools" }, linkTo("roofline", { server }, "Roofline"), linkTo("explorer", { y: "throughput", x: "batch", group: "model,phase,framework,backend", log: "xy", server }, "Results"))),
-      element("div", { className: "fact-groups" }, element("div", { className: "fact-group" }, element("h2", {}, "Machine"), factsOf(machine.machine)), element("div", { className: "fact-group" }, element("h2", {}, "Software"), machine.software ? factsOf(machine.software) : facts([["software", "not recorded"]]))),
+    card(
+      element(
+        "div",
+        { className: "heading" },
+        element(
+          "div",
+          {},
+          element("h1", {}, name(server)),
+          element(
+            "p",
+            { className: "subtitle" },
+            `${machine.unit_names.join(", ") || "processing unit not given"} · ${many(machine.records, "result")}, the newest ${moment(machine.newest)}`,
+          ),
+        ),
+        element(
+          "div",
+          { className: "tools" },
+          linkTo("roofline", { server }, "Roofline"),
+          linkTo(
+            "explorer",
+            { y: "throughput", x: "batch", group: "model,phase,framework,backend", log: "xy", server },
+            "Results",
+          ),
+        ),
+      ),
+      element(
+        "div",
+        { className: "fact-groups" },
+        element("div", { className: "fact-group" }, element("h2", {}, "Machine"), factsOf(machine.machine)),
+        element(
+          "div",
+          { className: "fact-group" },
+          element("h2", {}, "Software"),
+          machine.software ? factsOf(machine.software) : facts([["software", "not recorded"]]),
+        ),
+      ),
     ),
     calibrationCard(machine, asked),
   ];
@@ -86,9 +193,27 @@ export const machines: View = {
     const server = asked.parameters.get("server");
     if (server !== null) {
       const one = all.find((machine) => machine.server === server);
-      return { title: name(server), main: one ? onePage(one, asked) : [note(`There is no machine ${server}`, element("p", {}, linkTo("machines", {}, "All machines")))] };
+      return {
+        title: name(server),
+        main: one
+          ? onePage(one, asked)
+          : [note(`There is no machine ${server}`, element("p", {}, linkTo("machines", {}, "All machines")))],
+      };
     }
-    const list = element("section", { className: "card" }, element("h1", {}, "Machines"), tableOf({ id: "machines", caption: "The machines of this store", columns: listed, rows: all, sort: asked.parameters.get("sort") ?? "", onSort: (sort) => asked.change({ sort }) }));
-    return { title: "Machines", main: [list, all.length === 1 && all[0] ? calibrationCard(all[0], asked) : null] };
+    const list = card(
+      element("h1", {}, "Machines"),
+      tableOf({
+        id: "machines",
+        caption: "The machines of this store",
+        columns: listed,
+        rows: all,
+        sort: asked.parameters.get("sort") ?? "",
+        onSort: (sort) => asked.change({ sort }),
+      }),
+    );
+    return {
+      title: "Machines",
+      main: [list, all.length === 1 && all[0] ? calibrationCard(all[0], asked) : null],
+    };
   },
 };

@@ -19,13 +19,27 @@ const REMEDIES = 3; // offered at most, as axes come: what was asked for before 
 // What is drawn: the figures themselves, or what they are against the baseline.
 function shownAs(points: Point[], y: Metric, show: State["show"]): { points: Point[]; y: Metric } {
   if (show === "figures") return { points, y };
-  const factor = (point: Point) => (show === "speedup" ? 1 : (100 * (point.efficiency ?? 0)) / (point.speedup ?? 1));
-  const known = points.filter((point) => typeof (show === "speedup" ? point.speedup : point.efficiency) === "number");
+  const factor = (point: Point) =>
+    show === "speedup" ? 1 : (100 * (point.efficiency ?? 0)) / (point.speedup ?? 1);
+  const known = points.filter(
+    (point) => typeof (show === "speedup" ? point.speedup : point.efficiency) === "number",
+  );
   return {
-    y: { key: show === "speedup" ? "speed-up" : "efficiency", unit: show === "speedup" ? "x" : "%", better: "higher", help: `of ${label(y.key)}` },
+    y: {
+      key: show === "speedup" ? "speed-up" : "efficiency",
+      unit: show === "speedup" ? "x" : "%",
+      better: "higher",
+      help: `of ${label(y.key)}`,
+    },
     points: known.map((point) => {
       const speedup = point.speedup ?? 0;
-      return { ...point, y: speedup * factor(point), low: (point.speedup_low ?? speedup) * factor(point), high: (point.speedup_high ?? speedup) * factor(point), box: null };
+      return {
+        ...point,
+        y: speedup * factor(point),
+        low: (point.speedup_low ?? speedup) * factor(point),
+        high: (point.speedup_high ?? speedup) * factor(point),
+        box: null,
+      };
     }),
   };
 }
@@ -37,7 +51,17 @@ export function sheetOf(catalogue: Catalogue, state: State, answered: Answered):
   if (!x || !metric) return null;
   const { points, y } = shownAs(answered.points, metric, state.show);
   if (points.length === 0) return null;
-  return { ...state, points, x, y, scale: scaleFor(y.unit, points.map((point) => point.y)), theme: readTheme() };
+  return {
+    ...state,
+    points,
+    x,
+    y,
+    scale: scaleFor(
+      y.unit,
+      points.map((point) => point.y),
+    ),
+    theme: readTheme(),
+  };
 }
 
 function warning(points: Point[], state: State, change?: Change): Child {
@@ -48,21 +72,40 @@ function warning(points: Point[], state: State, change?: Change): Child {
   const remedies = apart
     .filter((axis) => change && axis !== state.x && !state.group.includes(axis))
     .slice(0, REMEDIES)
-    .map((axis) => linkButton(`mixed-${axis}`, `one series per ${label(axis)}`, () => change?.({ group: [...state.group, axis] })));
+    .map((axis) =>
+      linkButton(`mixed-${axis}`, `one series per ${label(axis)}`, () =>
+        change?.({ group: [...state.group, axis] }),
+      ),
+    );
   return attributed(
-    element("p", { className: "warning", id: "warning" }, `${said} unlike configurations${apart.length > 0 ? `, which differ in ${list(apart.map(label))}` : ""}. `, ...remedies.flatMap((remedy, index) => [index > 0 ? " · " : "", remedy])),
+    element(
+      "p",
+      { className: "warning", id: "warning" },
+      `${said} unlike configurations${apart.length > 0 ? `, which differ in ${list(apart.map(label))}` : ""}. `,
+      ...remedies.flatMap((remedy, index) => [index > 0 ? " · " : "", remedy]),
+    ),
     { role: "status" },
   );
 }
 
 function resultsColumn(sheet: Sheet, state: State, change?: Change): Column<Point> {
-  const column: Column<Point> = { key: "results", title: "results", number: true, value: (point) => point.count };
+  const column: Column<Point> = {
+    key: "results",
+    title: "results",
+    number: true,
+    value: (point) => point.count,
+  };
   if (!change) return column;
   return {
     ...column,
     show: (point) => {
       const spoken = `Show ${many(point.count, "result")} of ${seriesName(point.group)}, ${label(sheet.x.key)} ${name(point.x)}`;
-      return linkButton(`point-${point.id}`, many(point.count, "result"), () => change({ point: point.ids.includes(state.point) ? 0 : point.id }), spoken);
+      return linkButton(
+        `point-${point.id}`,
+        many(point.count, "result"),
+        () => change({ point: point.ids.includes(state.point) ? 0 : point.id }),
+        spoken,
+      );
     },
   };
 }
@@ -82,28 +125,44 @@ function columnsOf(sheet: Sheet, state: State, change?: Change): Column<Point>[]
       return known === null ? "–" : figure(known * scale.factor);
     },
   });
-  const boxes = state.chart === "box" ? ["least", "first quartile", "median", "third quartile", "largest"] : [];
+  const boxes =
+    state.chart === "box" ? ["least", "first quartile", "median", "third quartile", "largest"] : [];
   return [
-    ...titles.map((key, index): Column<Point> => ({ key, title: label(key), value: (point) => point.group[index] ?? null })),
+    ...titles.map((key, index): Column<Point> => ({
+      key,
+      title: label(key),
+      value: (point) => point.group[index] ?? null,
+    })),
     { key: x.key, title: label(x.key), number: x.kind === "number", value: (point) => point.x },
     number(y.key, `${label(y.key)}${unit}`, (point) => point.y),
     number("low", "from", (point) => point.low),
     number("high", "to", (point) => point.high),
-    ...boxes.map((title, index) => number(title.replace(" ", "_"), title, (point) => point.box?.[index] ?? null)),
+    ...boxes.map((title, index) =>
+      number(title.replace(" ", "_"), title, (point) => point.box?.[index] ?? null),
+    ),
     { key: "check", title: "check", value: (point) => (isChecked(point) ? "right" : "not checked") },
     resultsColumn(sheet, state, change),
   ];
 }
 
 export function titleOf(state: State): string {
-  const what = state.show === "figures" ? label(state.y) : `${state.show === "speedup" ? "speed-up" : "efficiency"} of ${label(state.y)}`;
+  const what =
+    state.show === "figures"
+      ? label(state.y)
+      : `${state.show === "speedup" ? "speed-up" : "efficiency"} of ${label(state.y)}`;
   const by = state.group.length > 0 ? `, per ${list(state.group.map(label))}` : "";
   return sentence(`${what} by ${label(state.x)}${by}`);
 }
 
 function subtitleOf(state: State, results: number): string {
-  const baseline = (state.baseline || "first").replace(/^series:/, "").replace(/^first$/, `each series at its least ${label(state.x)}`);
-  return [filterWords(state.filters) || "all results", ...(state.show === "figures" ? [] : [`against ${baseline}`]), many(results, "result")].join(" · ");
+  const baseline = (state.baseline || "first")
+    .replace(/^series:/, "")
+    .replace(/^first$/, `each series at its least ${label(state.x)}`);
+  return [
+    filterWords(state.filters) || "all results",
+    ...(state.show === "figures" ? [] : [`against ${baseline}`]),
+    many(results, "result"),
+  ].join(" · ");
 }
 
 // Without `change` it is only to be looked at.
@@ -118,7 +177,15 @@ export function queryCard(sheet: Sheet, state: State, results: number, change?: 
     subtitle: subtitleOf(state, results),
     tools: change ? [choice("kind", "Chart", kinds, chart.name, (kind) => change({ chart: kind }))] : [],
     notes: [warning(sheet.points, state, change)],
-    after: hollow ? [element("p", { className: "hint key" }, "Hollow or dashed: the outputs were not checked against the reference.")] : [],
+    after: hollow
+      ? [
+          element(
+            "p",
+            { className: "hint key" },
+            "Hollow or dashed: the outputs were not checked against the reference.",
+          ),
+        ]
+      : [],
     folded: !change,
     draw: (theme) => chart.draw({ ...sheet, theme }),
     ...(change ? { onPick: (record: number) => change({ point: record }) } : {}),

@@ -6,7 +6,16 @@ import { field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
 import { filterFields, filterWords, withoutEchoes } from "../filters";
 import { figure, label, many, name, quantity } from "../format";
-import { commandLine, filtersOf, linkTo, note, withFilters, type Asked, type Content, type View } from "../page";
+import {
+  commandLine,
+  filtersOf,
+  linkTo,
+  note,
+  withFilters,
+  type Asked,
+  type Content,
+  type View,
+} from "../page";
 import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
 import type { Column } from "../table";
@@ -16,32 +25,87 @@ const OWN = ["server", "colour", "sort"];
 const MOST = 2000; // points the server sends
 
 const columns: Column<RooflinePoint>[] = [
-  { key: "label", title: "result", wrap: true, value: (row) => row.label, show: (row) => linkTo("record", { id: String(row.id) }, row.label) },
-  { key: "intensity", title: "FLOP per byte", number: true, value: (row) => row.intensity, show: (row) => figure(row.intensity) },
-  { key: "flop_rate", title: "FLOP/s", unit: "FLOP/s", number: true, value: (row) => row.flop_rate, show: (row) => quantity(row.flop_rate, "FLOP/s") },
-  { key: "byte_rate", title: "bytes/s", unit: "B/s", number: true, value: (row) => row.byte_rate, show: (row) => quantity(row.byte_rate, "B/s") },
-  { key: "times_floor", title: "× floor", number: true, value: (row) => row.times_floor, show: (row) => quantity(row.times_floor, "x") },
+  {
+    key: "label",
+    title: "result",
+    wrap: true,
+    value: (row) => row.label,
+    show: (row) => linkTo("record", { id: String(row.id) }, row.label),
+  },
+  {
+    key: "intensity",
+    title: "FLOP per byte",
+    number: true,
+    value: (row) => row.intensity,
+    show: (row) => figure(row.intensity),
+  },
+  {
+    key: "flop_rate",
+    title: "FLOP/s",
+    unit: "FLOP/s",
+    number: true,
+    value: (row) => row.flop_rate,
+    show: (row) => quantity(row.flop_rate, "FLOP/s"),
+  },
+  {
+    key: "byte_rate",
+    title: "bytes/s",
+    unit: "B/s",
+    number: true,
+    value: (row) => row.byte_rate,
+    show: (row) => quantity(row.byte_rate, "B/s"),
+  },
+  {
+    key: "times_floor",
+    title: "× floor",
+    number: true,
+    value: (row) => row.times_floor,
+    show: (row) => quantity(row.times_floor, "x"),
+  },
   { key: "bound", title: "bound by", value: (row) => row.bound },
   { key: "check", title: "check", value: (row) => row.check, show: (row) => verdictBadge(row.check) },
 ];
 
 function missingCeilings(server: string): HTMLElement {
-  return element("p", { className: "warning" }, `The store has no calibration of ${server}, so there is no roof to draw. Measure it there: `, commandLine("prony machine --calibrate --store"));
+  return element(
+    "p",
+    { className: "warning" },
+    `The store has no calibration of ${server}, so there is no roof to draw. Measure it there: `,
+    commandLine("prony machine --calibrate --store"),
+  );
 }
 
-function card(found: Roofline, colour: string, words: string, asked: Asked): HTMLElement {
+function rooflineCard(found: Roofline, colour: string, words: string, asked: Asked): HTMLElement {
   const roofs = roofsOf(found.ceilings);
-  const shown = found.points.length === MOST ? `the newest ${many(MOST, "result")}` : many(found.points.length, "result");
+  const shown =
+    found.points.length === MOST ? `the newest ${many(MOST, "result")}` : many(found.points.length, "result");
   return plotCard<RooflinePoint>({
     key: "roofline",
     level: "h1",
     title: `Roofline of ${found.server}`,
     subtitle: [words, shown].filter(Boolean).join(" · "),
     notes: roofs.length > 0 ? [] : [missingCeilings(found.server)],
-    after: [element("p", { className: "hint key" }, "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed). Flat: the most FLOP/s, in fp32 unless it says otherwise. FLOP and bytes are what the task needs, so a result above a dashed slope was served from a cache. Hollow: not checked.")],
-    draw: (theme) => drawRoofline({ points: found.points, roofs, seriesOf: ({ point }) => name(point[colour] ?? null) }, theme),
+    after: [
+      element(
+        "p",
+        { className: "hint key" },
+        "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed). Flat: the most FLOP/s, in fp32 unless it says otherwise. FLOP and bytes are what the task needs, so a result above a dashed slope was served from a cache. Hollow: not checked.",
+      ),
+    ],
+    draw: (theme) =>
+      drawRoofline(
+        { points: found.points, roofs, seriesOf: ({ point }) => name(point[colour] ?? null) },
+        theme,
+      ),
     onPick: (record) => asked.open("record", { id: String(record) }),
-    listing: { id: "roofline-table", caption: `Results measured on ${found.server}`, columns, rows: found.points, sort: asked.parameters.get("sort") ?? "-flop_rate", onSort: (sort) => asked.change({ sort }) },
+    listing: {
+      id: "roofline-table",
+      caption: `Results measured on ${found.server}`,
+      columns,
+      rows: found.points,
+      sort: asked.parameters.get("sort") ?? "-flop_rate",
+      onSort: (sort) => asked.change({ sort }),
+    },
   });
 }
 
@@ -52,21 +116,58 @@ export const roofline: View = {
     const { catalogue, parameters } = asked;
     const filters = filtersOf(parameters, OWN);
     const found = await fetchRoofline(parameters.get("server") ?? "", filters);
-    const values = withoutEchoes(await fetchValues({ ...filters, ...(found.server ? { server: [found.server] } : {}) }), catalogue);
+    const values = withoutEchoes(
+      await fetchValues({ ...filters, ...(found.server ? { server: [found.server] } : {}) }),
+      catalogue,
+    );
     delete values.server; // it has a field of its own
     const colour = parameters.get("colour") ?? "backend";
     const colours = catalogue.axes.map(({ key }) => key).filter((axis) => (values[axis]?.length ?? 0) > 1);
     const aside: Child[] = [
       panel(
-        field("server", "Machine", select("server", found.servers.map((server): [string, string] => [server, server]), found.server, (server) => asked.change({ server }))),
-        field("colour", "One colour per", select("colour", colours.map((axis): [string, string] => [axis, label(axis)]), colour, (axis) => asked.change({ colour: axis }))),
-        ...filterFields({ id: "filter", catalogue, values, filters, change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)) }),
+        field(
+          "server",
+          "Machine",
+          select(
+            "server",
+            found.servers.map((server): [string, string] => [server, server]),
+            found.server,
+            (server) => asked.change({ server }),
+          ),
+        ),
+        field(
+          "colour",
+          "One colour per",
+          select(
+            "colour",
+            colours.map((axis): [string, string] => [axis, label(axis)]),
+            colour,
+            (axis) => asked.change({ colour: axis }),
+          ),
+        ),
+        ...filterFields({
+          id: "filter",
+          catalogue,
+          values,
+          filters,
+          change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)),
+        }),
       ),
     ];
     const main =
       found.points.length > 0
-        ? [card(found, colour, filterWords(filters), asked)]
-        : [note("Nothing on this roofline", element("p", {}, "No result here says how many FLOP and bytes its task needs. Those that prony bench measures do:"), commandLine("prony bench large --batch 1,10,64 --store"))];
+        ? [rooflineCard(found, colour, filterWords(filters), asked)]
+        : [
+            note(
+              "Nothing on this roofline",
+              element(
+                "p",
+                {},
+                "No result here says how many FLOP and bytes its task needs. Those that prony bench measures do:",
+              ),
+              commandLine("prony bench large --batch 1,10,64 --store"),
+            ),
+          ];
     return { title: `Roofline of ${found.server || "a machine"}`, aside, main };
   },
 };

@@ -7,7 +7,16 @@ import { choice, field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
 import { filterFields, filterWords, withoutEchoes } from "../filters";
 import { figure, label, list, many, name } from "../format";
-import { commandLine, filtersOf, linkTo, note, withFilters, type Asked, type Content, type View } from "../page";
+import {
+  commandLine,
+  filtersOf,
+  linkTo,
+  note,
+  withFilters,
+  type Asked,
+  type Content,
+  type View,
+} from "../page";
 import { plotCard } from "../plot";
 import type { Column } from "../table";
 
@@ -28,27 +37,68 @@ function columnsOf({ over, groups }: Scaling, catalogue: Catalogue): Column<Row>
     },
   });
   return [
-    ...groups.map((axis, index): Column<Row> => ({ key: axis, title: label(axis), number: catalogue.axes.find(({ key }) => key === axis)?.kind === "number", value: (row) => row.series[index] ?? null })),
-    { key: over, title: label(over), number: true, value: (row) => row.x, show: (row) => linkTo("record", { id: String(row.id) }, name(row.x)) },
+    ...groups.map((axis, index): Column<Row> => ({
+      key: axis,
+      title: label(axis),
+      number: catalogue.axes.find(({ key }) => key === axis)?.kind === "number",
+      value: (row) => row.series[index] ?? null,
+    })),
+    {
+      key: over,
+      title: label(over),
+      number: true,
+      value: (row) => row.x,
+      show: (row) => linkTo("record", { id: String(row.id) }, name(row.x)),
+    },
     ratio("speedup", "speed-up (×)", 1),
     ratio("ideal", "ideal (×)", 1),
     ratio("efficiency", "efficiency (%)", 100),
   ];
 }
 
-function card(found: Scaling, y: string, show: string, words: string, asked: Asked): HTMLElement {
-  const rows = found.series.flatMap(({ group, points }) => points.map((point): Row => ({ ...point, series: group })));
+function scalingCard(found: Scaling, y: string, show: string, words: string, asked: Asked): HTMLElement {
+  const rows = found.series.flatMap(({ group, points }) =>
+    points.map((point): Row => ({ ...point, series: group })),
+  );
   const series = found.series.map(({ group, points }) => ({ name: seriesName(group), points }));
   return plotCard<Row>({
     key: "scaling",
     level: "h1",
     title: `${show === "efficiency" ? "Efficiency" : "Speed-up"} over ${label(found.over)}`,
-    subtitle: [words || "all results", `of ${label(y)}, each series against its own least`, `per ${list(found.groups.map(label))}`].join(" · "),
-    tools: [choice("show", "Show", [["speedup", "Speed-up"], ["efficiency", "Efficiency"]], show, (shown) => asked.change({ show: shown }))],
-    after: [element("p", { className: "hint key" }, `Dashed: the ideal, twice the ${label(found.over)}, twice the speed.`)],
+    subtitle: [
+      words || "all results",
+      `of ${label(y)}, each series against its own least`,
+      `per ${list(found.groups.map(label))}`,
+    ].join(" · "),
+    tools: [
+      choice(
+        "show",
+        "Show",
+        [
+          ["speedup", "Speed-up"],
+          ["efficiency", "Efficiency"],
+        ],
+        show,
+        (shown) => asked.change({ show: shown }),
+      ),
+    ],
+    after: [
+      element(
+        "p",
+        { className: "hint key" },
+        `Dashed: the ideal, twice the ${label(found.over)}, twice the speed.`,
+      ),
+    ],
     draw: (theme) => drawScaling(series, found.over, show === "efficiency", theme),
     onPick: (record) => asked.open("record", { id: String(record) }),
-    listing: { id: "scaling-table", caption: `Speed-up over ${label(found.over)}`, columns: columnsOf(found, asked.catalogue), rows, sort: asked.parameters.get("sort") ?? "", onSort: (sort) => asked.change({ sort }) },
+    listing: {
+      id: "scaling-table",
+      caption: `Speed-up over ${label(found.over)}`,
+      columns: columnsOf(found, asked.catalogue),
+      rows,
+      sort: asked.parameters.get("sort") ?? "",
+      onSort: (sort) => asked.change({ sort }),
+    },
   });
 }
 
@@ -64,19 +114,46 @@ export const scaling: View = {
     const [values, found] = await Promise.all([fetchValues(filters), fetchScaling(over, y, group, filters)]);
     const aside: Child[] = [
       panel(
-        field("over", "Over", select("over", OVER, over, (chosen) => asked.change({ over: chosen }))),
-        field("y", "Speed-up of", select("y", catalogue.metrics.map(({ key }) => key), y, (chosen) => asked.change({ y: chosen }))),
-        ...filterFields({ id: "filter", catalogue, values: withoutEchoes(values, catalogue), filters, change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)) }),
+        field(
+          "over",
+          "Over",
+          select("over", OVER, over, (chosen) => asked.change({ over: chosen })),
+        ),
+        field(
+          "y",
+          "Speed-up of",
+          select(
+            "y",
+            catalogue.metrics.map(({ key }) => key),
+            y,
+            (chosen) => asked.change({ y: chosen }),
+          ),
+        ),
+        ...filterFields({
+          id: "filter",
+          catalogue,
+          values: withoutEchoes(values, catalogue),
+          filters,
+          change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)),
+        }),
       ),
     ];
     const main =
       found.series.length > 0
-        ? [card(found, y, parameters.get("show") ?? "speedup", filterWords(filters), asked)]
+        ? [scalingCard(found, y, parameters.get("show") ?? "speedup", filterWords(filters), asked)]
         : [
             note(
               `Nothing measured with several ${label(over)}`,
-              element("p", {}, `No configuration under these filters was measured with more than one number of ${label(over)}. Measure some; ${many(2, "number")} are enough to begin with:`),
-              commandLine(over === "threads" ? "prony bench large --threads 1,2,4 --store" : `prony bench large --${over} 1,2 --store`),
+              element(
+                "p",
+                {},
+                `No configuration under these filters was measured with more than one number of ${label(over)}. Measure some; ${many(2, "number")} are enough to begin with:`,
+              ),
+              commandLine(
+                over === "threads"
+                  ? "prony bench large --threads 1,2,4 --store"
+                  : `prony bench large --${over} 1,2 --store`,
+              ),
             ),
           ];
     return { title: `Scaling over ${label(over)}`, aside, main };

@@ -1,0 +1,31 @@
+// pictures.mjs: the main views as the documentation shows them, from a store with something in it.
+
+import { join } from "node:path";
+import { openPage, settled } from "./guide.mjs";
+
+const WINDOW = { width: 1280, height: 800 };
+
+export async function takePictures(browser, address, folder) {
+  const { values } = await (await fetch(`${address}/api/values?status=ok`)).json();
+  const often = (axis) => [...values[axis]].sort((a, b) => b.count - a.count)[0]?.value ?? ""; // what the store knows most of
+  const model = values.model.some(({ value }) => value === "large") ? "large" : often("model");
+  const plain = `model=${model}&threads=1&server=${encodeURIComponent(often("server"))}`;
+  const begin = `/?y=throughput&x=batch&group=framework,backend&log=xy&phase=training&${plain}`;
+  const pictures = {
+    explorer: [begin],
+    dark: [begin, { colorScheme: "dark" }],
+    phone: [begin, { viewport: { width: 390, height: 780 } }],
+    compare: [`/?view=compare&${plain}`],
+    roofline: [`/?view=roofline&server=${encodeURIComponent(often("server"))}`],
+    scaling: ["/?view=scaling"],
+    machine: [`/?view=machines&server=${encodeURIComponent(often("server"))}`],
+    network: [`/?view=networks&model=${model}`],
+    answers: [`/?view=answers&model=${model}`],
+  };
+  for (const [name, [path, options]] of Object.entries(pictures)) {
+    const page = await openPage(browser, address, path, { viewport: WINDOW, ...options });
+    await settled(page);
+    await page.screenshot({ path: join(folder, `${name}.png`) });
+    await page.context().close();
+  }
+}
