@@ -48,6 +48,7 @@ function fillStore() {
       .map((model) => run(prony, "explain", model, "--phase", "inference", "--json"))
       .join(""),
   );
+  run(prony, "store", "create", "--empty", "--store", store);
   run(prony, "store", "add", results, networks, "--store", store);
 }
 

@@ -11,6 +11,7 @@ import {
   readCsv,
   rowCount,
   rowsOf,
+  run,
   saved,
   settled,
   shown,
@@ -235,7 +236,7 @@ export const viewTests = {
   async answers_have_sentence_chart_and_command({ open }) {
     const page = await open("/?view=answers&model=large");
     const links = await page.$$eval(".answer h2 a", (all) => all.map((link) => link.getAttribute("href")));
-    assert.equal(links.length, 6);
+    assert.ok(links.length >= 6, "questions are missing");
     for (const path of links) {
       const one = await open(path);
       assert.ok((await one.textContent("#answer")).length > 20);
@@ -268,7 +269,9 @@ export const viewTests = {
   },
 
   async an_empty_store_says_what_to_run({ browser, prony, folder, picture }) {
-    const { guide, address } = startGuide(prony, join(folder, "none.db"));
+    const empty = join(folder, "empty.db");
+    run(prony, "store", "create", "--empty", "--store", empty);
+    const { guide, address } = startGuide(prony, empty);
     const page = await openPage(browser, await address, "/");
     assert.match(await page.textContent("main"), /No results yet.*prony bench small/s);
     await picture(page, "empty-light");

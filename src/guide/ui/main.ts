@@ -4,7 +4,16 @@
 import { fetchCatalogue, fetchStatus, Refused, type Catalogue, type Status } from "./api";
 import { attributed, element, find, refill } from "./dom";
 import { many, moment, shellWord } from "./format";
-import { addressOf, changed, commandLine, note, type Asked, type Content, type View } from "./page";
+import {
+  addressOf,
+  benchLine,
+  changed,
+  commandLine,
+  note,
+  type Asked,
+  type Content,
+  type View,
+} from "./page";
 import { drawPlots, resizePlots } from "./plot";
 import { themeSwitch } from "./theme";
 import { views } from "./views/index";
@@ -50,7 +59,7 @@ function emptyStore(status: Status): Content {
           { id: "message" },
           "Measure a network on this machine; results appear here as they come:",
         ),
-        commandLine(`prony bench small --batch 1,8,64 --store ${store}`),
+        benchLine("small --batch 1,8,64", status),
         element("p", {}, "or file records that were measured elsewhere:"),
         commandLine(`prony store add results.jsonl --store ${store}`),
       ),

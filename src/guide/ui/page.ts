@@ -3,6 +3,7 @@
 
 import { addFilters, type Catalogue, type Filters, type Status } from "./api";
 import { element, type Child } from "./dom";
+import { shellWord } from "./format";
 
 export interface Asked {
   parameters: URLSearchParams; // of the address, without the view's name
@@ -84,4 +85,9 @@ export function remark(title: string, ...rest: Child[]): HTMLElement {
 
 export function commandLine(command: string): HTMLElement {
   return element("code", { className: "command" }, command);
+}
+
+// A bench that files its results in the store that is shown.
+export function benchLine(words: string, { store }: Status): HTMLElement {
+  return commandLine(`prony bench ${words} --store ${shellWord(store)}`);
 }

@@ -15,10 +15,11 @@ import {
   type Content,
   type View,
 } from "../page";
-import { fromParameters, toParameters } from "../state";
+import { fromParameters, toParameters, type State } from "../state";
 import { queryCard, sheetOf } from "./query_card";
 
 const OWN = ["name"];
+const RECORDS = 12; // named at most
 
 function answerLink(answer: Answer, asked: Asked, ...text: Child[]): HTMLAnchorElement {
   const parameters = new URLSearchParams(asked.parameters);
@@ -37,10 +38,8 @@ function shortCard(answer: Answer, asked: Asked): HTMLElement {
 }
 
 async function chartOf(answer: Answer, asked: Asked): Promise<Child[]> {
-  const state = {
-    ...fromParameters(new URLSearchParams(answer.chart), asked.catalogue, asked.status),
-    logX: true,
-  };
+  const read = fromParameters(new URLSearchParams(answer.chart), asked.catalogue, asked.status);
+  const state: State = { ...read, logX: true, show: read.baseline ? "speedup" : "figures" };
   const sheet = sheetOf(asked.catalogue, state, await fetchPoints(state));
   if (!sheet)
     return [remark("No chart yet", element("p", {}, "There are no results to draw for this question."))];
@@ -55,8 +54,9 @@ async function chartOf(answer: Answer, asked: Asked): Promise<Child[]> {
 }
 
 async function onePage(answer: Answer, found: Answers, asked: Asked): Promise<Child[]> {
-  const records = answer.ids
-    .slice(0, 12)
+  const ids = [...new Set(answer.ids)];
+  const records = ids
+    .slice(0, RECORDS)
     .flatMap((id, index) => [index > 0 ? ", " : "", linkTo("record", { id: String(id) }, String(id))]);
   return [
     element(
@@ -65,7 +65,7 @@ async function onePage(answer: Answer, found: Answers, asked: Asked): Promise<Ch
       element("h1", {}, answer.question),
       element("p", { className: "lead", id: "answer" }, answer.answer),
       records.length > 0
-        ? element("p", { className: "hint" }, "From records ", ...records, answer.ids.length > 12 ? " …" : "")
+        ? element("p", { className: "hint" }, "From records ", ...records, ids.length > RECORDS ? " …" : "")
         : null,
       element("h2", {}, "Ask your own machine"),
       commandLine(answer.command),

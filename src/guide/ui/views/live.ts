@@ -2,8 +2,8 @@
 
 import { fetchLive, fetchPoints, type Live, type LiveRecord, type Running } from "../api";
 import { attributed, element, type Child } from "../dom";
-import { many, moment, name, quantity, shellWord } from "../format";
-import { card, commandLine, linkTo, remark, type Asked, type Content, type View } from "../page";
+import { many, moment, name, quantity } from "../format";
+import { benchLine, card, linkTo, remark, type Asked, type Content, type View } from "../page";
 import { verdictBadge } from "../record";
 import { defaultState } from "../state";
 import { tableOf, type Column } from "../table";
@@ -90,9 +90,7 @@ function runningCard(live: Live, asked: Asked): HTMLElement {
       {},
       "Nothing is being measured into this store now. Start something; it appears here as it runs:",
     ),
-    commandLine(
-      `prony bench large --batch 1,3,10 --backend simd,ref --store ${shellWord(asked.status.store)}`,
-    ),
+    benchLine("large --batch 1,3,10 --backend simd,ref", asked.status),
   ];
   return card(
     title,

@@ -5,7 +5,17 @@ import { curvesOf, drawCalibration } from "../charts/calibration";
 import { choice } from "../controls";
 import { element, type Child } from "../dom";
 import { binarySize, many, moment, name, quantity } from "../format";
-import { card, commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
+import {
+  benchLine,
+  card,
+  commandLine,
+  linkTo,
+  note,
+  remark,
+  type Asked,
+  type Content,
+  type View,
+} from "../page";
 import { plotCard } from "../plot";
 import { facts, factsOf } from "../record";
 import { tableOf, type Column } from "../table";
@@ -112,7 +122,9 @@ function calibrationCard(machine: Machine, asked: Asked): HTMLElement {
         {},
         "What this machine can do at best has not been filed, so there is no curve and no roofline. On that machine:",
       ),
-      commandLine("prony machine --calibrate --store"),
+      commandLine("prony machine --calibrate"),
+      element("p", {}, "Whatever is measured there next files it:"),
+      benchLine("small", asked.status),
     );
   return plotCard<Ceiling>({
     key: "calibration",

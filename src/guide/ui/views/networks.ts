@@ -9,11 +9,12 @@ import {
   type NetworkEntry,
   type NetworkPage,
   type Op,
+  type Status,
   type Tensor,
 } from "../api";
 import { field, select } from "../controls";
 import { attributed, element, type Child } from "../dom";
-import { label, many, quantity, shapeText } from "../format";
+import { label, many, quantity, shapeText, shellWord } from "../format";
 import { drawNetwork } from "../network_drawing";
 import { card, commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
 import { facts } from "../record";
@@ -66,8 +67,10 @@ function explainedText({ phase, batch, backend }: Explained): string {
   return `${phase}, batch ${batch}${backend ? `, ${backend}` : ""}`;
 }
 
-function explainCommand(model: string): HTMLElement {
-  return commandLine(`prony explain ${model} --phase training --json | prony store add -`);
+function explainCommand(model: string, { store }: Status): HTMLElement {
+  return commandLine(
+    `prony explain ${shellWord(model)} --phase training --json | prony store add - --store ${shellWord(store)}`,
+  );
 }
 
 function tensorText(tensors: Tensor[], index: number | null): string {
@@ -214,7 +217,7 @@ async function onePage(model: string, entry: NetworkEntry | undefined, asked: As
       note(
         `${model} has not been explained`,
         element("p", {}, "What it is made of is not in this store. File that beside its results:"),
-        explainCommand(model),
+        explainCommand(model, asked.status),
       ),
     ];
   const page = await fetchNetwork(model, text("phase"), text("batch"), text("backend"));
@@ -280,7 +283,7 @@ export const networks: View = {
                 {},
                 "Of a network that was explained, its page shows the layers, the work and the memory:",
               ),
-              explainCommand(silent.model),
+              explainCommand(silent.model, asked.status),
             )
           : null,
       ],

@@ -7,6 +7,7 @@ import { element, type Child } from "../dom";
 import { filterFields, filterWords, withoutEchoes } from "../filters";
 import { figure, label, many, name, quantity } from "../format";
 import {
+  benchLine,
   commandLine,
   filtersOf,
   linkTo,
@@ -66,12 +67,13 @@ const columns: Column<RooflinePoint>[] = [
   { key: "check", title: "check", value: (row) => row.check, show: (row) => verdictBadge(row.check) },
 ];
 
-function missingCeilings(server: string): HTMLElement {
+function missingCeilings(server: string, { status }: Asked): HTMLElement {
   return element(
-    "p",
+    "div",
     { className: "warning" },
-    `The store has no calibration of ${server}, so there is no roof to draw. Measure it there: `,
-    commandLine("prony machine --calibrate --store"),
+    `The store has no calibration of ${server}, so there is no roof to draw. Calibrate that machine; the next bench files it:`,
+    commandLine("prony machine --calibrate"),
+    benchLine("small", status),
   );
 }
 
@@ -84,7 +86,7 @@ function rooflineCard(found: Roofline, colour: string, words: string, asked: Ask
     level: "h1",
     title: `Roofline of ${found.server}`,
     subtitle: [words, shown].filter(Boolean).join(" · "),
-    notes: roofs.length > 0 ? [] : [missingCeilings(found.server)],
+    notes: roofs.length > 0 ? [] : [missingCeilings(found.server, asked)],
     after: [
       element(
         "p",
@@ -165,7 +167,7 @@ export const roofline: View = {
                 {},
                 "No result here says how many FLOP and bytes its task needs. Those that prony bench measures do:",
               ),
-              commandLine("prony bench large --batch 1,10,64 --store"),
+              benchLine("large --batch 1,10,64", asked.status),
             ),
           ];
     return { title: `Roofline of ${found.server || "a machine"}`, aside, main };

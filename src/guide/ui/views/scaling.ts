@@ -8,7 +8,7 @@ import { element, type Child } from "../dom";
 import { filterFields, filterWords, withoutEchoes } from "../filters";
 import { figure, label, list, many, name } from "../format";
 import {
-  commandLine,
+  benchLine,
   filtersOf,
   linkTo,
   note,
@@ -149,11 +149,7 @@ export const scaling: View = {
                 {},
                 `No configuration under these filters was measured with more than one number of ${label(over)}. Measure some; ${many(2, "number")} are enough to begin with:`,
               ),
-              commandLine(
-                over === "threads"
-                  ? "prony bench large --threads 1,2,4 --store"
-                  : `prony bench large --${over} 1,2 --store`,
-              ),
+              benchLine(`large --${over} ${over === "threads" ? "1,2,4" : "1,2"}`, asked.status),
             ),
           ];
     return { title: `Scaling over ${label(over)}`, aside, main };
