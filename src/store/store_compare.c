@@ -91,7 +91,8 @@ static void choose_axes(struct comparing *comparing)
         open |= machines && (i == AXIS_server || i == AXIS_unit_name);
         open |= units && (i == AXIS_unit || i == AXIS_backend || (axes[i].where & AXIS_CPU));
         open |= named[AXIS_backend] && i == AXIS_isa;
-        open |= named[AXIS_framework] && (i == AXIS_backend || (axes[i].where & AXIS_PRONY));
+        open |= named[AXIS_framework] &&
+                (i == AXIS_backend || i == AXIS_unit_name || (axes[i].where & AXIS_PRONY));
         if (!open)
             comparing->matched |= (uint64_t)1 << i;
     }

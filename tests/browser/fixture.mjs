@@ -85,7 +85,7 @@ export function resultLine({
       ingestion: "resident",
       batch,
       unit: "cpu",
-      unit_name: `CPU of ${server}`,
+      ...(framework === "prony" ? { unit_name: `CPU of ${server}` } : {}), // other frameworks do not say
       threads,
       affinity: "none",
       workers,

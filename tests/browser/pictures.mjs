@@ -15,7 +15,7 @@ export async function takePictures(browser, address, folder) {
     explorer: [begin],
     dark: [begin, { colorScheme: "dark" }],
     phone: [begin, { viewport: { width: 390, height: 780 } }],
-    compare: [`/?view=compare&${plain}`],
+    compare: [`/?view=compare&a=framework%3Dprony+backend%3Dsimd&b=framework%3Dnumpy&${plain}`],
     roofline: [`/?view=roofline&server=${encodeURIComponent(often("server"))}`],
     scaling: ["/?view=scaling"],
     machine: [`/?view=machines&server=${encodeURIComponent(often("server"))}`],

@@ -180,6 +180,16 @@ export interface Ceiling {
   per_s: number;
 }
 
+// What a machine allows with so many threads on so large a working set.
+export interface RoofRow {
+  threads: number;
+  set_bytes: number;
+  isa: string;
+  flop_per_s: number;
+  read_per_s: number;
+  update_per_s: number;
+}
+
 export interface RooflinePoint {
   id: number;
   intensity: number;
@@ -196,7 +206,7 @@ export interface Roofline {
   server: string;
   servers: string[];
   machine: JsonObject | null;
-  ceilings: Ceiling[];
+  ceilings: RoofRow[];
   points: RooflinePoint[];
 }
 

@@ -1,7 +1,7 @@
 // roofline.ts: what a machine allows, by how much is computed per byte, and where results lie under it.
 
 import type { EChartsCoreOption } from "echarts/core";
-import type { Ceiling, RooflinePoint } from "../api";
+import type { RooflinePoint, RoofRow } from "../api";
 import { compact, figure, many, quantity } from "../format";
 import type { Theme } from "../theme";
 import { base, looksOf, markStyle, tipOf, xAxisOf, yAxisOf } from "./drawing";
@@ -10,35 +10,21 @@ export interface Roof {
   name: string;
   flop_per_s: number;
   bytes_per_s: number;
-  dash: "solid" | "dashed" | "dotted";
+  far: boolean; // bytes come from the largest working set, not from the fastest cache
 }
 
-// With one thread and with the most: fp32, on memory at its fastest (a cache) and at its slowest (the
-// largest working set), and with the most threads what lower precisions would allow.
-export function roofsOf(ceilings: Ceiling[]): Roof[] {
-  const threads = [...new Set(ceilings.map((row) => row.threads))].sort((a, b) => a - b);
-  const most = threads[threads.length - 1];
-  return [...new Set([threads[0], most])].flatMap((count) => {
-    const ours = ceilings.filter((row) => row.threads === count);
-    const peak = (kind: string) =>
-      Math.max(0, ...ours.filter(({ ceiling }) => ceiling === kind).map(({ per_s }) => per_s));
-    const best = new Map<number, number>(); // bytes read a second, by working set
-    for (const { ceiling, set_bytes = 0, per_s } of ours)
-      if (ceiling === "read") best.set(set_bytes, Math.max(per_s, best.get(set_bytes) ?? 0));
-    const rates = [...best.values()];
-    if (peak("fp32") === 0 || rates.length === 0) return [];
-    const title = many(count ?? 1, "thread");
-    const [fast, slow] = [Math.max(...rates), Math.min(...rates)];
-    const lower = count === most ? ["bf16", "int8"].filter((kind) => peak(kind) > peak("fp32")) : [];
+// With one thread and with the most.
+export function roofsOf(rows: RoofRow[]): Roof[] {
+  const threads = [...new Set(rows.map((row) => row.threads))].sort((a, b) => a - b);
+  return [...new Set([threads[0], threads[threads.length - 1]])].flatMap((count) => {
+    const ours = rows.filter((row) => row.threads === count && row.read_per_s > 0);
+    const flop_per_s = Math.max(0, ...ours.map((row) => row.flop_per_s));
+    const rates = ours.map(({ read_per_s }) => read_per_s);
+    if (flop_per_s === 0) return [];
+    const name = many(count ?? 1, "thread");
     return [
-      { name: title, flop_per_s: peak("fp32"), bytes_per_s: fast, dash: "solid" as const },
-      { name: `${title}, memory`, flop_per_s: peak("fp32"), bytes_per_s: slow, dash: "dashed" as const },
-      ...lower.map((kind) => ({
-        name: `${title}, ${kind}`,
-        flop_per_s: peak(kind),
-        bytes_per_s: fast,
-        dash: "dotted" as const,
-      })),
+      { name, flop_per_s, bytes_per_s: Math.max(...rates), far: false },
+      { name: `${name}, memory`, flop_per_s, bytes_per_s: Math.min(...rates), far: true },
     ];
   });
 }
@@ -70,7 +56,7 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
       axisLabel: { color: theme.faint, formatter: compact, hideOverlap: true },
     },
     series: [
-      ...roofs.map(({ name, flop_per_s, bytes_per_s, dash }) => ({
+      ...roofs.map(({ name, flop_per_s, bytes_per_s, far }) => ({
         type: "line",
         name,
         symbol: "none",
@@ -81,9 +67,9 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
           [flop_per_s / bytes_per_s, flop_per_s],
           [most, flop_per_s],
         ],
-        lineStyle: { color: theme.faint, width: 1.5, type: dash },
+        lineStyle: { color: theme.faint, width: 1.5, type: far ? "dashed" : "solid" },
         endLabel: {
-          show: dash !== "dashed",
+          show: !far,
           formatter: name,
           color: theme.faint,
           align: "right",

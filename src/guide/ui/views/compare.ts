@@ -52,7 +52,9 @@ function wordable(values: Values, axis: string): string[] {
 function firstQuestion(values: Values): { a: Filters; b: Filters } {
   for (const axis of ["framework", "backend", "server", "commit", "threads", "model"]) {
     const [one, two] = wordable(values, axis).sort((a, b) => Number(b === "prony") - Number(a === "prony"));
-    if (one && two) return { a: { [axis]: [one] }, b: { [axis]: [two] } };
+    const ours: Filters =
+      one === "prony" && wordable(values, "backend").includes("simd") ? { backend: ["simd"] } : {};
+    if (one && two) return { a: { [axis]: [one], ...ours }, b: { [axis]: [two] } };
   }
   return { a: {}, b: {} };
 }

@@ -1,11 +1,12 @@
 // roofline.ts (views): one machine's ceilings, with every result that was measured on it under them.
 
 import { fetchRoofline, fetchValues, type Roofline, type RooflinePoint } from "../api";
+import { seriesName } from "../charts/chart";
 import { drawRoofline, roofsOf } from "../charts/roofline";
 import { field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
 import { filterFields, filterWords, withoutEchoes } from "../filters";
-import { figure, label, many, name, quantity } from "../format";
+import { figure, many, quantity } from "../format";
 import {
   benchLine,
   commandLine,
@@ -22,6 +23,7 @@ import { verdictBadge } from "../record";
 import type { Column } from "../table";
 
 const OWN = ["server", "colour", "sort"];
+const IMPLEMENTATION = "framework,backend"; // one colour for each of these together
 
 const MOST = 2000; // points the server sends
 
@@ -91,12 +93,16 @@ function rooflineCard(found: Roofline, colour: string, words: string, asked: Ask
       element(
         "p",
         { className: "hint key" },
-        "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed). Flat: the most FLOP/s, in fp32 unless it says otherwise. FLOP and bytes are what the task needs, so a result above a dashed slope was served from a cache. Hollow: not checked.",
+        "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed). Flat: the most FLOP/s in fp32. FLOP and bytes are what the task needs, so a result above a dashed slope was served from a cache. Hollow: not checked.",
       ),
     ],
     draw: (theme) =>
       drawRoofline(
-        { points: found.points, roofs, seriesOf: ({ point }) => name(point[colour] ?? null) },
+        {
+          points: found.points,
+          roofs,
+          seriesOf: ({ point }) => seriesName(colour.split(",").map((axis) => point[axis] ?? null)),
+        },
         theme,
       ),
     onPick: (record) => asked.open("record", { id: String(record) }),
@@ -123,7 +129,7 @@ export const roofline: View = {
       catalogue,
     );
     delete values.server; // it has a field of its own
-    const colour = parameters.get("colour") ?? "backend";
+    const colour = parameters.get("colour") ?? IMPLEMENTATION;
     const colours = catalogue.axes.map(({ key }) => key).filter((axis) => (values[axis]?.length ?? 0) > 1);
     const aside: Child[] = [
       panel(
@@ -140,11 +146,8 @@ export const roofline: View = {
         field(
           "colour",
           "One colour per",
-          select(
-            "colour",
-            colours.map((axis): [string, string] => [axis, label(axis)]),
-            colour,
-            (axis) => asked.change({ colour: axis }),
+          select("colour", [[IMPLEMENTATION, "framework and backend"], ...colours], colour, (axis) =>
+            asked.change({ colour: axis }),
           ),
         ),
         ...filterFields({
