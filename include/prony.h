@@ -153,8 +153,8 @@ struct prony_progress {
     uint64_t seed;
 };
 
-/* Begins a training. The data, which the network's scale is applied to, belongs to it until another
- * one begins or the network is closed. */
+/* Begins a training. The network's scale is applied to the data, which belongs to the training
+ * until another one begins or the network is closed: it is closed after the network. */
 int prony_begin(struct prony *network, struct prony_data *data, const struct prony_course *course);
 /* Runs up to `steps` steps, not beyond the end of an epoch; 0 only says how it goes. A loss that is
  * no number is PRONY_WRONG. */
