@@ -21,11 +21,12 @@ TEST(blocks_hold_every_element_once)
         double sum = 0, found = 0;
         for (size_t k = 0; k < count; k++)
             sum += (double)(in[k] = (float)(k + 1));
-        blocked_pack(&shape, in, blocked);
+        blocked_pack(&shape, in, blocked, 0, 1);
+        blocked_pack(&shape, in, blocked, 1, blocked_groups(&shape));
         for (size_t k = 0; k < padded; k++)
             found += (double)blocked[k]; /* padding is zero */
         CHECK(found == sum);
-        blocked_unpack(&shape, blocked, out);
+        blocked_unpack(&shape, blocked, out, 0, blocked_groups(&shape));
         CHECK(!memcmp(in, out, count * sizeof *in));
         free(in);
         free(out);

@@ -69,22 +69,39 @@ void *mem_aligned(size_t align, size_t bytes)
     return pointer;
 }
 
+enum { HUGE_PAGE = 2 << 20, CACHE_LINE = 64 };
+
+/* The system gives addresses that suit its small pages: one huge page more, and the ends go back.
+ */
 void *mem_large(size_t bytes)
 {
-    enum { HUGE_PAGE = 2 << 20, LEAST = 64 };
-    void *pointer;
     size_t rounded;
     if (bytes < HUGE_PAGE)
-        return mem_aligned(LEAST, bytes);
-    if (must_fail() || !size_add(bytes, HUGE_PAGE - 1, &rounded) || rounded > PTRDIFF_MAX)
+        return mem_aligned(CACHE_LINE, bytes);
+    if (must_fail() || !size_add(bytes, 2 * HUGE_PAGE - 1, &rounded) || rounded > PTRDIFF_MAX)
         return NULL;
     rounded -= rounded % HUGE_PAGE;
-    pointer = aligned_alloc(HUGE_PAGE, rounded);
-    if (!pointer)
+    char *start = mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED)
         return NULL;
-    madvise(pointer, rounded, MADV_HUGEPAGE); /* without it the memory is slower, not wrong */
-    memset(pointer, 0, rounded);
+    size_t before = (HUGE_PAGE - (uintptr_t)start % HUGE_PAGE) % HUGE_PAGE;
+    char *pointer = start + before;
+    if (before)
+        munmap(start, before);
+    munmap(pointer + rounded - HUGE_PAGE, HUGE_PAGE - before);
+    madvise(pointer, rounded - HUGE_PAGE,
+            MADV_HUGEPAGE); /* without it memory is slower, not wrong */
     return pointer;
+}
+
+void mem_free_large(void *pointer, size_t bytes)
+{
+    if (!pointer)
+        return;
+    if (bytes < HUGE_PAGE)
+        free(pointer);
+    else
+        munmap(pointer, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
 }
 
 void *mem_grow(void *old, size_t count, size_t bytes)

@@ -13,8 +13,11 @@
 void *mem_alloc(size_t bytes);                 /* zeroed; bytes may be 0 */
 void *mem_array(size_t count, size_t bytes);   /* zeroed; NULL when count × bytes overflows */
 void *mem_aligned(size_t align, size_t bytes); /* zeroed; align a power of two; mem_free frees */
-/* zeroed; for large blocks: on 2 MB pages where the system gives them; mem_free frees */
+/* zeroed; for large blocks: on 2 MB pages where the system gives them. A page comes into being,
+ * near the CPU that does it, when it is first written. */
 void *mem_large(size_t bytes);
+void mem_free_large(void *pointer,
+                    size_t bytes); /* what mem_large gave for so many; NULL is fine */
 /* Grows (never shrinks) to count × bytes; what is new is not zeroed. NULL leaves `old` alive. */
 void *mem_grow(void *old, size_t count, size_t bytes);
 char *mem_copy_text(const char *text);

@@ -5,9 +5,9 @@
  * member for a round, the caller for `left` to reach 0) spins first, because kernels follow each
  * other within microseconds, then sleeps in a futex. Before sleeping it raises its `asleep` flag
  * and looks once more; the other side writes first and reads the flag after: in sequentially
- * consistent order at least one of the two sees the other, so no wake-up is lost. Where there are
- * more members than CPUs, spinning would keep the CPU from the one that is waited for, so nobody
- * spins. */
+ * consistent order at least one of the two sees the other, so no wake-up is lost. Spinning must not
+ * keep a CPU from the one that is waited for: members beyond the number of CPUs sleep at once, and
+ * so does the caller of a round that has such members. */
 #include "base/pool.h"
 
 #include "base/clock.h"
@@ -43,7 +43,7 @@ struct member {
 
 struct pool {
     int threads, started; /* members, and those that have a thread (member 0 does not count) */
-    uint64_t spin_ns;     /* 0: more members than CPUs */
+    int at_once;          /* members that have a CPU */
     bool pinned;
     cpu_set_t caller_cpus; /* where member 0 runs when pinned */
 
@@ -104,17 +104,15 @@ static void relax(void)
 /* Called between looks, with the turn and a zeroed *until; false when it is time to sleep. Pauses
  * last from 10 to 140 cycles, so the clock decides; a short wait ends before it is ever read. The
  * yield is for the one that is waited for: the system likes to wake it on the waker's own CPU. */
-static bool keep_spinning(const struct pool *pool, unsigned turn, uint64_t *until)
+static bool keep_spinning(unsigned turn, uint64_t *until)
 {
-    if (pool->spin_ns == 0)
-        return false;
     relax();
     if (turn % SPIN_TURNS != SPIN_TURNS - 1)
         return true;
     sched_yield();
     uint64_t now = clock_ns();
     if (*until == 0)
-        *until = now + pool->spin_ns;
+        *until = now + SPIN_NS;
     return now < *until;
 }
 
@@ -128,8 +126,9 @@ static unsigned wait_for_round(struct member *member, unsigned seen)
         round = atomic_load_explicit(&member->round, memory_order_acquire);
         if (round != seen)
             return round;
-    } while (!atomic_load_explicit(&pool->parked, memory_order_relaxed) &&
-             keep_spinning(pool, turn++, &until));
+    } while (member->index < pool->at_once &&
+             !atomic_load_explicit(&pool->parked, memory_order_relaxed) &&
+             keep_spinning(turn++, &until));
     atomic_store(&member->asleep, true);
     while ((round = atomic_load(&member->round)) == seen)
         futex_wait(&member->round, seen);
@@ -167,7 +166,7 @@ static void wait_for_members(struct pool *pool)
     do {
         if (atomic_load_explicit(&pool->left, memory_order_acquire) == 0)
             return;
-    } while (keep_spinning(pool, turn++, &until));
+    } while (pool->members <= pool->at_once && keep_spinning(turn++, &until));
     atomic_store(&pool->caller_asleep, true);
     while ((left = atomic_load(&pool->left)) != 0)
         futex_wait(&pool->left, left);
@@ -203,6 +202,11 @@ void pool_park(struct pool *pool)
 int pool_threads(const struct pool *pool)
 {
     return pool->threads;
+}
+
+int pool_at_once(const struct pool *pool)
+{
+    return pool->at_once;
 }
 
 /* Member i's CPUs: its own when pinned, else all that the caller has. */
@@ -266,7 +270,7 @@ enum status pool_open(int threads, enum pool_affinity affinity, struct pool **ou
     struct pool *pool;
     NEED(pool = mem_aligned(LINE, bytes));
     pool->threads = threads;
-    pool->spin_ns = threads <= count ? SPIN_NS : 0;
+    pool->at_once = count > 0 && count < threads ? count : threads;
     pool->pinned = affinity != POOL_NONE;
     pool->caller_cpus = choose_cpus(affinity, 0, cpus, count);
     enum status status = start_members(pool, affinity, cpus, count);

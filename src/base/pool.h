@@ -22,6 +22,9 @@ enum { POOL_MOST = 64 };
 enum status pool_open(int threads, enum pool_affinity affinity, struct pool **out);
 void pool_close(struct pool *pool); /* NULL is fine; by the thread that ran it */
 int pool_threads(const struct pool *pool);
+/* How many members can run at once: all, or as many as there are CPUs. More only get in each
+ * other's way, so kernels share their work among these. */
+int pool_at_once(const struct pool *pool);
 
 /* Runs task(context, member, members) on every member and returns when all are done; writes by the
  * members happen before the return. One caller at a time; a task that runs its own pool again is a

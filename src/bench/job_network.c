@@ -100,7 +100,7 @@ static enum status network_renew(struct job *job, int *process)
     backend->detach(network->instance);
     network->instance = NULL;
     mem_free(network->luck);
-    NEED(network->luck = mem_large(rng_below(key, network->renewals++, 0, LUCK_BYTES)));
+    NEED(network->luck = mem_aligned(64, rng_below(key, network->renewals++, 0, LUCK_BYTES)));
     TRY(backend->attach(network->device, &network->task->params, &network->instance));
     TRY(backend->prepare(network->instance, job_network_program(job), &plain, &network->plan));
     return network_bind(network, network->plan);

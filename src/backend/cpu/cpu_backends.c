@@ -5,4 +5,5 @@ void cpu_register(struct registry *registry)
 {
     registry_add(registry, &backend_simd); /* the first that runs is what nobody has to name */
     registry_add(registry, &backend_ref);
+    registry_add(registry, &backend_blas);
 }

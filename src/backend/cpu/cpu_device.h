@@ -27,6 +27,7 @@ struct instance {
     int32_t entries;
     struct place *places; /* per entry */
     char *memory;         /* all of them; NULL for bare parameters */
+    uint64_t bytes;       /* of it */
     struct control control;
     uint64_t changes; /* of the parameters: uploads, and runs of plans that update */
 };

@@ -1,6 +1,7 @@
 /* cpu_instance.c: a network's parameters in this process: canonical, or matrices in blocks. */
 #include "backend/cpu/cpu_device.h"
 #include "backend/cpu/simd/blocked.h"
+#include "backend/cpu/simd/team.h"
 
 #include "base/memory.h"
 
@@ -31,9 +32,9 @@ enum status cpu_attach(struct device *device, const struct params *params, struc
     enum status status;
     NEED_OR(fail,
             instance->places = mem_array((size_t)params->count + 1, sizeof *instance->places));
-    uint64_t bytes = lay_out(instance, params);
+    instance->bytes = lay_out(instance, params);
     if (!params->bare) {
-        NEED_OR(fail, instance->memory = mem_large((size_t)bytes));
+        NEED_OR(fail, instance->memory = mem_large((size_t)instance->bytes));
         char *at = instance->memory;
         for (int32_t e = 0; e < params->count; e++) {
             instance->places[e].data = at;
@@ -53,7 +54,7 @@ void cpu_detach(struct instance *instance)
     if (!instance)
         return;
     mem_free(instance->places);
-    mem_free(instance->memory);
+    mem_free_large(instance->memory, (size_t)instance->bytes);
     mem_free(instance);
 }
 
@@ -67,16 +68,48 @@ static enum status check_same(const struct instance *instance, const struct para
     return STATUS_OK;
 }
 
+/* One entry on its way in or out; threads share its groups as the kernels do, so that each first
+ * touches what it will use. */
+struct transfer {
+    const struct shape *shape;
+    float *canonical, *blocked;
+    bool in;
+};
+
+static void transfer_member(void *context, int member, int members)
+{
+    const struct transfer *transfer = context;
+    long first, last;
+    pool_share(blocked_groups(transfer->shape), 1, member, members, &first, &last);
+    if (transfer->in)
+        blocked_pack(transfer->shape, transfer->canonical, transfer->blocked, first, last);
+    else
+        blocked_unpack(transfer->shape, transfer->blocked, transfer->canonical, first, last);
+}
+
+static void transfer_entries(struct instance *instance, const struct params *params, bool in)
+{
+    struct pool *pool = instance->device->pool;
+    for (int32_t e = 0; instance->memory && e < params->count; e++) {
+        const struct place *place = &instance->places[e];
+        void *canonical = params_data(params, e);
+        if (place->blocked) {
+            struct transfer transfer = {&params->entries[e].shape, canonical, (float *)place->data,
+                                        in};
+            int64_t groups = blocked_groups(transfer.shape);
+            pool_run(pool, team_for_bytes(pool, (int64_t)place->bytes, groups), transfer_member,
+                     &transfer);
+        } else {
+            memcpy(in ? place->data : canonical, in ? canonical : place->data,
+                   (size_t)place->bytes);
+        }
+    }
+}
+
 enum status cpu_upload(struct instance *instance, const struct params *params)
 {
     TRY(check_same(instance, params));
-    for (int32_t e = 0; instance->memory && e < params->count; e++) {
-        const struct place *place = &instance->places[e];
-        if (place->blocked)
-            blocked_pack(&params->entries[e].shape, params_data(params, e), (float *)place->data);
-        else
-            memcpy(place->data, params_data(params, e), (size_t)place->bytes);
-    }
+    transfer_entries(instance, params, true);
     instance->control = params->control;
     instance->changes++;
     return STATUS_OK;
@@ -85,14 +118,7 @@ enum status cpu_upload(struct instance *instance, const struct params *params)
 enum status cpu_download(struct instance *instance, struct params *params)
 {
     TRY(check_same(instance, params));
-    for (int32_t e = 0; instance->memory && e < params->count; e++) {
-        const struct place *place = &instance->places[e];
-        if (place->blocked)
-            blocked_unpack(&params->entries[e].shape, (const float *)place->data,
-                           params_data(params, e));
-        else
-            memcpy(params_data(params, e), place->data, (size_t)place->bytes);
-    }
+    transfer_entries(instance, params, false);
     params->control = instance->control;
     return STATUS_OK;
 }

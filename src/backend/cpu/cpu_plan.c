@@ -109,7 +109,7 @@ static enum status lay_out_grads(struct plan *plan)
 static void find_workspace(struct plan *plan)
 {
     const struct program *program = plan->program;
-    int threads = pool_threads(plan->instance->device->pool);
+    int threads = pool_at_once(plan->instance->device->pool);
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct kernel *kernel = plan->kernels[o];
         uint64_t bytes =
@@ -229,10 +229,11 @@ void cpu_release(struct plan *plan)
 {
     if (!plan)
         return;
-    mem_free(plan->memory);
-    mem_free(plan->grads);
-    mem_free(plan->workspace);
-    mem_free(plan->whole_state);
+    mem_free_large(plan->memory, (size_t)plan->slot_bytes * (size_t)plan->slots);
+    mem_free_large(plan->grads, (size_t)plan->grad_bytes);
+    mem_free_large(plan->workspace, (size_t)plan->workspace_bytes);
+    if (plan->whole)
+        mem_free_large(plan->whole_state, plan->whole->bytes(plan->program));
     mem_free(plan->order);
     arena_free(&plan->arena);
     mem_free(plan);
@@ -367,7 +368,8 @@ enum status cpu_fetch(struct plan *plan, int32_t tensor, void *out)
     TRY(program_check_fetch(plan->program, tensor));
     const struct tensor *fetched = &plan->program->tensors[tensor];
     if (fetched->entry >= 0 && plan->instance->places[fetched->entry].blocked)
-        blocked_unpack(&fetched->shape, locate(plan, tensor, 0), out);
+        blocked_unpack(&fetched->shape, locate(plan, tensor, 0), out, 0,
+                       blocked_groups(&fetched->shape));
     else
         memcpy(out, locate(plan, tensor, 0), (size_t)fetched->bytes);
     return STATUS_OK;

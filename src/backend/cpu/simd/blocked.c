@@ -9,30 +9,50 @@ uint64_t blocked_bytes(const struct shape *shape)
     return (uint64_t)(in * blocked_up(shape->dim[1], BLOCKED_ROWS)) * sizeof(float);
 }
 
-/* Where the 16 inputs from `i` of output `o` are. */
-static int64_t vector_at(int64_t in, int64_t out, int64_t i, int64_t o)
+int64_t blocked_groups(const struct shape *shape)
 {
-    int64_t from = i / BLOCKED_CHUNK * BLOCKED_CHUNK;
-    int64_t group = o / BLOCKED_ROWS * BLOCKED_ROWS * blocked_width(in, from);
-    int64_t vector = (i - from) / BLOCKED_LANES * BLOCKED_ROWS + o % BLOCKED_ROWS;
-    return from * blocked_up(out, BLOCKED_ROWS) + group + vector * BLOCKED_LANES;
+    return blocked_up(shape->dim[1], BLOCKED_ROWS) / BLOCKED_ROWS;
 }
 
-void blocked_pack(const struct shape *shape, const float *canonical, float *blocked)
+/* Where group `g` has the 16 inputs from `i` on. */
+static int64_t place_of(const struct shape *shape, int64_t i, int64_t g)
 {
-    int64_t in = shape->dim[0], out = shape->dim[1];
-    memset(blocked, 0, (size_t)blocked_bytes(shape));
-    for (int64_t i = 0; i < in; i += BLOCKED_LANES)
-        for (int64_t o = 0; o < out; o++)
-            for (int64_t k = i; k < i + BLOCKED_LANES && k < in; k++)
-                blocked[vector_at(in, out, i, o) + k - i] = canonical[k * out + o];
+    int64_t in = shape->dim[0], from = i / blocked_chunk(in) * blocked_chunk(in);
+    return (from * blocked_groups(shape) + g * blocked_width(in, from) + i - from) * BLOCKED_ROWS;
 }
 
-void blocked_unpack(const struct shape *shape, const float *blocked, float *canonical)
+void blocked_pack(const struct shape *shape, const float *canonical, float *blocked, int64_t first,
+                  int64_t last)
 {
     int64_t in = shape->dim[0], out = shape->dim[1];
     for (int64_t i = 0; i < in; i += BLOCKED_LANES)
-        for (int64_t o = 0; o < out; o++)
-            for (int64_t k = i; k < i + BLOCKED_LANES && k < in; k++)
-                canonical[k * out + o] = blocked[vector_at(in, out, i, o) + k - i];
+        for (int64_t g = first; g < last; g++) {
+            int64_t o = g * BLOCKED_ROWS;
+            const float *from = canonical + i * out + o;
+            float *to = blocked + place_of(shape, i, g);
+            if (i + BLOCKED_LANES <= in && o + BLOCKED_ROWS <= out) {
+                for (int k = 0; k < BLOCKED_LANES; k++)
+                    for (int r = 0; r < BLOCKED_ROWS; r++)
+                        to[r * BLOCKED_LANES + k] = from[k * out + r];
+                continue;
+            }
+            memset(to, 0, BLOCKED_ROWS * BLOCKED_LANES * sizeof *to);
+            for (int64_t k = 0; k < BLOCKED_LANES && i + k < in; k++)
+                for (int64_t r = 0; r < BLOCKED_ROWS && o + r < out; r++)
+                    to[r * BLOCKED_LANES + k] = from[k * out + r];
+        }
+}
+
+void blocked_unpack(const struct shape *shape, const float *blocked, float *canonical,
+                    int64_t first, int64_t last)
+{
+    int64_t in = shape->dim[0], out = shape->dim[1];
+    for (int64_t i = 0; i < in; i += BLOCKED_LANES)
+        for (int64_t g = first; g < last; g++) {
+            int64_t o = g * BLOCKED_ROWS;
+            const float *from = blocked + place_of(shape, i, g);
+            for (int64_t k = 0; k < BLOCKED_LANES && i + k < in; k++)
+                for (int64_t r = 0; r < BLOCKED_ROWS && o + r < out; r++)
+                    canonical[(i + k) * out + o + r] = from[r * BLOCKED_LANES + k];
+        }
 }

@@ -1,7 +1,7 @@
 /* blocked.h: how the simd backend keeps a dense layer's weight [in][out].
  *
- * Chunks of BLOCKED_CHUNK inputs; in a chunk, groups of 8 outputs; in a group, vectors of 16
- * inputs, for each the 8 outputs' vectors side by side:
+ * Chunks of equally many inputs, at most BLOCKED_MOST vectors; in a chunk, groups of 8 outputs; in
+ * a group, vectors of 16 inputs, for each the 8 outputs' vectors side by side:
  *
  *     chunk, group, input / 16, output % 8, input % 16
  *
@@ -13,7 +13,11 @@
 
 #include "core/tensor.h"
 
-enum { BLOCKED_CHUNK = 256, BLOCKED_ROWS = 8, BLOCKED_LANES = 16 };
+enum { BLOCKED_ROWS = 8, BLOCKED_LANES = 16 };
+/* Vectors in a chunk. Long chunks, because each costs the sums of its dot products; but 12 samples'
+ * inputs must leave room in L1. Not 32: groups that lie 16 KB apart would share their sets of L1.
+ */
+enum { BLOCKED_MOST = 31 };
 enum { BLOCKED_LEAST = 512 }; /* elements: a smaller matrix is not worth packing its inputs for */
 
 static inline int64_t blocked_up(int64_t n, int64_t multiple)
@@ -21,10 +25,19 @@ static inline int64_t blocked_up(int64_t n, int64_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
+/* Inputs of every chunk but the last, which may have fewer. */
+static inline int64_t blocked_chunk(int64_t in)
+{
+    int64_t vectors = (in + BLOCKED_LANES - 1) / BLOCKED_LANES;
+    int64_t chunks = (vectors + BLOCKED_MOST - 1) / BLOCKED_MOST;
+    return (vectors + chunks - 1) / chunks * BLOCKED_LANES;
+}
+
 /* Inputs of the chunk that begins at `from`, padded. */
 static inline int64_t blocked_width(int64_t in, int64_t from)
 {
-    return in - from < BLOCKED_CHUNK ? blocked_up(in - from, BLOCKED_LANES) : BLOCKED_CHUNK;
+    int64_t chunk = blocked_chunk(in);
+    return in - from < chunk ? blocked_up(in - from, BLOCKED_LANES) : chunk;
 }
 
 /* Is a tensor kept in blocks by a device that has kernels for them? `matrix` as in params.h. */
@@ -34,7 +47,11 @@ static inline bool blocked_wanted(bool matrix, enum dtype dtype, const struct sh
 }
 
 uint64_t blocked_bytes(const struct shape *shape);
-void blocked_pack(const struct shape *shape, const float *canonical, float *blocked);
-void blocked_unpack(const struct shape *shape, const float *blocked, float *canonical);
+int64_t blocked_groups(const struct shape *shape);
+/* A range of groups; all of them are the whole matrix, padding included. */
+void blocked_pack(const struct shape *shape, const float *canonical, float *blocked, int64_t first,
+                  int64_t last);
+void blocked_unpack(const struct shape *shape, const float *blocked, float *canonical,
+                    int64_t first, int64_t last);
 
 #endif

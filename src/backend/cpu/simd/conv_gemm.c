@@ -280,7 +280,7 @@ void conv_gemm_sum(const struct call *call, const struct gemm_kernels *gemm,
         .b = call->data[2],
         .y = call->data[3],
     };
-    lay_out(&job, pool_threads(call->pool), call->workspace);
+    lay_out(&job, pool_at_once(call->pool), call->workspace);
     list_taps(&job);
     for (int64_t g = 0; g < r->groups; g++)
         for (int64_t i = 0; i < r->down.every * r->across.every; i++)
@@ -361,7 +361,7 @@ void conv_gemm_weigh(const struct call *call, const struct gemm_kernels *gemm,
         .dw = call->data[2],
         .accumulate = call->op->attr.conv_dw.accumulate,
     };
-    lay_out(&job, pool_threads(call->pool), call->workspace);
+    lay_out(&job, pool_at_once(call->pool), call->workspace);
     list_taps(&job);
     int64_t panels = (relation->taps + gemm->columns - 1) / gemm->columns;
     int members = team_for_flop(call->pool, 2 * call->counts[1] * relation->taps, panels);

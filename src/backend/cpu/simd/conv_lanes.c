@@ -286,7 +286,7 @@ void conv_lanes_sum(const struct call *call, const struct conv_kernels *kernels,
         .y = call->data[3],
     };
     const struct conv_relation *r = &job.relation;
-    lay_out(&job, false, pool_threads(call->pool), call->workspace);
+    lay_out(&job, false, pool_at_once(call->pool), call->workspace);
     list_taps(&job);
     pack_weights(&job);
     int64_t flop = 2 * call->counts[3] * r->taps / (r->down.every * r->across.every);
@@ -387,7 +387,7 @@ void conv_lanes_weigh(const struct call *call, const struct conv_kernels *kernel
     };
     const struct conv_relation *r = &job.relation;
     float *dw = call->data[2];
-    lay_out(&job, true, pool_threads(call->pool), call->workspace);
+    lay_out(&job, true, pool_at_once(call->pool), call->workspace);
     list_window(&job);
     int64_t flop = 2 * call->counts[1] * r->taps;
     int members = team_for_flop(call->pool, flop, job.band.tiles * job.band.bands);

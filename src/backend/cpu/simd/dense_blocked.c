@@ -1,47 +1,59 @@
-/* dense_blocked.c: the dense family over blocked weights: loops over chunks of inputs, tiles of the
- * batch and groups of outputs, and the threads that share them. What an ISA does differently is in
- * its struct dense_kernels. */
+/* dense_blocked.c: the dense family over blocked weights: loops over blocks of samples, chunks of
+ * inputs and groups of outputs, and the threads that share them. What an ISA does differently is in
+ * its struct dense_kernels.
+ *
+ * Threads take ranges of output groups, the same in every pass, so each finds its weights in its
+ * own cache. In a backward pass each sums its own dx, and these are added in the order of the
+ * threads: with one number of threads the bits are always the same. */
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/dense_shared.h"
 #include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/team.h"
 #include "base/pool.h"
 
 #include <string.h>
 
+int64_t AHEAD = 256, L1X = 24;
+enum {
+    SAMPLES = 192, /* taken together: their inputs of a chunk and a few groups' weights fit in L2 */
+    GROUPS = 16, /* down which a backward pass goes at once: their weights of a chunk stay in L2 */
+};
+
 /* One dense op, whichever: what every thread needs. */
 struct job_dense {
     const struct dense_kernels *kernels;
+    int64_t batch, in, out;
     const float *x;  /* [n, in] */
     float *w;        /* blocked [in, out] */
-    float *dw;       /* blocked: outer */
-    const float *b;  /* [out] or NULL */
-    float *bias;     /* the same, to be updated */
+    const float *b;  /* forward: [out] or NULL; transposed: [in] or NULL */
     float *y;        /* [n, out] */
     const float *dy; /* [n, out] */
     float *dx;       /* [n, in] or NULL */
-    int64_t batch, in, out;
     int32_t activation;
-    float rate, scale;
-    bool update, accumulate;
+    /* The weight's gradient: what takes it, by which kernels, times what. NULL: there is none. */
+    float *target;
+    void (*const *outer)(const struct dense_piece *piece);
+    float rate;
+    float *bias; /* updated along with w, or NULL */
+    int members;
     char *workspace;
     uint64_t member_bytes;
 };
 
-enum { BYTES_PER_THREAD = 512 << 10 }; /* of weights: less is not worth waking one up */
-
-static int64_t tile_of(int64_t batch, int64_t from)
+static int64_t groups_of(const struct job_dense *job)
 {
-    /* equal tiles: 13 samples are 7 and 6, not 12 and 1 */
-    int64_t tiles = (batch + DENSE_TILE - 1) / DENSE_TILE, size = (batch + tiles - 1) / tiles;
-    return batch - from < size ? batch - from : size;
+    return blocked_up(job->out, BLOCKED_ROWS) / BLOCKED_ROWS;
 }
 
-/* Floats a thread needs: a chunk of x, all of its dx, all of dy by rows, the sums of one group. */
+/* Floats a thread needs. Forward: x of a chunk, turned and not, and y turned. Backward: x of a
+ * chunk, dx, and dy. */
 static uint64_t member_floats(int64_t batch, int64_t in, int64_t out)
 {
-    int64_t padded_in = blocked_up(in, BLOCKED_LANES), padded_out = blocked_up(out, BLOCKED_ROWS);
-    return (uint64_t)(batch * BLOCKED_CHUNK + batch * padded_in + batch * padded_out + 256);
+    int64_t samples = blocked_up(batch < SAMPLES ? batch : SAMPLES, BLOCKED_LANES);
+    int64_t padded_in = blocked_up(in, BLOCKED_LANES), padded_out = blocked_up(out, BLOCKED_LANES);
+    return (uint64_t)((samples + DENSE_TILE) * blocked_chunk(in) +
+                      samples * (padded_in + padded_out));
 }
 
 static uint64_t dense_workspace(const struct program *program, const struct op *op, int threads)
@@ -55,7 +67,7 @@ static uint64_t dense_workspace(const struct program *program, const struct op *
             out = program->tensors[tensor].shape.dim[1];
         }
     }
-    return (uint64_t)threads * (member_floats(x->dim[0], in, out) * sizeof(float) + 128);
+    return (uint64_t)threads * member_floats(x->dim[0], in, out) * sizeof(float);
 }
 
 static float *member_memory(const struct job_dense *job, int member)
@@ -64,8 +76,8 @@ static float *member_memory(const struct job_dense *job, int member)
 }
 
 /* xs[vector][sample][16], zero where the input ends. */
-static void pack_tile(const float *x, int64_t in, int64_t from, int64_t width, int64_t samples,
-                      float *xs)
+static void pack_x(const float *x, int64_t in, int64_t from, int64_t width, int64_t samples,
+                   float *xs)
 {
     for (int64_t v = 0; v < width / BLOCKED_LANES; v++)
         for (int64_t n = 0; n < samples; n++) {
@@ -81,73 +93,167 @@ static void pack_tile(const float *x, int64_t in, int64_t from, int64_t width, i
 }
 
 /* y = f(y) */
-static void finish_row(const struct job_dense *job, float *y, int64_t count)
+static void finish(const struct job_dense *job, float *y, int64_t count)
 {
     if (job->activation != ACTIVATION_NONE)
         job->kernels->activate(job->activation, y, y, count);
 }
 
-/* Adds a group's sums [8][samples] to y; the first chunk starts from the bias. */
-static void add_sums(const struct job_dense *job, const float *sums, int64_t group, int64_t sample,
-                     int64_t samples, bool first)
+/* Samples on their way forward through some chunks of the inputs. The first `lanes` are turned, so
+ * that vectors run along the samples; the rest, too few to fill a vector, are dot products. */
+struct forward {
+    const float *x;
+    float *y;
+    int64_t lanes, vectors, rest; /* samples, in so many vectors; samples */
+    float *xt, *xs;               /* inputs: turned, and of the rest */
+    float *ys;                    /* sums: [group][tile][8 rows][samples of the tile] */
+    float *sums;                  /* sums of the rest: [group][8 rows][sample] */
+    int64_t from, chunks, width; /* inputs: the first; so many chunks; all but the last this wide */
+    int64_t last_width;
+};
+
+/* How many chunks are taken at once: one sample alone has several, as long as its inputs stay in
+ * L1, which they do. */
+static int64_t chunks_at_once(const struct forward *block)
 {
-    int64_t o = group * BLOCKED_ROWS;
-    int64_t rows = job->out - o < BLOCKED_ROWS ? job->out - o : BLOCKED_ROWS;
-    for (int64_t n = 0; n < samples; n++) {
-        float *y = job->y + (sample + n) * job->out + o;
-        for (int64_t r = 0; r < rows; r++) {
-            float before = !first ? y[r] : job->b ? job->b[o + r] : 0;
-            y[r] = before + sums[r * samples + n];
-        }
+    return block->lanes == 0 && block->rest == 1 ? DENSE_CHUNKS : 1;
+}
+
+static void pack_inputs(const struct job_dense *job, const struct forward *block)
+{
+    const int64_t L = job->kernels->lanes_width, from = block->from;
+    int64_t have = job->in - from < block->last_width ? job->in - from : block->last_width, tile;
+    for (int64_t v = 0; v < block->vectors; v += tile) {
+        tile = even_part(block->vectors, DENSE_LANES, v);
+        int64_t n = v * L, samples = block->lanes - n < tile * L ? block->lanes - n : tile * L;
+        float *to = block->xt + n * block->last_width;
+        job->kernels->turn(block->x + n * job->in + from, job->in, samples, have, to, tile * L);
+        memset(to + have * tile * L, 0,
+               (size_t)((block->last_width - have) * tile * L) * sizeof *to);
+    }
+    if (block->rest)
+        pack_x(block->x + block->lanes * job->in, job->in, from,
+               (block->chunks - 1) * block->width + block->last_width, block->rest, block->xs);
+}
+
+static const float *group_weights(const struct job_dense *job, int64_t from, int64_t group)
+{
+    return job->w + (from * groups_of(job) + group * blocked_width(job->in, from)) * BLOCKED_ROWS;
+}
+
+/* The rest's dot products with a group, added to what earlier chunks gave. */
+static void dot_rest(const struct job_dense *job, const struct forward *block, int64_t group,
+                     float *sums)
+{
+    const struct dense_kernels *kernels = job->kernels;
+    const float *w[DENSE_CHUNKS];
+    float more[BLOCKED_ROWS * DENSE_TILE], *to = block->from == 0 ? sums : more;
+    for (int64_t c = 0; c < block->chunks; c++)
+        w[c] = group_weights(job, block->from + c * block->width, group);
+    if (block->chunks > 1)
+        kernels->dot_one(w, block->chunks, block->xs, block->width / BLOCKED_LANES,
+                         block->last_width / BLOCKED_LANES, to);
+    else
+        kernels->dot[block->rest](w[0], block->xs, block->last_width / BLOCKED_LANES, to);
+    for (int64_t k = 0; to == more && k < BLOCKED_ROWS * block->rest; k++)
+        sums[k] += more[k];
+}
+
+/* A group's outputs are complete: to their places in y, those that were turned finished. */
+static void store_group(const struct job_dense *job, const struct forward *block, int64_t o,
+                        const float *bias, float *ys, const float *sums)
+{
+    const int64_t L = job->kernels->lanes_width;
+    int64_t rows = job->out - o < BLOCKED_ROWS ? job->out - o : BLOCKED_ROWS, tile;
+    finish(job, ys, block->vectors * L * BLOCKED_ROWS);
+    for (int64_t v = 0; v < block->vectors; v += tile) {
+        tile = even_part(block->vectors, DENSE_LANES, v);
+        int64_t n = v * L, samples = block->lanes - n < tile * L ? block->lanes - n : tile * L;
+        job->kernels->turn(ys + n * BLOCKED_ROWS, tile * L, rows, samples,
+                           block->y + n * job->out + o, job->out);
+    }
+    for (int64_t n = 0; n < block->rest; n++)
+        for (int64_t r = 0; r < rows; r++)
+            block->y[(block->lanes + n) * job->out + o + r] = bias[r] + sums[r * block->rest + n];
+}
+
+static void forward_group(const struct job_dense *job, const struct forward *block, int64_t group,
+                          float *ys, float *sums)
+{
+    const int64_t L = job->kernels->lanes_width, o = group * BLOCKED_ROWS;
+    float bias[BLOCKED_ROWS] = {0};
+    int64_t tile;
+    for (int64_t r = 0; job->b && r < BLOCKED_ROWS && o + r < job->out; r++)
+        bias[r] = job->b[o + r];
+    for (int64_t v = 0; v < block->vectors; v += tile) {
+        tile = even_part(block->vectors, DENSE_LANES, v);
+        job->kernels->lanes[tile](group_weights(job, block->from, group),
+                                  block->xt + v * L * block->last_width,
+                                  block->last_width / BLOCKED_LANES, block->from == 0 ? bias : NULL,
+                                  ys + v * L * BLOCKED_ROWS);
+    }
+    if (block->rest)
+        dot_rest(job, block, group, sums);
+    if (block->from + (block->chunks - 1) * block->width + block->last_width >= job->in)
+        store_group(job, block, o, bias, ys, sums);
+}
+
+static void forward_block(const struct job_dense *job, struct forward *block, int64_t first,
+                          int64_t last)
+{
+    const int64_t L = job->kernels->lanes_width, chunk = blocked_chunk(job->in);
+    int64_t chunks = (job->in + chunk - 1) / chunk, most = chunks_at_once(block);
+    block->width = chunk;
+    for (int64_t c = 0; c < chunks; c += block->chunks) {
+        block->from = c * chunk;
+        block->chunks = even_part(chunks, most, c);
+        block->last_width = blocked_width(job->in, (c + block->chunks - 1) * chunk);
+        pack_inputs(job, block);
+        for (int64_t g = first; g < last; g++)
+            forward_group(job, block, g,
+                          block->ys + (g - first) * BLOCKED_ROWS * block->vectors * L,
+                          block->sums + (g - first) * BLOCKED_ROWS * block->rest);
     }
 }
 
 static void forward_member(void *context, int member, int members)
 {
     const struct job_dense *job = context;
-    const struct dense_kernels *kernels = job->kernels;
-    int64_t groups = blocked_up(job->out, BLOCKED_ROWS) / BLOCKED_ROWS;
-    long first_group, last_group;
-    float *xs = member_memory(job, member);
-    _Alignas(64) float sums[BLOCKED_ROWS * DENSE_TILE];
-    pool_share(groups, 1, member, members, &first_group, &last_group);
-    for (int64_t from = 0; from < job->in; from += BLOCKED_CHUNK) {
-        int64_t width = blocked_width(job->in, from), tile;
-        const float *chunk = job->w + from * groups * BLOCKED_ROWS;
-        for (int64_t n = 0; n < job->batch; n += tile) {
-            tile = tile_of(job->batch, n);
-            pack_tile(job->x + n * job->in, job->in, from, width, tile, xs + n * BLOCKED_CHUNK);
+    const int64_t L = job->kernels->lanes_width, chunk = blocked_chunk(job->in);
+    long first, last;
+    pool_share(groups_of(job), 1, member, members, &first, &last);
+    for (int64_t n = 0; n < job->batch; n += SAMPLES) {
+        int64_t samples = job->batch - n < SAMPLES ? job->batch - n : SAMPLES;
+        struct forward block = {.x = job->x + n * job->in, .y = job->y + n * job->out};
+        block.vectors = samples <= DENSE_TILE ? 0 : samples / L;
+        block.rest = samples - block.vectors * L;
+        if (samples > DENSE_TILE && 3 * block.rest > 2 * L) { /* nearly a vector */
+            block.vectors++;
+            block.rest = 0;
         }
-        for (int64_t g = first_group; g < last_group; g++)
-            for (int64_t n = 0; n < job->batch; n += tile) {
-                tile = tile_of(job->batch, n);
-                kernels->dot[tile](chunk + g * BLOCKED_ROWS * width, xs + n * BLOCKED_CHUNK,
-                                   width / BLOCKED_LANES, sums);
-                add_sums(job, sums, g, n, tile, from == 0);
-            }
+        block.lanes = samples - block.rest;
+        block.xs = member_memory(job, member);
+        block.xt = block.xs + DENSE_TILE * chunk;
+        block.ys = block.xt + block.vectors * L * chunk;
+        block.sums = block.ys + block.vectors * L * (last - first) * BLOCKED_ROWS;
+        forward_block(job, &block, first, last);
+        int64_t o = first * BLOCKED_ROWS, end = last * BLOCKED_ROWS;
+        end = end < job->out ? end : job->out;
+        for (int64_t k = block.lanes; o < end && k < samples; k++)
+            finish(job, block.y + k * job->out + o, end - o);
     }
-    int64_t o = first_group * BLOCKED_ROWS, end = last_group * BLOCKED_ROWS;
-    end = end < job->out ? end : job->out;
-    for (int64_t n = 0; o < end && n < job->batch; n++)
-        finish_row(job, job->y + n * job->out + o, end - o);
 }
 
-/* Runs the job on as many threads as its weights are worth. */
-static int run_dense(const struct call *call, struct job_dense *job, pool_task *task)
+/* Runs the job on as many threads as it is worth. */
+static void run_dense(const struct call *call, struct job_dense *job, pool_task *task)
 {
-    uint64_t bytes = (uint64_t)job->in * (uint64_t)job->out * sizeof(float) *
-                     (uint64_t)(job->batch < 8 ? 1 : job->batch / 4);
-    int64_t groups = blocked_up(job->out, BLOCKED_ROWS) / BLOCKED_ROWS;
-    int members = pool_threads(call->pool);
-    if ((uint64_t)members > bytes / BYTES_PER_THREAD)
-        members = bytes < 2 * BYTES_PER_THREAD ? 1 : (int)(bytes / BYTES_PER_THREAD);
-    if (members > groups)
-        members = (int)groups;
+    int64_t weights = job->in * job->out, flop = 2 * job->batch * weights;
+    int by_bytes = team_for_bytes(call->pool, weights * (int64_t)sizeof(float), groups_of(job));
+    int by_flop = team_for_flop(call->pool, flop, groups_of(job));
+    job->members = by_bytes > by_flop ? by_bytes : by_flop;
     job->workspace = call->workspace;
-    job->member_bytes =
-        (member_floats(job->batch, job->in, job->out) * sizeof(float) + 63) / 64 * 64;
-    pool_run(call->pool, members, task, job);
-    return members;
+    job->member_bytes = member_floats(job->batch, job->in, job->out) * sizeof(float);
+    pool_run(call->pool, job->members, task, job);
 }
 
 static void run_forward(const struct call *call, const struct dense_kernels *kernels)
@@ -166,92 +272,164 @@ static void run_forward(const struct call *call, const struct dense_kernels *ker
     run_dense(call, &job, forward_member);
 }
 
-/* dy of a range of groups by rows: [row][sample] per tile, zero beyond the outputs. */
-static void turn_dy(const struct job_dense *job, int64_t first_group, int64_t last_group,
-                    float *turned)
+/* dy of a range of groups: [group][sample][8], zero beyond the outputs. */
+static void pack_dy(const struct job_dense *job, int64_t first, int64_t last, float *dy)
 {
-    int64_t tile, o0 = first_group * BLOCKED_ROWS, rows = (last_group - first_group) * BLOCKED_ROWS;
-    for (int64_t n = 0; n < job->batch; n += tile) {
-        tile = tile_of(job->batch, n);
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t k = 0; k < tile; k++)
-                turned[n * rows + r * tile + k] =
-                    o0 + r < job->out ? job->dy[(n + k) * job->out + o0 + r] : 0;
+    for (int64_t g = first; g < last; g++) {
+        int64_t o = g * BLOCKED_ROWS, have = job->out - o;
+        for (int64_t n = 0; n < job->batch; n++, dy += BLOCKED_ROWS)
+            if (have >= BLOCKED_ROWS) {
+                memcpy(dy, job->dy + n * job->out + o, BLOCKED_ROWS * sizeof *dy);
+            } else {
+                memset(dy, 0, BLOCKED_ROWS * sizeof *dy);
+                memcpy(dy, job->dy + n * job->out + o, (size_t)have * sizeof *dy);
+            }
     }
 }
 
-enum { ROW_BLOCK = 16 }; /* groups whose weights of one chunk stay in L2: 16 × 8 × 256 floats */
-
-/* dx of one chunk for one tile; with update the tile is the whole batch. */
-static void back_chunk(const struct job_dense *job, float *chunk, int64_t width, int64_t groups,
-                       const float *dy, const float *xs, float *dxs, int64_t tile)
+/* A batch that fits in one tile: dx and the update in one pass. */
+static void step_piece(const struct job_dense *job, struct dense_piece piece, int64_t vectors)
 {
-    const struct dense_kernels *kernels = job->kernels;
-    int64_t vectors = width / BLOCKED_LANES, group_floats = BLOCKED_ROWS * width;
-    if (job->update && tile <= DENSE_STREAM) {
-        for (int64_t g = 0; g < groups; g++)
-            kernels->stream[tile](chunk + g * group_floats, vectors, dy + g * BLOCKED_ROWS * tile,
-                                  xs, dxs, job->rate);
+    if (piece.batch <= DENSE_STREAM) {
+        for (int64_t g = piece.groups - 1; g >= 0; g--) {
+            struct dense_piece group = piece;
+            group.w += g * piece.group_floats;
+            group.dy += g * BLOCKED_ROWS * piece.batch;
+            job->kernels->stream[piece.batch](&group, vectors);
+        }
         return;
     }
-    for (int64_t g = 0; g < groups; g += ROW_BLOCK) {
-        int64_t count = groups - g < ROW_BLOCK ? groups - g : ROW_BLOCK;
-        for (int64_t v = 0; v < vectors; v++) {
-            float *w = chunk + g * group_floats + v * BLOCKED_ROWS * BLOCKED_LANES;
-            const float *x = xs + v * tile * BLOCKED_LANES;
-            float *dx = dxs + v * tile * BLOCKED_LANES;
-            const float *rows = dy + g * BLOCKED_ROWS * tile;
-            if (job->update)
-                kernels->step[tile](w, group_floats, count, rows, x, dx, job->rate);
-            else
-                kernels->back[tile](w, group_floats, count, rows, x, dx);
-        }
+    for (int64_t v = 0; v < vectors; v++) {
+        job->kernels->step[piece.batch](&piece);
+        piece.w += BLOCKED_ROWS * BLOCKED_LANES;
+        piece.x += piece.batch * BLOCKED_LANES;
+        piece.dx += piece.batch * BLOCKED_LANES;
     }
 }
 
-/* This thread's part of dx, in the form of xs: [tile][vector][sample][16] per chunk. */
+static void back_piece(const struct job_dense *job, const struct dense_piece *piece,
+                       int64_t vectors)
+{
+    int64_t tile;
+    for (int64_t v = 0; v < vectors; v += 2)
+        for (int64_t n = 0; n < piece->batch; n += tile) {
+            tile = even_part(piece->batch, DENSE_TILE, n);
+            struct dense_piece part = *piece;
+            part.w += v * BLOCKED_ROWS * BLOCKED_LANES;
+            part.dy += n * BLOCKED_ROWS;
+            part.dx += (v * piece->batch + n) * BLOCKED_LANES;
+            job->kernels->back[v + 1 < vectors][tile](&part);
+        }
+}
+
+static void outer_piece(const struct job_dense *job, const struct dense_piece *piece,
+                        int64_t vectors)
+{
+    for (int64_t v = 0; v < vectors; v += 2)
+        for (int64_t g = 0; g < piece->groups; g++) {
+            struct dense_piece part = *piece;
+            part.w += g * piece->group_floats + v * BLOCKED_ROWS * BLOCKED_LANES;
+            part.dy += g * BLOCKED_ROWS * piece->batch;
+            part.x += v * piece->batch * BLOCKED_LANES;
+            job->outer[v + 1 < vectors](&part);
+        }
+}
+
+static void update_bias(const struct job_dense *job, int64_t first, int64_t last, const float *dy)
+{
+    for (int64_t g = first; g < last; g++) {
+        float sum[BLOCKED_ROWS] = {0};
+        for (int64_t n = 0; n < job->batch; n++, dy += BLOCKED_ROWS)
+            for (int r = 0; r < BLOCKED_ROWS; r++)
+                sum[r] += dy[r];
+        for (int64_t r = 0; r < BLOCKED_ROWS && g * BLOCKED_ROWS + r < job->out; r++)
+            job->bias[g * BLOCKED_ROWS + r] -= job->rate * sum[r];
+    }
+}
+
+/* This thread's groups: its part of dx, as [vector][sample][16], and the weights' gradient. A piece
+ * of the weights is used for both while it is in L2. Chunks and groups come in descending order:
+ * what the forward pass read last is still in the cache. */
 static void backward_member(void *context, int member, int members)
 {
     const struct job_dense *job = context;
-    int64_t groups = blocked_up(job->out, BLOCKED_ROWS) / BLOCKED_ROWS, tile;
-    int64_t padded_in = blocked_up(job->in, BLOCKED_LANES);
+    const int64_t batch = job->batch, chunk = blocked_chunk(job->in);
+    float *dxs = member_memory(job, member);
+    float *xs = dxs + batch * blocked_up(job->in, BLOCKED_LANES), *dy = xs + batch * chunk;
+    float *w = job->outer ? job->target : job->w;
     long first, last;
-    float *xs = member_memory(job, member), *dxs = xs + job->batch * BLOCKED_CHUNK;
-    float *dy = dxs + job->batch * padded_in;
-    pool_share(groups, 1, member, members, &first, &last);
-    turn_dy(job, first, last, dy);
-    memset(dxs, 0, (size_t)(job->batch * padded_in) * sizeof *dxs);
-    for (int64_t from = 0; from < job->in; from += BLOCKED_CHUNK) {
-        int64_t width = blocked_width(job->in, from);
-        float *chunk = job->w + from * groups * BLOCKED_ROWS + first * BLOCKED_ROWS * width;
-        for (int64_t n = 0; n < job->batch; n += tile) {
-            tile = tile_of(job->batch, n);
-            if (job->update)
-                pack_tile(job->x + n * job->in, job->in, from, width, tile, xs);
-            else
-                memset(xs, 0, (size_t)(tile * width) * sizeof *xs);
-            back_chunk(job, chunk, width, last - first, dy + n * (last - first) * BLOCKED_ROWS, xs,
-                       dxs + n * padded_in + from * tile, tile);
+    pool_share(groups_of(job), 1, member, members, &first, &last);
+    pack_dy(job, first, last, dy);
+    if (job->dx)
+        memset(dxs, 0, (size_t)(batch * blocked_up(job->in, BLOCKED_LANES)) * sizeof *dxs);
+    for (int64_t from = (job->in - 1) / chunk * chunk; from >= 0; from -= chunk) {
+        int64_t width = blocked_width(job->in, from), vectors = width / BLOCKED_LANES, count;
+        if (job->outer)
+            pack_x(job->x, job->in, from, width, batch, xs);
+        for (int64_t end = last; end > first; end -= count) {
+            count = end - first < GROUPS ? end - first : GROUPS;
+            struct dense_piece piece = {
+                .w = w + (from * groups_of(job) + (end - count) * width) * BLOCKED_ROWS,
+                .group_floats = BLOCKED_ROWS * width,
+                .groups = count,
+                .dy = dy + (end - count - first) * BLOCKED_ROWS * batch,
+                .x = xs,
+                .dx = dxs + from * batch,
+                .batch = batch,
+                .rate = job->rate,
+            };
+            if (job->dx && job->outer && batch <= DENSE_TILE) {
+                step_piece(job, piece, vectors);
+                continue;
+            }
+            if (job->dx)
+                back_piece(job, &piece, vectors);
+            if (job->outer)
+                outer_piece(job, &piece, vectors);
         }
     }
+    if (job->bias)
+        update_bias(job, first, last, dy);
 }
 
-/* Adds up the threads' parts of dx in their order. */
-static void add_parts(const struct job_dense *job, int members, const float *bias)
+/* Adds up the threads' parts of dx, in their order, for a range of samples. */
+static void sum_member(void *context, int member, int members)
 {
-    int64_t padded_in = blocked_up(job->in, BLOCKED_LANES), tile;
-    for (int64_t n = 0; n < job->batch; n += tile) {
-        tile = tile_of(job->batch, n);
-        for (int64_t k = 0; k < tile; k++)
-            for (int64_t i = 0; i < job->in; i++) {
-                int64_t at = n * padded_in + i / BLOCKED_LANES * tile * BLOCKED_LANES +
-                             k * BLOCKED_LANES + i % BLOCKED_LANES;
-                float sum = 0;
-                for (int m = 0; m < members; m++)
-                    sum += member_memory(job, m)[job->batch * BLOCKED_CHUNK + at];
-                job->dx[(n + k) * job->in + i] = bias ? sum + bias[i] : sum;
+    const struct job_dense *job = context;
+    long first, last;
+    pool_share(job->batch, 1, member, members, &first, &last);
+    for (int64_t n = first; n < last; n++)
+        for (int64_t i = 0; i < job->in; i += BLOCKED_LANES) {
+            int64_t width = job->in - i < BLOCKED_LANES ? job->in - i : BLOCKED_LANES;
+            float sum[BLOCKED_LANES], *dx = job->dx + n * job->in + i;
+            memcpy(sum, member_memory(job, 0) + i * job->batch + n * BLOCKED_LANES, sizeof sum);
+            for (int m = 1; m < job->members; m++) {
+                const float *part = member_memory(job, m) + i * job->batch + n * BLOCKED_LANES;
+                for (int k = 0; k < BLOCKED_LANES; k++)
+                    sum[k] += part[k];
             }
-        finish_row(job, job->dx + n * job->in, tile * job->in);
+            for (int64_t k = 0; job->b && k < width; k++)
+                sum[k] += job->b[i + k];
+            memcpy(dx, sum, (size_t)width * sizeof *dx);
+        }
+    finish(job, job->dx + first * job->in, (last - first) * job->in);
+}
+
+/* Of a large batch one block of samples after the other. */
+static void run_backward(const struct call *call, const struct job_dense *whole)
+{
+    for (int64_t n = 0; n < whole->batch; n += SAMPLES) {
+        struct job_dense job = *whole;
+        job.batch = job.batch - n < SAMPLES ? job.batch - n : SAMPLES;
+        job.x += job.x ? n * job.in : 0;
+        job.dy += n * job.out;
+        job.dx += job.dx ? n * job.in : 0;
+        if (n && job.outer == job.kernels->outer_set)
+            job.outer = job.kernels->outer_add;
+        run_dense(call, &job, backward_member);
+        int64_t bytes = job.batch * job.in * (int64_t)sizeof(float) * (job.members + 1);
+        if (job.dx)
+            pool_run(call->pool, team_for_bytes(call->pool, bytes, job.batch), sum_member, &job);
     }
 }
 
@@ -261,47 +439,14 @@ static void run_transposed(const struct call *call, const struct dense_kernels *
         .kernels = kernels,
         .dy = call->data[0],
         .w = call->data[1],
+        .b = call->data[2],
         .dx = call->data[3],
         .batch = call->tensors[0]->shape.dim[0],
         .in = call->tensors[1]->shape.dim[0],
         .out = call->tensors[1]->shape.dim[1],
         .activation = call->op->attr.dense_t.activation,
     };
-    add_parts(&job, run_dense(call, &job, backward_member), call->data[2]);
-}
-
-/* Gradient of the weights over the whole batch, given to w or dw. */
-static void outer_member(void *context, int member, int members)
-{
-    const struct job_dense *job = context;
-    const struct dense_kernels *kernels = job->kernels;
-    int64_t groups = blocked_up(job->out, BLOCKED_ROWS) / BLOCKED_ROWS;
-    float *target = job->update ? job->w : job->dw;
-    float scale = job->update ? job->rate : job->scale;
-    void (*give)(float *, const float *, const float *, int64_t, float) =
-        job->update       ? kernels->outer_step
-        : job->accumulate ? kernels->outer_add
-                          : kernels->outer_set;
-    long first, last;
-    float *xs = member_memory(job, member), *dy = xs + job->batch * BLOCKED_CHUNK;
-    pool_share(groups, 1, member, members, &first, &last);
-    for (int64_t g = first; g < last; g++) /* [group][sample][8 rows] */
-        for (int64_t n = 0; n < job->batch; n++)
-            for (int64_t r = 0; r < BLOCKED_ROWS; r++) {
-                int64_t o = g * BLOCKED_ROWS + r;
-                dy[((g - first) * job->batch + n) * BLOCKED_ROWS + r] =
-                    o < job->out ? job->dy[n * job->out + o] : 0;
-            }
-    for (int64_t from = 0; from < job->in; from += BLOCKED_CHUNK) {
-        int64_t width = blocked_width(job->in, from), vectors = width / BLOCKED_LANES;
-        pack_tile(job->x, job->in, from, width, job->batch, xs);
-        for (int64_t g = first; g < last; g++)
-            for (int64_t v = 0; v < vectors; v++)
-                give(target + (from * groups + g * width) * BLOCKED_ROWS +
-                         v * BLOCKED_ROWS * BLOCKED_LANES,
-                     dy + (g - first) * job->batch * BLOCKED_ROWS,
-                     xs + v * job->batch * BLOCKED_LANES, job->batch, scale);
-    }
+    run_backward(call, &job);
 }
 
 static void run_outer(const struct call *call, const struct dense_kernels *kernels)
@@ -310,27 +455,17 @@ static void run_outer(const struct call *call, const struct dense_kernels *kerne
         .kernels = kernels,
         .x = call->data[0],
         .dy = call->data[1],
-        .dw = call->data[2],
+        .target = call->data[2],
         .batch = call->tensors[0]->shape.dim[0],
         .in = call->tensors[0]->shape.dim[1],
         .out = call->tensors[1]->shape.dim[1],
-        .scale = call->op->attr.outer.scale,
-        .accumulate = call->op->attr.outer.accumulate != 0,
+        .rate = call->op->attr.outer.scale,
+        .outer = call->op->attr.outer.accumulate ? kernels->outer_add : kernels->outer_set,
     };
-    run_dense(call, &job, outer_member);
+    run_backward(call, &job);
 }
 
-static void update_bias(const struct job_dense *job)
-{
-    for (int64_t o = 0; job->bias && o < job->out; o++) {
-        float sum = 0;
-        for (int64_t n = 0; n < job->batch; n++)
-            sum += job->dy[n * job->out + o];
-        job->bias[o] -= job->rate * sum;
-    }
-}
-
-/* A batch of one tile: one pass. A larger one: dx with the old weights, then the update. */
+/* Of several blocks of samples all dx come first, from the old weights. */
 static void run_sgd(const struct call *call, const struct dense_kernels *kernels)
 {
     struct job_dense job = {
@@ -338,22 +473,23 @@ static void run_sgd(const struct call *call, const struct dense_kernels *kernels
         .x = call->data[0],
         .dy = call->data[1],
         .w = call->data[2],
+        .target = call->data[2],
         .bias = call->data[3],
         .rate = *(const float *)call->data[4],
         .dx = call->data[7],
         .batch = call->tensors[0]->shape.dim[0],
         .in = call->tensors[2]->shape.dim[0],
         .out = call->tensors[2]->shape.dim[1],
+        .outer = kernels->outer_step,
     };
-    if (job.dx) {
-        job.update = job.batch <= DENSE_TILE;
-        add_parts(&job, run_dense(call, &job, backward_member), NULL);
+    if (job.dx && job.batch > SAMPLES) {
+        struct job_dense back = job;
+        back.outer = NULL;
+        back.bias = NULL;
+        run_backward(call, &back);
+        job.dx = NULL;
     }
-    if (!job.update) {
-        job.update = true;
-        run_dense(call, &job, outer_member);
-    }
-    update_bias(&job);
+    run_backward(call, &job);
 }
 
 #define ENTRIES(isa)                                                                               \

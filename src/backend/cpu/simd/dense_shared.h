@@ -1,29 +1,57 @@
 /* dense_shared.h: the seam between the loops of the dense family (dense_blocked.c: chunks, tiles,
- * threads, written once) and its kernels (dense_simd.h: compiled once per ISA). */
+ * threads, written once) and its kernels (dense_simd.h: compiled once per ISA).
+ *
+ * Weights are in groups (blocked.h). Activations are packed by the loops:
+ *   xs, dx   [vector of 16 inputs][sample][16]
+ *   xt       [input][sample]: samples in lanes, a tile of 1 to DENSE_LANES vectors wide
+ *   dy       [group of 8 outputs][sample][8] */
 #ifndef PRONY_BACKEND_CPU_SIMD_DENSE_SHARED_H
 #define PRONY_BACKEND_CPU_SIMD_DENSE_SHARED_H
 
 #include <stdint.h>
 
-enum { DENSE_TILE = 12, DENSE_STREAM = 3 };
+enum {
+    DENSE_TILE = 12,  /* samples whose sums are kept in registers */
+    DENSE_STREAM = 3, /* so few that a backward pass reads the weights in their order */
+    DENSE_LANES = 3,  /* vectors of samples */
+    DENSE_CHUNKS = 8, /* that one sample's dot products run along at once */
+};
 
-/* Indexed by the number of samples. Weights point at a group (blocked.h). */
+/* A piece of the weights, down `groups` groups that lie group_floats apart, and what meets it: the
+ * packed activations of `batch` samples, of which a kernel may be given a tile. */
+struct dense_piece {
+    float *w;
+    int64_t group_floats, groups;
+    const float *dy, *x;
+    float *dx;
+    int64_t batch; /* as packed: a group of dy is batch × 8, a vector of x batch × 16 */
+    float rate;
+};
+
+/* Arrays are indexed by the number of samples (lanes: of vectors of samples). */
 struct dense_kernels {
+    int64_t lanes_width; /* samples in a vector */
     /* sums[row][sample] = w · x over the chunk's vectors, 8 rows */
     void (*dot[DENSE_TILE + 1])(const float *w, const float *xs, int64_t vectors, float *sums);
-    /* one vector of inputs down `groups` groups that lie group_floats apart: dx += dy·w */
-    void (*back[DENSE_TILE + 1])(float *w, int64_t group_floats, int64_t groups, const float *dy,
-                                 const float *x, float *dx);
-    /* the same, and w -= rate·dy·x */
-    void (*step[DENSE_TILE + 1])(float *w, int64_t group_floats, int64_t groups, const float *dy,
-                                 const float *x, float *dx, float rate);
-    /* one group over all vectors of the chunk, the same */
-    void (*stream[DENSE_STREAM + 1])(float *w, int64_t vectors, const float *dy, const float *xs,
-                                     float *dxs, float rate);
-    /* one vector of inputs of one group over a whole batch; dy is [sample][8 rows] */
-    void (*outer_step)(float *w, const float *dy, const float *x, int64_t batch, float scale);
-    void (*outer_set)(float *w, const float *dy, const float *x, int64_t batch, float scale);
-    void (*outer_add)(float *w, const float *dy, const float *x, int64_t batch, float scale);
+    /* one sample over several chunks, whose w are given; the last has `last` vectors */
+    void (*dot_one)(const float *const *w, int64_t chunks, const float *xs, int64_t vectors,
+                    int64_t last, float *sums);
+    /* ys[row][sample] = start[row] + w · x; without start ys is added to */
+    void (*lanes[DENSE_LANES + 1])(const float *w, const float *xt, int64_t vectors,
+                                   const float *start, float *ys);
+    /* one group over all vectors of the chunk: dx += dy·w, and w -= rate·dy·x */
+    void (*stream[DENSE_STREAM + 1])(const struct dense_piece *piece, int64_t vectors);
+    /* one vector of inputs down the groups: the same; piece->x, dx: that vector's */
+    void (*step[DENSE_TILE + 1])(const struct dense_piece *piece);
+    /* one or two vectors down the groups: dx += dy·w */
+    void (*back[2][DENSE_TILE + 1])(const struct dense_piece *piece);
+    /* one or two vectors of one group, over the whole batch: w -= rate·dy·x; w = …; w += … */
+    void (*outer_step[2])(const struct dense_piece *piece);
+    void (*outer_set[2])(const struct dense_piece *piece);
+    void (*outer_add[2])(const struct dense_piece *piece);
+    /* to[column][row] = from[row][column] */
+    void (*turn)(const float *from, int64_t from_stride, int64_t rows, int64_t columns, float *to,
+                 int64_t to_stride);
     /* y = f(x) for functions without an alpha; x may be y */
     void (*activate)(int32_t function, const float *x, float *y, int64_t count);
 };

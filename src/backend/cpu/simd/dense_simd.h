@@ -1,32 +1,35 @@
 /* dense_simd.h: the dense family over blocked weights (blocked.h), compiled once per ISA by
- * dense_avx2.c and dense_avx512.c, which define ISA(name).
+ * dense_avx2.c and dense_avx512.c, which define ISA(name). dense_shared.h says how operands lie.
  *
- * A batch is taken in tiles of at most TILE samples. Activations of one chunk of inputs are packed
- * into vectors of 16, zero-padded: xs[vector][sample][16]; they stay in L1 while weights stream.
+ *   dot      rows × samples accumulators, lanes along the inputs: the weights are read once for up
+ *            to 12 samples. Bound by the weights' bytes up to about 8 samples, then by FMA.
+ *   lanes    many samples: 8 rows × 3 vectors of samples, a weight broadcast. Bound by FMA: 11
+ * loads for 24 of them. stream   up to 3 samples backward and update, one group after the other:
+ * bound by bytes step     up to 12 samples backward and update, x and dx of one vector in
+ * registers: 2 FMA a weight and sample back     12 samples × 2 vectors of dx in registers, dy
+ * broadcast: 14 loads for 24 FMA outer    8 rows × 2 vectors of dw in registers over the batch: 10
+ * loads for 16 FMA
  *
- *   forward    dot products: rows × samples accumulators, weights read once per tile; the bound is
- *              the weights' bytes up to about 8 samples, then FMA
- *   backward   dx += dy·w down the rows, with x and dx of one vector in registers; in the fused
- * form w -= rate·Σ dy·x in the same pass: the weights are read and written once outer      dw = Σ
- * dy·x, 8 rows × 2 vectors in registers over the batch
- *
- * Threads take ranges of output groups; each sums its own dx, and the sums are added in the order
- * of the threads. With one thread count the bits are always the same. */
+ * dx always uses the weight from before the update. A gradient is summed before it is given to the
+ * weight, so that the weight is rounded once. */
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/dense_shared.h"
 #include "backend/cpu/simd/vec.h"
 
-#include <string.h>
-
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    TILE = 12,
     HALVES = BLOCKED_LANES / VEC_LANES,
-    AHEAD = 4096 /* floats that a prefetch runs ahead: two groups */
+    BLOCK = BLOCKED_ROWS * BLOCKED_LANES, /* floats of one vector of inputs in a group */
+    AHEAD = 6144,                         /* floats that a prefetch runs ahead: about two groups */
+
 };
+
+/* Where the column is: `column` counts vectors of VEC_LANES; `vector` is the stride of 16 inputs.
+ */
+#define COLUMN(column, vector) ((column) / HALVES * (vector) + (column) % HALVES * VEC_LANES)
 
 /* sums[row][sample] = Σ over the chunk, for R rows and B samples. */
 INLINE void dot_rows(const float *w, const float *xs, int64_t vectors, const int R, const int B,
@@ -39,14 +42,13 @@ INLINE void dot_rows(const float *w, const float *xs, int64_t vectors, const int
     for (int64_t v = 0; v < vectors; v++)
 #pragma GCC unroll 2
         for (int h = 0; h < HALVES; h++) {
-            const float *row = w + v * BLOCKED_ROWS * BLOCKED_LANES + h * VEC_LANES;
+            const float *row = w + v * BLOCK + h * VEC_LANES;
             const float *x = xs + v * B * BLOCKED_LANES + h * VEC_LANES;
-            vec weights[BLOCKED_ROWS];
+            vec weight[BLOCKED_ROWS];
 #pragma GCC unroll 8
             for (int r = 0; r < R; r++) {
-                weights[r] = vec_load(row + r * BLOCKED_LANES);
-                if (h == 0 &&
-                    B > 1) /* one sample alone is a plain stream: the CPU sees it coming */
+                weight[r] = vec_load(row + r * BLOCKED_LANES);
+                if (h == 0)
                     vec_prefetch(row + r * BLOCKED_LANES + AHEAD);
             }
 #pragma GCC unroll 12
@@ -55,7 +57,7 @@ INLINE void dot_rows(const float *w, const float *xs, int64_t vectors, const int
                 vec_pin(value);
 #pragma GCC unroll 8
                 for (int r = 0; r < R; r++)
-                    sum[r * B + b] = vec_fma(weights[r], value, sum[r * B + b]);
+                    sum[r * B + b] = vec_fma(weight[r], value, sum[r * B + b]);
             }
         }
 #pragma GCC unroll 6
@@ -74,57 +76,93 @@ INLINE void dot_group(const float *w, const float *xs, int64_t vectors, const in
         dot_rows(w + r * BLOCKED_LANES, xs, vectors, R, B, sums + r * B);
 }
 
-/* One vector of inputs down the rows of some groups: dx += dy·w, and with `update` w -= rate·dy·x.
- * dy is [row][sample]; x and dx are [sample][16]. */
-INLINE void back_vector(float *w, int64_t group_floats, int64_t groups, const float *dy,
-                        const float *x, float *dx, const int B, const bool update, float rate)
+/* One sample is bound by memory alone. Several chunks at once are several streams, each fetched
+ * from near by: that reads 49 MB at 50 GB/s where one stream reads them at 40. */
+static void dot_one(const float *const *w, int64_t chunks, const float *xs, int64_t vectors,
+                    int64_t last, float *sums)
 {
-    vec rates = vec_set(rate);
+    enum { NEAR = 2 * BLOCK };
+    vec sum[BLOCKED_ROWS];
+#pragma GCC unroll 8
+    for (int r = 0; r < BLOCKED_ROWS; r++)
+        sum[r] = vec_zero();
+    for (int64_t v = 0; v < vectors; v++)
+        for (int64_t c = 0; c < chunks - (v >= last); c++)
 #pragma GCC unroll 2
-    for (int h = 0; h < HALVES; h++) {
-        vec value[TILE], slope[TILE];
-#pragma GCC unroll 12
-        for (int b = 0; b < B; b++) {
-            value[b] = vec_load(x + b * BLOCKED_LANES + h * VEC_LANES);
-            slope[b] = vec_load(dx + b * BLOCKED_LANES + h * VEC_LANES);
-        }
-        const float *factor = dy;
-        for (int64_t g = 0; g < groups; g++) {
-            float *row = w + g * group_floats + h * VEC_LANES;
-            for (int r = 0; r < BLOCKED_ROWS; r++, row += BLOCKED_LANES, factor += B) {
-                vec weight = vec_load(row), gradient = vec_zero();
-#pragma GCC unroll 12
-                for (int b = 0; b < B; b++) {
-                    vec d = vec_set(factor[b]);
-                    slope[b] = vec_fma(d, weight, slope[b]);
-                    if (update)
-                        gradient = vec_fma(d, value[b], gradient);
+            for (int h = 0; h < HALVES; h++) {
+                const float *row = w[c] + v * BLOCK + h * VEC_LANES;
+                vec value = vec_load(xs + (c * vectors + v) * BLOCKED_LANES + h * VEC_LANES);
+                vec_pin(value);
+#pragma GCC unroll 8
+                for (int r = 0; r < BLOCKED_ROWS; r++) {
+                    sum[r] = vec_fma(vec_load(row + r * BLOCKED_LANES), value, sum[r]);
+                    if (h == 0)
+                        vec_prefetch(row + r * BLOCKED_LANES + NEAR);
                 }
-                if (update)
-                    vec_store(row, vec_fnma(rates, gradient, weight));
             }
-        }
-#pragma GCC unroll 12
-        for (int b = 0; b < B; b++)
-            vec_store(dx + b * BLOCKED_LANES + h * VEC_LANES, slope[b]);
-    }
+    vec_sum4(sum[0], sum[1], sum[2], sum[3], sums);
+    vec_sum4(sum[4], sum[5], sum[6], sum[7], sums + 4);
 }
 
-/* Up to 3 samples: one group after the other, so that the weights are one stream. */
-INLINE void back_group(float *w, int64_t vectors, const float *dy, const float *xs, float *dxs,
-                       const int B, const bool update, float rate)
+/* R rows of ys[row][T vectors of samples]. */
+INLINE void lanes_rows(const float *w, const float *xt, int64_t vectors, const float *start,
+                       float *ys, const int R, const int T)
 {
-    vec factor[BLOCKED_ROWS * 3], rates = vec_set(rate);
+    vec sum[VEC_MOST];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 3
+        for (int t = 0; t < T; t++)
+            sum[r * T + t] = start ? vec_set(start[r]) : vec_load(ys + (r * T + t) * VEC_LANES);
+    for (int64_t v = 0; v < vectors; v++, w += BLOCK) {
+#pragma GCC unroll 4
+        for (int k = 0; k < BLOCKED_LANES; k++, xt += T * VEC_LANES) {
+            if (k % (BLOCKED_LANES / R) == 0) /* the R rows' lines, one after the other */
+                vec_prefetch(w + k * R + AHEAD);
+            vec value[DENSE_LANES];
+#pragma GCC unroll 3
+            for (int t = 0; t < T; t++) {
+                value[t] = vec_load(xt + t * VEC_LANES);
+                vec_pin(value[t]);
+            }
+#pragma GCC unroll 8
+            for (int r = 0; r < R; r++) {
+                vec weight = vec_set(w[r * BLOCKED_LANES + k]);
+#pragma GCC unroll 3
+                for (int t = 0; t < T; t++)
+                    sum[r * T + t] = vec_fma(weight, value[t], sum[r * T + t]);
+            }
+        }
+    }
+#pragma GCC unroll 24
+    for (int k = 0; k < R * T; k++)
+        vec_store(ys + k * VEC_LANES, sum[k]);
+}
+
+INLINE void lanes_group(const float *w, const float *xt, int64_t vectors, const float *start,
+                        float *ys, const int T)
+{
+    enum { R = VEC_MOST / DENSE_LANES };
+    for (int r = 0; r < BLOCKED_ROWS; r += R)
+        lanes_rows(w + r * BLOCKED_LANES, xt, vectors, start ? start + r : start,
+                   ys + r * T * VEC_LANES, R, T);
+}
+
+/* Up to 3 samples: one group, so that the weights are one stream. The groups come in descending
+ * order: what the forward pass read last is still in the cache. */
+INLINE void stream_group(const struct dense_piece *piece, int64_t vectors, const int B)
+{
+    vec factor[BLOCKED_ROWS * DENSE_STREAM], rate = vec_set(piece->rate);
 #pragma GCC unroll 24
     for (int k = 0; k < BLOCKED_ROWS * B; k++)
-        factor[k] = vec_set(dy[k]);
+        factor[k] = vec_set(piece->dy[k]);
     for (int64_t v = 0; v < vectors; v++)
 #pragma GCC unroll 2
         for (int h = 0; h < HALVES; h++) {
-            float *row = w + v * BLOCKED_ROWS * BLOCKED_LANES + h * VEC_LANES;
-            const float *x = xs + v * B * BLOCKED_LANES + h * VEC_LANES;
-            float *dx = dxs + v * B * BLOCKED_LANES + h * VEC_LANES;
-            vec value[3], slope[3];
+            float *row = piece->w + v * BLOCK + h * VEC_LANES;
+            const float *x = piece->x + v * B * BLOCKED_LANES + h * VEC_LANES;
+            float *dx = piece->dx + v * B * BLOCKED_LANES + h * VEC_LANES;
+            vec value[DENSE_STREAM], slope[DENSE_STREAM];
 #pragma GCC unroll 3
             for (int b = 0; b < B; b++) {
                 value[b] = vec_load(x + b * BLOCKED_LANES);
@@ -133,17 +171,16 @@ INLINE void back_group(float *w, int64_t vectors, const float *dy, const float *
 #pragma GCC unroll 8
             for (int r = 0; r < BLOCKED_ROWS; r++) {
                 vec weight = vec_load(row + r * BLOCKED_LANES);
-                vec gradient = vec_mul(factor[r * B], value[0]);
+                vec gradient = vec_mul(factor[r], value[0]);
                 if (h == 0)
-                    vec_prefetch(row + r * BLOCKED_LANES + AHEAD);
+                    vec_prefetch(row + r * BLOCKED_LANES - piece->group_floats);
 #pragma GCC unroll 3
                 for (int b = 0; b < B; b++) {
-                    slope[b] = vec_fma(factor[r * B + b], weight, slope[b]);
-                    if (update && b)
-                        gradient = vec_fma(factor[r * B + b], value[b], gradient);
+                    slope[b] = vec_fma(factor[b * BLOCKED_ROWS + r], weight, slope[b]);
+                    if (b)
+                        gradient = vec_fma(factor[b * BLOCKED_ROWS + r], value[b], gradient);
                 }
-                if (update)
-                    vec_store(row + r * BLOCKED_LANES, vec_fnma(rates, gradient, weight));
+                vec_store(row + r * BLOCKED_LANES, vec_fnma(rate, gradient, weight));
             }
 #pragma GCC unroll 3
             for (int b = 0; b < B; b++)
@@ -151,53 +188,174 @@ INLINE void back_group(float *w, int64_t vectors, const float *dy, const float *
         }
 }
 
-/* A group over one chunk for a batch of any size: gradient[vector][row][16] summed over the batch,
- * then given to w: w -= rate·g, or w = scale·g, or w += scale·g. xs is [vector][sample][16]. */
-enum { OUTER_STEP, OUTER_SET, OUTER_ADD };
-
-INLINE void outer_vector(float *w, const float *dy, const float *x, int64_t batch, const int mode,
-                         float scale)
+/* One vector of inputs down the groups, with the update. Prefetches what lies one piece below. */
+INLINE void step_vector(const struct dense_piece *piece, const int B)
 {
-    vec factor = vec_set(scale);
+    vec rate = vec_set(piece->rate);
 #pragma GCC unroll 2
     for (int h = 0; h < HALVES; h++) {
-        vec sum[BLOCKED_ROWS];
-#pragma GCC unroll 8
-        for (int r = 0; r < BLOCKED_ROWS; r++)
-            sum[r] = vec_zero();
-        for (int64_t n = 0; n < batch; n++) {
-            vec value = vec_load(x + n * BLOCKED_LANES + h * VEC_LANES);
-            vec_pin(value);
-#pragma GCC unroll 8
-            for (int r = 0; r < BLOCKED_ROWS; r++)
-                sum[r] = vec_fma(vec_set(dy[n * BLOCKED_ROWS + r]), value, sum[r]);
+        const float *x = piece->x + h * VEC_LANES, *dy = piece->dy;
+        float *dx = piece->dx + h * VEC_LANES, *row = piece->w + h * VEC_LANES;
+        vec value[DENSE_TILE], slope[DENSE_TILE];
+#pragma GCC unroll 12
+        for (int b = 0; b < B; b++) {
+            value[b] = vec_load(x + b * BLOCKED_LANES);
+            slope[b] = vec_load(dx + b * BLOCKED_LANES);
         }
-#pragma GCC unroll 8
-        for (int r = 0; r < BLOCKED_ROWS; r++) {
-            float *row = w + r * BLOCKED_LANES + h * VEC_LANES;
-            vec old = mode == OUTER_SET ? vec_zero() : vec_load(row);
-            vec_store(row, mode == OUTER_STEP ? vec_fnma(factor, sum[r], old)
-                                              : vec_fma(factor, sum[r], old));
+        for (int64_t g = 0; g < piece->groups; g++) {
+            const float *next = row - piece->groups * piece->group_floats;
+            for (int r = 0; r < BLOCKED_ROWS; r++) {
+                vec weight = vec_load(row + r * BLOCKED_LANES), gradient = vec_zero();
+                if (h == 0)
+                    vec_prefetch(next + r * BLOCKED_LANES);
+#pragma GCC unroll 12
+                for (int b = 0; b < B; b++) {
+                    vec factor = vec_set(dy[b * BLOCKED_ROWS + r]);
+                    slope[b] = vec_fma(factor, weight, slope[b]);
+                    gradient = vec_fma(factor, value[b], gradient);
+                }
+                vec_store(row + r * BLOCKED_LANES, vec_fnma(rate, gradient, weight));
+            }
+            row += piece->group_floats;
+            dy += piece->batch * BLOCKED_ROWS;
         }
+#pragma GCC unroll 12
+        for (int b = 0; b < B; b++)
+            vec_store(dx + b * BLOCKED_LANES, slope[b]);
     }
 }
 
-static void outer_step(float *w, const float *dy, const float *x, int64_t batch, float scale)
+/* C columns from `column` on, down the groups. */
+INLINE void back_columns(const struct dense_piece *piece, int column, const int B, const int C)
 {
-    outer_vector(w, dy, x, batch, OUTER_STEP, scale);
+    const int64_t vector = piece->batch * BLOCKED_LANES;
+    const float *w = piece->w + COLUMN(column, BLOCK), *dy = piece->dy;
+    float *dx = piece->dx + COLUMN(column, vector);
+    vec sum[VEC_MOST];
+#pragma GCC unroll 12
+    for (int b = 0; b < B; b++)
+#pragma GCC unroll 2
+        for (int c = 0; c < C; c++)
+            sum[b * C + c] = vec_load(dx + COLUMN(c, vector) + b * BLOCKED_LANES);
+    for (int64_t g = 0; g < piece->groups; g++) {
+#pragma GCC unroll 2
+        for (int r = 0; r < BLOCKED_ROWS; r++) {
+            vec weight[2];
+#pragma GCC unroll 2
+            for (int c = 0; c < C; c++) {
+                weight[c] = vec_load(w + COLUMN(c, BLOCK) + r * BLOCKED_LANES);
+                vec_pin(weight[c]);
+            }
+#pragma GCC unroll 12
+            for (int b = 0; b < B; b++) {
+                vec factor = vec_set(dy[b * BLOCKED_ROWS + r]);
+#pragma GCC unroll 2
+                for (int c = 0; c < C; c++)
+                    sum[b * C + c] = vec_fma(factor, weight[c], sum[b * C + c]);
+            }
+        }
+        w += piece->group_floats;
+        dy += piece->batch * BLOCKED_ROWS;
+    }
+#pragma GCC unroll 12
+    for (int b = 0; b < B; b++)
+#pragma GCC unroll 2
+        for (int c = 0; c < C; c++)
+            vec_store(dx + COLUMN(c, vector) + b * BLOCKED_LANES, sum[b * C + c]);
 }
 
-static void outer_set(float *w, const float *dy, const float *x, int64_t batch, float scale)
+INLINE void back_vectors(const struct dense_piece *piece, const int B, const int vectors)
 {
-    outer_vector(w, dy, x, batch, OUTER_SET, scale);
+    const int all = vectors * HALVES, C = VEC_MOST / DENSE_TILE < all ? VEC_MOST / DENSE_TILE : all;
+    for (int column = 0; column < all; column += C)
+        back_columns(piece, column, B, C);
 }
 
-static void outer_add(float *w, const float *dy, const float *x, int64_t batch, float scale)
+enum { OUTER_STEP, OUTER_SET, OUTER_ADD };
+
+/* C columns of a group over the batch. Prefetches what lies one piece below. */
+INLINE void outer_columns(const struct dense_piece *piece, int column, const int C, const int mode)
 {
-    outer_vector(w, dy, x, batch, OUTER_ADD, scale);
+    const int64_t vector = piece->batch * BLOCKED_LANES;
+    const float *x = piece->x + COLUMN(column, vector), *dy = piece->dy;
+    float *w = piece->w + COLUMN(column, BLOCK);
+    vec sum[BLOCKED_ROWS * 2], rate = vec_set(piece->rate);
+#pragma GCC unroll 16
+    for (int k = 0; k < BLOCKED_ROWS * C; k++)
+        sum[k] = vec_zero();
+    for (int64_t n = 0; n < piece->batch; n++, dy += BLOCKED_ROWS) {
+        vec value[2];
+#pragma GCC unroll 2
+        for (int c = 0; c < C; c++) {
+            value[c] = vec_load(x + COLUMN(c, vector) + n * BLOCKED_LANES);
+            vec_pin(value[c]);
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < BLOCKED_ROWS; r++) {
+            vec factor = vec_set(dy[r]);
+#pragma GCC unroll 2
+            for (int c = 0; c < C; c++)
+                sum[r * C + c] = vec_fma(factor, value[c], sum[r * C + c]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < BLOCKED_ROWS; r++)
+#pragma GCC unroll 2
+        for (int c = 0; c < C; c++) {
+            float *row = w + COLUMN(c, BLOCK) + r * BLOCKED_LANES;
+            vec old = mode == OUTER_SET ? vec_zero() : vec_load(row);
+            vec_prefetch(row - piece->groups * piece->group_floats);
+            vec_store(row, mode == OUTER_STEP ? vec_fnma(rate, sum[r * C + c], old)
+                                              : vec_fma(rate, sum[r * C + c], old));
+        }
 }
 
-/* The kernels by number of samples, 1 to TILE. */
+INLINE void outer_vectors(const struct dense_piece *piece, const int vectors, const int mode)
+{
+    const int all = vectors * HALVES, C = VEC_MOST / DENSE_TILE < all ? VEC_MOST / DENSE_TILE : all;
+    for (int column = 0; column < all; column += C)
+        outer_columns(piece, column, C, mode);
+}
+
+INLINE void turn_8x8(const float *from, int64_t from_stride, float *to, int64_t to_stride)
+{
+    __m256 row[8], pair[8];
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++)
+        row[r] = _mm256_loadu_ps(from + r * from_stride);
+#pragma GCC unroll 4
+    for (int r = 0; r < 8; r += 2) { /* rows r, r+1: columns 0 1 4 5 and 2 3 6 7 */
+        pair[r] = _mm256_unpacklo_ps(row[r], row[r + 1]);
+        pair[r + 1] = _mm256_unpackhi_ps(row[r], row[r + 1]);
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < 8; r += 4)
+#pragma GCC unroll 2
+        for (int half = 0; half < 2; half++) { /* four rows: columns 0 4, 1 5; then 2 6, 3 7 */
+            row[r + 2 * half] = _mm256_shuffle_ps(pair[r + half], pair[r + 2 + half], 0x44);
+            row[r + 2 * half + 1] = _mm256_shuffle_ps(pair[r + half], pair[r + 2 + half], 0xEE);
+        }
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) {
+        _mm256_storeu_ps(to + c * to_stride, _mm256_permute2f128_ps(row[c], row[c + 4], 0x20));
+        _mm256_storeu_ps(to + (c + 4) * to_stride,
+                         _mm256_permute2f128_ps(row[c], row[c + 4], 0x31));
+    }
+}
+
+static void turn(const float *from, int64_t from_stride, int64_t rows, int64_t columns, float *to,
+                 int64_t to_stride)
+{
+    int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
+    for (int64_t r = 0; r < whole_rows; r += 8)
+        for (int64_t c = 0; c < whole_columns; c += 8)
+            turn_8x8(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++)
+            to[c * to_stride + r] = from[r * from_stride + c];
+}
+
+/* The kernels by number of samples, 1 to DENSE_TILE. */
 #define BY_SAMPLES(EACH)                                                                           \
     EACH(1)                                                                                        \
     EACH(2) EACH(3) EACH(4) EACH(5) EACH(6) EACH(7) EACH(8) EACH(9) EACH(10) EACH(11) EACH(12)
@@ -206,37 +364,62 @@ static void outer_add(float *w, const float *dy, const float *x, int64_t batch, 
     {                                                                                              \
         dot_group(w, xs, vectors, B, sums);                                                        \
     }                                                                                              \
-    static void back_##B(float *w, int64_t group_floats, int64_t groups, const float *dy,          \
-                         const float *x, float *dx)                                                \
+    static void step_##B(const struct dense_piece *piece)                                          \
     {                                                                                              \
-        back_vector(w, group_floats, groups, dy, x, dx, B, false, 0);                              \
+        step_vector(piece, B);                                                                     \
     }                                                                                              \
-    static void step_##B(float *w, int64_t group_floats, int64_t groups, const float *dy,          \
-                         const float *x, float *dx, float rate)                                    \
+    static void back_1_##B(const struct dense_piece *piece)                                        \
     {                                                                                              \
-        back_vector(w, group_floats, groups, dy, x, dx, B, true, rate);                            \
+        back_vectors(piece, B, 1);                                                                 \
+    }                                                                                              \
+    static void back_2_##B(const struct dense_piece *piece)                                        \
+    {                                                                                              \
+        back_vectors(piece, B, 2);                                                                 \
     }
 BY_SAMPLES(DEFINE)
-#define DEFINE_STREAM(B)                                                                           \
-    static void stream_##B(float *w, int64_t vectors, const float *dy, const float *xs,            \
-                           float *dxs, float rate)                                                 \
+
+/* And those of which there are up to three. */
+#define DEFINE_FEW(K)                                                                              \
+    static void stream_##K(const struct dense_piece *piece, int64_t vectors)                       \
     {                                                                                              \
-        back_group(w, vectors, dy, xs, dxs, B, true, rate);                                        \
+        stream_group(piece, vectors, K);                                                           \
+    }                                                                                              \
+    static void lanes_##K(const float *w, const float *xt, int64_t vectors, const float *start,    \
+                          float *ys)                                                               \
+    {                                                                                              \
+        lanes_group(w, xt, vectors, start, ys, K);                                                 \
     }
-DEFINE_STREAM(1)
-DEFINE_STREAM(2)
-DEFINE_STREAM(3)
+DEFINE_FEW(1)
+DEFINE_FEW(2)
+DEFINE_FEW(3)
+
+#define DEFINE_OUTER(name, vectors, mode)                                                          \
+    static void name##_##vectors(const struct dense_piece *piece)                                  \
+    {                                                                                              \
+        outer_vectors(piece, vectors, mode);                                                       \
+    }
+DEFINE_OUTER(outer_step, 1, OUTER_STEP)
+DEFINE_OUTER(outer_step, 2, OUTER_STEP)
+DEFINE_OUTER(outer_set, 1, OUTER_SET)
+DEFINE_OUTER(outer_set, 2, OUTER_SET)
+DEFINE_OUTER(outer_add, 1, OUTER_ADD)
+DEFINE_OUTER(outer_add, 2, OUTER_ADD)
 
 #define DOT(B) [B] = dot_##B,
-#define BACK(B) [B] = back_##B,
 #define STEP(B) [B] = step_##B,
+#define BACK_1(B) [B] = back_1_##B,
+#define BACK_2(B) [B] = back_2_##B,
 const struct dense_kernels ISA(dense_kernels) = {
+    .lanes_width = VEC_LANES,
     .dot = {BY_SAMPLES(DOT)},
-    .back = {BY_SAMPLES(BACK)},
-    .step = {BY_SAMPLES(STEP)},
+    .dot_one = dot_one,
+    .lanes = {[1] = lanes_1, [2] = lanes_2, [3] = lanes_3},
     .stream = {[1] = stream_1, [2] = stream_2, [3] = stream_3},
-    .outer_step = outer_step,
-    .outer_set = outer_set,
-    .outer_add = outer_add,
+    .step = {BY_SAMPLES(STEP)},
+    .back = {{BY_SAMPLES(BACK_1)}, {BY_SAMPLES(BACK_2)}},
+    .outer_step = {outer_step_1, outer_step_2},
+    .outer_set = {outer_set_1, outer_set_2},
+    .outer_add = {outer_add_1, outer_add_2},
+    .turn = turn,
     .activate = activate_span,
 };

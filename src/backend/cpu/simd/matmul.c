@@ -57,7 +57,7 @@ static void run_matmul(const struct call *call, const struct gemm_kernels *kerne
         .count = y[0],
         .workspace = call->workspace,
     };
-    if (job.count >= pool_threads(call->pool)) {
+    if (job.count >= pool_at_once(call->pool)) {
         int64_t flop = 2 * job.count * rows * inner * columns;
         pool_run(call->pool, team_for_flop(call->pool, flop, job.count), matmul_member, &job);
         return;

@@ -429,7 +429,7 @@ static void run_backward(const struct call *call, struct job_backward *job)
 {
     const struct sizes *s = &job->s;
     int64_t flop = 2 * s->batch * s->time * s->gates * s->hidden;
-    lay_out_backward(job, pool_threads(call->pool), call->workspace);
+    lay_out_backward(job, pool_at_once(call->pool), call->workspace);
     gemm_pack_b(job->gemm, (struct gemm_side){job->wh, 1, s->gates}, s->gates, s->hidden,
                 job->panels);
     int members = team_for_flop(call->pool, flop, s->batch);

@@ -12,7 +12,7 @@ enum { TEAM_FLOP = 1 << 20, TEAM_BYTES = 512 << 10 };
 
 static inline int team_of(const struct pool *pool, int64_t worth, int64_t items)
 {
-    int64_t members = pool_threads(pool);
+    int64_t members = pool_at_once(pool);
     members = members < items ? members : items;
     members = members < worth ? members : worth;
     return members < 1 ? 1 : (int)members;

@@ -208,7 +208,8 @@ static void read_layer(const struct tiny *tiny, const struct tiny_layer *layer)
     int64_t in = layer->in, out = layer->out;
     const float *kept = layer->kept_w; /* [in][out] */
     if (layer->blocked) {
-        blocked_unpack(&layer->shape, layer->kept_w, tiny->canonical);
+        blocked_unpack(&layer->shape, layer->kept_w, tiny->canonical, 0,
+                       blocked_groups(&layer->shape));
         kept = tiny->canonical;
     }
     for (int64_t i = 0; i < in; i++)
@@ -230,7 +231,7 @@ static void write_layer(const struct tiny *tiny, const struct tiny_layer *layer)
         for (int64_t o = 0; o < out; o++)
             kept[i * out + o] = layer->w[single ? i * layer->stride + o : square_at(layer, i, o)];
     if (layer->blocked)
-        blocked_pack(&layer->shape, kept, layer->kept_w);
+        blocked_pack(&layer->shape, kept, layer->kept_w, 0, blocked_groups(&layer->shape));
     for (int64_t o = 0; layer->kept_b && o < out; o++)
         layer->kept_b[o] = *(single ? layer->b + o : layer->w + square_at(layer, in, o));
 }
