@@ -27,11 +27,12 @@ if "$prony" store list 2>&1 | grep -q 'built without'; then
 fi
 expect helps 'prony store add results.jsonl' "$prony" store --help
 expect says_there_is_no_store 'no store here yet' "$prony" store list $store
+expect makes_an_empty_one '' "$prony" store create --empty $store
 expect adds '5 added, 0 there already' "$prony" store add $golden $store
 expect adds_once '0 added, 5 there already' "$prony" store add $store - <$golden
 printf '{"results":[{"command":"sleep 1","times":[1.5,1.6,1.7]}]}' >"$folder/hyperfine.json"
 expect imports_what_others_wrote '1 added, 0 there already' \
-    "$prony" store add "$folder/hyperfine.json" --store "$folder/imported.db"
+    "$prony" store add "$folder/hyperfine.json" --empty --store "$folder/imported.db"
 expect lists_what_others_wrote '1.60 s' "$prony" store list --store "$folder/imported.db"
 expect lists '1.50 µs' "$prony" store list $store
 expect filters 'no CUDA driver' "$prony" store list $store --where status=skipped --format md
@@ -48,7 +49,7 @@ fi
 
 { cat $golden; echo '{"prony":1,"kind":"result"}'; } >"$folder/bad.jsonl"
 expect names_the_line 'bad.jsonl:6: point: found nothing' \
-    "$prony" store add "$folder/bad.jsonl" --store "$folder/new.db"
+    "$prony" store add "$folder/bad.jsonl" --empty --store "$folder/new.db"
 expect adds_all_or_nothing 'no record' "$prony" store list --store "$folder/new.db"
 expect refuses_no_name "empty name" "$prony" store add $golden --store ""
 expect refuses_a_word 'expected options only' "$prony" store list small $store
