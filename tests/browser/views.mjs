@@ -224,6 +224,11 @@ export const viewTests = {
     assert.ok((await networks.$$("svg.network g.box")).length >= 8, "layers are not drawn");
     assert.match(await networks.textContent("svg.network"), /conv1.*dense3/s);
     assert.match(await networks.textContent("main"), /61,706 parameters/);
+    const drawing = await saved(networks, "#layers-svg");
+    assert.equal(drawing.name, "lenet.svg");
+    assert.match(drawing.bytes.toString("utf8"), /<rect[^>]*fill="rgb.*conv1/s);
+    const ops = readCsv((await saved(networks, "#ops-csv")).bytes);
+    assert.equal(ops.length, (await rowsOf(networks, "ops")).length);
     assert.ok(
       (await rowsOf(networks, "ops")).some((row) =>
         row.join(" ").includes("conv(x, conv1.weight, conv1.bias)"),

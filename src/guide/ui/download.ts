@@ -1,6 +1,6 @@
-// download.ts: hands the reader a file made in the page.
+// download.ts: hands the reader files made in the page.
 
-import { element } from "./dom";
+import { attributed, element } from "./dom";
 
 export function download(file: string, type: string, content: BlobPart): void {
   const address = URL.createObjectURL(new Blob([content], { type }));
@@ -16,4 +16,20 @@ export function fileName(title: string, suffix: string): string {
     .replace(/[^a-z0-9]+/g, "-")
     .replace(/^-|-$/g, "");
   return `${stem.slice(0, 80) || "prony"}.${suffix}`;
+}
+
+export type Way = [name: string, help: string, save: () => void];
+
+// One button for each kind of file.
+export function saveButtons(key: string, ways: Way[]): HTMLElement {
+  const buttons = ways.map(([name, help, save]) => {
+    const id = `${key}-${name.toLowerCase()}`;
+    const button = element("button", { type: "button", id, title: help }, name);
+    button.addEventListener("click", save);
+    return attributed(button, { "aria-label": help });
+  });
+  return attributed(element("div", { className: "choice quiet" }, ...buttons), {
+    role: "group",
+    "aria-label": "Save",
+  });
 }

@@ -14,6 +14,7 @@ interface FilterPanel {
   change(filters: Filters): void;
 }
 
+const VALUES = 60; // listed of one axis, the most frequent; the address can name any
 const FIRST = new Set(["framework", "backend", "model", "phase", "batch"]); // open from the start
 
 // A value in the address and in a filter: nothing stands for "not given".
@@ -32,21 +33,25 @@ function titleOf(axis: string, filters: Filters): string {
   return scaling === "strong" ? "Batch of all workers" : scaling === "weak" ? "Batch of one worker" : "Batch";
 }
 
+// What can be listed without burying the rest, in the order in which it came; the chosen ones always.
+function listedOf(counts: Count[], chosen: string[]): Count[] {
+  const known = counts.filter((count) => chosen.includes(filterText(count)));
+  const gone = chosen.filter((value) => !known.some((count) => filterText(count) === value));
+  const frequent = [...counts].sort((a, b) => b.count - a.count).slice(0, VALUES);
+  const shown = counts.filter((count) => frequent.includes(count) || known.includes(count));
+  return [...shown, ...gone.map((value) => ({ value, count: 0 }))];
+}
+
 function filterGroup(axis: string, counts: Count[], { id, filters, change }: FilterPanel): HTMLElement {
   const chosen = filters[axis] ?? [];
-  const gone = chosen
-    .filter((value) => !counts.some((count) => filterText(count) === value))
-    .map((value) => ({ value, count: 0 }));
-  const boxes = [...counts, ...gone].map((count) => {
+  const listed = listedOf(counts, chosen);
+  const boxes = listed.map((count) => {
     const value = filterText(count);
-    return check(
-      `${id}-${axis}-${value}`,
-      name(count.value),
-      chosen.includes(value),
-      (on) => change(withFilter(filters, axis, toggled(chosen, value, on))),
-      count.count,
-    );
+    const put = (on: boolean) => change(withFilter(filters, axis, toggled(chosen, value, on)));
+    return check(`${id}-${axis}-${value}`, name(count.value), chosen.includes(value), put, count.count);
   });
+  if (counts.length > VALUES)
+    boxes.push(element("p", { className: "hint" }, `The ${VALUES} most frequent of ${counts.length}.`));
   const summary = element(
     "summary",
     {},

@@ -142,3 +142,17 @@ export function drawNetwork(network: Network): SVGElement {
     "aria-label": `The layers of ${network.model} and how they are connected. The table below lists them.`,
   });
 }
+
+const STYLES = ["fill", "stroke", "stroke-width", "font-size", "font-weight", "font-family"];
+
+// As a file of its own: what the page's style sheet says of the drawing is written into it.
+export function drawingFile(image: SVGElement): string {
+  const copy = image.cloneNode(true) as SVGElement;
+  const copies = [...copy.querySelectorAll("*")];
+  [...image.querySelectorAll("*")].forEach((one, index) => {
+    const style = getComputedStyle(one);
+    for (const name of STYLES)
+      copies[index]?.setAttribute(name, style.getPropertyValue(name).replace(/"/g, "'"));
+  });
+  return new XMLSerializer().serializeToString(copy);
+}

@@ -8,8 +8,8 @@ import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import type { EChartsCoreOption } from "echarts/core";
 
 import { attributed, element, type Child } from "./dom";
-import { download, fileName } from "./download";
-import { csvOf, tableOf, type Listing } from "./table";
+import { download, fileName, saveButtons } from "./download";
+import { saveCsv, tableOf, type Listing } from "./table";
 import { readTheme, type Theme } from "./theme";
 
 echarts.use([
@@ -80,27 +80,11 @@ function exportButtons<Row>({ key, title, listing }: Plot<Row>): HTMLElement {
     const found = places.get(key);
     if (found) act(found, title);
   };
-  const ways: [string, string, () => void][] = [
+  return saveButtons(key, [
     ["PNG", "Save the drawing as a PNG file", () => place(exportPng)],
     ["SVG", "Save the drawing as an SVG file", () => place(exportSvg)],
-    [
-      "CSV",
-      "Save the figures as a CSV file",
-      () => download(fileName(title, "csv"), "text/csv", csvOf(listing)),
-    ],
-  ];
-  const buttons = ways.map(([name, help, act]) => {
-    const button = attributed(
-      element("button", { type: "button", id: `${key}-${name.toLowerCase()}`, title: help }, name),
-      { "aria-label": help },
-    );
-    button.addEventListener("click", act);
-    return button;
-  });
-  return attributed(element("div", { className: "choice quiet" }, ...buttons), {
-    role: "group",
-    "aria-label": "Save",
-  });
+    ["CSV", "Save the figures as a CSV file", () => saveCsv(title, listing)],
+  ]);
 }
 
 function slotOf<Row>({ key, title, draw, onPick, low }: Plot<Row>): HTMLElement {

@@ -2,6 +2,7 @@
 // as it is, and how it is shown.
 
 import { attributed, element, type Child } from "./dom";
+import { download, fileName } from "./download";
 import { name, sentence } from "./format";
 import type { Value } from "./api";
 
@@ -106,9 +107,13 @@ function csvField(value: Value): string {
 }
 
 // As RFC 4180 says, figures unrounded and in the units the headings name.
-export function csvOf<Row>(listing: Listing<Row>): string {
+function csvOf<Row>(listing: Listing<Row>): string {
   const { columns } = listing;
   const head = columns.map(({ key, unit }) => csvField(unit ? `${key} (${unit})` : key));
   const rows = sorted(listing).map((row) => columns.map((column) => csvField(column.value(row))));
   return [head, ...rows].map((fields) => fields.join(",") + "\r\n").join("");
+}
+
+export function saveCsv<Row>(title: string, listing: Listing<Row>): void {
+  download(fileName(title, "csv"), "text/csv", csvOf(listing));
 }

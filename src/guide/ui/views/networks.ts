@@ -15,10 +15,11 @@ import {
 import { field, select } from "../controls";
 import { attributed, element, type Child } from "../dom";
 import { label, many, quantity, shapeText, shellWord } from "../format";
-import { drawNetwork } from "../network_drawing";
+import { download, fileName, saveButtons } from "../download";
+import { drawingFile, drawNetwork } from "../network_drawing";
 import { card, commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
 import { facts } from "../record";
-import { tableOf, type Column } from "../table";
+import { saveCsv, tableOf, type Column, type Listing } from "../table";
 
 const listed: Column<NetworkEntry>[] = [
   {
@@ -221,27 +222,39 @@ async function onePage(model: string, entry: NetworkEntry | undefined, asked: As
       ),
     ];
   const page = await fetchNetwork(model, text("phase"), text("batch"), text("backend"));
-  const drawing = attributed(
-    element("div", { className: "scroll drawing", id: "drawing", tabIndex: 0 }, drawNetwork(page.network)),
-    { role: "region", "aria-label": "Drawing of the network" },
-  );
-  const ops = tableOf({
-    id: "ops",
-    caption: `Every op of ${model}`,
-    columns: opColumns(page.network),
-    rows: page.network.ops,
-    sort: text("sort"),
-    onSort: (sort) => asked.change({ sort }),
-  });
   return [
     summary(page, entry, asked),
-    element(
-      "div",
-      { className: "network-pair" },
-      card(element("h2", {}, "Layers"), drawing),
-      card(element("h2", {}, "The program, op by op"), ops),
-    ),
+    element("div", { className: "network-pair" }, layersCard(page.network), opsCard(page.network, asked)),
   ];
+}
+
+function headed(title: string, tools: HTMLElement): HTMLElement {
+  return element("div", { className: "heading" }, element("h2", {}, title), tools);
+}
+
+function layersCard(network: Network): HTMLElement {
+  const image = drawNetwork(network);
+  const save = () => download(fileName(network.model, "svg"), "image/svg+xml", drawingFile(image));
+  const place = element("div", { className: "scroll drawing", id: "drawing", tabIndex: 0 }, image);
+  attributed(place, { role: "region", "aria-label": "Drawing of the network" });
+  return card(
+    headed("Layers", saveButtons("layers", [["SVG", "Save the drawing as an SVG file", save]])),
+    place,
+  );
+}
+
+function opsCard(network: Network, asked: Asked): HTMLElement {
+  const listing: Listing<Op> = {
+    id: "ops",
+    caption: `Every op of ${network.model}`,
+    columns: opColumns(network),
+    rows: network.ops,
+    sort: asked.parameters.get("sort") ?? "",
+    onSort: (sort) => asked.change({ sort }),
+  };
+  const save = () => saveCsv(`${network.model} ops`, listing);
+  const tools = saveButtons("ops", [["CSV", "Save the ops as a CSV file", save]]);
+  return card(headed("The program, op by op", tools), tableOf(listing));
 }
 
 export const networks: View = {
