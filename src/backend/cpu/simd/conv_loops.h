@@ -7,7 +7,7 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/conv_relation.h"
 #include "backend/cpu/simd/conv_shared.h"
-#include "backend/cpu/simd/gemm.h"
+#include "backend/cpu/simd/gemm_packed.h"
 
 void conv_lanes_sum(const struct call *call, const struct conv_kernels *kernels,
                     const struct conv_relation *relation);

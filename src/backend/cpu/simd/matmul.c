@@ -2,7 +2,7 @@
  * enough of them, else the columns or rows of each. */
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/fills.h"
-#include "backend/cpu/simd/gemm.h"
+#include "backend/cpu/simd/gemm_packed.h"
 #include "backend/cpu/simd/team.h"
 
 struct job_matmul {

@@ -4,7 +4,7 @@
 #ifndef PRONY_BACKEND_CPU_SIMD_RECURRENT_SHARED_H
 #define PRONY_BACKEND_CPU_SIMD_RECURRENT_SHARED_H
 
-#include "backend/cpu/simd/gemm.h"
+#include "backend/cpu/simd/gemm_packed.h"
 
 /* One step of one sample, units [from, to). Sums and gates are rows of several times `hidden`. */
 struct recurrent_step {

@@ -1,5 +1,5 @@
-/* gemm.c: see gemm.h. */
-#include "backend/cpu/simd/gemm.h"
+/* gemm_packed.c: see gemm.h. */
+#include "backend/cpu/simd/gemm_packed.h"
 
 #include "backend/cpu/simd/team.h"
 

@@ -1,12 +1,12 @@
-/* gemm.h: products of plain matrices, for ops whose weights are not in blocks: layers over time,
+/* gemm_packed.h: products of plain matrices, for ops whose weights are not in blocks: layers over time,
  * batched products, convolutions of many channels. The loops are here (gemm.c, written once), the
  * kernels in gemm_simd.h, compiled once per ISA.
  *
  * Both operands are packed: b into panels [inner][columns], zero-padded, a into panels
  * [inner][rows] of even size; a kernel multiplies one panel of each, rows × columns sums in
  * registers. The bound is FMA. */
-#ifndef PRONY_BACKEND_CPU_SIMD_GEMM_H
-#define PRONY_BACKEND_CPU_SIMD_GEMM_H
+#ifndef PRONY_BACKEND_CPU_SIMD_GEMM_PACKED_H
+#define PRONY_BACKEND_CPU_SIMD_GEMM_PACKED_H
 
 #include "base/pool.h"
 
