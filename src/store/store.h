@@ -84,7 +84,7 @@ enum status store_list(struct store *store, struct store_where where, int64_t li
 /* Every line of a kind ("result", "machine", "network"; NULL: all), the oldest first. */
 enum status store_export(struct store *store, const char *kind, store_line_visit *visit,
                          void *context);
-/* The newest `limit` lines of a kind, the newest first. */
+/* The newest `limit` lines of a kind, which is not "result", the newest first. */
 enum status store_recent(struct store *store, const char *kind, int64_t limit,
                          store_line_visit *visit, void *context);
 /* The line with this id; STATUS_INPUT when there is none. */

@@ -83,7 +83,10 @@ enum status store_export(struct store *store, const char *kind, store_line_visit
 enum status store_recent(struct store *store, const char *kind, int64_t limit,
                          store_line_visit *visit, void *context)
 {
-    return visit_kind(store, "SELECT id, text FROM line WHERE kind = ?1 ORDER BY id DESC LIMIT ?2",
+    /* The first condition is that of the index line_kind, which SQLite only then takes. */
+    return visit_kind(store,
+                      "SELECT id, text FROM line WHERE kind <> 'result' AND kind = ?1"
+                      " ORDER BY id DESC LIMIT ?2",
                       kind, limit, visit, context);
 }
 
