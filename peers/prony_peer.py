@@ -207,7 +207,11 @@ class Server:
         keep_memory()
         self.work = Work(request)
         self.work.refuse(self.peer)
-        return self.peer.prepare(self.work) or {}
+        answer = self.peer.prepare(self.work) or {}
+        if hasattr(self.peer, "restart"):  # what compiles in the first iteration does it here
+            self.iterate(1)
+            self.restart()
+        return answer
 
     def iterate(self, count):
         step, batches, place = self.peer.step, self.work.batches, self.place
