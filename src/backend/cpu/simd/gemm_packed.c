@@ -1,4 +1,4 @@
-/* gemm_packed.c: see gemm.h. */
+/* gemm_packed.c: see gemm_packed.h. */
 #include "backend/cpu/simd/gemm_packed.h"
 
 #include "backend/cpu/simd/team.h"

@@ -1,6 +1,6 @@
-/* gemm_packed.h: products of plain matrices, for ops whose weights are not in blocks: layers over time,
- * batched products, convolutions of many channels. The loops are here (gemm.c, written once), the
- * kernels in gemm_simd.h, compiled once per ISA.
+/* gemm_packed.h: products of plain matrices, for ops whose weights are not in blocks: layers over
+ * time, batched products, convolutions of many channels. The loops are here (gemm_packed.c, written
+ * once), the kernels in gemm_simd.h, compiled once per ISA.
  *
  * Both operands are packed: b into panels [inner][columns], zero-padded, a into panels
  * [inner][rows] of even size; a kernel multiplies one panel of each, rows × columns sums in

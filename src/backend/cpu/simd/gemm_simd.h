@@ -1,6 +1,6 @@
-/* gemm_simd.h: the kernels of gemm.h, compiled once per ISA by gemm_avx2.c and gemm_avx512.c, which
- * define ISA(name). A tile is up to 12 × 32 (AVX-512) or 6 × 16 (AVX2): 24 or 12 accumulators, two
- * loads of b and as many broadcasts of a as rows per step. */
+/* gemm_simd.h: the kernels of gemm_packed.h, compiled once per ISA by gemm_avx2.c and
+ * gemm_avx512.c, which define ISA(name). A tile is up to 12 × 32 (AVX-512) or 6 × 16 (AVX2): 24 or
+ * 12 accumulators, two loads of b and as many broadcasts of a as rows per step. */
 #include "backend/cpu/simd/gemm_packed.h"
 #include "backend/cpu/simd/lanes_simd.h"
 #include "backend/cpu/simd/vec.h"
