@@ -8,6 +8,7 @@
  * The bound is FMA; gathering costs about a store per vector and 12th of the outputs. */
 #include "backend/cpu/simd/conv_loops.h"
 #include "backend/cpu/simd/team.h"
+#include "backend/cpu/simd/workspace.h"
 
 #include <string.h>
 
@@ -55,21 +56,14 @@ struct member {
     struct run *runs;
 };
 
-static void *take(char *workspace, uint64_t *used, int64_t count, size_t size)
-{
-    void *taken = workspace ? workspace + *used : NULL;
-    *used += ((uint64_t)count * size + 63) / 64 * 64;
-    return taken;
-}
-
 static uint64_t lay_out_member(const struct job_panels *job, char *memory, struct member *member)
 {
     uint64_t used = 0;
     int64_t wide = PIXELS > TAPS ? PIXELS : TAPS;
-    member->patches = take(memory, &used, TAPS * PIXELS, sizeof(float));
-    member->sums = take(memory, &used, job->relation.out_group * wide, sizeof(float));
-    member->panel = take(memory, &used, GEMM_COLUMNS * TAPS, sizeof(float));
-    member->runs = take(memory, &used, wide, sizeof *member->runs);
+    member->patches = workspace_take(memory, &used, TAPS * PIXELS, sizeof(float));
+    member->sums = workspace_take(memory, &used, job->relation.out_group * wide, sizeof(float));
+    member->panel = workspace_take(memory, &used, GEMM_COLUMNS * TAPS, sizeof(float));
+    member->runs = workspace_take(memory, &used, wide, sizeof *member->runs);
     return used;
 }
 
@@ -79,11 +73,12 @@ static uint64_t lay_out(struct job_panels *job, int threads, char *workspace)
     const struct conv_relation *r = &job->relation;
     struct member member;
     uint64_t used = 0;
-    job->phases = take(workspace, &used, r->down.every * r->across.every, sizeof *job->phases);
-    job->taps = take(workspace, &used, r->taps, sizeof *job->taps);
-    job->weights = take(workspace, &used, r->out * r->taps, sizeof *job->weights);
+    job->phases =
+        workspace_take(workspace, &used, r->down.every * r->across.every, sizeof *job->phases);
+    job->taps = workspace_take(workspace, &used, r->taps, sizeof *job->taps);
+    job->weights = workspace_take(workspace, &used, r->out * r->taps, sizeof *job->weights);
     job->member_bytes = lay_out_member(job, NULL, &member);
-    job->members = take(workspace, &used, threads, job->member_bytes);
+    job->members = workspace_take(workspace, &used, threads, job->member_bytes);
     return used;
 }
 

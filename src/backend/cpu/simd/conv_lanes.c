@@ -7,6 +7,7 @@
  * check; a target band is summed in lanes and turned back. Only bands are ever copied. */
 #include "backend/cpu/simd/conv_loops.h"
 #include "backend/cpu/simd/team.h"
+#include "backend/cpu/simd/workspace.h"
 
 #include <string.h>
 
@@ -70,14 +71,6 @@ static struct band band_of(const struct conv_relation *r, int64_t lanes, int thr
     return band;
 }
 
-/* Takes bytes from a workspace, or only counts them where there is none yet. */
-static void *take(char *workspace, uint64_t *used, int64_t count, size_t size)
-{
-    void *taken = workspace ? workspace + *used : NULL;
-    *used += ((uint64_t)count * size + 63) / 64 * 64;
-    return taken;
-}
-
 /* Divides the workspace; returns how large it must be. */
 static uint64_t lay_out(struct job_lanes *job, bool weigh, int threads, char *workspace)
 {
@@ -86,17 +79,20 @@ static uint64_t lay_out(struct job_lanes *job, bool weigh, int threads, char *wo
     uint64_t used = 0;
     job->band = weigh ? band_of(r, lanes, threads, BAND_WEIGH_FLOATS, 1, WEIGH_OUTPUTS)
                       : band_of(r, lanes, threads, BAND_FLOATS, r->in, CONV_OUTPUTS);
-    job->phases = take(workspace, &used, r->down.every * r->across.every, sizeof *job->phases);
-    job->offsets = take(workspace, &used, r->taps, sizeof *job->offsets);
-    job->places = take(workspace, &used, r->taps, sizeof *job->places);
-    job->packed = take(workspace, &used, weigh ? 0 : r->out * r->taps, sizeof *job->packed);
+    job->phases =
+        workspace_take(workspace, &used, r->down.every * r->across.every, sizeof *job->phases);
+    job->offsets = workspace_take(workspace, &used, r->taps, sizeof *job->offsets);
+    job->places = workspace_take(workspace, &used, r->taps, sizeof *job->places);
+    job->packed =
+        workspace_take(workspace, &used, weigh ? 0 : r->out * r->taps, sizeof *job->packed);
     job->tile_floats = r->in * job->band.rows * job->band.width * lanes;
     job->target_floats =
         (weigh ? r->out : CONV_OUTPUTS) * job->band.steps * r->down.every * r->across.out * lanes;
     int64_t sums = weigh ? (r->out * r->taps + lanes - 1) / lanes * lanes : 0;
     job->member_bytes = 0;
-    take(NULL, &job->member_bytes, job->tile_floats + job->target_floats + sums, sizeof(float));
-    job->members = take(workspace, &used, threads, job->member_bytes);
+    workspace_take(NULL, &job->member_bytes, job->tile_floats + job->target_floats + sums,
+                   sizeof(float));
+    job->members = workspace_take(workspace, &used, threads, job->member_bytes);
     return used;
 }
 

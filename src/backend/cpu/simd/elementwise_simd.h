@@ -8,6 +8,7 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/span_simd.h"
 #include "backend/cpu/simd/team.h"
 #include "backend/cpu/simd/vec.h"
 
@@ -40,11 +41,6 @@ static void run_spans(const struct call *call, span_run *run)
     int64_t bytes = spans.count * (int64_t)sizeof(float) * (call->op->inputs + call->op->outputs);
     pool_run(call->pool, team_for_bytes(call->pool, bytes, spans.count / 1024), span_member,
              &spans);
-}
-
-static float *floats(const struct call *call, int operand)
-{
-    return call->data[operand];
 }
 
 #define EACH_VECTOR(i, from, to) for (int64_t i = from; i < to; i += VEC_LANES)

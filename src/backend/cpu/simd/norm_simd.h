@@ -7,6 +7,7 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/span_simd.h"
 #include "backend/cpu/simd/team.h"
 #include "backend/cpu/simd/vec.h"
 
@@ -14,19 +15,6 @@
 #include <string.h>
 
 kernel_run ref_batch_norm_f32, ref_batch_norm_fixed_f32, ref_batch_norm_grad_f32;
-
-static float *floats(const struct call *call, int operand)
-{
-    return call->data[operand];
-}
-
-static float sum_span(const float *x, int64_t count)
-{
-    vec sum = vec_zero();
-    for (int64_t i = 0; i < count; i += VEC_LANES)
-        sum = vec_add(sum, vec_load_part(x + i, count - i));
-    return vec_sum(sum);
-}
 
 /* Σ (x - mean)² */
 static float spread_span(const float *x, int64_t count, float mean)

@@ -7,6 +7,7 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/fills.h"
 #include "backend/cpu/simd/pick_simd.h"
+#include "backend/cpu/simd/span_simd.h"
 #include "backend/cpu/simd/team.h"
 #include "backend/cpu/simd/vec.h"
 
@@ -216,19 +217,6 @@ static float divisor(const struct pooling *p, struct patch patch)
 {
     return p->include_pad ? (float)patch.padded
                           : (float)((patch.bottom - patch.top) * (patch.right - patch.left));
-}
-
-static float sum_span(const float *x, int64_t count)
-{
-    vec a = vec_zero(), b = vec_zero();
-    int64_t i = 0;
-    for (; i + 2 * VEC_LANES <= count; i += 2 * VEC_LANES) {
-        a = vec_add(a, vec_load_any(x + i));
-        b = vec_add(b, vec_load_any(x + i + VEC_LANES));
-    }
-    for (; i < count; i += VEC_LANES)
-        a = vec_add(a, vec_load_part(x + i, count - i));
-    return vec_sum(vec_add(a, b));
 }
 
 static void average_of_one(const struct pooling *p, const float *plane, int64_t row, int64_t column,

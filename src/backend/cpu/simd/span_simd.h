@@ -1,0 +1,26 @@
+/* span_simd.h: what kernels over plain spans of floats share. */
+#ifndef PRONY_BACKEND_CPU_SIMD_SPAN_SIMD_H
+#define PRONY_BACKEND_CPU_SIMD_SPAN_SIMD_H
+
+#include "backend/cpu/kernel.h"
+#include "backend/cpu/simd/vec.h"
+
+static inline float *floats(const struct call *call, int operand)
+{
+    return call->data[operand];
+}
+
+static inline float sum_span(const float *x, int64_t count)
+{
+    vec a = vec_zero(), b = vec_zero();
+    int64_t i = 0;
+    for (; i + 2 * VEC_LANES <= count; i += 2 * VEC_LANES) {
+        a = vec_add(a, vec_load_any(x + i));
+        b = vec_add(b, vec_load_any(x + i + VEC_LANES));
+    }
+    for (; i < count; i += VEC_LANES)
+        a = vec_add(a, vec_load_part(x + i, count - i));
+    return vec_sum(vec_add(a, b));
+}
+
+#endif
