@@ -45,6 +45,22 @@ TEST(memory_is_zeroed_and_aligned)
     mem_free(NULL);
 }
 
+TEST(large_memory_is_zeroed_aligned_and_given_back)
+{
+    static const size_t sizes[] = {1, (2 << 20) - 1, 2 << 20, (6 << 20) + 5};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char *block = mem_large(sizes[i]);
+        if (!CHECK(block != NULL))
+            continue;
+        CHECK((uintptr_t)block % (sizes[i] < 2 << 20 ? 64 : 2 << 20) == 0);
+        CHECK(block[0] == 0 && block[sizes[i] - 1] == 0);
+        memset(block, 1, sizes[i]);
+        mem_free_large(block, sizes[i]);
+    }
+    mem_free_large(NULL, 5);
+    CHECK(mem_large(SIZE_MAX) == NULL && mem_large((size_t)PTRDIFF_MAX + 1) == NULL);
+}
+
 TEST(the_nth_allocation_fails)
 {
     memory_fail_at(2);

@@ -1,5 +1,6 @@
 /* The thread pool: every member runs once a round, results are visible, misuse is caught. */
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "check.h"
@@ -54,6 +55,19 @@ TEST(fewer_members_than_threads)
     for (int i = 0; i < 4; i++)
         CHECK_EQUAL_INT(tally.counts[i], 400 - 100 * i);
     pool_close(pool);
+}
+
+TEST(as_many_at_once_as_there_are_cpus)
+{
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    for (int threads = 1; threads <= POOL_MOST; threads *= 4) {
+        struct pool *pool;
+        if (!CHECK_OK(pool_open(threads, POOL_NONE, &pool)))
+            return;
+        CHECK_EQUAL_INT(pool_at_once(pool), threads < cpu.cores ? threads : cpu.cores);
+        pool_close(pool);
+    }
 }
 
 TEST(rounds_after_a_sleep)
