@@ -35,7 +35,7 @@ void bench_request_flags(struct bench_request *request)
          .kind = ARG_REAL,
          .value = &request->seconds,
          .meaning = "S",
-         .help = "at most this long for each configuration (default 3, with --against 2.5)",
+         .help = "at most this long for each configuration (default 3, with --against 2)",
          .low = 0.01,
          .high = 86400},
         {.name = "patience",
@@ -64,7 +64,7 @@ void bench_request_flags(struct bench_request *request)
          .kind = ARG_INT,
          .value = &request->seeds,
          .meaning = "N",
-         .help = "of --until: so many trainings, from --seed on (default 3, with --against 2.5)",
+         .help = "of --until: so many trainings, from --seed on (default 3, with --against 2)",
          .low = 1,
          .high = 1000},
         {.name = "seed",
@@ -115,7 +115,7 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
             TRY(sweep_split(&axes[i], request->axis_text[i], arena, &sweep->lists[i]));
     sweep->against = request->against;
     if (request->seconds <= 0)
-        request->seconds = request->against ? 2.5 : 3;
+        request->seconds = request->against ? 2 : 3;
     sweep->lists[AXIS_model] = (struct sweep_list){models, model_count};
     if (request->bound)
         TRY(scenario_parse_bound(request->bound, &request->holds));
