@@ -79,7 +79,7 @@ TEST(offline_asks_for_much_at_once)
 /* A query takes a millisecond or more, so that a thousand a second cannot be answered. */
 TEST(a_server_finds_a_rate_that_holds)
 {
-    struct fake fake = {.job = {&fake_kind}, .sleeps_ns = 100000, .says_ns = 1000000};
+    struct fake fake = {.job = {&fake_kind}, .says_ns = 1000000};
     struct scenario_options options = options_for(SCENARIO_SERVER);
     struct scenario_result result;
     options.bound = (struct scenario_bound){0.90, 2e9};

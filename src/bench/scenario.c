@@ -12,14 +12,14 @@
 #include <string.h>
 
 enum {
-    PROBES = 8,          /* rates that are tried */
-    QUERIES_LEAST = 700, /* in one: what a p99 needs, with some to spare */
-    QUERIES_MOST = 100000,
+    PROBES = 8,             /* rates that are tried */
+    QUERIES_MOST = 1 << 20, /* in one */
     OFFLINE_QUERIES = 8,
 };
 static const uint64_t SPIN_NS = 200000; /* the rest of a wait: sleeping would come back too late */
 static const double HOPELESS = 20;      /* bounds that a query is late: the queue only grows */
-static const double GROWING = 0.02;     /* … and the share of a run that its last query is late */
+static const double GROWING = 0.02; /* … and the share of a run that its last query is late, */
+static const double PAUSE_NS = 5e6; /* beyond what a process may have to wait for its CPU */
 
 bool scenario_parse(const char *name, enum scenario *out)
 {
@@ -157,7 +157,7 @@ static enum status run_arrivals(const struct scenario_options *options, struct j
         TRY(job->kind->run(job, 1, &elapsed_ns));
         double latency_ns = begun_ns + (double)elapsed_ns - due_ns;
         TRY(keep_latency(out, latency_ns));
-        out->behind = latency_ns > fmax(GROWING * due_ns, HOPELESS * (double)elapsed_ns);
+        out->behind = latency_ns > fmax(GROWING * due_ns, PAUSE_NS + (double)elapsed_ns);
         if (latency_ns > hopeless_ns)
             break;
     }
@@ -183,12 +183,12 @@ static enum status run_server(const struct scenario_options *options, struct job
 {
     struct scenario_result tried = {0};
     uint64_t share_ns = options->limit_ns / (PROBES + 1);
+    const int64_t needed = stats_needed(options->bound.quantile, 0.99);
     double holding = 0, failing = 0, percentile;
     bool holds;
     enum status status;
 
-    TRY(run_stream(options, job, share_ns, (size_t)stats_needed(options->bound.quantile, 0.99),
-                   out));
+    TRY(run_stream(options, job, share_ns, (size_t)needed, out));
     failing = out->rate;
     TRY(holds_bound(options, out, &percentile, &holds));
     if (!holds)
@@ -197,7 +197,7 @@ static enum status run_server(const struct scenario_options *options, struct job
              percentile * 1e-6, options->bound.ns * 1e-6);
     for (int probe = 0; probe < PROBES; probe++) {
         double rate = (holding + failing) / 2, queries = rate * (double)share_ns * 1e-9;
-        queries = fmin(fmax(queries, QUERIES_LEAST), QUERIES_MOST);
+        queries = fmin(fmax(queries, (double)needed), QUERIES_MOST);
         TRY_OR(done, run_arrivals(options, job, rate, (int64_t)queries, &tried));
         TRY_OR(done, holds_bound(options, &tried, &percentile, &holds));
         *(holds ? &holding : &failing) = rate;
