@@ -28,9 +28,11 @@ static const struct row rows[] = {
     {"mlp:4-160-259-160-1:sigmoid", 3, LOSS_MSE, 0, NULL},
     {"mlp:7-33-129-40-10:relu", 2, LOSS_CROSS_ENTROPY, 10, "cosine:period=40,least=0.1"},
     {"mlp:50-520-530-9:tanh", 10, LOSS_CROSS_ENTROPY, 9, NULL},
-    {"mlp:6-45-47-45:sigmoid", 5, LOSS_MSE, 0, NULL},
+    {"mlp:6-45-47-29:sigmoid", 5, LOSS_MSE, 0, NULL},
     {"mlp:6-300-300-20:sigmoid", 16, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
-    {"mlp:700-64-650:relu", 8, LOSS_MSE, 0, NULL},
+    {"mlp:700-64-650-32:relu", 8, LOSS_MSE, 0, NULL},
+    {"mlp:90-5", 12, LOSS_CROSS_ENTROPY, 5, NULL},
+    {"mlp:40-9-300-3-200-2:tanh", 6, LOSS_MSE, 0, NULL},
 };
 
 /* A network's program and its data. */

@@ -63,6 +63,16 @@ static inline __device__ float whole_activation(enum activation function, float 
     return activation_value(function, x);
 }
 
+/* As activation_slope, the likeliest functions first. */
+static inline __device__ float whole_slope(enum activation function, float y)
+{
+    if (function == ACTIVATION_SIGMOID)
+        return y * (1.0f - y);
+    if (function == ACTIVATION_NONE)
+        return 1.0f;
+    return activation_slope(function, 0.0f, y);
+}
+
 /* Where a number of each step goes; only the thread that writes has one. */
 struct ring {
     uint32_t *data; /* NULL: nowhere */

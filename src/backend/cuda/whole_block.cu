@@ -116,65 +116,105 @@ static __device__ struct judged judge(const struct whole_step *step, int out, fl
     return counts ? judged : nothing;
 }
 
-/* Both copies of the weights, biases, the constant 1 of every line, and what each thread updates:
- * where in a line the two factors are, and where the weight is. */
-static __device__ void block_begin(const struct block_net *net, float *shared)
+/* What becomes of a weight: where in a line its two factors are, and where it lies itself. */
+struct weight_update {
+    uint16_t x, d, by_out, by_in;
+};
+enum { UPDATES_KEPT = 4 }; /* a thread's first ones, in registers */
+
+/* Both copies of the weights, biases, the constant 1 of every line, and all updates. */
+template <int WIDTH> static __device__ void block_begin(const struct block_net *net, float *shared)
 {
+    constexpr int STRIDE = BLOCK_STRIDE(WIDTH);
     const struct block_layout *at = &net->layout;
-    uint4 *update = (uint4 *)&shared[at->updates];
-    for (int k = (int)threadIdx.x; k < at->updates; k += (int)blockDim.x)
+    const int layers = net->step.layers, threads = (int)blockDim.x;
+    struct weight_update *update = (struct weight_update *)&shared[at->updates];
+    for (int k = (int)threadIdx.x; k < at->updates; k += threads)
         shared[k] = 0.0f;
     __syncthreads();
-    for (int n = (int)threadIdx.x; n < (int)blockDim.x / at->width; n += (int)blockDim.x)
-        shared[at->lines + n * at->line] = 1.0f;
-    for (int l = 0; l < net->step.layers; l++) {
-        const int in = net->layer[l].in, out = net->layer[l].out;
-        for (int k = (int)threadIdx.x; k < in * out; k += (int)blockDim.x) {
+    if ((int)threadIdx.x < threads / WIDTH)
+        shared[at->lines + (int)threadIdx.x * at->line] = 1.0f;
+    for (int l = 0; l < layers; l++) {
+        const int in = net->layer[l].in, out = net->layer[l].out, here = l * BLOCK_LAYER(WIDTH);
+        const int x = BLOCK_X(WIDTH, l), d = BLOCK_D(WIDTH, layers, l);
+        for (int k = (int)threadIdx.x; k < in * out; k += threads) {
             const int i = k / out, o = k % out;
-            const int by_out = at->by_out[l] + o * at->stride + i;
-            const int by_in = at->by_in[l] + i * at->stride + o;
+            const int by_out = here + o * STRIDE + i;
+            const int by_in = here + BLOCK_BY_IN(WIDTH) + i * STRIDE + o;
             shared[by_out] = shared[by_in] = net->layer[l].w[k];
-            update[k] = make_uint4((unsigned)(at->x[l] + i), (unsigned)(at->d[l] + o),
-                                   (unsigned)by_out, (unsigned)by_in);
+            update[k] = {(uint16_t)(x + i), (uint16_t)(d + o), (uint16_t)by_out, (uint16_t)by_in};
         }
         update += in * out;
         if (!net->layer[l].b)
             continue;
-        for (int o = (int)threadIdx.x; o < out; o += (int)blockDim.x) {
-            const unsigned bias = (unsigned)(at->bias[l] + o);
+        for (int o = (int)threadIdx.x; o < out; o += threads) {
+            const int bias = here + BLOCK_BIAS(WIDTH) + o;
             shared[bias] = net->layer[l].b[o];
-            update[o] = make_uint4(0, (unsigned)(at->d[l] + o), bias, bias);
+            update[o] = {0, (uint16_t)(d + o), (uint16_t)bias, (uint16_t)bias};
         }
         update += out;
     }
     __syncthreads();
 }
 
+template <int WIDTH>
 static __device__ void block_end(const struct block_net *net, const float *shared)
 {
-    const struct block_layout *at = &net->layout;
     for (int l = 0; l < net->step.layers; l++) {
         const int in = net->layer[l].in, out = net->layer[l].out;
+        const float *here = &shared[l * BLOCK_LAYER(WIDTH)];
         for (int k = (int)threadIdx.x; k < in * out; k += (int)blockDim.x)
-            net->layer[l].w[k] = shared[at->by_in[l] + k / out * at->stride + k % out];
+            net->layer[l].w[k] = here[BLOCK_BY_IN(WIDTH) + k / out * BLOCK_STRIDE(WIDTH) + k % out];
         for (int o = (int)threadIdx.x; net->layer[l].b && o < out; o += (int)blockDim.x)
-            net->layer[l].b[o] = shared[at->bias[l] + o];
+            net->layer[l].b[o] = here[BLOCK_BIAS(WIDTH) + o];
     }
 }
 
-static __device__ void block_update(const struct block_net *net, float *shared, float rate)
+static __device__ void update_one(const struct block_net *net, float *shared,
+                                  struct weight_update of, float rate)
 {
-    const struct block_layout *at = &net->layout;
-    const uint4 *update = (const uint4 *)&shared[at->updates];
-    for (int k = (int)threadIdx.x; k < at->weights; k += (int)blockDim.x) {
-        const uint4 of = update[k];
-        const float *line = &shared[at->lines];
-        float gradient = 0.0f;
-#pragma unroll 4
-        for (int n = 0; n < net->step.batch; n++, line += at->line)
-            gradient = fmaf(line[of.x], line[of.y], gradient);
-        shared[of.z] = shared[of.w] = update_sgd(shared[of.z], gradient, rate);
+    const float *line = &shared[net->layout.lines];
+    const float w = shared[of.by_out];
+    float gradient = 0.0f;
+#pragma unroll 5
+    for (int n = 0; n < net->step.batch; n++, line += net->layout.line)
+        gradient = fmaf(line[of.x], line[of.d], gradient);
+    shared[of.by_out] = shared[of.by_in] = update_sgd(w, gradient, rate);
+}
+
+/* Each weight by one thread. At batch 1 the first ones side by side: all they wait for is memory.
+ */
+static __device__ void block_update(const struct block_net *net, float *shared,
+                                    const struct weight_update (&kept)[UPDATES_KEPT], float rate)
+{
+    const int weights = net->layout.weights, threads = (int)blockDim.x;
+    const struct weight_update *update = (const struct weight_update *)&shared[net->layout.updates];
+    int k = (int)threadIdx.x;
+    if (net->step.batch == 1) {
+        const float *line = &shared[net->layout.lines];
+        float w[UPDATES_KEPT], x[UPDATES_KEPT], d[UPDATES_KEPT];
+#pragma unroll
+        for (int u = 0; u < UPDATES_KEPT; u++) {
+            if (k + u * threads >= weights)
+                break;
+            w[u] = shared[kept[u].by_out];
+            x[u] = line[kept[u].x];
+            d[u] = line[kept[u].d];
+        }
+#pragma unroll
+        for (int u = 0; u < UPDATES_KEPT; u++) {
+            if (k + u * threads >= weights)
+                break;
+            shared[kept[u].by_out] = shared[kept[u].by_in] = update_sgd(w[u], x[u] * d[u], rate);
+        }
+    } else {
+#pragma unroll
+        for (int u = 0; u < UPDATES_KEPT; u++)
+            if (k + u * threads < weights)
+                update_one(net, shared, kept[u], rate);
     }
+    for (k += UPDATES_KEPT * threads; k < weights; k += threads)
+        update_one(net, shared, update[k], rate);
 }
 
 /* The last warp adds up what all threads found. */
@@ -202,43 +242,81 @@ struct sample {
     float x, target;
 };
 
+/* Where samples come from, read once. */
+struct source {
+    const uint32_t *x, *target, *order;
+    uint64_t samples, jump; /* from a step to the next */
+    __device__ explicit source(const struct whole_step *step)
+        : x(step->x->data), target(step->target ? step->target->data : NULL),
+          order(step->feed->order), samples(step->feed->samples),
+          jump((uint64_t)step->batch % samples)
+    {
+    }
+    __device__ uint32_t row(uint64_t place) const
+    {
+        return order ? __ldg(&order[place]) : (uint32_t)place;
+    }
+};
+
 template <int WIDTH>
-static __device__ struct sample fetch(const struct block_net *net, uint32_t row, bool there)
+static __device__ struct sample fetch(const struct block_net *net, const struct source *source,
+                                      uint32_t row, bool there)
 {
-    const int lane = (int)threadIdx.x % WIDTH, last = net->step.layers - 1;
-    const int in = net->layer[0].in, out = net->layer[last].out;
+    const int lane = (int)threadIdx.x % WIDTH;
+    const unsigned in = (unsigned)net->layer[0].in;
+    const unsigned out = (unsigned)net->layer[net->step.layers - 1].out;
     struct sample sample = {row, 0.0f, 0.0f};
-    if (there && lane < in)
-        sample.x = __uint_as_float(__ldg(&net->step.x->data[(uint64_t)row * (unsigned)in + lane]));
-    if (there && net->step.target) {
-        const uint32_t *data = net->step.target->data;
+    if (there && lane < (int)in)
+        sample.x = __uint_as_float(__ldg(&source->x[(uint64_t)row * in + (unsigned)lane]));
+    if (there && source->target) {
         if (net->step.loss_kind == OP_cross_entropy)
-            sample.target = __uint_as_float(__ldg(&data[row]));
-        else if (lane < out)
-            sample.target = __uint_as_float(__ldg(&data[(uint64_t)row * (unsigned)out + lane]));
+            sample.target = __uint_as_float(__ldg(&source->target[row]));
+        else if (lane < (int)out)
+            sample.target =
+                __uint_as_float(__ldg(&source->target[(uint64_t)row * out + (unsigned)lane]));
     }
     return sample;
 }
 
+/* The outputs of all layers; LAYERS 0: known only when it runs. Lanes beyond a layer's outputs hold
+ * anything finite: the weights that would use it are 0. */
+template <int WIDTH, int LAYERS>
+static __device__ float block_ascend(const struct block_net *net, const float *shared, float *line,
+                                     float y)
+{
+    const int lane = (int)threadIdx.x % WIDTH, layers = LAYERS ? LAYERS : net->step.layers;
+    float all[WIDTH];
+#pragma unroll
+    for (int l = 0; l < layers; l++) {
+        const float *here = &shared[l * BLOCK_LAYER(WIDTH)];
+        gather<WIDTH>(y, line + BLOCK_X(WIDTH, l), all);
+        const float sum =
+            dot<WIDTH>(here + lane * BLOCK_STRIDE(WIDTH), all, here[BLOCK_BIAS(WIDTH) + lane]);
+        y = whole_activation(net->layer[l].function, sum);
+    }
+    return y;
+}
+
 /* The gradient of the last outputs y down to the first layer's sums: all that the update needs. */
-template <int WIDTH>
+template <int WIDTH, int LAYERS>
 static __device__ void block_descend(const struct block_net *net, const float *shared, float *line,
                                      float gradient, float y)
 {
-    const struct block_layout *at = &net->layout;
-    const int lane = (int)threadIdx.x % WIDTH;
+    const int lane = (int)threadIdx.x % WIDTH, layers = LAYERS ? LAYERS : net->step.layers;
     float all[WIDTH];
-    for (int l = net->step.layers - 1;; l--) {
-        gradient *= activation_slope(net->layer[l].function, 0.0f, y);
-        gather<WIDTH>(gradient, line + at->d[l], all);
+#pragma unroll
+    for (int l = layers - 1; l >= 0; l--) {
+        gradient *= whole_slope(net->layer[l].function, y);
+        gather<WIDTH>(gradient, line + BLOCK_D(WIDTH, layers, l), all);
         if (l == 0)
             return;
-        y = line[at->x[l] + lane];
-        gradient = dot<WIDTH>(&shared[at->by_in[l] + lane * at->stride], all, 0.0f);
+        const float *here = &shared[l * BLOCK_LAYER(WIDTH) + BLOCK_BY_IN(WIDTH)];
+        y = line[BLOCK_X(WIDTH, l) + lane];
+        gradient = dot<WIDTH>(here + lane * BLOCK_STRIDE(WIDTH), all, 0.0f);
     }
 }
 
-template <int WIDTH>
+template <int WIDTH, int LAYERS>
 static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     whole_block(const __grid_constant__ struct block_net net, int64_t steps)
 {
@@ -247,51 +325,50 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     const struct whole_step &step = net.step;
     const struct block_layout &at = net.layout;
     const int lane = (int)threadIdx.x % WIDTH, n = (int)threadIdx.x / WIDTH;
-    const int layers = step.layers;
+    const int out = net.layer[step.layers - 1].out;
     const bool there = n < step.batch;
     float *line = &shared[at.lines + n * at.line];
     float2 *losses = (float2 *)&shared[at.losses];
-    const uint64_t samples = step.feed->samples, jump = (uint64_t)step.batch % samples;
-    uint64_t place = (step.feed->place + (uint64_t)n) % samples;
+    const struct source source(&step);
+    uint64_t place = (step.feed->place + (uint64_t)n) % source.samples;
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
+    uint32_t *answers = step.y ? step.y->data : NULL;
     float rate = step.count ? whole_rate(&step, *step.count) : 0.0f;
     const bool rate_is_fixed = !step.count || whole_rate_is_fixed(&step);
-    const bool one_loss = step.batch == 1 && net.layer[layers - 1].out == 1;
+    const bool one_loss = step.batch == 1 && out == 1;
+    struct weight_update kept[UPDATES_KEPT];
 
-    block_begin(&net, shared);
-    struct sample now = fetch<WIDTH>(&net, whole_row(step.feed, place), there);
-    place = whole_move(place, jump, samples);
-    uint32_t next_row = whole_row(step.feed, place);
+    block_begin<WIDTH>(&net, shared);
+#pragma unroll
+    for (int u = 0; u < UPDATES_KEPT; u++)
+        if ((int)(threadIdx.x + u * blockDim.x) < at.weights)
+            kept[u] =
+                ((const struct weight_update *)&shared[at.updates])[threadIdx.x + u * blockDim.x];
+    struct sample now = fetch<WIDTH>(&net, &source, source.row(place), there);
+    place = whole_move(place, source.jump, source.samples);
+    uint32_t next_row = source.row(place);
     for (int64_t done = 0; done < steps; done++) {
-        const struct sample next = fetch<WIDTH>(&net, next_row, there);
-        place = whole_move(place, jump, samples);
-        next_row = whole_row(step.feed, place);
+        const struct sample next = fetch<WIDTH>(&net, &source, next_row, there);
+        place = whole_move(place, source.jump, source.samples);
+        next_row = source.row(place);
 
-        float all[WIDTH], y = now.x;
-        for (int l = 0; l < layers; l++) {
-            gather<WIDTH>(y, line + at.x[l], all);
-            const float *weights = &shared[at.by_out[l] + lane * at.stride];
-            const float sum = dot<WIDTH>(weights, all, shared[at.bias[l] + lane]);
-            y = lane < net.layer[l].out ? whole_activation(net.layer[l].function, sum) : 0.0f;
-        }
-        if (step.y && step.y->data && there && lane < net.layer[layers - 1].out) {
-            const uint64_t width = (uint64_t)net.layer[layers - 1].out;
-            step.y->data[now.row * width + (uint64_t)lane] = __float_as_uint(y);
+        const float y = block_ascend<WIDTH, LAYERS>(&net, shared, line, now.x);
+        if (answers && there && lane < out) {
+            answers[(uint64_t)now.row * (unsigned)out + (unsigned)lane] = __float_as_uint(y);
             step.y->written[now.row] = 1;
         }
         if (step.loss_kind != OP_COUNT) {
-            const struct judged judged =
-                judge<WIDTH>(&step, there ? net.layer[layers - 1].out : 0, y, now.target);
+            const struct judged judged = judge<WIDTH>(&step, there ? out : 0, y, now.target);
             losses[threadIdx.x] = make_float2(judged.loss, judged.right);
             if (step.count)
-                block_descend<WIDTH>(&net, shared, line, judged.gradient, y);
+                block_descend<WIDTH, LAYERS>(&net, shared, line, judged.gradient, y);
             if (!rate_is_fixed && threadIdx.x == 0)
                 shared[at.rate] = whole_rate(&step, *step.count + (int32_t)done);
             block_barrier();
             if (!rate_is_fixed)
                 rate = shared[at.rate];
             if (step.count)
-                block_update(&net, shared, rate);
+                block_update(&net, shared, kept, rate);
             if (!one_loss) {
                 block_report(losses, &loss, &right);
             } else if (threadIdx.x == 0) {
@@ -304,16 +381,26 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     }
     __syncthreads();
     if (step.count)
-        block_end(&net, shared);
+        block_end<WIDTH>(&net, shared);
     if (threadIdx.x == 0)
         whole_end(&step, steps);
 }
 
-static void *block_kernel(int32_t width)
+template <int WIDTH> static void *block_kernel_of(int32_t layers)
 {
-    return width == 8    ? (void *)whole_block<8>
-           : width == 16 ? (void *)whole_block<16>
-                         : (void *)whole_block<32>;
+    switch (layers) {
+    case 2: return (void *)whole_block<WIDTH, 2>;
+    case 3: return (void *)whole_block<WIDTH, 3>;
+    case 4: return (void *)whole_block<WIDTH, 4>;
+    default: return (void *)whole_block<WIDTH, 0>;
+    }
+}
+
+static void *block_kernel(int32_t width, int32_t layers)
+{
+    return width == 8    ? block_kernel_of<8>(layers)
+           : width == 16 ? block_kernel_of<16>(layers)
+                         : block_kernel_of<32>(layers);
 }
 
 void block_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step)
@@ -334,7 +421,7 @@ cudaError_t block_launch(struct whole *whole, int64_t steps, cudaStream_t stream
 {
     struct block_net *net = (struct block_net *)whole->net;
     void *arguments[] = {net, &steps};
-    void *kernel = block_kernel(net->layout.width);
+    void *kernel = block_kernel(net->layout.width, net->step.layers);
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)net->layout.shared_bytes);
     if (error == cudaSuccess)

@@ -33,20 +33,27 @@ enum {
     BLOCK_THREADS_MOST = 512,
 };
 
-/* Offsets are in floats of shared memory. A sample's line holds a 1 (what a bias is multiplied
- * with), then the inputs of every layer, then the gradients of the outputs of every layer. */
+/* Offsets are in floats of shared memory, in which layers follow each other at equal distances:
+ * each has its weights by output, its weights by input and its biases. A sample's line holds a 1
+ * (what a bias is multiplied with), then the inputs of every layer, then the gradients of the
+ * outputs of every layer. */
 struct block_layout {
-    int32_t width;   /* 8, 16 or 32: lanes of a sample */
-    int32_t threads; /* of the block */
-    int32_t stride;  /* of rows of weights: no two lanes of eight meet in a bank */
-    int32_t line;    /* of a sample */
-    int32_t x[CHAIN_MOST], d[CHAIN_MOST];          /* within a line */
-    int32_t by_out[CHAIN_MOST], by_in[CHAIN_MOST]; /* weights, once each way */
-    int32_t bias[CHAIN_MOST];                      /* of the layer */
-    int32_t lines, losses, updates, rate;          /* where these begin */
-    int32_t weights;                               /* biases included */
+    int32_t width;                        /* 8, 16 or 32: lanes of a sample */
+    int32_t threads;                      /* of the block */
+    int32_t line;                         /* of a sample */
+    int32_t lines, losses, updates, rate; /* where these begin */
+    int32_t weights;                      /* biases included */
     int64_t shared_bytes;
 };
+
+/* Rows of weights: no two lanes of eight meet in a bank. */
+#define BLOCK_STRIDE(width) ((width) + 4)
+#define BLOCK_LAYER(width) (2 * (width)*BLOCK_STRIDE(width) + (width))
+#define BLOCK_BY_IN(width) ((width)*BLOCK_STRIDE(width))
+#define BLOCK_BIAS(width) (2 * (width)*BLOCK_STRIDE(width))
+/* In a line: the inputs of layer l, and the gradients of its outputs. */
+#define BLOCK_X(width, l) (4 + (l) * (width))
+#define BLOCK_D(width, layers, l) (4 + ((layers) + (l)) * (width))
 
 static inline int32_t chain_widest(const struct chain *chain)
 {
@@ -64,27 +71,13 @@ static inline void block_lay_out(const struct chain *chain, int32_t batch, struc
     memset(&layout, 0, sizeof layout);
     layout.width = widest <= 8 ? 8 : widest <= 16 ? 16 : 32;
     layout.threads = (batch * layout.width + 31) / 32 * 32;
-    layout.stride = layout.width + 4;
-    layout.line = 4; /* the 1, and room that keeps quadruples aligned */
-    for (int32_t l = 0; l < chain->layers; l++) {
-        layout.x[l] = layout.line;
-        layout.line += layout.width;
-    }
-    for (int32_t l = 0; l < chain->layers; l++) {
-        layout.d[l] = layout.line;
-        layout.line += layout.width;
-    }
-    layout.line += 4; /* samples begin in different banks */
+    layout.line = BLOCK_D(layout.width, chain->layers, chain->layers) + 4; /* other banks for the
+                                                                              next sample */
     for (int32_t l = 0; l < chain->layers; l++) {
         const struct chain_layer *layer = &chain->layer[l];
-        layout.by_out[l] = at;
-        at += layout.width * layout.stride;
-        layout.by_in[l] = at;
-        at += layout.width * layout.stride;
-        layout.bias[l] = at;
-        at += layout.width;
         layout.weights += (layer->in + (layer->b >= 0)) * layer->out;
     }
+    at = BLOCK_LAYER(layout.width) * chain->layers;
     layout.lines = at;
     at += layout.line * (layout.threads / layout.width);
     layout.losses = at;
@@ -92,29 +85,37 @@ static inline void block_lay_out(const struct chain *chain, int32_t batch, struc
     layout.rate = at;
     at += 4;
     layout.updates = at;
-    at += 4 * layout.weights;
+    at += 2 * layout.weights;
     layout.shared_bytes = (int64_t)at * (int64_t)sizeof(float);
     *out = layout;
 }
 
-/* --- All multiprocessors: each block owns some columns of every layer. */
+/* --- All multiprocessors: a grid of rows × columns of blocks, each of which owns a tile of every
+ * layer's weights. Features are counted in quadruples; a slice is what one of several blocks has of
+ * them. In every second layer rows and columns change places, so that what a block gets as outputs
+ * of one layer are its inputs of the next. The last layer is narrow and its columns are copied:
+ * whoever has its rows has all its columns. */
 enum {
     GRID_BATCH_MOST = 16,
-    GRID_COPIED_MOST = 4096, /* weights of a last layer that every block has a copy of */
+    GRID_THREADS = 512,
+    GRID_WARPS = GRID_THREADS / 32,
+    GRID_LAST_MOST = 32,  /* outputs of the last layer */
+    GRID_SLICE_LEAST = 8, /* quadruples of the widest layer that are worth a block */
 };
 
-/* Of a block that works on so many samples: their sums need registers. */
-#define GRID_THREADS_FOR(samples) ((samples) <= 6 ? 512 : 384)
-
-/* Samples that the kernel is compiled for: the least that holds the batch. */
+/* Samples that the kernel is compiled for: the least that holds the batch. Fewer than three would
+ * leave words of a packet unused, and the assembler then reads the others one by one. */
 static inline int32_t grid_samples(int32_t batch)
 {
-    static const int32_t samples[] = {1, 2, 3, 4, 6, 8, 10, 12, GRID_BATCH_MOST};
+    static const int32_t samples[] = {3, 4, 6, 8, 10, 12, GRID_BATCH_MOST};
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
         if (batch <= samples[i])
             return samples[i];
     return 0;
 }
+
+/* Column quadruples that a warp takes at once: more samples need the registers for sums. */
+#define GRID_SETS_AT_ONCE(samples) ((samples) <= 4 ? 4 : 2)
 
 /* Floats that four neighbouring features of all samples take in shared memory: an odd number of
  * quadruples, so that neighbouring lanes meet in no bank. */
@@ -123,24 +124,9 @@ SIZE_INLINE int32_t grid_quad_floats(int32_t samples)
     return 4 * (samples | 1);
 }
 
-struct grid_layout {
-    int32_t samples, blocks;
-    int32_t x, y, target, scratch, delta, rows; /* where these begin in shared memory, in floats */
-    struct {
-        int32_t owners;              /* blocks that own columns */
-        int32_t columns;             /* of a block, at most */
-        int32_t resident;            /* of these, in shared memory */
-        int32_t copied;              /* every block has all columns, and all of them resident */
-        int32_t weights, kept, bias; /* resident columns; outputs of own columns; their biases */
-    } layer[CHAIN_MOST];
-    int64_t shared_bytes;
-    int64_t weights_bytes; /* device memory: columns that are not resident, [out][in] */
-    int64_t packets;       /* device memory: of 16 bytes, all exchanges */
-};
-
-SIZE_INLINE int32_t quads_of(int32_t in)
+SIZE_INLINE int32_t quads_of(int32_t features)
 {
-    return (in + 3) / 4;
+    return (features + 3) / 4;
 }
 
 /* Packets that carry the samples of one feature: three floats and the step's number each. */
@@ -149,104 +135,118 @@ static inline int32_t grid_packets(int32_t samples)
     return (samples + 2) / 3;
 }
 
-static inline bool grid_is_copied(const struct chain *chain, int32_t l)
+/* Of so many column quadruples in passes of `at_once`, those in shared memory when `near` of each
+ * pass are. */
+SIZE_INLINE int32_t grid_near(int32_t sets, int32_t at_once, int32_t near)
 {
-    return l == chain->layers - 1 &&
-           (int64_t)chain->layer[l].in * chain->layer[l].out <= GRID_COPIED_MOST;
+    const int32_t rest = sets % at_once;
+    return sets / at_once * near + (rest < near ? rest : near);
 }
 
-/* Every block must own a column of some layer: an exchange that needs all of them is what keeps
- * them in step. */
-static inline int32_t grid_blocks(const struct chain *chain, const struct whole_limits *limits)
+struct grid_layout {
+    int32_t samples;
+    int32_t rows, columns; /* of blocks; in odd layers the other way round */
+    int32_t y, target, taken, shares, scratch, delta; /* begin here in shared memory, in floats */
+    struct {
+        int32_t quads;            /* of a block's slice of the inputs, at most */
+        int32_t sets;             /* quadruples of its slice of the outputs, at most */
+        int32_t near;             /* of the quadruples of a pass, how many are in shared memory */
+        int32_t copied;           /* the last layer */
+        int32_t x, bias, weights; /* in shared memory */
+        int64_t far;              /* floats of a block in device memory */
+    } layer[CHAIN_MOST];
+    int64_t shared_bytes;
+    int64_t far_bytes; /* device memory of all blocks and layers */
+    int64_t packets;   /* device memory: of 16 bytes, all exchanges */
+};
+
+/* As square as can be, as many as can be, none with too little to do. */
+static inline void grid_shape(const struct chain *chain, const struct whole_limits *limits,
+                              struct grid_layout *out)
 {
-    int32_t widest = 1;
-    for (int32_t l = 0; l < chain->layers; l++)
-        if (!grid_is_copied(chain, l) && chain->layer[l].out > widest)
-            widest = chain->layer[l].out;
-    return widest < limits->multiprocessors ? widest : limits->multiprocessors;
+    const int32_t most = (quads_of(chain_widest(chain)) + GRID_SLICE_LEAST - 1) / GRID_SLICE_LEAST;
+    int32_t rows = 1;
+    while ((rows + 1) * (rows + 1) <= limits->multiprocessors)
+        rows++;
+    out->rows = rows < most ? rows : most;
+    out->columns = limits->multiprocessors / rows < most ? limits->multiprocessors / rows : most;
+    if (chain->layers == 1)
+        out->columns = 1; /* all blocks must hear of all others */
 }
 
-/* The most columns of every layer that a block owns. */
-static inline void grid_share(const struct chain *chain, int32_t blocks, struct grid_layout *out)
+/* Keeps as many columns as fit in shared memory, about the same share of every layer. */
+static inline void grid_place_weights(const struct chain *chain, const struct whole_limits *limits,
+                                      int32_t at, struct grid_layout *layout)
 {
+    const int32_t at_once = GRID_SETS_AT_ONCE(layout->samples), all = limits->shared_bytes / 4;
+    int32_t used = at;
+    for (int32_t near = 1; near <= at_once; near++)
+        for (int32_t l = 0; l < chain->layers; l++) {
+            const int32_t sets = layout->layer[l].sets;
+            const int32_t more =
+                grid_near(sets, at_once, near) - grid_near(sets, at_once, layout->layer[l].near);
+            const int32_t floats = 16 * more * layout->layer[l].quads;
+            if (layout->layer[l].near != near - 1 || used + floats > all)
+                continue;
+            used += floats;
+            layout->layer[l].near = near;
+        }
     for (int32_t l = 0; l < chain->layers; l++) {
-        const struct chain_layer *layer = &chain->layer[l];
-        out->layer[l].copied = grid_is_copied(chain, l);
-        out->layer[l].owners = layer->out < blocks ? layer->out : blocks;
-        out->layer[l].columns =
-            out->layer[l].copied ? layer->out
-                                 : (layer->out + out->layer[l].owners - 1) / out->layer[l].owners;
+        const int32_t sets = layout->layer[l].sets, quads = layout->layer[l].quads;
+        const int32_t near = grid_near(sets, at_once, layout->layer[l].near);
+        layout->layer[l].weights = at;
+        at += 16 * near * quads;
+        layout->layer[l].far = 16 * (int64_t)(sets - near) * quads;
+        layout->far_bytes += 4 * layout->layer[l].far * layout->rows * layout->columns;
     }
+    layout->shared_bytes = 4 * (int64_t)at;
 }
 
-/* False: it does not fit. */
+/* False: it does not fit, or its last layer is too wide. */
 static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
                                 const struct whole_limits *limits, struct grid_layout *out)
 {
     struct grid_layout layout;
     const int32_t samples = grid_samples(batch), last = chain->layers - 1;
-    int32_t most_quads = 0, most_columns = 0, at = 0;
-    int64_t column_floats = 0;
-    if (!samples)
+    const int32_t deltas = (samples + 3) / 4 * 4, wide = chain->layer[last].out;
+    int32_t most_quads = 0, most_sets = 0, at = 0;
+    if (!samples || wide > GRID_LAST_MOST)
         return false;
     memset(&layout, 0, sizeof layout);
     layout.samples = samples;
-    layout.blocks = grid_blocks(chain, limits);
-    grid_share(chain, layout.blocks, &layout);
-    for (int32_t l = 0; l < chain->layers; l++) {
-        const int32_t quads = quads_of(chain->layer[l].in), columns = layout.layer[l].columns;
-        most_quads = quads > most_quads ? quads : most_quads;
-        most_columns = columns > most_columns ? columns : most_columns;
-        if (!layout.layer[l].copied)
-            column_floats += 4 * (int64_t)quads * columns;
-        layout.weights_bytes += 16 * (int64_t)quads * chain->layer[l].out;
+    grid_shape(chain, limits, &layout);
+    for (int32_t l = 0; l <= last; l++) {
+        const int32_t down = l % 2 ? layout.columns : layout.rows;
+        const int32_t across = l % 2 ? layout.rows : layout.columns;
+        const int32_t in = quads_of(chain->layer[l].in), wanted = quads_of(chain->layer[l].out);
+        layout.layer[l].copied = l == last;
+        layout.layer[l].quads = (in + down - 1) / down;
+        layout.layer[l].sets = l == last ? wanted : (wanted + across - 1) / across;
+        most_quads = layout.layer[l].quads > most_quads ? layout.layer[l].quads : most_quads;
+        most_sets = layout.layer[l].sets > most_sets ? layout.layer[l].sets : most_sets;
         layout.packets +=
-            2 * (int64_t)grid_packets(samples) *
-            (chain->layer[l].out + (int64_t)chain->layer[l].in * layout.layer[l].owners);
-    }
-    layout.x = at;
-    at += most_quads * grid_quad_floats(samples);
-    layout.y = at;
-    at += (chain->layer[last].out * samples + 3) / 4 * 4;
-    layout.target = at;
-    at += (chain->layer[last].out * samples + 3) / 4 * 4;
-    layout.rows = at;
-    at += 2 * GRID_BATCH_MOST;
-    layout.scratch = at;
-    const int32_t chunks = (most_columns + 3) / 4;
-    const int32_t threads = GRID_THREADS_FOR(samples), warps = threads / 32;
-    const int32_t sums = 4 * samples * (chunks > warps ? chunks : warps);
-    const int32_t deltas = most_columns * ((samples + 3) / 4 * 4);
-    int32_t scratch = sums > 3 * threads ? sums : 3 * threads;
-    scratch = deltas > scratch ? deltas : scratch;
-    at += scratch;
-    layout.delta = at;
-    at += deltas;
-    for (int32_t l = 0; l < chain->layers; l++) {
-        layout.layer[l].kept = at;
-        at += (layout.layer[l].columns * samples + 3) / 4 * 4;
+            2 * 4 * (int64_t)grid_packets(samples) *
+            ((int64_t)down * wanted * (l == last ? across : 1) + (int64_t)across * in);
+        layout.layer[l].x = at;
+        at += layout.layer[l].quads * grid_quad_floats(samples);
         layout.layer[l].bias = at;
-        at += (layout.layer[l].columns + 3) / 4 * 4;
-        if (layout.layer[l].copied) {
-            layout.layer[l].weights = at;
-            layout.layer[l].resident = layout.layer[l].columns;
-            at += 4 * quads_of(chain->layer[l].in) * layout.layer[l].columns;
-        }
+        at += 4 * layout.layer[l].sets;
     }
-    const int64_t left = limits->shared_bytes / 4 - at;
-    if (left < 0)
+    layout.y = at;
+    at += 4 * quads_of(wide) * samples;
+    layout.target = at;
+    at += (wide * samples + 3) / 4 * 4;
+    layout.taken = at; /* rows of the data, of even and of odd steps */
+    at += 2 * GRID_BATCH_MOST;
+    layout.shares = at; /* loss and right answers of each sample */
+    at += 2 * GRID_BATCH_MOST;
+    layout.delta = at;
+    at += 4 * most_sets * deltas;
+    layout.scratch = at;
+    at += 4 * samples * (most_quads > 8 * GRID_WARPS ? most_quads : 8 * GRID_WARPS);
+    if (at > limits->shared_bytes / 4)
         return false;
-    for (int32_t l = 0; l < chain->layers; l++) { /* the same share of every layer */
-        if (layout.layer[l].copied)
-            continue;
-        int64_t resident = layout.layer[l].columns;
-        if (column_floats > left)
-            resident = resident * left / column_floats;
-        layout.layer[l].resident = (int32_t)resident;
-        layout.layer[l].weights = at;
-        at += 4 * quads_of(chain->layer[l].in) * (int32_t)resident;
-    }
-    layout.shared_bytes = (int64_t)at * 4;
+    grid_place_weights(chain, limits, at, &layout);
     *out = layout;
     return true;
 }

@@ -1,28 +1,26 @@
 /* whole_grid.cu: a stack of dense layers at a small batch, on all multiprocessors at once, for as
  * many steps as are asked for.
  *
- * Each block owns some columns (outputs) of every layer for the whole launch. They lie [out][in],
- * as many as fit in shared memory, the rest in device memory that stays in L2. Going up, a block
- * needs all inputs of a layer and makes the outputs of its columns; going down, it has the
- * gradients of its columns, adds its part of the gradient of every input, and updates its weights
- * in the same pass, with the gradient summed over the batch first. A last layer with few weights is
- * copied: every block has all of it and computes the same.
+ * Blocks form a grid of rows × columns. Each owns a tile of every layer's weights for the whole
+ * launch: the inputs of its row, the outputs of its column; as much of it as fits in shared memory,
+ * the rest in device memory that stays in L2. Going up, a block makes its part of the sums of its
+ * outputs; those in its column exchange them, and each adds them all up. In the next layer rows and
+ * columns change places, so these outputs are the block's own inputs. Going down it is the same the
+ * other way: a block makes its part of the gradients of its inputs, those in its row exchange them.
+ * The weights are updated in the same pass, with the gradient summed over the batch first. The last
+ * layer is narrow: each block has all columns of its rows, and computes the loss as all others do.
  *
  * Blocks never meet at a barrier. What they exchange travels in packets of 16 bytes: three floats
- * and the number of the step, written and read as one. Who needs a packet reads it until the
- * number is right. There are two sets, for even and odd steps: nobody can be two steps ahead of a
- * block that still reads, since every step needs something of every block.
+ * and the number of the step, written and read as one. Who needs a packet reads it until the number
+ * is right. There are two sets, for even and odd steps. A packet is overwritten two steps later, by
+ * a block that has had, in between, a packet from each block that reads it; so it has been read.
  *
  * Sums have a fixed order: lanes of a warp by halving, warps and blocks by number.
  *
  * Bound: each weight is read once up, read and written once down, from shared memory (128 bytes a
- * cycle) or L2; an exchange costs about 0.7 µs, and there are two a layer, less the first. */
+ * cycle) or L2; an exchange costs about 0.7 µs, and a step of L layers has 2·L - 2 of them. */
 #include "backend/cuda/update.h"
 #include "backend/cuda/whole_run.h"
-
-/* More samples need more registers a thread. */
-template <int N> constexpr int BLOCK_THREADS = GRID_THREADS_FOR(N);
-template <int N> constexpr int BLOCK_WARPS = BLOCK_THREADS<N> / 32;
 
 struct grid_net {
     struct whole_step step;
@@ -31,10 +29,10 @@ struct grid_net {
     struct {
         int32_t in, out;
         enum activation function;
-        float *w, *b;  /* [in][out], [out] or NULL */
-        float *turned; /* [out][quads·4] */
-        uint4 *up;     /* [2][out][packets]: outputs */
-        uint4 *down;   /* [2][owners][in][packets]: parts of the inputs' gradients */
+        float *w, *b; /* [in][out], [out] or NULL */
+        float *far;   /* [block][layout.far] */
+        uint4 *up;    /* [2][rows][outputs][packets]: parts of outputs */
+        uint4 *down;  /* [2][columns][inputs][packets]: parts of the inputs' gradients */
     } layer[CHAIN_MOST];
 };
 
@@ -48,6 +46,8 @@ static __device__ void packet_put(uint4 *to, float a, float b, float c, uint32_t
                  : "memory");
 }
 
+/* All four words must be used by who calls it: ptxas drops what is not, and then loads the rest
+ * word by word, which another step may come between. */
 static __device__ uint4 packet_look(const uint4 *from)
 {
     uint64_t low, high;
@@ -59,13 +59,11 @@ static __device__ uint4 packet_look(const uint4 *from)
     return make_uint4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32));
 }
 
-/* Calls take(k, packet) for `count` packets, `apart` from each other, once they have come. Several
- * are under way at a time. */
-template <typename Take>
-static __device__ void packets_take(const uint4 *from, int count, int64_t apart, uint32_t number,
-                                    Take take)
+/* The sum of `count` packets, `apart` from each other, in their order, once they have come. */
+static __device__ float3 packets_sum(const uint4 *from, int count, int64_t apart, uint32_t number)
 {
-    enum { AHEAD = 4 };
+    enum { AHEAD = 6 }; /* under way at a time */
+    float3 sum = {};
     for (int k0 = 0; k0 < count; k0 += AHEAD) {
         uint4 packet[AHEAD];
 #pragma unroll
@@ -78,136 +76,112 @@ static __device__ void packets_take(const uint4 *from, int count, int64_t apart,
                 break;
             while (packet[k].w != number)
                 packet[k] = packet_look(from + (k0 + k) * apart);
-            take(k0 + k, packet[k]);
+            sum.x += __uint_as_float(packet[k].x);
+            sum.y += __uint_as_float(packet[k].y);
+            sum.z += __uint_as_float(packet[k].z);
         }
     }
+    return sum;
 }
 
-/* The columns of a layer that a block has. */
-struct columns {
-    int first, count, resident, quads;
-    float4 *shared; /* [resident][quads] */
-    float4 *far;    /* [count][quads]; only those that are not resident */
-    __device__ float4 load(int column, int quad) const
+/* A block's part of one layer. Weights are [set][4 columns][quads] of four inputs each; a set is
+ * four columns. */
+template <int SETS> struct weight_tile {
+    int row, column;   /* of the block, in this layer's grid … */
+    int rows, columns; /* … of so many */
+    int quad0, quads;  /* inputs, in quadruples */
+    int set0, sets;    /* outputs, likewise */
+    int near;          /* sets of each SETS that are in shared memory */
+    float4 *shared, *far;
+    /* column `lane` of set `s` of a pass */
+    __device__ float4 *at(int pass, int s, int lane) const
     {
-        return column < resident ? shared[column * quads + quad]
-                                 : __ldcg(&far[column * quads + quad]);
+        return s < near ? shared + ((pass * near + s) * 4 + lane) * quads
+                        : far + ((pass * (SETS - near) + s - near) * 4 + lane) * quads;
     }
-    __device__ void store(int column, int quad, float4 w) const
+    __device__ float4 *column_at(int c) const
     {
-        if (column < resident)
-            shared[column * quads + quad] = w;
-        else
-            __stcg(&far[column * quads + quad], w);
+        return at(c / 4 / SETS, c / 4 % SETS, c % 4);
     }
 };
 
-static __device__ struct columns columns_of(const struct grid_net *net, float *shared, int l)
+/* Where slice number `index` of `of` begins. */
+static __device__ int slice(int quads, int index, int of)
 {
-    const auto &at = net->layout.layer[l];
-    const int block = (int)blockIdx.x, out = net->layer[l].out;
-    struct columns columns = {
-        0, 0, at.resident, quads_of(net->layer[l].in), (float4 *)&shared[at.weights], NULL};
-    if (at.copied) {
-        columns.count = out;
-    } else if (block < at.owners) {
-        columns.first = (int)((int64_t)out * block / at.owners);
-        columns.count = (int)((int64_t)out * (block + 1) / at.owners) - columns.first;
-    }
-    columns.far = (float4 *)net->layer[l].turned + (int64_t)columns.first * columns.quads;
-    return columns;
+    return (int)((int64_t)quads * index / of);
 }
 
-/* Weights from [in][out] to where they are worked on. */
+template <int SETS>
+static __device__ struct weight_tile<SETS> tile_of(const struct grid_net *net, float *shared,
+                                                   int l) {
+    const struct grid_layout &layout = net->layout;
+    const int row = (int)blockIdx.x / layout.columns, column = (int)blockIdx.x % layout.columns;
+    const bool turned = l % 2;
+    const int inputs = quads_of(net->layer[l].in), outputs = quads_of(net->layer[l].out);
+    struct weight_tile<SETS> tile;
+    tile.row = turned ? column : row;
+    tile.column = turned ? row : column;
+    tile.rows = turned ? layout.columns : layout.rows;
+    tile.columns = turned ? layout.rows : layout.columns;
+    tile.quad0 = slice(inputs, tile.row, tile.rows);
+    tile.quads = slice(inputs, tile.row + 1, tile.rows) - tile.quad0;
+    tile.set0 = layout.layer[l].copied ? 0 : slice(outputs, tile.column, tile.columns);
+    tile.sets = (layout.layer[l].copied ? outputs : slice(outputs, tile.column + 1, tile.columns)) -
+                tile.set0;
+    tile.near = layout.layer[l].near;
+    tile.shared = (float4 *)&shared[layout.layer[l].weights];
+    tile.far = (float4 *)(net->layer[l].far + blockIdx.x * layout.layer[l].far);
+    return tile;
+}
+
+/* Weights from [in][out] to where they are worked on, zeros beyond. */
+template <int SETS>
 static __device__ void grid_begin(const struct grid_net *net, float *shared)
 {
     for (int l = 0; l < net->step.layers; l++) {
-        const struct columns columns = columns_of(net, shared, l);
-        const int in = net->layer[l].in;
-        const int64_t out = net->layer[l].out;
-        const float *w = net->layer[l].w + columns.first;
-        for (int e = (int)threadIdx.x; e < columns.count * columns.quads; e += (int)blockDim.x) {
-            const int column = e % columns.count, quad = e / columns.count;
+        const struct weight_tile<SETS> tile = tile_of<SETS>(net, shared, l);
+        const int in = net->layer[l].in, out = net->layer[l].out, across = 4 * tile.sets;
+        for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
+            const int column = e % across, quad = e / across;
+            const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
             float q[4];
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                q[k] = 4 * quad + k < in ? w[(4 * quad + k) * out + column] : 0.0f;
-            columns.store(column, quad, make_float4(q[0], q[1], q[2], q[3]));
+                q[k] = i + k < in && o < out ? net->layer[l].w[(int64_t)(i + k) * out + o] : 0.0f;
+            tile.column_at(column)[quad] = make_float4(q[0], q[1], q[2], q[3]);
         }
-        for (int c = (int)threadIdx.x; c < columns.count; c += (int)blockDim.x)
-            shared[net->layout.layer[l].bias + c] =
-                net->layer[l].b ? net->layer[l].b[columns.first + c] : 0.0f;
+        for (int c = (int)threadIdx.x; c < across; c += GRID_THREADS)
+            shared[net->layout.layer[l].bias + c] = net->layer[l].b && 4 * tile.set0 + c < out
+                                                        ? net->layer[l].b[4 * tile.set0 + c]
+                                                        : 0.0f;
     }
 }
 
-static __device__ void grid_end(const struct grid_net *net, float *shared)
+/* And back; of copies, the first. */
+template <int SETS> static __device__ void grid_end(const struct grid_net *net, float *shared)
 {
     for (int l = 0; l < net->step.layers; l++) {
-        const struct columns columns = columns_of(net, shared, l);
-        const int in = net->layer[l].in;
-        const int64_t out = net->layer[l].out;
-        float *w = net->layer[l].w + columns.first;
-        if (net->layout.layer[l].copied && blockIdx.x > 0)
+        const struct weight_tile<SETS> tile = tile_of<SETS>(net, shared, l);
+        const int in = net->layer[l].in, out = net->layer[l].out, across = 4 * tile.sets;
+        if (net->layout.layer[l].copied && tile.column > 0)
             continue;
-        for (int e = (int)threadIdx.x; e < columns.count * columns.quads; e += (int)blockDim.x) {
-            const int column = e % columns.count, quad = e / columns.count;
-            const float4 weights = columns.load(column, quad);
+        for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
+            const int column = e % across, quad = e / across;
+            const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
+            const float4 weights = tile.column_at(column)[quad];
             const float q[4] = {weights.x, weights.y, weights.z, weights.w};
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                if (4 * quad + k < in)
-                    w[(4 * quad + k) * out + column] = q[k];
+                if (i + k < in && o < out)
+                    net->layer[l].w[(int64_t)(i + k) * out + o] = q[k];
         }
-        for (int c = (int)threadIdx.x; net->layer[l].b && c < columns.count; c += (int)blockDim.x)
-            net->layer[l].b[columns.first + c] = shared[net->layout.layer[l].bias + c];
+        for (int c = (int)threadIdx.x; c < across; c += GRID_THREADS)
+            if (net->layer[l].b && tile.row == 0 && 4 * tile.set0 + c < out)
+                net->layer[l].b[4 * tile.set0 + c] = shared[net->layout.layer[l].bias + c];
     }
 }
 
-/* Sums `values` over the lanes of a warp: V numbers in about V exchanges, since each lane keeps
- * half of what it has and gives the other half away. The sums go to out[V]. */
-template <int V> static __device__ void warp_sums(float (&values)[V], float *out)
-{
-    constexpr int V1 = (V + 1) / 2, V2 = (V1 + 1) / 2, V3 = (V2 + 1) / 2, V4 = (V3 + 1) / 2,
-                  V5 = (V4 + 1) / 2;
-    constexpr int sizes[6] = {V, V1, V2, V3, V4, V5};
-    const int lane = (int)threadIdx.x % 32;
-#pragma unroll
-    for (int level = 0; level < 5; level++) {
-        const int half = sizes[level + 1];
-        const bool upper = lane >> level & 1;
-#pragma unroll
-        for (int k = 0; k < half; k++) {
-            const float low = values[k], high = k + half < sizes[level] ? values[k + half] : 0.0f;
-            const float other = __shfl_xor_sync(~0u, upper ? low : high, 1 << level);
-            values[k] = (upper ? high : low) + other;
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < V5; k++) {
-        int place = k;
-        bool valid = true;
-#pragma unroll
-        for (int level = 4; level >= 0; level--) {
-            place += lane >> level & 1 ? sizes[level + 1] : 0;
-            valid = valid && place < sizes[level];
-        }
-        /* with fewer values than lanes, several lanes have the same sum of one value */
-        if (valid)
-            out[place] = values[k];
-    }
-}
-
-/* x·W of the block's columns: out[chunk of four columns, part of the inputs][4][N]. Warps share the
- * chunks, and where there are fewer chunks than warps, the inputs. */
-template <int N> struct parting {
-    int chunks, parts;
-    __device__ explicit parting(int columns)
-        : chunks((columns + 3) / 4),
-          parts(chunks == 0 || chunks > BLOCK_WARPS<N> ? 1 : BLOCK_WARPS<N> / chunks)
-    {
-    }
-};
-
+/* Four features of all samples, [4][N]. */
 template <int N> static __device__ void load_quad(const float *x, int quad, float (&into)[4 * N])
 {
     const float4 *from = (const float4 *)&x[quad * grid_quad_floats(N)];
@@ -216,234 +190,260 @@ template <int N> static __device__ void load_quad(const float *x, int quad, floa
         *(float4 *)&into[4 * k] = from[k];
 }
 
-template <int N>
-static __device__ void grid_up(const struct columns &columns, const float *x, float *sums)
-{
-    const struct parting<N> parting(columns.count);
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    const int part = warp % parting.parts;
-    for (int chunk = warp / parting.parts; chunk < parting.chunks;
-         chunk += BLOCK_WARPS<N> / parting.parts) {
-        float sum[4 * N] = {};
-        for (int quad = part * 32 + lane; quad < columns.quads; quad += 32 * parting.parts) {
-            float4 w[4];
-            float in[4 * N];
-#pragma unroll
-            for (int c = 0; c < 4; c++)
-                w[c] = 4 * chunk + c < columns.count ? columns.load(4 * chunk + c, quad)
-                                                     : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            load_quad<N>(x, quad, in);
-#pragma unroll
-            for (int c = 0; c < 4; c++)
-#pragma unroll
-                for (int n = 0; n < N; n++) {
-                    float *to = &sum[c * N + n];
-                    *to = fmaf(w[c].x, in[n], *to);
-                    *to = fmaf(w[c].y, in[N + n], *to);
-                    *to = fmaf(w[c].z, in[2 * N + n], *to);
-                    *to = fmaf(w[c].w, in[3 * N + n], *to);
-                }
-        }
-        warp_sums<4 * N>(sum, &sums[(chunk * parting.parts + part) * 4 * N]);
-    }
-}
-
-/* y = f(sum + b) of the own columns, kept[column][N] and sent to all. */
-template <int N>
-static __device__ void grid_finish(const struct columns &columns, const float *sums,
-                                   const float *bias, enum activation function, float *kept,
-                                   uint4 *up, uint32_t number)
-{
-    constexpr int PACKETS = (N + 2) / 3;
-    const struct parting<N> parting(columns.count);
-    for (int item = (int)threadIdx.x; item < columns.count * PACKETS; item += BLOCK_THREADS<N>) {
-        const int column = item / PACKETS, n0 = item % PACKETS * 3;
-        const float *from = &sums[column / 4 * parting.parts * 4 * N + column % 4 * N];
-        float y[3] = {};
-#pragma unroll
-        for (int k = 0; k < 3; k++) {
-            if (n0 + k >= N)
-                break;
-            for (int part = 0; part < parting.parts; part++)
-                y[k] += from[part * 4 * N + n0 + k];
-            y[k] = whole_activation(function, y[k] + bias[column]);
-            kept[column * N + n0 + k] = y[k];
-        }
-        if (up)
-            packet_put(&up[(int64_t)columns.first * PACKETS + item], y[0], y[1], y[2], number);
-    }
-}
-
 /* Where feature i of sample n lies among the inputs of a layer. */
 template <int N> static __device__ int input_place(int i, int n)
 {
     return i / 4 * grid_quad_floats(N) + i % 4 * N + n;
 }
 
-/* All outputs of a layer, from all blocks: to x as the next layer's inputs, or to y[out][N]. */
-template <int N, bool AS_INPUTS>
-static __device__ void grid_gather(const uint4 *up, int out, uint32_t number, float *to)
-{
-    constexpr int PACKETS = (N + 2) / 3;
-    const int first = (int)threadIdx.x, all = out * PACKETS;
-    const int count = first < all ? (all - first + BLOCK_THREADS<N> - 1) / BLOCK_THREADS<N> : 0;
-    packets_take(up + first, count, BLOCK_THREADS<N>, number, [&](int k, uint4 packet) {
-        const int item = first + k * BLOCK_THREADS<N>, i = item / PACKETS, n0 = item % PACKETS * 3;
-        float *place = AS_INPUTS ? &to[input_place<N>(i, n0)] : &to[i * N + n0];
-        place[0] = __uint_as_float(packet.x);
-        if (n0 + 1 < N)
-            place[1] = __uint_as_float(packet.y);
-        if (n0 + 2 < N)
-            place[2] = __uint_as_float(packet.z);
-    });
-    if (AS_INPUTS && first < 4 * N && out + first / N < 4 * quads_of(out))
-        to[input_place<N>(out + first / N, first % N)] = 0.0f;
-}
+/* Rows of delta are whole quadruples. */
+template <int N> constexpr int DELTA = (N + 3) / 4 * 4;
+template <int N> constexpr int PACKETS = (N + 2) / 3;
 
-constexpr __host__ __device__ int delta_floats(int samples)
+/* One level of a sum over lanes: of two halves, each lane keeps one and adds its partner's, whose
+ * lane number differs in `bit`. */
+template <int H, int V> static __device__ void lanes_halve(float (&values)[V], int bit)
 {
-    return (samples + 3) / 4 * 4;
-}
-
-/* The way down through the block's columns: each input's gradient, as far as these columns make
- * it, is sent (to `down`, or nowhere), and the weights are updated. Half of a warp takes half of
- * the columns. */
-template <int N>
-static __device__ void grid_down(const struct columns &columns, const float *x, const float *delta,
-                                 float rate, uint4 *down, int in, uint32_t number)
-{
-    constexpr int PACKETS = (N + 2) / 3, AT_ONCE = N <= 4 ? 4 : 2;
-    const int lane = (int)threadIdx.x % 32, half = lane / 16;
-    const int each = (columns.count + 1) / 2, from = half * each;
-    const int to = from + each < columns.count ? from + each : columns.count;
-    for (int line = (int)threadIdx.x / 32; line * 16 < columns.quads; line += BLOCK_WARPS<N>) {
-        const int quad = line * 16 + lane % 16;
-        const bool inside = quad < columns.quads;
-        float input[4 * N], dx[4 * N] = {};
-        load_quad<N>(x, inside ? quad : 0, input);
-        for (int c0 = from; c0 < from + each; c0 += AT_ONCE) {
-            float4 w[AT_ONCE];
+    const bool upper = threadIdx.x & (unsigned)bit;
 #pragma unroll
-            for (int c = 0; c < AT_ONCE; c++)
-                if (inside && c0 + c < to)
-                    w[c] = columns.load(c0 + c, quad);
-#pragma unroll
-            for (int c = 0; c < AT_ONCE; c++) {
-                if (!inside || c0 + c >= to)
-                    continue;
-                float dy[delta_floats(N)], g[4] = {};
-#pragma unroll
-                for (int n = 0; n < N; n += 4)
-                    *(float4 *)&dy[n] = *(const float4 *)&delta[(c0 + c) * delta_floats(N) + n];
-#pragma unroll
-                for (int n = 0; n < N; n++)
-#pragma unroll
-                    for (int k = 0; k < 4; k++)
-                        g[k] = fmaf(input[k * N + n], dy[n], g[k]);
-                if (down) {
-#pragma unroll
-                    for (int n = 0; n < N; n++) {
-                        dx[n] = fmaf(w[c].x, dy[n], dx[n]);
-                        dx[N + n] = fmaf(w[c].y, dy[n], dx[N + n]);
-                        dx[2 * N + n] = fmaf(w[c].z, dy[n], dx[2 * N + n]);
-                        dx[3 * N + n] = fmaf(w[c].w, dy[n], dx[3 * N + n]);
-                    }
-                }
-                columns.store(
-                    c0 + c, quad,
-                    make_float4(update_sgd(w[c].x, g[0], rate), update_sgd(w[c].y, g[1], rate),
-                                update_sgd(w[c].z, g[2], rate), update_sgd(w[c].w, g[3], rate)));
-            }
-        }
-        if (!down)
-            continue;
-#pragma unroll
-        for (int k = 0; k < 4 * N; k++)
-            dx[k] += __shfl_xor_sync(~0u, dx[k], 16);
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const int i = 4 * quad + k;
-            if (k / 2 != half || i >= in)
-                continue;
-#pragma unroll
-            for (int p = 0; p < PACKETS; p++)
-                packet_put(&down[(int64_t)i * PACKETS + p], dx[k * N + 3 * p],
-                           3 * p + 1 < N ? dx[k * N + 3 * p + 1] : 0.0f,
-                           3 * p + 2 < N ? dx[k * N + 3 * p + 2] : 0.0f, number);
-        }
+    for (int k = 0; k < H; k++) {
+        const float other = __shfl_xor_sync(~0u, upper ? values[k] : values[k + H], bit);
+        values[k] = (upper ? values[k + H] : values[k]) + other;
     }
 }
 
-static __device__ void grid_bias(const struct columns &columns, const float *delta, int stride,
-                                 int samples, float rate, float *bias)
+/* And one where all have the same numbers to add. */
+template <int H, int V> static __device__ void lanes_add(float (&values)[V], int bit)
 {
-    for (int c = (int)threadIdx.x; c < columns.count; c += (int)blockDim.x) {
+#pragma unroll
+    for (int k = 0; k < H; k++)
+        values[k] += __shfl_xor_sync(~0u, values[k], bit);
+}
+
+/* The block's part of x·W, sent to its column. Eight lanes share the inputs, four the columns of a
+ * set; a warp takes SETS sets. `ahead` are the warp's first weights, which do not wait for x. */
+template <int SETS> struct first_weights {
+    float4 w[SETS];
+    __device__ void load(const struct weight_tile<SETS> &tile)
+    {
+        const int lane = (int)threadIdx.x % 32, pass = (int)threadIdx.x / 32;
+#pragma unroll
+        for (int s = 0; s < SETS; s++)
+            w[s] = pass * SETS + s < tile.sets && lane % 8 < tile.quads
+                       ? tile.at(pass, s, lane / 8)[lane % 8]
+                       : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+};
+
+template <int N, int SETS>
+static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float *x,
+                               struct first_weights<SETS> &ahead, uint4 *up, uint32_t number)
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, part = lane % 8;
+    const int rounds = (tile.quads + 7) / 8;
+    for (int pass = warp; pass * SETS < tile.sets; pass += GRID_WARPS) {
+        const int set0 = pass * SETS;
+        const float4 *from[SETS];
+        float sum[SETS * N] = {};
+        float4 w[SETS];
+#pragma unroll
+        for (int s = 0; s < SETS; s++) {
+            from[s] = tile.at(pass, s, lane / 8) + part;
+            w[s] = ahead.w[s];
+            if (pass != warp)
+                w[s] = set0 + s < tile.sets && part < tile.quads
+                           ? *from[s]
+                           : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        }
+        for (int round = 0; round < rounds; round++) {
+            const int quad = round * 8 + part;
+            float4 then[SETS];
+            float in[4 * N];
+#pragma unroll
+            for (int s = 0; s < SETS; s++) {
+                from[s] += 8;
+                then[s] = set0 + s < tile.sets && quad + 8 < tile.quads
+                              ? *from[s]
+                              : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            }
+            load_quad<N>(x, quad < tile.quads ? quad : 0, in);
+#pragma unroll
+            for (int s = 0; s < SETS; s++) {
+#pragma unroll
+                for (int n = 0; n < N; n++) {
+                    float *to = &sum[s * N + n];
+                    *to = fmaf(w[s].x, in[n], *to);
+                    *to = fmaf(w[s].y, in[N + n], *to);
+                    *to = fmaf(w[s].z, in[2 * N + n], *to);
+                    *to = fmaf(w[s].w, in[3 * N + n], *to);
+                }
+                w[s] = then[s];
+            }
+        }
+        int set = set0;
+        if constexpr (SETS == 4) {
+            lanes_halve<2 * N>(sum, 1);
+            lanes_halve<N>(sum, 2);
+            lanes_add<N>(sum, 4);
+            set += part % 2 * 2 + part / 2 % 2;
+        } else {
+            lanes_halve<N>(sum, 1);
+            lanes_add<N>(sum, 2);
+            lanes_add<N>(sum, 4);
+            set += part % 2;
+        }
+        const int sender = part / SETS, senders = 8 / SETS;
+#pragma unroll
+        for (int p = 0; p < PACKETS<N>; p++)
+            if (p % senders == sender && set < tile.sets)
+                packet_put(&up[(int64_t)(4 * set + lane / 8) * PACKETS<N> + p], sum[3 * p],
+                           3 * p + 1 < N ? sum[3 * p + 1] : 0.0f,
+                           3 * p + 2 < N ? sum[3 * p + 2] : 0.0f, number);
+    }
+}
+
+/* Outputs f(Σ parts + b) of the block's columns: to place(column, sample), zero beyond `wanted`. */
+template <int N, int SETS, typename Place>
+static __device__ void
+grid_take_up(const struct weight_tile<SETS> &tile, const uint4 *up, int64_t apart, int wanted,
+             const float *bias, enum activation function, uint32_t number, float *to, Place place)
+{
+    for (int item = (int)threadIdx.x; item < 4 * tile.sets * PACKETS<N>; item += GRID_THREADS) {
+        const int column = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
+        const float3 sum = packets_sum(up + item, tile.rows, apart, number);
+        const float y[3] = {sum.x, sum.y, sum.z};
+#pragma unroll
+        for (int k = 0; k < 3; k++)
+            if (n0 + k < N)
+                to[place(column, n0 + k)] =
+                    column < wanted ? whole_activation(function, y[k] + bias[column]) : 0.0f;
+    }
+}
+
+/* The way down through the tile: gradients of its inputs as far as its columns make them, to
+ * parts[group of columns][quads][4][N], and new weights. Eight lanes are eight quadruples of
+ * inputs, four lanes the columns of a set; warps share the quadruples, and where there are fewer of
+ * these, the sets. */
+struct parting {
+    int lines, groups;
+    __device__ explicit parting(int quads)
+        : lines((quads + 7) / 8), groups(lines == 0 || lines > GRID_WARPS ? 1 : GRID_WARPS / lines)
+    {
+    }
+};
+
+template <int N, int SETS>
+static __device__ void grid_down(const struct weight_tile<SETS> &tile, const float *x,
+                                 const float *delta, float rate, bool wanted, float *parts)
+{
+    const struct parting parting(tile.quads);
+    const int lane = (int)threadIdx.x % 32, across = lane / 8;
+    const int passes = (tile.sets + SETS - 1) / SETS;
+    const int each = (passes + parting.groups - 1) / parting.groups;
+    for (int item = (int)threadIdx.x / 32; item < parting.lines * parting.groups;
+         item += GRID_WARPS) {
+        const int group = item / parting.lines, quad = item % parting.lines * 8 + lane % 8;
+        const int end = (group + 1) * each < passes ? (group + 1) * each : passes;
+        const bool inside = quad < tile.quads;
+        float input[4 * N], dx[4 * N] = {};
+        float4 w[SETS], then[SETS];
+#pragma unroll
+        for (int s = 0; s < SETS; s++)
+            if (inside && group * each * SETS + s < tile.sets)
+                w[s] = tile.at(group * each, s, across)[quad];
+        load_quad<N>(x, inside ? quad : 0, input);
+        for (int pass = group * each; pass < end; pass++) {
+#pragma unroll
+            for (int s = 0; s < SETS; s++)
+                if (inside && pass + 1 < end && (pass + 1) * SETS + s < tile.sets)
+                    then[s] = tile.at(pass + 1, s, across)[quad];
+#pragma unroll
+            for (int s = 0; s < SETS; s++) {
+                if (inside && pass * SETS + s < tile.sets) {
+                    float dy[DELTA<N>], g[4] = {};
+#pragma unroll
+                    for (int n = 0; n < N; n += 4)
+                        *(float4 *)&dy[n] = *(
+                            const float4 *)&delta[(4 * (pass * SETS + s) + across) * DELTA<N> + n];
+#pragma unroll
+                    for (int n = 0; n < N; n++) {
+#pragma unroll
+                        for (int k = 0; k < 4; k++)
+                            g[k] = fmaf(input[k * N + n], dy[n], g[k]);
+                        dx[n] = fmaf(w[s].x, dy[n], dx[n]);
+                        dx[N + n] = fmaf(w[s].y, dy[n], dx[N + n]);
+                        dx[2 * N + n] = fmaf(w[s].z, dy[n], dx[2 * N + n]);
+                        dx[3 * N + n] = fmaf(w[s].w, dy[n], dx[3 * N + n]);
+                    }
+                    tile.at(pass, s, across)[quad] =
+                        make_float4(update_sgd(w[s].x, g[0], rate), update_sgd(w[s].y, g[1], rate),
+                                    update_sgd(w[s].z, g[2], rate), update_sgd(w[s].w, g[3], rate));
+                }
+                w[s] = then[s];
+            }
+        }
+        if (!wanted)
+            continue;
+        lanes_halve<2 * N>(dx, 8);
+        lanes_halve<N>(dx, 16);
+        const int k = across % 2 * 2 + across / 2;
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            if (inside)
+                parts[((group * tile.quads + quad) * 4 + k) * N + n] = dx[n];
+    }
+}
+
+template <int N, int SETS>
+static __device__ void grid_bias(const struct weight_tile<SETS> &tile, const float *delta,
+                                 float rate, float *bias)
+{
+    for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS) {
         float sum = 0.0f;
-        for (int n = 0; n < samples; n++)
-            sum += delta[c * stride + n];
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            sum += delta[c * DELTA<N> + n];
         bias[c] = update_sgd(bias[c], sum, rate);
     }
 }
 
-/* delta of the layer below, own columns: what all owners of the layer sent, summed, through the
- * slope of the activation. Holds a barrier. */
-template <int N>
-static __device__ void grid_collect(const struct columns &below, const uint4 *down, int owners,
-                                    int in, uint32_t number, enum activation function,
-                                    const float *kept, float *scratch, float *delta)
+/* What the groups of warps made of one input's gradient, for up to three samples from n0 on. */
+template <int N, int SETS>
+static __device__ float3 parts_sum(const struct weight_tile<SETS> &tile, const float *parts, int i,
+                                   int n0)
 {
-    constexpr int PACKETS = (N + 2) / 3;
-    const int items = below.count * PACKETS;
-    const int parts = items > BLOCK_THREADS<N> || items == 0 ? 1 : BLOCK_THREADS<N> / items;
-    const int64_t apart = (int64_t)in * PACKETS;
-    const int width = parts > 1 ? items : BLOCK_THREADS<N>;
-    for (int base = 0; base < items; base += BLOCK_THREADS<N>) {
-        const int item = base + (int)threadIdx.x % width, part = (int)threadIdx.x / width;
-        float sum[3] = {};
-        if (base > 0)
-            __syncthreads();
-        if (item < items && part < parts)
-            packets_take(down + part * apart + (int64_t)below.first * PACKETS + item,
-                         (owners - part + parts - 1) / parts, parts * apart, number,
-                         [&](int, uint4 packet) {
-                             sum[0] += __uint_as_float(packet.x);
-                             sum[1] += __uint_as_float(packet.y);
-                             sum[2] += __uint_as_float(packet.z);
-                         });
+    const int groups = parting(tile.quads).groups;
+    float sum[3] = {};
+    for (int group = 0; group < groups; group++)
 #pragma unroll
         for (int k = 0; k < 3; k++)
-            scratch[k * BLOCK_THREADS<N> + (int)threadIdx.x] = sum[k];
-        __syncthreads();
-        if (part > 0 || item >= items)
-            continue;
-        const int column = item / PACKETS, n0 = item % PACKETS * 3;
-#pragma unroll
-        for (int k = 0; k < 3; k++) {
-            if (n0 + k >= N)
-                break;
-            float total = 0.0f;
-            for (int other = 0; other < parts; other++)
-                total += scratch[k * BLOCK_THREADS<N> + other * width + (int)threadIdx.x];
-            delta[column * delta_floats(N) + n0 + k] =
-                total * activation_slope(function, 0.0f, kept[column * N + n0 + k]);
-        }
-    }
+            if (n0 + k < N)
+                sum[k] += parts[(group * tile.quads * 4 + i) * N + n0 + k];
+    return make_float3(sum[0], sum[1], sum[2]);
 }
 
-/* delta of the layer below a copied one: nothing has to be exchanged. */
-template <int N>
-static __device__ void grid_descend(const struct columns &last, const struct columns &below,
-                                    const float *delta, enum activation function, const float *kept,
-                                    float *into)
+/* The gradients of the block's inputs through the activation that made them: delta of the layer
+ * below. `x` is this layer's input. Of a copied layer nothing has to be exchanged. */
+template <int N, int SETS>
+static __device__ void grid_take_down(const struct weight_tile<SETS> &tile, const float *parts,
+                                      uint4 *down, int64_t apart, int wanted, const float *x,
+                                      enum activation function, uint32_t number, float *delta)
 {
-    for (int item = (int)threadIdx.x; item < below.count * N; item += BLOCK_THREADS<N>) {
-        const int column = item / N, n = item % N, i = below.first + column;
-        float sum = 0.0f;
-        for (int o = 0; o < last.count; o++)
-            sum = fmaf(((const float *)last.shared)[o * last.quads * 4 + i],
-                       delta[o * delta_floats(N) + n], sum);
-        into[column * delta_floats(N) + n] =
-            sum * activation_slope(function, 0.0f, kept[column * N + n]);
+    const int items = 4 * tile.quads * PACKETS<N>;
+    for (int item = (int)threadIdx.x; down && item < items; item += GRID_THREADS) {
+        const float3 sum = parts_sum<N>(tile, parts, item / PACKETS<N>, item % PACKETS<N> * 3);
+        packet_put(&down[tile.column * apart + item], sum.x, sum.y, sum.z, number);
+    }
+    for (int item = (int)threadIdx.x; item < items; item += GRID_THREADS) {
+        const int i = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
+        const float3 sum = down ? packets_sum(down + item, tile.columns, apart, number)
+                                : parts_sum<N>(tile, parts, i, n0);
+        const float dx[3] = {sum.x, sum.y, sum.z};
+#pragma unroll
+        for (int k = 0; k < 3; k++)
+            if (n0 + k < N)
+                delta[i * DELTA<N> + n0 + k] =
+                    i < wanted ? dx[k] * whole_slope(function, x[input_place<N>(i, n0 + k)]) : 0.0f;
     }
 }
 
@@ -463,280 +463,264 @@ static __device__ float warp_max(float value)
     return value;
 }
 
-/* Largest output and Σ e^(y - largest) of every sample: softmax[N][2]. A warp a sample. */
+/* The loss of sample n, a warp's work, a lane an output: delta of the last layer, and to lane 0 the
+ * sample's share of the step's loss and of the right answers. y is [out][N]; targets are [N][out],
+ * or labels. */
 template <int N>
-static __device__ void grid_softmax(const float *y, int out, int batch, float *softmax)
+static __device__ float2 grid_judge(const struct whole_step *step, int out, int n, float y,
+                                    const float *target, enum activation function, float *delta)
 {
-    for (int n = (int)threadIdx.x / 32; n < batch; n += BLOCK_WARPS<N>) {
-        float most = -INFINITY, sum = 0.0f;
-        for (int o = (int)threadIdx.x % 32; o < out; o += 32)
-            most = fmaxf(most, y[o * N + n]);
-        most = warp_max(most);
-        for (int o = (int)threadIdx.x % 32; o < out; o += 32)
-            sum += expf(y[o * N + n] - most);
-        sum = warp_sum(sum);
-        if (threadIdx.x % 32 == 0) {
-            softmax[2 * n] = most;
-            softmax[2 * n + 1] = sum;
-        }
+    const int lane = (int)threadIdx.x % 32;
+    const bool counts = lane < out, labels = step->loss_kind == OP_cross_entropy;
+    const int label = labels ? __float_as_int(target[n]) : -1;
+    const float wanted = !labels && counts ? target[n * out + lane] : 0.0f, error = y - wanted;
+    float gradient = 0.0f, loss = 0.0f, right = 0.0f;
+    if (step->loss_kind == OP_mse) {
+        gradient = error;
+        loss = error * error / (float)(out * step->batch);
+    } else if (step->loss_kind == OP_binary_cross_entropy) {
+        gradient = sigmoid(y) - wanted;
+        loss = (fmaxf(y, 0.0f) - y * wanted + log1pf(expf(-fabsf(y)))) / (float)(out * step->batch);
+    } else {
+        const float most = warp_max(counts ? y : -INFINITY);
+        const float e = counts ? expf(y - most) : 0.0f, sum = warp_sum(e);
+        gradient = e / sum - (lane == label ? 1.0f : 0.0f);
+        loss = lane == label ? (logf(sum) - (y - most)) / (float)step->batch : 0.0f;
     }
+    if (step->right_kind == OP_right_level) {
+        right = fabsf(error) < step->half ? 1.0f : 0.0f;
+    } else if (step->right_kind == OP_right_class) {
+        const float most = warp_max(counts ? y : -INFINITY);
+        const unsigned best = __ballot_sync(~0u, counts && y == most);
+        right = lane == label && __ffs((int)best) - 1 == label ? 1.0f : 0.0f;
+    }
+    if (lane < 4 * quads_of(out))
+        delta[lane * DELTA<N> + n] =
+            counts ? step->gradient * gradient * whole_slope(function, y) : 0.0f;
+    return make_float2(warp_sum(counts ? loss : 0.0f), warp_sum(counts ? right : 0.0f));
 }
 
-/* delta of the last layer's own columns. Targets are [N][out] or labels[N]. */
-template <int N>
-static __device__ void grid_loss_grad(const struct whole_step *step, const struct columns &last,
-                                      int out, enum activation function, const float *y,
-                                      const float *target, const float *softmax, float *delta)
-{
-    for (int item = (int)threadIdx.x; item < last.count * N; item += BLOCK_THREADS<N>) {
-        const int column = item / N, n = item % N, o = last.first + column;
-        const float value = y[o * N + n];
-        float gradient = 0.0f;
-        if (step->loss_kind == OP_mse)
-            gradient = value - target[n * out + o];
-        else if (step->loss_kind == OP_binary_cross_entropy)
-            gradient = sigmoid(value) - target[n * out + o];
-        else
-            gradient = expf(value - softmax[2 * n]) / softmax[2 * n + 1] -
-                       (__float_as_int(target[n]) == o ? 1.0f : 0.0f);
-        delta[column * delta_floats(N) + n] =
-            n < step->batch ? step->gradient * gradient * activation_slope(function, 0.0f, value)
-                            : 0.0f;
-    }
-}
-
-/* The step's loss and right answers: one warp of one block. */
-template <int N>
-static __device__ void grid_report(const struct whole_step *step, int out, const float *y,
-                                   const float *target, const float *softmax, struct ring *loss,
-                                   struct ring *right)
-{
-    const int lane = (int)threadIdx.x % 32, all = step->batch * out;
-    float sum = 0.0f, hits = 0.0f;
-    for (int e = lane; e < (step->loss_kind == OP_cross_entropy ? step->batch : all); e += 32) {
-        if (step->loss_kind == OP_cross_entropy) {
-            const int label = __float_as_int(target[e]);
-            sum += (logf(softmax[2 * e + 1]) - (y[label * N + e] - softmax[2 * e])) /
-                   (float)step->batch;
-            continue;
-        }
-        const float value = y[e % out * N + e / out], wanted = target[e], error = value - wanted;
-        sum += (step->loss_kind == OP_mse
-                    ? error * error
-                    : fmaxf(value, 0.0f) - value * wanted + log1pf(expf(-fabsf(value)))) /
-               (float)all;
-        hits += step->right_kind == OP_right_level && fabsf(error) < step->half ? 1.0f : 0.0f;
-    }
-    for (int n = lane; step->right_kind == OP_right_class && n < step->batch; n += 32) {
-        int best = 0;
-        for (int o = 1; o < out; o++)
-            best = y[o * N + n] > y[best * N + n] ? o : best;
-        hits += best == __float_as_int(target[n]) ? 1.0f : 0.0f;
-    }
-    sum = warp_sum(sum);
-    hits = warp_sum(hits);
-    if (lane == 0) {
-        ring_put(loss, sum);
-        ring_put(right, hits);
-    }
-}
-
-/* What a step reads from the data: its inputs, then its targets, each a numbered element. */
+/* What one block reads of a step's data: its slice of the inputs, then all targets, each a numbered
+ * element. */
 template <int N> struct data_intake {
-    const struct grid_net *net;
-    int in, wide, inputs, all; /* elements */
-    __device__ explicit data_intake(const struct grid_net *of) : net(of), in(of->layer[0].in)
-    {
-        const int out = of->layer[of->step.layers - 1].out;
-        wide = !of->step.target ? 0 : of->step.loss_kind == OP_cross_entropy ? 1 : out;
-        inputs = in * N;
-        all = inputs + wide * N;
-    }
-    /* 0 where the batch has no such sample */
+    const struct whole_step *step;
+    int in, first, slice, wide, inputs, all; /* features, elements */
+    int x, target;                           /* where they go */
+    /* 0 where the batch has no such sample, or the sample no such feature */
     __device__ float read(const uint32_t *rows, int e) const
     {
-        const int width = e < inputs ? in : wide, k = e < inputs ? e : e - inputs;
-        const int n = k / width;
-        if (n >= net->step.batch)
+        const bool input = e < inputs;
+        const int width = input ? slice : wide, k = input ? e : e - inputs, n = k / width;
+        const int feature = k % width + (input ? first : 0);
+        if (n >= step->batch || (input && feature >= in))
             return 0.0f;
-        const struct feed_view *view = e < inputs ? net->step.x : net->step.target;
-        return __uint_as_float(__ldg(&view->data[(uint64_t)rows[n] * (unsigned)width + k % width]));
+        const uint32_t *data = input ? step->x->data : step->target->data;
+        return __uint_as_float(
+            __ldg(&data[(uint64_t)rows[n] * (unsigned)(input ? in : wide) + (unsigned)feature]));
     }
     __device__ void put(float *shared, int e, float value) const
     {
         if (e < inputs)
-            shared[net->layout.x + input_place<N>(e % in, e / in)] = value;
+            shared[x + input_place<N>(e % slice, e / slice)] = value;
         else
-            shared[net->layout.target + e - inputs] = value;
-    }
-    /* the inputs behind the last, up to a whole quadruple */
-    __device__ void fill(float *shared) const
-    {
-        const int i = in + (int)threadIdx.x / N;
-        if (i < 4 * quads_of(in))
-            shared[net->layout.x + input_place<N>(i, (int)threadIdx.x % N)] = 0.0f;
+            shared[target + e - inputs] = value;
     }
 };
 
-/* What one block remembers from step to step. */
-template <int N> struct grid_block {
+template <int N, int SETS>
+static __device__ struct data_intake<N> intake_of(const struct grid_net *net,
+                                                  const struct weight_tile<SETS> &tile) {
+    const struct whole_step &step = net->step;
+    struct data_intake<N> intake;
+    intake.step = &step;
+    intake.in = net->layer[0].in;
+    intake.first = 4 * tile.quad0;
+    intake.slice = 4 * tile.quads;
+    intake.wide = !step.target                         ? 0
+                  : step.loss_kind == OP_cross_entropy ? 1
+                                                       : net->layer[step.layers - 1].out;
+    intake.inputs = intake.slice * N;
+    intake.all = intake.inputs + intake.wide * N;
+    intake.x = net->layout.layer[0].x;
+    intake.target = net->layout.target;
+    return intake;
+}
+
+/* One block at work. */
+template <int N>
+struct grid_block {
+    static constexpr int SETS = GRID_SETS_AT_ONCE(N);
     const struct grid_net *net;
     float *shared;
-    struct data_intake<N> intake;
-    uint32_t *rows; /* of this step's samples */
     float rate;
 
-    __device__ grid_block(const struct grid_net *of, float *memory)
-        : net(of), shared(memory), intake(of), rows((uint32_t *)&memory[of->layout.rows]), rate(0)
+    /* The packets that the blocks of a column exchange: the first of the block's own outputs. */
+    __device__ uint4 *up(const struct weight_tile<SETS> &tile, int l, uint32_t number,
+                         int64_t *apart) const
     {
+        const int64_t outputs = 4 * quads_of(net->layer[l].out) * PACKETS<N>;
+        const bool copied = net->layout.layer[l].copied;
+        *apart = copied ? outputs * tile.columns : outputs;
+        return net->layer[l].up + (number & 1) * *apart * tile.rows +
+               (copied ? tile.column * outputs : 4 * tile.set0 * PACKETS<N>);
     }
-    __device__ uint4 *up(int l, uint32_t number) const
+    __device__ uint4 *down(const struct weight_tile<SETS> &tile, int l, uint32_t number,
+                           int64_t *apart) const
     {
-        return net->layer[l].up + (int64_t)(number & 1) * net->layer[l].out * ((N + 2) / 3);
+        *apart = 4 * quads_of(net->layer[l].in) * PACKETS<N>;
+        return net->layer[l].down + (number & 1) * *apart * tile.columns +
+               4 * tile.quad0 * PACKETS<N>;
     }
-    __device__ uint4 *down(int l, uint32_t number, int owner) const
-    {
-        const int64_t set = (int64_t)net->layer[l].in * ((N + 2) / 3);
-        return net->layer[l].down +
-               ((int64_t)(number & 1) * net->layout.layer[l].owners + owner) * set;
-    }
-    __device__ void forward(uint32_t number);
-    __device__ void backward(uint32_t number);
-    __device__ void store_outputs(void);
+    __device__ void forward(uint32_t number) const;
+    __device__ void backward(uint32_t number) const;
+    __device__ void judge(struct ring *loss, struct ring *right) const;
+    __device__ void store_outputs(const uint32_t *rows) const;
 };
 
 /* Begins with the step's inputs in place; ends with its outputs in y. */
-template <int N> __device__ void grid_block<N>::forward(uint32_t number)
+template <int N> __device__ void grid_block<N>::forward(uint32_t number) const
 {
-    const struct grid_layout &at = net->layout;
     const int last = net->step.layers - 1;
+    struct weight_tile<SETS> tile = tile_of<SETS>(net, shared, 0);
+    struct first_weights<SETS> ahead;
+    ahead.load(tile);
     for (int l = 0; l <= last; l++) {
-        const struct columns columns = columns_of(net, shared, l);
-        grid_up<N>(columns, &shared[at.x], &shared[at.scratch]);
-        __syncthreads();
-        grid_finish<N>(columns, &shared[at.scratch], &shared[at.layer[l].bias],
-                       net->layer[l].function,
-                       &shared[at.layer[l].copied ? at.y : at.layer[l].kept],
-                       at.layer[l].copied ? NULL : up(l, number), number);
-        if (l < last)
-            grid_gather<N, true>(up(l, number), net->layer[l].out, number, &shared[at.x]);
-        else if (!at.layer[l].copied)
-            grid_gather<N, false>(up(l, number), net->layer[l].out, number, &shared[at.y]);
+        const auto &at = net->layout.layer[l];
+        const int wanted = net->layer[l].out - 4 * tile.set0;
+        int64_t apart;
+        uint4 *packets = up(tile, l, number, &apart);
+        grid_up<N>(tile, &shared[at.x], ahead, packets + tile.row * apart, number);
+        const struct weight_tile<SETS> here = tile;
+        if (l < last) {
+            tile = tile_of<SETS>(net, shared, l + 1);
+            ahead.load(tile);
+            grid_take_up<N>(here, packets, apart, wanted, &shared[at.bias], net->layer[l].function,
+                            number, &shared[net->layout.layer[l + 1].x],
+                            [](int column, int n) { return input_place<N>(column, n); });
+        } else {
+            grid_take_up<N>(here, packets, apart, wanted, &shared[at.bias], net->layer[l].function,
+                            number, &shared[net->layout.y],
+                            [](int column, int n) { return column * N + n; });
+        }
         __syncthreads();
     }
 }
 
-/* From the outputs in y, with the last layer's inputs still in place, down to the first layer. */
-template <int N> __device__ void grid_block<N>::backward(uint32_t number)
+/* From delta of the last layer down to the first. */
+template <int N> __device__ void grid_block<N>::backward(uint32_t number) const
 {
-    const struct grid_layout &at = net->layout;
-    const int last = net->step.layers - 1;
-    float *x = &shared[at.x], *delta = &shared[at.delta], *scratch = &shared[at.scratch];
-    grid_loss_grad<N>(&net->step, columns_of(net, shared, last), net->layer[last].out,
-                      net->layer[last].function, &shared[at.y], &shared[at.target], scratch, delta);
-    __syncthreads();
-    for (int l = last; l >= 0; l--) {
-        const struct columns columns = columns_of(net, shared, l);
-        const bool copied = at.layer[l].copied != 0;
-        const bool sends = l > 0 && !copied && columns.count > 0;
-        if (copied && l > 0) {
-            grid_descend<N>(columns, columns_of(net, shared, l - 1), delta,
-                            net->layer[l - 1].function, &shared[at.layer[l - 1].kept], scratch);
-            __syncthreads();
-        }
-        grid_down<N>(columns, x, delta, rate, sends ? down(l, number, (int)blockIdx.x) : NULL,
-                     net->layer[l].in, number);
-        grid_bias(columns, delta, delta_floats(N), N, rate, &shared[at.layer[l].bias]);
+    float *delta = &shared[net->layout.delta], *parts = &shared[net->layout.scratch];
+    for (int l = net->step.layers - 1; l >= 0; l--) {
+        const auto &at = net->layout.layer[l];
+        const struct weight_tile<SETS> tile = tile_of<SETS>(net, shared, l);
+        grid_down<N>(tile, &shared[at.x], delta, rate, l > 0, parts);
+        grid_bias<N>(tile, delta, rate, &shared[at.bias]);
         __syncthreads();
         if (l == 0)
             return;
-        const struct columns below = columns_of(net, shared, l - 1);
-        if (l > 1) {
-            grid_gather<N, true>(up(l - 2, number), net->layer[l - 2].out, number, x);
-        } else {
-            for (int e = (int)threadIdx.x; e < intake.inputs; e += BLOCK_THREADS<N>)
-                intake.put(shared, e, intake.read(rows, e));
-            intake.fill(shared);
-        }
-        if (copied)
-            for (int e = (int)threadIdx.x; e < below.count * delta_floats(N); e += BLOCK_THREADS<N>)
-                delta[e] = scratch[e];
-        else
-            grid_collect<N>(below, down(l, number, 0), at.layer[l].owners, net->layer[l].in, number,
-                            net->layer[l - 1].function, &shared[at.layer[l - 1].kept], scratch,
-                            delta);
+        int64_t apart;
+        uint4 *packets = down(tile, l, number, &apart);
+        grid_take_down<N>(tile, parts, at.copied ? NULL : packets, apart,
+                          net->layer[l].in - 4 * tile.quad0, &shared[at.x],
+                          net->layer[l - 1].function, number, delta);
         __syncthreads();
     }
 }
 
+/* delta of the last layer; the last block reports the step. Warps take a sample each. */
+template <int N> __device__ void grid_block<N>::judge(struct ring *loss, struct ring *right) const
+{
+    const struct grid_layout &layout = net->layout;
+    const int last = net->step.layers - 1, out = net->layer[last].out;
+    const int lane = (int)threadIdx.x % 32, n = (int)threadIdx.x / 32;
+    float2 *shares = (float2 *)&shared[layout.shares];
+    static_assert(N <= GRID_WARPS, "a warp has one sample");
+    if (n < net->step.batch) {
+        const float y = lane < out ? shared[layout.y + lane * N + n] : 0.0f;
+        const float2 share = grid_judge<N>(&net->step, out, n, y, &shared[layout.target],
+                                           net->layer[last].function, &shared[layout.delta]);
+        if (lane == 0)
+            shares[n] = share;
+    } else if (n < N && lane < 4 * quads_of(out)) {
+        shared[layout.delta + lane * DELTA<N> + n] = 0.0f;
+    }
+    __syncthreads();
+    if (blockIdx.x != gridDim.x - 1 || threadIdx.x != GRID_THREADS - 1)
+        return;
+    float2 sum = {};
+    for (int k = 0; k < net->step.batch; k++) {
+        sum.x += shares[k].x;
+        sum.y += shares[k].y;
+    }
+    ring_put(loss, sum.x);
+    ring_put(right, sum.y);
+}
+
 /* The first block hands the outputs out. */
-template <int N> __device__ void grid_block<N>::store_outputs(void)
+template <int N> __device__ void grid_block<N>::store_outputs(const uint32_t *rows) const
 {
     const struct feed_view *view = net->step.y;
     const int out = net->layer[net->step.layers - 1].out;
     if (!view || !view->data || blockIdx.x > 0)
         return;
-    for (int e = (int)threadIdx.x; e < net->step.batch * out; e += BLOCK_THREADS<N>) {
-        const int n = e / out;
-        view->data[(uint64_t)rows[n] * (unsigned)out + (unsigned)(e % out)] =
-            __float_as_uint(shared[net->layout.y + e % out * N + n]);
+    for (int e = (int)threadIdx.x; e < net->step.batch * out; e += GRID_THREADS) {
+        const int n = e / out, o = e % out;
+        view->data[(uint64_t)rows[n] * (unsigned)out + (unsigned)o] =
+            __float_as_uint(shared[net->layout.y + o * N + n]);
         view->written[rows[n]] = 1;
     }
 }
 
 template <int N>
-static __global__ void __launch_bounds__(BLOCK_THREADS<N>, 1)
+static __global__ void __launch_bounds__(GRID_THREADS, 1)
     whole_grid(const __grid_constant__ struct grid_net net, int64_t steps)
 {
     constexpr int AHEAD =
-        N <= 4 ? 4 : 1; /* elements of the next step that a thread fetches early */
+        N <= 4 ? 2 : 1; /* elements of the next step that a thread fetches early */
+    constexpr int SETS = GRID_SETS_AT_ONCE(N);
     extern __shared__ float4 shared_quads[];
     float *shared = (float *)shared_quads;
     const struct whole_step &step = net.step;
-    const int last = step.layers - 1, thread = (int)threadIdx.x;
+    const int thread = (int)threadIdx.x;
     const bool has_sample = thread < step.batch;
     const uint64_t samples = step.feed->samples, jump = (uint64_t)step.batch % samples;
     const int32_t updates = step.count ? *step.count : 0;
     uint64_t place = (step.feed->place + (uint64_t)thread) % samples;
-    struct grid_block<N> block(&net, shared);
+    struct grid_block<N> block = {
+        &net, shared, 0.0f
+    };
+    const struct data_intake<N> intake = intake_of<N>(&net, tile_of<SETS>(&net, shared, 0));
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
-    uint32_t *rows = (uint32_t *)&shared[net.layout.rows]; /* of even and of odd steps */
+    uint32_t *rows = (uint32_t *)&shared[net.layout.taken]; /* of even and of odd steps */
 
     if (step.count)
         block.rate = whole_rate(&step, updates);
-    grid_begin(&net, shared);
+    grid_begin<SETS>(&net, shared);
     if (has_sample) {
         rows[thread] = whole_row(step.feed, place);
         place = whole_move(place, jump, samples);
         rows[GRID_BATCH_MOST + thread] = whole_row(step.feed, place);
     }
     __syncthreads();
-    for (int e = thread; e < block.intake.all; e += BLOCK_THREADS<N>)
-        block.intake.put(shared, e, block.intake.read(rows, e));
-    block.intake.fill(shared);
+    for (int e = thread; e < intake.all; e += GRID_THREADS)
+        intake.put(shared, e, intake.read(rows, e));
     __syncthreads();
     for (int64_t done = 0; done < steps; done++) {
         const uint32_t number = net.first + (uint32_t)done;
         const uint32_t *next_rows = &rows[(done + 1) % 2 * GRID_BATCH_MOST];
+        uint32_t *now_rows = &rows[done % 2 * GRID_BATCH_MOST];
         float ahead[AHEAD];
-        block.rows = &rows[done % 2 * GRID_BATCH_MOST];
         place = whole_move(place, jump, samples);
         const uint32_t row_after = has_sample ? whole_row(step.feed, place) : 0;
 #pragma unroll
         for (int k = 0; k < AHEAD; k++)
-            if (thread + k * BLOCK_THREADS<N> < block.intake.all)
-                ahead[k] = block.intake.read(next_rows, thread + k * BLOCK_THREADS<N>);
+            if (thread + k * GRID_THREADS < intake.all)
+                ahead[k] = intake.read(next_rows, thread + k * GRID_THREADS);
 
         block.forward(number);
-        block.store_outputs();
-        if (step.loss_kind == OP_cross_entropy) {
-            grid_softmax<N>(&shared[net.layout.y], net.layer[last].out, step.batch,
-                            &shared[net.layout.scratch]);
-            __syncthreads();
-        }
-        if (step.loss_kind != OP_COUNT && blockIdx.x == gridDim.x - 1 && thread < 32)
-            grid_report<N>(&step, net.layer[last].out, &shared[net.layout.y],
-                           &shared[net.layout.target], &shared[net.layout.scratch], &loss, &right);
+        block.store_outputs(now_rows);
+        if (step.loss_kind != OP_COUNT)
+            block.judge(&loss, &right);
         if (step.count) {
             if (!whole_rate_is_fixed(&step))
                 block.rate = whole_rate(&step, updates + (int32_t)done);
@@ -745,18 +729,18 @@ static __global__ void __launch_bounds__(BLOCK_THREADS<N>, 1)
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < AHEAD; k++)
-            if (thread + k * BLOCK_THREADS<N> < block.intake.all)
-                block.intake.put(shared, thread + k * BLOCK_THREADS<N>, ahead[k]);
-        for (int e = thread + AHEAD * BLOCK_THREADS<N>; e < block.intake.all; e += BLOCK_THREADS<N>)
-            block.intake.put(shared, e, block.intake.read(next_rows, e));
-        block.intake.fill(shared);
+            if (thread + k * GRID_THREADS < intake.all)
+                intake.put(shared, thread + k * GRID_THREADS, ahead[k]);
+        for (int e = thread + AHEAD * GRID_THREADS; e < intake.all; e += GRID_THREADS)
+            intake.put(shared, e, intake.read(next_rows, e));
         if (has_sample)
-            block.rows[thread] = row_after;
+            now_rows[thread] = row_after;
         __syncthreads();
     }
     if (step.count)
-        grid_end(&net, shared);
-    /* Every block has read the feed by now: it has taken part in an exchange. */
+        grid_end<SETS>(&net, shared);
+    /* What the others read of the feed at the start they have read: this block has had packets of
+     * theirs, or there are no others. */
     if (blockIdx.x == 0 && thread == 0)
         whole_end(&step, steps);
 }
@@ -764,8 +748,6 @@ static __global__ void __launch_bounds__(BLOCK_THREADS<N>, 1)
 static void *grid_kernel(int32_t samples)
 {
     switch (samples) {
-    case 1: return (void *)whole_grid<1>;
-    case 2: return (void *)whole_grid<2>;
     case 3: return (void *)whole_grid<3>;
     case 4: return (void *)whole_grid<4>;
     case 6: return (void *)whole_grid<6>;
@@ -778,31 +760,36 @@ static void *grid_kernel(int32_t samples)
 
 uint64_t grid_bytes(const struct grid_layout *layout)
 {
-    return (uint64_t)layout->weights_bytes + (uint64_t)layout->packets * sizeof(uint4);
+    return (uint64_t)layout->far_bytes + (uint64_t)layout->packets * sizeof(uint4);
 }
 
 void grid_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step,
                   const struct grid_layout *layout)
 {
     struct grid_net *net = (struct grid_net *)whole->net;
-    const int64_t packets = grid_packets(layout->samples);
-    float *turned = (float *)whole->memory;
-    uint4 *exchange = (uint4 *)(whole->memory + layout->weights_bytes);
+    static_assert(sizeof *net <= WHOLE_NET_BYTES, "a kernel's parameters");
+    const int64_t packets = 4 * grid_packets(layout->samples);
+    float *far = (float *)whole->memory;
+    uint4 *exchange = (uint4 *)(whole->memory + layout->far_bytes);
     net->step = *step;
     net->layout = *layout;
     net->first = 1; /* no packet has come yet: all numbers are 0 */
     for (int32_t l = 0; l < chain->layers; l++) {
         const struct chain_layer *layer = &chain->layer[l];
+        const int64_t rows = l % 2 ? layout->columns : layout->rows;
+        const int64_t columns = l % 2 ? layout->rows : layout->columns;
+        const int64_t copies = layout->layer[l].copied ? columns : 1;
         net->layer[l].in = layer->in;
         net->layer[l].out = layer->out;
         net->layer[l].function = layer->activation;
         net->layer[l].w = whole->weights[l];
         net->layer[l].b = whole->biases[l];
-        net->layer[l].turned = turned;
+        net->layer[l].far = far;
         net->layer[l].up = exchange;
-        net->layer[l].down = exchange + 2 * packets * layer->out;
-        turned += 4 * (int64_t)quads_of(layer->in) * layer->out;
-        exchange += 2 * packets * (layer->out + (int64_t)layer->in * layout->layer[l].owners);
+        exchange += 2 * packets * rows * quads_of(layer->out) * copies;
+        net->layer[l].down = exchange;
+        exchange += 2 * packets * columns * quads_of(layer->in);
+        far += layout->layer[l].far * rows * columns;
     }
 }
 
@@ -811,11 +798,11 @@ cudaError_t grid_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
     struct grid_net *net = (struct grid_net *)whole->net;
     void *arguments[] = {net, &steps};
     void *kernel = grid_kernel(net->layout.samples);
+    const int32_t blocks = net->layout.rows * net->layout.columns;
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)net->layout.shared_bytes);
     if (error == cudaSuccess)
-        error = cudaLaunchCooperativeKernel(kernel, dim3((unsigned)net->layout.blocks),
-                                            dim3(GRID_THREADS_FOR((unsigned)net->layout.samples)),
+        error = cudaLaunchCooperativeKernel(kernel, dim3((unsigned)blocks), dim3(GRID_THREADS),
                                             arguments, (size_t)net->layout.shared_bytes, stream);
     net->first += (uint32_t)steps;
     return error;
