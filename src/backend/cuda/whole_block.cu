@@ -22,13 +22,24 @@ struct block_net {
     } layer[CHAIN_MOST];
 };
 
-static __device__ void block_barrier(void)
-{
-    if (blockDim.x == 32)
-        __syncwarp();
-    else
-        __syncthreads();
-}
+/* What is known when it is compiled saves branches in a chain where nothing hides them. */
+enum { AS_IT_COMES = -1 };
+template <int WIDTH_, int LAYERS_, int HIDDEN_, int LAST_> struct block_kind {
+    static constexpr int WIDTH = WIDTH_;
+    static constexpr int LAYERS = LAYERS_; /* 0: as many as there are */
+    static constexpr int HIDDEN = HIDDEN_; /* enum activation, or AS_IT_COMES */
+    static constexpr int LAST = LAST_;
+    static __device__ int layers(const struct block_net *net)
+    {
+        return LAYERS ? LAYERS : net->step.layers;
+    }
+    static __device__ enum activation function(const struct block_net *net, int l)
+    {
+        if (HIDDEN == AS_IT_COMES)
+            return net->layer[l].function;
+        return (enum activation)(l == LAYERS - 1 ? LAST : HIDDEN);
+    }
+};
 
 /* The value of every lane of the group, which also goes to the sample's line. */
 template <int WIDTH> static __device__ void gather(float own, float *line, float (&all)[WIDTH])
@@ -245,16 +256,22 @@ struct sample {
 /* Where samples come from, read once. */
 struct source {
     const uint32_t *x, *target, *order;
-    uint64_t samples, jump; /* from a step to the next */
+    uint32_t samples, jump; /* from a step to the next */
     __device__ explicit source(const struct whole_step *step)
         : x(step->x->data), target(step->target ? step->target->data : NULL),
-          order(step->feed->order), samples(step->feed->samples),
-          jump((uint64_t)step->batch % samples)
+          order(step->feed->order), samples((uint32_t)step->feed->samples),
+          jump((uint32_t)step->batch % samples)
     {
     }
-    __device__ uint32_t row(uint64_t place) const
+    /* a step later; rows are numbered in 31 bits */
+    __device__ uint32_t after(uint32_t place) const
     {
-        return order ? __ldg(&order[place]) : (uint32_t)place;
+        place += jump;
+        return place >= samples ? place - samples : place;
+    }
+    __device__ uint32_t row(uint32_t place) const
+    {
+        return order ? __ldg(&order[place]) : place;
     }
 };
 
@@ -278,13 +295,14 @@ static __device__ struct sample fetch(const struct block_net *net, const struct 
     return sample;
 }
 
-/* The outputs of all layers; LAYERS 0: known only when it runs. Lanes beyond a layer's outputs hold
- * anything finite: the weights that would use it are 0. */
-template <int WIDTH, int LAYERS>
+/* The outputs of all layers. Lanes beyond a layer's outputs hold anything finite: the weights that
+ * would use it are 0. */
+template <typename Kind>
 static __device__ float block_ascend(const struct block_net *net, const float *shared, float *line,
                                      float y)
 {
-    const int lane = (int)threadIdx.x % WIDTH, layers = LAYERS ? LAYERS : net->step.layers;
+    constexpr int WIDTH = Kind::WIDTH;
+    const int lane = (int)threadIdx.x % WIDTH, layers = Kind::layers(net);
     float all[WIDTH];
 #pragma unroll
     for (int l = 0; l < layers; l++) {
@@ -292,21 +310,22 @@ static __device__ float block_ascend(const struct block_net *net, const float *s
         gather<WIDTH>(y, line + BLOCK_X(WIDTH, l), all);
         const float sum =
             dot<WIDTH>(here + lane * BLOCK_STRIDE(WIDTH), all, here[BLOCK_BIAS(WIDTH) + lane]);
-        y = whole_activation(net->layer[l].function, sum);
+        y = whole_activation(Kind::function(net, l), sum);
     }
     return y;
 }
 
 /* The gradient of the last outputs y down to the first layer's sums: all that the update needs. */
-template <int WIDTH, int LAYERS>
+template <typename Kind>
 static __device__ void block_descend(const struct block_net *net, const float *shared, float *line,
                                      float gradient, float y)
 {
-    const int lane = (int)threadIdx.x % WIDTH, layers = LAYERS ? LAYERS : net->step.layers;
+    constexpr int WIDTH = Kind::WIDTH;
+    const int lane = (int)threadIdx.x % WIDTH, layers = Kind::layers(net);
     float all[WIDTH];
 #pragma unroll
     for (int l = layers - 1; l >= 0; l--) {
-        gradient *= whole_slope(net->layer[l].function, y);
+        gradient *= whole_slope(Kind::function(net, l), y);
         gather<WIDTH>(gradient, line + BLOCK_D(WIDTH, layers, l), all);
         if (l == 0)
             return;
@@ -316,10 +335,11 @@ static __device__ void block_descend(const struct block_net *net, const float *s
     }
 }
 
-template <int WIDTH, int LAYERS>
+template <typename Kind>
 static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     whole_block(const __grid_constant__ struct block_net net, int64_t steps)
 {
+    constexpr int WIDTH = Kind::WIDTH;
     extern __shared__ float4 shared_quads[];
     float *shared = (float *)shared_quads;
     const struct whole_step &step = net.step;
@@ -330,7 +350,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     float *line = &shared[at.lines + n * at.line];
     float2 *losses = (float2 *)&shared[at.losses];
     const struct source source(&step);
-    uint64_t place = (step.feed->place + (uint64_t)n) % source.samples;
+    uint32_t place = (uint32_t)((step.feed->place + (uint64_t)n) % source.samples);
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
     float rate = step.count ? whole_rate(&step, *step.count) : 0.0f;
@@ -345,14 +365,14 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
             kept[u] =
                 ((const struct weight_update *)&shared[at.updates])[threadIdx.x + u * blockDim.x];
     struct sample now = fetch<WIDTH>(&net, &source, source.row(place), there);
-    place = whole_move(place, source.jump, source.samples);
+    place = source.after(place);
     uint32_t next_row = source.row(place);
     for (int64_t done = 0; done < steps; done++) {
         const struct sample next = fetch<WIDTH>(&net, &source, next_row, there);
-        place = whole_move(place, source.jump, source.samples);
+        place = source.after(place);
         next_row = source.row(place);
 
-        const float y = block_ascend<WIDTH, LAYERS>(&net, shared, line, now.x);
+        const float y = block_ascend<Kind>(&net, shared, line, now.x);
         if (answers && there && lane < out) {
             answers[(uint64_t)now.row * (unsigned)out + (unsigned)lane] = __float_as_uint(y);
             step.y->written[now.row] = 1;
@@ -361,10 +381,10 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
             const struct judged judged = judge<WIDTH>(&step, there ? out : 0, y, now.target);
             losses[threadIdx.x] = make_float2(judged.loss, judged.right);
             if (step.count)
-                block_descend<WIDTH, LAYERS>(&net, shared, line, judged.gradient, y);
+                block_descend<Kind>(&net, shared, line, judged.gradient, y);
             if (!rate_is_fixed && threadIdx.x == 0)
                 shared[at.rate] = whole_rate(&step, *step.count + (int32_t)done);
-            block_barrier();
+            __syncthreads();
             if (!rate_is_fixed)
                 rate = shared[at.rate];
             if (step.count)
@@ -375,7 +395,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
                 ring_put(&loss, judged.loss);
                 ring_put(&right, judged.right);
             }
-            block_barrier();
+            __syncthreads();
         }
         now = next;
     }
@@ -386,21 +406,42 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
         whole_end(&step, steps);
 }
 
-template <int WIDTH> static void *block_kernel_of(int32_t layers)
+template <int LAYERS> static void *block_kernel_for(enum activation hidden, enum activation last)
 {
-    switch (layers) {
-    case 2: return (void *)whole_block<WIDTH, 2>;
-    case 3: return (void *)whole_block<WIDTH, 3>;
-    case 4: return (void *)whole_block<WIDTH, 4>;
-    default: return (void *)whole_block<WIDTH, 0>;
+    enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
+    if (hidden == ACTIVATION_SIGMOID && last == ACTIVATION_SIGMOID)
+        return (void *)whole_block<block_kind<8, LAYERS, SIGMOID, SIGMOID>>;
+    if (last != ACTIVATION_NONE)
+        return NULL;
+    switch (hidden) {
+    case ACTIVATION_SIGMOID: return (void *)whole_block<block_kind<8, LAYERS, SIGMOID, NONE>>;
+    case ACTIVATION_RELU: return (void *)whole_block<block_kind<8, LAYERS, ACTIVATION_RELU, NONE>>;
+    case ACTIVATION_TANH: return (void *)whole_block<block_kind<8, LAYERS, ACTIVATION_TANH, NONE>>;
+    default: return NULL;
     }
 }
 
-static void *block_kernel(int32_t width, int32_t layers)
+/* The usual shapes of narrow networks have kernels of their own. */
+static void *block_kernel(const struct block_net *net)
 {
-    return width == 8    ? block_kernel_of<8>(layers)
-           : width == 16 ? block_kernel_of<16>(layers)
-                         : block_kernel_of<32>(layers);
+    const int32_t layers = net->step.layers;
+    const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
+    void *own = NULL;
+    bool alike = net->layout.width == 8;
+    for (int32_t l = 0; l < layers - 1; l++)
+        alike = alike && net->layer[l].function == hidden;
+    if (alike)
+        own = layers == 2   ? block_kernel_for<2>(hidden, last)
+              : layers == 3 ? block_kernel_for<3>(hidden, last)
+              : layers == 4 ? block_kernel_for<4>(hidden, last)
+                            : NULL;
+    if (own)
+        return own;
+    switch (net->layout.width) {
+    case 8: return (void *)whole_block<block_kind<8, 0, AS_IT_COMES, AS_IT_COMES>>;
+    case 16: return (void *)whole_block<block_kind<16, 0, AS_IT_COMES, AS_IT_COMES>>;
+    default: return (void *)whole_block<block_kind<32, 0, AS_IT_COMES, AS_IT_COMES>>;
+    }
 }
 
 void block_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step)
@@ -421,7 +462,7 @@ cudaError_t block_launch(struct whole *whole, int64_t steps, cudaStream_t stream
 {
     struct block_net *net = (struct block_net *)whole->net;
     void *arguments[] = {net, &steps};
-    void *kernel = block_kernel(net->layout.width, net->step.layers);
+    void *kernel = block_kernel(net);
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)net->layout.shared_bytes);
     if (error == cudaSuccess)

@@ -99,8 +99,10 @@ enum {
     GRID_BATCH_MOST = 16,
     GRID_THREADS = 512,
     GRID_WARPS = GRID_THREADS / 32,
-    GRID_LAST_MOST = 32,  /* outputs of the last layer */
-    GRID_SLICE_LEAST = 8, /* quadruples of the widest layer that are worth a block */
+    GRID_LAST_MOST = 32,   /* outputs of the last layer */
+    GRID_TILE_FLOATS = 32, /* a description of a block's part of a layer */
+    GRID_SLICE_LEAST = 8,  /* quadruples of the widest layer that are worth a block */
+    GRID_SLACK = 32,       /* floats behind the weights: eight lanes read on where a column ends */
 };
 
 /* Samples that the kernel is compiled for: the least that holds the batch. Fewer than three would
@@ -135,21 +137,20 @@ static inline int32_t grid_packets(int32_t samples)
     return (samples + 2) / 3;
 }
 
-/* Of so many column quadruples in passes of `at_once`, those in shared memory when `near` of each
- * pass are. */
-SIZE_INLINE int32_t grid_near(int32_t sets, int32_t at_once, int32_t near)
+SIZE_INLINE int32_t round_up(int32_t count, int32_t to)
 {
-    const int32_t rest = sets % at_once;
-    return sets / at_once * near + (rest < near ? rest : near);
+    return (count + to - 1) / to * to;
 }
 
 struct grid_layout {
     int32_t samples;
     int32_t rows, columns; /* of blocks; in odd layers the other way round */
-    int32_t y, target, taken, shares, scratch, delta; /* begin here in shared memory, in floats */
+    int32_t tiles, y, target, taken, shares, scratch, delta; /* where these begin in shared memory,
+                                                                in floats */
     struct {
         int32_t quads;            /* of a block's slice of the inputs, at most */
         int32_t sets;             /* quadruples of its slice of the outputs, at most */
+        int32_t passes;           /* in which warps take these */
         int32_t near;             /* of the quadruples of a pass, how many are in shared memory */
         int32_t copied;           /* the last layer */
         int32_t x, bias, weights; /* in shared memory */
@@ -178,28 +179,26 @@ static inline void grid_shape(const struct chain *chain, const struct whole_limi
 static inline void grid_place_weights(const struct chain *chain, const struct whole_limits *limits,
                                       int32_t at, struct grid_layout *layout)
 {
-    const int32_t at_once = GRID_SETS_AT_ONCE(layout->samples), all = limits->shared_bytes / 4;
+    const int32_t at_once = GRID_SETS_AT_ONCE(layout->samples);
+    const int32_t all = limits->shared_bytes / 4 - GRID_SLACK;
     int32_t used = at;
     for (int32_t near = 1; near <= at_once; near++)
         for (int32_t l = 0; l < chain->layers; l++) {
-            const int32_t sets = layout->layer[l].sets;
-            const int32_t more =
-                grid_near(sets, at_once, near) - grid_near(sets, at_once, layout->layer[l].near);
-            const int32_t floats = 16 * more * layout->layer[l].quads;
+            const int32_t floats = 16 * layout->layer[l].passes * layout->layer[l].quads;
             if (layout->layer[l].near != near - 1 || used + floats > all)
                 continue;
             used += floats;
             layout->layer[l].near = near;
         }
     for (int32_t l = 0; l < chain->layers; l++) {
-        const int32_t sets = layout->layer[l].sets, quads = layout->layer[l].quads;
-        const int32_t near = grid_near(sets, at_once, layout->layer[l].near);
+        const int32_t near = layout->layer[l].near;
+        const int32_t floats = 16 * layout->layer[l].passes * layout->layer[l].quads;
         layout->layer[l].weights = at;
-        at += 16 * near * quads;
-        layout->layer[l].far = 16 * (int64_t)(sets - near) * quads;
+        at += near * floats;
+        layout->layer[l].far = (int64_t)(at_once - near) * floats;
         layout->far_bytes += 4 * layout->layer[l].far * layout->rows * layout->columns;
     }
-    layout->shared_bytes = 4 * (int64_t)at;
+    layout->shared_bytes = 4 * (int64_t)(at + GRID_SLACK);
 }
 
 /* False: it does not fit, or its last layer is too wide. */
@@ -215,6 +214,8 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
     memset(&layout, 0, sizeof layout);
     layout.samples = samples;
     grid_shape(chain, limits, &layout);
+    layout.tiles = at;
+    at += CHAIN_MOST * GRID_TILE_FLOATS;
     for (int32_t l = 0; l <= last; l++) {
         const int32_t down = l % 2 ? layout.columns : layout.rows;
         const int32_t across = l % 2 ? layout.rows : layout.columns;
@@ -222,13 +223,15 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
         layout.layer[l].copied = l == last;
         layout.layer[l].quads = (in + down - 1) / down;
         layout.layer[l].sets = l == last ? wanted : (wanted + across - 1) / across;
+        layout.layer[l].passes =
+            (layout.layer[l].sets + GRID_SETS_AT_ONCE(samples) - 1) / GRID_SETS_AT_ONCE(samples);
         most_quads = layout.layer[l].quads > most_quads ? layout.layer[l].quads : most_quads;
         most_sets = layout.layer[l].sets > most_sets ? layout.layer[l].sets : most_sets;
         layout.packets +=
             2 * 4 * (int64_t)grid_packets(samples) *
             ((int64_t)down * wanted * (l == last ? across : 1) + (int64_t)across * in);
         layout.layer[l].x = at;
-        at += layout.layer[l].quads * grid_quad_floats(samples);
+        at += round_up(layout.layer[l].quads, 8) * grid_quad_floats(samples);
         layout.layer[l].bias = at;
         at += 4 * layout.layer[l].sets;
     }
@@ -241,7 +244,7 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
     layout.shares = at; /* loss and right answers of each sample */
     at += 2 * GRID_BATCH_MOST;
     layout.delta = at;
-    at += 4 * most_sets * deltas;
+    at += 4 * round_up(most_sets, GRID_SETS_AT_ONCE(samples)) * deltas;
     layout.scratch = at;
     at += 4 * samples * (most_quads > 8 * GRID_WARPS ? most_quads : 8 * GRID_WARPS);
     if (at > limits->shared_bytes / 4)

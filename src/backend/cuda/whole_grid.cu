@@ -60,7 +60,7 @@ static __device__ uint4 packet_look(const uint4 *from)
 }
 
 /* The sum of `count` packets, `apart` from each other, in their order, once they have come. */
-static __device__ float3 packets_sum(const uint4 *from, int count, int64_t apart, uint32_t number)
+static __device__ float3 packets_sum(const uint4 *from, int count, int apart, uint32_t number)
 {
     enum { AHEAD = 6 }; /* under way at a time */
     float3 sum = {};
@@ -84,20 +84,32 @@ static __device__ float3 packets_sum(const uint4 *from, int count, int64_t apart
     return sum;
 }
 
-/* A block's part of one layer. Weights are [set][4 columns][quads] of four inputs each; a set is
- * four columns. */
-template <int SETS> struct weight_tile {
+/* A block's part of one layer, worked out once. Weights are [set][4 columns][quads] of four inputs
+ * each; a set is four columns, and warps take SETS of them in a pass. What a pass has beyond the
+ * last set is zeros, which stay zeros. */
+template <int SETS> struct alignas(16) weight_tile {
     int row, column;   /* of the block, in this layer's grid … */
     int rows, columns; /* … of so many */
     int quad0, quads;  /* inputs, in quadruples */
     int set0, sets;    /* outputs, likewise */
-    int near;          /* sets of each SETS that are in shared memory */
+    int passes;
+    int near;            /* sets of each pass that are in shared memory */
+    int inputs, outputs; /* of these quadruples, features that there are */
     float4 *shared, *far;
+    uint4 *up, *down;         /* the block's first packet to read, of even steps … */
+    int up_apart, down_apart; /* … from one sender's to the next one's … */
+    int up_odd, down_odd;     /* … and from those of even to those of odd steps */
+
     /* column `lane` of set `s` of a pass */
     __device__ float4 *at(int pass, int s, int lane) const
     {
         return s < near ? shared + ((pass * near + s) * 4 + lane) * quads
                         : far + ((pass * (SETS - near) + s - near) * 4 + lane) * quads;
+    }
+    /* how far it is to the same place in the next pass */
+    __device__ int stride(int s) const
+    {
+        return 4 * quads * (s < near ? near : SETS - near);
     }
     __device__ float4 *column_at(int c) const
     {
@@ -111,12 +123,15 @@ static __device__ int slice(int quads, int index, int of)
     return (int)((int64_t)quads * index / of);
 }
 
-template <int SETS>
+template <int N> constexpr int PACKETS = (N + 2) / 3;
+
+template <int N, int SETS>
 static __device__ struct weight_tile<SETS> tile_of(const struct grid_net *net, float *shared,
                                                    int l) {
+    static_assert(sizeof(struct weight_tile<SETS>) <= GRID_TILE_FLOATS * sizeof(float), "its room");
     const struct grid_layout &layout = net->layout;
     const int row = (int)blockIdx.x / layout.columns, column = (int)blockIdx.x % layout.columns;
-    const bool turned = l % 2;
+    const bool turned = l % 2, copied = layout.layer[l].copied;
     const int inputs = quads_of(net->layer[l].in), outputs = quads_of(net->layer[l].out);
     struct weight_tile<SETS> tile;
     tile.row = turned ? column : row;
@@ -125,32 +140,43 @@ static __device__ struct weight_tile<SETS> tile_of(const struct grid_net *net, f
     tile.columns = turned ? layout.rows : layout.columns;
     tile.quad0 = slice(inputs, tile.row, tile.rows);
     tile.quads = slice(inputs, tile.row + 1, tile.rows) - tile.quad0;
-    tile.set0 = layout.layer[l].copied ? 0 : slice(outputs, tile.column, tile.columns);
-    tile.sets = (layout.layer[l].copied ? outputs : slice(outputs, tile.column + 1, tile.columns)) -
-                tile.set0;
+    tile.set0 = copied ? 0 : slice(outputs, tile.column, tile.columns);
+    tile.sets = (copied ? outputs : slice(outputs, tile.column + 1, tile.columns)) - tile.set0;
+    tile.passes = (tile.sets + SETS - 1) / SETS;
+    tile.inputs = net->layer[l].in - 4 * tile.quad0;
+    tile.outputs = net->layer[l].out - 4 * tile.set0;
     tile.near = layout.layer[l].near;
     tile.shared = (float4 *)&shared[layout.layer[l].weights];
     tile.far = (float4 *)(net->layer[l].far + blockIdx.x * layout.layer[l].far);
+    tile.up_apart = 4 * outputs * PACKETS<N> * (copied ? tile.columns : 1);
+    tile.up_odd = tile.up_apart * tile.rows;
+    tile.up = net->layer[l].up + (copied ? 4 * outputs * tile.column : 4 * tile.set0) * PACKETS<N>;
+    tile.down_apart = 4 * inputs * PACKETS<N>;
+    tile.down_odd = tile.down_apart * tile.columns;
+    tile.down = copied ? NULL : net->layer[l].down + 4 * tile.quad0 * PACKETS<N>;
     return tile;
 }
 
 /* Weights from [in][out] to where they are worked on, zeros beyond. */
 template <int SETS>
-static __device__ void grid_begin(const struct grid_net *net, float *shared)
+static __device__ void grid_begin(const struct grid_net *net, float *shared,
+                                  const struct weight_tile<SETS> *tiles)
 {
     for (int l = 0; l < net->step.layers; l++) {
-        const struct weight_tile<SETS> tile = tile_of<SETS>(net, shared, l);
-        const int in = net->layer[l].in, out = net->layer[l].out, across = 4 * tile.sets;
+        const struct weight_tile<SETS> tile = tiles[l];
+        const int in = net->layer[l].in, out = net->layer[l].out;
+        const int across = 4 * SETS * tile.passes;
         for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
+            const bool there = column < 4 * tile.sets && o < out;
             float q[4];
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                q[k] = i + k < in && o < out ? net->layer[l].w[(int64_t)(i + k) * out + o] : 0.0f;
+                q[k] = i + k < in && there ? net->layer[l].w[(int64_t)(i + k) * out + o] : 0.0f;
             tile.column_at(column)[quad] = make_float4(q[0], q[1], q[2], q[3]);
         }
-        for (int c = (int)threadIdx.x; c < across; c += GRID_THREADS)
+        for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS)
             shared[net->layout.layer[l].bias + c] = net->layer[l].b && 4 * tile.set0 + c < out
                                                         ? net->layer[l].b[4 * tile.set0 + c]
                                                         : 0.0f;
@@ -158,10 +184,12 @@ static __device__ void grid_begin(const struct grid_net *net, float *shared)
 }
 
 /* And back; of copies, the first. */
-template <int SETS> static __device__ void grid_end(const struct grid_net *net, float *shared)
+template <int SETS>
+static __device__ void grid_end(const struct grid_net *net, const float *shared,
+                                const struct weight_tile<SETS> *tiles)
 {
     for (int l = 0; l < net->step.layers; l++) {
-        const struct weight_tile<SETS> tile = tile_of<SETS>(net, shared, l);
+        const struct weight_tile<SETS> tile = tiles[l];
         const int in = net->layer[l].in, out = net->layer[l].out, across = 4 * tile.sets;
         if (net->layout.layer[l].copied && tile.column > 0)
             continue;
@@ -198,8 +226,6 @@ template <int N> static __device__ int input_place(int i, int n)
 
 /* Rows of delta are whole quadruples. */
 template <int N> constexpr int DELTA = (N + 3) / 4 * 4;
-template <int N> constexpr int PACKETS = (N + 2) / 3;
-
 /* One level of a sum over lanes: of two halves, each lane keeps one and adds its partner's, whose
  * lane number differs in `bit`. */
 template <int H, int V> static __device__ void lanes_halve(float (&values)[V], int bit)
@@ -220,67 +246,59 @@ template <int H, int V> static __device__ void lanes_add(float (&values)[V], int
         values[k] += __shfl_xor_sync(~0u, values[k], bit);
 }
 
-/* The block's part of x·W, sent to its column. Eight lanes share the inputs, four the columns of a
- * set; a warp takes SETS sets. `ahead` are the warp's first weights, which do not wait for x. */
+/* The weights that a warp begins a layer with: they do not wait for x. Where a column has no more
+ * inputs, lanes read what follows: x is 0 there. */
 template <int SETS> struct first_weights {
+    const float4 *from[SETS];
     float4 w[SETS];
-    __device__ void load(const struct weight_tile<SETS> &tile)
+    __device__ void load(const struct weight_tile<SETS> &tile, int pass)
     {
-        const int lane = (int)threadIdx.x % 32, pass = (int)threadIdx.x / 32;
+        const int lane = (int)threadIdx.x % 32;
+        if (pass >= tile.passes)
+            return;
 #pragma unroll
-        for (int s = 0; s < SETS; s++)
-            w[s] = pass * SETS + s < tile.sets && lane % 8 < tile.quads
-                       ? tile.at(pass, s, lane / 8)[lane % 8]
-                       : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        for (int s = 0; s < SETS; s++) {
+            from[s] = tile.at(pass, s, lane / 8) + lane % 8;
+            w[s] = *from[s];
+        }
     }
 };
 
+/* The block's part of x·W, sent to its column. Eight lanes share the inputs, four the columns of a
+ * set; a warp takes SETS sets. */
 template <int N, int SETS>
 static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float *x,
-                               struct first_weights<SETS> &ahead, uint4 *up, uint32_t number)
+                               struct first_weights<SETS> &first, uint32_t number)
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, part = lane % 8;
     const int rounds = (tile.quads + 7) / 8;
-    for (int pass = warp; pass * SETS < tile.sets; pass += GRID_WARPS) {
-        const int set0 = pass * SETS;
-        const float4 *from[SETS];
+    uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
+    for (int pass = warp; pass < tile.passes; pass += GRID_WARPS) {
         float sum[SETS * N] = {};
-        float4 w[SETS];
-#pragma unroll
-        for (int s = 0; s < SETS; s++) {
-            from[s] = tile.at(pass, s, lane / 8) + part;
-            w[s] = ahead.w[s];
-            if (pass != warp)
-                w[s] = set0 + s < tile.sets && part < tile.quads
-                           ? *from[s]
-                           : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        }
+        if (pass != warp)
+            first.load(tile, pass);
         for (int round = 0; round < rounds; round++) {
-            const int quad = round * 8 + part;
             float4 then[SETS];
             float in[4 * N];
 #pragma unroll
-            for (int s = 0; s < SETS; s++) {
-                from[s] += 8;
-                then[s] = set0 + s < tile.sets && quad + 8 < tile.quads
-                              ? *from[s]
-                              : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            }
-            load_quad<N>(x, quad < tile.quads ? quad : 0, in);
+            for (int s = 0; s < SETS; s++)
+                then[s] = first.from[s][round + 1 < rounds ? 8 : 0];
+            load_quad<N>(x, round * 8 + part, in);
 #pragma unroll
             for (int s = 0; s < SETS; s++) {
 #pragma unroll
                 for (int n = 0; n < N; n++) {
                     float *to = &sum[s * N + n];
-                    *to = fmaf(w[s].x, in[n], *to);
-                    *to = fmaf(w[s].y, in[N + n], *to);
-                    *to = fmaf(w[s].z, in[2 * N + n], *to);
-                    *to = fmaf(w[s].w, in[3 * N + n], *to);
+                    *to = fmaf(first.w[s].x, in[n], *to);
+                    *to = fmaf(first.w[s].y, in[N + n], *to);
+                    *to = fmaf(first.w[s].z, in[2 * N + n], *to);
+                    *to = fmaf(first.w[s].w, in[3 * N + n], *to);
                 }
-                w[s] = then[s];
+                first.w[s] = then[s];
+                first.from[s] += 8;
             }
         }
-        int set = set0;
+        int set = pass * SETS;
         if constexpr (SETS == 4) {
             lanes_halve<2 * N>(sum, 1);
             lanes_halve<N>(sum, 2);
@@ -302,21 +320,23 @@ static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float
     }
 }
 
-/* Outputs f(Σ parts + b) of the block's columns: to place(column, sample), zero beyond `wanted`. */
+/* Outputs f(Σ parts + b) of the block's columns: to place(column, sample); 0 where there is no such
+ * output. */
 template <int N, int SETS, typename Place>
-static __device__ void
-grid_take_up(const struct weight_tile<SETS> &tile, const uint4 *up, int64_t apart, int wanted,
-             const float *bias, enum activation function, uint32_t number, float *to, Place place)
+static __device__ void grid_take_up(const struct weight_tile<SETS> &tile, const float *bias,
+                                    enum activation function, uint32_t number, float *to,
+                                    Place place)
 {
+    const uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0);
     for (int item = (int)threadIdx.x; item < 4 * tile.sets * PACKETS<N>; item += GRID_THREADS) {
         const int column = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
-        const float3 sum = packets_sum(up + item, tile.rows, apart, number);
+        const float3 sum = packets_sum(up + item, tile.rows, tile.up_apart, number);
         const float y[3] = {sum.x, sum.y, sum.z};
 #pragma unroll
         for (int k = 0; k < 3; k++)
             if (n0 + k < N)
                 to[place(column, n0 + k)] =
-                    column < wanted ? whole_activation(function, y[k] + bias[column]) : 0.0f;
+                    column < tile.outputs ? whole_activation(function, y[k] + bias[column]) : 0.0f;
     }
 }
 
@@ -338,48 +358,54 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
 {
     const struct parting parting(tile.quads);
     const int lane = (int)threadIdx.x % 32, across = lane / 8;
-    const int passes = (tile.sets + SETS - 1) / SETS;
-    const int each = (passes + parting.groups - 1) / parting.groups;
+    const int each = (tile.passes + parting.groups - 1) / parting.groups;
     for (int item = (int)threadIdx.x / 32; item < parting.lines * parting.groups;
          item += GRID_WARPS) {
         const int group = item / parting.lines, quad = item % parting.lines * 8 + lane % 8;
-        const int end = (group + 1) * each < passes ? (group + 1) * each : passes;
+        const int begin = group * each;
+        const int end = begin + each < tile.passes ? begin + each : tile.passes;
         const bool inside = quad < tile.quads;
+        const float *dy_at = &delta[(4 * SETS * begin + across) * DELTA<N>];
         float input[4 * N], dx[4 * N] = {};
-        float4 w[SETS], then[SETS];
+        float4 *at[SETS], w[SETS];
+        if (N <= 4)
+            load_quad<N>(x, quad, input);
 #pragma unroll
-        for (int s = 0; s < SETS; s++)
-            if (inside && group * each * SETS + s < tile.sets)
-                w[s] = tile.at(group * each, s, across)[quad];
-        load_quad<N>(x, inside ? quad : 0, input);
-        for (int pass = group * each; pass < end; pass++) {
+        for (int s = 0; s < SETS && begin < end; s++) {
+            at[s] = tile.at(begin, s, across) + (inside ? quad : 0);
+            w[s] = *at[s];
+        }
+        for (int pass = begin; pass < end; pass++, dy_at += 4 * SETS * DELTA<N>) {
+            float4 then[SETS];
+            if (N > 4) /* no registers for them from pass to pass */
+                load_quad<N>(x, quad, input);
 #pragma unroll
             for (int s = 0; s < SETS; s++)
-                if (inside && pass + 1 < end && (pass + 1) * SETS + s < tile.sets)
-                    then[s] = tile.at(pass + 1, s, across)[quad];
+                then[s] = at[s][pass + 1 < end ? tile.stride(s) : 0];
 #pragma unroll
             for (int s = 0; s < SETS; s++) {
-                if (inside && pass * SETS + s < tile.sets) {
-                    float dy[DELTA<N>], g[4] = {};
+                float dy[DELTA<N>], g[4] = {};
 #pragma unroll
-                    for (int n = 0; n < N; n += 4)
-                        *(float4 *)&dy[n] = *(
-                            const float4 *)&delta[(4 * (pass * SETS + s) + across) * DELTA<N> + n];
+                for (int n = 0; n < N; n += 4)
+                    *(float4 *)&dy[n] = *(const float4 *)&dy_at[4 * s * DELTA<N> + n];
 #pragma unroll
-                    for (int n = 0; n < N; n++) {
+                for (int n = 0; n < N; n++) {
 #pragma unroll
-                        for (int k = 0; k < 4; k++)
-                            g[k] = fmaf(input[k * N + n], dy[n], g[k]);
-                        dx[n] = fmaf(w[s].x, dy[n], dx[n]);
-                        dx[N + n] = fmaf(w[s].y, dy[n], dx[N + n]);
-                        dx[2 * N + n] = fmaf(w[s].z, dy[n], dx[2 * N + n]);
-                        dx[3 * N + n] = fmaf(w[s].w, dy[n], dx[3 * N + n]);
-                    }
-                    tile.at(pass, s, across)[quad] =
-                        make_float4(update_sgd(w[s].x, g[0], rate), update_sgd(w[s].y, g[1], rate),
-                                    update_sgd(w[s].z, g[2], rate), update_sgd(w[s].w, g[3], rate));
+                    for (int k = 0; k < 4; k++)
+                        g[k] = fmaf(input[k * N + n], dy[n], g[k]);
+                    dx[n] = fmaf(w[s].x, dy[n], dx[n]);
+                    dx[N + n] = fmaf(w[s].y, dy[n], dx[N + n]);
+                    dx[2 * N + n] = fmaf(w[s].z, dy[n], dx[2 * N + n]);
+                    dx[3 * N + n] = fmaf(w[s].w, dy[n], dx[3 * N + n]);
                 }
+                w[s].x = fmaf(-rate, g[0], w[s].x);
+                w[s].y = fmaf(-rate, g[1], w[s].y);
+                w[s].z = fmaf(-rate, g[2], w[s].z);
+                w[s].w = fmaf(-rate, g[3], w[s].w);
+                if (inside)
+                    *at[s] = w[s];
                 w[s] = then[s];
+                at[s] += tile.stride(s);
             }
         }
         if (!wanted)
@@ -426,24 +452,30 @@ static __device__ float3 parts_sum(const struct weight_tile<SETS> &tile, const f
  * below. `x` is this layer's input. Of a copied layer nothing has to be exchanged. */
 template <int N, int SETS>
 static __device__ void grid_take_down(const struct weight_tile<SETS> &tile, const float *parts,
-                                      uint4 *down, int64_t apart, int wanted, const float *x,
-                                      enum activation function, uint32_t number, float *delta)
+                                      const float *x, enum activation function, uint32_t number,
+                                      float *delta)
 {
     const int items = 4 * tile.quads * PACKETS<N>;
+    const int all =
+        4 * round_up(tile.quads, SETS) * PACKETS<N>; /* the layer below counts in passes */
+    uint4 *down = tile.down ? tile.down + (number % 2 ? tile.down_odd : 0) : NULL;
     for (int item = (int)threadIdx.x; down && item < items; item += GRID_THREADS) {
         const float3 sum = parts_sum<N>(tile, parts, item / PACKETS<N>, item % PACKETS<N> * 3);
-        packet_put(&down[tile.column * apart + item], sum.x, sum.y, sum.z, number);
+        packet_put(&down[tile.column * tile.down_apart + item], sum.x, sum.y, sum.z, number);
     }
-    for (int item = (int)threadIdx.x; item < items; item += GRID_THREADS) {
+    for (int item = (int)threadIdx.x; item < all; item += GRID_THREADS) {
         const int i = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
-        const float3 sum = down ? packets_sum(down + item, tile.columns, apart, number)
-                                : parts_sum<N>(tile, parts, i, n0);
+        const float3 sum = item >= items ? make_float3(0.0f, 0.0f, 0.0f)
+                           : down ? packets_sum(down + item, tile.columns, tile.down_apart, number)
+                                  : parts_sum<N>(tile, parts, i, n0);
         const float dx[3] = {sum.x, sum.y, sum.z};
 #pragma unroll
         for (int k = 0; k < 3; k++)
             if (n0 + k < N)
                 delta[i * DELTA<N> + n0 + k] =
-                    i < wanted ? dx[k] * whole_slope(function, x[input_place<N>(i, n0 + k)]) : 0.0f;
+                    i < tile.inputs && item < items
+                        ? dx[k] * whole_slope(function, x[input_place<N>(i, n0 + k)])
+                        : 0.0f;
     }
 }
 
@@ -494,7 +526,7 @@ static __device__ float2 grid_judge(const struct whole_step *step, int out, int 
         const unsigned best = __ballot_sync(~0u, counts && y == most);
         right = lane == label && __ffs((int)best) - 1 == label ? 1.0f : 0.0f;
     }
-    if (lane < 4 * quads_of(out))
+    if (lane < 4 * round_up(quads_of(out), GRID_SETS_AT_ONCE(N)))
         delta[lane * DELTA<N> + n] =
             counts ? step->gradient * gradient * whole_slope(function, y) : 0.0f;
     return make_float2(warp_sum(counts ? loss : 0.0f), warp_sum(counts ? right : 0.0f));
@@ -552,25 +584,9 @@ struct grid_block {
     static constexpr int SETS = GRID_SETS_AT_ONCE(N);
     const struct grid_net *net;
     float *shared;
+    struct weight_tile<SETS> *tiles; /* in shared memory */
     float rate;
 
-    /* The packets that the blocks of a column exchange: the first of the block's own outputs. */
-    __device__ uint4 *up(const struct weight_tile<SETS> &tile, int l, uint32_t number,
-                         int64_t *apart) const
-    {
-        const int64_t outputs = 4 * quads_of(net->layer[l].out) * PACKETS<N>;
-        const bool copied = net->layout.layer[l].copied;
-        *apart = copied ? outputs * tile.columns : outputs;
-        return net->layer[l].up + (number & 1) * *apart * tile.rows +
-               (copied ? tile.column * outputs : 4 * tile.set0 * PACKETS<N>);
-    }
-    __device__ uint4 *down(const struct weight_tile<SETS> &tile, int l, uint32_t number,
-                           int64_t *apart) const
-    {
-        *apart = 4 * quads_of(net->layer[l].in) * PACKETS<N>;
-        return net->layer[l].down + (number & 1) * *apart * tile.columns +
-               4 * tile.quad0 * PACKETS<N>;
-    }
     __device__ void forward(uint32_t number) const;
     __device__ void backward(uint32_t number) const;
     __device__ void judge(struct ring *loss, struct ring *right) const;
@@ -580,26 +596,20 @@ struct grid_block {
 /* Begins with the step's inputs in place; ends with its outputs in y. */
 template <int N> __device__ void grid_block<N>::forward(uint32_t number) const
 {
-    const int last = net->step.layers - 1;
-    struct weight_tile<SETS> tile = tile_of<SETS>(net, shared, 0);
-    struct first_weights<SETS> ahead;
-    ahead.load(tile);
+    const int last = net->step.layers - 1, warp = (int)threadIdx.x / 32;
+    struct first_weights<SETS> first;
+    first.load(tiles[0], warp);
     for (int l = 0; l <= last; l++) {
         const auto &at = net->layout.layer[l];
-        const int wanted = net->layer[l].out - 4 * tile.set0;
-        int64_t apart;
-        uint4 *packets = up(tile, l, number, &apart);
-        grid_up<N>(tile, &shared[at.x], ahead, packets + tile.row * apart, number);
-        const struct weight_tile<SETS> here = tile;
+        grid_up<N>(tiles[l], &shared[at.x], first, number);
         if (l < last) {
-            tile = tile_of<SETS>(net, shared, l + 1);
-            ahead.load(tile);
-            grid_take_up<N>(here, packets, apart, wanted, &shared[at.bias], net->layer[l].function,
-                            number, &shared[net->layout.layer[l + 1].x],
+            first.load(tiles[l + 1], warp);
+            grid_take_up<N>(tiles[l], &shared[at.bias], net->layer[l].function, number,
+                            &shared[net->layout.layer[l + 1].x],
                             [](int column, int n) { return input_place<N>(column, n); });
         } else {
-            grid_take_up<N>(here, packets, apart, wanted, &shared[at.bias], net->layer[l].function,
-                            number, &shared[net->layout.y],
+            grid_take_up<N>(tiles[l], &shared[at.bias], net->layer[l].function, number,
+                            &shared[net->layout.y],
                             [](int column, int n) { return column * N + n; });
         }
         __syncthreads();
@@ -612,17 +622,13 @@ template <int N> __device__ void grid_block<N>::backward(uint32_t number) const
     float *delta = &shared[net->layout.delta], *parts = &shared[net->layout.scratch];
     for (int l = net->step.layers - 1; l >= 0; l--) {
         const auto &at = net->layout.layer[l];
-        const struct weight_tile<SETS> tile = tile_of<SETS>(net, shared, l);
-        grid_down<N>(tile, &shared[at.x], delta, rate, l > 0, parts);
-        grid_bias<N>(tile, delta, rate, &shared[at.bias]);
+        grid_down<N>(tiles[l], &shared[at.x], delta, rate, l > 0, parts);
+        grid_bias<N>(tiles[l], delta, rate, &shared[at.bias]);
         __syncthreads();
         if (l == 0)
             return;
-        int64_t apart;
-        uint4 *packets = down(tile, l, number, &apart);
-        grid_take_down<N>(tile, parts, at.copied ? NULL : packets, apart,
-                          net->layer[l].in - 4 * tile.quad0, &shared[at.x],
-                          net->layer[l - 1].function, number, delta);
+        grid_take_down<N>(tiles[l], parts, &shared[at.x], net->layer[l - 1].function, number,
+                          delta);
         __syncthreads();
     }
 }
@@ -641,7 +647,7 @@ template <int N> __device__ void grid_block<N>::judge(struct ring *loss, struct 
                                            net->layer[last].function, &shared[layout.delta]);
         if (lane == 0)
             shares[n] = share;
-    } else if (n < N && lane < 4 * quads_of(out)) {
+    } else if (n < N && lane < 4 * round_up(quads_of(out), SETS)) {
         shared[layout.delta + lane * DELTA<N> + n] = 0.0f;
     }
     __syncthreads();
@@ -686,16 +692,25 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     const uint64_t samples = step.feed->samples, jump = (uint64_t)step.batch % samples;
     const int32_t updates = step.count ? *step.count : 0;
     uint64_t place = (step.feed->place + (uint64_t)thread) % samples;
-    struct grid_block<N> block = {
-        &net, shared, 0.0f
-    };
-    const struct data_intake<N> intake = intake_of<N>(&net, tile_of<SETS>(&net, shared, 0));
+    struct weight_tile<SETS> *tiles = (struct weight_tile<SETS> *)&shared[net.layout.tiles];
+    struct grid_block<N> block;
+    block.net = &net;
+    block.shared = shared;
+    block.tiles = tiles;
+    block.rate = 0.0f;
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *rows = (uint32_t *)&shared[net.layout.taken]; /* of even and of odd steps */
 
     if (step.count)
         block.rate = whole_rate(&step, updates);
-    grid_begin<SETS>(&net, shared);
+    for (int64_t k = thread; k < net.layout.shared_bytes / 4; k += GRID_THREADS)
+        shared[k] = 0.0f;
+    __syncthreads();
+    if (thread < step.layers)
+        tiles[thread] = tile_of<N, SETS>(&net, shared, thread);
+    __syncthreads();
+    const struct data_intake<N> intake = intake_of<N>(&net, tiles[0]);
+    grid_begin<SETS>(&net, shared, tiles);
     if (has_sample) {
         rows[thread] = whole_row(step.feed, place);
         place = whole_move(place, jump, samples);
@@ -738,7 +753,7 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
         __syncthreads();
     }
     if (step.count)
-        grid_end<SETS>(&net, shared);
+        grid_end<SETS>(&net, shared, tiles);
     /* What the others read of the feed at the start they have read: this block has had packets of
      * theirs, or there are no others. */
     if (blockIdx.x == 0 && thread == 0)
