@@ -29,7 +29,7 @@ struct whole_step {
 };
 
 /* The rate of update number `count`, as launch_schedule has it. */
-static inline __device__ float whole_rate(const struct whole_step *step, int32_t count)
+static __device__ __noinline__ float whole_rate(const struct whole_step *step, int32_t count)
 {
     double factor = schedule_factor(step->schedule_kind, step->warmup, step->period,
                                     (double)step->schedule_factor, count);
@@ -54,13 +54,27 @@ static inline __device__ uint64_t whole_move(uint64_t place, uint64_t ahead, uin
     return place >= samples ? place - samples : place;
 }
 
+/* The functions that are seldom asked for are called, not repeated: a step's code should fit the
+ * caches for instructions. */
+static __device__ __noinline__ float other_activation(enum activation function, float x)
+{
+    return activation_value(function, x);
+}
+
+static __device__ __noinline__ float other_slope(enum activation function, float y)
+{
+    return activation_slope(function, 0.0f, y);
+}
+
 /* e^x and 1/(1 + e^-x) by the special-function unit, which is what a chain of dependent layers
  * waits for: about 4 units in the last place. */
 static inline __device__ float whole_activation(enum activation function, float x)
 {
     if (function == ACTIVATION_SIGMOID)
         return __fdividef(1.0f, 1.0f + __expf(-x));
-    return activation_value(function, x);
+    if (function == ACTIVATION_RELU)
+        return x > 0.0f ? x : 0.0f;
+    return function == ACTIVATION_NONE ? x : other_activation(function, x);
 }
 
 /* As activation_slope, the likeliest functions first. */
@@ -68,9 +82,9 @@ static inline __device__ float whole_slope(enum activation function, float y)
 {
     if (function == ACTIVATION_SIGMOID)
         return y * (1.0f - y);
-    if (function == ACTIVATION_NONE)
-        return 1.0f;
-    return activation_slope(function, 0.0f, y);
+    if (function == ACTIVATION_RELU)
+        return y > 0.0f ? 1.0f : 0.0f;
+    return function == ACTIVATION_NONE ? 1.0f : other_slope(function, y);
 }
 
 /* Where a number of each step goes; only the thread that writes has one. */

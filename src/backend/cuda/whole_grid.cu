@@ -59,23 +59,31 @@ static __device__ uint4 packet_look(const uint4 *from)
     return make_uint4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32));
 }
 
-/* The sum of `count` packets, `apart` from each other, in their order, once they have come. */
+/* The sum of `count` packets, `apart` from each other, in their order, once they have come. All
+ * that have not are asked for again at once: each answer takes as long as an exchange. */
 static __device__ float3 packets_sum(const uint4 *from, int count, int apart, uint32_t number)
 {
-    enum { AHEAD = 6 }; /* under way at a time */
+    enum { AHEAD = 12 };
     float3 sum = {};
-    for (int k0 = 0; k0 < count; k0 += AHEAD) {
+    for (int k0 = 0; k0 < count; k0 += AHEAD, from += AHEAD * apart) {
+        const int some = count - k0 < AHEAD ? count - k0 : AHEAD;
         uint4 packet[AHEAD];
+        bool missing = true;
 #pragma unroll
         for (int k = 0; k < AHEAD; k++)
-            if (k0 + k < count)
-                packet[k] = packet_look(from + (k0 + k) * apart);
+            packet[k] = make_uint4(0, 0, 0, k < some ? ~number : number);
+        while (missing) {
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                if (packet[k].w != number)
+                    packet[k] = packet_look(from + k * apart);
+            missing = false;
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                missing = missing || packet[k].w != number;
+        }
 #pragma unroll
         for (int k = 0; k < AHEAD; k++) {
-            if (k0 + k >= count)
-                break;
-            while (packet[k].w != number)
-                packet[k] = packet_look(from + (k0 + k) * apart);
             sum.x += __uint_as_float(packet[k].x);
             sum.y += __uint_as_float(packet[k].y);
             sum.z += __uint_as_float(packet[k].z);
@@ -320,22 +328,22 @@ static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float
     }
 }
 
-/* Outputs f(Σ parts + b) of the block's columns: to place(column, sample); 0 where there is no such
- * output. */
-template <int N, int SETS, typename Place>
+/* Outputs f(Σ parts + b) of the block's columns, [quadruple][4][N], quadruples `apart` from each
+ * other; 0 where there is no such output. */
+template <int N, int SETS>
 static __device__ void grid_take_up(const struct weight_tile<SETS> &tile, const float *bias,
-                                    enum activation function, uint32_t number, float *to,
-                                    Place place)
+                                    enum activation function, uint32_t number, float *to, int apart)
 {
     const uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0);
     for (int item = (int)threadIdx.x; item < 4 * tile.sets * PACKETS<N>; item += GRID_THREADS) {
         const int column = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
         const float3 sum = packets_sum(up + item, tile.rows, tile.up_apart, number);
         const float y[3] = {sum.x, sum.y, sum.z};
+        float *place = &to[column / 4 * apart + column % 4 * N + n0];
 #pragma unroll
         for (int k = 0; k < 3; k++)
             if (n0 + k < N)
-                to[place(column, n0 + k)] =
+                place[k] =
                     column < tile.outputs ? whole_activation(function, y[k] + bias[column]) : 0.0f;
     }
 }
@@ -602,16 +610,11 @@ template <int N> __device__ void grid_block<N>::forward(uint32_t number) const
     for (int l = 0; l <= last; l++) {
         const auto &at = net->layout.layer[l];
         grid_up<N>(tiles[l], &shared[at.x], first, number);
-        if (l < last) {
+        if (l < last)
             first.load(tiles[l + 1], warp);
-            grid_take_up<N>(tiles[l], &shared[at.bias], net->layer[l].function, number,
-                            &shared[net->layout.layer[l + 1].x],
-                            [](int column, int n) { return input_place<N>(column, n); });
-        } else {
-            grid_take_up<N>(tiles[l], &shared[at.bias], net->layer[l].function, number,
-                            &shared[net->layout.y],
-                            [](int column, int n) { return column * N + n; });
-        }
+        grid_take_up<N>(tiles[l], &shared[at.bias], net->layer[l].function, number,
+                        &shared[l < last ? net->layout.layer[l + 1].x : net->layout.y],
+                        l < last ? grid_quad_floats(N) : 4 * N);
         __syncthreads();
     }
 }
