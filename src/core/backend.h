@@ -26,8 +26,9 @@ struct plan;
 struct device_options {
     int threads; /* 0: as many as there are cores */
     enum pool_affinity affinity;
-    enum isa isa; /* at most this level */
-    int index;    /* which of several GPUs */
+    enum isa isa;          /* at most this level */
+    int index;             /* which of several GPUs */
+    const char *precision; /* of products, as the axis has it; NULL or "": fp32 */
 };
 
 struct plan_options {

@@ -4,9 +4,14 @@
 
 #include "base/memory.h"
 
+#include <string.h>
+
 enum status cpu_open(const struct backend *backend, const struct device_options *options,
                      struct device **out)
 {
+    if (options->precision && options->precision[0] && strcmp(options->precision, "fp32") != 0)
+        FAIL(STATUS_UNSUPPORTED, "the backend '%s' computes in fp32, not in %s", backend->name,
+             options->precision);
     struct device *device = mem_alloc(sizeof *device);
     NEED(device);
     device->backend = backend;

@@ -1,7 +1,9 @@
 /* cuda_device.cu: the GPU: is there one, what is it, its stream and its memory. */
+#include "backend/cuda/blas.h"
 #include "backend/cuda/cuda_device.h"
 
 #include <cstdio>
+#include <cstring>
 
 extern "C" {
 #include "base/memory.h"
@@ -57,6 +59,19 @@ enum status cuda_probe(void)
     return read_properties(0, &properties);
 }
 
+/* Products in tf32 are cuBLASLt's: without it they would be fp32 under another name. */
+static enum status open_blas(struct device *device, const char *precision)
+{
+    const bool tf32 = precision && strcmp(precision, "tf32") == 0;
+    if (precision && precision[0] && !tf32 && strcmp(precision, "fp32") != 0)
+        FAIL(STATUS_UNSUPPORTED, "the CUDA backend computes in fp32 or tf32, not in %s", precision);
+    device->blas = blas_open(tf32);
+    if (tf32 && !device->blas)
+        FAIL(STATUS_UNSUPPORTED,
+             "tf32 needs cuBLASLt (libcublasLt.so.12 or .13): install NVIDIA's CUDA libraries");
+    return STATUS_OK;
+}
+
 enum status cuda_open(const struct device_options *options, struct device **out)
 {
     int count = 0;
@@ -75,8 +90,10 @@ enum status cuda_open(const struct device_options *options, struct device **out)
         if (error != cudaSuccess)
             status = cuda_fail(__FILE__, __LINE__, error, "cudaStreamCreateWithFlags");
     }
+    if (status == STATUS_OK)
+        status = open_blas(device, options->precision);
     if (status != STATUS_OK) {
-        mem_free(device);
+        cuda_close(device);
         return status;
     }
     *out = device;
@@ -88,7 +105,9 @@ void cuda_close(struct device *device)
     if (!device)
         return;
     cudaSetDevice(device->index);
-    cudaStreamDestroy(device->stream);
+    blas_close(device->blas);
+    if (device->stream)
+        cudaStreamDestroy(device->stream);
     mem_free(device);
 }
 

@@ -11,6 +11,7 @@ struct device {
     int index;
     cudaDeviceProp properties;
     cudaStream_t stream;
+    struct blas *blas; /* or NULL: not installed */
 };
 
 struct instance {

@@ -1,6 +1,7 @@
 /* cuda_plan.cu: a program prepared for the GPU: memory, and for every op of every slot a call with
  * its device addresses worked out. A dry plan has the same calls without addresses: enough to count
  * bytes and launches. */
+#include "backend/cuda/blas.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/whole_run.h"
 
@@ -19,7 +20,9 @@ static enum status choose_kernels(struct plan *plan)
         if (why)
             FAIL(STATUS_UNSUPPORTED, "the backend 'cuda' cannot run the op %s (%s): %s",
                  op_name(op->kind), op->layer, why);
-        plan->kernels[o] = kernel_of(op->kind);
+        plan->kernels[o] = blas_kernel(plan->instance->device->blas, program, op);
+        if (!plan->kernels[o])
+            plan->kernels[o] = kernel_of(op->kind);
         if (!plan->kernels[o]->workspace_bytes)
             continue;
         uint64_t bytes = plan->kernels[o]->workspace_bytes(program, op);
@@ -87,6 +90,7 @@ static void write_calls(struct plan *plan, void **operands)
     for (int32_t o = 0; o < program->op_count; o++) {
         struct queue queue = {};
         queue.counting = true;
+        queue.blas = plan->instance->device->blas;
         plan->kernels[o]->launch(&plan->calls[o], &queue);
         plan->launches[o] = queue.launches;
     }

@@ -73,6 +73,7 @@ static enum status capture_steps(const struct plan *plan, unsigned parts, int sl
     struct queue queue = {};
     cudaGraph_t graph = NULL;
     queue.stream = plan->capture_stream;
+    queue.blas = plan->instance->device->blas;
     /* Relaxed: nothing but launches happens here, and other threads need not be restricted. */
     CUDA(cudaStreamBeginCapture(queue.stream, cudaStreamCaptureModeRelaxed));
     for (int32_t i = 0; i < repeats; i++)

@@ -96,7 +96,7 @@ static inline void block_lay_out(const struct chain *chain, int32_t batch, struc
  * of one layer are its inputs of the next. The last layer is narrow and its columns are copied:
  * whoever has its rows has all its columns. */
 enum {
-    GRID_BATCH_MOST = 16,
+    GRID_BATCH_MOST = 12,
     GRID_THREADS = 512,
     GRID_WARPS = GRID_THREADS / 32,
     GRID_LAST_MOST = 32,   /* outputs of the last layer */
@@ -109,7 +109,7 @@ enum {
  * leave words of a packet unused, and the assembler then reads the others one by one. */
 static inline int32_t grid_samples(int32_t batch)
 {
-    static const int32_t samples[] = {3, 4, 6, 8, 10, 12, GRID_BATCH_MOST};
+    static const int32_t samples[] = {3, 4, 6, 8, 10, GRID_BATCH_MOST};
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
         if (batch <= samples[i])
             return samples[i];

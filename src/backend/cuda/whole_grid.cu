@@ -771,7 +771,6 @@ static void *grid_kernel(int32_t samples)
     case 6: return (void *)whole_grid<6>;
     case 8: return (void *)whole_grid<8>;
     case 10: return (void *)whole_grid<10>;
-    case 12: return (void *)whole_grid<12>;
     default: return (void *)whole_grid<GRID_BATCH_MOST>;
     }
 }
