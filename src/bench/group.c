@@ -84,6 +84,7 @@ static enum status group_open_network(struct group *group, struct entrant *entra
     if (strcmp(point->unit, options.backend->unit) != 0)
         FAIL(STATUS_UNSUPPORTED, "the backend %s computes on %s, not on %s", point->backend,
              options.backend->unit, point->unit);
+    options.device.precision = point->precision;
     if (point->isa[0])
         isa_parse(point->isa, &options.device.isa);
     if (strcmp(point->affinity, "compact") == 0)

@@ -16,24 +16,24 @@ extern "C" {
 }
 
 #define BLAS_FUNCTIONS(DO)                                                                         \
-    DO(cublasLtCreate)                                                                             \
-    DO(cublasLtDestroy)                                                                            \
-    DO(cublasLtMatmul)                                                                             \
-    DO(cublasLtMatmulAlgoGetHeuristic)                                                             \
-    DO(cublasLtMatmulDescCreate)                                                                   \
-    DO(cublasLtMatmulDescDestroy)                                                                  \
-    DO(cublasLtMatmulDescSetAttribute)                                                             \
-    DO(cublasLtMatmulPreferenceCreate)                                                             \
-    DO(cublasLtMatmulPreferenceDestroy)                                                            \
-    DO(cublasLtMatmulPreferenceSetAttribute)                                                       \
-    DO(cublasLtMatrixLayoutCreate)                                                                 \
-    DO(cublasLtMatrixLayoutDestroy)
+    DO(Create)                                                                                     \
+    DO(Destroy)                                                                                    \
+    DO(Matmul)                                                                                     \
+    DO(MatmulAlgoGetHeuristic)                                                                     \
+    DO(MatmulDescCreate)                                                                           \
+    DO(MatmulDescDestroy)                                                                          \
+    DO(MatmulDescSetAttribute)                                                                     \
+    DO(MatmulPreferenceCreate)                                                                     \
+    DO(MatmulPreferenceDestroy)                                                                    \
+    DO(MatmulPreferenceSetAttribute)                                                               \
+    DO(MatrixLayoutCreate)                                                                         \
+    DO(MatrixLayoutDestroy)
 
 struct blas {
     void *library;
     cublasLtHandle_t handle;
     bool tf32;
-#define DO(name) decltype(&name) name;
+#define DO(name) decltype(&cublasLt##name) name;
     BLAS_FUNCTIONS(DO)
 #undef DO
 };
@@ -54,12 +54,12 @@ static void *library_open(void)
 static bool library_read(struct blas *blas)
 {
 #define DO(name)                                                                                   \
-    blas->name = (decltype(&name))dlsym(blas->library, #name);                                     \
+    blas->name = (decltype(&cublasLt##name))dlsym(blas->library, "cublasLt" #name);                \
     if (!blas->name)                                                                               \
         return false;
     BLAS_FUNCTIONS(DO)
 #undef DO
-    return blas->cublasLtCreate(&blas->handle) == CUBLAS_STATUS_SUCCESS;
+    return blas->Create(&blas->handle) == CUBLAS_STATUS_SUCCESS;
 }
 
 struct blas *blas_open(bool tf32)
@@ -81,7 +81,7 @@ void blas_close(struct blas *blas)
 {
     if (!blas)
         return;
-    blas->cublasLtDestroy(blas->handle);
+    blas->Destroy(blas->handle);
     dlclose(blas->library);
     mem_free(blas);
 }
@@ -125,13 +125,12 @@ static bool recipe_describe(const struct blas *blas, const struct product *produ
                                    : product->relu                ? CUBLASLT_EPILOGUE_RELU
                                                                   : CUBLASLT_EPILOGUE_DEFAULT;
     const auto set = [&](cublasLtMatmulDescAttributes_t name, const void *value, size_t size) {
-        return blas->cublasLtMatmulDescSetAttribute(recipe->what, name, value, size) ==
+        return blas->MatmulDescSetAttribute(recipe->what, name, value, size) ==
                CUBLAS_STATUS_SUCCESS;
     };
     const cublasComputeType_t compute =
         blas->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    return blas->cublasLtMatmulDescCreate(&recipe->what, compute, CUDA_R_32F) ==
-               CUBLAS_STATUS_SUCCESS &&
+    return blas->MatmulDescCreate(&recipe->what, compute, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
            set(CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a) &&
            set(CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b) &&
            set(CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode, sizeof mode) &&
@@ -147,30 +146,30 @@ static bool recipe_find(const struct blas *blas, const struct product *product,
     const auto layout = [&](cublasLtMatrixLayout_t *out, bool turned, uint64_t rows,
                             uint64_t columns) {
         const uint64_t tall = turned ? columns : rows;
-        return blas->cublasLtMatrixLayoutCreate(out, CUDA_R_32F, tall, turned ? rows : columns,
-                                                (int64_t)tall) == CUBLAS_STATUS_SUCCESS;
+        return blas->MatrixLayoutCreate(out, CUDA_R_32F, tall, turned ? rows : columns,
+                                        (int64_t)tall) == CUBLAS_STATUS_SUCCESS;
     };
     const size_t room = PRODUCT_BYTES;
     int found = 0;
     return recipe_describe(blas, product, recipe) && layout(&recipe->a, product->a_turned, m, k) &&
            layout(&recipe->b, product->b_turned, k, n) && layout(&recipe->d, false, m, n) &&
-           blas->cublasLtMatmulPreferenceCreate(&recipe->wish) == CUBLAS_STATUS_SUCCESS &&
-           blas->cublasLtMatmulPreferenceSetAttribute(
-               recipe->wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room) ==
-               CUBLAS_STATUS_SUCCESS &&
-           blas->cublasLtMatmulAlgoGetHeuristic(blas->handle, recipe->what, recipe->a, recipe->b,
-                                                recipe->d, recipe->d, recipe->wish, 1, &recipe->how,
-                                                &found) == CUBLAS_STATUS_SUCCESS &&
+           blas->MatmulPreferenceCreate(&recipe->wish) == CUBLAS_STATUS_SUCCESS &&
+           blas->MatmulPreferenceSetAttribute(recipe->wish,
+                                              CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room,
+                                              sizeof room) == CUBLAS_STATUS_SUCCESS &&
+           blas->MatmulAlgoGetHeuristic(blas->handle, recipe->what, recipe->a, recipe->b, recipe->d,
+                                        recipe->d, recipe->wish, 1, &recipe->how,
+                                        &found) == CUBLAS_STATUS_SUCCESS &&
            found > 0;
 }
 
 static void recipe_drop(const struct blas *blas, struct recipe *recipe)
 {
-    blas->cublasLtMatmulPreferenceDestroy(recipe->wish);
-    blas->cublasLtMatrixLayoutDestroy(recipe->a);
-    blas->cublasLtMatrixLayoutDestroy(recipe->b);
-    blas->cublasLtMatrixLayoutDestroy(recipe->d);
-    blas->cublasLtMatmulDescDestroy(recipe->what);
+    blas->MatmulPreferenceDestroy(recipe->wish);
+    blas->MatrixLayoutDestroy(recipe->a);
+    blas->MatrixLayoutDestroy(recipe->b);
+    blas->MatrixLayoutDestroy(recipe->d);
+    blas->MatmulDescDestroy(recipe->what);
 }
 
 static void multiply(const struct call *call, struct queue *queue, const struct product *product)
@@ -182,12 +181,11 @@ static void multiply(const struct call *call, struct queue *queue, const struct 
     queue->launches++;
     if (queue->counting || queue->error != cudaSuccess)
         return;
-    bool ok =
-        recipe_find(blas, product, &recipe) &&
-        blas->cublasLtMatmul(blas->handle, recipe.what, factors, product->a, recipe.a, product->b,
-                             recipe.b, factors + 1, product->d, recipe.d, product->d, recipe.d,
-                             &recipe.how.algo, (char *)call->workspace + FACTORS_BYTES,
-                             PRODUCT_BYTES, queue->stream) == CUBLAS_STATUS_SUCCESS;
+    bool ok = recipe_find(blas, product, &recipe) &&
+              blas->Matmul(blas->handle, recipe.what, factors, product->a, recipe.a, product->b,
+                           recipe.b, factors + 1, product->d, recipe.d, product->d, recipe.d,
+                           &recipe.how.algo, (char *)call->workspace + FACTORS_BYTES, PRODUCT_BYTES,
+                           queue->stream) == CUBLAS_STATUS_SUCCESS;
     recipe_drop(blas, &recipe);
     if (!ok)
         queue->error = cudaErrorNotSupported;
