@@ -68,7 +68,7 @@ struct explanation {
     uint64_t role_bytes[ROLE_COUNT]; /* what the plan takes (or would) beside the instance */
 };
 
-enum { BACKEND_ABI = 1 };
+enum { BACKEND_ABI = 2 };
 
 struct backend {
     int abi;          /* BACKEND_ABI */

@@ -330,7 +330,7 @@ static const struct kernel kernels_tf32[] = {ROW(dense, "tf32"), ROW(dense_t, "t
 const struct kernel *blas_kernel(const struct blas *blas, const struct program *program,
                                  const struct op *op)
 {
-    enum { SAMPLES_LEAST = 13, SIDE_LEAST = 16 }; /* below, tiles of ours are as fast or faster */
+    enum { SAMPLES_LEAST = 13, WEIGHTS_LEAST = 1024 }; /* below, tiles of ours are as fast */
     const bool is_outer = op->kind == OP_outer;
     for (const struct kernel &kernel : blas && blas->tf32 ? kernels_tf32 : kernels_f32) {
         if (!blas || kernel.kind != op->kind)
@@ -339,7 +339,7 @@ const struct kernel *blas_kernel(const struct blas *blas, const struct program *
         const int32_t matrix = is_outer ? op_output(program, op, 0)
                                         : op_input(program, op, op->kind == OP_dense_sgd ? 2 : 1);
         const struct shape *w = &program->tensors[matrix].shape;
-        if (x->dim[0] >= SAMPLES_LEAST && w->dim[0] >= SIDE_LEAST && w->dim[1] >= SIDE_LEAST)
+        if (x->dim[0] >= SAMPLES_LEAST && w->dim[0] * w->dim[1] >= WEIGHTS_LEAST)
             return &kernel;
     }
     return NULL;

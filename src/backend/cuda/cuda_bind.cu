@@ -4,6 +4,8 @@
  * the view list of the plan, whose addresses never change: captured steps stay valid. */
 #include "backend/cuda/cuda_device.h"
 
+#include <cstring>
+
 extern "C" {
 #include "base/memory.h"
 #include "core/binding.h"
@@ -16,7 +18,8 @@ static enum status forget_views(struct plan *plan)
     cudaStream_t stream = plan->instance->device->stream;
     for (size_t i = 0; i < tensors; i++) {
         plan->mirrors[i].host = NULL;
-        mem_free(plan->mirrors[i].flags);
+        if (!plan->mirrors[i].mapped)
+            mem_free(plan->mirrors[i].flags);
         plan->mirrors[i].flags = NULL;
     }
     CUDA(cudaMemsetAsync(plan->feed, 0, sizeof *plan->feed, stream));
@@ -24,17 +27,35 @@ static enum status forget_views(struct plan *plan)
     return STATUS_OK;
 }
 
-static enum status make_room(const struct device *device, struct mirror *mirror, uint64_t bytes)
+/* What a call hands out is mostly little: written straight to host memory it is there when the
+ * kernels are done, where copies would cost more than the kernels. */
+enum { MAPPED_MOST = 64 << 10 };
+
+void cuda_forget_mirror(struct mirror *mirror)
 {
-    void *memory;
-    if (mirror->room >= bytes)
-        return STATUS_OK;
-    cudaFree(mirror->data);
+    if (mirror->mapped)
+        cudaFreeHost(mirror->data);
+    else
+        cudaFree(mirror->data);
     mirror->data = NULL;
     mirror->room = 0;
-    TRY(cuda_alloc(device, bytes, "the bound data", &memory));
+    mirror->mapped = false;
+}
+
+static enum status make_room(const struct device *device, struct mirror *mirror, uint64_t bytes,
+                             bool mapped)
+{
+    void *memory;
+    if (mirror->room >= bytes && mirror->mapped == mapped)
+        return STATUS_OK;
+    cuda_forget_mirror(mirror);
+    if (mapped)
+        CUDA(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped));
+    else
+        TRY(cuda_alloc(device, bytes, "the bound data", &memory));
     mirror->data = (uint32_t *)memory;
     mirror->room = bytes;
+    mirror->mapped = mapped;
     return STATUS_OK;
 }
 
@@ -46,11 +67,14 @@ static enum status mirror_view(struct plan *plan, const struct view *view)
     mirror->rows = (uint64_t)view->rows;
     mirror->row_bytes = binding_row_bytes(plan->program, view->tensor);
     const uint64_t bytes = mirror->rows * mirror->row_bytes;
-    TRY(make_room(device, mirror, bytes + (is_output ? mirror->rows : 0)));
-    mirror->written = NULL;
-    if (is_output) {
+    const uint64_t all = bytes + (is_output ? mirror->rows : 0);
+    TRY(make_room(device, mirror, all, is_output && all <= MAPPED_MOST));
+    mirror->written = is_output ? (uint8_t *)mirror->data + bytes : NULL;
+    if (mirror->mapped) {
+        mirror->flags = mirror->written;
+        memset(mirror->flags, 0, mirror->rows);
+    } else if (is_output) {
         NEED(mirror->flags = (uint8_t *)mem_alloc(mirror->rows));
-        mirror->written = (uint8_t *)mirror->data + bytes;
         CUDA(cudaMemsetAsync(mirror->written, 0, mirror->rows, device->stream));
     } else {
         CUDA(cudaMemcpyAsync(mirror->data, view->data, bytes, cudaMemcpyHostToDevice,
@@ -121,12 +145,18 @@ static enum status bring_back(cudaStream_t stream, const struct mirror *mirror)
     for (uint64_t from = 0, to; from < mirror->rows; from = to + 1) {
         for (to = from; to < mirror->rows && mirror->flags[to]; to++)
             continue;
-        if (to > from)
-            CUDA(cudaMemcpyAsync((char *)mirror->host + from * mirror->row_bytes,
-                                 (const char *)mirror->data + from * mirror->row_bytes,
-                                 (to - from) * mirror->row_bytes, cudaMemcpyDeviceToHost, stream));
+        const uint64_t start = from * mirror->row_bytes, bytes = (to - from) * mirror->row_bytes;
+        char *host = (char *)mirror->host + start;
+        if (to > from && mirror->mapped)
+            memcpy(host, (const char *)mirror->data + start, bytes);
+        else if (to > from)
+            CUDA(cudaMemcpyAsync(host, (const char *)mirror->data + start, bytes,
+                                 cudaMemcpyDeviceToHost, stream));
     }
-    CUDA(cudaMemsetAsync(mirror->written, 0, mirror->rows, stream));
+    if (mirror->mapped)
+        memset(mirror->flags, 0, mirror->rows);
+    else
+        CUDA(cudaMemsetAsync(mirror->written, 0, mirror->rows, stream));
     return STATUS_OK;
 }
 
@@ -134,20 +164,24 @@ enum status cuda_sync(struct plan *plan)
 {
     cudaStream_t stream = plan->instance->device->stream;
     const int32_t tensors = plan->program->tensor_count;
+    bool copied = false;
     if (!plan->pending)
         return STATUS_OK;
     TRY(cuda_use(plan->instance->device));
     for (int32_t i = 0; i < tensors; i++) {
         const struct mirror *mirror = &plan->mirrors[i];
-        if (mirror->flags)
-            CUDA(cudaMemcpyAsync(mirror->flags, mirror->written, mirror->rows,
-                                 cudaMemcpyDeviceToHost, stream));
+        if (!mirror->flags || mirror->mapped)
+            continue;
+        CUDA(cudaMemcpyAsync(mirror->flags, mirror->written, mirror->rows, cudaMemcpyDeviceToHost,
+                             stream));
+        copied = true;
     }
     CUDA(cudaStreamSynchronize(stream));
     for (int32_t i = 0; i < tensors; i++)
         if (plan->mirrors[i].flags)
             TRY(bring_back(stream, &plan->mirrors[i]));
-    CUDA(cudaStreamSynchronize(stream));
+    if (copied)
+        CUDA(cudaStreamSynchronize(stream));
     plan->pending = false;
     return STATUS_OK;
 }

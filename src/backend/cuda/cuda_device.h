@@ -28,7 +28,8 @@ struct instance {
 struct mirror {
     void *host;     /* NULL: not bound */
     uint32_t *data; /* device; kept when the plan is bound again and it is large enough */
-    uint64_t room;  /* bytes at `data` */
+    bool mapped; /* … or, small outputs, in host memory that kernels write to: nothing to copy */
+    uint64_t room; /* bytes at `data` */
     uint64_t rows, row_bytes;
     uint8_t *written; /* device [rows], behind the data: stored since the last sync? outputs only */
     uint8_t *flags;   /* host [rows]: where sync reads `written`; outputs only, else NULL */
@@ -120,6 +121,7 @@ void whole_release(struct plan *plan);
 
 /* cuda_bind.cu */
 enum status cuda_bind(struct plan *plan, const struct binding *binding);
+void cuda_forget_mirror(struct mirror *mirror);
 enum status cuda_sync(struct plan *plan);
 
 /* cuda_run.cu */

@@ -184,8 +184,9 @@ void cuda_release(struct plan *plan)
     for (int32_t i = 0; i < plan->mark_count; i++)
         cudaEventDestroy(plan->marks[i]);
     for (int32_t i = 0; plan->mirrors && i < plan->program->tensor_count; i++) {
-        cudaFree(plan->mirrors[i].data);
-        mem_free(plan->mirrors[i].flags);
+        if (!plan->mirrors[i].mapped)
+            mem_free(plan->mirrors[i].flags);
+        cuda_forget_mirror(&plan->mirrors[i]);
     }
     if (plan->capture_stream)
         cudaStreamDestroy(plan->capture_stream);

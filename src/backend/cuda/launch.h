@@ -51,9 +51,9 @@ struct blas; /* blas.h */
 struct queue {
     cudaStream_t stream;
     const struct blas *blas; /* or NULL: not loaded */
-    bool counting;     /* only count launches */
-    int32_t launches;  /* so far */
-    cudaError_t error; /* the first one; nothing is launched after it */
+    bool counting;           /* only count launches */
+    int32_t launches;        /* so far */
+    cudaError_t error;       /* the first one; nothing is launched after it */
 };
 
 struct kernel {
