@@ -8,10 +8,10 @@ static enum status check_axes(const struct point *point)
 {
     const bool prony = strcmp(point->framework, "prony") == 0;
     static const enum axis_index fixed[] = {
-        AXIS_data,    AXIS_ingestion,    AXIS_workers, AXIS_nodes,     AXIS_parallelism,
-        AXIS_scaling, AXIS_interconnect, AXIS_pages,   AXIS_precision, /* last: peers have more */
+        AXIS_data,        AXIS_ingestion, AXIS_workers,      AXIS_nodes,
+        AXIS_parallelism, AXIS_scaling,   AXIS_interconnect, AXIS_pages,
     };
-    const size_t all = sizeof fixed / sizeof *fixed, count = prony ? all : all - 1;
+    const size_t count = sizeof fixed / sizeof *fixed;
     if (!prony && point->affinity[0] && strcmp(point->affinity, "none") != 0)
         FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
     for (size_t i = 0; i < count; i++) {

@@ -289,13 +289,18 @@ static void launch_outer_blas(const struct call *call, struct queue *queue)
     multiply(call, queue, &product);
 }
 
-/* b -= rate · Σ dy */
+/* b -= rate · Σ dy; whoever has the first column also writes the factors of the update. */
 struct to_bias {
     float *b;
     const float *rate;
+    float *factors;
     __device__ void put(int64_t, int64_t col, float sum) const
     {
         b[col] = update_sgd(b[col], sum, *rate);
+        if (col == 0) {
+            factors[0] = -*rate;
+            factors[1] = 1.0f;
+        }
     }
 };
 
@@ -304,17 +309,19 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
     const float *x = call_reals(call, 0), *dy = call_reals(call, 1), *rate = call_reals(call, 4);
+    float *factors = (float *)call->workspace;
     if (call_has(call, 7)) {
         const struct product down =
             product_turned(dy, call_reals(call, 5), call_reals(call, 7), n, i, o);
         multiply(call, queue, &down);
     }
-    set_factors(call, queue, 0.0f, rate, 1.0f);
-    struct product update = product_outer(x, dy, call_reals(call, 5), n, i, o);
-    update.factors = (const float *)call->workspace;
-    multiply(call, queue, &update);
     if (call_has(call, 6))
-        sum_rows(queue, n, o, reduce_value{dy}, to_bias{call_reals(call, 6), rate});
+        sum_rows(queue, n, o, reduce_value{dy}, to_bias{call_reals(call, 6), rate, factors});
+    else
+        set_factors(call, queue, 0.0f, rate, 1.0f);
+    struct product update = product_outer(x, dy, call_reals(call, 5), n, i, o);
+    update.factors = factors;
+    multiply(call, queue, &update);
 }
 
 #define ROW(kind, type)                                                                            \

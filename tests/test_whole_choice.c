@@ -1,0 +1,106 @@
+/* test_whole_choice.c: which kernel of the CUDA backend runs a stack of layers whole, and how its
+ * memory is laid out: known without a GPU. */
+#include "backend/cuda/whole_choice.h"
+#include "check.h"
+
+static const struct whole_limits h200 = {.multiprocessors = 132, .shared_bytes = 227 * 1024};
+
+/* A trained stack of these widths, the last one 0. */
+static struct chain stack(const int32_t *widths)
+{
+    struct chain chain = {.loss_grad = 1};
+    for (; widths[chain.layers + 1]; chain.layers++)
+        chain.layer[chain.layers] = (struct chain_layer){.in = widths[chain.layers],
+                                                         .out = widths[chain.layers + 1],
+                                                         .activation = ACTIVATION_SIGMOID};
+    return chain;
+}
+
+#define STACK(...) stack((const int32_t[]){__VA_ARGS__, 0})
+
+TEST(narrow_networks_take_one_block)
+{
+    const struct chain small = STACK(4, 3, 4, 5, 1), wide = STACK(4, 33, 1);
+    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(whole_choose(&small, 64, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(whole_choose(&small, 65, &h200), WHOLE_NONE);
+    CHECK_EQUAL_INT(whole_choose(&wide, 10, &h200), WHOLE_GRID);
+}
+
+TEST(larger_ones_take_the_grid_at_small_batches)
+{
+    const struct chain large = STACK(4, 1600, 2600, 1600, 2500, 1), wide = STACK(8, 64, 33);
+    CHECK_EQUAL_INT(whole_choose(&large, 3, &h200), WHOLE_GRID);
+    CHECK_EQUAL_INT(whole_choose(&large, GRID_BATCH_MOST, &h200), WHOLE_GRID);
+    CHECK_EQUAL_INT(whole_choose(&large, GRID_BATCH_MOST + 1, &h200), WHOLE_NONE);
+    CHECK_EQUAL_INT(whole_choose(&wide, 3, &h200), WHOLE_NONE); /* its last layer is too wide */
+}
+
+/* Slopes are computed from outputs, and gelu's cannot be. */
+TEST(what_cannot_be_sloped_runs_op_by_op)
+{
+    struct chain chain = STACK(4, 8, 2);
+    chain.layer[0].activation = ACTIVATION_GELU;
+    CHECK_EQUAL_INT(whole_choose(&chain, 1, &h200), WHOLE_NONE);
+    chain.loss_grad = -1;
+    CHECK_EQUAL_INT(whole_choose(&chain, 1, &h200), WHOLE_BLOCK);
+}
+
+TEST(lines_of_a_block_do_not_overlap)
+{
+    const struct chain chain = STACK(7, 16, 9, 3);
+    struct block_layout layout;
+    block_lay_out(&chain, 5, &layout);
+    CHECK_EQUAL_INT(layout.width, 16);
+    CHECK_EQUAL_INT(layout.threads, 96); /* six samples of 16 lanes */
+    CHECK_EQUAL_INT(layout.lines, 3 * BLOCK_LAYER(16));
+    CHECK(layout.line >= BLOCK_D(16, 3, 2) + 16);
+    CHECK(layout.losses >= layout.lines + 6 * layout.line);
+    CHECK_EQUAL_INT(layout.updates * 4 + 8 * layout.weights, layout.shared_bytes);
+}
+
+/* Every layer's tiles cover it, and nothing lies over anything else. */
+TEST(tiles_cover_every_layer)
+{
+    const struct chain chain = STACK(4, 1600, 2600, 1600, 2500, 1);
+    for (int32_t batch = 1; batch <= GRID_BATCH_MOST; batch++) {
+        struct grid_layout layout;
+        int32_t at = 0;
+        int64_t weights = 0;
+        if (!CHECK(grid_lay_out(&chain, batch, &h200, &layout)))
+            continue;
+        CHECK_EQUAL_INT(layout.rows * layout.columns, 132);
+        CHECK(layout.samples >= batch && layout.samples >= 3);
+        CHECK(layout.shared_bytes <= h200.shared_bytes);
+        for (int32_t l = 0; l < chain.layers; l++) {
+            const int32_t rows = l % 2 ? layout.columns : layout.rows;
+            const int32_t columns = l % 2 ? layout.rows : layout.columns;
+            const int32_t at_once = GRID_SETS_AT_ONCE(layout.samples);
+            const int64_t tile = 16 * (int64_t)layout.layer[l].passes * layout.layer[l].quads;
+            CHECK(4 * layout.layer[l].quads * rows >= chain.layer[l].in);
+            CHECK(4 * layout.layer[l].sets * (layout.layer[l].copied ? 1 : columns) >=
+                  chain.layer[l].out);
+            CHECK(layout.layer[l].x > at && layout.layer[l].bias > layout.layer[l].x);
+            at = layout.layer[l].bias;
+            CHECK_EQUAL_INT(layout.layer[l].far + layout.layer[l].near * tile, at_once * tile);
+            weights += layout.layer[l].near * tile * 4;
+        }
+        CHECK(layout.layer[0].weights * 4 + weights <= layout.shared_bytes);
+        CHECK(weights > 100 * 1024); /* most of a block's room holds weights */
+        CHECK(layout.far_bytes < 40 << 20);
+    }
+}
+
+/* Every block must hear of all others, so there are none that own nothing. */
+TEST(small_networks_take_fewer_blocks)
+{
+    const struct chain chain = STACK(4, 64, 64, 3), one = STACK(400, 5);
+    struct grid_layout layout;
+    CHECK(grid_lay_out(&chain, 3, &h200, &layout));
+    CHECK_EQUAL_INT(layout.rows, 2);
+    CHECK_EQUAL_INT(layout.columns, 2);
+    CHECK(grid_lay_out(&one, 3, &h200, &layout));
+    CHECK_EQUAL_INT(layout.columns, 1);
+}
+
+CHECK_MAIN
