@@ -206,7 +206,7 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
                                 const struct whole_limits *limits, struct grid_layout *out)
 {
     struct grid_layout layout;
-    const int32_t samples = grid_samples(batch), last = chain->layers - 1;
+    const int32_t samples = grid_samples(batch), last = chain->layers > 1 ? chain->layers - 1 : 0;
     const int32_t deltas = (samples + 3) / 4 * 4, wide = chain->layer[last].out;
     int32_t most_quads = 0, most_sets = 0, at = 0;
     if (!samples || wide > GRID_LAST_MOST)
