@@ -30,7 +30,7 @@ expect helps 0 'prony bench small large --phase training,inference' "$prony" ben
 expect prints_a_table 0 'samples/s' "$prony" bench small $quick
 expect checks_what_it_times 0 'right' "$prony" bench small --phase training,inference $quick
 expect has_a_flag_for_every_axis 0 '--scenario' "$prony" bench --help
-expect explains_a_skip 0 'skipped: precision bf16 cannot be measured yet, only fp32' \
+expect explains_a_skip 0 'computes in fp32, not in bf16' \
     "$prony" bench small --precision bf16 $quick
 expect does_not_pretend_to_have_threads 0 'skipped: the backend ref makes 1 thread, not 2' \
     "$prony" bench small --backend ref --threads 1,2 $quick

@@ -209,7 +209,7 @@ TEST(what_cannot_run_is_skipped_and_what_is_wrong_fails)
     set(&sweep, AXIS_precision, (const char *const[]){"bf16"}, 1);
     CHECK_OK(sweep_run(&sweep, &bench));
     CHECK_EQUAL_INT(seen.records[0].status, RECORD_SKIPPED);
-    CHECK(strstr(seen.reasons[0], "precision bf16 cannot be measured yet") != NULL);
+    CHECK(strstr(seen.reasons[0], "computes in fp32, not in bf16") != NULL);
     text_free(&seen.line);
 }
 
