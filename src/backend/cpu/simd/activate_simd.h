@@ -151,7 +151,7 @@ static inline vec vec_slope(int32_t function, vec saved, float alpha)
 {
     vec one = vec_set(1.0f);
     switch (function) {
-    case ACTIVATION_SIGMOID: return vec_mul(saved, vec_sub(one, saved));
+    case ACTIVATION_SIGMOID: return vec_fnma(saved, saved, saved);
     case ACTIVATION_TANH: return vec_fnma(saved, saved, one);
     case ACTIVATION_RELU: return vec_choose_positive(saved, one, vec_zero());
     case ACTIVATION_GELU: {

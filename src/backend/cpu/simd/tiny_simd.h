@@ -11,12 +11,7 @@ static const int32_t lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 /* d · f′, from y = f */
 static inline vec slope(enum activation activation, vec y, vec d)
 {
-    switch (activation) {
-    case ACTIVATION_SIGMOID: return vec_mul(d, vec_fnma(y, y, y));
-    case ACTIVATION_TANH: return vec_mul(d, vec_fnma(y, y, vec_set(1.0f)));
-    case ACTIVATION_RELU: return vec_where_positive(y, d);
-    default: return d;
-    }
+    return vec_mul(d, vec_slope((int32_t)activation, y, 0));
 }
 
 static inline int64_t at_most(int64_t a, int64_t b)
@@ -92,7 +87,7 @@ static inline vec narrow_loss(struct tiny *tiny, vec y, int32_t row, vec scale)
         tiny_store(tiny->bound_loss, tiny_cross_entropy(tiny, last->y, 1, row, last->d));
         return vec_load(last->d);
     }
-    vec target = vec_load_first(tiny_row(tiny->bound_target, row, last->out), last->out);
+    vec target = vec_load_part(tiny_row(tiny->bound_target, row, last->out), last->out);
     vec error = vec_first(vec_sub(y, target), last->out);
     tiny_store(tiny->bound_loss, vec_sum(vec_mul(error, error)) / (float)last->out);
     return vec_mul(error, scale);
@@ -106,7 +101,7 @@ narrow_forward(const struct tiny *tiny, int samples, const int32_t *rows, vec (*
     const int32_t in = tiny->layer[0].in, out = tiny->layer[tiny->layers - 1].out;
     vec y[2];
     for (int q = 0; q < samples; q++)
-        ys[0][q] = y[q] = vec_load_first(tiny_row(tiny->bound_x, rows[q], in), in);
+        ys[0][q] = y[q] = vec_load_part(tiny_row(tiny->bound_x, rows[q], in), in);
     for (int32_t l = 0; l < tiny->layers; l++) {
         const struct tiny_layer *layer = &tiny->layer[l];
         vec sums[2];
@@ -116,7 +111,7 @@ narrow_forward(const struct tiny *tiny, int samples, const int32_t *rows, vec (*
     }
     if (tiny->bound_y && tiny->bound_y->data)
         for (int q = 0; q < samples; q++)
-            vec_store_first(tiny_row(tiny->bound_y, rows[q], out), y[q], out);
+            vec_store_part(tiny_row(tiny->bound_y, rows[q], out), y[q], out);
 }
 
 static void steps_narrow(struct tiny *tiny, int64_t steps)
@@ -199,7 +194,7 @@ static void wide_loss(struct tiny *tiny, int32_t row)
     const float *target = tiny_row(tiny->bound_target, row, last->out);
     vec sum = vec_zero(), scale = vec_set(tiny->loss_scale * 2 / (float)last->out);
     for (int64_t v = 0; v < last->stride; v += VEC_LANES) {
-        vec wanted = vec_load_first(target + v, at_most(last->out - v, VEC_LANES));
+        vec wanted = vec_load_part(target + v, last->out - v);
         vec error = vec_sub(vec_load(last->y + v), wanted);
         sum = vec_fma(error, error, sum);
         vec_store(last->d + v, vec_mul(error, scale));

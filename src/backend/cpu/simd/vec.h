@@ -49,23 +49,10 @@ static inline vec vec_lane(vec v, int32_t i)
 {
     return _mm512_permutexvar_ps(_mm512_set1_epi32(i), v);
 }
-/* The first n lanes, of v or of memory (which may end there); the others are 0. */
+/* The first n lanes; the others are 0. */
 static inline vec vec_first(vec v, int64_t n)
 {
     return _mm512_maskz_mov_ps((__mmask16)((1u << n) - 1), v);
-}
-static inline vec vec_load_first(const float *from, int64_t n)
-{
-    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), from);
-}
-static inline void vec_store_first(float *to, vec v, int64_t n)
-{
-    _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), v);
-}
-/* where v > 0: a, else 0 */
-static inline vec vec_where_positive(vec v, vec a)
-{
-    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, vec_zero(), _CMP_GT_OQ), a);
 }
 /* Each quarter of 4 lanes: its lane j everywhere. j is a constant. */
 #define vec_quarter_lane(v, j) _mm512_permute_ps(v, (j)*0x55)
@@ -152,27 +139,6 @@ static inline vec vec_lane(vec v, int32_t i)
 {
     return _mm256_permutevar8x32_ps(v, _mm256_set1_epi32(i));
 }
-static inline __m256i vec_mask(int64_t n)
-{
-    static const int32_t edge[2 * VEC_LANES] = {-1, -1, -1, -1, -1, -1, -1, -1};
-    return _mm256_loadu_si256((const __m256i *)(edge + VEC_LANES - n));
-}
-static inline vec vec_first(vec v, int64_t n)
-{
-    return _mm256_and_ps(v, _mm256_castsi256_ps(vec_mask(n)));
-}
-static inline vec vec_load_first(const float *from, int64_t n)
-{
-    return _mm256_maskload_ps(from, vec_mask(n));
-}
-static inline void vec_store_first(float *to, vec v, int64_t n)
-{
-    _mm256_maskstore_ps(to, vec_mask(n), v);
-}
-static inline vec vec_where_positive(vec v, vec a)
-{
-    return _mm256_and_ps(a, _mm256_cmp_ps(v, vec_zero(), _CMP_GT_OQ));
-}
 #define vec_quarter_lane(v, j) _mm256_permute_ps(v, (j)*0x55)
 static inline void vec_fold_step(const vec *v, vec rate, float *c)
 {
@@ -212,6 +178,10 @@ static inline __m256i vec_mask_of(int64_t count)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count),
                               _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline vec vec_first(vec v, int64_t n)
+{
+    return _mm256_and_ps(v, _mm256_castsi256_ps(vec_mask_of(n)));
 }
 static inline vec vec_load_part(const float *from, int64_t count)
 {
