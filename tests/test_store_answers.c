@@ -74,6 +74,8 @@ static void expect(struct store *store, const char *name, bool known, const char
             printf("%s: found \"%s\", expected \"%s\"\n", name, found, expected);
         CHECK_EQUAL_INT(answer.known, known);
         CHECK(!known || answer.id_count > 0);
+        for (size_t i = 1; i < answer.id_count; i++)
+            CHECK(answer.ids[i] != answer.ids[i - 1]);
         CHECK(text_starts(text_of(&answer.command), "prony "));
         CHECK(text_starts(text_of(&answer.chart), "x="));
         answer_free(&answer);
@@ -94,8 +96,13 @@ TEST(cpu_or_gpu)
     expect(store, "unit", true, "The CPU up to batch 1, the GPU from batch 64 on: 2.25 ×");
     add(store, "unit=gpu backend=cuda batch=1 server=far", 200, 2);
     expect(store, "unit", true,
-           "The GPU, at every batch that both were measured with: 2 to 2.25 ×");
+           "The GPU, at every batch that both were measured with: 2 × to 2.25 ×");
     expect(store, "unit", true, "the GPU on far");
+    add(store, "unit=cpu backend=simd batch=64", 1800, 2);
+    expect(store, "unit", true,
+           "the GPU at 1 of the 2 batches that both were measured with, 0.5 ×");
+    add(store, "unit=gpu backend=cuda batch=64 server=far", 45e6, 2);
+    expect(store, "unit", true, "2 × to 25.0 k × the CPU's samples/s");
     store_close(store);
 }
 
@@ -134,10 +141,12 @@ TEST(does_it_waste)
     add(store, "framework=prony batch=10", 100, 1.25);
     expect(store, "framework", true, "80 % with prony (1.25 × the floor): it wastes little");
     add(store, "framework=numpy batch=10", 10, 12.5);
-    expect(store, "framework", true, "8 % with numpy");
+    expect(store, "framework", true, "8.0 % with numpy");
     expect(store, "framework", true, "prony wastes the least");
     add(store, "framework=numpy batch=10", 120, 1.1);
     expect(store, "framework", true, "numpy wastes the least");
+    add(store, "framework=numpy batch=10", 130, 1.001);
+    expect(store, "framework", true, "100 % with numpy (1 × the floor)");
     store_close(store);
 }
 

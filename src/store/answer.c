@@ -234,6 +234,9 @@ bool answer_best_series(const struct store_chart *chart, const struct store_quer
 
 void answer_rests_on(struct answer *answer, const struct store_mark *mark)
 {
+    for (size_t i = 0; i < answer->id_count; i++)
+        if (answer->ids[i] == mark->id)
+            return;
     if (answer->id_count < ANSWER_IDS)
         answer->ids[answer->id_count++] = mark->id;
 }
@@ -253,6 +256,15 @@ enum status answer_add_place(const struct answer_about *about, const struct stor
     if (strcmp(row.source, "shipped") == 0)
         text_add(out, " (a result that came with prony)");
     return STATUS_OK;
+}
+
+void answer_add_ratio(struct text *out, double ratio)
+{
+    if (ratio < 999.5)
+        text_printf(out, "%.3g", ratio);
+    else
+        text_add_count(out, ratio);
+    text_add(out, " ×");
 }
 
 void answer_add_rate(struct text *out, double rate)

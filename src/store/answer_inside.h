@@ -29,12 +29,14 @@ struct series {
 bool answer_best_series(const struct store_chart *chart, const struct store_query *query,
                         size_t least, struct series *out);
 
-void answer_rests_on(struct answer *answer, const struct store_mark *mark);
+void answer_rests_on(struct answer *answer, const struct store_mark *mark); /* once each */
 /* "prony/simd": what a group of framework and backend, at `at` and after, is called. */
 void answer_add_maker(struct text *out, const struct store_mark *mark, size_t at);
 /* " on box", " on box (a result that came with prony)": where a mark was measured. */
 enum status answer_add_place(const struct answer_about *about, const struct store_mark *mark,
                              struct text *out);
+/* "2.25 ×", "12.3 k ×" */
+void answer_add_ratio(struct text *out, double ratio);
 /* "9.80 k samples/s" */
 void answer_add_rate(struct text *out, double rate);
 

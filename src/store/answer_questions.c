@@ -23,7 +23,8 @@ static const struct store_mark *at_batch(const struct store_chart *chart, const 
 /* At which batches each is faster. */
 struct contest {
     int cpu_wins, gpu_wins;
-    double least, most;                            /* GPU's rate ÷ CPU's */
+    bool crossed;       /* a larger batch was better for the CPU than one that the GPU had won */
+    double least, most; /* GPU's rate ÷ CPU's */
     const struct store_mark *last_cpu, *first_gpu; /* the largest batch for the CPU … */
     const struct store_mark *cpu, *gpu;            /* at the largest batch of both */
 };
@@ -46,30 +47,43 @@ static struct contest hold_contest(const struct store_chart *chart)
             contest.first_gpu = contest.first_gpu ? contest.first_gpu : gpu;
         } else {
             contest.cpu_wins++;
+            contest.crossed |= contest.gpu_wins > 0;
             contest.last_cpu = cpu;
         }
     }
     return contest;
 }
 
+static void say_always(const char *winner, double least, double most, const char *loser,
+                       struct text *out)
+{
+    text_printf(out, "The %s, at every batch that both were measured with: ", winner);
+    answer_add_ratio(out, least);
+    text_add(out, " to ");
+    answer_add_ratio(out, most);
+    text_printf(out, " the %s's samples/s", loser);
+}
+
 static void say_winner(const struct contest *contest, struct text *out)
 {
-    if (contest->gpu_wins == 0)
+    if (contest->gpu_wins == 0) {
+        say_always("CPU", 1 / contest->most, 1 / contest->least, "GPU", out);
+        return;
+    }
+    if (contest->cpu_wins == 0) {
+        say_always("GPU", contest->least, contest->most, "CPU", out);
+        return;
+    }
+    if (contest->crossed)
         text_printf(out,
-                    "The CPU, at every batch that both were measured with: %.3g to %.3g × the "
-                    "GPU's samples/s",
-                    1 / contest->most, 1 / contest->least);
-    else if (contest->cpu_wins == 0)
-        text_printf(out,
-                    "The GPU, at every batch that both were measured with: %.3g to %.3g × the "
-                    "CPU's samples/s",
-                    contest->least, contest->most);
+                    "Now the one, now the other: the GPU at %d of the %d batches that both were "
+                    "measured with, ",
+                    contest->gpu_wins, contest->gpu_wins + contest->cpu_wins);
     else
-        text_printf(out,
-                    "The CPU up to batch %s, the GPU from batch %s on: %.3g × the CPU's "
-                    "samples/s at batch %s",
-                    contest->last_cpu->values[1], contest->first_gpu->values[1],
-                    contest->gpu->y / contest->cpu->y, contest->gpu->values[1]);
+        text_printf(out, "The CPU up to batch %s, the GPU from batch %s on: ",
+                    contest->last_cpu->values[1], contest->first_gpu->values[1]);
+    answer_add_ratio(out, contest->gpu->y / contest->cpu->y);
+    text_printf(out, " the CPU's samples/s at batch %s", contest->gpu->values[1]);
 }
 
 enum status answer_unit(const struct answer_about *about, struct answer *answer)
@@ -146,8 +160,9 @@ enum status answer_batch(const struct answer_about *about, struct answer *answer
         answer_add_rate(out, series.best);
         text_add(out, " with ");
         answer_add_maker(out, series.top, 0);
-        text_printf(out, ", %.3g × those of batch %s", series.best / series.marks[0].y,
-                    series.marks[0].values[2]);
+        text_add(out, ", ");
+        answer_add_ratio(out, series.best / series.marks[0].y);
+        text_printf(out, " those of batch %s", series.marks[0].values[2]);
         if (near != series.top)
             text_printf(out, "; batch %s already gives %.0f %% of it", near->values[2],
                         100 * near->y / series.best);
@@ -155,6 +170,7 @@ enum status answer_batch(const struct answer_about *about, struct answer *answer
             text_add(out, "; a larger one may give more");
         text_add(out, ".");
         answer_rests_on(answer, series.top);
+        answer_rests_on(answer, series.marks);
         answer_rests_on(answer, near);
     } else {
         text_printf(out, "Not known: %s %s was not measured with two batches on %s.", about->phase,
@@ -199,17 +215,24 @@ static void say_shares(const struct answer_about *about, const struct store_mark
     text_printf(out, "Of what %s can do, %s %s at batch %s uses", about->server, about->phase,
                 about->model, marks[0].values[0]);
     for (size_t i = 0; i < count; i++) {
-        text_printf(out, "%s %.2g %% with %s (%.3g × the floor)", i ? "," : "", 100 / marks[i].y,
-                    marks[i].values[1], marks[i].y);
+        double share = 100 / marks[i].y;
+        text_printf(out, "%s %.*f %% with %s (", i ? "," : "", share < 9.95 ? 1 : 0, share,
+                    marks[i].values[1]);
+        answer_add_ratio(out, marks[i].y);
+        text_add(out, " the floor)");
         answer_rests_on(answer, &marks[i]);
     }
-    if (asked && asked != best)
-        text_printf(out, ": %s wastes %.3g × what %s needs.", asked->values[1], asked->y / best->y,
-                    best->values[1]);
-    else if (count > 1)
+    if (asked && asked != best) {
+        text_printf(out, ": %s takes ", asked->values[1]);
+        answer_add_ratio(out, asked->y / best->y);
+        text_printf(out, " the time that %s takes.", best->values[1]);
+    } else if (count > 1) {
         text_printf(out, ": %s wastes the least.", best->values[1]);
-    else
-        text_add(out, best->y > 2 ? ": it wastes more than half." : ": it wastes little.");
+    } else {
+        text_add(out, best->y > 2      ? ": it wastes more than half."
+                      : best->y > 1.25 ? ": it wastes less than half."
+                                       : ": it wastes little.");
+    }
 }
 
 enum status answer_framework(const struct answer_about *about, struct answer *answer)
@@ -262,8 +285,9 @@ enum status answer_phase(const struct answer_about *about, struct answer *answer
         bool usual = training->y <= inference->y;
         const struct store_mark *more = usual ? training : inference;
         const struct store_mark *less = usual ? inference : training;
-        text_printf(out, "A sample costs %.3g × as much in %s as in %s: ", less->y / more->y,
-                    more->values[3], less->values[3]);
+        text_add(out, "A sample costs ");
+        answer_add_ratio(out, less->y / more->y);
+        text_printf(out, " as much in %s as in %s: ", more->values[3], less->values[3]);
         answer_add_rate(out, more->y);
         text_add(out, " against ");
         answer_add_rate(out, less->y);
@@ -299,9 +323,9 @@ static void advise(const struct answer_about *about, const struct store_row *bes
     if (isnan(floors)) {
         text_add(out, ") has no floor to be compared with: measure it on a CPU.");
     } else if (floors > 2) {
-        text_printf(out,
-                    ") takes %.3g × its floor: see where the time goes before buying anything.",
-                    floors);
+        text_add(out, ") takes ");
+        answer_add_ratio(out, floors);
+        text_add(out, " its floor: see where the time goes before buying anything.");
         text_printf(&answer->command, "prony profile %s --phase %s --batch %lld", about->model,
                     about->phase, (long long)point->batch);
     } else if (strcmp(best->bound, "bytes") == 0) {

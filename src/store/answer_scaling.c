@@ -35,8 +35,9 @@ enum status answer_threads(const struct answer_about *about, struct answer *answ
                     strcmp((gains ? top : first)->values[X], "1") ? "s" : "", about->phase,
                     about->model, top->values[BATCH]);
         answer_add_maker(out, top, FRAMEWORK);
-        text_printf(out, " on %s: %s threads bring %.3g × the samples/s of %s", about->server,
-                    shown->values[X], shown->speedup, first->values[X]);
+        text_printf(out, " on %s: %s threads bring ", about->server, shown->values[X]);
+        answer_add_ratio(out, shown->speedup);
+        text_printf(out, " the samples/s of %s", first->values[X]);
         if (gains)
             text_printf(out, ", %.0f %% of what they could.", 100 * shown->efficiency);
         else
