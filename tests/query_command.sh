@@ -28,8 +28,10 @@ fi
 tools/make-records 400 8 >"$folder/made.jsonl"
 "$prony" store create --empty $store
 "$prony" store add "$folder/made.jsonl" $store >/dev/null
-expect aligned 'framework    batch  throughput' "$prony" query --where model=large --group-by framework $store
+expect aligned 'framework    batch        throughput ' "$prony" query --where model=large --group-by framework $store
 expect draws_lines '└──' "$prony" query --where model=large --group-by framework $store
+expect figures_have_units ' k samples/s' "$prony" query --where model=large --draw none $store
+expect rates_have_units ' GB/s' "$prony" query --y byte_rate --where model=vgg16 --aggregate best --draw none $store
 expect draws_bars '█' "$prony" query --x framework --y times_floor --aggregate best $store
 expect draws_nothing_more 'note' "$prony" query --draw none $store
 expect markdown '| batch | throughput |' "$prony" query --format md $store
@@ -40,6 +42,7 @@ expect refuses_an_axis 'did you mean "batch"' "$prony" query --x bacth $store
 expect refuses_a_metric 'did you mean "throughput"' "$prony" query --y througput $store
 expect refuses_a_baseline 'expected x or an axis of the groups' \
     "$prony" query --baseline model=large $store
+expect refuses_a_batch 'batch: found "ten", expected a whole number' "$prony" query --where batch=ten $store
 expect refuses_lines_over_names 'which is no number' "$prony" query --x model --draw line $store
 expect refuses_how 'expected best, min, max' "$prony" query --aggregate sum $store
 expect says_there_is_nothing 'no result' "$prony" query --where model=none $store

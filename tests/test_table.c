@@ -42,10 +42,10 @@ static void check_print(enum table_format format, const char *expected)
 TEST(hides_what_does_not_vary)
 {
     make_rows(0);
-    check_print(TABLE_ALIGNED, SAID "batch  status   time_median  throughput  reason\n"
-                                    "    1  ok           1.50 µs      2.00 M\n"
-                                    "   10  ok           3.00 µs      2.00 M\n"
-                                    "  100  skipped                           "
+    check_print(TABLE_ALIGNED, SAID "batch  status   time_median        throughput  reason\n"
+                                    "    1  ok           1.50 µs  2.00 M samples/s\n"
+                                    "   10  ok           3.00 µs  2.00 M samples/s\n"
+                                    "  100  skipped                                 "
                                     "too long, \"far\" | too long\n");
 }
 
@@ -55,8 +55,8 @@ TEST(markdown)
     check_print(TABLE_MARKDOWN,
                 SAID "| id | batch | status | time_median | throughput | reason |\n"
                      "|---:|---:|---|---:|---:|---|\n"
-                     "| 7 | 1 | ok | 1.50 µs | 2.00 M |  |\n"
-                     "| 8 | 10 | ok | 3.00 µs | 2.00 M |  |\n"
+                     "| 7 | 1 | ok | 1.50 µs | 2.00 M samples/s |  |\n"
+                     "| 8 | 10 | ok | 3.00 µs | 2.00 M samples/s |  |\n"
                      "| 9 | 100 | skipped |  |  | too long, \"far\" \\| too long |\n");
 }
 

@@ -142,7 +142,7 @@ static enum status measure_all(const struct cli *cli, const struct options *opti
 
 static void print_line(const char *name, const struct text *text)
 {
-    printf("%-8s %s\n", name, text_of(text));
+    printf("%-10s%s\n", name, text_of(text));
 }
 
 /* A sentence of answer.h; `with_command`: and the command that goes with it. */
@@ -165,8 +165,10 @@ static enum status print_best(const struct store_row *best)
     const struct point *point = &best->point;
     struct text text = {0};
     double floors = best->metrics[METRIC_times_floor];
-    text_printf(&text, "%s/%s on the %s (%s), batch %lld", point->framework, point->backend,
-                point->unit, point->unit_name, (long long)point->batch);
+    text_printf(&text, "%s/%s on the %s", point->framework, point->backend, point->unit);
+    if (point->unit_name[0]) /* other frameworks do not say which */
+        text_printf(&text, " (%s)", point->unit_name);
+    text_printf(&text, ", batch %lld", (long long)point->batch);
     if (point->threads)
         text_printf(&text, ", %lld thread%s", (long long)point->threads,
                     point->threads == 1 ? "" : "s");
@@ -201,7 +203,7 @@ static enum status print_all(const struct options *options)
     if (status == STATUS_OK)
         status = find_best(&about, &best);
     if (status == STATUS_OK) {
-        printf("network  %s, %s, on %s\n", options->network, options->phase, about.server);
+        printf("network   %s, %s, on %s\n", options->network, options->phase, about.server);
         status = print_best(&best);
     }
     for (size_t i = 0; i < sizeof names / sizeof *names && status == STATUS_OK; i++)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAR = 50, WIDTH = 64, HEIGHT = 16, SIGNS = 8, FIELD = 24 };
+enum { BAR = 50, WIDTH = 64, HEIGHT = 16, SIGNS = 8, FIELD = 24, LABEL = 16 };
 static const double WIDE = 16; /* what spans more than this is drawn over its logarithm */
 
 static const char *const signs[SIGNS] = {"●", "■", "▲", "◆", "○", "□", "△", "◇"};
@@ -135,7 +135,7 @@ static void print_canvas(const struct canvas *canvas, const struct metric *metri
     query_figure(&ends[1], metric, y->low);
     for (int row = 0; row < HEIGHT; row++) {
         const char *end = row == 0 ? text_of(&ends[0]) : row + 1 == HEIGHT ? text_of(&ends[1]) : "";
-        text_printf(out, "%*s%s ┤", (int)(12 - table_width(end)), "", end);
+        text_printf(out, "%*s%s ┤", LABEL - (int)table_width(end), "", end);
         for (int column = 0; column < WIDTH; column++) {
             if (canvas->signs[row][column])
                 text_add(out, canvas->signs[row][column]);
@@ -155,12 +155,12 @@ static void print_axis(const struct store_query *query, const struct scale *x, s
     char low[FIELD], high[FIELD];
     snprintf(low, sizeof low, "%.4g", x->low);
     snprintf(high, sizeof high, "%.4g", x->high);
-    text_printf(out, "%13s└", "");
+    text_printf(out, "%*s└", LABEL + 1, "");
     for (int i = 0; i < WIDTH; i++)
         text_add(out, "─");
     int middle = WIDTH - (int)strlen(low) - (int)strlen(high);
     int before = (middle - (int)strlen(query->x)) / 2;
-    text_printf(out, "\n%14s%s%*s%s%*s%s\n", "", low, before, "", query->x,
+    text_printf(out, "\n%*s%s%*s%s%*s%s\n", LABEL + 2, "", low, before, "", query->x,
                 middle - before - (int)strlen(query->x), "", high);
 }
 
@@ -189,7 +189,7 @@ static enum status draw_lines(const struct store_query *query, const struct stor
         canvas.signs[HEIGHT - 1 - spot.y / 4][spot.x / 2] = sign;
         before = spot;
         if (first) {
-            text_printf(&legend, "%14s%s ", "", sign);
+            text_printf(&legend, "%*s%s ", LABEL + 2, "", sign);
             add_name(&legend, query, mark, query->group_count);
             text_add_char(&legend, '\n');
         }

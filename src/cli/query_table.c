@@ -92,8 +92,10 @@ static void add_mark(struct row *row, const struct store_query *query,
     for (size_t i = 0; i <= query->group_count; i++)
         add_cell(row, mark->values[i]);
     add_number(row, metric, mark->y, plain);
-    add_number(row, metric, mark->low, plain);
-    add_number(row, metric, mark->high, plain);
+    bool spread =
+        plain || mark->low < mark->high; /* of one result without an interval none is known */
+    add_number(row, metric, spread ? mark->low : (double)NAN, plain);
+    add_number(row, metric, spread ? mark->high : (double)NAN, plain);
     begin_cell(row);
     text_printf(&row->text, "%lld", (long long)mark->count);
     end_cell(row);

@@ -8,7 +8,7 @@
 enum status query_table(const struct store_query *query, const struct store_chart *chart,
                         enum table_format format, struct text *out);
 
-/* A figure of the metric with its unit: "1.42 ms", "12.3 k". */
+/* A figure of the metric with its unit: "1.42 ms", "12.3 k samples/s". */
 void query_figure(struct text *out, const struct metric *metric, double value);
 
 #endif

@@ -63,16 +63,21 @@ static void add_cell(struct cursor *at, const char *name, enum column_kind kind,
 
 void table_figure(struct text *out, double value, const char *unit)
 {
-    if (strcmp(unit, "ns") == 0)
+    if (strcmp(unit, "ns") == 0) {
         text_add_time(out, value);
-    else if (strcmp(unit, "B") == 0 || strcmp(unit, "B/s") == 0)
+    } else if (strcmp(unit, "s") == 0) {
+        text_add_time(out, value * 1e9);
+    } else if (strcmp(unit, "B") == 0 || strcmp(unit, "B/s") == 0) {
         text_add_size(out, value);
-    else if (strcmp(unit, "%") == 0)
+        text_add(out, unit + 1);
+    } else if (strcmp(unit, "%") == 0) {
         text_printf(out, "%.1f %%", value);
-    else if (strcmp(unit, "x") == 0)
+    } else if (strcmp(unit, "x") == 0) {
         text_printf(out, "%.2f", value);
-    else
+    } else {
         text_add_count(out, value);
+        text_printf(out, "%s%s", *unit ? " " : "", unit);
+    }
 }
 
 static void add_metric(struct cursor *at, const struct record *record, const struct metric *metric,

@@ -100,7 +100,10 @@ static enum status allow(struct store *store, struct arena *arena, struct condit
         NEED(condition->allowed = arena_array(arena, words->count + 1, sizeof(bool)));
         conditions->count++;
     }
-    if (key_kind(key) == AXIS_INT && text_to_int(value, &number)) { /* "+10" is 10 */
+    if (key_kind(key) == AXIS_INT && *value) { /* "+10" is 10 */
+        if (!text_to_int(value, &number))
+            FAIL(STATUS_INPUT, "%s: found \"%s\", expected a whole number, or nothing",
+                 key_name(key), value);
         snprintf(buffer, sizeof buffer, "%lld", (long long)number);
         value = buffer;
     }
