@@ -169,7 +169,7 @@ expect its_conformance_tests_run 'ok   test_conformance.every_case_agrees_with_f
     "$build/tests/test_conformance"
 expect what_it_refuses_is_counted "'tiny' ran 8 cases and passed over" "$build/tests/test_conformance"
 expect tests_it_cannot_run_are_skipped ' 0 failed' "$build/tests/test_awkward"
-expect tests_say_why "skip test_awkward.rbm_learns_by_contrastive_divergence_tiny: the backend 'tiny' cannot run" \
+expect tests_say_why "skip test_awkward.batch_norm_keeps_statistics_tiny: the backend 'tiny' cannot run" \
     "$build/tests/test_awkward"
 expect explain_says_what_it_lacks "the backend 'tiny' cannot run the op rows" \
     "$prony" explain small --backend tiny
