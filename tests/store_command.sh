@@ -27,6 +27,7 @@ if "$prony" store list 2>&1 | grep -q 'built without'; then
 fi
 expect helps 'prony store add results.jsonl' "$prony" store --help
 expect says_there_is_no_store 'no store here yet' "$prony" store list $store
+expect says_it_is_a_folder 'cannot open: Is a directory' "$prony" store list --store "$folder"
 expect makes_an_empty_one '' "$prony" store create --empty $store
 expect adds '5 added, 0 there already' "$prony" store add $golden $store
 expect adds_once '0 added, 5 there already' "$prony" store add $store - <$golden

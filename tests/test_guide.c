@@ -191,6 +191,22 @@ TEST(serves_the_page)
     CHECK_EQUAL_INT(code_of(get("/?x=batch&y=throughput")), 200);
 }
 
+#define SCRIPT(encodings) "GET /main.js HTTP/1.1\r\n" LOCAL "Accept-Encoding: " encodings "\r\n\r\n"
+
+TEST(compresses_for_who_takes_it)
+{
+    if (!start())
+        return;
+    const char *answer = ask(SCRIPT("br, gzip;q=0.5"));
+    CHECK_EQUAL_INT(code_of(answer), 200);
+    CHECK(strstr(answer, "Content-Encoding: gzip"));
+    CHECK(strstr(answer, "Content-Type: text/javascript"));
+    CHECK(text_starts(body_of(answer), "\x1f\x8b"));
+    CHECK(!strstr(ask(SCRIPT("gzip;q=0, br")), "Content-Encoding"));
+    CHECK(!strstr(ask(SCRIPT("xgzip")), "Content-Encoding"));
+    CHECK(!strstr(get("/main.js"), "Content-Encoding"));
+}
+
 TEST(answers_head_without_a_body)
 {
     if (!start())
@@ -603,7 +619,7 @@ TEST(goes_on_when_memory_is_out)
 {
     static const struct http_parameter parameters[] = {
         {"x", "batch"}, {"y", "throughput"}, {"group", "framework,backend"}, {"model", "small"}};
-    static const struct http_request request = {"/api/query", parameters, 4};
+    static const struct http_request request = {"/api/query", parameters, 4, false};
     struct api *api;
     if (!start() || !CHECK_OK(api_open(path_of("full.db"), &api)))
         return;

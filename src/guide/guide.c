@@ -33,17 +33,29 @@ static const char *type_of(const char *name)
     return "application/octet-stream";
 }
 
-static void answer_file(const char *name, struct http_answer *answer)
+/* NULL when there is none of this name and suffix. */
+static const struct embedded *find_file(const char *name, const char *suffix)
+{
+    for (const struct embedded *file = guide_files; file->name; file++)
+        if (text_starts(file->name, name) && text_equal(file->name + strlen(name), suffix))
+            return file;
+    return NULL;
+}
+
+/* Large files are there twice, as they are and with .gz after the name. */
+static void answer_file(const char *name, bool gzip, struct http_answer *answer)
 {
     static const char missing[] = "there is no such page; the guide begins at /";
-    for (const struct embedded *file = guide_files; file->name; file++)
-        if (!strcmp(name, file->name)) {
-            answer->code = 200;
-            answer->type = type_of(name);
-            answer->bytes = file->bytes;
-            answer->length = file->length;
-            return;
-        }
+    const struct embedded *packed = gzip ? find_file(name, ".gz") : NULL;
+    const struct embedded *file = packed ? packed : find_file(name, "");
+    if (file) {
+        answer->code = 200;
+        answer->type = type_of(name);
+        answer->encoding = packed ? "gzip" : NULL;
+        answer->bytes = file->bytes;
+        answer->length = file->length;
+        return;
+    }
     answer->code = 404;
     answer->type = "text/plain; charset=utf-8";
     answer->bytes = missing;
@@ -57,9 +69,9 @@ static void answer_request(void *context, const struct http_request *request,
     if (text_starts(request->path, "/api/"))
         api_answer(guide->api, request, answer);
     else if (text_equal(request->path, "/"))
-        answer_file("index.html", answer);
+        answer_file("index.html", request->gzip, answer);
     else
-        answer_file(request->path + 1, answer);
+        answer_file(request->path + 1, request->gzip, answer);
 }
 
 enum status guide_start(const char *store, const struct http_place *place, struct guide **out)

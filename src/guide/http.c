@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -211,6 +212,9 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, struct htt
     }
     enum MHD_Result good =
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
+    if (answer->encoding)
+        good &=
+            MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, answer->encoding);
     for (size_t i = 0; i < sizeof fixed_headers / sizeof *fixed_headers; i++)
         good &= MHD_add_response_header(response, fixed_headers[i].name, fixed_headers[i].value);
     if (answer->code == MHD_HTTP_METHOD_NOT_ALLOWED)
@@ -245,6 +249,22 @@ static bool brings_token(const struct http *http, struct MHD_Connection *connect
 {
     const char *given = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
     return http->token[0] && given && !strcmp(path, "/") && same_token(http->token, given);
+}
+
+/* "br, gzip;q=0.8": one of the names is gzip, and its weight is not 0. */
+static bool takes_gzip(struct MHD_Connection *connection)
+{
+    const char *at =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    for (size_t length; at && *at; at += length) {
+        at += strspn(at, ", \t");
+        length = strcspn(at, ",");
+        if (strcspn(at, ",; \t") == strlen("gzip") && !strncasecmp(at, "gzip", strlen("gzip"))) {
+            const char *weight = memchr(at, '=', length);
+            return !weight || strtod(weight + 1, NULL) > 0;
+        }
+    }
+    return false;
 }
 
 struct parameters {
@@ -297,7 +317,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         answer.length = sizeof why - 1;
         return send_answer(connection, &answer);
     }
-    struct http_request request = {path, parameters.list, parameters.count};
+    struct http_request request = {path, parameters.list, parameters.count, takes_gzip(connection)};
     http->handler(http->context, &request, &answer);
     return send_answer(connection, &answer);
 }

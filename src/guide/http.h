@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,12 +26,14 @@ struct http_request {
     const char *path; /* decoded, begins with '/' */
     const struct http_parameter *parameters;
     size_t count;
+    bool gzip; /* the client takes an answer that gzip compressed */
 };
 
 /* Either `bytes`, which must outlive the server, or `text`, which the server frees. */
 struct http_answer {
     unsigned code;
-    const char *type; /* Content-Type, a static string */
+    const char *type;     /* Content-Type, a static string */
+    const char *encoding; /* Content-Encoding, also static; NULL: none */
     const void *bytes;
     size_t length;
     struct text text;

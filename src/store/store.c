@@ -28,7 +28,8 @@ enum status store_fail(const struct store *store, const char *attempt)
              "%s: cannot %s: the file or its folder is read-only, and reading takes a lock beside "
              "it; copy it to where you may write",
              store->path, attempt);
-    FAIL(STATUS_IO, "%s: cannot %s: %s", store->path, attempt, reason);
+    int system = code == SQLITE_CANTOPEN ? sqlite3_system_errno(store->db) : 0;
+    FAIL(STATUS_IO, "%s: cannot %s: %s", store->path, attempt, system ? strerror(system) : reason);
 }
 
 enum status store_prepare(const struct store *store, const char *sql, sqlite3_stmt **out)
