@@ -146,6 +146,41 @@ expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time 
 expect says_what_is_not_checked 0 'measured once' \
     "$prony" bench large --batch 3 --seconds 0.01 --patience 0.1
 
+# Kernels by themselves.
+kernels="bench --kernels sgd activate --seconds 0.02"
+expect times_kernels 0 'sgd_f32_ref' "$prony" $kernels
+expect checks_kernels 0 ',right,' "$prony" $kernels --backend ref --format csv
+expect knows_no_wrong_kernel 0 '' "$prony" bench --kernels dense adam --backend simd,ref --seconds 0.02
+expect writes_kernels_as_markdown 0 '| sgd | *=13x77 | ref | 1 |' "$prony" $kernels --format md
+expect times_kernels_on_threads 0 'skipped: the backend ref makes 1 thread, not 2' \
+    "$prony" $kernels --backend ref --threads 1,2
+expect knows_its_ops 2 "did you mean 'dense'?" "$prony" bench --kernels dens
+expect says_what_cannot_run_alone 2 "no op 'clip' with a case" "$prony" bench --kernels clip
+expect times_kernels_only 2 'found --batch' "$prony" $kernels --batch 3
+expect knows_its_formats_of_kernels 2 'expected table, json, csv or md' "$prony" $kernels --format tests
+expect knows_its_backends_of_kernels 2 'reff' "$prony" $kernels --backend reff
+if command -v python3 >/dev/null; then
+    "$prony" $kernels --backend ref --format json >"$folder/kernels.jsonl"
+    python3 - "$folder/kernels.jsonl" <<'PYTHON'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+ops = [r["op"] for r in rows]
+assert set(ops) == {"sgd", "activate"} and ops.index("sgd") in (0, ops.count("activate")), ops
+for r in rows:
+    assert r["check"] == "right" and r["error"] < 1e-5, r
+    assert r["low_ns"] is None or r["low_ns"] <= r["ns"] <= r["high_ns"], r
+    assert r["bytes"] > 0 and r["kernel"].endswith("_f32_ref"), r
+PYTHON
+    report writes_kernels_that_parse $? "$(cut -c1-300 "$folder/kernels.jsonl")"
+fi
+"$prony" bench --kernels --seconds 20 >"$folder/kernels.txt" 2>&1 &
+bench=$!
+sleep 1
+kill -INT $bench
+wait $bench
+[ $? -eq 130 ]
+report stops_between_kernels $? "$(cat "$folder/kernels.txt")"
+
 # Scenarios, and training to a target.
 expect streams 0 'right' "$prony" bench small --phase inference --scenario single-stream,offline $quick
 expect serves 0 'queries a second hold the bound' "$prony" bench small --phase inference \

@@ -38,39 +38,6 @@ static enum status inside_watch(struct inside *inside)
     return STATUS_OK;
 }
 
-static uint64_t kept_bytes(const struct program *program, const struct op *op, int32_t from,
-                           int32_t to)
-{
-    uint64_t bytes = 0;
-    for (int32_t i = from; i < to; i++) {
-        int32_t tensor = program->operands[op->first + i];
-        if (tensor >= 0 && role_is_kept(program->tensors[tensor].role))
-            bytes += program->tensors[tensor].bytes;
-    }
-    return bytes;
-}
-
-/* `whole` is what the machine does at the size of the step. */
-static enum status inside_op_floor(const struct program *program, const struct op *op,
-                                   struct calibration *calibration, const struct ceilings *whole,
-                                   double *out)
-{
-    uint64_t flop = op_flop(program, op), bytes = op_bytes(program, op);
-    uint64_t kept_read = kept_bytes(program, op, 0, op->inputs);
-    uint64_t kept_written = kept_bytes(program, op, op->inputs, op->inputs + op->outputs);
-    struct ceilings own;
-
-    *out = (double)NAN;
-    if (flop + bytes == 0)
-        return STATUS_OK;
-    TRY(calibrate(calibration, whole->threads, bytes, &own));
-    double kept_ns = (double)(kept_read + kept_written) /
-                     (kept_written ? whole->update_per_s : whole->read_per_s);
-    double own_ns = (double)bytes / fmax(own.update_per_s, own.read_per_s);
-    *out = 1e9 * fmax((double)flop / whole->flop_per_s, fmax(kept_ns, own_ns));
-    return STATUS_OK;
-}
-
 static enum status inside_floors(struct inside *inside, const struct task *task, int threads,
                                  struct calibration *calibration)
 {
@@ -83,8 +50,8 @@ static enum status inside_floors(struct inside *inside, const struct task *task,
     inside->floor_ns = floor.ns;
     for (int32_t o = 0; o < program->op_count; o++)
         if (!isnan(inside->profile.ops[o].ns))
-            TRY(inside_op_floor(program, &program->ops[o], calibration, &whole,
-                                &inside->profile.ops[o].floor_ns));
+            TRY(floor_of_op(program, &program->ops[o], calibration, &whole,
+                            &inside->profile.ops[o].floor_ns));
     return STATUS_OK;
 }
 

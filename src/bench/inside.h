@@ -22,10 +22,7 @@ struct inside {
     struct profile profile; /* with the floors of the ops */
 };
 
-/* The floor of an op: max(FLOP ÷ peak, kept tensors ÷ bandwidth at the size of all that the step
- * touches, operands ÷ bandwidth at their own size): what it reads may lie in a cache, but the
- * network's weights have to come from where they all fit. The task must outlive the result. On
- * failure *out is to be closed too. */
+/* The task must outlive the result. On failure *out is to be closed too. */
 enum status inside_look(struct task *task, const struct inside_options *options,
                         struct calibration *calibration, struct inside *out);
 void inside_close(struct inside *inside);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "bench/describe.h"
 #include "core/pass/fuse.h"
 #include "record/stats.h"
 
@@ -249,27 +250,7 @@ static enum status network_check(struct job *job, double *error)
 static void network_describe(struct job *job, struct json_writer *out)
 {
     struct job_network *network = (struct job_network *)job;
-    const struct backend *backend = network->options.backend;
-    struct explanation explanation = {0};
-    struct arena scratch = {0};
-
-    json_key(out, "device");
-    json_object(out);
-    backend->describe(network->device, out);
-    json_end(out);
-    json_key(out, "kernels");
-    json_array(out);
-    if (backend->explain(network->plan, &scratch, &explanation) == STATUS_OK)
-        for (int32_t i = 0; i < explanation.kernel_count; i++) {
-            const char *kernel = explanation.kernels[i].kernel;
-            bool told = false; /* each kernel once: the record says which ran, explain how often */
-            for (int32_t j = 0; j < i && !told; j++)
-                told = strcmp(explanation.kernels[j].kernel, kernel) == 0;
-            if (!told)
-                json_add_text(out, kernel);
-        }
-    json_end(out);
-    arena_free(&scratch);
+    describe_plan(network->options.backend, network->device, network->plan, out);
 }
 
 static void network_close(struct job *job)

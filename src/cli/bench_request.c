@@ -35,7 +35,7 @@ void bench_request_flags(struct bench_request *request)
          .kind = ARG_REAL,
          .value = &request->seconds,
          .meaning = "S",
-         .help = "at most this long for each configuration (default 3, with --against 2)",
+         .help = "at most this long for each configuration (default 3; --against 2, --kernels 0.2)",
          .low = 0.01,
          .high = 86400},
         {.name = "patience",

@@ -1,4 +1,5 @@
-/* cmd_bench.c: prony bench: one sweep, measured. */
+/* cmd_bench.c: prony bench: one sweep, measured, or kernels by themselves. */
+#include "cli/bench_kernels.h"
 #include "cli/bench_request.h"
 
 static enum status run(const struct cli *cli, struct bench_request *request,
@@ -22,24 +23,38 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
 {
     struct bench_request request = REQUEST_DEFAULTS;
     struct output_flags flags = {0};
+    bool kernels = false;
 
     bench_request_flags(&request);
+    request.list[request.count++] =
+        (struct arg){.name = "kernels",
+                     .kind = ARG_FLAG,
+                     .value = &kernels,
+                     .help = "time each kernel by itself instead; the arguments name ops (dense, "
+                             "conv …), none: all"};
     bench_output_flags(&flags, request.list + request.count);
     struct args args = {
         .command = "prony bench",
-        .usage = "NETWORK… [options]",
+        .usage = "NETWORK… [options], or --kernels [OP…]",
         .summary = "Measures how fast networks train and predict. Every axis takes a list (1,2,4), "
                    "numbers also ranges\n(1-8, 16-256*2); the product is run, and who computes "
                    "(framework, backend, threads) takes turns.",
         .examples = "  prony bench small\n"
                     "  prony bench small large --phase training,inference --batch 1,3,10\n"
                     "  prony bench small --framework prony,python-list,numpy --out results.jsonl\n"
-                    "  prony bench fcn --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n",
+                    "  prony bench fcn --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
+                    "  prony bench --kernels dense conv --backend simd --threads 1,2\n",
         .list = request.list,
         .count = request.count + OUTPUT_FLAGS,
-        .least = 1,
         .most = -1,
         .positional = cli->positional};
     TRY(cli_args(&args, argc, argv));
-    return args.help ? STATUS_OK : run(cli, &request, &args, &flags);
+    if (args.help)
+        return STATUS_OK;
+    if (kernels)
+        return bench_kernels(cli, &request, &flags, &args);
+    if (args.positional_count == 0)
+        FAIL(STATUS_INPUT, "found no network, expected at least one: %s %s", args.command,
+             args.usage);
+    return run(cli, &request, &args, &flags);
 }

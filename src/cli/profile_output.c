@@ -8,8 +8,6 @@
 #include <stdio.h>
 
 enum { NAME_WIDTH = 34, KERNEL_WIDTH = 30 };
-static const double FLOOR_LEAST_NS =
-    1; /* of a few bytes no distance from a floor is worth telling */
 
 /* One line of figures: of an op, a part or the step. */
 struct figures {

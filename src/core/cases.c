@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,11 +47,6 @@ bool case_at(int32_t index, struct op_case *out)
             return true;
         }
     return false;
-}
-
-bool case_is_guard(const struct entry *entry)
-{
-    return text_starts(entry->name, "guard");
 }
 
 /* The value of `name` in "name=value name=value", or NULL. */
@@ -157,6 +153,8 @@ static uint32_t integer_range(const struct op_case *op_case, const char *name)
                           strtoul(size_text(op_case, "w"), NULL, 10));
     if (!strcmp(name, "index"))
         return (uint32_t)strtoul(size_text(op_case, "v"), NULL, 10);
+    if (!strcmp(name, "count")) /* of steps: rates decay with them */
+        return 100;
     return 1000;
 }
 
@@ -290,4 +288,53 @@ enum status case_program(const struct op_case *op_case, uint64_t seed, struct pa
     set_attributes(op_case,
                    draft_op(&draft, op_case->kind, tensors[0], counts[0], tensors[1], counts[1]));
     return program_finish(&draft, out);
+}
+
+static double value_at(const struct params *params, int32_t entry, int64_t i)
+{
+    const void *data = params_data(params, entry);
+    switch (params->entries[entry].dtype) {
+    case DTYPE_F64: return ((const double *)data)[i];
+    case DTYPE_I32: return (double)((const int32_t *)data)[i];
+    default: return (double)((const float *)data)[i];
+    }
+}
+
+/* The largest difference of an operand; infinite where something is not a number and should be. */
+static double largest_difference(const struct params *found, const struct params *expected,
+                                 int32_t entry, double *size)
+{
+    /* what lies beyond a sample's length may hold anything */
+    bool unwritten = has_word("gates cells", found->entries[entry].name);
+    double most = 0;
+    *size = 0;
+    for (int64_t i = 0, n = shape_count(&found->entries[entry].shape); i < n; i++) {
+        double value = value_at(expected, entry, i);
+        *size = fmax(*size, fabs(value));
+        if (isnan(value) && unwritten)
+            continue;
+        double difference = fabs(value_at(found, entry, i) - value);
+        most = isnan(difference) ? (double)INFINITY : fmax(most, difference);
+    }
+    return most;
+}
+
+enum status case_compare(const struct params *found, const struct params *expected, double *error)
+{
+    /* of single precision, after sums of a thousand products; near 0 it is absolute */
+    static const double TOLERANCE = 3e-6, NEAR_0 = 1e-7;
+    *error = 0;
+    for (int32_t e = 0; e < found->count; e++) {
+        const char *name = found->entries[e].name;
+        double size, most = largest_difference(found, expected, e, &size);
+        if (!strcmp(name, "sums")) /* room to work in: what is left there is nobody's business */
+            continue;
+        if (text_starts(name, "guard ") && most > 0)
+            FAIL(STATUS_WRONG, "it writes beyond the end of '%s'", name + strlen("guard "));
+        *error = fmax(*error, most / (size + NEAR_0 / TOLERANCE));
+        if (!(most <= TOLERANCE * size + NEAR_0))
+            FAIL(STATUS_WRONG, "'%s' differs by %g where the largest value is %g", name, most,
+                 size);
+    }
+    return STATUS_OK;
 }

@@ -24,6 +24,10 @@ bool case_at(int32_t index, struct op_case *out);
 enum { CASE_GUARD_ELEMENTS = 16 };
 enum status case_program(const struct op_case *op_case, uint64_t seed, struct params *params,
                          struct program **out);
-bool case_is_guard(const struct entry *entry);
+
+/* Are these the results of the case, where `expected` has them in double precision? STATUS_WRONG
+ * names the operand that differs, or that was written beyond its end. *error is the largest
+ * difference, relative to the largest value of its operand. */
+enum status case_compare(const struct params *found, const struct params *expected, double *error);
 
 #endif

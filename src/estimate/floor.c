@@ -3,6 +3,8 @@
 
 #include "base/memory.h"
 
+#include <math.h>
+
 /* Which halves of the step touch a kept tensor. */
 enum { READ_FORWARD = 1, WRITTEN_FORWARD = 2, READ_BACKWARD = 4, WRITTEN_BACKWARD = 8 };
 
@@ -78,4 +80,35 @@ void floor_of(const struct work *work, const struct ceilings *ceilings, struct f
     }
     out->ns = of_flop + of_bytes;
     out->bound = of_flop > of_bytes ? "flop" : "bytes";
+}
+
+static uint64_t kept_bytes(const struct program *program, const struct op *op, int32_t from,
+                           int32_t to)
+{
+    uint64_t bytes = 0;
+    for (int32_t i = from; i < to; i++) {
+        int32_t tensor = program->operands[op->first + i];
+        if (tensor >= 0 && role_is_kept(program->tensors[tensor].role))
+            bytes += program->tensors[tensor].bytes;
+    }
+    return bytes;
+}
+
+enum status floor_of_op(const struct program *program, const struct op *op,
+                        struct calibration *calibration, const struct ceilings *whole, double *out)
+{
+    uint64_t flop = op_flop(program, op), bytes = op_bytes(program, op);
+    uint64_t kept_read = kept_bytes(program, op, 0, op->inputs);
+    uint64_t kept_written = kept_bytes(program, op, op->inputs, op->inputs + op->outputs);
+    struct ceilings own;
+
+    *out = (double)NAN;
+    if (flop + bytes == 0)
+        return STATUS_OK;
+    TRY(calibrate(calibration, whole->threads, bytes, &own));
+    double kept_ns = (double)(kept_read + kept_written) /
+                     (kept_written ? whole->update_per_s : whole->read_per_s);
+    double own_ns = (double)bytes / fmax(own.update_per_s, own.read_per_s);
+    *out = 1e9 * fmax((double)flop / whole->flop_per_s, fmax(kept_ns, own_ns));
+    return STATUS_OK;
 }

@@ -29,4 +29,13 @@ struct floor {
 enum status work_count(const struct program *program, struct work *out);
 void floor_of(const struct work *work, const struct ceilings *ceilings, struct floor *out);
 
+/* One op's own, in ns: max(FLOP ÷ peak, kept tensors ÷ bandwidth at the size of all that the step
+ * touches, operands ÷ bandwidth at their own size): what it reads may lie in a cache, but the
+ * network's weights have to come from where they all fit. `whole` has the ceilings at the size of
+ * the step. NaN when there is nothing to do. */
+enum status floor_of_op(const struct program *program, const struct op *op,
+                        struct calibration *calibration, const struct ceilings *whole, double *out);
+/* Of a few bytes no distance from a floor is worth telling. */
+enum { FLOOR_LEAST_NS = 1 };
+
 #endif

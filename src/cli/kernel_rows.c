@@ -1,0 +1,213 @@
+/* kernel_rows.c: see kernel_rows.h. Cells are made once; each format prints them in its way. */
+#include "cli/kernel_rows.h"
+
+#include "base/json.h"
+#include "estimate/floor.h"
+
+#include <math.h>
+#include <string.h>
+
+enum column {
+    COLUMN_OP,
+    COLUMN_SIZES,
+    COLUMN_BACKEND,
+    COLUMN_THREADS,
+    COLUMN_KERNEL,
+    COLUMN_TIME,
+    COLUMN_SPREAD,
+    COLUMN_FLOP,
+    COLUMN_BYTES,
+    COLUMN_FLOOR,
+    COLUMN_CHECK,
+    COLUMN_NOTE,
+    COLUMNS
+};
+
+static const struct {
+    const char *name, *plain; /* plain: in CSV, where numbers have no unit beside them */
+    int width;
+    const char *unit; /* of table_figure; NULL: it is a text */
+} columns[COLUMNS] = {
+    [COLUMN_OP] = {"op", "op", 0, NULL},
+    [COLUMN_SIZES] = {"sizes", "sizes", 0, NULL},
+    [COLUMN_BACKEND] = {"backend", "backend", 7, NULL},
+    [COLUMN_THREADS] = {"threads", "threads", 7, NULL},
+    [COLUMN_KERNEL] = {"kernel", "kernel", 0, NULL},
+    [COLUMN_TIME] = {"time", "time_ns", 9, "ns"},
+    [COLUMN_SPREAD] = {"±", "half_interval_percent", 7, "%"},
+    [COLUMN_FLOP] = {"GFLOP/s", "gflop_per_s", 8, "x"},
+    [COLUMN_BYTES] = {"GB/s", "gb_per_s", 8, "x"},
+    [COLUMN_FLOOR] = {"× floor", "times_floor", 7, "x"},
+    [COLUMN_CHECK] = {"check", "check", 5, NULL},
+    [COLUMN_NOTE] = {"note", "note", 0, NULL},
+};
+
+enum status kernel_rows_format(struct kernel_rows *rows, const char *format)
+{
+    rows->json = text_equal(format, "json");
+    if (format && !rows->json && !table_format_parse(format, &rows->format))
+        FAIL(STATUS_INPUT, "--format: found \"%s\", expected table, json, csv or md", format);
+    return STATUS_OK;
+}
+
+void kernel_rows_sizes(const struct op_case *op_case, struct text *out)
+{
+    text_add(out, *op_case->sizes ? op_case->sizes : "usual");
+    if (*op_case->attributes)
+        text_printf(out, " %s", op_case->attributes);
+    if (*op_case->absent)
+        text_printf(out, ", without %s", op_case->absent);
+}
+
+static double times_floor(const struct kernel_row *row)
+{
+    return row->floor_ns >= FLOOR_LEAST_NS ? row->time_ns.median / row->floor_ns : (double)NAN;
+}
+
+/* What is done in a ns is what is done, in billions, in a second. */
+static double giga_per_s(double amount, const struct kernel_row *row)
+{
+    return amount > 0 ? amount / row->time_ns.median : (double)NAN;
+}
+
+static void add_figure(struct text *cell, enum column column, double value, bool plain)
+{
+    struct json_writer writer;
+    if (!isfinite(value)) {
+        text_add(cell, plain ? "" : "–");
+    } else if (plain) {
+        json_begin(&writer, cell);
+        json_add_real(&writer, value);
+    } else {
+        table_figure(cell, value, columns[column].unit);
+    }
+}
+
+static void make_cells(const struct kernel_row *row, bool plain, struct text cells[COLUMNS])
+{
+    const struct stats *time_ns = &row->time_ns;
+    double half_ns = (time_ns->ci_high - time_ns->ci_low) / 2;
+
+    text_add(&cells[COLUMN_OP], op_name(row->op_case->kind));
+    kernel_rows_sizes(row->op_case, &cells[COLUMN_SIZES]);
+    text_add(&cells[COLUMN_BACKEND], row->backend);
+    text_printf(&cells[COLUMN_THREADS], "%d", row->threads);
+    text_add(&cells[COLUMN_KERNEL], row->kernel ? row->kernel : "");
+    add_figure(&cells[COLUMN_TIME], COLUMN_TIME, time_ns->median, plain);
+    add_figure(&cells[COLUMN_SPREAD], COLUMN_SPREAD, 100 * half_ns / time_ns->median, plain);
+    add_figure(&cells[COLUMN_FLOP], COLUMN_FLOP, giga_per_s(row->flop, row), plain);
+    add_figure(&cells[COLUMN_BYTES], COLUMN_BYTES, giga_per_s(row->bytes, row), plain);
+    add_figure(&cells[COLUMN_FLOOR], COLUMN_FLOOR, times_floor(row), plain);
+    text_add(&cells[COLUMN_CHECK], row->check);
+    text_add(&cells[COLUMN_NOTE], text_of(&row->note));
+}
+
+static void add_aligned(const struct kernel_rows *rows, enum column column, const char *cell,
+                        struct text *out)
+{
+    int width = columns[column].width, used = (int)table_width(cell);
+    if (column == COLUMN_OP)
+        width = rows->op_width;
+    if (column == COLUMN_SIZES)
+        width = rows->sizes_width;
+    if (column == COLUMN_KERNEL)
+        width = rows->op_width + (int)strlen("_f32_avx512_8x16");
+    int room = width > used ? width - used : 0;
+    bool right = columns[column].unit || column == COLUMN_THREADS;
+    text_printf(out, "%s%*s%s%*s", column ? "  " : "", right ? room : 0, "", cell, right ? 0 : room,
+                "");
+}
+
+static void add_line(const struct kernel_rows *rows, const char *const cells[COLUMNS],
+                     struct text *out)
+{
+    for (int c = 0; c < COLUMNS; c++) {
+        switch (rows->format) {
+        case TABLE_ALIGNED: add_aligned(rows, (enum column)c, cells[c], out); break;
+        case TABLE_CSV:
+            text_add(out, c ? "," : "");
+            table_csv_cell(cells[c], out);
+            break;
+        case TABLE_MARKDOWN:
+            text_add(out, "| ");
+            table_markdown_cell(cells[c], out);
+            text_add(out, c + 1 < COLUMNS ? " " : " |");
+            break;
+        }
+    }
+    while (out->length && out->data[out->length - 1] == ' ')
+        out->data[--out->length] = '\0';
+    text_add(out, "\n");
+}
+
+static void add_heading(const struct kernel_rows *rows, struct text *out)
+{
+    const char *names[COLUMNS];
+    for (int c = 0; c < COLUMNS; c++)
+        names[c] = rows->format == TABLE_CSV ? columns[c].plain : columns[c].name;
+    add_line(rows, names, out);
+    for (int c = 0; c < COLUMNS && rows->format == TABLE_MARKDOWN; c++)
+        text_add(out, columns[c].unit || c == COLUMN_THREADS ? "|---:" : "|---");
+    text_add(out, rows->format == TABLE_MARKDOWN ? "|\n" : "");
+}
+
+static void add_member(struct json_writer *json, const char *key, double value)
+{
+    json_key(json, key);
+    json_add_real(json, value);
+}
+
+static void add_word(struct json_writer *json, const char *key, const char *value)
+{
+    json_key(json, key);
+    json_add_text(json, value);
+}
+
+static void add_json(const struct kernel_row *row, struct text *out)
+{
+    struct json_writer json;
+    json_begin(&json, out);
+    json_object(&json);
+    add_word(&json, "op", op_name(row->op_case->kind));
+    add_word(&json, "sizes", row->op_case->sizes);
+    add_word(&json, "attributes", row->op_case->attributes);
+    add_word(&json, "absent", row->op_case->absent);
+    add_word(&json, "backend", row->backend);
+    add_member(&json, "threads", row->threads);
+    add_word(&json, "kernel", row->kernel);
+    add_member(&json, "ns", row->time_ns.median);
+    add_member(&json, "least_ns", row->time_ns.min);
+    add_member(&json, "low_ns", row->time_ns.ci_low);
+    add_member(&json, "high_ns", row->time_ns.ci_high);
+    add_member(&json, "flop", row->flop);
+    add_member(&json, "bytes", row->bytes);
+    add_member(&json, "floor_ns", row->floor_ns);
+    add_member(&json, "times_floor", times_floor(row));
+    add_word(&json, "check", row->check);
+    add_member(&json, "error", row->error);
+    add_word(&json, "note", row->note.length ? text_of(&row->note) : NULL);
+    json_end(&json);
+    text_add(out, "\n");
+}
+
+void kernel_rows_add(struct kernel_rows *rows, const struct kernel_row *row, struct text *out)
+{
+    struct text cells[COLUMNS] = {{0}};
+    const char *texts[COLUMNS];
+
+    if (rows->json) {
+        add_json(row, out);
+        return;
+    }
+    if (!rows->begun)
+        add_heading(rows, out);
+    rows->begun = true;
+    make_cells(row, rows->format == TABLE_CSV, cells);
+    for (int c = 0; c < COLUMNS; c++)
+        texts[c] = text_of(&cells[c]);
+    add_line(rows, texts, out);
+    for (int c = 0; c < COLUMNS; c++) {
+        out->failed |= cells[c].failed;
+        text_free(&cells[c]);
+    }
+}
