@@ -27,3 +27,19 @@ void describe_plan(const struct backend *backend, const struct device *device,
     json_end(out);
     arena_free(&scratch);
 }
+
+enum status describe_job(struct job *job, struct arena *arena, struct json **out)
+{
+    struct text text = {0};
+    struct json_writer writer;
+
+    json_begin(&writer, &text);
+    json_object(&writer);
+    job->kind->describe(job, &writer);
+    json_end(&writer);
+    enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        status = json_parse(arena, "job", text_of(&text), text.length, out);
+    text_free(&text);
+    return status;
+}

@@ -1,11 +1,16 @@
-/* describe.h: what a job that runs a plan says of itself. */
+/* describe.h: what a job says of itself. */
 #ifndef PRONY_BENCH_DESCRIBE_H
 #define PRONY_BENCH_DESCRIBE_H
 
+#include "base/arena.h"
 #include "core/backend.h"
+#include "core/job.h"
 
 /* Adds "device" and "kernels" to the open JSON object (job.h: describe). */
 void describe_plan(const struct backend *backend, const struct device *device,
                    const struct plan *plan, struct json_writer *out);
+
+/* The job's whole description, in the arena. */
+enum status describe_job(struct job *job, struct arena *arena, struct json **out);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "bench/describe.h"
 #include "bench/entry.h"
 #include "bench/job_cold.h"
 #include "bench/job_network.h"
@@ -146,19 +147,9 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
     struct record *record = &entrant->record;
     struct point *point = &record->point;
     struct text text = {0};
-    struct json_writer writer;
     struct json *tree;
 
-    json_begin(&writer, &text);
-    json_object(&writer);
-    entrant->job->kind->describe(entrant->job, &writer);
-    json_end(&writer);
-    enum status status = text_done(&text);
-    if (status == STATUS_OK)
-        status = json_parse(&group->arena, "job", text_of(&text), text.length, &tree);
-    text_free(&text);
-    TRY(status);
-
+    TRY(describe_job(entrant->job, &group->arena, &tree));
     const struct json *device = json_get(tree, "device"), *kernels = json_get(tree, "kernels");
     int64_t threads = json_int(device, "threads", point->threads);
     if (point->threads && threads != point->threads)

@@ -3,6 +3,7 @@
 #include "cli/bench_kernels.h"
 
 #include "base/log.h"
+#include "bench/describe.h"
 #include "bench/job_kernel.h"
 #include "bench/measure.h"
 #include "cli/calibration_kept.h"
@@ -101,7 +102,10 @@ static enum status choose_backends(const struct registry *registry, const struct
                                    const struct backend *out[REGISTRY_MOST], int *count)
 {
     *count = 0;
-    for (int i = 0; i < names->count && *count < REGISTRY_MOST; i++)
+    if (names->count > REGISTRY_MOST)
+        FAIL(STATUS_INPUT, "--backend: found %d names, expected at most %d", names->count,
+             REGISTRY_MOST);
+    for (int i = 0; i < names->count; i++)
         TRY(registry_find(registry, names->values[i], &out[(*count)++]));
     for (int i = 0; i < registry->count && !names->count; i++) {
         const struct backend *backend = registry->list[i].backend;
@@ -149,19 +153,9 @@ static enum status choose_entrants(struct kernels *kernels, const struct registr
 /* The kernel's name, and whether the backend has as many threads as it was asked for. */
 static enum status describe(struct kernels *kernels, struct entrant *entrant)
 {
-    struct text text = {0};
-    struct json_writer writer;
     struct json *tree;
 
-    json_begin(&writer, &text);
-    json_object(&writer);
-    entrant->job->kind->describe(entrant->job, &writer);
-    json_end(&writer);
-    enum status status = text_done(&text);
-    if (status == STATUS_OK)
-        status = json_parse(&kernels->scratch, "job", text_of(&text), text.length, &tree);
-    text_free(&text);
-    TRY(status);
+    TRY(describe_job(entrant->job, &kernels->scratch, &tree));
     const struct json *used = json_get(tree, "kernels");
     int64_t threads = json_int(json_get(tree, "device"), "threads", entrant->device.threads);
     entrant->row.kernel = used && used->first ? used->first->string : NULL;

@@ -52,9 +52,10 @@ enum status kernel_rows_format(struct kernel_rows *rows, const char *format)
 
 void kernel_rows_sizes(const struct op_case *op_case, struct text *out)
 {
-    text_add(out, *op_case->sizes ? op_case->sizes : "usual");
-    if (*op_case->attributes)
-        text_printf(out, " %s", op_case->attributes);
+    bool both = *op_case->sizes && *op_case->attributes;
+    text_printf(out, "%s%s%s", op_case->sizes, both ? " " : "", op_case->attributes);
+    if (!out->length)
+        text_add(out, "usual");
     if (*op_case->absent)
         text_printf(out, ", without %s", op_case->absent);
 }

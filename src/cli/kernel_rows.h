@@ -33,7 +33,7 @@ enum status kernel_rows_format(struct kernel_rows *rows, const char *format);
 /* A row, and before the first one the heading. */
 void kernel_rows_add(struct kernel_rows *rows, const struct kernel_row *row, struct text *out);
 
-/* What a case is called: "n=3 i=7 o=5 activation=relu, without b". */
+/* What a case is called, added to an empty text: "n=3 i=7 o=5 activation=relu, without b". */
 void kernel_rows_sizes(const struct op_case *op_case, struct text *out);
 
 #endif
