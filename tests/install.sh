@@ -78,6 +78,22 @@ sed 1d datasets/iris.csv | cut -d, -f1-4 >"$folder/flowers.csv"
 contains executable_reads_its_weights \
     "$("$prony" predict mlp:4-16-3 "$folder/iris.safetensors" "$folder/flowers.csv" 2>&1)" "130 more rows"
 
+# A caller whose locale writes 0,5: files are the same, so the executable reads them.
+if localedef -i de_DE -f UTF-8 "$folder/de_DE.UTF-8" >"$folder/log" 2>&1; then
+    awk '/^#include <stdio.h>/ { print "#include <locale.h>" }
+         { print }
+         /^int main/ { main = 1 }
+         main && /^{/ { print "    if (!setlocale(LC_ALL, \"de_DE.UTF-8\"))\n        return 2;"; main = 0 }' \
+        examples/iris.c >"$folder/comma.c"
+    mv "$folder/iris.safetensors" "$folder/point.safetensors"
+    cc -std=c99 "$folder/comma.c" -o "$folder/comma" $flags
+    contains caller_writes_a_comma "$(cd "$folder" && LOCPATH=$folder ./comma 2>&1)" "loss 0,"
+    cmp "$folder/iris.safetensors" "$folder/point.safetensors"
+    result files_have_a_point_in_any_locale $?
+else
+    echo "skip install.files_have_a_point_in_any_locale: there is no localedef with de_DE"
+fi
+
 # A program that uses the library sees prony_* and nothing else.
 if command -v nm >/dev/null; then
     others=$(nm -D --defined-only "$prefix/lib/libprony.so"; nm --defined-only --extern-only "$prefix/lib/libprony.a")

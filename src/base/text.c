@@ -127,8 +127,8 @@ bool text_to_int(const char *string, int64_t *out)
     return true;
 }
 
-/* The alphabet keeps strtod from reading blanks, hexadecimal, inf and nan. No locale is ever set in
- * this program, so the decimal point is a point. */
+/* The alphabet keeps strtod from reading blanks, hexadecimal, inf and nan. The decimal point is a
+ * point: the program sets no locale, and the library has its own (library/prony_inside.h). */
 bool text_to_real(const char *string, double *out)
 {
     if (!*string || string[strspn(string, "0123456789+-.eE")])

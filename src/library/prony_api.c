@@ -19,6 +19,18 @@ const char *prony_error(void)
     return status_message();
 }
 
+locale_t inside_enter(void)
+{
+    /* The C library has this one ready: it is neither made nor freed. */
+    return uselocale(newlocale(LC_ALL_MASK, "C", NULL));
+}
+
+int inside_leave(locale_t theirs, enum status status)
+{
+    uselocale(theirs);
+    return (int)status;
+}
+
 void inside_release(struct prony *network)
 {
     for (int i = 0; i < BATCHES_MOST; i++)
@@ -123,13 +135,15 @@ fail:
 
 int prony_open(const char *network, const struct prony_options *options, struct prony **out)
 {
-    return (int)open_with(network, NULL, options, out);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, open_with(network, NULL, options, out));
 }
 
 int prony_open_text(const char *name, const char *text, const struct prony_options *options,
                     struct prony **out)
 {
-    return (int)open_with(name, text, options, out);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, open_with(name, text, options, out));
 }
 
 const char *prony_backend(const struct prony *network)
@@ -266,7 +280,8 @@ static enum status train_classes(struct prony *network, int32_t rows, const floa
 int prony_train_classes(struct prony *network, int32_t rows, const float *inputs,
                         const int32_t *classes, float *loss)
 {
-    return (int)train_classes(network, rows, inputs, classes, loss);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, train_classes(network, rows, inputs, classes, loss));
 }
 
 static enum status train_numbers(struct prony *network, int32_t rows, const float *inputs,
@@ -286,7 +301,8 @@ static enum status train_numbers(struct prony *network, int32_t rows, const floa
 int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs,
                         const float *numbers, float *loss)
 {
-    return (int)train_numbers(network, rows, inputs, numbers, loss);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, train_numbers(network, rows, inputs, numbers, loss));
 }
 
 static enum status predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
@@ -302,17 +318,21 @@ static enum status predict(struct prony *network, int32_t rows, const float *inp
 
 int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
 {
-    return (int)predict(network, rows, inputs, outputs);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, predict(network, rows, inputs, outputs));
 }
 
 int prony_save(struct prony *network, const char *path)
 {
     const struct trainer *trainer = network->trainer;
-    return (int)model_save(&network->model, trainer ? &trainer->course : NULL, path);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs,
+                        model_save(&network->model, trainer ? &trainer->course : NULL, path));
 }
 
 int prony_load(struct prony *network, const char *path)
 {
     inside_release(network); /* programs depend on the loss and the classes */
-    return (int)model_load(&network->model, path);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, model_load(&network->model, path));
 }

@@ -30,6 +30,7 @@ int prony_data_open(const char *name, const struct prony_data_options *options,
                     struct prony_data **out)
 {
     static const struct prony_data_options usual;
+    locale_t theirs = inside_enter();
     struct prony_data *data = mem_alloc(sizeof *data);
     enum status status = data ? open_data(name, options ? options : &usual, data)
                               : status_fail(STATUS_MEMORY, __FILE__, __LINE__, "out of memory");
@@ -38,7 +39,7 @@ int prony_data_open(const char *name, const struct prony_data_options *options,
         data = NULL;
     }
     *out = data;
-    return (int)status;
+    return inside_leave(theirs, status);
 }
 
 void prony_data_close(struct prony_data *data)
@@ -107,7 +108,8 @@ static enum status begin(struct prony *network, struct prony_data *data,
 int prony_begin(struct prony *network, struct prony_data *data, const struct prony_course *course)
 {
     static const struct prony_course usual;
-    return (int)begin(network, data, course ? course : &usual);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, begin(network, data, course ? course : &usual));
 }
 
 static struct prony_score score_of(const struct score *score)
@@ -174,7 +176,8 @@ static enum status run(struct prony *network, int64_t steps, struct prony_progre
 
 int prony_run(struct prony *network, int64_t steps, struct prony_progress *progress)
 {
-    return (int)run(network, steps, progress);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, run(network, steps, progress));
 }
 
 static enum status end(struct prony *network, struct prony_score *test)
@@ -190,13 +193,15 @@ static enum status end(struct prony *network, struct prony_score *test)
 
 int prony_end(struct prony *network, struct prony_score *test)
 {
-    return (int)end(network, test);
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, end(network, test));
 }
 
 /* A visitor of the library's user. */
 struct visitor {
     prony_visit *visit;
     void *context;
+    locale_t locale;
 };
 
 static enum status pass_on(void *context, const struct prediction *prediction)
@@ -208,12 +213,16 @@ static enum status pass_on(void *context, const struct prediction *prediction)
                                           .places = prediction->places,
                                           .outputs = prediction->outputs,
                                           .classes = prediction->classes};
-    return (enum status)visitor->visit(visitor->context, &said);
+    locale_t ours = uselocale(visitor->locale);
+    enum status status = (enum status)visitor->visit(visitor->context, &said);
+    uselocale(ours);
+    return status;
 }
 
 int prony_predict_data(struct prony *network, struct prony_data *data, prony_visit *visit,
                        void *context)
 {
-    struct visitor visitor = {visit, context};
-    return (int)predict_data(&network->model, data->dataset, pass_on, &visitor);
+    locale_t theirs = inside_enter();
+    struct visitor visitor = {visit, context, theirs};
+    return inside_leave(theirs, predict_data(&network->model, data->dataset, pass_on, &visitor));
 }

@@ -8,6 +8,8 @@
 #include "prony.h"
 #include "train/train.h"
 
+#include <locale.h>
+
 enum { BATCHES_MOST = 8 };
 
 struct prony {
@@ -32,5 +34,10 @@ struct prony_data {
 
 /* Releases all plans, so that the model can leave its device. */
 void inside_release(struct prony *network);
+
+/* Every function that reads or writes numbers as text stands between these two: a decimal point is
+ * a point here, whatever the locale of the calling thread, which inside_leave gives back. */
+locale_t inside_enter(void);
+int inside_leave(locale_t theirs, enum status status); /* the status, as the library returns it */
 
 #endif
