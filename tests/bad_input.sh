@@ -30,6 +30,7 @@ printf '1,2,"3,4,x\n' >quote.csv
 printf '1,"2"3,4,5,x\n' >quoted.csv
 printf '1,2,3,4,0.5\n1,2,3,4,x\n' >mixed.csv
 printf '1,2,3,4,\000x\n' >nul.csv
+printf '1,2,3,4,x\n1,2,3,4,\351\n' >latin.csv
 printf 'x\ny\n' >only_label.csv
 printf '1,2,3,4,0.25\n2,3,4,5,0.75\n3,4,5,6,1.5\n' >numbers.csv
 printf '5,6,7,8,rose\n' >rose.csv
@@ -87,6 +88,9 @@ printf 'input 4\na = dense 3\nb = dense 5\nadd < a, b\n' >shapes.net
 printf 'input 1x8x8\nconv 4 kernel=11\n' >kernel.net
 printf 'input 99999999999x99999999999\ndense 3\n' >overflow.net
 printf 'input 4\ndense 1\nloss binary_cross_entropy\n' >binary.net
+printf 'x = input 4\ndense 3\n' >named_input.net
+printf 'input 4\nstate.a = dense 3\n' >state.net
+printf 'input 4\n\351 = dense 3\n' >latin.net
 printf '' >empty.net
 
 # Models.
@@ -159,6 +163,7 @@ open quote | prony train small quote.csv | quote.csv:1:5; expected a closing quo
 text behind a quote | prony train small quoted.csv | quoted.csv:1:3; '3'; expected a comma
 word among numbers to learn | prony train small mixed.csv | mixed.csv:2:9; 'x'; expected a number as in line 1
 bytes that are no text | prony train small nul.csv | nul.csv; NUL at byte 8; expected text
+label in Latin-1 | prony train small latin.csv | latin.csv:2:9; 0xE9; expected UTF-8
 nothing but labels | prony train small only_label.csv | only_label.csv:1:1; only a label column
 unknown label column | prony train small iris --label kind | iris:1:1; 'kind'; a number from 1 to 5
 label columns in reverse | prony train small iris --label 3..1 | iris:1:1; '3..1'; the first before the last
@@ -202,6 +207,9 @@ three classes for a binary loss | prony train binary.net iris | iris; found 3 cl
 unknown network | prony train smal iris | 'smal'; did you mean 'small'
 empty network | prony explain empty.net | empty.net
 unknown layer | prony explain unknown_layer.net | unknown_layer.net:2:1; 'dens'; 'dense'
+name of the input | prony explain named_input.net | named_input.net:1:5; a name before 'input'; before a layer
+name that files use | prony explain state.net | state.net:2:1; 'state.a'; expected another
+network in Latin-1 | prony explain latin.net | latin.net:2:1; 0xE9; UTF-8
 loss given twice | prony explain two_losses.net | two_losses.net:4:1; twice
 impossible epsilon | prony explain epsilon.net | epsilon.net:2; epsilon is -1
 layer without its argument | prony explain no_units.net | no_units.net:2; units
@@ -238,6 +246,7 @@ training on other data | prony train small abc.csv --resume good | good: found t
 unknown class | prony predict small good rose.csv | rose.csv:1:9; 'rose'; one of 3; 'setosa'
 too few columns to predict | prony predict small good narrow.csv | narrow.csv; found
 folder that is not there | prony train small iris --epochs 1 --out nowhere/model | nowhere/model; No such file
+output without a name | prony train small iris --epochs 1 --out= | empty path; a file to write
 folder as output | prony train small iris --epochs 1 --out empty | empty
 predictions into no folder | prony predict small good iris --out nowhere/said.csv | nowhere/said.csv; No such file
 unknown framework to bench | prony bench small --framework nonesuch | nonesuch

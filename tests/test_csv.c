@@ -153,6 +153,7 @@ TEST(bad_input_is_refused_where_it_is)
     check_refused("1,2,x\n3,y\n", "t.csv:2:3: found 2 values in the row, expected 3");
     check_refused("1,2,x\n3,4,5,y\n", "expected 3");
     check_refused("1,2,x\n3,4,\n", "t.csv:2:5: found a missing value, expected a label");
+    check_refused("1,2,x\n3,4,caf\xE9\n", "t.csv:2:5: found the byte 0xE9 in a label");
     check_refused("1,\"x\n", "t.csv:1:3: found the end of the file, expected a closing quote");
     check_refused("1,\"x\"y\n", "found 'y' after a closing quote");
     check_refused("", "t.csv:1:1: found nothing");

@@ -85,6 +85,8 @@ TEST(refuses_what_is_not_a_file)
     CHECK_STATUS(STATUS_INPUT, file_write(inside(""), "x", 1));
     CHECK_MESSAGE("found a folder, expected a file to write");
     CHECK_STATUS(STATUS_INPUT, file_write("/dev/full", "x", 1));
+    CHECK_STATUS(STATUS_INPUT, file_write("", "x", 1));
+    CHECK_MESSAGE("found an empty path");
     CHECK_STATUS(STATUS_IO, file_write(inside("no/such/folder"), "x", 1));
     CHECK_MESSAGE("no/such/folder: cannot create a file beside: No such file or directory");
     CHECK_EQUAL_TEXT(text_of(&text), "");

@@ -250,4 +250,18 @@ TEST(layers_that_do_not_fit_are_refused)
                   "n:2:1: multiply has 1 inputs, expected 2 (as in");
 }
 
+TEST(text_that_cannot_be_meant_is_refused)
+{
+    check_refused("x = input 4\ndense 2\n",
+                  "n:1:5: found a name before 'input', expected one only");
+    check_refused("input 4\ny = loss mse\n", "n:2:5: found a name before 'loss'");
+    check_refused("input 4\nloss = dense 2\n", "n:2:1: the name 'loss' has a meaning of its own");
+    check_refused("input 4\nstate.a = dense 2\n", "n:2:1: the name 'state.a' has a meaning");
+    check_refused("input 4\na = dense 2\na = relu\n", "n:3:1: the name 'a' is taken");
+    check_refused("input 4\ndense 2 <\n", "n:2:10: found nothing, expected the name of a layer");
+    check_refused("input 4\nadd < input,\n", "n:2:13: found nothing, expected the name");
+    check_refused("input 4\ndense 2\fbais=0\n", "n:2:9: dense has no argument 'bais'");
+    check_refused("input 4\n# caf\xE9\ndense 2\n", "n:2:6: found the byte 0xE9, expected UTF-8");
+}
+
 CHECK_MAIN

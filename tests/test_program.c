@@ -53,7 +53,7 @@ TEST(shapes_that_do_not_fit_are_refused)
 
     x = begin(&draft, &params);
     draft_op(&draft, OP_activate, IN(x), OUT(draft_real(&draft, "y", SHAPE(0, 3))));
-    refused(&draft, &params, "the tensor 'y' () has an impossible or too large shape");
+    refused(&draft, &params, "the tensor 'y' has an impossible or too large shape");
 
     x = begin(&draft, &params);
     draft_op(&draft, OP_activate, IN(x), OUT(draft_real(&draft, "y", SHAPE(INT64_MAX, 3))));

@@ -38,6 +38,9 @@ static void check_refused(const char *text, const char *wanted, const char *mess
 
 TEST(keeps_lines_where_they_were)
 {
+    check_left("\xEF\xBB\xBF"
+               "input 4\n",
+               NULL, "input 4\n"); /* a byte-order mark */
     check_left(file, "first", "optimiser sgd\n\ninput 4\ndense 2\n\n\n");
     check_left(file, "second", "optimiser sgd\n\n\n\n\ninput 3\ndense 1");
 }

@@ -113,6 +113,8 @@ static enum status open_temporary(struct file_writer *writer)
 enum status file_begin(struct file_writer *writer, const char *path)
 {
     *writer = (struct file_writer){.fd = -1};
+    if (!*path)
+        FAIL(STATUS_INPUT, "found an empty path, expected that of a file to write");
     char target[PATH_MAX]; /* what a link points to is replaced, not the link */
     struct stat info;
     bool exists = realpath(path, target) && stat(target, &info) == 0;

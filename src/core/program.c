@@ -113,8 +113,8 @@ static int32_t add_tensor(struct draft *draft, struct tensor tensor)
     struct program *program = draft->program;
     int64_t count = shape_count(&tensor.shape);
     if (count < 0 || count > INT64_MAX / 16)
-        draft_fail(draft, STATUS_INPUT, "the tensor '%s' (%s) has an impossible or too large shape",
-                   tensor.name, draft->layer);
+        draft_fail(draft, STATUS_INPUT, "the tensor '%s'%s%s has an impossible or too large shape",
+                   tensor.name, *draft->layer ? " of " : "", draft->layer);
     if (draft->status != STATUS_OK)
         return -1;
     tensor.bytes = (uint64_t)count * dtype_bytes(tensor.dtype);

@@ -231,6 +231,21 @@ static bool is_label(const struct csv *csv, int32_t column)
     return column >= csv->label && column < csv->label + csv->label_count;
 }
 
+/* Classes are saved with a network, in a file that is UTF-8. */
+static enum status check_label(const struct csv *csv, const struct field *field)
+{
+    if (!*field->text)
+        REFUSE(csv, field, "found a missing value, expected a label");
+    size_t length = strlen(field->text), size;
+    for (size_t at = 0; at < length; at += size) {
+        size = text_utf8(field->text + at, length - at);
+        if (!size)
+            REFUSE(csv, field, "found the byte 0x%02X in a label, expected UTF-8",
+                   (unsigned char)field->text[at]);
+    }
+    return STATUS_OK;
+}
+
 /* The names of the feature columns. */
 static enum status keep_names(struct csv *csv)
 {
@@ -291,12 +306,12 @@ static enum status take_row(struct csv *csv)
     int64_t label = dataset->rows * csv->label_count;
     for (int32_t i = 0; i < csv->count; i++) {
         const struct field *field = &csv->fields[i];
-        if (!is_label(csv, i))
+        if (!is_label(csv, i)) {
             TRY(read_float(csv, field, features++));
-        else if (*field->text)
-            csv->labels[label++] = *field;
-        else
-            REFUSE(csv, field, "found a missing value, expected a label");
+            continue;
+        }
+        TRY(check_label(csv, field));
+        csv->labels[label++] = *field;
     }
     dataset->rows++;
     return STATUS_OK;

@@ -13,6 +13,18 @@
 
 enum { LAYERS_MOST = 10000 };
 
+/* What a line may begin with other than a layer or its name. */
+static const char *const directives[] = {"input", "loss", "optimiser", "schedule", "init"};
+enum { DIRECTIVES = sizeof directives / sizeof *directives };
+
+static bool is_directive(const char *word)
+{
+    for (int i = 0; i < DIRECTIVES; i++)
+        if (!strcmp(word, directives[i]))
+            return true;
+    return false;
+}
+
 static int32_t find_layer(const struct network *network, const char *name)
 {
     for (int32_t i = 0; i < network->layer_count; i++)
@@ -27,6 +39,8 @@ static enum status read_inputs(struct reader *reader, struct layer *layer)
     NEED(layer->inputs = arena_array(&network->arena, LAYER_INPUTS, sizeof *layer->inputs));
     do {
         TRY(reader_next(reader));
+        if (!*reader->word)
+            BAD(reader, reader->word_at, "found nothing, expected the name of a layer above");
         int32_t from = strcmp(reader->word, "input") ? find_layer(network, reader->word) : -1;
         if (from == -2)
             BAD(reader, reader->word_at, "there is no layer '%s' above this line", reader->word);
@@ -56,8 +70,12 @@ static enum status read_arguments(struct reader *reader, struct layer *layer)
 
 static enum status unknown_layer(struct reader *reader)
 {
-    const char *names[64] = {"input", "loss", "optimiser", "schedule", "init"};
-    int32_t count, used = 5;
+    if (is_directive(reader->word))
+        BAD(reader, reader->word_at, "found a name before '%s', expected one only before a layer",
+            reader->word);
+    const char *names[64];
+    int32_t count, used = DIRECTIVES;
+    memcpy(names, directives, sizeof directives);
     const struct layer_kind *kinds = layer_kinds(&count);
     for (int32_t i = 0; i < count && used < 64; i++)
         names[used++] = kinds[i].name;
@@ -79,6 +97,17 @@ static enum status name_layer(struct reader *reader, struct layer *layer)
     NEED(layer->name = arena_format(&network->arena, "%s%d", layer->kind->name, number));
     if (find_layer(network, layer->name) != -2)
         BAD(reader, reader->line, "the name '%s' is taken; give this layer one", layer->name);
+    return STATUS_OK;
+}
+
+/* Is the name one that a layer can be given? "state." begins what a file of weights keeps of a
+ * training. */
+static enum status check_name(struct reader *reader, const char *name)
+{
+    if (is_directive(name) || text_starts(name, "state."))
+        BAD(reader, reader->line, "the name '%s' has a meaning of its own, expected another", name);
+    if (find_layer(reader->network, name) != -2)
+        BAD(reader, reader->line, "the name '%s' is taken", name);
     return STATUS_OK;
 }
 
@@ -110,8 +139,7 @@ static enum status read_layer(struct reader *reader, const char *name)
             reader->word);
     TRY(grow_layers(reader));
     if (*name) {
-        if (find_layer(network, name) != -2 || !strcmp(name, "input"))
-            BAD(reader, reader->line, "the name '%s' is taken", name);
+        TRY(check_name(reader, name));
         NEED(layer.name = arena_text(&network->arena, name));
     } else {
         TRY(name_layer(reader, &layer));
@@ -201,6 +229,14 @@ static enum status read_line(struct reader *reader)
     TRY(reader_next(reader));
     if (!*reader->word)
         return STATUS_OK;
+    if (reader_before_equals(reader)) {
+        memcpy(name, reader->word, sizeof name);
+        TRY(reader_next(reader));
+        TRY(reader_next(reader));
+        if (!*reader->word)
+            BAD(reader, reader->word_at, "found nothing after '%s =', expected a layer", name);
+        return read_layer(reader, name);
+    }
     if (!strcmp(reader->word, "input"))
         return read_input(reader);
     if (!strcmp(reader->word, "loss"))
@@ -211,14 +247,19 @@ static enum status read_line(struct reader *reader)
         return read_init(reader);
     if (!strcmp(reader->word, "schedule"))
         return schedule_read(reader, &reader->network->schedule);
-    if (reader_before_equals(reader)) {
-        memcpy(name, reader->word, sizeof name);
-        TRY(reader_next(reader));
-        TRY(reader_next(reader));
-        if (!*reader->word)
-            BAD(reader, reader->word_at, "found nothing after '%s =', expected a layer", name);
-    }
     return read_layer(reader, name);
+}
+
+/* Names and texts end up in files of weights, which are UTF-8. */
+static enum status check_line(const struct reader *reader)
+{
+    size_t size = 1;
+    for (const char *at = reader->at; at < reader->end && *at != '\n'; at += size) {
+        size = text_utf8(at, (size_t)(reader->end - at));
+        if (!size)
+            BAD(reader, at, "found the byte 0x%02X, expected UTF-8", (unsigned char)*at);
+    }
+    return STATUS_OK;
 }
 
 static enum status read_lines(struct reader *reader)
@@ -226,6 +267,7 @@ static enum status read_lines(struct reader *reader)
     while (reader->at < reader->end) {
         reader->line = reader->at;
         reader->number++;
+        TRY(check_line(reader));
         TRY(read_line(reader));
         if (*reader->word)
             BAD(reader, reader->word_at, "found '%s', expected the end of the line", reader->word);

@@ -12,7 +12,7 @@ enum { WORD = READER_WORD };
 
 static bool is_blank(char c)
 {
-    return c == ' ' || c == '\t' || c == '\r';
+    return c && strchr(" \t\r\v\f", c);
 }
 
 enum status reader_next(struct reader *reader)
@@ -26,8 +26,7 @@ enum status reader_next(struct reader *reader)
     else if (from < reader->end && strchr("=<,", *from) && *from)
         reader->at++;
     else
-        while (reader->at < reader->end && !isspace((unsigned char)*reader->at) &&
-               !strchr("=<,#", *reader->at))
+        while (reader->at < reader->end && !is_blank(*reader->at) && !strchr("\n=<,#", *reader->at))
             reader->at++;
     size_t length = *reader->word_at == '#' ? 0 : (size_t)(reader->at - from);
     if (length >= WORD)

@@ -87,6 +87,8 @@ enum status section_take(const char *file, const char *wanted, struct text *text
     bool keep = true, found = false;
     const char *line = text_of(text), *end = line + text->length;
     char *to = text->data;
+    if (text_starts(line, "\xEF\xBB\xBF")) /* a byte-order mark */
+        line += 3;
     for (int number = 1; line < end; number++) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         size_t length = (size_t)((newline ? newline : end) - line);
