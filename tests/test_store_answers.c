@@ -118,6 +118,10 @@ TEST(which_batch)
     expect(store, "batch", true, "Batch 1 for");
     add(store, "batch=16", 440, 2);
     expect(store, "batch", true, "batch 1 already gives 95 % of it");
+    add(store, "batch=16 threads=2", 800, 2); /* with other threads it is no gain of the batch */
+    expect(store, "batch", true, "440 samples/s");
+    add(store, "batch=64 threads=2", 880, 2);
+    expect(store, "batch", true, "880 samples/s with prony, 2 threads, 1.1 × those of batch 16");
     store_close(store);
 }
 
@@ -141,7 +145,7 @@ TEST(does_it_waste)
     add(store, "framework=prony batch=10", 100, 1.25);
     expect(store, "framework", true, "80 % with prony (1.25 × the floor): it wastes little");
     add(store, "framework=numpy batch=10", 10, 12.5);
-    expect(store, "framework", true, "8.0 % with numpy");
+    expect(store, "framework", true, "8 % with numpy");
     expect(store, "framework", true, "prony wastes the least");
     add(store, "framework=numpy batch=10", 120, 1.1);
     expect(store, "framework", true, "numpy wastes the least");
@@ -159,6 +163,8 @@ TEST(training_or_inference)
     expect(store, "phase", true, "A sample costs 3 × as much in training as in inference");
     add(store, "phase=training batch=10", 600, 2);
     expect(store, "phase", true, "A sample costs 2 × as much in inference as in training");
+    add(store, "phase=training batch=10 threads=2", 1200, 2);
+    expect(store, "phase", true, "600 samples/s for net at batch 10 with prony, 1 thread on box");
     store_close(store);
 }
 

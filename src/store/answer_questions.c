@@ -137,11 +137,18 @@ static const struct store_mark *first_near(const struct series *series)
     return mark;
 }
 
+/* ", 2 threads"; nothing where none are counted, as on a GPU. */
+static void add_threads(struct text *out, const char *threads)
+{
+    if (*threads)
+        text_printf(out, ", %s thread%s", threads, strcmp(threads, "1") ? "s" : "");
+}
+
 enum status answer_batch(const struct answer_about *about, struct answer *answer)
 {
     const struct answer_chart wanted = {.x = "batch",
                                         .y = "throughput",
-                                        .groups = {"framework", "backend"},
+                                        .groups = {"framework", "backend", "threads"},
                                         .phase = about->phase,
                                         .server = about->server,
                                         .unit = ""};
@@ -155,16 +162,17 @@ enum status answer_batch(const struct answer_about *about, struct answer *answer
                 about->phase);
     if (answer->known) {
         const struct store_mark *near = first_near(&series);
-        text_printf(out, "Batch %s for %s %s on %s: ", series.top->values[2], about->phase,
+        text_printf(out, "Batch %s for %s %s on %s: ", series.top->values[3], about->phase,
                     about->model, about->server);
         answer_add_rate(out, series.best);
         text_add(out, " with ");
         answer_add_maker(out, series.top, 0);
+        add_threads(out, series.top->values[2]);
         text_add(out, ", ");
         answer_add_ratio(out, series.best / series.marks[0].y);
-        text_printf(out, " those of batch %s", series.marks[0].values[2]);
+        text_printf(out, " those of batch %s", series.marks[0].values[3]);
         if (near != series.top)
-            text_printf(out, "; batch %s already gives %.0f %% of it", near->values[2],
+            text_printf(out, "; batch %s already gives %.0f %% of it", near->values[3],
                         100 * near->y / series.best);
         else if (series.top == &series.marks[series.count - 1])
             text_add(out, "; a larger one may give more");
@@ -216,8 +224,9 @@ static void say_shares(const struct answer_about *about, const struct store_mark
                 about->model, marks[0].values[0]);
     for (size_t i = 0; i < count; i++) {
         double share = 100 / marks[i].y;
-        text_printf(out, "%s %.*f %% with %s (", i ? "," : "", share < 9.95 ? 1 : 0, share,
-                    marks[i].values[1]);
+        text_printf(out, "%s ", i ? "," : "");
+        text_printf(out, share < 9.95 ? "%.2g" : "%.0f", share);
+        text_printf(out, " %% with %s (", marks[i].values[1]);
         answer_add_ratio(out, marks[i].y);
         text_add(out, " the floor)");
         answer_rests_on(answer, &marks[i]);
@@ -268,7 +277,7 @@ enum status answer_phase(const struct answer_about *about, struct answer *answer
 {
     const struct answer_chart wanted = {.x = "phase",
                                         .y = "throughput",
-                                        .groups = {"framework", "backend", "batch"},
+                                        .groups = {"framework", "backend", "batch", "threads"},
                                         .phase = "",
                                         .server = about->server,
                                         .unit = ""};
@@ -287,12 +296,13 @@ enum status answer_phase(const struct answer_about *about, struct answer *answer
         const struct store_mark *less = usual ? inference : training;
         text_add(out, "A sample costs ");
         answer_add_ratio(out, less->y / more->y);
-        text_printf(out, " as much in %s as in %s: ", more->values[3], less->values[3]);
+        text_printf(out, " as much in %s as in %s: ", more->values[4], less->values[4]);
         answer_add_rate(out, more->y);
         text_add(out, " against ");
         answer_add_rate(out, less->y);
         text_printf(out, " for %s at batch %s with ", about->model, more->values[2]);
         answer_add_maker(out, more, 0);
+        add_threads(out, more->values[3]);
         text_printf(out, " on %s.", about->server);
         answer_rests_on(answer, more);
         answer_rests_on(answer, less);

@@ -183,7 +183,8 @@ export const explorerTests = {
     await page.waitForSelector("#histogram-title");
     const said = await page.textContent("main");
     assert.match(said, /prony bench large .*--framework numpy/);
-    assert.match(said, /differs by 3e-7/);
+    assert.match(said, /differs by 3.00e-7/);
+    assert.match(said, /44.1 a second/);
     assert.match(said, /CPU of box/);
     await settled(page);
     assert.equal((await rowsOf(page, "time-line-table")).length, 31);

@@ -133,6 +133,7 @@ export function resultLine({
       meters: {
         cpu_utilisation: 99.5 * threads,
         peak_memory: 2.1e8,
+        context_switches: 44.1234,
         energy: "not available: no counter of energy here",
       },
     },

@@ -81,7 +81,7 @@ function figureFacts(record: RecordLine): Fact[] {
         {},
         verdictBadge(check?.verdict),
         check?.against
-          ? ` against ${check.against}: differs by ${check.difference}, allowed ${check.tolerance}`
+          ? ` against ${check.against}: differs by ${quantity(check.difference, "")}, allowed ${quantity(check.tolerance, "")}`
           : check?.reason
             ? ` ${check.reason}`
             : "",
@@ -91,6 +91,14 @@ function figureFacts(record: RecordLine): Fact[] {
   return [...timeFacts(result.time_ns), ...pairs];
 }
 
+const METER_UNITS: [RegExp, string][] = [
+  [/memory|bytes/, "B"],
+  [/utilisation|^steal$/, "%"],
+  [/^(system_calls|context_switches|page_faults)/, "a second"],
+  [/^other_load$/, "cores"],
+  [/^energy$/, "J"],
+];
+
 function partFacts({ result }: RecordLine): Fact[] {
   const parts = Object.entries(result?.parts_ns ?? {}).filter(([, value]) => value !== null);
   const meters = Object.entries(result?.meters ?? {});
@@ -99,7 +107,7 @@ function partFacts({ result }: RecordLine): Fact[] {
     ...meters.map(([meter, value]): Fact => [
       label(meter),
       typeof value === "number"
-        ? quantity(value, /memory|bytes/.test(meter) ? "B" : /utilisation/.test(meter) ? "%" : "")
+        ? quantity(value, METER_UNITS.find(([names]) => names.test(meter))?.[1] ?? "")
         : value,
     ]),
   ];

@@ -54,6 +54,11 @@ export function categoriesOf(points: Point[]): Value[] {
   return values.every((value) => typeof value === "number") ? values.sort((a, b) => a - b) : values;
 }
 
+// One result without an interval has none; that does not make it exact.
+export function hasSpread(point: Point): boolean {
+  return point.low < point.high;
+}
+
 export function isChecked(point: Point): boolean {
   return point.unchecked === 0;
 }

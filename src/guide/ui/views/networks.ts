@@ -59,6 +59,7 @@ const listed: Column<NetworkEntry>[] = [
   {
     key: "explained",
     title: "explained",
+    wrap: true,
     value: (row) => row.explained.length,
     show: (row) => (row.explained.length > 0 ? row.explained.map(explainedText).join("; ") : "not yet"),
   },

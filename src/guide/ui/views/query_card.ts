@@ -2,7 +2,7 @@
 
 import type { Answered, Catalogue, Metric, Point } from "../api";
 import { chartFor, charts } from "../charts/index";
-import { isChecked, seriesName, type Sheet } from "../charts/chart";
+import { hasSpread, isChecked, seriesName, type Sheet } from "../charts/chart";
 import { choice, linkButton } from "../controls";
 import { attributed, element, type Child } from "../dom";
 import { filterWords } from "../filters";
@@ -135,8 +135,8 @@ function columnsOf(sheet: Sheet, state: State, change?: Change): Column<Point>[]
     })),
     { key: x.key, title: label(x.key), number: x.kind === "number", value: (point) => point.x },
     number(y.key, `${label(y.key)}${unit}`, (point) => point.y),
-    number("low", "from", (point) => point.low),
-    number("high", "to", (point) => point.high),
+    number("low", "from", (point) => (hasSpread(point) ? point.low : null)),
+    number("high", "to", (point) => (hasSpread(point) ? point.high : null)),
     ...boxes.map((title, index) =>
       number(title.replace(" ", "_"), title, (point) => point.box?.[index] ?? null),
     ),
