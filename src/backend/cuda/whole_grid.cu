@@ -381,7 +381,7 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
 #pragma unroll
         for (int s = 0; s < SETS && begin < end; s++) {
             at[s] = tile.at(begin, s, across) + (inside ? quad : 0);
-            w[s] = *at[s];
+            w[s] = inside ? *at[s] : float4{};
         }
         for (int pass = begin; pass < end; pass++, dy_at += 4 * SETS * DELTA<N>) {
             float4 then[SETS];
@@ -389,7 +389,7 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
                 load_quad<N>(x, quad, input);
 #pragma unroll
             for (int s = 0; s < SETS; s++)
-                then[s] = at[s][pass + 1 < end ? tile.stride(s) : 0];
+                then[s] = inside ? at[s][pass + 1 < end ? tile.stride(s) : 0] : float4{};
 #pragma unroll
             for (int s = 0; s < SETS; s++) {
                 float dy[DELTA<N>], g[4] = {};
