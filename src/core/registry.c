@@ -76,12 +76,29 @@ static enum status load_folder(struct registry *registry, const char *folder)
     return status;
 }
 
+/* A backend of ours that was not built is named too, with what it takes: asked for, it is refused,
+ * and its name is nobody else's. */
+static void name_absent(struct registry *registry, const char *name, const char *problem)
+{
+    for (int i = 0; i < registry->count; i++)
+        if (strcmp(registry->list[i].name, name) == 0)
+            return;
+    if (registry->count == REGISTRY_MOST)
+        return;
+    registry->list[registry->count].problem = problem;
+    registry->list[registry->count++].name = name;
+}
+
 enum status registry_load(struct registry *registry, const char *folder)
 {
     char *installed;
     TRY(load_folder(registry, folder));
     NEED(installed = arena_format(&registry->arena, "%s/../lib/prony", folder));
-    return load_folder(registry, installed);
+    TRY(load_folder(registry, installed));
+    name_absent(registry, "cuda",
+                "was left out of this build: its plugin prony_cuda.so is made where nvcc is found "
+                "(NVIDIA's CUDA toolkit)");
+    return STATUS_OK;
 }
 
 void registry_close(struct registry *registry)
