@@ -106,6 +106,10 @@ sed 's/"shape":\[4,3\]/"shape":[3,4]/' good >shape
 sed 's/dense1\.weight/dense9.weight/' good >name
 sed 's/"training"/"treining"/' good >untrained
 sed 's/"classes"/"clusses"/' good >classless
+sed 's/best_epoch\\":0/best_epoch\\":1/' good >best
+sed 's/samples\\":0/samples\\":x/' good >sum
+prony train mlp:4-3 iris --epochs 1 --out three >log 2>&1 || { cat log && exit 2; }
+sed 's/versicolor/v\\",\\"olor/' three >classes4
 printf '{"not": "a record"}\n' >bad.jsonl
 printf 'not json\n' >text.jsonl
 printf 'not a database, but long enough to be taken for one at first sight .........\n' >fake.db
@@ -241,6 +245,9 @@ tensor of another shape | prony predict small shape iris | shape: tensor 'dense1
 unknown tensor | prony predict small name iris | name; dense
 weights that are no training | prony train small iris --resume untrained | untrained: found no 'training'; prony train
 weights without classes | prony predict small classless iris | classless: found no 'classes'
+training with a best epoch of none | prony train small iris --resume best --epochs 2 | best: found the best epoch; held no rows out
+training whose sums are no numbers | prony train small iris --resume sum --epochs 2 | sum, metadata 'training'; 'x'
+weights of more classes than outputs | prony predict mlp:4-3 classes4 four.idx | mlp:4-3: found 4 classes; 3 outputs
 weights of another network | prony predict mlp:4-3 good iris | good: found the weights of another network; mlp:4-3
 training on other data | prony train small abc.csv --resume good | good: found the training on other data; abc.csv
 unknown class | prony predict small good rose.csv | rose.csv:1:9; 'rose'; one of 3; 'setosa'

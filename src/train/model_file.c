@@ -279,13 +279,14 @@ static enum status take_course(struct model *model, const struct safetensors *fi
     course->best_epoch = json_int(object, "best_epoch", -1);
     course->best_loss = json_real(object, "best_loss", (double)NAN);
     course->stopped = json_int(object, "stopped", 0) != 0;
-    bool sound = read_wide(object, "seed", &control->seed) &&
-                 read_wide(object, "data", &course->data) && control->rate >= 0 &&
-                 course->batch > 0 && course->epochs > 0 && is_share(course->test_share) &&
-                 is_share(course->validate_share) &&
-                 is_share(course->test_share + course->validate_share) &&
-                 course->until_accuracy >= 0 && course->until_loss >= 0 && course->patience >= 0 &&
-                 course->epoch >= 0 && course->step >= 0 && course->best_epoch >= 0;
+    bool sound =
+        read_wide(object, "seed", &control->seed) && read_wide(object, "data", &course->data) &&
+        control->rate >= 0 && course->batch > 0 && course->epochs > 0 &&
+        is_share(course->test_share) && is_share(course->validate_share) &&
+        is_share(course->test_share + course->validate_share) && course->until_accuracy >= 0 &&
+        course->until_loss >= 0 && course->patience >= 0 && course->epoch >= 0 &&
+        course->step >= 0 && course->best_epoch >= 0 && isfinite(course->score.loss_sum) &&
+        isfinite(course->score.right_sum) && course->score.samples >= 0;
     if (!sound)
         FAIL(STATUS_INPUT, "%s: found a training in its metadata that cannot be resumed: %s",
              file->name, safetensors_note(file, NOTE_TRAINING));

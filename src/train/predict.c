@@ -37,6 +37,21 @@ struct prophecy {
     int32_t *classes; /* [a few batches, places], or NULL */
 };
 
+/* Classes come from a file; so many of them must be what the outputs can mean. */
+static enum status check_classes(const struct prophecy *prophecy)
+{
+    int32_t count = prophecy->model->class_count;
+    const char *name = prophecy->model->network->name;
+    if (prophecy->loss == LOSS_CROSS_ENTROPY && count && prophecy->width % count)
+        FAIL(STATUS_INPUT,
+             "%s: found %d classes in its weights, expected one for each of its %d outputs", name,
+             count, prophecy->width);
+    if (prophecy->loss == LOSS_BINARY_CROSS_ENTROPY && count && count != 2)
+        FAIL(STATUS_INPUT, "%s: found %d classes in its weights, expected 2: its loss is binary",
+             name, count);
+    return STATUS_OK;
+}
+
 static enum status make_outputs(struct prophecy *prophecy)
 {
     const struct lap *lap = &prophecy->lap;
@@ -45,6 +60,7 @@ static enum status make_outputs(struct prophecy *prophecy)
     int32_t class_count = prophecy->model->class_count;
     bool chances = class_count && prophecy->loss == LOSS_CROSS_ENTROPY;
     prophecy->width = (int32_t)(shape_count(&y->shape) / program->batch);
+    TRY(check_classes(prophecy));
     prophecy->places = chances ? prophecy->width / class_count : prophecy->width;
     NEED(size_mul((size_t)lap->rows, (size_t)(y->bytes / (uint64_t)program->batch),
                   &prophecy->outputs_bytes));

@@ -126,6 +126,18 @@ static enum status begin_epoch(struct trainer *trainer)
     return lap_begin(&trainer->train, &data, trainer->order, course->step);
 }
 
+/* Does what a file says of its training fit the data? */
+static enum status check_course(const struct trainer *trainer, const char *resume)
+{
+    const struct course *course = &trainer->course;
+    if (course->step >= trainer->train.steps)
+        FAIL(STATUS_INPUT, "%s: found step %lld of an epoch that has %lld", resume,
+             (long long)course->step, (long long)trainer->train.steps);
+    if (course->best_epoch && !trainer->split.validate_count)
+        FAIL(STATUS_INPUT, "%s: found the best epoch of a training that held no rows out", resume);
+    return STATUS_OK;
+}
+
 static enum status open_trainer(struct trainer *trainer, const struct trainer_options *options,
                                 const struct safetensors *file)
 {
@@ -138,9 +150,7 @@ static enum status open_trainer(struct trainer *trainer, const struct trainer_op
         trainer->course.epochs = options->course.epochs;
     TRY(take_data(trainer, options->resume));
     TRY(compile(trainer));
-    if (trainer->course.step >= trainer->train.steps)
-        FAIL(STATUS_INPUT, "%s: found step %lld of an epoch that has %lld", options->resume,
-             (long long)trainer->course.step, (long long)trainer->train.steps);
+    TRY(check_course(trainer, options->resume));
     TRY(params_fill_new(params));
     if (options->resume)
         TRY(safetensors_load(file, SAFETENSORS_CHECKPOINT, params));
