@@ -39,6 +39,7 @@ expect mlp_learns 0 '^test accuracy \(9[5-9]\|100\)\.[0-9] %$' "$prony" train ml
 expect another_loss_is_kept 0 '^accuracy 9' sh -c "'$prony' train mlp:4-8-1 iris --loss mse --out levels &&
     '$prony' predict mlp:4-8-1 levels iris"
 expect last_line_is_the_result 0 . sh -c "'$prony' train small iris | tail -n 1 | grep '^test '"
+expect helps_with_a_command 0 'samples per update (8)' "$prony" help train
 expect help_says_the_defaults 0 'samples per update (8)' "$prony" train --help
 
 # A regression on numbers, the label by name, from a file.

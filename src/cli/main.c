@@ -139,6 +139,15 @@ static int unknown_command(const char *name)
     return 2;
 }
 
+/* Its place in the table; COMMANDS: there is no such command. */
+static int find_command(const char *name)
+{
+    int index = 0;
+    while (index < COMMANDS && strcmp(name, cli_commands[index].name))
+        index++;
+    return index;
+}
+
 /* Says what went wrong, if anything; the exit status. */
 static int end(enum status status)
 {
@@ -162,7 +171,8 @@ int main(int argc, char **argv)
         print_usage(stderr);
         return 2;
     }
-    if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+    bool help = !strcmp(argv[1], "help");
+    if ((help && argc == 2) || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         print_usage(stdout);
         return end(STATUS_OK);
     }
@@ -170,11 +180,11 @@ int main(int argc, char **argv)
         printf("prony %s\n", version_number);
         return end(STATUS_OK);
     }
-    int index = 0;
-    while (index < COMMANDS && strcmp(argv[1], cli_commands[index].name))
-        index++;
+    const char *name = argv[help ? 2 : 1]; /* prony help COMMAND is prony COMMAND --help */
+    int index = find_command(name);
     if (index == COMMANDS)
-        return unknown_command(argv[1]);
-
+        return unknown_command(name);
+    if (help)
+        return end(run_command(index, 2, (const char *const[]){name, "--help"}));
     return end(run_command(index, argc - 1, (const char *const *)argv + 1));
 }

@@ -327,7 +327,8 @@ static enum status read_rows(struct csv *csv, const struct dataset_options *opti
     TRY(find_label(csv, header, options));
     csv->dataset->columns = csv->count - csv->label_count;
     if (!csv->dataset->columns)
-        REFUSE(csv, csv->fields, "found only a label column, expected features beside it");
+        REFUSE(csv, csv->fields,
+               "found only a label column, expected features beside it, separated by commas");
     if (header) {
         TRY(keep_names(csv));
         TRY(read_row(csv));
