@@ -191,6 +191,23 @@ TEST(what_next)
     store_close(store);
 }
 
+TEST(commands_are_safe_to_paste)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct answer_about about;
+    add(store, "model='net;reboot' batch=1", 100, 2);
+    CHECK_OK(answer_about(store, &arena, (struct store_where){0}, &about));
+    for (size_t i = 0; i < ANSWERS; i++) {
+        struct answer answer;
+        CHECK_OK(answer_ask(&about, i, &answer));
+        CHECK(strstr(text_of(&answer.command), " 'net;reboot' --phase "));
+        answer_free(&answer);
+    }
+    arena_free(&arena);
+    store_close(store);
+}
+
 TEST(without_results)
 {
     struct store *store = fresh_store();

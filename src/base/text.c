@@ -237,6 +237,22 @@ size_t text_utf8(const char *bytes, size_t length)
     return size;
 }
 
+void text_add_word(struct text *text, const char *word)
+{
+    bool plain = *word;
+    for (const char *at = word; *at; at++)
+        plain &= (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+                 (*at >= '0' && *at <= '9') || strchr("-_./:,+", *at) != NULL;
+    if (plain) {
+        text_add(text, word);
+        return;
+    }
+    text_add_char(text, '\'');
+    for (; *word; word++)
+        text_add(text, *word == '\'' ? "'\\''" : (const char[]){*word, '\0'});
+    text_add_char(text, '\'');
+}
+
 void text_add_grouped(struct text *text, uint64_t number)
 {
     char digits[21];

@@ -46,6 +46,9 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
  * there is not UTF-8 (cut short, overlong, a surrogate, above U+10FFFF). `length` is at least 1. */
 size_t text_utf8(const char *bytes, size_t length);
 
+/* Adds a word of a shell's command: as it is, or in quotes where that is needed. */
+void text_add_word(struct text *text, const char *word);
+
 /* Adds 1234567 as "1,234,567"; bytes as "11.8 MB"; a duration as "1.42 ms"; a count as "12.3 M". */
 void text_add_grouped(struct text *text, uint64_t number);
 void text_add_size(struct text *text, double bytes);

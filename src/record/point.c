@@ -208,23 +208,6 @@ void point_label(const struct point *point, struct text *out)
         text_printf(out, ", %lld workers", (long long)point->workers);
 }
 
-/* For a shell: quoted only where that is needed. */
-static void add_word(struct text *out, const char *word)
-{
-    bool plain = *word;
-    for (const char *at = word; *at; at++)
-        plain &= (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                 (*at >= '0' && *at <= '9') || strchr("-_./:,+", *at) != NULL;
-    if (plain) {
-        text_add(out, word);
-        return;
-    }
-    text_add_char(out, '\'');
-    for (; *word; word++)
-        text_add(out, *word == '\'' ? "'\\''" : (const char[]){*word, '\0'});
-    text_add_char(out, '\'');
-}
-
 void point_command(const struct point *point, struct text *out)
 {
     struct point usual;
@@ -233,13 +216,13 @@ void point_command(const struct point *point, struct text *out)
         return;
     point_start(&usual);
     text_add(out, "prony bench ");
-    add_word(out, point->model);
+    text_add_word(out, point->model);
     for (size_t i = 0; i < AXIS_COUNT; i++) {
         const char *value = point_get(point, &axes[i], buffer);
         if (i == AXIS_model || (axes[i].where & AXIS_FOUND) || !value[0] ||
             strcmp(value, point_get(&usual, &axes[i], other)) == 0)
             continue;
         text_printf(out, " --%s ", axes[i].key);
-        add_word(out, value);
+        text_add_word(out, value);
     }
 }

@@ -258,6 +258,15 @@ enum status answer_add_place(const struct answer_about *about, const struct stor
     return STATUS_OK;
 }
 
+void answer_begin_command(const struct answer_about *about, const char *command, const char *phase,
+                          struct answer *answer)
+{
+    text_printf(&answer->command, "prony %s ", command);
+    text_add_word(&answer->command, about->model);
+    text_add(&answer->command, " --phase ");
+    text_add_word(&answer->command, phase);
+}
+
 void answer_add_ratio(struct text *out, double ratio)
 {
     if (ratio < 999.5)

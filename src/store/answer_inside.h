@@ -35,6 +35,9 @@ void answer_add_maker(struct text *out, const struct store_mark *mark, size_t at
 /* " on box", " on box (a result that came with prony)": where a mark was measured. */
 enum status answer_add_place(const struct answer_about *about, const struct store_mark *mark,
                              struct text *out);
+/* "prony bench large --phase training": names come from records, so they are words of a shell. */
+void answer_begin_command(const struct answer_about *about, const char *command, const char *phase,
+                          struct answer *answer);
 /* "2.25 ×", "12.3 k ×" */
 void answer_add_ratio(struct text *out, double ratio);
 /* "9.80 k samples/s" */

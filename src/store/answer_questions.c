@@ -102,8 +102,8 @@ enum status answer_unit(const struct answer_about *about, struct answer *answer)
     struct contest contest = hold_contest(&chart);
     enum status status = STATUS_OK;
     answer->known = contest.cpu != NULL;
-    text_printf(&answer->command, "prony bench %s --phase %s --unit cpu,gpu --batch 1-1024*4",
-                about->model, about->phase);
+    answer_begin_command(about, "bench", about->phase, answer);
+    text_add(&answer->command, " --unit cpu,gpu --batch 1-1024*4");
     if (answer->known) {
         say_winner(&contest, out);
         text_printf(out, ", %s %s; the CPU", about->phase, about->model);
@@ -158,8 +158,8 @@ enum status answer_batch(const struct answer_about *about, struct answer *answer
     struct series series;
     TRY(answer_draw(about, &wanted, answer, &query, &chart));
     answer->known = answer_best_series(&chart, &query, 2, &series);
-    text_printf(&answer->command, "prony bench %s --phase %s --batch 1-1024*2", about->model,
-                about->phase);
+    answer_begin_command(about, "bench", about->phase, answer);
+    text_add(&answer->command, " --batch 1-1024*2");
     if (answer->known) {
         const struct store_mark *near = first_near(&series);
         text_printf(out, "Batch %s for %s %s on %s: ", series.top->values[3], about->phase,
@@ -258,9 +258,9 @@ enum status answer_framework(const struct answer_about *about, struct answer *an
     TRY(answer_draw(about, &wanted, answer, &query, &chart));
     size_t first = widest_series(&chart, &query, &count);
     answer->known = count > 0;
-    text_printf(&answer->command,
-                "prony bench %s --phase %s --framework prony,pytorch,numpy --batch %s",
-                about->model, about->phase, count ? chart.marks[first].values[0] : "64");
+    answer_begin_command(about, "bench", about->phase, answer);
+    text_printf(&answer->command, " --framework prony,pytorch,numpy --batch %s",
+                count ? chart.marks[first].values[0] : "64");
     if (answer->known)
         say_shares(about, chart.marks + first, count, answer);
     else
@@ -287,8 +287,8 @@ enum status answer_phase(const struct answer_about *about, struct answer *answer
     struct series series;
     TRY(answer_draw(about, &wanted, answer, &query, &chart));
     answer->known = answer_best_series(&chart, &query, 2, &series);
-    text_printf(&answer->command, "prony bench %s --phase training,inference --batch 1,64",
-                about->model);
+    answer_begin_command(about, "bench", "training,inference", answer);
+    text_add(&answer->command, " --batch 1,64");
     if (answer->known) {
         const struct store_mark *inference = &series.marks[0], *training = &series.marks[1];
         bool usual = training->y <= inference->y;
@@ -336,22 +336,23 @@ static void advise(const struct answer_about *about, const struct store_row *bes
         text_add(out, ") takes ");
         answer_add_ratio(out, floors);
         text_add(out, " its floor: see where the time goes before buying anything.");
-        text_printf(&answer->command, "prony profile %s --phase %s --batch %lld", about->model,
-                    about->phase, (long long)point->batch);
+        answer_begin_command(about, "profile", about->phase, answer);
+        text_printf(&answer->command, " --batch %lld", (long long)point->batch);
     } else if (strcmp(best->bound, "bytes") == 0) {
         text_printf(out,
                     ") is at %.3g × its floor and bound by memory: a larger batch reads the "
                     "weights less often.",
                     floors);
-        text_printf(&answer->command, "prony bench %s --phase %s --batch %lld-%lld*2", about->model,
-                    about->phase, (long long)point->batch, (long long)point->batch * 8);
+        answer_begin_command(about, "bench", about->phase, answer);
+        text_printf(&answer->command, " --batch %lld-%lld*2", (long long)point->batch,
+                    (long long)point->batch * 8);
     } else {
         text_printf(out,
                     ") is at %.3g × its floor and bound by arithmetic: only more cores, a lower "
                     "precision or a GPU make it faster.",
                     floors);
-        text_printf(&answer->command, "prony bench %s --phase %s --batch %lld --threads 1,2,4",
-                    about->model, about->phase, (long long)point->batch);
+        answer_begin_command(about, "bench", about->phase, answer);
+        text_printf(&answer->command, " --batch %lld --threads 1,2,4", (long long)point->batch);
     }
 }
 
@@ -380,7 +381,7 @@ enum status answer_next(const struct answer_about *about, struct answer *answer)
                     about->phase, about->model, about->server);
     }
     if (answer->command.length == 0)
-        text_printf(&answer->command, "prony bench %s --phase %s", about->model, about->phase);
+        answer_begin_command(about, "bench", about->phase, answer);
     store_chart_free(&chart);
     return status;
 }

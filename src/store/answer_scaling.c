@@ -24,8 +24,9 @@ enum status answer_threads(const struct answer_about *about, struct answer *answ
     struct series series;
     TRY(answer_draw(about, &wanted, answer, &query, &chart));
     answer->known = answer_best_series(&chart, &query, 2, &series);
-    text_printf(&answer->command, "prony bench %s --phase %s --batch %s --threads 1,2,4",
-                about->model, about->phase, answer->known ? series.top->values[BATCH] : "64");
+    answer_begin_command(about, "bench", about->phase, answer);
+    text_printf(&answer->command, " --batch %s --threads 1,2,4",
+                answer->known ? series.top->values[BATCH] : "64");
     if (answer->known) {
         const struct store_mark *first = series.marks, *top = series.top;
         bool gains = top->speedup > WORTH;
@@ -77,8 +78,8 @@ enum status answer_workers(const struct answer_about *about, struct answer *answ
     struct series series;
     TRY(answer_draw(about, &wanted, answer, &query, &chart));
     answer->known = answer_best_series(&chart, &query, 2, &series);
-    text_printf(&answer->command, "prony bench %s --phase %s --workers 1,2,4", about->model,
-                about->phase);
+    answer_begin_command(about, "bench", about->phase, answer);
+    text_add(&answer->command, " --workers 1,2,4");
     if (answer->known) {
         const struct store_mark *first = series.marks, *last = &series.marks[series.count - 1];
         double more = next_doubling(last, last->ideal);
