@@ -695,17 +695,26 @@ TEST(killed_while_adding)
 {
     const char *at = fresh_path();
     store_close(open_store(at, STORE_WRITE));
+    int told[2];
+    char byte;
+    if (!CHECK(pipe(told) == 0))
+        return;
     pid_t child = fork();
     if (child == 0) {
-        alarm(20); /* should the parent die first */
+        alarm(60); /* should the parent die first */
         struct store *store = open_store(at, STORE_WRITE);
         for (int i = 0;; i++) {
             char batch[16];
             snprintf(batch, sizeof batch, "%d", i + 1);
             add_sample(store, &(struct sample){"small", batch, "ref", i, RECORD_RIGHT}, NULL);
+            if (i == 0 && write(told[1], "!", 1) != 1)
+                _exit(1);
         }
     }
-    usleep(100000);
+    close(told[1]);
+    CHECK(read(told[0], &byte, 1) == 1); /* the first is there, more are on their way */
+    close(told[0]);
+    usleep(20000);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     struct store *store = open_store(at, STORE_WRITE);
