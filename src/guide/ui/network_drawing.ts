@@ -106,7 +106,7 @@ export function drawNetwork(network: Network): SVGElement {
       drawn("text", { class: "box-title", x: 14, y: 18 }, titleOf(op)),
       drawn(
         "text",
-        { class: "box-shape", x: BOX.width - 10, y: 18, "text-anchor": "end" },
+        { class: "box-shape", x: BOX.width - 10, y: 33, "text-anchor": "end" },
         shapeText(out?.shape ?? []),
       ),
       drawn("text", { class: "box-work", x: 14, y: 33 }, quantity(op.flop, "FLOP")),
