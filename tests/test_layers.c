@@ -261,6 +261,7 @@ TEST(text_that_cannot_be_meant_is_refused)
     check_refused("input 4\ndense 2 <\n", "n:2:10: found nothing, expected the name of a layer");
     check_refused("input 4\nadd < input,\n", "n:2:13: found nothing, expected the name");
     check_refused("input 4\ndense 2\fbais=0\n", "n:2:9: dense has no argument 'bais'");
+    check_refused("input 4\nelu alpha=1e39\n", "n:2:11: alpha is '1e39', expected a number");
     check_refused("input 4\n# caf\xE9\ndense 2\n", "n:2:6: found the byte 0xE9, expected UTF-8");
 }
 

@@ -4,6 +4,8 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +168,7 @@ static enum status read_value(struct reader *reader, const struct argument *argu
         *value = index;
         return STATUS_OK;
     }
-    if (!text_to_real(reader->word, value))
+    if (!text_to_real(reader->word, value) || fabs(*value) > (double)FLT_MAX)
         BAD(reader, reader->word_at, "%s is '%s', expected a number", argument->name, reader->word);
     if (argument->required && (*value < 1 || *value > 1e9 || *value != (double)(int64_t)*value))
         BAD(reader, reader->word_at, "%s is '%s', expected a whole number from 1 to 1000000000",
