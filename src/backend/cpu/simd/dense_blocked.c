@@ -421,9 +421,11 @@ static void run_backward(const struct call *call, const struct job_dense *whole)
     for (int64_t n = 0; n < whole->batch; n += SAMPLES) {
         struct job_dense job = *whole;
         job.batch = job.batch - n < SAMPLES ? job.batch - n : SAMPLES;
-        job.x += job.x ? n * job.in : 0;
         job.dy += n * job.out;
-        job.dx += job.dx ? n * job.in : 0;
+        if (job.x)
+            job.x += n * job.in;
+        if (job.dx)
+            job.dx += n * job.in;
         if (n && job.outer == job.kernels->outer_set)
             job.outer = job.kernels->outer_add;
         run_dense(call, &job, backward_member);
