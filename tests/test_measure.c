@@ -111,12 +111,12 @@ TEST(noise_runs_until_the_time_is_up)
     a.spread = 0.8;
     a.sleeps_ns = 1000000;
     struct contender list[1] = {{.job = &a.job}};
-    const struct measure_options options = {.target = 0.0001, .limit_ns = 100000000};
+    const struct measure_options options = {.target = 0.0001, .limit_ns = 500000000};
     uint64_t start_ns = clock_ns();
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
-    CHECK(clock_ns() - start_ns < 5000000000);
+    CHECK(clock_ns() - start_ns < 20000000000);
     CHECK(list[0].count > 6);
     measure_free(&list[0]);
 }
