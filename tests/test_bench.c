@@ -85,6 +85,7 @@ TEST(a_sweep_is_a_product)
     CHECK(back.kernel_count > 0);
     arena_free(&arena);
     text_free(&seen.line);
+    calibration_free(&bench.calibration);
 }
 
 static const char *split(const char *axis, const char *text)
@@ -143,6 +144,7 @@ TEST(rules_leave_points_out)
     CHECK_MESSAGE("did you mean \"batch\"?");
     CHECK_STATUS(STATUS_INPUT, sweep_parse_skip(&sweep, " ; ", &arena));
     arena_free(&arena);
+    calibration_free(&bench.calibration);
 }
 
 /* What was measured counts as done, for the same commit and machine only; what failed does not. */
@@ -186,6 +188,7 @@ TEST(what_is_done_is_passed_over)
     done_free(&done);
     arena_free(&arena);
     text_free(&seen.line);
+    calibration_free(&bench.calibration);
 }
 
 TEST(what_cannot_run_is_skipped_and_what_is_wrong_fails)
@@ -211,6 +214,7 @@ TEST(what_cannot_run_is_skipped_and_what_is_wrong_fails)
     CHECK_EQUAL_INT(seen.records[0].status, RECORD_SKIPPED);
     CHECK(strstr(seen.reasons[0], "computes in fp32, not in bf16") != NULL);
     text_free(&seen.line);
+    calibration_free(&bench.calibration);
 }
 
 TEST(names_that_do_not_exist_are_refused_before_anything_runs)
@@ -350,6 +354,7 @@ TEST(every_failed_allocation_is_survived)
         else if (!failed)
             CHECK_EQUAL_INT(bench.ok + bench.skipped, 2);
         text_free(&seen.line);
+        calibration_free(&bench.calibration);
     }
     CHECK(!failed);
     CHECK(nth > 50); /* it did get somewhere */

@@ -72,8 +72,13 @@ enum status endpoint_compare(struct call *call)
     TRY(read_side(call, "a", call->own[A], &question.a));
     TRY(read_side(call, "b", call->own[B], &question.b));
     TRY(call_need_metric(call, "y", question.y));
-    if (call->store)
-        TRY(store_compare(call->store, &question, &matches));
+    if (call->store) { /* what the words hold is looked at there */
+        enum status status = store_compare(call->store, &question, &matches);
+        if (status == STATUS_INPUT)
+            return call_refuse(call, "b", call->own[B], "a and b that hold values; %s",
+                               arena_text(&call->arena, status_message()));
+        TRY(status);
+    }
     json_object(json);
     call_add_text(json, "y", question.y);
     json_key(json, "axes");

@@ -51,8 +51,16 @@ static void load(void)
     }
 }
 
+#ifndef __has_feature /* gcc's word for it is __SANITIZE_THREAD__ */
+#define __has_feature(name) 0
+#endif
+
 static enum status blas_probe(void)
 {
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+    FAIL(STATUS_UNSUPPORTED, "the thread sanitizer does not see how a BLAS's own threads wait for "
+                             "each other");
+#endif
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load);
     if (!blas.gemm)
