@@ -247,6 +247,7 @@ export const explorerTests = {
     await changedTo(page, "series=");
     await page.fill("#series-0-name", "ours");
     await page.press("#series-0-name", "Enter");
+    await changedTo(page, "ours");
     await page.check("#filter-backend-simd");
     await changedTo(page, "simd");
     await page.click("#series-add");
