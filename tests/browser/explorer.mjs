@@ -237,6 +237,7 @@ export const explorerTests = {
       document.querySelector("main").textContent.includes("No efficiency to show"),
     );
     await page.click("#show-speedup");
+    await changedTo(page, "show=speedup");
     await page.selectOption("#baseline", "batch=64");
     await changedTo(page, "baseline=batch");
   },
