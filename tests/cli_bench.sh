@@ -1,29 +1,7 @@
 # prony bench and prony machine, as a person uses them.
 
-prony=$PRONY_BUILD/prony
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-status=0
-
-report() { # NAME HELD EXPLANATION
-    if [ "$2" = 0 ]; then
-        echo "ok   cli_bench.$1"
-    else
-        printf '%s\nFAIL cli_bench.%s\n' "$3" "$1"
-        status=1
-    fi
-}
-
-# expect NAME STATUS PART COMMAND…: it ends with this status, and what it says contains PART.
-expect() {
-    name=$1 wanted=$2 part=$3
-    shift 3
-    output=$("$@" 2>&1)
-    found=$?
-    held=1
-    case $output in *"$part"*) [ $found -eq "$wanted" ] && held=0 ;; esac
-    report "$name" $held "status $found, expected $wanted; found \"$output\", expected \"…$part…\""
-}
+suite=cli_bench
+. tests/shell/command.sh
 
 quick="--seconds 0.1"
 expect helps 0 'prony bench small large --phase training,inference' "$prony" bench --help
@@ -120,20 +98,16 @@ sed -i 2d "$folder/suite.jsonl"
 [ "$(grep -c '"kind":"result"' "$folder/suite.jsonl")" -eq 3 ]
 report goes_on_where_it_was $? "$(cut -c1-300 "$folder/suite.jsonl")"
 # Killed outright it has lost nothing that was finished, and the next run does the rest.
-printf '%s\n' 'small --batch 1-12 --seconds 0.2' >"$folder/killed.suite"
+printf '%s\n' 'small --batch 1-50 --seconds 0.2' >"$folder/killed.suite"
 "$prony" suite "$folder/killed.suite" --out "$folder/killed.jsonl" >/dev/null 2>&1 &
-suite=$!
-tries=0
-while [ "$(grep -c '"kind":"result"' "$folder/killed.jsonl" 2>/dev/null)" != 2 ] && [ $tries -lt 100 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
-kill -KILL $suite
-wait $suite 2>/dev/null
+killed=$!
+await '"kind":"result"' "$folder/killed.jsonl"
+kill -KILL $killed
+wait $killed 2>/dev/null
 before=$(grep -c '"kind":"result"' "$folder/killed.jsonl")
-"$prony" suite "$folder/killed.suite" --seconds 0.05 --out "$folder/killed.jsonl" >/dev/null 2>&1
+"$prony" suite "$folder/killed.suite" --seconds 0.02 --out "$folder/killed.jsonl" >/dev/null 2>&1
 after=$(grep -c '"kind":"result"' "$folder/killed.jsonl")
-[ "$before" -lt 12 ] && [ "$after" -eq 12 ]
+[ "$before" -lt 50 ] && [ "$after" -eq 50 ]
 report resumes_when_killed $? "$before before, $after after"
 echo 'small --bacth 3' >>"$folder/own.suite"
 expect names_the_line 2 'own.suite:6: ' "$prony" suite "$folder/own.suite"
@@ -175,7 +149,7 @@ PYTHON
 fi
 "$prony" bench --kernels --seconds 20 >"$folder/kernels.txt" 2>&1 &
 bench=$!
-sleep 1
+await dense "$folder/kernels.txt"
 kill -INT $bench
 wait $bench
 [ $? -eq 130 ]

@@ -1,29 +1,7 @@
 # prony profile, as a person uses it.
 
-prony=$PRONY_BUILD/prony
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-status=0
-
-report() { # NAME HELD EXPLANATION
-    if [ "$2" = 0 ]; then
-        echo "ok   cli_profile.$1"
-    else
-        printf '%s\nFAIL cli_profile.%s\n' "$3" "$1"
-        status=1
-    fi
-}
-
-# expect NAME STATUS PART COMMAND…: it ends with this status, and what it says contains PART.
-expect() {
-    name=$1 wanted=$2 part=$3
-    shift 3
-    output=$("$@" 2>&1)
-    found=$?
-    held=1
-    case $output in *"$part"*) [ $found -eq "$wanted" ] && held=0 ;; esac
-    report "$name" $held "status $found, expected $wanted; found \"$output\", expected \"…$part…\""
-}
+suite=cli_profile
+. tests/shell/command.sh
 
 expect helps 0 '--callgrind' "$prony" profile --help
 expect shows_kernels 0 'dense_f32_ref' "$prony" profile small --backend ref --seconds 0.1

@@ -70,7 +70,8 @@ if cmp -s whole half; then ok resumed_is_identical; else fail resumed_is_identic
 # Ctrl-C: SIGTERM does the same.)
 "$prony" train mlp:4-200-200-3 iris --epochs 1000000 --out stopped >output 2>&1 </dev/null &
 process=$!
-sleep 1
+tries=0
+until grep -q 'backend simd' output || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
 kill -TERM $process
 wait $process
 status=$?

@@ -44,6 +44,11 @@ static enum status lesson_begin(struct lesson *lesson, const char *spec,
     return trainer_open(&lesson->model, lesson->dataset, &options->trainer, &lesson->trainer);
 }
 
+static enum status lesson_save(struct lesson *lesson, const char *path)
+{
+    return model_save(&lesson->model, &lesson->trainer->course, path);
+}
+
 static enum status lesson_run(struct lesson *lesson, int64_t steps_at_once)
 {
     while (lesson->trainer->course.epoch < lesson->trainer->course.epochs)
@@ -179,14 +184,14 @@ static void train_in_pieces(int64_t steps_at_once, int stop, const char *path)
             return;
         for (int i = 0; i < stop; i++)
             CHECK_OK(trainer_run(lesson.trainer, steps_at_once));
-        CHECK_OK(trainer_save(lesson.trainer, at("c")));
+        CHECK_OK(lesson_save(&lesson, at("c")));
         lesson_end(&lesson);
         options.trainer.resume = at("c");
         options.trainer.course = (struct course){0};
     }
     if (CHECK_OK(lesson_begin(&lesson, dropout_net, &options)) &&
         CHECK_OK(lesson_run(&lesson, steps_at_once)))
-        CHECK_OK(trainer_save(lesson.trainer, path));
+        CHECK_OK(lesson_save(&lesson, path));
     lesson_end(&lesson);
 }
 
@@ -212,7 +217,7 @@ TEST(resume_may_ask_for_more_epochs)
     struct lesson lesson;
     struct lesson_options options = make_options(25, 2, 0.05);
     if (CHECK_OK(lesson_begin(&lesson, dropout_net, &options)) && CHECK_OK(lesson_run(&lesson, 9)))
-        CHECK_OK(trainer_save(lesson.trainer, at("c")));
+        CHECK_OK(lesson_save(&lesson, at("c")));
     lesson_end(&lesson);
     options = make_options(0, 4, 0);
     options.trainer.resume = at("c");
@@ -239,7 +244,7 @@ TEST(what_does_not_fit_is_refused)
     check_refused("input 4\ndense 2\nloss mse\n", &options,
                   "found 1 label a row to learn, expected 2");
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
-        CHECK_OK(trainer_save(lesson.trainer, at("c")));
+        CHECK_OK(lesson_save(&lesson, at("c")));
         CHECK_OK(safetensors_write(at("b"), &lesson.model.params, SAFETENSORS_WEIGHTS, NULL, 0));
     }
     options.trainer.resume = at("b");
@@ -329,7 +334,7 @@ TEST(prediction_covers_every_row_whatever_the_batch)
     struct lesson_options options = make_options(8, 20, 0.1);
     struct said many = {0}, few = {0};
     if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options)) &&
-        CHECK_OK(lesson_run(&lesson, 100)) && CHECK_OK(trainer_save(lesson.trainer, at("m"))) &&
+        CHECK_OK(lesson_run(&lesson, 100)) && CHECK_OK(lesson_save(&lesson, at("m"))) &&
         CHECK_OK(predict_rows(lesson.network, 9000, &many)) && /* 35 × 256, 40: three visits */
         CHECK_OK(predict_rows(lesson.network, 7, &few))) {
         CHECK_EQUAL_INT(many.rows, 9000);
@@ -402,7 +407,7 @@ TEST(prediction_agrees_with_the_test)
     struct dataset *iris = NULL;
     if (CHECK_OK(lesson_begin(&lesson, "small", &options)) && CHECK_OK(lesson_run(&lesson, 100)) &&
         CHECK_OK(trainer_test(lesson.trainer, &score)) &&
-        CHECK_OK(trainer_save(lesson.trainer, at("m"))) &&
+        CHECK_OK(lesson_save(&lesson, at("m"))) &&
         CHECK_OK(dataset_open("iris", &(struct dataset_options){0}, &iris)) &&
         CHECK_OK(predict_by_file(lesson.network, iris, &prediction))) {
         const struct split *split = &lesson.trainer->split;
@@ -430,7 +435,7 @@ static enum status whole_story(void)
     TRY_OR(done, lesson_begin(&lesson, dropout_net, &options));
     TRY_OR(done, lesson_run(&lesson, 2));
     TRY_OR(done, trainer_test(lesson.trainer, &score));
-    TRY_OR(done, trainer_save(lesson.trainer, at("m")));
+    TRY_OR(done, lesson_save(&lesson, at("m")));
     lesson_end(&lesson);
     options.trainer.resume = at("m");
     TRY_OR(done, lesson_begin(&lesson, dropout_net, &options));

@@ -162,6 +162,7 @@ static int end(enum status status)
 int main(int argc, char **argv)
 {
     log_to(print_log, NULL, LOG_INFO);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* who reads a pipe or a file sees each line when it is there */
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

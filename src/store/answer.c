@@ -19,11 +19,6 @@ static const struct {
     {"next", "What to do next?", answer_next},
 };
 
-const char *answer_name(size_t index)
-{
-    return questions[index].name;
-}
-
 bool answer_find(const char *name, size_t *index)
 {
     for (*index = 0; *index < ANSWERS; ++*index)

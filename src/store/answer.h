@@ -33,7 +33,6 @@ struct answer {
 };
 
 enum { ANSWERS = 7 };
-const char *answer_name(size_t index);
 bool answer_find(const char *name, size_t *index);
 enum status answer_ask(const struct answer_about *about, size_t index, struct answer *out);
 void answer_free(struct answer *answer);

@@ -284,8 +284,3 @@ enum status trainer_test(struct trainer *trainer, struct score *score)
 {
     return run_held_out(trainer, &trainer->test, split_test(&trainer->split), score);
 }
-
-enum status trainer_save(struct trainer *trainer, const char *path)
-{
-    return model_save(trainer->model, &trainer->course, path);
-}

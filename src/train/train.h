@@ -15,7 +15,7 @@
 
 struct trainer_options {
     struct course course; /* how to train; its progress is ignored */
-    const char *resume;   /* a file of trainer_save: its training is gone on with, but for epochs
+    const char *resume;   /* a file of model_save: its training is gone on with, but for epochs
                              when course.epochs is not 0; or NULL */
 };
 
@@ -45,6 +45,5 @@ bool trainer_done(const struct trainer *trainer);
 enum status trainer_take_best(struct trainer *trainer);
 /* Over the rows kept for the test; score->samples is 0 when there are none. */
 enum status trainer_test(struct trainer *trainer, struct score *score);
-enum status trainer_save(struct trainer *trainer, const char *path);
 
 #endif

@@ -1,0 +1,204 @@
+/* whole_tile.h: what a block of whole_grid.cu owns and what it sends: its tile of each layer's
+ * weights, from and to their place in the parameters, and packets. */
+#ifndef PRONY_BACKEND_CUDA_WHOLE_TILE_H
+#define PRONY_BACKEND_CUDA_WHOLE_TILE_H
+
+#include "backend/cuda/update.h"
+#include "backend/cuda/whole_run.h"
+
+struct grid_net {
+    struct whole_step step;
+    struct grid_layout layout;
+    uint32_t first; /* the number of the launch's first step; never the same twice */
+    struct {
+        int32_t in, out;
+        enum activation function;
+        float *w, *b; /* [in][out], [out] or NULL */
+        float *far;   /* [block][layout.far] */
+        uint4 *up;    /* [2][rows][outputs][packets]: parts of outputs */
+        uint4 *down;  /* [2][columns][inputs][packets]: parts of the inputs' gradients */
+    } layer[CHAIN_MOST];
+};
+
+static __device__ void packet_put(uint4 *to, float a, float b, float c, uint32_t number)
+{
+    const uint64_t low = (uint64_t)__float_as_uint(b) << 32 | __float_as_uint(a);
+    const uint64_t high = (uint64_t)number << 32 | __float_as_uint(c);
+    asm volatile("{ .reg .b128 packet;\n\tmov.b128 packet, {%1, %2};\n\t"
+                 "st.relaxed.gpu.global.b128 [%0], packet; }" ::"l"(to),
+                 "l"(low), "l"(high)
+                 : "memory");
+}
+
+/* All four words must be used by who calls it: ptxas drops what is not, and then loads the rest
+ * word by word, which another step may come between. */
+static __device__ uint4 packet_look(const uint4 *from)
+{
+    uint64_t low, high;
+    asm volatile("{ .reg .b128 packet;\n\tld.relaxed.gpu.global.b128 packet, [%2];\n\t"
+                 "mov.b128 {%0, %1}, packet; }"
+                 : "=l"(low), "=l"(high)
+                 : "l"(from)
+                 : "memory");
+    return make_uint4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32));
+}
+
+/* The sum of `count` packets, `apart` from each other, in their order, once they have come. All
+ * that have not are asked for again at once: each answer takes as long as an exchange. */
+static __device__ float3 packets_sum(const uint4 *from, int count, int apart, uint32_t number)
+{
+    enum { AHEAD = 12 };
+    float3 sum = {};
+    for (int k0 = 0; k0 < count; k0 += AHEAD, from += AHEAD * apart) {
+        const int some = count - k0 < AHEAD ? count - k0 : AHEAD;
+        uint4 packet[AHEAD];
+        bool missing = true;
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            packet[k] = make_uint4(0, 0, 0, k < some ? ~number : number);
+        while (missing) {
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                if (packet[k].w != number)
+                    packet[k] = packet_look(from + k * apart);
+            missing = false;
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                missing = missing || packet[k].w != number;
+        }
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            sum.x += __uint_as_float(packet[k].x);
+            sum.y += __uint_as_float(packet[k].y);
+            sum.z += __uint_as_float(packet[k].z);
+        }
+    }
+    return sum;
+}
+
+/* A block's part of one layer, worked out once. Weights are [set][4 columns][quads] of four inputs
+ * each; a set is four columns, and warps take SETS of them in a pass. What a pass has beyond the
+ * last set is zeros, which stay zeros. */
+template <int SETS> struct alignas(16) weight_tile {
+    int row, column;   /* of the block, in this layer's grid … */
+    int rows, columns; /* … of so many */
+    int quad0, quads;  /* inputs, in quadruples */
+    int set0, sets;    /* outputs, likewise */
+    int passes;
+    int near;            /* sets of each pass that are in shared memory */
+    int inputs, outputs; /* of these quadruples, features that there are */
+    float4 *shared, *far;
+    uint4 *up, *down;         /* the block's first packet to read, of even steps … */
+    int up_apart, down_apart; /* … from one sender's to the next one's … */
+    int up_odd, down_odd;     /* … and from those of even to those of odd steps */
+
+    /* column `lane` of set `s` of a pass */
+    __device__ float4 *at(int pass, int s, int lane) const
+    {
+        return s < near ? shared + ((pass * near + s) * 4 + lane) * quads
+                        : far + ((pass * (SETS - near) + s - near) * 4 + lane) * quads;
+    }
+    /* how far it is to the same place in the next pass */
+    __device__ int stride(int s) const
+    {
+        return 4 * quads * (s < near ? near : SETS - near);
+    }
+    __device__ float4 *column_at(int c) const
+    {
+        return at(c / 4 / SETS, c / 4 % SETS, c % 4);
+    }
+};
+
+/* Where slice number `index` of `of` begins. */
+static __device__ int slice(int quads, int index, int of)
+{
+    return (int)((int64_t)quads * index / of);
+}
+
+template <int N> constexpr int PACKETS = (N + 2) / 3;
+
+template <int N, int SETS>
+static __device__ struct weight_tile<SETS> tile_of(const struct grid_net *net, float *shared,
+                                                   int l) {
+    static_assert(sizeof(struct weight_tile<SETS>) <= GRID_TILE_FLOATS * sizeof(float), "its room");
+    const struct grid_layout &layout = net->layout;
+    const int row = (int)blockIdx.x / layout.columns, column = (int)blockIdx.x % layout.columns;
+    const bool turned = l % 2, copied = layout.layer[l].copied;
+    const int inputs = quads_of(net->layer[l].in), outputs = quads_of(net->layer[l].out);
+    struct weight_tile<SETS> tile;
+    tile.row = turned ? column : row;
+    tile.column = turned ? row : column;
+    tile.rows = turned ? layout.columns : layout.rows;
+    tile.columns = turned ? layout.rows : layout.columns;
+    tile.quad0 = slice(inputs, tile.row, tile.rows);
+    tile.quads = slice(inputs, tile.row + 1, tile.rows) - tile.quad0;
+    tile.set0 = copied ? 0 : slice(outputs, tile.column, tile.columns);
+    tile.sets = (copied ? outputs : slice(outputs, tile.column + 1, tile.columns)) - tile.set0;
+    tile.passes = (tile.sets + SETS - 1) / SETS;
+    tile.inputs = net->layer[l].in - 4 * tile.quad0;
+    tile.outputs = net->layer[l].out - 4 * tile.set0;
+    tile.near = layout.layer[l].near;
+    tile.shared = (float4 *)&shared[layout.layer[l].weights];
+    tile.far = (float4 *)(net->layer[l].far + blockIdx.x * layout.layer[l].far);
+    tile.up_apart = 4 * outputs * PACKETS<N> * (copied ? tile.columns : 1);
+    tile.up_odd = tile.up_apart * tile.rows;
+    tile.up = net->layer[l].up + (copied ? 4 * outputs * tile.column : 4 * tile.set0) * PACKETS<N>;
+    tile.down_apart = 4 * inputs * PACKETS<N>;
+    tile.down_odd = tile.down_apart * tile.columns;
+    tile.down = copied ? NULL : net->layer[l].down + 4 * tile.quad0 * PACKETS<N>;
+    return tile;
+}
+
+/* Weights from [in][out] to where they are worked on, zeros beyond. */
+template <int SETS>
+static __device__ void grid_begin(const struct grid_net *net, float *shared,
+                                  const struct weight_tile<SETS> *tiles)
+{
+    for (int l = 0; l < net->step.layers; l++) {
+        const struct weight_tile<SETS> tile = tiles[l];
+        const int in = net->layer[l].in, out = net->layer[l].out;
+        const int across = 4 * SETS * tile.passes;
+        for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
+            const int column = e % across, quad = e / across;
+            const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
+            const bool there = column < 4 * tile.sets && o < out;
+            float q[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                q[k] = i + k < in && there ? net->layer[l].w[(int64_t)(i + k) * out + o] : 0.0f;
+            tile.column_at(column)[quad] = make_float4(q[0], q[1], q[2], q[3]);
+        }
+        for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS)
+            shared[net->layout.layer[l].bias + c] = net->layer[l].b && 4 * tile.set0 + c < out
+                                                        ? net->layer[l].b[4 * tile.set0 + c]
+                                                        : 0.0f;
+    }
+}
+
+/* And back; of copies, the first. */
+template <int SETS>
+static __device__ void grid_end(const struct grid_net *net, const float *shared,
+                                const struct weight_tile<SETS> *tiles)
+{
+    for (int l = 0; l < net->step.layers; l++) {
+        const struct weight_tile<SETS> tile = tiles[l];
+        const int in = net->layer[l].in, out = net->layer[l].out, across = 4 * tile.sets;
+        if (net->layout.layer[l].copied && tile.column > 0)
+            continue;
+        for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
+            const int column = e % across, quad = e / across;
+            const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
+            const float4 weights = tile.column_at(column)[quad];
+            const float q[4] = {weights.x, weights.y, weights.z, weights.w};
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (i + k < in && o < out)
+                    net->layer[l].w[(int64_t)(i + k) * out + o] = q[k];
+        }
+        for (int c = (int)threadIdx.x; c < across; c += GRID_THREADS)
+            if (net->layer[l].b && tile.row == 0 && 4 * tile.set0 + c < out)
+                net->layer[l].b[4 * tile.set0 + c] = shared[net->layout.layer[l].bias + c];
+    }
+}
+
+#endif

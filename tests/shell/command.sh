@@ -1,0 +1,33 @@
+# For tests of a command: where it is, a folder that is gone afterwards, and what it must say. The test
+# names itself in $suite before it reads this file, and ends with $status.
+
+prony=$PRONY_BUILD/prony
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+status=0
+
+report() { # NAME HELD EXPLANATION
+    if [ "$2" = 0 ]; then
+        echo "ok   $suite.$1"
+    else
+        printf '%s\nFAIL %s.%s\n' "$3" "$suite" "$1"
+        status=1
+    fi
+}
+
+# expect NAME STATUS PART COMMAND…: it ends with this status, and what it says contains PART.
+expect() {
+    name=$1 wanted=$2 part=$3
+    shift 3
+    output=$("$@" 2>&1)
+    found=$?
+    held=1
+    case $output in *"$part"*) [ $found -eq "$wanted" ] && held=0 ;; esac
+    report "$name" $held "status $found, expected $wanted; found \"$output\", expected \"…$part…\""
+}
+
+# await PART FILE: until the file holds PART, or a minute has passed.
+await() {
+    tries=0
+    until grep -qs -e "$1" "$2" || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
+}
