@@ -269,6 +269,39 @@ export const explorerTests = {
     assert.deepEqual(await rowsOf(second), await rowsOf(page));
   },
 
+  // Whoever is quicker than the server changes what an address says that is not on the page yet.
+  async quick_changes_are_all_kept({ open }) {
+    const page = await open(`/?y=throughput&x=batch&group=framework,backend&${PLAIN}&log=xy`);
+    await page.evaluate(() => {
+      const use = (id) => document.getElementById(id).click();
+      const choose = (id, value) => {
+        const control = document.getElementById(id);
+        control.value = value;
+        control.dispatchEvent(new Event("change"));
+      };
+      ["filter-framework-prony", "filter-phase-training", "filter-batch-64", "filter-batch-1"].forEach(use);
+      ["group-phase", "group-threads", "group-phase", "log-y", "kind-bar", "series-add"].forEach(use);
+      choose("y", "time_median");
+      choose("aggregate", "max");
+    });
+    const wanted = {
+      framework: ["prony"],
+      phase: ["training"],
+      batch: ["64", "1"],
+      group: ["framework,backend,threads"],
+      log: ["x"],
+      chart: ["bar"],
+      series: ["name=series+1"],
+      y: ["time_median"],
+      aggregate: ["max"],
+    };
+    const address = new URL(page.url()).searchParams;
+    for (const [key, values] of Object.entries(wanted)) assert.deepEqual(address.getAll(key), values, key);
+    await page.waitForFunction(() => document.title.startsWith("Time median"));
+    assert.equal(await page.isChecked("#filter-framework-prony"), true);
+    assert.equal(await page.getAttribute("#kind-bar", "aria-pressed"), "true");
+  },
+
   async scaling_decides_what_the_batch_filter_means({ open }) {
     const weak = await open(
       "/?y=throughput&x=workers&group=backend&backend=simd&scaling=weak&batch=64&server=box&threads=1&phase=training",

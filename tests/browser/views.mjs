@@ -179,6 +179,32 @@ export const viewTests = {
     assert.ok((await rowsOf(bare, "compare-table")).length > 0, "nothing is compared unasked");
   },
 
+  async compare_takes_values_with_blanks_and_quick_changes({ open }) {
+    const page = await open("/?view=compare&a=backend%3Dsimd&b=backend%3Dsimd&source=own");
+    await page.click("#apart-unit_name");
+    await changedTo(page, "unit_name");
+    await page.selectOption("#b-unit_name", "CPU of tower");
+    await changedTo(page, "tower");
+    assert.equal((await rowsOf(page, "compare-table")).length, 4);
+    const again = await open(page.url().replace(/^http:\/\/[^/]+/, ""));
+    assert.equal(await again.inputValue("#b-unit_name"), "CPU of tower");
+    assert.deepEqual(await rowsOf(again, "compare-table"), await rowsOf(page, "compare-table"));
+    await again.evaluate(() => {
+      for (const [id, value] of [
+        ["a-unit_name", "CPU of tower"],
+        ["b-unit_name", "CPU of box"],
+        ["y", "throughput"],
+      ]) {
+        const control = document.getElementById(id);
+        control.value = value;
+        control.dispatchEvent(new Event("change"));
+      }
+    });
+    await changedTo(again, "y=throughput");
+    assert.equal(await again.inputValue("#a-unit_name"), "CPU of tower");
+    assert.equal(await again.inputValue("#b-unit_name"), "CPU of box");
+  },
+
   async roofline_has_every_record_of_the_machine({ open, store }) {
     const page = await open("/?view=roofline&server=box&source=own");
     const [[count]] = askSql(

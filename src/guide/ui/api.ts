@@ -1,5 +1,7 @@
 // api.ts: the server's JSON API (docs/api.md) as types and functions. Nothing else talks to it.
 
+import { wordsOf } from "./words";
+
 export interface Axis {
   key: string;
   kind: "text" | "number";
@@ -354,13 +356,6 @@ export function addFilters(parameters: URLSearchParams, filters: Filters): URLSe
   for (const [axis, values] of Object.entries(filters))
     for (const value of values) parameters.append(axis, value);
   return parameters;
-}
-
-// Words as the server reads them: model=large batch=1,10
-export function wordsOf(filters: Filters): string {
-  return Object.entries(filters)
-    .map(([axis, values]) => `${axis}=${values.join(",")}`)
-    .join(" ");
 }
 
 // Parameters that are there, with the filters.

@@ -82,7 +82,7 @@ export function chips(
   title: string,
   options: Option[],
   chosen: string[],
-  onToggle: (value: string, on: boolean) => void,
+  onToggle: (value: string) => void,
 ): HTMLElement {
   const all = options.map((option) => {
     const on = chosen.includes(valueOf(option));
@@ -91,7 +91,7 @@ export function chips(
       { type: "button", className: "chip", id: `${id}-${valueOf(option)}` },
       titleOf(option),
     );
-    chip.addEventListener("click", () => onToggle(valueOf(option), !on));
+    chip.addEventListener("click", () => onToggle(valueOf(option)));
     return attributed(chip, { "aria-pressed": String(on) });
   });
   const row = attributed(element("div", { className: "chips" }, ...all), {
@@ -107,8 +107,9 @@ export function linkButton(id: string, title: string, act: () => void, spoken = 
   return attributed(button, { "aria-label": spoken });
 }
 
-export function toggled(all: string[], one: string, on: boolean): string[] {
-  return on ? [...all, one] : all.filter((other) => other !== one);
+export function toggled(all: string[], one: string, on = !all.includes(one)): string[] {
+  const others = all.filter((other) => other !== one);
+  return on ? [...others, one] : others;
 }
 
 // The column of controls; on a narrow screen it folds away.

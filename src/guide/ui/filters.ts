@@ -11,7 +11,7 @@ interface FilterPanel {
   catalogue: Catalogue;
   values: Values;
   filters: Filters;
-  change(filters: Filters): void;
+  change(edit: (now: Filters) => Filters): void;
 }
 
 const VALUES = 60; // listed of one axis, the most frequent; the address can name any
@@ -47,7 +47,8 @@ function filterGroup(axis: string, counts: Count[], { id, filters, change }: Fil
   const listed = listedOf(counts, chosen);
   const boxes = listed.map((count) => {
     const value = filterText(count);
-    const put = (on: boolean) => change(withFilter(filters, axis, toggled(chosen, value, on)));
+    const put = (on: boolean) => 
+      change((now) => withFilter(now, axis, toggled(now[axis] ?? [], value, on)));
     return check(`${id}-${axis}-${value}`, name(count.value), chosen.includes(value), put, count.count);
   });
   if (counts.length > VALUES)
@@ -106,7 +107,7 @@ function scalingField({ id, values, filters, change }: FilterPanel): Child {
     { className: "field" },
     element("span", { className: "label" }, "Scaling"),
     choice(`${id}-scaling`, "Scaling", [["", "Any"], "weak", "strong"], chosen, (value) =>
-      change(withFilter(filters, "scaling", value ? [value] : [])),
+      change((now) => withFilter(now, "scaling", value ? [value] : [])),
     ),
     element(
       "p",
@@ -129,7 +130,7 @@ export function filterFields(panel: FilterPanel, title = "Filters"): Child[] {
   const clear = linkButton(
     `${id}-clear`,
     "Clear",
-    () => change({}),
+    () => change(() => ({})),
     `Clear the filters${chosen.length > 0 ? ` on ${list(chosen.map(label))}` : ""}`,
   );
   clear.disabled = chosen.length === 0;

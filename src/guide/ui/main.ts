@@ -68,6 +68,13 @@ function emptyStore(status: Status): Content {
   };
 }
 
+function readAddress(): { name: string; parameters: URLSearchParams } {
+  const parameters = new URLSearchParams(location.search);
+  const name = parameters.get("view") ?? "explorer";
+  parameters.delete("view");
+  return { name, parameters };
+}
+
 class Page {
   private turn = 0; // the newest request wins, whichever answer comes first
   private shown = ""; // the view that is on the page
@@ -85,13 +92,17 @@ class Page {
   }
 
   private asked(view: View, parameters: URLSearchParams): Asked {
-    const go = (next: URLSearchParams) => this.go(addressOf(view.name, next));
+    const edit: Asked["edit"] = (make) => {
+      const now = readAddress();
+      const next = make(now.name === view.name ? now.parameters : parameters);
+      this.go(addressOf(view.name, next));
+    };
     return {
       parameters,
       catalogue: this.catalogue,
       status: this.status,
-      go,
-      change: (changes) => go(changed(parameters, changes)),
+      edit,
+      change: (changes) => edit((now) => changed(now, changes)),
       open: (name, next) => this.go(addressOf(name, next)),
     };
   }
@@ -111,9 +122,7 @@ class Page {
   async show(): Promise<void> {
     const turn = ++this.turn;
     clearTimeout(this.timer);
-    const parameters = new URLSearchParams(location.search);
-    const name = parameters.get("view") ?? "explorer";
-    parameters.delete("view");
+    const { name, parameters } = readAddress();
     const view = views.find((one) => one.name === name);
     find("main").setAttribute("aria-busy", "true");
     const content = view

@@ -9,7 +9,9 @@ export interface Asked {
   parameters: URLSearchParams; // of the address, without the view's name
   catalogue: Catalogue;
   status: Status;
-  go(parameters: URLSearchParams): void; // another showing of the same view
+  // Another showing of the same view. What is on the page may be older than the address, which a control
+  // has changed since, so an edit is made of the parameters as they are when it is made.
+  edit(edit: (now: URLSearchParams) => URLSearchParams): void;
   change(changes: Changes): void; // the same, saying only what is other
   open(view: string, parameters: Record<string, string>): void;
 }
@@ -64,9 +66,12 @@ export function filtersOf(parameters: URLSearchParams, own: string[]): Filters {
   return filters;
 }
 
-// The view's own parameters of the address, with these filters instead of those it has.
-export function withFilters(parameters: URLSearchParams, own: string[], filters: Filters): URLSearchParams {
-  return addFilters(new URLSearchParams([...parameters].filter(([key]) => own.includes(key))), filters);
+// Edits the filters of the address; the view's own parameters stay.
+export function editFilters(asked: Asked, own: string[], edit: (now: Filters) => Filters): void {
+  asked.edit((now) => {
+    const kept = new URLSearchParams([...now].filter(([key]) => own.includes(key)));
+    return addFilters(kept, edit(filtersOf(now, own)));
+  });
 }
 
 export function card(...content: Child[]): HTMLElement {

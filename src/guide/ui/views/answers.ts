@@ -7,10 +7,10 @@ import { element, type Child } from "../dom";
 import { filterFields, withoutEchoes } from "../filters";
 import {
   commandLine,
+  editFilters,
   filtersOf,
   linkTo,
   remark,
-  withFilters,
   type Asked,
   type Content,
   type View,
@@ -108,7 +108,7 @@ export const answers: View = {
           catalogue,
           values: withoutEchoes(rest, catalogue),
           filters: others,
-          change: (chosen) => asked.go(withFilters(parameters, [...OWN, "model"], chosen)),
+          change: (edit) => editFilters(asked, [...OWN, "model"], edit),
         }),
       ),
     ];

@@ -9,51 +9,50 @@ import {
   type Filters,
   type Match,
   type Values,
-  wordsOf,
 } from "../api";
 import { chips, field, panel, select, type Option } from "../controls";
 import { forest } from "../charts/forest";
 import { attributed, element, type Child } from "../dom";
 import { filterFields, filterWords, withFilter, withoutEchoes } from "../filters";
 import { figure, label, many, scaleFor, sentence } from "../format";
-import { filtersOf, linkTo, remark, withFilters, type Asked, type Content, type View } from "../page";
+import { changed, editFilters, filtersOf, linkTo, remark, type Asked, type Content, type View } from "../page";
 import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
 import type { Column } from "../table";
+import { readWords, wordsOf } from "../words";
 
 const OWN = ["a", "b", "y", "sort"];
 const CHARTED = 40; // rows that fit into the drawing
 
-interface State {
+interface Sides {
   a: Filters;
   b: Filters;
+}
+
+interface State extends Sides {
   y: string;
   filters: Filters; // of both
 }
 
-// model=large batch=1,10 → filters
-function readWords(words: string): Filters {
-  const filters: Filters = {};
-  for (const word of words.split(/\s+/).filter(Boolean)) {
-    const [axis = "", values = ""] = word.split(/=(.*)/s);
-    filters[axis] = values.split(",");
-  }
-  return filters;
+function readSides(parameters: URLSearchParams): Sides {
+  return { a: readWords(parameters.get("a") ?? ""), b: readWords(parameters.get("b") ?? "") };
 }
 
-// A word has no blank and no comma, so values that have cannot be named in one.
-function wordable(values: Values, axis: string): string[] {
-  return (values[axis] ?? [])
-    .map(({ value }) => String(value ?? ""))
-    .filter((value) => value !== "" && !/[\s,]/.test(value));
+function withSides(parameters: URLSearchParams, { a, b }: Sides): URLSearchParams {
+  return changed(parameters, { a: wordsOf(a), b: wordsOf(b) });
+}
+
+// The values of an axis that can be asked for; "" is any.
+function valuesOf(values: Values, axis: string): string[] {
+  return (values[axis] ?? []).map(({ value }) => String(value ?? "")).filter(Boolean);
 }
 
 // Without a question in the address: the first axis that tells two kinds of results apart.
-function firstQuestion(values: Values): { a: Filters; b: Filters } {
+function firstQuestion(values: Values): Sides {
   for (const axis of ["framework", "backend", "server", "commit", "threads", "model"]) {
-    const [one, two] = wordable(values, axis).sort((a, b) => Number(b === "prony") - Number(a === "prony"));
+    const [one, two] = valuesOf(values, axis).sort((a, b) => Number(b === "prony") - Number(a === "prony"));
     const ours: Filters =
-      one === "prony" && wordable(values, "backend").includes("simd") ? { backend: ["simd"] } : {};
+      one === "prony" && valuesOf(values, "backend").includes("simd") ? { backend: ["simd"] } : {};
     if (one && two) return { a: { [axis]: [one], ...ours }, b: { [axis]: [two] } };
   }
   return { a: {}, b: {} };
@@ -66,13 +65,12 @@ function verdict(text: string): HTMLElement {
 }
 
 function sideSelect(side: "a" | "b", axis: string, values: Values, state: State, asked: Asked): HTMLElement {
-  const options: Option[] = [["", "any"], ...wordable(values, axis).map((value): Option => [value, value])];
+  const options: Option[] = [["", "any"], ...valuesOf(values, axis).map((value): Option => [value, value])];
   const chosen = state[side][axis]?.join(",") ?? "";
   const made = select(`${side}-${axis}`, options, chosen, (value) =>
-    asked.change({
-      a: wordsOf(state.a),
-      b: wordsOf(state.b),
-      [side]: wordsOf(withFilter(state[side], axis, value ? [value] : [])),
+    asked.edit((address) => {
+      const now = readSides(address);
+      return withSides(address, { ...now, [side]: withFilter(now[side], axis, value ? [value] : []) });
     }),
   );
   return attributed(made, { "aria-label": `${label(axis)} of ${side.toUpperCase()}` });
@@ -83,13 +81,13 @@ function question(state: State, ofA: Values, ofB: Values, catalogue: Catalogue, 
   const named = [...new Set([...Object.keys(state.a), ...Object.keys(state.b)])];
   const open = catalogue.axes
     .map(({ key }) => key)
-    .filter((axis) => named.includes(axis) || wordable(ofA, axis).length > 1);
-  const toggle = (axis: string, on: boolean) => {
-    const first = wordable(ofA, axis)[0];
-    const put = (filters: Filters) =>
-      wordsOf(on ? (first ? { ...filters, [axis]: [first] } : filters) : withFilter(filters, axis, []));
-    asked.change({ a: put(state.a), b: put(state.b) });
-  };
+    .filter((axis) => named.includes(axis) || valuesOf(ofA, axis).length > 1);
+  const toggle = (axis: string) =>
+    asked.edit((address) => {
+      const { a, b } = readSides(address);
+      const chosen = axis in a || axis in b ? [] : valuesOf(ofA, axis).slice(0, 1);
+      return withSides(address, { a: withFilter(a, axis, chosen), b: withFilter(b, axis, chosen) });
+    });
   const rows = named.map((axis) =>
     element(
       "tr",
@@ -261,9 +259,7 @@ export const compare: View = {
     const filters = filtersOf(parameters, OWN);
     const values = await fetchValues(filters);
     const given = parameters.has("a") || parameters.has("b");
-    const sides = given
-      ? { a: readWords(parameters.get("a") ?? ""), b: readWords(parameters.get("b") ?? "") }
-      : firstQuestion(values);
+    const sides = given ? readSides(parameters) : firstQuestion(values);
     const state: State = { ...sides, y: parameters.get("y") ?? "time_median", filters };
     const metrics = catalogue.metrics.map(({ key }) => key);
     const aside = [
@@ -279,7 +275,7 @@ export const compare: View = {
             catalogue,
             values: withoutEchoes(values, catalogue),
             filters,
-            change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)),
+            change: (edit) => editFilters(asked, OWN, edit),
           },
           "Filters of both",
         ),
@@ -303,6 +299,6 @@ export const compare: View = {
           ),
         ),
       );
-    return { title: "Compare", aside, main };
+    return { title: "Compare", address: withSides(parameters, sides), aside, main };
   },
 };

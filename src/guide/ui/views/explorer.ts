@@ -115,9 +115,14 @@ async function pointOf(state: State, points: Point[]): Promise<Child[]> {
 export const explorer: View = {
   name: "explorer",
   title: "Explorer",
-  async show({ catalogue, status, parameters, go }: Asked): Promise<Content> {
-    const state = fromParameters(parameters, catalogue, status);
-    const change: Change = (changed) => go(toParameters({ ...state, ...changed }));
+  async show({ catalogue, status, parameters, edit }: Asked): Promise<Content> {
+    const read = (from: URLSearchParams) => fromParameters(from, catalogue, status);
+    const state = read(parameters);
+    const change: Change = (make) =>
+      edit((address) => {
+        const now = read(address);
+        return toParameters({ ...now, ...make(now) });
+      });
     const better = catalogue.metrics.find(({ key }) => key === state.y)?.better ?? "higher";
     const edited = state.series[state.edit]?.filters ?? {};
     const [values, answered] = await Promise.all([

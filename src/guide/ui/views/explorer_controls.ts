@@ -7,6 +7,7 @@ import { attributed, element, type Child } from "../dom";
 import { filterFields, filterWords } from "../filters";
 import { label, name, sentence } from "../format";
 import type { Named, Shown, State } from "../state";
+import { wordsOf } from "../words";
 import type { Change } from "./query_card";
 
 const MOST_GROUPS = 6; // as the server takes them
@@ -17,8 +18,8 @@ function groupField(catalogue: Catalogue, values: Values, state: State, change: 
     .filter((axis) => axis !== state.x && ((values[axis]?.length ?? 0) > 1 || state.group.includes(axis)));
   if (axes.length === 0)
     return element("p", { className: "hint" }, "Every result is alike in what could tell them apart.");
-  const toggle = (axis: string, on: boolean) =>
-    change({ group: toggled(state.group, axis, on).slice(-MOST_GROUPS) });
+  const toggle = (axis: string) =>
+    change((now) => ({ group: toggled(now.group, axis).slice(-MOST_GROUPS) }));
   const first = axes.filter(
     (axis) => state.group.includes(axis) || !catalogue.axes.find(({ key }) => key === axis)?.derived,
   );
@@ -39,22 +40,22 @@ function groupField(catalogue: Catalogue, values: Values, state: State, change: 
 
 // What speed-ups can be taken against: a place on x, or one of the series.
 function baselines(state: State, points: Point[]): Option[] {
-  const words = (pairs: [string, string][]) => pairs.map(([axis, value]) => `${axis}=${value}`).join(" ");
-  const plain = (text: string) => !/[\s,]/.test(text);
   const groups = [...new Map(points.map(({ group }) => [JSON.stringify(group), group])).values()];
   const series: Option[] =
     state.series.length > 0
       ? state.series.map((one) => [`series:${one.name}`, `the series ${one.name}`])
       : groups
-          .filter((group) => group.length > 0 && group.every((value) => plain(name(value))))
+          .filter((group) => group.length > 0)
           .map((group) => [
-            words(group.map((value, index) => [state.group[index] ?? "", String(value ?? "")])),
+            wordsOf(
+              Object.fromEntries(group.map((value, at) => [state.group[at] ?? "", [String(value ?? "")]])),
+            ),
             group.map(name).join(" · "),
           ]);
   const places: Option[] = [...new Set(points.map(({ x }) => x))]
-    .filter((x) => x !== null && plain(String(x)))
+    .filter((x) => x !== null)
     .slice(0, 40)
-    .map((x) => [words([[state.x, String(x)]]), `${label(state.x)} ${name(x)}`]);
+    .map((x) => [wordsOf({ [state.x]: [String(x)] }), `${label(state.x)} ${name(x)}`]);
   return [["first", `each series at its least ${label(state.x)}`], ...series, ...places];
 }
 
@@ -72,7 +73,7 @@ function ratioFields(state: State, points: Point[], change: Change): Child[] {
         ["efficiency", "Efficiency"],
       ],
       state.show,
-      (show) => change({ show: show as Shown, logY: show === "figures" }),
+      (show) => change(() => ({ show: show as Shown, logY: show === "figures" })),
     ),
   );
   if (state.show === "figures") return [shown];
@@ -82,10 +83,20 @@ function ratioFields(state: State, points: Point[], change: Change): Child[] {
       "baseline",
       "Against",
       select("baseline", baselines(state, points), state.baseline || "first", (baseline) =>
-        change({ baseline }),
+        change(() => ({ baseline })),
       ),
     ),
   ];
+}
+
+// Where one of the series on the page is by now: others may have been added or removed.
+function placeOf(now: State, drawn: State, index: number): number {
+  if (now.series.length === drawn.series.length) return index;
+  return now.series.findIndex(({ name: title }) => title === drawn.series[index]?.name);
+}
+
+function withSeries({ series }: State, place: number, changed: Partial<Named>): Named[] {
+  return series.map((one, at) => (at === place ? { ...one, ...changed } : one));
 }
 
 function nameInput(state: State, index: number, change: Change): HTMLInputElement {
@@ -99,7 +110,7 @@ function nameInput(state: State, index: number, change: Change): HTMLInputElemen
     { "aria-label": `Name of series ${index + 1}` },
   );
   input.addEventListener("change", () =>
-    change({ series: state.series.map((one, at) => (at === index ? { ...one, name: input.value } : one)) }),
+    change((now) => ({ series: withSeries(now, placeOf(now, state, index), { name: input.value }) })),
   );
   return input;
 }
@@ -117,17 +128,23 @@ function seriesFields(state: State, change: Change): HTMLElement {
         linkButton(
           `series-${index}-remove`,
           "Remove",
-          () => change({ series: state.series.filter((_, at) => at !== index), edit: -1 }),
+          () =>
+            change((now) => {
+              const place = placeOf(now, state, index);
+              return { series: now.series.filter((_, at) => at !== place), edit: -1 };
+            }),
           `Remove the series ${one.name}`,
         ),
       ),
       element("p", { className: "hint" }, filterWords(one.filters) || "no filters of its own yet"),
     ),
   );
-  const add = linkButton("series-add", "Add a series", () => {
-    const added: Named = { name: `series ${state.series.length + 1}`, filters: {} };
-    change({ series: [...state.series, added], edit: state.series.length });
-  });
+  const add = linkButton("series-add", "Add a series", () =>
+    change(({ series }) => {
+      const added: Named = { name: `series ${series.length + 1}`, filters: {} };
+      return { series: [...series, added], edit: series.length };
+    }),
+  );
   return element(
     "div",
     { className: "field" },
@@ -145,15 +162,12 @@ function seriesFields(state: State, change: Change): HTMLElement {
 function editedFilters(catalogue: Catalogue, values: Values, state: State, change: Change): Child[] {
   const one = state.series[state.edit];
   const filters = one?.filters ?? state.filters;
-  const put = (chosen: Filters) =>
-    change(
-      one
-        ? {
-            series: state.series.map((other) => (other === one ? { ...other, filters: chosen } : other)),
-            point: 0,
-          }
-        : { filters: chosen, point: 0 },
-    );
+  const put = (edit: (filters: Filters) => Filters) =>
+    change((now) => {
+      if (!one) return { filters: edit(now.filters), point: 0 };
+      const place = placeOf(now, state, state.edit);
+      return { series: withSeries(now, place, { filters: edit(now.series[place]?.filters ?? {}) }), point: 0 };
+    });
   const whose: Option[] = [
     ["-1", "all series"],
     ...state.series.map(({ name: title }, index): Option => [String(index), title]),
@@ -163,7 +177,7 @@ function editedFilters(catalogue: Catalogue, values: Values, state: State, chang
       ? field(
           "edit",
           "Filters of",
-          select("edit", whose, String(one ? state.edit : -1), (edit) => change({ edit: Number(edit) })),
+          select("edit", whose, String(one ? state.edit : -1), (edit) => change(() => ({ edit: Number(edit) }))),
         )
       : null,
     ...filterFields(
@@ -192,7 +206,7 @@ export function explorerControls(
       field(
         "y",
         "Measure (y)",
-        select("y", metrics, state.y, (y) => change({ y, point: 0 })),
+        select("y", metrics, state.y, (y) => change(() => ({ y, point: 0 }))),
         sentence(better),
       ),
       field(
@@ -202,7 +216,7 @@ export function explorerControls(
           "x",
           catalogue.axes.map(({ key }) => key),
           state.x,
-          (x) => change({ x, group: state.group.filter((key) => key !== x), point: 0, sort: "" }),
+          (x) => change((now) => ({ x, group: now.group.filter((key) => key !== x), point: 0, sort: "" })),
         ),
         sentence(axis?.help ?? ""),
       ),
@@ -210,15 +224,15 @@ export function explorerControls(
       field(
         "aggregate",
         "Several results at one point",
-        select("aggregate", catalogue.aggregates, state.aggregate, (aggregate) => change({ aggregate })),
+        select("aggregate", catalogue.aggregates, state.aggregate, (aggregate) => change(() => ({ aggregate }))),
       ),
       ...ratioFields(state, points, change),
       element(
         "fieldset",
         { className: "scales" },
         element("legend", {}, "Logarithmic"),
-        axis?.kind === "number" ? check("log-x", "x", state.logX, (logX) => change({ logX })) : null,
-        check("log-y", "y", state.logY, (logY) => change({ logY })),
+        axis?.kind === "number" ? check("log-x", "x", state.logX, (logX) => change(() => ({ logX }))) : null,
+        check("log-y", "y", state.logY, (logY) => change(() => ({ logY }))),
       ),
       seriesFields(state, change),
       ...editedFilters(catalogue, values, state, change),

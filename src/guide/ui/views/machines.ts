@@ -68,7 +68,7 @@ const listed: Column<Machine>[] = [
         row.records.toLocaleString("en"),
       ),
   },
-  { key: "calibrated", title: "calibrated", value: (row) => (row.calibration ? "yes" : "no") },
+  { key: "calibrated", title: "calibrated", value: (row) => (ceilingsOf(row).length > 0 ? "yes" : "no") },
   { key: "newest", title: "newest result", value: (row) => row.newest, show: (row) => moment(row.newest) },
 ];
 

@@ -3,7 +3,7 @@
 import type { Answered, Catalogue, Metric, Point } from "../api";
 import { chartFor, charts } from "../charts/index";
 import { hasSpread, isChecked, seriesName, type Sheet } from "../charts/chart";
-import { choice, linkButton } from "../controls";
+import { choice, linkButton, toggled } from "../controls";
 import { attributed, element, type Child } from "../dom";
 import { filterWords } from "../filters";
 import { figure, label, list, many, name, scaleFor, sentence } from "../format";
@@ -12,7 +12,7 @@ import type { State } from "../state";
 import type { Column } from "../table";
 import { readTheme } from "../theme";
 
-export type Change = (changed: Partial<State>) => void;
+export type Change = (edit: (now: State) => Partial<State>) => void; // of the state as it is by then
 
 const REMEDIES = 3; // offered at most, as axes come: what was asked for before what was found out
 
@@ -74,7 +74,7 @@ function warning(points: Point[], state: State, change?: Change): Child {
     .slice(0, REMEDIES)
     .map((axis) =>
       linkButton(`mixed-${axis}`, `one series per ${label(axis)}`, () =>
-        change?.({ group: [...state.group, axis] }),
+        change?.((now) => ({ group: toggled(now.group, axis, true) })),
       ),
     );
   return attributed(
@@ -88,7 +88,7 @@ function warning(points: Point[], state: State, change?: Change): Child {
   );
 }
 
-function resultsColumn(sheet: Sheet, state: State, change?: Change): Column<Point> {
+function resultsColumn(sheet: Sheet, change?: Change): Column<Point> {
   const column: Column<Point> = {
     key: "results",
     title: "results",
@@ -103,7 +103,7 @@ function resultsColumn(sheet: Sheet, state: State, change?: Change): Column<Poin
       return linkButton(
         `point-${point.id}`,
         many(point.count, "result"),
-        () => change({ point: point.ids.includes(state.point) ? 0 : point.id }),
+        () => change((now) => ({ point: point.ids.includes(now.point) ? 0 : point.id })),
         spoken,
       );
     },
@@ -141,7 +141,7 @@ function columnsOf(sheet: Sheet, state: State, change?: Change): Column<Point>[]
       number(title.replace(" ", "_"), title, (point) => point.box?.[index] ?? null),
     ),
     { key: "check", title: "check", value: (point) => (isChecked(point) ? "right" : "not checked") },
-    resultsColumn(sheet, state, change),
+    resultsColumn(sheet, change),
   ];
 }
 
@@ -175,7 +175,7 @@ export function queryCard(sheet: Sheet, state: State, results: number, change?: 
     level: change ? "h1" : "h2",
     title: titleOf(state),
     subtitle: subtitleOf(state, results),
-    tools: change ? [choice("kind", "Chart", kinds, chart.name, (kind) => change({ chart: kind }))] : [],
+    tools: change ? [choice("kind", "Chart", kinds, chart.name, (kind) => change(() => ({ chart: kind })))] : [],
     notes: [warning(sheet.points, state, change)],
     after: hollow
       ? [
@@ -188,14 +188,14 @@ export function queryCard(sheet: Sheet, state: State, results: number, change?: 
       : [],
     folded: !change,
     draw: (theme) => chart.draw({ ...sheet, theme }),
-    ...(change ? { onPick: (record: number) => change({ point: record }) } : {}),
+    ...(change ? { onPick: (record: number) => change(() => ({ point: record })) } : {}),
     listing: {
       id: "table",
       caption: `${titleOf(state)}: the figures of the chart`,
       columns: columnsOf(sheet, { ...state, chart: chart.name }, change),
       rows: sheet.points,
       sort: state.sort,
-      ...(change ? { onSort: (sort: string) => change({ sort }) } : {}),
+      ...(change ? { onSort: (sort: string) => change(() => ({ sort })) } : {}),
       isChosen: (point) => point.ids.includes(state.point),
     },
   });

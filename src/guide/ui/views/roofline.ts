@@ -6,14 +6,14 @@ import { drawRoofline, roofsOf } from "../charts/roofline";
 import { field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
 import { filterFields, filterWords, withoutEchoes } from "../filters";
-import { figure, many, quantity } from "../format";
+import { figure, list, many, quantity } from "../format";
 import {
   benchLine,
   commandLine,
+  editFilters,
   filtersOf,
   linkTo,
   note,
-  withFilters,
   type Asked,
   type Content,
   type View,
@@ -69,6 +69,20 @@ const columns: Column<RooflinePoint>[] = [
   { key: "check", title: "check", value: (row) => row.check, show: (row) => verdictBadge(row.check) },
 ];
 
+const onCpu = ({ point }: RooflinePoint) => point.unit === null || point.unit === "cpu";
+
+// Only CPUs are calibrated.
+function otherUnits(points: RooflinePoint[]): HTMLElement | null {
+  const others = points.filter((point) => !onCpu(point));
+  if (others.length === 0) return null;
+  const units = [...new Set(others.map(({ point }) => String(point.unit_name ?? point.unit)))];
+  return element(
+    "div",
+    { className: "warning", id: "no-roof" },
+    `No calibration, no roof: ${many(others.length, "result")} on ${list(units)}. prony calibrates CPUs alone, so what such a unit allows is not known here; how its results lie beside each other is.`,
+  );
+}
+
 function missingCeilings(server: string, { status }: Asked): HTMLElement {
   return element(
     "div",
@@ -88,7 +102,10 @@ function rooflineCard(found: Roofline, colour: string, words: string, asked: Ask
     level: "h1",
     title: `Roofline of ${found.server}`,
     subtitle: [words, shown].filter(Boolean).join(" · "),
-    notes: roofs.length > 0 ? [] : [missingCeilings(found.server, asked)],
+    notes: [
+      roofs.length === 0 && found.points.some(onCpu) ? missingCeilings(found.server, asked) : null,
+      otherUnits(found.points),
+    ],
     after: [
       element(
         "p",
@@ -155,7 +172,7 @@ export const roofline: View = {
           catalogue,
           values,
           filters,
-          change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)),
+          change: (edit) => editFilters(asked, OWN, edit),
         }),
       ),
     ];

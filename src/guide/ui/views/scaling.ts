@@ -9,10 +9,10 @@ import { filterFields, filterWords, withoutEchoes } from "../filters";
 import { figure, label, list, many, name } from "../format";
 import {
   benchLine,
+  editFilters,
   filtersOf,
   linkTo,
   note,
-  withFilters,
   type Asked,
   type Content,
   type View,
@@ -134,7 +134,7 @@ export const scaling: View = {
           catalogue,
           values: withoutEchoes(values, catalogue),
           filters,
-          change: (chosen) => asked.go(withFilters(parameters, OWN, chosen)),
+          change: (edit) => editFilters(asked, OWN, edit),
         }),
       ),
     ];
