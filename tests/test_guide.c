@@ -1,180 +1,10 @@
 /* test_guide.c: the guide over real sockets: what it serves, what it refuses, and that nothing a
- * client does stops it serving; and the figures of its API. */
-#include "base/file.h"
-#include "base/json.h"
+ * client does stops it serving. */
 #include "base/memory.h"
 #include "guide/api.h"
-#include "guide/guide.h"
-#include "store/store.h"
+#include "served.h"
 
-#include <arpa/inet.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
-
-#include "check.h"
-
-#define LOCAL "Host: localhost\r\nConnection: close\r\n"
-
-/* A file name in a folder of this run; the folder is emptied at the end. */
-static char folder[] = "/tmp/prony-guide-XXXXXX";
-
-static const char *path_of(const char *name)
-{
-    static char path[200];
-    if (folder[strlen(folder) - 1] == 'X' && !mkdtemp(folder))
-        return NULL;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-__attribute__((destructor)) static void remove_folder(void)
-{
-    static const char *const names[] = {"full.db", "later.db"};
-    static const char *const suffixes[] = {"", "-wal", "-shm"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++) {
-            char path[200];
-            snprintf(path, sizeof path, "%s/%s%s", folder, names[i], suffixes[k]);
-            unlink(path);
-        }
-    rmdir(folder);
-}
-
-/* One result: seven samples about `time_ns`; skipped when that is 0. */
-static enum status add_result(struct store *store, const char *backend, int64_t batch,
-                              double time_ns, bool checked)
-{
-    struct arena arena = {0};
-    struct text line = {0};
-    struct record record;
-    const double samples[] = {time_ns,        time_ns * 0.98, time_ns * 1.02, time_ns * 0.99,
-                              time_ns * 1.01, time_ns * 0.97, time_ns * 1.03};
-    record_start(&record);
-    snprintf(record.point.model, sizeof record.point.model, "small");
-    snprintf(record.point.backend, sizeof record.point.backend, "%s", backend);
-    record.point.batch = batch;
-    record.at = "2026-11-15T10:03:58Z";
-    record.check.verdict = checked ? RECORD_RIGHT : RECORD_UNCHECKED;
-    enum status status = STATUS_OK;
-    if (time_ns > 0)
-        status = record_measure(&record, &arena, samples, 7, 1);
-    else
-        record.status = RECORD_SKIPPED;
-    if (status == STATUS_OK) {
-        record_write(&record, &line);
-        status = text_done(&line);
-    }
-    if (status == STATUS_OK)
-        status = store_add(store, text_of(&line), line.length, &record, NULL, NULL);
-    text_free(&line);
-    arena_free(&arena);
-    return status;
-}
-
-static enum status make_store(const char *path)
-{
-    struct store *store;
-    TRY(store_open(path, STORE_WRITE, &store));
-    enum status status = add_result(store, "ref", 1, 1000, true);
-    if (status == STATUS_OK)
-        status = add_result(store, "ref", 10, 5000, true);
-    if (status == STATUS_OK)
-        status = add_result(store, "simd", 1, 400, true);
-    if (status == STATUS_OK)
-        status = add_result(store, "simd", 10, 800, false);
-    if (status == STATUS_OK)
-        status = add_result(store, "cuda", 10, 0, false);
-    store_close(store);
-    return status;
-}
-
-/* One guide for all tests, over four results and one that was skipped. */
-static struct guide *guide;
-
-static bool start(void)
-{
-    if (guide)
-        return true;
-    const char *path = path_of("full.db");
-    return CHECK(path) && CHECK_OK(make_store(path)) &&
-           CHECK_OK(guide_start(path, &(struct http_place){0}, &guide));
-}
-
-static int connect_to(uint16_t port)
-{
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    struct timeval patience = {.tv_sec = 20};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (connect(fd, (struct sockaddr *)&address, sizeof address)) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-/* Sends bytes as they are and reads until the server closes; what came lives until the next call.
- */
-static const char *exchange(uint16_t port, const char *bytes, size_t length)
-{
-    static struct text answer;
-    char piece[4096];
-    ssize_t got;
-    text_clear(&answer);
-    text_add(&answer, "");
-    int fd = connect_to(port);
-    if (fd < 0)
-        return "";
-    if (send(fd, bytes, length, MSG_NOSIGNAL) >= 0)
-        while ((got = recv(fd, piece, sizeof piece, 0)) > 0)
-            text_add_bytes(&answer, piece, (size_t)got);
-    close(fd);
-    return text_of(&answer);
-}
-
-static const char *ask(const char *request)
-{
-    return exchange(guide_port(guide), request, strlen(request));
-}
-
-static const char *get(const char *path)
-{
-    static struct text request;
-    text_clear(&request);
-    text_printf(&request, "GET %s HTTP/1.1\r\n" LOCAL "\r\n", path);
-    return ask(text_of(&request));
-}
-
-/* 0 when what came is no answer. */
-static int code_of(const char *answer)
-{
-    int code = 0;
-    return sscanf(answer, "HTTP/1.%*d %d", &code) == 1 ? code : 0;
-}
-
-static const char *body_of(const char *answer)
-{
-    const char *end = strstr(answer, "\r\n\r\n");
-    return end ? end + 4 : "";
-}
-
-/* The body of a GET as JSON; lives until the next call. NULL, and a failed check, if it is none. */
-static const struct json *get_json(const char *path, int code)
-{
-    static struct arena arena;
-    struct json *tree = NULL;
-    const char *answer = get(path);
-    const char *body = body_of(answer);
-    arena_free(&arena);
-    CHECK_EQUAL_INT(code_of(answer), code);
-    CHECK(strstr(answer, "Content-Type: application/json"));
-    CHECK_OK(json_parse(&arena, path, body, strlen(body), &tree));
-    return tree;
-}
 
 TEST(serves_the_page)
 {
@@ -343,14 +173,31 @@ TEST(refuses_what_is_too_large)
     int code = code_of(exchange(guide_port(guide), text_of(&request), request.length));
     CHECK(code == 0 || (code >= 400 && code < 500)); /* 0: closed before it was read out */
 
-    text_clear(&request);
-    text_add(&request, "GET /api/values?");
-    for (int i = 0; i < 70; i++)
-        text_printf(&request, "batch=%d&", i);
-    text_add(&request, " HTTP/1.1\r\n" LOCAL "\r\n");
-    CHECK_EQUAL_INT(code_of(ask(text_of(&request))), 400);
     text_free(&request);
     CHECK_EQUAL_INT(code_of(get("/api/values?model=a%00b")), 400);
+    CHECK_EQUAL_INT(code_of(get("/")), 200);
+}
+
+/* As many as fit into a request; each is refused with the reason. */
+TEST(refuses_too_many_parameters)
+{
+    static const int counts[] = {65, 300, 5000};
+    if (!start())
+        return;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        struct text request = {0};
+        char reason[64];
+        text_add(&request, "GET /api/values?");
+        for (int k = 0; k < counts[i]; k++)
+            text_printf(&request, "%sb", k ? "&" : "");
+        text_add(&request, " HTTP/1.1\r\n" LOCAL "\r\n");
+        snprintf(reason, sizeof reason, "found %d parameters, expected at most 64", counts[i]);
+        const char *answer = ask(text_of(&request));
+        CHECK_EQUAL_INT(code_of(answer), 400);
+        CHECK_EQUAL_TEXT(body_of(answer), reason);
+        CHECK(strstr(answer, "Content-Security-Policy: default-src 'none';"));
+        text_free(&request);
+    }
     CHECK_EQUAL_INT(code_of(get("/")), 200);
 }
 
@@ -383,168 +230,12 @@ TEST(slow_clients_do_not_keep_others_out)
             close(slow[i]);
 }
 
-TEST(lists_axes_and_metrics)
-{
-    if (!start())
-        return;
-    const struct json *tree = get_json("/api/axes", 200);
-    const struct json *axis_list = json_get(tree, "axes"), *metric_list = json_get(tree, "metrics");
-    if (!CHECK(axis_list && metric_list))
-        return;
-    CHECK_EQUAL_INT(axis_list->count, AXIS_COUNT + DERIVED_COUNT);
-    CHECK_EQUAL_INT(metric_list->count, METRIC_COUNT);
-    CHECK_EQUAL_TEXT(json_text(axis_list->first, "key", NULL), "framework");
-    CHECK_EQUAL_TEXT(json_text(axis_list->first, "kind", NULL), "text");
-}
-
-TEST(says_what_is_stored)
-{
-    if (!start())
-        return;
-    const struct json *tree = get_json("/api/status", 200);
-    CHECK_EQUAL_INT(json_int(tree, "records", 0), 5);
-    const struct json *newest = json_get(tree, "newest");
-    CHECK_EQUAL_TEXT(json_text(newest, "at", NULL), "2026-11-15T10:03:58Z");
-    CHECK_EQUAL_TEXT(json_text(json_get(newest, "point"), "backend", NULL), "simd"); /* not cuda */
-}
-
-TEST(counts_values_under_the_other_filters)
-{
-    if (!start())
-        return;
-    const struct json *values =
-        json_get(get_json("/api/values?backend=simd&batch=1", 200), "values");
-    const struct json *backend = json_get(values, "backend"), *batch = json_get(values, "batch");
-    if (!CHECK(backend && batch))
-        return;
-    CHECK_EQUAL_INT(backend->count, 2); /* ref too: only the batch filter counts here */
-    CHECK_EQUAL_TEXT(json_text(backend->first, "value", NULL), "ref");
-    CHECK_EQUAL_INT(json_int(backend->first, "count", 0), 1);
-    CHECK_EQUAL_INT(batch->count, 2);
-    CHECK_EQUAL_INT(json_int(batch->first, "value", 0), 1);
-
-    values = json_get(get_json("/api/values?axis=batch&backend=none", 200), "values");
-    CHECK_EQUAL_INT(values ? values->count : 0, 1);
-    batch = json_get(values, "batch");
-    CHECK(batch && batch->count == 0);
-}
-
-TEST(gives_the_points_of_a_chart)
-{
-    if (!start())
-        return;
-    const struct json *points = json_get(
-        get_json("/api/query?x=batch&y=time_median&group=backend&model=small", 200), "points");
-    if (!CHECK(points && points->count == 4))
-        return;
-    const struct json *point = points->first; /* ref, 1 */
-    CHECK_EQUAL_TEXT(json_get(point, "group")->first->string, "ref");
-    CHECK_EQUAL_INT(json_int(point, "x", 0), 1);
-    CHECK_NEAR(json_real(point, "y", 0), 1000, 1e-9);
-    CHECK(json_real(point, "low", 0) < 1000 && json_real(point, "high", 0) > 1000);
-    CHECK_EQUAL_INT(json_int(point, "count", 0), 1);
-    CHECK_EQUAL_INT(json_int(point, "unchecked", -1), 0);
-    CHECK_EQUAL_INT(json_int(point, "configurations", 0), 1);
-    point = point->next->next->next; /* simd, 10 */
-    CHECK_EQUAL_INT(json_int(point, "x", 0), 10);
-    CHECK_NEAR(json_real(point, "y", 0), 800, 1e-9);
-    CHECK_EQUAL_INT(json_int(point, "unchecked", -1), 1);
-
-    points = json_get(get_json("/api/query?x=batch&y=throughput&group=framework,backend", 200),
-                      "points");
-    if (!CHECK(points && points->count == 4))
-        return;
-    point = points->first;
-    CHECK_EQUAL_INT(json_get(point, "group")->count, 2);
-    CHECK_NEAR(json_real(point, "y", 0), 1e6, 1e-3);
-    CHECK(json_real(point, "low", 0) < 1e6 && json_real(point, "high", 0) > 1e6);
-
-    points = json_get(get_json("/api/query?x=model&y=time_min&aggregate=max", 200), "points");
-    if (!CHECK(points && points->count == 1))
-        return;
-    CHECK_NEAR(json_real(points->first, "y", 0), 4850, 1e-9);
-    CHECK_EQUAL_INT(json_int(points->first, "configurations", 0), 4);
-}
-
-TEST(names_the_parameter_that_is_wrong)
-{
-    static const struct {
-        const char *path, *parameter, *found, *expected;
-    } cases[] = {
-        {"/api/query?x=bacth&y=throughput", "x", "bacth", "an axis; did you mean \"batch\"?"},
-        {"/api/query?y=throughput", "x", "", "an axis"},
-        {"/api/query?x=batch", "y", "", "a metric"},
-        {"/api/query?x=batch&y=through", "y", "through", "a metric"},
-        {"/api/query?x=batch&y=time_min&group=no", "group", "no", "an axis"},
-        {"/api/query?x=batch&y=time_min&group=model,,", "group", "", "an axis"},
-        {"/api/query?x=batch&y=time_min&aggregate=sum", "aggregate", "sum", "best, min"},
-        {"/api/query?x=batch&x=model&y=time_min", "x", "model", "only once"},
-        {"/api/query?x=batch&y=time_min&batch=one", "batch", "one", "a whole number"},
-        {"/api/values?axis=q%22%0a", "axis", "q\"\n", "an axis"},
-        {"/api/values?colour=red", "colour", "red", "no parameter"},
-        {"/api/status?model=small", "model", "small", "no parameter"},
-        {"/api/records?limit=0", "limit", "0", "a whole number from 1"},
-        {"/api/records?limit=9999999", "limit", "9999999", "a whole number from 1"},
-        {"/api/records?offset=-1", "offset", "-1", "a whole number from 0"},
-        {"/api/record/x", "ID", "x", "a whole number"},
-    };
-    if (!start())
-        return;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct json *error = json_get(get_json(cases[i].path, 400), "error");
-        CHECK_EQUAL_TEXT(json_text(error, "parameter", NULL), cases[i].parameter);
-        CHECK_EQUAL_TEXT(json_text(error, "found", NULL), cases[i].found);
-        CHECK(strstr(json_text(error, "expected", ""), cases[i].expected));
-        CHECK(strstr(json_text(error, "message", ""), cases[i].expected));
-    }
-}
-
-TEST(gives_records)
-{
-    if (!start())
-        return;
-    const struct json *tree = get_json("/api/records?backend=ref&limit=1", 200);
-    CHECK_EQUAL_INT(json_int(tree, "count", 0), 2);
-    const struct json *records = json_get(tree, "records");
-    if (!CHECK(records && records->count == 1))
-        return;
-    char path[40];
-    int64_t id = json_int(records->first, "id", 0);
-    const struct json *record = json_get(records->first, "record");
-    CHECK_EQUAL_TEXT(json_text(json_get(record, "point"), "backend", NULL), "ref");
-    snprintf(path, sizeof path, "/api/record/%lld", (long long)id);
-    tree = get_json(path, 200);
-    CHECK_EQUAL_INT(json_int(tree, "id", 0), id);
-    record = json_get(tree, "record");
-    CHECK_EQUAL_TEXT(json_text(json_get(record, "point"), "backend", NULL), "ref");
-    CHECK(json_get(record, "samples_ns") && json_get(record, "samples_ns")->count == 7);
-    CHECK_EQUAL_TEXT(
-        json_text(json_get(get_json("/api/record/99999", 404), "error"), "message", NULL),
-        "there is no record 99999");
-}
-
-TEST(an_empty_store_fills_while_it_is_served)
-{
-    struct guide *later;
-    const char *path = path_of("later.db");
-    if (!CHECK(path) || !CHECK_OK(guide_start(path, &(struct http_place){0}, &later)))
-        return;
-    static const char request[] = "GET /api/status HTTP/1.1\r\n" LOCAL "\r\n";
-    static const char query[] = "GET /api/query?x=batch&y=throughput HTTP/1.1\r\n" LOCAL "\r\n";
-    CHECK(strstr(exchange(guide_port(later), request, strlen(request)), "\"records\":0"));
-    CHECK(strstr(exchange(guide_port(later), query, strlen(query)), "{\"points\":[],"));
-    CHECK(!file_exists(path)); /* looking makes nothing */
-    CHECK_OK(make_store(path));
-    CHECK(strstr(exchange(guide_port(later), request, strlen(request)), "\"records\":5"));
-    guide_stop(later);
-}
-
 TEST(says_when_the_port_is_taken)
 {
     struct guide *second = NULL;
     if (!start())
         return;
-    CHECK_STATUS(STATUS_IO, guide_start(path_of("full.db"),
+    CHECK_STATUS(STATUS_IO, guide_start(at("full.db"),
                                         &(struct http_place){NULL, guide_port(guide)}, &second));
     CHECK_MESSAGE("is taken");
     CHECK_MESSAGE("--port 0");
@@ -557,7 +248,7 @@ TEST(asks_strangers_for_a_token)
     struct guide *open;
     const struct http_place all = {"0.0.0.0", 0};
     char request[300];
-    if (!start() || !CHECK_OK(guide_start(path_of("full.db"), &all, &open)))
+    if (!start() || !CHECK_OK(guide_start(at("full.db"), &all, &open)))
         return;
     const char *token = guide_token(open);
     uint16_t port = guide_port(open);
@@ -586,7 +277,7 @@ TEST(asks_strangers_for_a_token)
     guide_stop(open);
     struct guide *nowhere = NULL;
     CHECK_STATUS(STATUS_INPUT,
-                 guide_start(path_of("full.db"), &(struct http_place){"box", 0}, &nowhere));
+                 guide_start(at("full.db"), &(struct http_place){"box", 0}, &nowhere));
     CHECK_MESSAGE("expected an IPv4 address");
 }
 
@@ -621,7 +312,7 @@ TEST(goes_on_when_memory_is_out)
         {"x", "batch"}, {"y", "throughput"}, {"group", "framework,backend"}, {"model", "small"}};
     static const struct http_request request = {"/api/query", parameters, 4, false};
     struct api *api;
-    if (!start() || !CHECK_OK(api_open(path_of("full.db"), &api)))
+    if (!start() || !CHECK_OK(api_open(at("full.db"), &api)))
         return;
     bool failed = true;
     for (long nth = 1; failed && nth < 10000; nth++) {

@@ -103,6 +103,40 @@ static void note_activity(struct MHD_Connection *connection)
         place->active_ns = clock_ns();
 }
 
+static size_t count_parameters(const char *address)
+{
+    const char *at = strchr(address, '?');
+    size_t count = at != NULL;
+    while (at && (at = strchr(at + 1, '&')))
+        count++;
+    return count;
+}
+
+/* Where the library has no room for all the parameters it closes the connection without a word. So
+ * they are counted before it reads them; that there are too many is said here, past the library,
+ * and ends the connection. */
+static void *on_address(void *context, const char *address, struct MHD_Connection *connection)
+{
+    (void)context;
+    struct text answer = {0}, why = {0};
+    size_t count = count_parameters(address);
+    if (count <= HTTP_PARAMETERS)
+        return NULL;
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    text_printf(&why, "found %zu parameters, expected at most %d", count, HTTP_PARAMETERS);
+    text_printf(&answer, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n");
+    for (size_t i = 0; i < sizeof fixed_headers / sizeof *fixed_headers; i++)
+        text_printf(&answer, "%s: %s\r\n", fixed_headers[i].name, fixed_headers[i].value);
+    text_printf(&answer, "Connection: close\r\nContent-Length: %zu\r\n\r\n%s", why.length,
+                text_of(&why));
+    if (text_done(&answer) == STATUS_OK)
+        send(fd, answer.data, answer.length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(fd, SHUT_RDWR);
+    text_free(&answer);
+    text_free(&why);
+    return NULL;
+}
+
 /* "localhost", "127.0.0.1" or "[::1]", alone or with a port. Any port: behind a tunnel it is not
  * ours, and a foreign page cannot make its browser call our address by another page's name. */
 static bool host_is_local(const char *host)
@@ -280,7 +314,7 @@ static enum MHD_Result read_parameter(void *context, enum MHD_ValueKind kind, co
     struct parameters *parameters = context;
     value = value ? value : "";
     if (parameters->count == HTTP_PARAMETERS || strlen(key) != key_length ||
-        strlen(value) != value_length) { /* a NUL inside */
+        strlen(value) != value_length) { /* too many, of which on_address told; a NUL inside */
         parameters->bad = true;
         return MHD_NO;
     }
@@ -311,7 +345,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct parameters parameters = {0};
     MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, read_parameter, &parameters);
     if (parameters.bad) {
-        static const char why[] = "too many parameters, or a NUL in one";
+        static const char why[] = "a parameter with a NUL in it";
         answer.code = MHD_HTTP_BAD_REQUEST;
         answer.bytes = why;
         answer.length = sizeof why - 1;
@@ -394,7 +428,7 @@ enum status http_start(const struct http_place *place, http_handler *handler, vo
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)REQUEST_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, http, MHD_OPTION_END);
+        on_connection, http, MHD_OPTION_URI_LOG_CALLBACK, on_address, NULL, MHD_OPTION_END);
     if (!http->daemon) {
         close(fd);
         mem_free(http);
