@@ -21,7 +21,9 @@ struct comparing {
     const double *y, *low, *high; /* low, high: NULL where there is no interval */
     struct side a, b;
     uint32_t class_count;
-    uint64_t matched; /* the axes that must be the same */
+    uint64_t matched;                  /* the axes that must be the same */
+    const char **texts[AXIS_COUNT];    /* by code: copies that outlive the question, where made */
+    const uint32_t *ranks[AXIS_COUNT]; /* by code */
 };
 
 /* The common filters, but where the side names the same key: its own. */
@@ -154,6 +156,17 @@ static struct store_opponent opponent_of(const struct comparing *comparing, uint
     };
 }
 
+static enum status read_words(struct comparing *comparing)
+{
+    for (int key = 0; key < AXIS_COUNT; key++) {
+        uint32_t count = comparing->store->columns.keys[key].words.count;
+        TRY(columns_ranks(comparing->store, key, &comparing->ranks[key]));
+        NEED(comparing->texts[key] =
+                 arena_array(comparing->arena, count, sizeof *comparing->texts[key]));
+    }
+    return STATUS_OK;
+}
+
 static enum status make_match(struct comparing *comparing, uint32_t a, uint32_t b,
                               struct store_match *out)
 {
@@ -164,12 +177,13 @@ static enum status make_match(struct comparing *comparing, uint32_t a, uint32_t 
     compare_results(&left, &right, COMPARE_MARGIN, &out->found);
     for (int key = 0; key < AXIS_COUNT; key++) {
         const struct column *column = &columns->keys[key];
-        const uint32_t *ranks;
-        TRY(columns_ranks(comparing->store, key, &ranks));
-        out->places[key] = comparing->matched & (uint64_t)1 << key ? ranks[column->codes[a]] : 0;
-        out->values[key] =
-            arena_text(&comparing->out->arena, column->words.texts[column->codes[a]]);
-        NEED(out->values[key]);
+        uint32_t code = column->codes[a];
+        const char **text = &comparing->texts[key][code];
+        if (!*text)
+            NEED(*text = arena_text(&comparing->out->arena, column->words.texts[code]));
+        out->values[key] = *text;
+        out->places[key] =
+            comparing->matched & (uint64_t)1 << key ? comparing->ranks[key][code] : 0;
     }
     return STATUS_OK;
 }
@@ -206,6 +220,7 @@ static enum status compare(struct comparing *comparing)
     TRY(select_side(comparing, comparing->question->b, &comparing->b.selection));
     choose_axes(comparing);
     TRY(match(comparing));
+    TRY(read_words(comparing));
     NEED(out->list = arena_array(&out->arena, comparing->class_count + 1, sizeof *out->list));
     for (uint32_t c = 0; c < comparing->class_count; c++) {
         uint32_t a = comparing->a.newest[c], b = comparing->b.newest[c];

@@ -261,44 +261,64 @@ enum status store_count(struct store *store, struct store_where where, int64_t *
     return status;
 }
 
-/* A class is the pair of the class so far and one more code; pairs are numbered as they come. */
-struct pairs {
-    uint64_t *keys; /* pair + 1; 0: empty */
+/* Numbers to be replaced by classes, which are counted as they come. */
+struct numbering {
+    uint64_t *slots; /* a hash table of numbers + 1; 0: empty */
     uint32_t *classes;
     size_t mask;
 };
 
-static uint32_t pair_class(struct pairs *pairs, uint64_t pair, uint32_t *count)
+static uint32_t class_of(struct numbering *numbering, uint64_t number, uint32_t *count)
 {
-    size_t at = (size_t)((pair + 1) * 0x9E3779B97F4A7C15u >> 20);
+    size_t at = (size_t)((number + 1) * 0x9E3779B97F4A7C15u >> 20);
     for (;; at++) {
-        size_t slot = at & pairs->mask;
-        if (pairs->keys[slot] == pair + 1)
-            return pairs->classes[slot];
-        if (pairs->keys[slot] == 0) {
-            pairs->keys[slot] = pair + 1;
-            return pairs->classes[slot] = (*count)++;
+        size_t slot = at & numbering->mask;
+        if (numbering->slots[slot] == number + 1)
+            return numbering->classes[slot];
+        if (numbering->slots[slot] == 0) {
+            numbering->slots[slot] = number + 1;
+            return numbering->classes[slot] = (*count)++;
         }
     }
 }
 
+static uint32_t number_classes(struct numbering *numbering, const uint64_t *numbers, size_t count,
+                               uint32_t *classes)
+{
+    uint32_t found = 0;
+    memset(numbering->slots, 0, (numbering->mask + 1) * sizeof *numbering->slots);
+    for (size_t i = 0; i < count; i++)
+        classes[i] = class_of(numbering, numbers[i], &found);
+    return found;
+}
+
+/* The codes of a row are the digits of one number, each key's to the base of its words. Where the
+ * next digit would not fit any more, the classes so far stand for those before it. */
 enum status classify(struct store *store, struct arena *arena, struct selection selection,
                      const int *keys, size_t key_count, uint32_t *classes, uint32_t *count)
 {
-    struct pairs pairs = {.mask = 1};
-    while (pairs.mask < 2 * selection.count)
-        pairs.mask = 2 * pairs.mask + 1;
-    NEED(pairs.keys = arena_array(arena, pairs.mask + 1, sizeof *pairs.keys));
-    NEED(pairs.classes = arena_array(arena, pairs.mask + 1, sizeof *pairs.classes));
-    memset(classes, 0, selection.count * sizeof *classes);
-    *count = selection.count > 0;
+    struct numbering numbering = {.mask = 1};
+    uint64_t *numbers, limit = 1; /* every number is below it */
+    *count = 0;
+    if (selection.count == 0)
+        return STATUS_OK;
+    while (numbering.mask < 2 * selection.count)
+        numbering.mask = 2 * numbering.mask + 1;
+    NEED(numbering.slots = arena_array(arena, numbering.mask + 1, sizeof *numbering.slots));
+    NEED(numbering.classes = arena_array(arena, numbering.mask + 1, sizeof *numbering.classes));
+    NEED(numbers = arena_array(arena, selection.count, sizeof *numbers));
     for (size_t i = 0; i < key_count; i++) {
-        const uint32_t *codes = store->columns.keys[keys[i]].codes;
-        memset(pairs.keys, 0, (pairs.mask + 1) * sizeof *pairs.keys);
-        *count = 0;
+        const struct column *column = &store->columns.keys[keys[i]];
+        const uint64_t base = column->words.count;
+        if (limit > (UINT64_MAX - 1) / base) {
+            limit = number_classes(&numbering, numbers, selection.count, classes);
+            for (size_t at = 0; at < selection.count; at++)
+                numbers[at] = classes[at];
+        }
+        limit *= base;
         for (size_t at = 0; at < selection.count; at++)
-            classes[at] =
-                pair_class(&pairs, (uint64_t)classes[at] << 32 | codes[selection.rows[at]], count);
+            numbers[at] = numbers[at] * base + column->codes[selection.rows[at]];
     }
+    *count = number_classes(&numbering, numbers, selection.count, classes);
     return STATUS_OK;
 }
