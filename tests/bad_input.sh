@@ -81,6 +81,8 @@ printf 'input 4\ndense 3 bais=0\n' >argument.net
 printf 'dense 3\n' >no_input.net
 printf 'input 4\ndense 3\nloss mean\n' >loss.net
 printf 'input 4\ndense 3\nloss mse\nloss mse\n' >two_losses.net
+printf 'input 4\noptimiser sgd\ndense 3\noptimiser adam\n' >two_optimisers.net
+printf 'input 4\ndense 3 bias=2\n' >flag.net
 printf 'input 4\nbatch_norm epsilon=-1\ndense 3\n' >epsilon.net
 printf 'input 4\ndense 3\noptimiser adamm\n' >optimiser.net
 printf 'input 4\na = dense 3\nadd < a, b\n' >no_name.net
@@ -214,7 +216,9 @@ unknown layer | prony explain unknown_layer.net | unknown_layer.net:2:1; 'dens';
 name of the input | prony explain named_input.net | named_input.net:1:5; a name before 'input'; before a layer
 name that files use | prony explain state.net | state.net:2:1; 'state.a'; expected another
 network in Latin-1 | prony explain latin.net | latin.net:2:1; 0xE9; UTF-8
-loss given twice | prony explain two_losses.net | two_losses.net:4:1; twice
+loss given twice | prony explain two_losses.net | two_losses.net:4:1; twice; line 3
+optimiser given twice | prony explain two_optimisers.net | two_optimisers.net:4:1; twice; line 2
+neither yes nor no | prony explain flag.net | flag.net:2:14; bias is '2'; expected 0 or 1
 impossible epsilon | prony explain epsilon.net | epsilon.net:2; epsilon is -1
 layer without its argument | prony explain no_units.net | no_units.net:2; units
 argument that is a word | prony explain word.net | word.net:2:7; 'three'

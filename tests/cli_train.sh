@@ -67,16 +67,21 @@ expect resumes 0 '^resumed after epoch 20' "$prony" train small iris --epochs 40
 if cmp -s whole half; then ok resumed_is_identical; else fail resumed_is_identical "files differ"; fi
 
 # Ctrl-C in the middle of a long run. (An ignored SIGINT, as a background job of sh has it, is no
-# Ctrl-C: SIGTERM does the same.)
-"$prony" train mlp:4-200-200-3 iris --epochs 1000000 --out stopped >output 2>&1 </dev/null &
-process=$!
-tries=0
-until grep -q 'backend simd' output || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
-kill -TERM $process
-wait $process
-status=$?
-resume=$(sed -n 's/.*To go on: prony //p' output)
-if [ $status -eq 130 ] && [ "$resume" = "train mlp:4-200-200-3 iris --resume stopped --out stopped" ]; then
+# Ctrl-C: SIGTERM does the same.) So does a terminal that is closed, which may say so more than once.
+interrupt() {
+    rm -f output
+    "$prony" train mlp:4-200-200-3 iris --epochs 1000000 --out stopped >output 2>&1 </dev/null &
+    process=$!
+    tries=0
+    until grep -q 'backend simd' output || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
+    for signal; do kill -"$signal" $process; done
+    wait $process
+    status=$?
+    resume=$(sed -n 's/.*To go on: prony //p' output)
+    [ $status -eq 130 ] && [ "$resume" = "train mlp:4-200-200-3 iris --resume stopped --out stopped" ]
+}
+if interrupt HUP HUP; then ok hangup_saves; else cat output && fail hangup_saves "exit status $status"; fi
+if interrupt TERM; then
     ok interrupt_saves
     # shellcheck disable=SC2086
     expect interrupted_run_resumes 0 '^test accuracy' "$prony" $resume --epochs 1

@@ -13,8 +13,8 @@
 void *mem_alloc(size_t bytes);                 /* zeroed; bytes may be 0 */
 void *mem_array(size_t count, size_t bytes);   /* zeroed; NULL when count × bytes overflows */
 void *mem_aligned(size_t align, size_t bytes); /* zeroed; align a power of two; mem_free frees */
-/* zeroed; for large blocks: on 2 MB pages where the system gives them. A page comes into being,
- * near the CPU that does it, when it is first written. */
+/* zeroed; aligned to 64 bytes or more; for large blocks: on 2 MB pages where the system gives them.
+ * A page comes into being, near the CPU that does it, when it is first written. */
 void *mem_large(size_t bytes);
 void mem_free_large(void *pointer,
                     size_t bytes); /* what mem_large gave for so many; NULL is fine */

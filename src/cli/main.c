@@ -36,7 +36,7 @@ static volatile sig_atomic_t interrupted;
 
 static void on_signal(int signal_number)
 {
-    if (interrupted)
+    if (interrupted && signal_number != SIGHUP) /* of which a closed terminal sends several */
         _exit(128 + signal_number);
     interrupted = 1;
 }
@@ -159,14 +159,22 @@ static int end(enum status status)
     return status == STATUS_INPUT ? 2 : status == STATUS_INTERRUPTED ? 130 : 1;
 }
 
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal}, before;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as nohup has it */
+        sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 int main(int argc, char **argv)
 {
     log_to(print_log, NULL, LOG_INFO);
-    setvbuf(stdout, NULL, _IOLBF, 0); /* who reads a pipe or a file sees each line when it is there */
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, NULL, _IOLBF,
+            0); /* who reads a pipe or a file sees each line when it is there */
+    catch_signals();
 
     if (argc < 2) {
         print_usage(stderr);

@@ -14,7 +14,7 @@ void params_init(struct params *params, enum dtype real)
 void params_free(struct params *params)
 {
     for (int role = 0; role < ROLE_COUNT; role++)
-        mem_free(params->blocks[role].data);
+        mem_free_large(params->blocks[role].data, (size_t)params->blocks[role].room);
     arena_free(&params->arena);
     params_init(params, params->real);
 }
@@ -53,7 +53,8 @@ static enum status grow_entries(struct params *params)
     return STATUS_OK;
 }
 
-/* Gives the role's block `bytes` more bytes, zeroed; its data may move. */
+/* Gives the role's block `bytes` more bytes, zeroed; its data may move. Nothing is written before
+ * all is declared, so that what does not fit is refused at once. */
 static enum status grow_block(struct params *params, enum role role, uint64_t bytes)
 {
     uint64_t need;
@@ -61,12 +62,12 @@ static enum status grow_block(struct params *params, enum role role, uint64_t by
         FAIL(STATUS_INPUT, "the parameters do not fit into memory");
     if (need > params->blocks[role].room && !params->bare) {
         uint64_t room = params->blocks[role].room * 2 > need ? params->blocks[role].room * 2 : need;
-        void *data = mem_aligned(PARAMS_ALIGN, (size_t)room);
+        void *data = mem_large((size_t)room);
         if (!data)
             FAIL(STATUS_MEMORY, "out of memory: %.1f MB are needed", (double)need / 1e6);
         if (params->blocks[role].bytes)
             memcpy(data, params->blocks[role].data, (size_t)params->blocks[role].bytes);
-        mem_free(params->blocks[role].data);
+        mem_free_large(params->blocks[role].data, (size_t)params->blocks[role].room);
         params->blocks[role].data = data;
         params->blocks[role].room = room;
     }

@@ -28,21 +28,45 @@ int64_t array_row_count(const struct array *array)
     return count;
 }
 
-enum status array_check_data(const char *name, const unsigned char *data, size_t length,
-                             struct array *out)
+/* The header; where the data begins, and how long it should be. */
+static enum status read_header(const char *name, const void *bytes, size_t length,
+                               struct array *out, size_t *data_at, size_t *data_bytes)
 {
-    size_t bytes = array_element_bytes(out->element);
+    if (array_is_npy(bytes, length))
+        TRY(array_read_npy(name, bytes, length, out, data_at));
+    else if (array_is_idx(bytes, length))
+        TRY(array_read_idx(name, bytes, length, out, data_at));
+    else
+        FAIL(STATUS_INPUT, "%s: found neither an IDX nor an NPY header, expected one", name);
+    *data_bytes = array_element_bytes(out->element);
     for (int32_t i = 0; i < out->rank; i++) {
         if (out->dim[i] < 1)
             FAIL(STATUS_INPUT, "%s: found %lld as dimension %d, expected at least 1", name,
                  (long long)out->dim[i], i + 1);
-        if (!size_mul(bytes, (size_t)out->dim[i], &bytes) || bytes > PTRDIFF_MAX)
+        if (!size_mul(*data_bytes, (size_t)out->dim[i], data_bytes) || *data_bytes > PTRDIFF_MAX)
             FAIL(STATUS_INPUT, "%s: found dimensions whose product is beyond any memory", name);
     }
-    if (bytes != length)
+    return STATUS_OK;
+}
+
+enum status array_announced(const char *name, const void *bytes, size_t length, size_t *out)
+{
+    struct array array;
+    size_t data_at, data_bytes;
+    TRY(read_header(name, bytes, length, &array, &data_at, &data_bytes));
+    *out = data_at + data_bytes;
+    return STATUS_OK;
+}
+
+enum status array_parse(const char *name, const void *bytes, size_t length, struct array *out)
+{
+    size_t data_at, data_bytes;
+    TRY(read_header(name, bytes, length, out, &data_at, &data_bytes));
+    if (data_bytes != length - data_at)
         FAIL(STATUS_INPUT, "%s: found %zu bytes of data, expected %zu: what its header announces%s",
-             name, length, bytes, length < bytes ? "; is the file complete?" : "");
-    out->data = data;
+             name, length - data_at, data_bytes,
+             length - data_at < data_bytes ? "; is the file complete?" : "");
+    out->data = (const unsigned char *)bytes + data_at;
     return STATUS_OK;
 }
 

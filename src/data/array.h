@@ -33,10 +33,9 @@ struct array {
 
 bool array_is_idx(const void *bytes, size_t length);
 bool array_is_npy(const void *bytes, size_t length);
-/* Read the header in front of the data, which must be just as long as the header says. The bytes
- * outlive the array; `name` is for messages. */
-enum status array_parse_idx(const char *name, const void *bytes, size_t length, struct array *out);
-enum status array_parse_npy(const char *name, const void *bytes, size_t length, struct array *out);
+/* Reads a file of either kind: the header and, behind it, the data, which must be just as long as
+ * the header says. The bytes outlive the array; `name` is for messages. */
+enum status array_parse(const char *name, const void *bytes, size_t length, struct array *out);
 
 size_t array_element_bytes(enum element element);
 bool array_is_integer(const struct array *array);
@@ -46,8 +45,14 @@ double array_get(const struct array *array, int64_t i); /* i64 beyond 2^53 is ro
  * -1. */
 void array_get_row(const struct array *array, int64_t row, float *out, int64_t *bad);
 
-/* Both readers: is the data that follows as long as the dimensions say? Fills out->data. */
-enum status array_check_data(const char *name, const unsigned char *data, size_t length,
-                             struct array *out);
+/* How long the whole file is, by the header that it begins with; of these bytes no more may be
+ * there than the header. */
+enum status array_announced(const char *name, const void *bytes, size_t length, size_t *out);
+
+/* Inside the readers: headers alone, *data_at being where the data begins. */
+enum status array_read_idx(const char *name, const void *bytes, size_t length, struct array *out,
+                           size_t *data_at);
+enum status array_read_npy(const char *name, const void *bytes, size_t length, struct array *out,
+                           size_t *data_at);
 
 #endif

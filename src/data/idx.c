@@ -29,11 +29,12 @@ bool array_is_idx(const void *bytes, size_t length)
     return length >= 2 && !memcmp(bytes, "\0\0", 2);
 }
 
-enum status array_parse_idx(const char *name, const void *bytes, size_t length, struct array *out)
+enum status array_read_idx(const char *name, const void *bytes, size_t length, struct array *out,
+                           size_t *data_at)
 {
     const unsigned char *byte = bytes;
     *out = (struct array){.big_endian = true};
-    if (length < MAGIC_BYTES || !array_is_idx(bytes, length))
+    if (length < MAGIC_BYTES)
         FAIL(STATUS_INPUT, "%s: found %zu bytes without an IDX header, expected 0 0 TYPE RANK",
              name, length);
     if (!find_element(byte[2], &out->element))
@@ -51,5 +52,6 @@ enum status array_parse_idx(const char *name, const void *bytes, size_t length, 
         const unsigned char *at = byte + MAGIC_BYTES + (size_t)i * DIMENSION_BYTES;
         out->dim[i] = (int64_t)at[0] << 24 | (int64_t)at[1] << 16 | (int64_t)at[2] << 8 | at[3];
     }
-    return array_check_data(name, byte + header, length - header, out);
+    *data_at = header;
+    return STATUS_OK;
 }

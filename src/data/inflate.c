@@ -31,6 +31,7 @@ struct inflate {
     int bit_count;
     unsigned char *out;
     size_t out_length, out_room, limit;
+    inflate_look *look; /* NULL once it was asked */
     size_t member; /* where the current member's output begins: distances do not reach before */
     struct huffman literals, distances;
 };
@@ -111,7 +112,11 @@ static enum status take_symbol(struct inflate *state, const struct huffman *huff
 /* Room for `count` more bytes and a NUL. */
 static enum status make_room(struct inflate *state, size_t count)
 {
-    if (count > state->limit - state->out_length)
+    if (state->look && state->out_length >= INFLATE_BEGIN) {
+        TRY(state->look(state->name, state->out, state->out_length, &state->limit));
+        state->look = NULL;
+    }
+    if (state->out_length > state->limit || count > state->limit - state->out_length)
         FAIL(STATUS_INPUT, "%s: found more than %zu bytes when unpacked, expected at most that",
              state->name, state->limit);
     size_t needed = state->out_length + count + 1;
@@ -354,7 +359,7 @@ bool inflate_is_gzip(const void *bytes, size_t length)
 }
 
 enum status inflate_gzip(const char *name, const void *bytes, size_t length, size_t limit,
-                         unsigned char **out, size_t *out_length)
+                         inflate_look *look, unsigned char **out, size_t *out_length)
 {
     struct inflate *state;
     enum status status;
@@ -363,6 +368,7 @@ enum status inflate_gzip(const char *name, const void *bytes, size_t length, siz
     state->in = bytes;
     state->in_length = length;
     state->limit = limit;
+    state->look = look;
     do
         status = unpack_member(state);
     while (status == STATUS_OK && state->in_next < length);

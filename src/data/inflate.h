@@ -11,10 +11,16 @@
 /* Do the bytes begin as a gzip file does? */
 bool inflate_is_gzip(const void *bytes, size_t length);
 
+/* Is shown how a long output begins, INFLATE_BEGIN bytes or a little more, before the rest is
+ * unpacked; may refuse it, or lower *limit, which is on all of it. */
+enum { INFLATE_BEGIN = 1 << 17 };
+typedef enum status inflate_look(const char *name, const unsigned char *begin, size_t length,
+                                 size_t *limit);
+
 /* Unpacks all members of the file; at most `limit` bytes come out. Lengths and checksums are
- * checked. The result is the caller's (mem_free) and has a NUL behind it. `name` is for messages.
- */
+ * checked. The result is the caller's (mem_free) and has a NUL behind it. `name` is for messages;
+ * `look` may be NULL. */
 enum status inflate_gzip(const char *name, const void *bytes, size_t length, size_t limit,
-                         unsigned char **out, size_t *out_length);
+                         inflate_look *look, unsigned char **out, size_t *out_length);
 
 #endif

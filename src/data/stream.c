@@ -5,6 +5,17 @@
 #include "base/memory.h"
 #include "data/inflate.h"
 
+/* A small file can unpack into a huge one: an array becomes no longer than its header says. */
+static enum status look(const char *name, const unsigned char *begin, size_t length, size_t *limit)
+{
+    size_t announced;
+    if (!array_is_npy(begin, length) && !array_is_idx(begin, length))
+        return STATUS_OK;
+    TRY(array_announced(name, begin, length, &announced));
+    *limit = announced < *limit ? announced : *limit;
+    return STATUS_OK;
+}
+
 enum status blob_open(const char *path, size_t limit, struct blob *out)
 {
     TRY(file_map(path, &out->map, &out->map_bytes));
@@ -12,7 +23,7 @@ enum status blob_open(const char *path, size_t limit, struct blob *out)
     out->length = out->map_bytes;
     if (!inflate_is_gzip(out->bytes, out->length))
         return STATUS_OK;
-    TRY(inflate_gzip(path, out->map, out->map_bytes, limit, &out->unpacked, &out->length));
+    TRY(inflate_gzip(path, out->map, out->map_bytes, limit, look, &out->unpacked, &out->length));
     out->bytes = out->unpacked;
     file_unmap(out->map, out->map_bytes);
     out->map = NULL;
@@ -30,12 +41,7 @@ enum status stream_open_part(const char *path, size_t limit, struct stream_part 
 {
     if (!out->blob.bytes)
         TRY(blob_open(path, limit, &out->blob));
-    const struct blob *blob = &out->blob;
-    if (array_is_npy(blob->bytes, blob->length))
-        return array_parse_npy(path, blob->bytes, blob->length, &out->array);
-    if (array_is_idx(blob->bytes, blob->length))
-        return array_parse_idx(path, blob->bytes, blob->length, &out->array);
-    FAIL(STATUS_INPUT, "%s: found neither an IDX nor an NPY header, expected one", path);
+    return array_parse(path, out->blob.bytes, out->blob.length, &out->array);
 }
 
 void stream_free(struct stream *stream, size_t reserved_bytes)

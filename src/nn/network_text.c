@@ -13,16 +13,33 @@
 
 enum { LAYERS_MOST = 10000 };
 
-/* What a line may begin with other than a layer or its name. */
-static const char *const directives[] = {"input", "loss", "optimiser", "schedule", "init"};
-enum { DIRECTIVES = sizeof directives / sizeof *directives };
+static enum status read_input(struct reader *reader);
+static enum status read_loss(struct reader *reader);
+static enum status read_optimiser(struct reader *reader);
+static enum status read_schedule(struct reader *reader);
+static enum status read_init(struct reader *reader);
+
+/* What a line may begin with other than a layer or its name; each once. */
+static const struct {
+    const char *name;
+    enum status (*read)(struct reader *reader); /* the rest of the line */
+} directives[READER_DIRECTIVES] = {
+    {"input", read_input},       {"loss", read_loss}, {"optimiser", read_optimiser},
+    {"schedule", read_schedule}, {"init", read_init},
+};
+
+/* READER_DIRECTIVES when it is none. */
+static int find_directive(const char *word)
+{
+    int i = 0;
+    while (i < READER_DIRECTIVES && strcmp(word, directives[i].name))
+        i++;
+    return i;
+}
 
 static bool is_directive(const char *word)
 {
-    for (int i = 0; i < DIRECTIVES; i++)
-        if (!strcmp(word, directives[i]))
-            return true;
-    return false;
+    return find_directive(word) < READER_DIRECTIVES;
 }
 
 static int32_t find_layer(const struct network *network, const char *name)
@@ -74,8 +91,9 @@ static enum status unknown_layer(struct reader *reader)
         BAD(reader, reader->word_at, "found a name before '%s', expected one only before a layer",
             reader->word);
     const char *names[64];
-    int32_t count, used = DIRECTIVES;
-    memcpy(names, directives, sizeof directives);
+    int32_t count, used = 0;
+    for (; used < READER_DIRECTIVES; used++)
+        names[used] = directives[used].name;
     const struct layer_kind *kinds = layer_kinds(&count);
     for (int32_t i = 0; i < count && used < 64; i++)
         names[used++] = kinds[i].name;
@@ -182,8 +200,6 @@ static enum status read_input(struct reader *reader)
 {
     struct network *network = reader->network;
     TRY(reader_next(reader));
-    if (network->input.rank)
-        BAD(reader, reader->word_at, "the input is given twice");
     const char *at = reader->word;
     do {
         char *end;
@@ -202,8 +218,6 @@ static enum status read_input(struct reader *reader)
 
 static enum status read_loss(struct reader *reader)
 {
-    if (reader->network->loss != LOSS_AUTO)
-        BAD(reader, reader->word_at, "the loss is given twice");
     TRY(reader_next(reader));
     if (!loss_parse(reader->word, &reader->network->loss))
         BAD(reader, reader->word_at,
@@ -223,6 +237,25 @@ static enum status read_init(struct reader *reader)
     return reader_next(reader);
 }
 
+static enum status read_optimiser(struct reader *reader)
+{
+    return optimiser_read(reader, &reader->network->optimiser);
+}
+
+static enum status read_schedule(struct reader *reader)
+{
+    return schedule_read(reader, &reader->network->schedule);
+}
+
+static enum status read_directive(struct reader *reader, int which)
+{
+    if (reader->said_on[which])
+        BAD(reader, reader->word_at, "the %s is given twice; it is on line %d already",
+            directives[which].name, reader->said_on[which]);
+    reader->said_on[which] = reader->number;
+    return directives[which].read(reader);
+}
+
 static enum status read_line(struct reader *reader)
 {
     char name[READER_WORD] = "";
@@ -237,17 +270,8 @@ static enum status read_line(struct reader *reader)
             BAD(reader, reader->word_at, "found nothing after '%s =', expected a layer", name);
         return read_layer(reader, name);
     }
-    if (!strcmp(reader->word, "input"))
-        return read_input(reader);
-    if (!strcmp(reader->word, "loss"))
-        return read_loss(reader);
-    if (!strcmp(reader->word, "optimiser"))
-        return optimiser_read(reader, &reader->network->optimiser);
-    if (!strcmp(reader->word, "init"))
-        return read_init(reader);
-    if (!strcmp(reader->word, "schedule"))
-        return schedule_read(reader, &reader->network->schedule);
-    return read_layer(reader, name);
+    int which = find_directive(reader->word);
+    return which < READER_DIRECTIVES ? read_directive(reader, which) : read_layer(reader, name);
 }
 
 /* Names and texts end up in files of weights, which are UTF-8. */

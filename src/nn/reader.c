@@ -50,9 +50,9 @@ bool reader_before_equals(const struct reader *reader)
 struct argument {
     char name[WORD], words[WORD]; /* words: "" for numbers */
     char separator;               /* 'x' or ',': whole numbers with this in between; else 0 */
-    bool required;
-    double value;           /* the default */
-    struct layer_list list; /* the default, when there is a separator */
+    bool required, flag;          /* flag: 0 or 1 */
+    double value;                 /* the default */
+    struct layer_list list;       /* the default, when there is a separator */
 };
 
 /* "5x5", "1,0": whole numbers, one to as many as fit, with `separator` in between. */
@@ -71,7 +71,8 @@ static bool parse_list(const char *text, char separator, struct layer_list *out)
     }
 }
 
-/* Reads one argument of a row: `name`, `name=default`, `name=word|word`, `name:x`, `name:,=1,0`. */
+/* Reads one argument of a row: `name`, `name=default`, `name=1?`, `name=word|word`, `name:x`,
+ * `name:,=1,0`. */
 static void read_argument_row(char *text, struct argument *out)
 {
     char *equals = strchr(text, '='), *colon = strchr(text, ':');
@@ -81,6 +82,10 @@ static void read_argument_row(char *text, struct argument *out)
         *colon = 0;
     }
     if (equals) {
+        char *question = strchr(equals, '?');
+        out->flag = question;
+        if (question)
+            *question = 0;
         *equals = 0;
         if (out->separator)
             parse_list(equals + 1, out->separator, &out->list);
@@ -170,6 +175,8 @@ static enum status read_value(struct reader *reader, const struct argument *argu
     }
     if (!text_to_real(reader->word, value) || fabs(*value) > (double)FLT_MAX)
         BAD(reader, reader->word_at, "%s is '%s', expected a number", argument->name, reader->word);
+    if (argument->flag && *value != 0 && *value != 1)
+        BAD(reader, reader->word_at, "%s is '%s', expected 0 or 1", argument->name, reader->word);
     if (argument->required && (*value < 1 || *value > 1e9 || *value != (double)(int64_t)*value))
         BAD(reader, reader->word_at, "%s is '%s', expected a whole number from 1 to 1000000000",
             argument->name, reader->word);

@@ -6,16 +6,17 @@
 
 #include "nn/network.h"
 
-enum { READER_WORD = 64 };
+enum { READER_WORD = 64, READER_DIRECTIVES = 5 };
 
 struct reader {
     const char *name;        /* of what is read, for messages */
     struct network *network; /* being read; NULL when it is a flag's value */
     int32_t layer_room;
-    const char *at, *end;   /* the rest of the text */
-    const char *line;       /* where the current line begins */
-    int32_t number;         /* of the line, from 1 */
-    char word[READER_WORD]; /* the token read last; "" at the end of the line */
+    const char *at, *end;               /* the rest of the text */
+    const char *line;                   /* where the current line begins */
+    int32_t number;                     /* of the line, from 1 */
+    int32_t said_on[READER_DIRECTIVES]; /* the line of each directive; 0: none so far */
+    char word[READER_WORD];             /* the token read last; "" at the end of the line */
     const char *word_at;
 };
 
@@ -29,7 +30,7 @@ enum status reader_next(struct reader *reader);
 /* Is `=` the token after the current one? */
 bool reader_before_equals(const struct reader *reader);
 
-/* Arguments as the .def tables list them (layers.def explains): "units bias=1
+/* Arguments as the .def tables list them (layers.def explains): "units bias=1?
  * output=sequence|last". The value of a word is its place. */
 struct arguments {
     const char *what; /* "dense" */

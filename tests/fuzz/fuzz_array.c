@@ -8,8 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct array array;
-    enum status status = array_is_npy(data, size) ? array_parse_npy("fuzz", data, size, &array)
-                                                  : array_parse_idx("fuzz", data, size, &array);
+    enum status status = array_parse("fuzz", data, size, &array);
     if (status != STATUS_OK) {
         if (status != STATUS_INPUT || !*status_message())
             abort();

@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     memcpy(packed, header, sizeof header);
     memcpy(packed + sizeof header, data, size);
-    enum status status = inflate_gzip("fuzz", packed, sizeof header + size, LIMIT, &out, &length);
+    enum status status =
+        inflate_gzip("fuzz", packed, sizeof header + size, LIMIT, NULL, &out, &length);
     if (status == STATUS_OK) {
         if (length > LIMIT || out[length])
             abort();
