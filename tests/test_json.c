@@ -230,6 +230,49 @@ TEST(keeps_integers_exact)
 }
 
 /* What the writer makes of a double; read back, it must be the same. */
+static const char *drawn(double number)
+{
+    static char result[64];
+    struct text text = {0};
+    struct json_writer writer;
+    json_begin(&writer, &text);
+    json_add_figure(&writer, number);
+    snprintf(result, sizeof result, "%s", text_of(&text));
+    text_free(&text);
+    return result;
+}
+
+TEST(writes_figures_to_twelve_digits)
+{
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {
+        {0, "0"},
+        {1, "1"},
+        {-0.5, "-0.5"},
+        {1000, "1000"},
+        {97.640625, "97.640625"},
+        {1.0 / 3, "0.333333333333"},
+        {2.0 / 3e5, "0.00000666666666667"},
+        {2.0 / 3e6, "6.66666666667e-07"},
+        {999999999999.9, "1000000000000"},
+        {123456789012.3, "123456789012"},
+        {1234567890123.0, "1.23456789012e+12"},
+        {DBL_MAX, "1.79769313486e+308"},
+        {(double)NAN, "null"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_EQUAL_TEXT(drawn(cases[i].number), cases[i].text);
+    uint64_t bits = 1;
+    for (int i = 0; i < 20000; i++) {
+        bits = bits * 6364136223846793005u + 1442695040888963407u;
+        double number = ldexp((double)(bits >> 11), i % 120 - 110);
+        if (!CHECK(fabs(strtod(drawn(number), NULL) - number) <= 5.01e-12 * number))
+            return;
+    }
+}
+
 static const char *written(double number)
 {
     static char result[64];

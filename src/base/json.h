@@ -68,6 +68,8 @@ void json_key(struct json_writer *writer, const char *key);
 void json_add_text(struct json_writer *writer, const char *string);
 void json_add_real(struct json_writer *writer, double number);
 void json_add_float(struct json_writer *writer, float number); /* shortest for a float */
+/* To 12 digits: for charts, which have many and show three. */
+void json_add_figure(struct json_writer *writer, double number);
 void json_add_int(struct json_writer *writer, int64_t number);
 void json_add_uint(struct json_writer *writer, uint64_t number);
 void json_add_bool(struct json_writer *writer, bool boolean);

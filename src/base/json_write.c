@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,11 +56,26 @@ void json_end(struct json_writer *writer)
     text_add_char(writer->text, writer->stack[writer->depth] == '{' ? '}' : ']');
 }
 
+/* How many bytes from here on stand for themselves. */
+static size_t plain_bytes(const char *string, size_t length)
+{
+    size_t at = 0;
+    while (at < length && string[at] >= ' ' && string[at] <= '~' && string[at] != '"' &&
+           string[at] != '\\')
+        at++;
+    return at;
+}
+
 static void add_quoted(struct text *text, const char *string, size_t length)
 {
     static const char plain[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
     text_add_char(text, '"');
-    for (size_t at = 0; at < length;) {
+    for (size_t at = 0;;) {
+        size_t run = plain_bytes(string + at, length - at);
+        text_add_bytes(text, string + at, run);
+        at += run;
+        if (at == length)
+            break;
         unsigned char c = (unsigned char)string[at];
         size_t size = text_utf8(string + at, length - at);
         const char *special = c ? strchr(plain, c) : NULL;
@@ -133,16 +147,63 @@ void json_add_float(struct json_writer *writer, float number)
     text_add(writer->text, digits);
 }
 
+enum { FIGURE_DIGITS = 12 };
+
+/* The digits of `number` × 10^-decimals into the end of `room`; where they begin. */
+static char *put_digits(char room[40], uint64_t number, int decimals)
+{
+    char *at = room + 39;
+    *at = 0;
+    do {
+        *--at = (char)('0' + number % 10);
+        number /= 10;
+        if (--decimals == 0)
+            *--at = '.';
+    } while (number > 0 || decimals >= 0);
+    return at;
+}
+
+/* Scaled to a whole number of so many digits, which is exact to one part in 10^15. */
+void json_add_figure(struct json_writer *writer, double number)
+{
+    static const double powers[] = {1e0, 1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7, 1e8,
+                                    1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16};
+    double size = fabs(number);
+    char room[40];
+    if (!isfinite(number)) {
+        json_add_null(writer);
+        return;
+    }
+    before_value(writer);
+    if (number < 0)
+        text_add_char(writer->text, '-');
+    int decimals = size > 0 ? FIGURE_DIGITS - 1 - (int)floor(log10(size)) : 0;
+    if (decimals < 0 || decimals > 16) {
+        snprintf(room, sizeof room, "%.*g", FIGURE_DIGITS, size);
+        text_add(writer->text, room);
+        return;
+    }
+    uint64_t whole = (uint64_t)(size * powers[decimals] + 0.5);
+    for (; decimals > 0 && whole % 10 == 0; decimals--)
+        whole /= 10;
+    text_add(writer->text, put_digits(room, whole, decimals));
+}
+
 void json_add_int(struct json_writer *writer, int64_t number)
 {
+    char room[40];
     before_value(writer);
-    text_printf(writer->text, "%" PRId64, number);
+    if (number < 0)
+        text_add_char(writer->text, '-');
+    uint64_t size = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    text_add(writer->text, put_digits(room, size, 0));
 }
 
 void json_add_uint(struct json_writer *writer, uint64_t number)
 {
+    char room[40];
     before_value(writer);
-    text_printf(writer->text, "%" PRIu64, number);
+    text_add(writer->text, put_digits(room, number, 0));
 }
 
 void json_add_bool(struct json_writer *writer, bool boolean)

@@ -103,5 +103,5 @@ void call_add_int(struct json_writer *json, const char *key, int64_t number)
 void call_add_real(struct json_writer *json, const char *key, double number)
 {
     json_key(json, key);
-    json_add_real(json, number);
+    json_add_figure(json, number);
 }

@@ -28,7 +28,7 @@ void store_axes_write(struct json_writer *json, uint64_t set)
 static void add_real(struct json_writer *json, const char *key, double number)
 {
     json_key(json, key);
-    json_add_real(json, number);
+    json_add_figure(json, number);
 }
 
 static void add_int(struct json_writer *json, const char *key, int64_t number)
@@ -46,7 +46,7 @@ static void add_box(struct json_writer *json, const double box[STORE_BOX])
     }
     json_array(json);
     for (int i = 0; i < STORE_BOX; i++)
-        json_add_real(json, box[i]);
+        json_add_figure(json, box[i]);
     json_end(json);
 }
 
