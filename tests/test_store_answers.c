@@ -102,7 +102,7 @@ TEST(cpu_or_gpu)
     expect(store, "unit", true,
            "the GPU at 1 of the 2 batches that both were measured with, 0.5 ×");
     add(store, "unit=gpu backend=cuda batch=64 server=far", 45e6, 2);
-    expect(store, "unit", true, "2 × to 25.0 k × the CPU's samples/s");
+    expect(store, "unit", true, "2 × to 25000 × the CPU's samples/s");
     store_close(store);
 }
 

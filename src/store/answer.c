@@ -264,11 +264,7 @@ void answer_begin_command(const struct answer_about *about, const char *command,
 
 void answer_add_ratio(struct text *out, double ratio)
 {
-    if (ratio < 999.5)
-        text_printf(out, "%.3g", ratio);
-    else
-        text_add_count(out, ratio);
-    text_add(out, " ×");
+    text_printf(out, ratio < 999.5 ? "%.3g ×" : "%.0f ×", ratio);
 }
 
 void answer_add_rate(struct text *out, double rate)

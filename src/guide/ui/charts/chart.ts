@@ -6,7 +6,8 @@
 import type { CustomSeriesOption, CustomSeriesRenderItemAPI } from "echarts";
 import type { EChartsCoreOption } from "echarts/core";
 import type { Axis, Metric, Point, Value } from "../api";
-import { figure, label, name, type Scale } from "../format";
+import { element, type Child } from "../dom";
+import { figure, label, many, name, type Scale } from "../format";
 import type { Theme } from "../theme";
 import { markStyle, tipOf, xAxisOf, yAxisOf, type Look } from "./drawing";
 
@@ -35,6 +36,18 @@ export interface Series {
 
 export function seriesName(group: Value[]): string {
   return group.map(name).join(" · ") || "all results";
+}
+
+const SERIES_DRAWN = 60; // more cannot be told apart, and take long
+
+// What is drawn of so many series, and a line that says what is not.
+export function drawable<One>(series: One[]): { drawn: One[]; left: Child } {
+  const drawn = series.slice(0, SERIES_DRAWN);
+  const said = `The first ${drawn.length} of ${many(series.length, "series", "series")} are drawn; filters leave fewer. The table has all of them.`;
+  return {
+    drawn,
+    left: drawn.length < series.length ? element("p", { className: "hint key", id: "left-out" }, said) : null,
+  };
 }
 
 export function seriesOf(points: Point[]): Series[] {

@@ -13,7 +13,7 @@ export interface Roof {
   far: boolean; // bytes come from the largest working set, not from the fastest cache
 }
 
-// With one thread and with the most.
+// The CPU's, with one thread and with the most.
 export function roofsOf(rows: RoofRow[]): Roof[] {
   const threads = [...new Set(rows.map((row) => row.threads))].sort((a, b) => a - b);
   return [...new Set([threads[0], threads[threads.length - 1]])].flatMap((count) => {
@@ -21,7 +21,7 @@ export function roofsOf(rows: RoofRow[]): Roof[] {
     const flop_per_s = Math.max(0, ...ours.map((row) => row.flop_per_s));
     const rates = ours.map(({ read_per_s }) => read_per_s);
     if (flop_per_s === 0) return [];
-    const name = many(count ?? 1, "thread");
+    const name = `CPU, ${many(count ?? 1, "thread")}`;
     return [
       { name, flop_per_s, bytes_per_s: Math.max(...rates), far: false },
       { name: `${name}, memory`, flop_per_s, bytes_per_s: Math.min(...rates), far: true },
@@ -39,6 +39,7 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
   const names = [...new Set(points.map(seriesOf))].sort();
   const looks = looksOf(names, theme);
   const ridges = roofs.map(({ flop_per_s, bytes_per_s }) => flop_per_s / bytes_per_s);
+  const highest = Math.max(...roofs.map(({ flop_per_s }) => flop_per_s));
   const places = [...points.map(({ intensity }) => intensity), ...ridges];
   const least = 10 ** Math.floor(Math.log10(Math.min(...places) / 1.5));
   const most = 10 ** Math.ceil(Math.log10(Math.max(...places) * 3));
@@ -73,7 +74,7 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
           formatter: name,
           color: theme.faint,
           align: "right",
-          offset: [-6, -9],
+          offset: [-6, flop_per_s === highest ? -9 : 10], // lower roofs have their names below
         },
       })),
       ...names.map((name, index) => {

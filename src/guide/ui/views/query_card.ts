@@ -2,7 +2,7 @@
 
 import type { Answered, Catalogue, Metric, Point } from "../api";
 import { chartFor, charts } from "../charts/index";
-import { hasSpread, isChecked, seriesName, type Sheet } from "../charts/chart";
+import { drawable, hasSpread, isChecked, seriesName, seriesOf, type Sheet } from "../charts/chart";
 import { choice, linkButton, toggled } from "../controls";
 import { attributed, element, type Child } from "../dom";
 import { filterWords } from "../filters";
@@ -169,6 +169,8 @@ function subtitleOf(state: State, results: number): string {
 export function queryCard(sheet: Sheet, state: State, results: number, change?: Change): HTMLElement {
   const chart = chartFor(state.chart, sheet);
   const hollow = sheet.points.some((point) => !isChecked(point));
+  const { drawn, left } = drawable(seriesOf(sheet.points));
+  const points = drawn.flatMap((series) => series.points);
   const kinds = charts.map((each): [string, string] => [each.name, each.title]);
   return plotCard<Point>({
     key: "chart",
@@ -177,17 +179,18 @@ export function queryCard(sheet: Sheet, state: State, results: number, change?: 
     subtitle: subtitleOf(state, results),
     tools: change ? [choice("kind", "Chart", kinds, chart.name, (kind) => change(() => ({ chart: kind })))] : [],
     notes: [warning(sheet.points, state, change)],
-    after: hollow
-      ? [
-          element(
+    after: [
+      hollow
+        ? element(
             "p",
             { className: "hint key" },
             "Hollow or dashed: the outputs were not checked against the reference.",
-          ),
-        ]
-      : [],
+          )
+        : null,
+      left,
+    ],
     folded: !change,
-    draw: (theme) => chart.draw({ ...sheet, theme }),
+    draw: (theme) => chart.draw({ ...sheet, points, theme }),
     ...(change ? { onPick: (record: number) => change(() => ({ point: record })) } : {}),
     listing: {
       id: "table",

@@ -1,7 +1,7 @@
 // scaling.ts: what more threads, workers or nodes bring: measured speed-up against a perfect one.
 
 import { fetchScaling, fetchValues, type Catalogue, type Point, type Scaling, type Value } from "../api";
-import { seriesName } from "../charts/chart";
+import { drawable, seriesName } from "../charts/chart";
 import { drawScaling } from "../charts/scaling";
 import { choice, field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
@@ -60,7 +60,9 @@ function scalingCard(found: Scaling, y: string, show: string, words: string, ask
   const rows = found.series.flatMap(({ group, points }) =>
     points.map((point): Row => ({ ...point, series: group })),
   );
-  const series = found.series.map(({ group, points }) => ({ name: seriesName(group), points }));
+  const { drawn, left } = drawable(
+    found.series.map(({ group, points }) => ({ name: seriesName(group), points })),
+  );
   return plotCard<Row>({
     key: "scaling",
     level: "h1",
@@ -88,8 +90,9 @@ function scalingCard(found: Scaling, y: string, show: string, words: string, ask
         { className: "hint key" },
         `Dashed: the ideal, twice the ${label(found.over)}, twice the speed.`,
       ),
+      left,
     ],
-    draw: (theme) => drawScaling(series, found.over, show === "efficiency", theme),
+    draw: (theme) => drawScaling(drawn, found.over, show === "efficiency", theme),
     onPick: (record) => asked.open("record", { id: String(record) }),
     listing: {
       id: "scaling-table",
