@@ -131,7 +131,7 @@ static void *on_address(void *context, const char *address, struct MHD_Connectio
                 text_of(&why));
     if (text_done(&answer) == STATUS_OK)
         send(fd, answer.data, answer.length, MSG_NOSIGNAL | MSG_DONTWAIT);
-    shutdown(fd, SHUT_RDWR);
+    shutdown(fd, SHUT_WR); /* what the library still says is not sent; it then closes */
     text_free(&answer);
     text_free(&why);
     return NULL;
