@@ -205,4 +205,36 @@ TEST(compares)
     store_close(store);
 }
 
+/* Every axis has so many values that all of them together are more than a number of 64 bits. */
+TEST(compares_what_differs_in_everything)
+{
+    enum { PAIRS = 24 };
+    static const char *const makers[] = {"prony", "numpy"};
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct store_matches matches;
+    for (int i = 0; i < 2 * PAIRS; i++) {
+        struct record record;
+        char value[16];
+        record_start(&record);
+        snprintf(value, sizeof value, "%d", i / 2 + 1);
+        for (size_t k = 0; k < AXIS_COUNT; k++)
+            CHECK_OK(point_set(&record.point, &axes[k], value));
+        CHECK_OK(point_set(&record.point, &axes[AXIS_framework], makers[i % 2]));
+        record.time_ns.median = i % 2 ? 200 : i / 2 + 1;
+        CHECK_OK(add_record(store, &record, NULL));
+    }
+    struct store_opposed question = {
+        .a = WHERE({"framework", "prony"}), .b = WHERE({"framework", "numpy"}), .y = "time_median"};
+    if (CHECK_OK(store_compare(store, &question, &matches)) && CHECK(matches.count == PAIRS)) {
+        CHECK_EQUAL_INT(matches.only_a + matches.only_b, 0);
+        CHECK_EQUAL_TEXT(matches.list[0].values[AXIS_batch], "1");
+        for (int i = 0; i < PAIRS; i++) {
+            const struct store_match *match = &matches.list[i];
+            CHECK_NEAR(match->found.ratio, strtod(match->values[AXIS_batch], NULL) / 200, 1e-9);
+        }
+    }
+    store_matches_free(&matches);
+    store_close(store);
+}
+
 CHECK_MAIN
