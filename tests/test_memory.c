@@ -61,6 +61,26 @@ TEST(large_memory_is_zeroed_aligned_and_given_back)
     CHECK(mem_large(SIZE_MAX) == NULL && mem_large((size_t)PTRDIFF_MAX + 1) == NULL);
 }
 
+TEST(large_memory_grows)
+{
+    static const size_t sizes[] = {100, 3 << 20, (6 << 20) + 5};
+    char *block = NULL;
+    size_t before = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char *grown = mem_grow_large(block, before, sizes[i]);
+        if (!CHECK(grown != NULL))
+            break;
+        block = grown;
+        CHECK((uintptr_t)block % 64 == 0);
+        CHECK(!before || block[before - 1] == 1);
+        CHECK(block[before] == 0 && block[sizes[i] - 1] == 0);
+        memset(block, 1, sizes[i]);
+        before = sizes[i];
+        CHECK(mem_grow_large(block, before, SIZE_MAX) == NULL);
+    }
+    mem_free_large(block, before);
+}
+
 TEST(the_nth_allocation_fails)
 {
     memory_fail_at(2);

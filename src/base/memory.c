@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static atomic_long countdown;  /* 0: off; n: the nth allocation from now fails */
 static atomic_bool has_failed; /* the countdown reached its end */
@@ -94,6 +95,28 @@ void *mem_large(size_t bytes)
     return pointer;
 }
 
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
+/* Pages are moved, not their bytes: what was not written yet takes no memory. */
+void *mem_grow_large(void *old, size_t old_bytes, size_t bytes)
+{
+    if (old_bytes >= HUGE_PAGE) {
+        if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE)
+            return NULL;
+        void *moved = mremap(old, whole_pages(old_bytes), whole_pages(bytes), MREMAP_MAYMOVE);
+        return moved == MAP_FAILED ? NULL : moved;
+    }
+    void *grown = mem_large(bytes);
+    if (grown && old)
+        memcpy(grown, old, old_bytes);
+    if (grown)
+        mem_free_large(old, old_bytes);
+    return grown;
+}
+
 void mem_free_large(void *pointer, size_t bytes)
 {
     if (!pointer)
@@ -101,7 +124,7 @@ void mem_free_large(void *pointer, size_t bytes)
     if (bytes < HUGE_PAGE)
         free(pointer);
     else
-        munmap(pointer, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+        munmap(pointer, whole_pages(bytes));
 }
 
 void *mem_grow(void *old, size_t count, size_t bytes)
@@ -124,6 +147,11 @@ char *mem_copy_text(const char *text)
 void mem_free(void *pointer)
 {
     free(pointer);
+}
+
+size_t mem_total(void)
+{
+    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 void *mem_reserve(size_t bytes)

@@ -18,10 +18,15 @@ void *mem_aligned(size_t align, size_t bytes); /* zeroed; align a power of two; 
 void *mem_large(size_t bytes);
 void mem_free_large(void *pointer,
                     size_t bytes); /* what mem_large gave for so many; NULL is fine */
+/* Grows (never shrinks) what mem_large gave for old_bytes; what is new is zeros. NULL leaves `old`
+ * alive. */
+void *mem_grow_large(void *old, size_t old_bytes, size_t bytes);
 /* Grows (never shrinks) to count × bytes; what is new is not zeroed. NULL leaves `old` alive. */
 void *mem_grow(void *old, size_t count, size_t bytes);
 char *mem_copy_text(const char *text);
 void mem_free(void *pointer);
+
+size_t mem_total(void); /* bytes that this machine has */
 
 /* Addresses for `bytes` zeroed bytes, of which a page takes memory once it is written: a block of
  * which only a part is there at a time. mem_drop gives the pages back, and they are zeros again. */

@@ -53,21 +53,24 @@ static enum status grow_entries(struct params *params)
     return STATUS_OK;
 }
 
-/* Gives the role's block `bytes` more bytes, zeroed; its data may move. Nothing is written before
- * all is declared, so that what does not fit is refused at once. */
+/* Gives the role's block `bytes` more bytes, zeroed; its data may move. What cannot fit is refused
+ * here, before a byte is written: the system promises more than it has. */
 static enum status grow_block(struct params *params, enum role role, uint64_t bytes)
 {
     uint64_t need;
     if (__builtin_add_overflow(params->blocks[role].bytes, bytes, &need) || need > SIZE_MAX / 2)
         FAIL(STATUS_INPUT, "the parameters do not fit into memory");
+    if (need > mem_total() / 2 && !params->bare)
+        FAIL(STATUS_MEMORY,
+             "out of memory: the parameters take %.1f MB, and as much again where they are used; "
+             "this machine has %.1f MB",
+             (double)need / 1e6, (double)mem_total() / 1e6);
     if (need > params->blocks[role].room && !params->bare) {
         uint64_t room = params->blocks[role].room * 2 > need ? params->blocks[role].room * 2 : need;
-        void *data = mem_large((size_t)room);
+        void *data = mem_grow_large(params->blocks[role].data, (size_t)params->blocks[role].room,
+                                    (size_t)room);
         if (!data)
             FAIL(STATUS_MEMORY, "out of memory: %.1f MB are needed", (double)need / 1e6);
-        if (params->blocks[role].bytes)
-            memcpy(data, params->blocks[role].data, (size_t)params->blocks[role].bytes);
-        mem_free_large(params->blocks[role].data, (size_t)params->blocks[role].room);
         params->blocks[role].data = data;
         params->blocks[role].room = room;
     }

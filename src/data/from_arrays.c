@@ -14,7 +14,7 @@ size_t dataset_memory(const struct dataset_options *options)
 {
     if (options->memory_bytes)
         return (size_t)options->memory_bytes;
-    return (size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE);
+    return mem_total() / 2;
 }
 
 /* The shape of one sample, from the first file; the second must have the same. */
