@@ -6,9 +6,14 @@ set(library_objects "")
 foreach(module base core nn data backend_cpu ref_f64 train library)
   list(APPEND library_objects $<TARGET_OBJECTS:prony_${module}>)
 endforeach()
+set(library_archives "")
+if(TARGET prony_onnx)
+  list(APPEND library_objects $<TARGET_OBJECTS:prony_onnx> $<TARGET_OBJECTS:prony_messages>)
+  list(APPEND library_archives ${PROTOBUF_C_LIBRARY})
+endif()
 
 add_library(prony_shared SHARED ${library_objects})
-target_link_libraries(prony_shared PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+target_link_libraries(prony_shared PRIVATE ${library_archives} Threads::Threads ${CMAKE_DL_LIBS} m)
 target_link_options(prony_shared PRIVATE
   -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/library.map)
 set_target_properties(prony_shared PROPERTIES OUTPUT_NAME prony VERSION ${PROJECT_VERSION}
@@ -17,7 +22,7 @@ set_target_properties(prony_shared PROPERTIES OUTPUT_NAME prony VERSION ${PROJEC
 
 set(library_object ${PROJECT_BINARY_DIR}/libprony.o)
 add_custom_command(OUTPUT ${library_object}
-  COMMAND ${CMAKE_LINKER} -r -o ${library_object} ${library_objects}
+  COMMAND ${CMAKE_LINKER} -r -o ${library_object} ${library_objects} ${library_archives}
   COMMAND ${CMAKE_OBJCOPY} --wildcard "--keep-global-symbol=prony_*" ${library_object}
   DEPENDS ${library_objects} COMMAND_EXPAND_LISTS VERBATIM
   COMMENT "Linking libprony.o")

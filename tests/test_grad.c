@@ -20,6 +20,10 @@ static const struct example {
     {NULL, "input 3\ndense 6\ndropout 0.4\ntanh\ndense 2\nloss mse\n", false},
     {NULL, "input 2x5\nbatch_norm\ndense 3\ntanh\nflatten\ndense 2\nloss mse\n", false},
     {NULL, "input 2x4x3\nbatch_norm\nconv 2 2\nbatch_norm\ntanh\nflatten\ndense 2\n", false},
+    {"parameter",
+     "input 3\na = dense 4\np = parameter 4\nq = parameter 4 learnt=0\nmultiply < a, p\n"
+     "add < multiply1, q\ntanh\ndense 2\n",
+     false},
     {"conv", "input 2x5x4\nconv 3 3x2 pad=1\ntanh\nconv 2 2\nflatten\ndense 2\n", false},
     {"conv",
      "input 2x7x6\nconv 4 1\nconv 6 3x2 stride=2x1 pad=1x2 dilation=2x3 groups=2 bias=0\ntanh\n"

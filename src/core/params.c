@@ -25,6 +25,11 @@ void params_mark_matrix(struct params *params, int32_t entry)
     params->entries[entry].matrix = true;
 }
 
+void params_give(struct params *params, int32_t entry, const float *values)
+{
+    params->entries[entry].given = values;
+}
+
 int32_t params_find(const struct params *params, const char *name)
 {
     for (int32_t i = 0; i < params->count; i++)
@@ -114,10 +119,25 @@ enum status params_declare(struct params *params, const char *name, enum role ro
     return STATUS_OK;
 }
 
+static void fill_given(const struct entry *entry, void *data)
+{
+    int64_t count = shape_count(&entry->shape);
+    if (entry->dtype == DTYPE_F32) {
+        memcpy(data, entry->given, (size_t)count * sizeof *entry->given);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        ((double *)data)[i] = (double)entry->given[i];
+}
+
 enum status params_fill_new(struct params *params)
 {
     for (; params->filled < params->count; params->filled++) {
         const struct entry *e = &params->entries[params->filled];
+        if (e->given) {
+            fill_given(e, params_data(params, params->filled));
+            continue;
+        }
         TRY(init_fill(&e->init, params->control.seed, e->name, e->dtype, &e->shape,
                       params_data(params, params->filled)));
     }

@@ -19,6 +19,7 @@ struct entry {
     enum dtype dtype;
     struct shape shape;
     struct init init;
+    const float *given; /* what it starts from instead of `init`; or NULL */
     bool matrix; /* a weight [in][out] that only products and updates touch: a device may keep it
                     in blocks of its own; nothing may view it in another shape */
     uint64_t bytes, offset; /* offset in its role's block; a multiple of PARAMS_ALIGN */
@@ -50,6 +51,8 @@ enum status params_declare(struct params *params, const char *name, enum role ro
                            enum dtype dtype, struct shape shape, struct init init, int32_t *entry);
 /* Says that the entry, of two dimensions, is a matrix in that sense. */
 void params_mark_matrix(struct params *params, int32_t entry);
+/* Says what the entry starts from: as many numbers as it has elements, which outlive `params`. */
+void params_give(struct params *params, int32_t entry, const float *values);
 int32_t params_find(const struct params *params, const char *name); /* -1: none */
 void *params_data(const struct params *params, int32_t entry);
 

@@ -15,35 +15,41 @@ static struct shape batched(int64_t batch, const struct shape *sample)
     return shape;
 }
 
-int32_t network_emit(const struct network *network, struct draft *draft, const char *prefix,
-                     enum phase phase, int32_t rows, int32_t x, int32_t lengths)
+/* The forward ops; tensors[] becomes the output of each layer. */
+static void emit_layers(const struct network *network, struct draft *draft,
+                        const struct layer_emit *common, int32_t x, int32_t *tensors)
 {
-    int32_t *tensors = arena_array(&draft->program->arena, (size_t)network->layer_count,
-                                   sizeof *tensors); /* per layer: its output */
-    if (!tensors) {
-        draft_fail(draft, STATUS_MEMORY, "out of memory");
-        return -1;
-    }
     for (int32_t i = 0; i < network->layer_count && draft->status == STATUS_OK; i++) {
         const struct layer *layer = &network->layers[i];
         int32_t inputs[LAYER_INPUTS];
         for (int32_t k = 0; k < layer->input_count; k++)
             inputs[k] = layer->inputs[k] < 0 ? x : tensors[layer->inputs[k]];
-        struct layer_emit emit = {
-            .draft = draft,
-            .layer = layer,
-            .prefix = prefix,
-            .phase = phase,
-            .rows = rows,
-            .lengths = lengths,
-            .start = network->start,
-            .tokens = network->tokens,
-            .inputs = inputs,
-        };
+        struct layer_emit emit = *common;
+        emit.draft = draft;
+        emit.layer = layer;
+        emit.start = network->start;
+        emit.tokens = network->tokens;
+        emit.given = network->given;
+        emit.given_count = network->given_count;
+        emit.inputs = inputs;
         draft->layer = layer->name;
         tensors[i] = layer->kind->emit(&emit);
     }
     draft->layer = "";
+}
+
+int32_t network_emit(const struct network *network, struct draft *draft, const char *prefix,
+                     enum phase phase, int32_t rows, int32_t x, int32_t lengths)
+{
+    int32_t *tensors =
+        arena_array(&draft->program->arena, (size_t)network->layer_count, sizeof *tensors);
+    if (!tensors) {
+        draft_fail(draft, STATUS_MEMORY, "out of memory");
+        return -1;
+    }
+    const struct layer_emit common = {
+        .prefix = prefix, .phase = phase, .rows = rows, .lengths = lengths};
+    emit_layers(network, draft, &common, x, tensors);
     return draft->status == STATUS_OK ? tensors[network->layer_count - 1] : -1;
 }
 
@@ -183,6 +189,37 @@ static void locate(const struct network *network, const char *name, enum status 
         }
     }
     status_prefix(status, "%s", network->name);
+}
+
+enum status network_shapes(const struct network *network, struct shape *out)
+{
+    struct params params;
+    struct draft draft;
+    params_init(&params, DTYPE_F32);
+    params.bare = true;
+    enum status status = program_begin(&draft, &params, network->name, 1, DTYPE_F32);
+    if (status == STATUS_OK) {
+        int32_t rows = draft_tensor(&draft, ROLE_ACTIVATION, DTYPE_I32, "rows", SHAPE(1));
+        int32_t x = draft_tensor(&draft, ROLE_INPUT, network->tokens ? DTYPE_I32 : DTYPE_F32, "x",
+                                 batched(1, &network->input));
+        int32_t *tensors =
+            arena_array(&draft.program->arena, (size_t)network->layer_count, sizeof *tensors);
+        const struct layer_emit common = {
+            .prefix = "", .phase = PHASE_INFERENCE, .rows = rows, .lengths = -1};
+        if (tensors)
+            emit_layers(network, &draft, &common, x, tensors);
+        else
+            draft_fail(&draft, STATUS_MEMORY, "out of memory");
+        for (int32_t i = 0; draft.status == STATUS_OK && i < network->layer_count; i++)
+            out[i] = *draft_shape(&draft, tensors[i]);
+        if (draft.status != STATUS_OK)
+            status = status_fail(draft.status, __FILE__, __LINE__, "%s", draft.message);
+        if (status == STATUS_INPUT)
+            locate(network, draft.failed_in, status);
+        draft_drop(&draft);
+    }
+    params_free(&params);
+    return status;
 }
 
 enum status network_compile(const struct network *network, struct params *params,

@@ -33,6 +33,22 @@ const struct layer_kind *layer_find(const char *name)
     return NULL;
 }
 
+/* Does the parameter start from what came with the network? */
+static void give(struct layer_emit *emit, const char *name, int32_t entry)
+{
+    struct params *params = emit->draft->params;
+    int64_t count = shape_count(&params->entries[entry].shape);
+    for (int32_t i = 0; i < emit->given_count; i++) {
+        const struct given *given = &emit->given[i];
+        if (strcmp(given->name, name))
+            continue;
+        if (given->count != count)
+            draft_fail(emit->draft, STATUS_INPUT, "%s: found %lld numbers for it, expected %lld",
+                       name, (long long)given->count, (long long)count);
+        params_give(params, entry, given->values);
+    }
+}
+
 static int32_t keep(struct layer_emit *emit, const char *name, enum role role, struct shape shape,
                     struct init init, bool matrix)
 {
@@ -50,6 +66,7 @@ static int32_t keep(struct layer_emit *emit, const char *name, enum role role, s
     }
     if (matrix)
         params_mark_matrix(draft->params, entry);
+    give(emit, full, entry);
     return draft_kept(draft, entry);
 }
 

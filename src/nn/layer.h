@@ -10,17 +10,19 @@ struct layer_emit {
     const struct layer *layer;
     const char *prefix;
     enum phase phase;
-    int32_t rows;          /* the batch's rows of the data */
-    int32_t lengths;       /* or -1 */
-    enum start start;      /* what the network's text says of it */
-    int32_t tokens;        /* of the network's input; 0: it is real */
+    int32_t rows;              /* the batch's rows of the data */
+    int32_t lengths;           /* or -1 */
+    enum start start;          /* what the network's text says of it */
+    int32_t tokens;            /* of the network's input; 0: it is real */
+    const struct given *given; /* what parameters start from, given_count of them */
+    int32_t given_count;
     const int32_t *inputs; /* tensors, layer->input_count of them */
 };
 
 /* Writes the layer's ops and returns its output tensor. */
 typedef int32_t layer_emitter(struct layer_emit *emit);
 
-enum { SEVERAL = 0 }; /* inputs of a layer that takes two or more */
+enum { SEVERAL = -1 }; /* inputs of a layer that takes two or more */
 
 struct layer_kind {
     const char *name;

@@ -70,6 +70,13 @@ struct schedule {
     double factor;
 };
 
+/* What a parameter starts from, where a file said it with the network (ONNX). */
+struct given {
+    const char *name; /* "dense1.weight" */
+    int64_t count;
+    const float *values;
+};
+
 struct network {
     struct arena arena; /* owns everything below */
     const char *name;   /* "small"; a file's path */
@@ -82,17 +89,23 @@ struct network {
     struct optimiser optimiser; /* sgd when the text names none */
     struct schedule schedule;
     enum start start; /* of weights, where a layer does not say it */
+    int32_t given_count;
+    struct given *given;  /* weights that came with it; its params are freed before it */
+    struct arena weights; /* owns these */
 };
 
-/* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION]`, the path of a file, or FILE:NAME, one of several
- * networks in a file (section.h). Unknown names are refused
- * with the nearest one. */
+/* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION]`, the path of a file, FILE:NAME, one of several
+ * networks in a file (section.h), or FILE.onnx[:NAME=N,…] (formats/onnx.h). Unknown names are
+ * refused with the nearest one. */
 enum status network_open(const char *spec, struct network **out);
 /* `name` is used in messages: "NAME:LINE:COLUMN: …". */
 enum status network_parse(const char *name, const char *text, size_t length, struct network **out);
 void network_free(struct network *network);
 
 enum phase { PHASE_INFERENCE, PHASE_TRAINING };
+
+/* The shape of what each layer gives, layer_count of them, for a batch of 1. */
+enum status network_shapes(const struct network *network, struct shape *out);
 
 /* Appends the network's forward ops. `prefix` goes before parameter names ("" or "generator.");
  * `rows` is the rows tensor (dropout needs it); x is [batch, …]; `lengths` is -1 or an i32 [batch]

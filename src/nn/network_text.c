@@ -334,5 +334,6 @@ void network_free(struct network *network)
     if (!network)
         return;
     arena_free(&network->arena);
+    arena_free(&network->weights);
     mem_free(network);
 }

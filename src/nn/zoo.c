@@ -2,6 +2,7 @@
 #include "base/embed.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "nn/formats/onnx.h"
 #include "nn/network.h"
 #include "nn/section.h"
 
@@ -88,6 +89,21 @@ static enum status unknown_network(const char *spec)
     return status;
 }
 
+/* Is it an ONNX file, or one with sizes of dimensions behind its name? By the name's end, or the
+ * first byte, which no text begins with. */
+static bool is_onnx(const char *spec)
+{
+    char first[2] = "";
+    FILE *file = strcmp(spec, "-") ? fopen(spec, "rb") : NULL;
+    if (file) {
+        first[0] = (char)fgetc(file);
+        fclose(file);
+    }
+    const char *colon = file ? NULL : strrchr(spec, ':');
+    size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
+    return *first == '\b' || (length > 5 && !strncmp(spec + length - 5, ".onnx", 5));
+}
+
 /* A file that holds one network, or FILE:NAME, one of several. */
 static enum status read_network(const char *spec, struct text *text)
 {
@@ -116,6 +132,8 @@ enum status network_open(const char *spec, struct network **out)
     const struct embedded *file = find_zoo(spec);
     if (file)
         return network_parse(spec, (const char *)file->bytes, file->length, out);
+    if (!text_starts(spec, "mlp:") && is_onnx(spec))
+        return onnx_read(spec, out);
     enum status status =
         text_starts(spec, "mlp:") ? write_mlp(spec, &text) : read_network(spec, &text);
     if (status == STATUS_OK)

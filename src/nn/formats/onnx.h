@@ -1,0 +1,30 @@
+/* onnx.h: networks from and to ONNX files (opset 9 to 17), with their weights.
+ *
+ * A file becomes the text of a network, a layer or a few for each node, and the numbers its
+ * parameters start from: all that takes a network takes it. docs/onnx.md says which operators there
+ * are and what becomes of them. Where prony was built without protobuf-c, both refuse and say what
+ * to install. */
+#ifndef PRONY_NN_FORMATS_ONNX_H
+#define PRONY_NN_FORMATS_ONNX_H
+
+#include "core/params.h"
+#include "nn/network.h"
+
+/* Which dimension of the model's input and of its output counts the samples. -1: none does, the
+ * whole is one sample. */
+struct onnx_batch {
+    int32_t input, output;
+};
+
+/* `name` is the file's path, beside which its weights may lie, and the network's name; `shapes` is
+ * NULL or what its symbolic dimensions are: "height=224,width=224". `batch` may be NULL. */
+enum status onnx_parse(const char *name, const void *bytes, size_t length, const char *shapes,
+                       struct network **out, struct onnx_batch *batch);
+/* The same from a file; `spec` is its path, or PATH:SHAPES. */
+enum status onnx_read(const char *spec, struct network **out);
+
+/* Writes what the network, with these parameters, gives when it predicts. */
+enum status onnx_write(const char *path, const struct network *network,
+                       const struct params *params);
+
+#endif

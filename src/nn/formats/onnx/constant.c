@@ -1,0 +1,214 @@
+/* constant.c: the numbers of a file: in the tensor itself, as bytes or as a list, or in another
+ * file beside it. Reals become float, whole numbers int64. */
+#include "nn/formats/onnx/importer.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXTERNAL = 1, NEW_MOST = 1 << 24 };
+
+/* Memory for what its shape says. */
+static enum status make(struct import *in, struct constant *constant, bool whole)
+{
+    size_t count = (size_t)constant->count + 1; /* there is something to point to, also of none */
+    if (whole)
+        NEED(constant->wholes = arena_array(&in->arena, count, sizeof(int64_t)));
+    else
+        NEED(constant->reals = arena_array(&in->arena, count, sizeof(float)));
+    return STATUS_OK;
+}
+
+/* Its elements; -1 when a dimension is negative or the product does not fit. */
+static int64_t count_of(const struct shape *shape)
+{
+    int64_t count = 1;
+    for (int32_t i = 0; i < shape->rank; i++)
+        if (shape->dim[i] < 0 || __builtin_mul_overflow(count, shape->dim[i], &count))
+            return -1;
+    return count;
+}
+
+enum status constant_new(struct import *in, struct shape shape, bool whole, struct constant **out)
+{
+    int64_t count = count_of(&shape), most = NEW_MOST;
+    for (size_t i = 0; i < in->node->n_input; i++) /* what a small file can make large is bounded */
+        if (graph_input(in, i) && graph_input(in, i)->constant)
+            most += graph_input(in, i)->constant->count;
+    if (count < 0 || count > most)
+        REFUSE(in, STATUS_INPUT, "found more than %lld numbers to be worked out", (long long)most);
+    NEED(*out = arena_alloc(&in->arena, sizeof **out));
+    **out = (struct constant){.shape = shape, .count = count};
+    return make(in, *out, whole);
+}
+
+double constant_at(const struct constant *constant, int64_t i)
+{
+    return constant->reals ? (double)constant->reals[i] : (double)constant->wholes[i];
+}
+
+bool constant_is_one(const struct constant *constant)
+{
+    return constant->count == 1 && !(constant->wholes && constant->wholes[0] == SAMPLES);
+}
+
+static size_t element_bytes(int32_t type)
+{
+    switch (type) {
+    case ELEMENT_FLOAT:
+    case ELEMENT_INT32: return 4;
+    case ELEMENT_INT64:
+    case ELEMENT_DOUBLE: return 8;
+    case ELEMENT_BOOL: return 1;
+    default: return 0;
+    }
+}
+
+static bool is_whole(const Onnx__TensorProto *tensor)
+{
+    return tensor->data_type != ELEMENT_FLOAT && tensor->data_type != ELEMENT_DOUBLE;
+}
+
+/* From bytes as they lie in the file, least significant first, as on this machine. */
+static void take_bytes(struct constant *to, int32_t type, const unsigned char *bytes)
+{
+    for (int64_t i = 0; i < to->count; i++) {
+        const unsigned char *at = bytes + (size_t)i * element_bytes(type);
+        double real;
+        int32_t word;
+        switch (type) {
+        case ELEMENT_FLOAT: memcpy(&to->reals[i], at, 4); break;
+        case ELEMENT_DOUBLE:
+            memcpy(&real, at, 8);
+            to->reals[i] = (float)real;
+            break;
+        case ELEMENT_INT64: memcpy(&to->wholes[i], at, 8); break;
+        case ELEMENT_INT32:
+            memcpy(&word, at, 4);
+            to->wholes[i] = word;
+            break;
+        default: to->wholes[i] = *at;
+        }
+    }
+}
+
+/* From the list of its type. */
+static void take_list(struct constant *to, int32_t type, const Onnx__TensorProto *from)
+{
+    for (int64_t i = 0; i < to->count; i++)
+        switch (type) {
+        case ELEMENT_FLOAT: to->reals[i] = from->float_data[i]; break;
+        case ELEMENT_DOUBLE: to->reals[i] = (float)from->double_data[i]; break;
+        case ELEMENT_INT64: to->wholes[i] = from->int64_data[i]; break;
+        default: to->wholes[i] = from->int32_data[i];
+        }
+}
+
+static size_t list_length(const Onnx__TensorProto *tensor)
+{
+    switch (tensor->data_type) {
+    case ELEMENT_FLOAT: return tensor->n_float_data;
+    case ELEMENT_DOUBLE: return tensor->n_double_data;
+    case ELEMENT_INT64: return tensor->n_int64_data;
+    default: return tensor->n_int32_data;
+    }
+}
+
+static const char *entry_of(const Onnx__TensorProto *tensor, const char *key)
+{
+    for (size_t i = 0; i < tensor->n_external_data; i++)
+        if (text_equal(tensor->external_data[i]->key, key))
+            return tensor->external_data[i]->value;
+    return NULL;
+}
+
+/* The file that `location` names, which lies in the model's folder or below, wherever links lead.
+ */
+static enum status find_external(struct import *in, const char *tensor, const char *location,
+                                 char found[PATH_MAX])
+{
+    char folder[PATH_MAX], path[PATH_MAX], root[PATH_MAX];
+    const char *slash = strrchr(in->path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - in->path + 1) : 2,
+             slash ? in->path : "./");
+    if (!location || *location == '/' ||
+        (size_t)snprintf(path, sizeof path, "%s%s", folder, location) >= sizeof path)
+        REFUSE(in, STATUS_INPUT,
+               "the tensor '%.80s' is in the file '%.200s', expected one in the model's folder",
+               tensor, location ? location : "");
+    if (!realpath(folder, root) || !realpath(path, found))
+        REFUSE(in, STATUS_INPUT, "the tensor '%.80s' is in the file '%.200s', which is not there",
+               tensor, location);
+    size_t length = strlen(root);
+    if (strncmp(found, root, length) || (length > 1 && found[length] != '/'))
+        REFUSE(in, STATUS_INPUT,
+               "the tensor '%.80s' is in the file '%.200s', expected one in the model's folder",
+               tensor, location);
+    return STATUS_OK;
+}
+
+static enum status read_external(struct import *in, const Onnx__TensorProto *tensor, size_t bytes,
+                                 struct constant *to)
+{
+    char path[PATH_MAX];
+    const char *name = tensor->name ? tensor->name : "", *text = entry_of(tensor, "offset");
+    const void *map;
+    size_t length;
+    int64_t offset = 0;
+    TRY(find_external(in, name, entry_of(tensor, "location"), path));
+    if (text && (!text_to_int(text, &offset) || offset < 0))
+        REFUSE(in, STATUS_INPUT, "the tensor '%.80s' lies at '%.40s', expected a place in bytes",
+               name, text);
+    TRY(file_map(path, &map, &length));
+    enum status status = STATUS_OK;
+    if ((size_t)offset > length || bytes > length - (size_t)offset)
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                             "the tensor '%.80s' ends behind the end of the file '%.200s'", name,
+                             entry_of(tensor, "location"));
+    else
+        status = make(in, to, is_whole(tensor));
+    if (status == STATUS_OK)
+        take_bytes(to, tensor->data_type, (const unsigned char *)map + offset);
+    file_unmap(map, length);
+    return status == STATUS_INPUT ? import_blame(in, status) : status;
+}
+
+enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, struct constant **out)
+{
+    const char *name = tensor->name ? tensor->name : "";
+    struct shape shape = {.rank = (int32_t)tensor->n_dims};
+    size_t each = element_bytes(tensor->data_type), bytes;
+    if (tensor->n_dims > SHAPE_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "the tensor '%.80s' has %zu dimensions, expected at most %d",
+               name, tensor->n_dims, SHAPE_MOST);
+    if (!each)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "the tensor '%.80s' has elements of type %d, expected float, double, int32, int64 "
+               "or bool",
+               name, tensor->data_type);
+    for (int32_t i = 0; i < shape.rank; i++)
+        shape.dim[i] = tensor->dims[i];
+    int64_t count = count_of(&shape);
+    bool raw = tensor->has_raw_data, external = tensor->data_location == EXTERNAL;
+    size_t found = raw ? tensor->raw_data.len : list_length(tensor);
+    if (count < 0 || !size_mul((size_t)count, each, &bytes))
+        REFUSE(in, STATUS_INPUT, "the tensor '%.80s' has a negative dimension, or is too large",
+               name);
+    if (!external && found != (raw ? bytes : (size_t)count))
+        REFUSE(in, STATUS_INPUT, "the tensor '%.80s' has %zu %s, expected %lld elements of %zu",
+               name, found, raw ? "bytes" : "elements", (long long)count, each);
+    NEED(*out = arena_alloc(&in->arena, sizeof **out));
+    **out = (struct constant){.shape = shape, .count = count};
+    if (external)
+        return read_external(in, tensor, bytes, *out);
+    TRY(make(in, *out, is_whole(tensor)));
+    if (raw)
+        take_bytes(*out, tensor->data_type, tensor->raw_data.data);
+    else
+        take_list(*out, tensor->data_type, tensor);
+    return STATUS_OK;
+}

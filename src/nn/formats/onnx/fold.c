@@ -1,0 +1,501 @@
+/* fold.c: what is known when the file is read is worked out then: the chains of Shape, Gather,
+ * Concat that exporters write for a Reshape, weights that are transposed or scaled. The number of
+ * samples is not known; it goes through as SAMPLES, and what would compute with it is refused. */
+#include "nn/formats/onnx/importer.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum status folder(struct import *in, struct constant **out);
+
+static struct constant *known(const struct import *in, size_t i)
+{
+    const struct value *value = graph_input(in, i);
+    return value ? value->constant : NULL;
+}
+
+static void copy_element(struct constant *to, int64_t at, const struct constant *from, int64_t i)
+{
+    if (to->reals)
+        to->reals[at] = from->reals[i];
+    else
+        to->wholes[at] = from->wholes[i];
+}
+
+/* The same elements in another shape. */
+static enum status reshaped(struct import *in, const struct constant *from, struct shape shape,
+                            struct constant **out)
+{
+    NEED(*out = arena_alloc(&in->arena, sizeof **out));
+    **out = *from;
+    (*out)->shape = shape;
+    return STATUS_OK;
+}
+
+/* to[i, j, …] = from[offset + i·step[0] + j·step[1] + …] */
+static void walk(struct constant *to, const struct constant *from, int64_t offset,
+                 const int64_t *step)
+{
+    int64_t at[SHAPE_MOST] = {0};
+    for (int64_t i = 0; i < to->count; i++) {
+        int64_t place = offset;
+        for (int32_t d = 0; d < to->shape.rank; d++)
+            place += at[d] * step[d];
+        copy_element(to, i, from, place);
+        for (int32_t d = to->shape.rank - 1; d >= 0 && ++at[d] == to->shape.dim[d]; d--)
+            at[d] = 0;
+    }
+}
+
+/* How far apart neighbours of each dimension are. */
+static void strides(const struct shape *shape, int64_t *out)
+{
+    int64_t stride = 1;
+    for (int32_t d = shape->rank - 1; d >= 0; d--) {
+        out[d] = stride;
+        stride *= shape->dim[d];
+    }
+}
+
+static enum status fold_constant(struct import *in, struct constant **out)
+{
+    const Onnx__AttributeProto *attribute = in->node->n_attribute ? in->node->attribute[0] : NULL;
+    if (attribute && attribute->t)
+        return constant_read(in, attribute->t, out);
+    if (attribute && text_equal(attribute->name, "value_float")) {
+        TRY(constant_new(in, (struct shape){0}, false, out));
+        (*out)->reals[0] = attribute->f;
+    } else if (attribute && text_equal(attribute->name, "value_int")) {
+        TRY(constant_new(in, (struct shape){0}, true, out));
+        (*out)->wholes[0] = attribute->i;
+    } else if (attribute && text_equal(attribute->name, "value_ints")) {
+        TRY(constant_new(in, SHAPE((int64_t)attribute->n_ints), true, out));
+        for (size_t i = 0; i < attribute->n_ints; i++)
+            (*out)->wholes[i] = attribute->ints[i];
+    } else if (attribute && text_equal(attribute->name, "value_floats")) {
+        TRY(constant_new(in, SHAPE((int64_t)attribute->n_floats), false, out));
+        for (size_t i = 0; i < attribute->n_floats; i++)
+            (*out)->reals[i] = attribute->floats[i];
+    } else {
+        REFUSE(in, STATUS_UNSUPPORTED, "found no number in it, expected a tensor, float or int");
+    }
+    return STATUS_OK;
+}
+
+/* The dimensions that the whole numbers of an input say. */
+static enum status shape_from(struct import *in, size_t i, struct shape *out)
+{
+    const struct constant *sizes = known(in, i);
+    *out = (struct shape){0};
+    if (!sizes || !sizes->wholes || sizes->count > SHAPE_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "found sizes that are not known, or more than %d",
+               SHAPE_MOST);
+    for (int64_t d = 0; d < sizes->count; d++)
+        out->dim[out->rank++] = sizes->wholes[d];
+    return STATUS_OK;
+}
+
+static enum status fold_constant_of_shape(struct import *in, struct constant **out)
+{
+    const Onnx__AttributeProto *attribute = graph_attribute(in, "value");
+    struct constant *value = NULL;
+    struct shape shape;
+    TRY(shape_from(in, 0, &shape));
+    for (int32_t d = 0; d < shape.rank; d++)
+        if (shape.dim[d] == SAMPLES) /* the same for all of them */
+            shape.dim[d] = 1;
+    if (attribute && attribute->t)
+        TRY(constant_read(in, attribute->t, &value));
+    TRY(constant_new(in, shape, value && value->wholes, out));
+    for (int64_t i = 0; value && value->count && i < (*out)->count; i++)
+        copy_element(*out, i, value, 0);
+    return STATUS_OK;
+}
+
+/* Of any value: its shape is known also where its elements are not. */
+static enum status fold_shape(struct import *in, struct constant **out)
+{
+    const struct value *value = graph_input(in, 0);
+    int32_t rank = value->shape.rank;
+    int64_t from = graph_int(in, "start", 0), to = graph_int(in, "end", rank);
+    from = from < 0 ? from + rank : from;
+    to = to < 0 ? to + rank : to;
+    from = from < 0 ? 0 : from > rank ? rank : from;
+    to = to < from ? from : to > rank ? rank : to;
+    TRY(constant_new(in, SHAPE(to - from), true, out));
+    for (int64_t d = from; d < to; d++)
+        (*out)->wholes[d - from] = d == value->batch ? SAMPLES : value->shape.dim[d];
+    return STATUS_OK;
+}
+
+static enum status fold_gather(struct import *in, struct constant **out)
+{
+    const struct constant *data = known(in, 0), *picks = known(in, 1);
+    struct shape shape = {0};
+    int32_t axis;
+    TRY(graph_axis_of(in, "axis", 0, data->shape.rank, &axis));
+    if (!picks->wholes || data->shape.rank + picks->shape.rank - 1 > SHAPE_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "found indices that are no whole numbers, or too many "
+               "dimensions");
+    int64_t size = data->shape.dim[axis], behind = 1;
+    for (int32_t d = 0; d < data->shape.rank; d++) {
+        if (d > axis)
+            behind *= data->shape.dim[d];
+        for (int32_t k = 0; d == axis && k < picks->shape.rank; k++)
+            shape.dim[shape.rank++] = picks->shape.dim[k];
+        if (d != axis)
+            shape.dim[shape.rank++] = data->shape.dim[d];
+    }
+    TRY(constant_new(in, shape, data->wholes, out));
+    for (int64_t i = 0; i < (*out)->count; i++) {
+        int64_t pick = picks->wholes[i / behind % picks->count];
+        pick += pick < 0 ? size : 0;
+        if (pick < 0 || pick >= size)
+            REFUSE(in, STATUS_INPUT, "found the index %lld of %lld", (long long)pick,
+                   (long long)size);
+        int64_t outer = i / behind / picks->count;
+        copy_element(*out, i, data, (outer * size + pick) * behind + i % behind);
+    }
+    return STATUS_OK;
+}
+
+/* Squeeze and Unsqueeze: which dimensions of 1 go or come. */
+static enum status fold_squeeze(struct import *in, struct constant **out)
+{
+    const struct constant *x = known(in, 0);
+    bool add = !strcmp(in->node->op_type, "Unsqueeze"), chosen[SHAPE_MOST] = {false};
+    const int64_t *axes;
+    int64_t count;
+    struct shape shape = {0};
+    TRY(graph_numbers(in, 1, "axes", &axes, &count));
+    if (count > SHAPE_MOST || (add && x->shape.rank + count > SHAPE_MOST))
+        REFUSE(in, STATUS_UNSUPPORTED, "found more than %d dimensions", SHAPE_MOST);
+    int32_t rank = x->shape.rank + (add ? (int32_t)count : 0), from = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t axis;
+        TRY(graph_axis(in, axes[i], rank, &axis));
+        chosen[axis] = true;
+    }
+    for (int32_t d = 0; d < rank; d++) {
+        if (add)
+            shape.dim[shape.rank++] = chosen[d] || from == x->shape.rank ? 1 : x->shape.dim[from++];
+        else if (!(count < 0 ? x->shape.dim[d] == 1 : chosen[d]))
+            shape.dim[shape.rank++] = x->shape.dim[d];
+    }
+    return reshaped(in, x, shape, out);
+}
+
+static enum status fold_reshape(struct import *in, struct constant **out)
+{
+    const struct constant *x = known(in, 0);
+    struct shape shape;
+    int64_t rest = 1;
+    int32_t open = -1;
+    TRY(shape_from(in, 1, &shape));
+    for (int32_t d = 0; d < shape.rank; d++) {
+        if (shape.dim[d] == 0 && d < x->shape.rank && !graph_int(in, "allowzero", 0))
+            shape.dim[d] = x->shape.dim[d];
+        if (shape.dim[d] == -1 && open < 0)
+            open = d;
+        else if (shape.dim[d] < 0 || __builtin_mul_overflow(rest, shape.dim[d], &rest))
+            REFUSE(in, STATUS_UNSUPPORTED, "found the size %lld among its new ones",
+                   (long long)shape.dim[d]);
+    }
+    if (open >= 0)
+        shape.dim[open] = rest ? x->count / rest : 0;
+    if (rest * (open >= 0 ? shape.dim[open] : 1) != x->count)
+        REFUSE(in, STATUS_INPUT, "its new shape has not as many elements as its input, %lld",
+               (long long)x->count);
+    return reshaped(in, x, shape, out);
+}
+
+static enum status fold_transpose(struct import *in, struct constant **out)
+{
+    const struct constant *x = known(in, 0);
+    int32_t rank = x->shape.rank;
+    int64_t count, stride[SHAPE_MOST], step[SHAPE_MOST];
+    const int64_t *perm = graph_ints(in, "perm", &count);
+    struct shape shape = {.rank = rank};
+    if (count >= 0 && count != rank)
+        REFUSE(in, STATUS_INPUT, "found %lld dimensions to order, expected %d", (long long)count,
+               rank);
+    strides(&x->shape, stride);
+    for (int32_t d = 0; d < rank; d++) {
+        int64_t from = count < 0 ? rank - 1 - d : perm[d];
+        if (from < 0 || from >= rank)
+            REFUSE(in, STATUS_INPUT, "found the dimension %lld of %d", (long long)from, rank);
+        shape.dim[d] = x->shape.dim[from];
+        step[d] = stride[from];
+    }
+    TRY(constant_new(in, shape, x->wholes, out));
+    if ((*out)->count != x->count)
+        REFUSE(in, STATUS_INPUT, "found a dimension twice among those to order");
+    walk(*out, x, 0, step);
+    (*out)->learnt = x->learnt;
+    return STATUS_OK;
+}
+
+static enum status fold_concat(struct import *in, struct constant **out)
+{
+    const struct constant *first = known(in, 0);
+    struct shape shape = first->shape;
+    int32_t axis;
+    TRY(graph_axis_of(in, "axis", 0, shape.rank, &axis));
+    shape.dim[axis] = 0;
+    for (size_t i = 0; i < in->node->n_input; i++) {
+        struct shape like = known(in, i)->shape;
+        if (like.rank != shape.rank || !known(in, i)->wholes != !first->wholes)
+            REFUSE(in, STATUS_INPUT, "its inputs have different ranks or types");
+        shape.dim[axis] += like.dim[axis];
+        like.dim[axis] = first->shape.dim[axis];
+        if (memcmp(like.dim, first->shape.dim, (size_t)like.rank * sizeof *like.dim))
+            REFUSE(in, STATUS_INPUT, "its inputs have different shapes");
+    }
+    TRY(constant_new(in, shape, first->wholes, out));
+    int64_t behind = 1, at = 0;
+    for (int32_t d = axis + 1; d < shape.rank; d++)
+        behind *= shape.dim[d];
+    for (int64_t row = 0; at < (*out)->count; row++)
+        for (size_t i = 0; i < in->node->n_input; i++) {
+            const struct constant *part = known(in, i);
+            int64_t run = part->shape.dim[axis] * behind;
+            for (int64_t k = 0; k < run; k++)
+                copy_element(*out, at++, part, row * run + k);
+        }
+    return STATUS_OK;
+}
+
+/* Starts, ends, axes and steps: inputs from opset 10 on, before that attributes. */
+static enum status fold_slice(struct import *in, struct constant **out)
+{
+    const struct constant *x = known(in, 0);
+    static const char *const names[] = {"starts", "ends", "axes", "steps"};
+    const int64_t *given[4];
+    int64_t counts[4], step[SHAPE_MOST], stride[SHAPE_MOST], offset = 0;
+    struct shape shape = x->shape;
+    for (size_t i = 0; i < 4; i++)
+        TRY(graph_numbers(in, i + 1, names[i], &given[i], &counts[i]));
+    strides(&shape, stride);
+    memcpy(step, stride, sizeof step);
+    for (int64_t i = 0; i < counts[0]; i++) {
+        int32_t axis;
+        int64_t by = counts[3] > i ? given[3][i] : 1;
+        TRY(graph_axis(in, counts[2] > i ? given[2][i] : i, shape.rank, &axis));
+        int64_t size = x->shape.dim[axis], from = given[0][i], to = counts[1] > i ? given[1][i] : 0;
+        if (by == 0 || by == INT64_MIN || counts[1] <= i)
+            REFUSE(in, STATUS_INPUT, "found a step of 0, or a start without an end");
+        from = from < -size ? -1 : from < 0 ? from + size : from;
+        to = to < -size ? -1 : to < 0 ? to + size : to;
+        int64_t low = by > 0 ? 0 : -1, high = by > 0 ? size : size - 1;
+        from = from < 0 ? 0 : from > high ? high : from;
+        to = to < low ? low : to > high ? high : to;
+        int64_t room = by > 0 ? to - from : from - to, stride_by = by > 0 ? by : -by;
+        shape.dim[axis] = room > 0 ? (room - 1) / stride_by + 1 : 0;
+        offset += from * stride[axis];
+        step[axis] = stride[axis] * (shape.dim[axis] > 1 ? by : 0);
+    }
+    TRY(constant_new(in, shape, x->wholes, out));
+    walk(*out, x, offset, step);
+    return STATUS_OK;
+}
+
+static enum status fold_cast(struct import *in, struct constant **out)
+{
+    const struct constant *x = known(in, 0);
+    int64_t to = graph_int(in, "to", ELEMENT_FLOAT);
+    bool real = to == ELEMENT_FLOAT || to == ELEMENT_DOUBLE;
+    if (!real && to != ELEMENT_INT64 && to != ELEMENT_INT32 && to != ELEMENT_BOOL)
+        REFUSE(in, STATUS_UNSUPPORTED, "found a cast to type %lld", (long long)to);
+    if (real == (x->reals != NULL))
+        return reshaped(in, x, x->shape, out);
+    TRY(constant_new(in, x->shape, !real, out));
+    for (int64_t i = 0; i < x->count; i++) {
+        double number = constant_at(x, i);
+        if (!(fabs(number) < 9e18) || (x->wholes && x->wholes[i] == SAMPLES))
+            REFUSE(in, STATUS_UNSUPPORTED, "found a number that cannot be cast");
+        if (real)
+            (*out)->reals[i] = (float)number;
+        else
+            (*out)->wholes[i] = (int64_t)number;
+    }
+    return STATUS_OK;
+}
+
+static enum status fold_identity(struct import *in, struct constant **out)
+{
+    return reshaped(in, known(in, 0), known(in, 0)->shape, out);
+}
+
+static enum status fold_sqrt(struct import *in, struct constant **out)
+{
+    const struct constant *x = known(in, 0);
+    if (!x->reals)
+        REFUSE(in, STATUS_UNSUPPORTED, "found whole numbers, expected real ones");
+    TRY(constant_new(in, x->shape, false, out));
+    for (int64_t i = 0; i < x->count; i++)
+        (*out)->reals[i] = sqrtf(x->reals[i]);
+    return STATUS_OK;
+}
+
+static enum status fold_range(struct import *in, struct constant **out)
+{
+    const struct constant *from = known(in, 0), *to = known(in, 1), *by = known(in, 2);
+    if (!from->wholes || !to->wholes || !by->wholes || !constant_is_one(from) ||
+        !constant_is_one(to) || !constant_is_one(by) || by->wholes[0] < 1)
+        REFUSE(in, STATUS_UNSUPPORTED, "expected three known whole numbers, the step 1 or more");
+    double room = constant_at(to, 0) - constant_at(from, 0);
+    if (room > 1e6)
+        REFUSE(in, STATUS_UNSUPPORTED, "found %g numbers, expected a million at most", room);
+    int64_t count = room > 0 ? ((int64_t)room - 1) / by->wholes[0] + 1 : 0;
+    TRY(constant_new(in, SHAPE(count), true, out));
+    for (int64_t i = 0; i < count; i++)
+        (*out)->wholes[i] = from->wholes[0] + i * by->wholes[0];
+    return STATUS_OK;
+}
+
+static bool compute_real(const char *op, float a, float b, float *out)
+{
+    *out = !strcmp(op, "Add")   ? a + b
+           : !strcmp(op, "Sub") ? a - b
+           : !strcmp(op, "Mul") ? a * b
+                                : a / b;
+    return true;
+}
+
+static bool compute_whole(const char *op, int64_t a, int64_t b, int64_t *out)
+{
+    if (a == SAMPLES || b == SAMPLES) { /* known only where nothing happens to it */
+        int64_t other = a == SAMPLES ? b : a;
+        *out = SAMPLES;
+        return (other == 1 && (!strcmp(op, "Mul") || (!strcmp(op, "Div") && a == SAMPLES))) ||
+               (other == 0 && (!strcmp(op, "Add") || (!strcmp(op, "Sub") && a == SAMPLES)));
+    }
+    if (!strcmp(op, "Add"))
+        return !__builtin_add_overflow(a, b, out);
+    if (!strcmp(op, "Sub"))
+        return !__builtin_sub_overflow(a, b, out);
+    if (!strcmp(op, "Mul"))
+        return !__builtin_mul_overflow(a, b, out);
+    if (b == 0 || b == -1)
+        return false;
+    *out = a / b;
+    return true;
+}
+
+/* Add, Sub, Mul, Div, repeating what has the size 1. */
+static enum status fold_pair(struct import *in, struct constant **out)
+{
+    const struct constant *x[2] = {known(in, 0), known(in, 1)};
+    struct shape shape = x[x[0]->shape.rank < x[1]->shape.rank]->shape;
+    struct constant *wide[2];
+    if (!x[0]->reals != !x[1]->reals)
+        REFUSE(in, STATUS_UNSUPPORTED, "found a whole and a real operand, expected the same type");
+    for (int side = 0; side < 2; side++)
+        for (int32_t d = 0; d < x[side]->shape.rank; d++) {
+            int64_t *to = &shape.dim[shape.rank - x[side]->shape.rank + d];
+            int64_t size = x[side]->shape.dim[d];
+            if (*to != size && *to != 1 && size != 1)
+                REFUSE(in, STATUS_INPUT, "its inputs have different shapes");
+            *to = *to == 1 ? size : *to;
+        }
+    for (int side = 0; side < 2; side++) {
+        int64_t stride[SHAPE_MOST], step[SHAPE_MOST] = {0};
+        strides(&x[side]->shape, stride);
+        for (int32_t d = 0; d < x[side]->shape.rank; d++)
+            if (x[side]->shape.dim[d] != 1)
+                step[shape.rank - x[side]->shape.rank + d] = stride[d];
+        TRY(constant_new(in, shape, x[0]->wholes, &wide[side]));
+        walk(wide[side], x[side], 0, step);
+    }
+    TRY(constant_new(in, shape, x[0]->wholes, out));
+    for (int64_t i = 0; i < (*out)->count; i++) {
+        bool can = x[0]->reals ? compute_real(in->node->op_type, wide[0]->reals[i],
+                                              wide[1]->reals[i], &(*out)->reals[i])
+                               : compute_whole(in->node->op_type, wide[0]->wholes[i],
+                                               wide[1]->wholes[i], &(*out)->wholes[i]);
+        if (!can)
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "found numbers that cannot be worked out before the "
+                   "number of samples is known");
+    }
+    return STATUS_OK;
+}
+
+/* What has the size 1 is repeated; for each sample it need not be, as it is the same for all. */
+static enum status fold_expand(struct import *in, struct constant **out)
+{
+    const struct constant *x = known(in, 0);
+    int64_t stride[SHAPE_MOST], step[SHAPE_MOST] = {0};
+    struct shape shape, whole;
+    TRY(shape_from(in, 1, &shape));
+    whole = shape.rank < x->shape.rank ? x->shape : shape;
+    strides(&x->shape, stride);
+    for (int32_t d = 0; d < whole.rank; d++) {
+        int32_t own = d - (whole.rank - x->shape.rank), to = d - (whole.rank - shape.rank);
+        int64_t is = own < 0 ? 1 : x->shape.dim[own], wanted = to < 0 ? 1 : shape.dim[to];
+        wanted = wanted == SAMPLES ? 1 : wanted;
+        if (is != wanted && is != 1 && wanted != 1)
+            REFUSE(in, STATUS_INPUT, "found %lld places to be %lld", (long long)is,
+                   (long long)wanted);
+        whole.dim[d] = is == 1 ? wanted : is;
+        if (own >= 0 && is != 1)
+            step[d] = stride[own];
+    }
+    TRY(constant_new(in, whole, x->wholes, out));
+    walk(*out, x, 0, step);
+    (*out)->learnt = x->learnt && (*out)->count == x->count;
+    return STATUS_OK;
+}
+
+static const struct {
+    const char *op;
+    folder *fold;
+    size_t least; /* inputs */
+} folders[] = {
+    {"Constant", fold_constant, 0},
+    {"Shape", fold_shape, 1},
+    {"ConstantOfShape", fold_constant_of_shape, 1},
+    {"Gather", fold_gather, 2},
+    {"Squeeze", fold_squeeze, 1},
+    {"Unsqueeze", fold_squeeze, 1},
+    {"Reshape", fold_reshape, 2},
+    {"Transpose", fold_transpose, 1},
+    {"Concat", fold_concat, 1},
+    {"Slice", fold_slice, 1},
+    {"Cast", fold_cast, 1},
+    {"Identity", fold_identity, 1},
+    {"Sqrt", fold_sqrt, 1},
+    {"Range", fold_range, 3},
+    {"Add", fold_pair, 2},
+    {"Sub", fold_pair, 2},
+    {"Mul", fold_pair, 2},
+    {"Div", fold_pair, 2},
+    {"Expand", fold_expand, 2},
+};
+
+enum status fold_node(struct import *in, bool *done)
+{
+    *done = false;
+    bool all = true, shape = !strcmp(in->node->op_type, "Shape");
+    for (size_t i = 0; i < in->node->n_input; i++)
+        all = all && (!*in->node->input[i] || (graph_input(in, i) && graph_input(in, i)->constant));
+    if (!all && !shape)
+        return STATUS_OK;
+    for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
+        if (strcmp(folders[f].op, in->node->op_type))
+            continue;
+        for (size_t i = 0; i < folders[f].least; i++)
+            if (!graph_input(in, i))
+                REFUSE(in, STATUS_INPUT, "found %zu inputs, expected %zu", in->node->n_input,
+                       folders[f].least);
+        struct value *value = graph_output(in, 0);
+        if (!value || in->node->n_output != 1)
+            REFUSE(in, STATUS_INPUT, "found %zu outputs, expected one", in->node->n_output);
+        TRY(folders[f].fold(in, &value->constant));
+        value->shape = value->constant->shape;
+        value->ready = *done = true;
+        return STATUS_OK;
+    }
+    return STATUS_OK;
+}

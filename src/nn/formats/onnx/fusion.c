@@ -1,0 +1,170 @@
+/* fusion.c: what exporters write as several nodes because opset 17 and below have no operator for
+ * it: gelu, x · ½ · (1 + erf(x / √2)); and layer normalisation, which came with opset 17. A pattern
+ * is followed from its first node on; where all of it is there, one line is written for it and the
+ * other nodes are done. */
+#include "nn/formats/onnx/importer.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STEPS_MOST = 10 };
+
+/* A pattern as far as it was followed. */
+struct trail {
+    struct import *in;
+    int32_t steps[STEPS_MOST]; /* nodes */
+    int32_t count;
+    const struct value *at; /* what the last of them gives; NULL: it has left the pattern */
+};
+
+/* Goes on to that operator, which reads it; it is read so many times in all. */
+static void step(struct trail *trail, const char *op, int32_t uses)
+{
+    const struct import *in = trail->in;
+    if (!trail->at || trail->at->uses != uses || trail->count == STEPS_MOST) {
+        trail->at = NULL;
+        return;
+    }
+    int32_t n = graph_reader(in, trail->at, op);
+    trail->at = NULL;
+    if (n < 0 || in->graph->node[n]->n_output < 1)
+        return;
+    trail->steps[trail->count++] = n;
+    trail->at = graph_find(in, in->graph->node[n]->output[0]);
+}
+
+/* The other operand of the last node: not what `value` names; NULL where it has no such. */
+static const struct value *other_operand(const struct trail *trail, const struct value *value)
+{
+    const Onnx__NodeProto *node = trail->in->graph->node[trail->steps[trail->count - 1]];
+    if (!trail->at || node->n_input != 2)
+        return NULL;
+    return graph_find(trail->in, node->input[!strcmp(node->input[0], value->name)]);
+}
+
+/* Goes on only if that operand is the number. */
+static void expect_number(struct trail *trail, const struct value *before, double number)
+{
+    const struct value *value = other_operand(trail, before);
+    if (!value || !value->constant || !constant_is_one(value->constant) ||
+        fabs(constant_at(value->constant, 0) - number) > 1e-4)
+        trail->at = NULL;
+}
+
+/* The nodes behind the first are done, too. */
+static enum status finish(struct trail *trail, const char *layer, const struct value *x)
+{
+    struct import *in = trail->in;
+    for (int32_t i = 0; i < trail->count; i++)
+        in->needed[trail->steps[i]] = false;
+    graph_output(in, 0)->ready = true; /* nobody asks for it any more */
+    struct value *to = graph_find(in, trail->at->name);
+    to->layer = layer;
+    to->line = line_find(in, layer);
+    to->gives = value_sample(x);
+    to->shape = x->shape;
+    to->batch = x->batch;
+    to->ready = true;
+    return STATUS_OK;
+}
+
+static enum status write_gelu(struct import *in, bool *done)
+{
+    struct value *x = graph_input(in, 0);
+    struct trail trail = {.in = in, .at = graph_output(in, 0)};
+    const struct value *c = graph_input(in, 1), *before;
+    bool over = !strcmp(in->node->op_type, "Div");
+    if (!x || x->constant || x->tokens || !c || !c->constant || !constant_is_one(c->constant) ||
+        fabs(constant_at(c->constant, 0) - (over ? sqrt(2) : sqrt(0.5))) > 1e-4)
+        return STATUS_OK;
+    step(&trail, "Erf", 1);
+    before = trail.at;
+    step(&trail, "Add", 1);
+    expect_number(&trail, before, 1);
+    before = trail.at;
+    step(&trail, "Mul", 1);
+    if (trail.at && other_operand(&trail, before) != x)
+        return STATUS_OK;
+    before = trail.at;
+    step(&trail, "Mul", 1);
+    expect_number(&trail, before, 0.5);
+    if (!trail.at)
+        return STATUS_OK;
+    const char *layer;
+    struct line *line;
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_add(in, "gelu", layer, &line, "%s", ""));
+    *done = true;
+    return finish(&trail, line->name, x);
+}
+
+/* The numbers of an operand of the last node, one for each place of a row. */
+static const struct constant *row_operand(struct trail *trail, const struct value *before,
+                                          int64_t width)
+{
+    const struct value *value = other_operand(trail, before);
+    if (value && value->constant && value->constant->reals && value->constant->count == width)
+        return value->constant;
+    trail->at = NULL;
+    return NULL;
+}
+
+static enum status write_norm(struct import *in, bool *done)
+{
+    struct value *x = graph_input(in, 0);
+    struct trail trail = {.in = in, .at = graph_output(in, 0)};
+    int64_t count;
+    const int64_t *axes = graph_ints(in, "axes", &count);
+    if (!x || x->constant || x->tokens || count != 1 || x->shape.rank < 2 ||
+        !graph_int(in, "keepdims", 1) || (axes[0] != -1 && axes[0] != x->shape.rank - 1) ||
+        x->batch == x->shape.rank - 1)
+        return STATUS_OK;
+    int64_t width = x->shape.dim[x->shape.rank - 1];
+    step(&trail, "Sub", 1);
+    const struct value *centred = trail.at;
+    if (!centred || other_operand(&trail, graph_output(in, 0)) != x)
+        return STATUS_OK;
+    step(&trail, "Pow", 2);
+    expect_number(&trail, centred, 2);
+    step(&trail, "ReduceMean", 1);
+    const struct value *before = trail.at;
+    step(&trail, "Add", 1);
+    const struct value *epsilon = trail.at ? other_operand(&trail, before) : NULL;
+    step(&trail, "Sqrt", 1);
+    before = trail.at;
+    step(&trail, "Div", 1);
+    if (!trail.at || other_operand(&trail, before) != centred || !epsilon || !epsilon->constant ||
+        !constant_is_one(epsilon->constant))
+        return STATUS_OK;
+    before = trail.at;
+    step(&trail, "Mul", 1);
+    const struct constant *scale = trail.at ? row_operand(&trail, before, width) : NULL;
+    before = trail.at;
+    step(&trail, "Add", 1);
+    const struct constant *shift = trail.at ? row_operand(&trail, before, width) : NULL;
+    if (!trail.at)
+        return STATUS_OK;
+    const char *layer;
+    struct line *line;
+    float *kept[2];
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_add(in, "layer_norm", layer, &line, "%.9g", constant_at(epsilon->constant, 0)));
+    for (int i = 0; i < 2; i++) {
+        TRY(line_weights(in, width, &kept[i]));
+        memcpy(kept[i], (i ? shift : scale)->reals, (size_t)width * sizeof **kept);
+        TRY(line_give(in, line, i ? "shift" : "scale", kept[i], width));
+    }
+    *done = true;
+    return finish(&trail, line->name, x);
+}
+
+enum status fusion_write(struct import *in, bool *done)
+{
+    const char *op = in->node->op_type;
+    *done = false;
+    if (in->node->n_input == 2 && (!strcmp(op, "Div") || !strcmp(op, "Mul")))
+        return write_gelu(in, done);
+    if (!strcmp(op, "ReduceMean"))
+        return write_norm(in, done);
+    return STATUS_OK;
+}

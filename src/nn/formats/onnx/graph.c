@@ -1,0 +1,168 @@
+/* graph.c: values by name, and what a node says of itself. See importer.h. */
+#include "nn/formats/onnx/importer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum status import_blame(const struct import *in, enum status code)
+{
+    const Onnx__NodeProto *node = in->node;
+    if (!node)
+        return status_prefix(code, "%s", in->path);
+    const char *name = node->name && *node->name ? node->name
+                       : node->n_output          ? node->output[0]
+                                                 : "";
+    return status_prefix(code, "%s: node '%.80s' (%.40s)", in->path, name,
+                         node->op_type ? node->op_type : "");
+}
+
+static uint32_t hash(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash;
+}
+
+/* Where the name is in the table, or would be. */
+static int32_t place_of(const struct import *in, const char *name)
+{
+    uint32_t at = hash(name) & (uint32_t)(in->value_room - 1);
+    while (in->values[at] && strcmp(in->values[at]->name, name))
+        at = (at + 1) & (uint32_t)(in->value_room - 1);
+    return (int32_t)at;
+}
+
+struct value *graph_find(const struct import *in, const char *name)
+{
+    return in->value_room ? in->values[place_of(in, name)] : NULL;
+}
+
+/* At most half of the table is in use. */
+static enum status grow(struct import *in)
+{
+    struct value **old = in->values;
+    int32_t room = in->value_room;
+    if (2 * (in->value_count + 1) <= room)
+        return STATUS_OK;
+    in->value_room = room ? 2 * room : 64;
+    NEED(in->values = arena_array(&in->arena, (size_t)in->value_room, sizeof *in->values));
+    for (int32_t i = 0; i < room; i++)
+        if (old[i])
+            in->values[place_of(in, old[i]->name)] = old[i];
+    return STATUS_OK;
+}
+
+enum status graph_add(struct import *in, const char *name, struct value **out)
+{
+    TRY(grow(in));
+    int32_t at = place_of(in, name);
+    if (in->values[at])
+        REFUSE(in, STATUS_INPUT, "'%.80s' is given twice, expected each name once", name);
+    NEED(in->values[at] = *out = arena_alloc(&in->arena, sizeof **out));
+    in->value_count++;
+    **out = (struct value){.name = name, .batch = -1};
+    return STATUS_OK;
+}
+
+struct value *graph_input(const struct import *in, size_t i)
+{
+    if (i >= in->node->n_input || !*in->node->input[i])
+        return NULL;
+    return graph_find(in, in->node->input[i]);
+}
+
+struct value *graph_output(const struct import *in, size_t i)
+{
+    if (i >= in->node->n_output || !*in->node->output[i])
+        return NULL;
+    return graph_find(in, in->node->output[i]);
+}
+
+int32_t graph_reader(const struct import *in, const struct value *value, const char *op)
+{
+    for (size_t n = 0; n < in->graph->n_node; n++)
+        for (size_t i = 0; in->needed[n] && i < in->graph->node[n]->n_input; i++)
+            if (!strcmp(in->graph->node[n]->input[i], value->name) &&
+                (!op || !strcmp(in->graph->node[n]->op_type, op)))
+                return (int32_t)n;
+    return -1;
+}
+
+const Onnx__AttributeProto *graph_attribute(const struct import *in, const char *name)
+{
+    for (size_t i = 0; i < in->node->n_attribute; i++)
+        if (text_equal(in->node->attribute[i]->name, name))
+            return in->node->attribute[i];
+    return NULL;
+}
+
+int64_t graph_int(const struct import *in, const char *name, int64_t usual)
+{
+    const Onnx__AttributeProto *attribute = graph_attribute(in, name);
+    return attribute && attribute->has_i ? attribute->i : usual;
+}
+
+double graph_real(const struct import *in, const char *name, double usual)
+{
+    const Onnx__AttributeProto *attribute = graph_attribute(in, name);
+    return attribute && attribute->has_f ? (double)attribute->f : usual;
+}
+
+bool graph_text_is(const struct import *in, const char *name, const char *usual, const char *word)
+{
+    const Onnx__AttributeProto *attribute = graph_attribute(in, name);
+    if (!attribute || !attribute->has_s)
+        return !strcmp(usual, word);
+    return attribute->s.len == strlen(word) && !memcmp(attribute->s.data, word, attribute->s.len);
+}
+
+const int64_t *graph_ints(const struct import *in, const char *name, int64_t *count)
+{
+    const Onnx__AttributeProto *attribute = graph_attribute(in, name);
+    *count = attribute ? (int64_t)attribute->n_ints : -1;
+    return attribute ? attribute->ints : NULL;
+}
+
+enum status graph_numbers(struct import *in, size_t i, const char *name, const int64_t **out,
+                          int64_t *count)
+{
+    const struct value *value = graph_input(in, i);
+    if (!value) {
+        *out = graph_ints(in, name, count);
+        return STATUS_OK;
+    }
+    if (!value->constant || !value->constant->wholes)
+        REFUSE(in, STATUS_UNSUPPORTED, "its input '%s' depends on the data, expected known numbers",
+               name);
+    *out = value->constant->wholes;
+    *count = value->constant->count;
+    return STATUS_OK;
+}
+
+enum status graph_number(struct import *in, size_t i, double usual, double *out)
+{
+    const struct value *value = graph_input(in, i);
+    *out = usual;
+    if (!value)
+        return STATUS_OK;
+    if (!value->constant || !constant_is_one(value->constant))
+        REFUSE(in, STATUS_UNSUPPORTED, "its input '%.80s' is not one known number", value->name);
+    *out = constant_at(value->constant, 0);
+    return STATUS_OK;
+}
+
+enum status graph_axis(struct import *in, int64_t given, int32_t rank, int32_t *out)
+{
+    if (given < -rank || given >= rank)
+        REFUSE(in, STATUS_INPUT, "found the axis %lld, expected %d to %d", (long long)given, -rank,
+               rank - 1);
+    *out = (int32_t)(given < 0 ? given + rank : given);
+    return STATUS_OK;
+}
+
+enum status graph_axis_of(struct import *in, const char *name, int64_t usual, int32_t rank,
+                          int32_t *out)
+{
+    return graph_axis(in, graph_int(in, name, usual), rank, out);
+}

@@ -1,0 +1,425 @@
+/* import.c: from the bytes of a file to a network. See importer.h. */
+#include "nn/formats/onnx.h"
+#include "nn/formats/onnx/importer.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OPSET_LEAST = 1, OPSET_MOST = 20, BROADCASTS_ITSELF = 7 };
+
+#define NODE(op, inputs, writer) node_writer node_##writer;
+#include "nn/formats/onnx/nodes.def"
+#undef NODE
+
+static const struct {
+    const char *op;
+    size_t inputs;
+    node_writer *write;
+} rows[] = {
+#define NODE(op, inputs, writer) {#op, inputs, node_##writer},
+#include "nn/formats/onnx/nodes.def"
+#undef NODE
+};
+
+/* What --shape says of a dimension's name; 0: nothing. */
+static enum status find_size(const struct import *in, const char *name, int64_t *out)
+{
+    const char *at = in->shapes ? in->shapes : "";
+    *out = 0;
+    while (*at) {
+        size_t length = strcspn(at, ","), key = strcspn(at, "=");
+        char number[24];
+        if (key >= length || length - key - 1 >= sizeof number)
+            REFUSE(in, STATUS_INPUT, "--shape is '%s', expected NAME=N, as in height=224",
+                   in->shapes);
+        snprintf(number, sizeof number, "%.*s", (int)(length - key - 1), at + key + 1);
+        int64_t size;
+        if (!text_to_int(number, &size) || size < 1 || size > 1000000000)
+            REFUSE(in, STATUS_INPUT, "--shape says '%.*s', expected NAME=N, as in height=224",
+                   (int)length, at);
+        if (name && strlen(name) == key && !strncmp(name, at, key))
+            *out = size;
+        at += length;
+        at += *at == ',';
+    }
+    return STATUS_OK;
+}
+
+static enum status read_dimension(struct import *in, const Onnx__DimensionProto *dim, int32_t place,
+                                  struct shape *shape)
+{
+    const char *name = dim->dim_param;
+    int64_t size = dim->has_dim_value ? dim->dim_value : 0;
+    if (name && *name)
+        TRY(find_size(in, name, &size));
+    if (place == in->batch) {
+        in->samples = size;
+        size = 1;
+    } else if (size == 0 && name && *name) {
+        REFUSE(in, STATUS_INPUT, "its dimension '%.60s' is open, expected --shape %.60s=N", name,
+               name);
+    }
+    if (size < 1 || size > 1000000000)
+        REFUSE(in, STATUS_INPUT, "dimension %d of its input is %lld, expected 1 to 1000000000",
+               place, (long long)size);
+    shape->dim[shape->rank++] = size;
+    return STATUS_OK;
+}
+
+static enum status read_input(struct import *in, const Onnx__ValueInfoProto *info)
+{
+    const Onnx__TensorTypeProto *type = info->type ? info->type->tensor_type : NULL;
+    struct value *value;
+    if (in->input)
+        REFUSE(in, STATUS_UNSUPPORTED, "found the inputs '%.60s' and '%.60s', expected one",
+               in->input->name, info->name);
+    if (!type || !type->shape || type->shape->n_dim > SHAPE_MOST || !type->shape->n_dim)
+        REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' has no shape, or more than %d dimensions",
+               info->name, SHAPE_MOST);
+    if (in->batch >= (int32_t)type->shape->n_dim)
+        REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' has no dimension %d", info->name,
+               in->batch);
+    TRY(graph_add(in, info->name, &value));
+    switch (type->elem_type) {
+    case ELEMENT_FLOAT:
+    case ELEMENT_DOUBLE: break;
+    case ELEMENT_INT32:
+    case ELEMENT_INT64: value->tokens = true; break;
+    default:
+        REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' is of type %d, expected float or int64",
+               info->name, type->elem_type);
+    }
+    for (size_t d = 0; d < type->shape->n_dim; d++)
+        TRY(read_dimension(in, type->shape->dim[d], (int32_t)d, &value->shape));
+    value->batch = in->batch;
+    value->gives = value_sample(value);
+    if (value->gives.rank >= SHAPE_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' has more than %d dimensions", info->name,
+               SHAPE_MOST - 1);
+    value->layer = "input";
+    value->ready = true;
+    in->input = value;
+    return STATUS_OK;
+}
+
+/* All values the file names: numbers, the input, what nodes give. */
+static enum status declare(struct import *in)
+{
+    const Onnx__GraphProto *graph = in->graph;
+    struct value *value;
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        TRY(graph_add(in, graph->initializer[i]->name ? graph->initializer[i]->name : "", &value));
+        TRY(constant_read(in, graph->initializer[i], &value->constant));
+        value->constant->learnt = true;
+        value->shape = value->constant->shape;
+        value->ready = true;
+    }
+    for (size_t i = 0; i < graph->n_input; i++) {
+        if (!graph->input[i]->name)
+            REFUSE(in, STATUS_INPUT, "found an input without a name");
+        if (!graph_find(in, graph->input[i]->name))
+            TRY(read_input(in, graph->input[i]));
+    }
+    if (!in->input)
+        REFUSE(in, STATUS_UNSUPPORTED, "found no input, expected one");
+    for (size_t n = 0; n < graph->n_node; n++) {
+        in->node = graph->node[n];
+        if (!in->node->op_type)
+            REFUSE(in, STATUS_INPUT, "found a node without an operator");
+        for (size_t i = 0; i < in->node->n_output; i++)
+            if (*in->node->output[i])
+                TRY(graph_add(in, in->node->output[i], &value));
+    }
+    in->node = NULL;
+    return STATUS_OK;
+}
+
+/* Which nodes the output comes from, and how often each value is used. */
+static enum status mark(struct import *in, struct value **output)
+{
+    const Onnx__GraphProto *graph = in->graph;
+    if (!graph->n_output || !graph->output[0]->name)
+        REFUSE(in, STATUS_INPUT, "found no output");
+    if (!(*output = graph_find(in, graph->output[0]->name)))
+        REFUSE(in, STATUS_INPUT, "its output '%.80s' comes from no node", graph->output[0]->name);
+    (*output)->uses++;
+    NEED(in->needed = arena_array(&in->arena, graph->n_node + 1, sizeof *in->needed));
+    for (size_t n = graph->n_node; n-- > 0;) {
+        const Onnx__NodeProto *node = graph->node[n];
+        for (size_t i = 0; i < node->n_output && !in->needed[n]; i++)
+            in->needed[n] = *node->output[i] && graph_find(in, node->output[i])->uses;
+        for (size_t i = 0; in->needed[n] && i < node->n_input; i++) {
+            struct value *value = *node->input[i] ? graph_find(in, node->input[i]) : NULL;
+            in->node = node;
+            if (*node->input[i] && !value)
+                REFUSE(in, STATUS_INPUT, "its input '%.80s' comes from no node", node->input[i]);
+            if (value)
+                value->uses++;
+        }
+    }
+    in->node = NULL;
+    return STATUS_OK;
+}
+
+static enum status write_node(struct import *in)
+{
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (strcmp(rows[r].op, in->node->op_type))
+            continue;
+        for (size_t i = 0; i < rows[r].inputs; i++)
+            if (!graph_input(in, i))
+                REFUSE(in, STATUS_INPUT, "found %zu inputs, expected %zu", in->node->n_input,
+                       rows[r].inputs);
+        if (!in->node->n_output)
+            REFUSE(in, STATUS_INPUT, "found no output");
+        bool all_known = true;
+        for (size_t i = 0; i < in->node->n_input; i++)
+            all_known = all_known && (!graph_input(in, i) || graph_input(in, i)->constant);
+        if (all_known)
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "all its inputs are known numbers, of which this "
+                   "operator is not worked out");
+        if (in->opset < BROADCASTS_ITSELF && graph_attribute(in, "broadcast"))
+            REFUSE(in, STATUS_UNSUPPORTED, "it broadcasts as before opset 7");
+        return rows[r].write(in);
+    }
+    REFUSE(in, STATUS_UNSUPPORTED,
+           "there is no such operator here; docs/onnx.md lists those there "
+           "are");
+}
+
+static enum status do_node(struct import *in)
+{
+    bool done;
+    for (size_t i = 0; i < in->node->n_input; i++)
+        if (*in->node->input[i] && !graph_input(in, i)->ready)
+            REFUSE(in, STATUS_INPUT,
+                   "its input '%.80s' comes from a node behind it: they are not in order, or go in "
+                   "a circle",
+                   in->node->input[i]);
+    if (in->node->domain && *in->node->domain && strcmp(in->node->domain, "ai.onnx"))
+        REFUSE(in, STATUS_UNSUPPORTED, "it is an operator of '%.60s', expected one of ONNX itself",
+               in->node->domain);
+    TRY(fold_node(in, &done));
+    if (!done)
+        TRY(fusion_write(in, &done));
+    if (!done)
+        TRY(write_node(in));
+    for (size_t i = 0; i < in->node->n_output; i++) {
+        const struct value *value = graph_output(in, i);
+        if (value && value->uses && !value->ready)
+            REFUSE(in, STATUS_UNSUPPORTED, "its output '%.80s' is used, expected only the first",
+                   value->name);
+    }
+    return STATUS_OK;
+}
+
+/* Numbers first: patterns of nodes look for those that stand further down. */
+static enum status do_nodes(struct import *in)
+{
+    const Onnx__GraphProto *graph = in->graph;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t n = 0; n < graph->n_node; n++) {
+            in->node = graph->node[n];
+            if (!in->needed[n] || (!pass && strcmp(in->node->op_type, "Constant")))
+                continue;
+            TRY(do_node(in));
+            in->needed[n] = false;
+            in->done++;
+        }
+    in->node = NULL;
+    return STATUS_OK;
+}
+
+/* A softmax at the end is what a network with this loss predicts with, and the loss has it inside.
+ */
+static void take_softmax(struct import *in, const struct value *output)
+{
+    const struct line *last = in->lines[in->line_count - 1];
+    in->softmax_last = in->line_count > 1 && !strcmp(last->kind, "softmax") &&
+                       output->line == last && !*last->arguments;
+    in->line_count -= in->softmax_last;
+}
+
+static void write_line(const struct line *line, struct text *out)
+{
+    text_printf(out, "%s = %s", line->name, line->kind);
+    if (*line->arguments)
+        text_printf(out, " %s", line->arguments);
+    if (line->has_bias && !line->bias)
+        text_add(out, " bias=0");
+    if (line->scale != 0)
+        text_printf(out, " scale=%.9g", line->scale);
+    if (*line->inputs)
+        text_printf(out, " < %s", line->inputs);
+    text_add_char(out, '\n');
+}
+
+static enum status write_network(struct import *in, const struct value *output, struct text *out)
+{
+    const struct shape *sample = &in->input->gives;
+    struct line *line;
+    const char *sizes;
+    if (output->constant || output->padded || output->pool)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its output '%.80s' does not depend on its input as a "
+               "network's does",
+               output->name);
+    if (in->input->tokens && !in->tokens)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its input is whole numbers, expected them to be taken by "
+               "Gather from a table");
+    if (!in->line_count) { /* what comes out is what went in */
+        TRY(line_sizes(in, &output->gives, &sizes));
+        TRY(line_add(in, "reshape", "input", &line, "%s", sizes));
+    }
+    take_softmax(in, output);
+    TRY(line_sizes(in, sample, &sizes));
+    text_printf(out, "input %s", sizes);
+    if (in->tokens)
+        text_printf(out, " tokens=%lld", (long long)in->tokens);
+    text_add_char(out, '\n');
+    for (int32_t i = 0; i < in->line_count; i++)
+        write_line(in->lines[i], out);
+    if (in->softmax_last)
+        text_add(out, "loss cross_entropy\n");
+    return text_done(out);
+}
+
+/* Parses the text and checks it, layer by layer. */
+static enum status make_network(struct import *in, const char *name, const struct text *text,
+                                struct network **out)
+{
+    struct network *network;
+    TRY(network_parse(name, text_of(text), text->length, &network));
+    network->given = in->given;
+    network->given_count = in->given_count;
+    network->weights = in->weights;
+    in->weights = (struct arena){0};
+    struct shape *shapes = arena_array(&in->arena, (size_t)network->layer_count, sizeof *shapes);
+    enum status status;
+    NEED_OR(fail, shapes);
+    TRY_OR(fail, network_shapes(network, shapes));
+    *out = network;
+    return STATUS_OK;
+fail:
+    network_free(network);
+    return status;
+}
+
+static enum status import(struct import *in, const char *name, struct network **out,
+                          struct onnx_batch *batch)
+{
+    struct value *output = NULL;
+    struct text text = {0};
+    int64_t size;
+    TRY(find_size(in, NULL, &size));
+    TRY(declare(in));
+    TRY(mark(in, &output));
+    TRY(do_nodes(in));
+    enum status status = write_network(in, output, &text);
+    if (status == STATUS_OK)
+        status = make_network(in, name, &text, out);
+    text_free(&text);
+    if (status == STATUS_OK && batch)
+        *batch = (struct onnx_batch){.input = in->batch, .output = output->batch};
+    return status;
+}
+
+/* The samples are counted by the first dimension; where that cannot be, by the second, as in
+ * sequences [time, sample, feature]; else by none: the whole input is one sample. Of a file that
+ * fits no way, what is said is what came up last in it. */
+static enum status import_any(const struct import *model, const char *name, struct network **out,
+                              struct onnx_batch *batch)
+{
+    static const int32_t tries[] = {0, 1, -1};
+    struct error error = {.code = STATUS_OK};
+    int32_t farthest = -1;
+    for (int i = 0; i < 3; i++) {
+        struct import in = *model;
+        in.batch = tries[i];
+        enum status status = import(&in, name, out, batch);
+        arena_free(&in.arena);
+        arena_free(&in.weights);
+        if (status == STATUS_OK && model->graph->n_output > 1)
+            log_warning("%s: it has %zu outputs, of which the first, '%.60s', is taken", name,
+                        model->graph->n_output, model->graph->output[0]->name);
+        if (status != STATUS_INPUT && status != STATUS_UNSUPPORTED)
+            return status;
+        if (in.done > farthest)
+            error = *status_last();
+        farthest = in.done > farthest ? in.done : farthest;
+    }
+    *status_last() = error;
+    return error.code;
+}
+
+static enum status check_model(struct import *in, const Onnx__ModelProto *model)
+{
+    if (!model || !model->graph || !model->graph->n_node)
+        FAIL(STATUS_INPUT, "%s: found no graph of nodes in it, expected an ONNX file that is whole",
+             in->path);
+    in->graph = model->graph;
+    for (size_t i = 0; i < model->n_opset_import; i++) {
+        const char *domain = model->opset_import[i]->domain;
+        if (!domain || !*domain || !strcmp(domain, "ai.onnx"))
+            in->opset = model->opset_import[i]->version;
+    }
+    if (in->opset < OPSET_LEAST || in->opset > OPSET_MOST)
+        FAIL(STATUS_UNSUPPORTED, "%s: found opset %lld, expected %d to %d", in->path,
+             (long long)in->opset, OPSET_LEAST, OPSET_MOST);
+    return STATUS_OK;
+}
+
+/* protobuf-c takes its memory from here. */
+static void *message_alloc(void *context, size_t bytes)
+{
+    (void)context;
+    return mem_alloc(bytes);
+}
+
+static void message_free(void *context, void *pointer)
+{
+    (void)context;
+    mem_free(pointer);
+}
+
+enum status onnx_parse(const char *name, const void *bytes, size_t length, const char *shapes,
+                       struct network **out, struct onnx_batch *batch)
+{
+    ProtobufCAllocator allocator = {message_alloc, message_free, NULL};
+    struct import in = {.path = name, .shapes = shapes};
+    char path[4096];
+    snprintf(path, sizeof path, "%s", name);
+    if (shapes && text_ends(path, shapes)) /* the file's own name */
+        path[strlen(path) - strlen(shapes) - 1] = 0;
+    in.path = path;
+    Onnx__ModelProto *model = onnx__model_proto__unpack(&allocator, length, bytes);
+    enum status status = check_model(&in, model);
+    if (status == STATUS_OK)
+        status = import_any(&in, name, out, batch);
+    onnx__model_proto__free_unpacked(model, &allocator);
+    return status;
+}
+
+enum status onnx_read(const char *spec, struct network **out)
+{
+    const char *colon = file_exists(spec) ? NULL : strrchr(spec, ':');
+    struct text path = {0};
+    const void *bytes = NULL;
+    size_t length = 0;
+    text_add_bytes(&path, spec, colon ? (size_t)(colon - spec) : strlen(spec));
+    enum status status = text_done(&path);
+    if (status == STATUS_OK)
+        status = file_map(text_of(&path), &bytes, &length);
+    if (status == STATUS_OK)
+        status = onnx_parse(spec, bytes, length, colon ? colon + 1 : NULL, out, NULL);
+    if (bytes)
+        file_unmap(bytes, length);
+    text_free(&path);
+    return status;
+}

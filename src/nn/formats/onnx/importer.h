@@ -1,0 +1,181 @@
+/* importer.h: what the files of the import share.
+ *
+ * Nodes are taken in the file's order, those the output needs. A node whose inputs are all known
+ * numbers is worked out at once (fold.c); any other is a row of nodes.def, whose function writes
+ * lines: layers of the network's text. Lines stay open to change until all nodes were seen, so that
+ * a batch-norm, a bias or a scale can go into the layer before it.
+ *
+ * ONNX has no batch; one dimension of a value counts samples, which layers do not see: mostly the
+ * first, after a transpose another. A value knows which. What mixes samples is refused. */
+#ifndef PRONY_NN_FORMATS_ONNX_IMPORTER_H
+#define PRONY_NN_FORMATS_ONNX_IMPORTER_H
+
+#include "nn/formats/onnx/messages.h"
+
+#include "base/arena.h"
+#include "nn/network.h"
+
+#include <stdbool.h>
+
+/* Among whole numbers: how many samples there are, which the file leaves open. */
+#define SAMPLES INT64_MIN
+
+enum element {
+    ELEMENT_FLOAT = 1,
+    ELEMENT_INT32 = 6,
+    ELEMENT_INT64 = 7,
+    ELEMENT_BOOL = 9,
+    ELEMENT_DOUBLE = 11
+};
+
+/* Known numbers: a tensor of the file, or worked out of such. Its dimensions may be 0, its rank
+ * too. */
+struct constant {
+    struct shape shape;
+    int64_t count;
+    bool learnt; /* an initializer as it stands in the file */
+    float *reals;
+    int64_t *wholes; /* or these */
+};
+
+/* A layer of the text to be. */
+struct line {
+    const char *name, *kind;
+    const char *arguments;
+    const char *inputs;    /* "a, b" */
+    bool has_bias, bias;   /* can it have one, has it one? */
+    float *weight, *shift; /* [weights], [channels] where it has a bias */
+    int64_t weights, channels;
+    int64_t run;  /* weight[i] belongs to channel i / run % channels */
+    double scale; /* of matmul; 0: the line has none */
+};
+
+struct value {
+    const char *name;
+    bool ready;                /* the node that gives it was done */
+    struct constant *constant; /* or NULL: a layer gives it */
+    struct shape shape;        /* as ONNX has it; 1 where the batch is */
+    int32_t batch;             /* that dimension; -1: none */
+    const char *layer;         /* "input", or a line's name */
+    struct line *line;         /* the line, NULL for the input */
+    struct shape gives;        /* what that layer gives, of a sample: the same elements */
+    int32_t uses;              /* by nodes and as the output */
+    int64_t pad[2][2];         /* zeros to be put before and behind its rows and columns */
+    bool padded;
+    bool tokens;      /* whole numbers, the network's input */
+    const char *pool; /* places in a max_pool of this name */
+};
+
+struct import {
+    const char *path;
+    const Onnx__GraphProto *graph;
+    int64_t opset;
+    const char *shapes;
+    struct arena arena;   /* of this struct */
+    struct arena weights; /* of what the network is given */
+    int32_t value_count, value_room;
+    struct value **values; /* a hash table */
+    int32_t line_count, line_room;
+    struct line **lines;
+    int32_t given_count, given_room;
+    struct given *given;
+    int32_t batch;   /* of the input, as it is tried; -1: none */
+    int64_t samples; /* what the file says of it; 0: nothing */
+    struct value *input;
+    int64_t tokens;    /* below which those of the input are; 0: it is real, or not known */
+    bool softmax_last; /* it ended with a softmax, which goes to the loss */
+    const Onnx__NodeProto *node; /* being done; NULL: none */
+    int32_t done;                /* nodes */
+    bool *needed; /* per node: the output comes from it, and it is still to be done */
+};
+
+/* Refuses the file, because of the node that is being done. */
+#define REFUSE(in, code, ...)                                                                      \
+    return (status_fail((code), __FILE__, __LINE__, __VA_ARGS__), import_blame(in, code))
+enum status import_blame(const struct import *in, enum status code);
+
+/* graph.c: values by name, and what a node says of itself. */
+struct value *graph_find(const struct import *in, const char *name);
+enum status graph_add(struct import *in, const char *name, struct value **out);
+/* Input and output `i` of the node; NULL where there is none. */
+struct value *graph_input(const struct import *in, size_t i);
+struct value *graph_output(const struct import *in, size_t i);
+/* The first node that reads this value and is such an operator; NULL for one: any. -1: none. */
+int32_t graph_reader(const struct import *in, const struct value *value, const char *op);
+const Onnx__AttributeProto *graph_attribute(const struct import *in, const char *name);
+int64_t graph_int(const struct import *in, const char *name, int64_t usual);
+double graph_real(const struct import *in, const char *name, double usual);
+bool graph_text_is(const struct import *in, const char *name, const char *usual, const char *word);
+/* A list of whole numbers: an attribute. *count is -1 where there is none. */
+const int64_t *graph_ints(const struct import *in, const char *name, int64_t *count);
+/* The same as input `i`, or where there is none as the attribute. Refuses what is not known. */
+enum status graph_numbers(struct import *in, size_t i, const char *name, const int64_t **out,
+                          int64_t *count);
+/* One number that is known: input `i`; `usual` where there is none. */
+enum status graph_number(struct import *in, size_t i, double usual, double *out);
+/* An axis of `rank` dimensions, counted from behind where it is negative. */
+enum status graph_axis(struct import *in, int64_t given, int32_t rank, int32_t *out);
+/* That of the attribute, likewise. */
+enum status graph_axis_of(struct import *in, const char *name, int64_t usual, int32_t rank,
+                          int32_t *out);
+
+/* constant.c: numbers of the file. */
+enum status constant_new(struct import *in, struct shape shape, bool whole, struct constant **out);
+enum status constant_read(struct import *in, const Onnx__TensorProto *tensor,
+                          struct constant **out);
+double constant_at(const struct constant *constant, int64_t i);
+/* Is it one number? */
+bool constant_is_one(const struct constant *constant);
+
+/* fold.c: works the node out when all it needs is known; *done says whether it was. */
+enum status fold_node(struct import *in, bool *done);
+
+/* fusion.c: writes one line for several nodes that begin with this one; *done says whether. */
+enum status fusion_write(struct import *in, bool *done);
+
+/* lines.c: layers as text. */
+struct shape value_sample(const struct value *value); /* what a sample of it is */
+/* The dimension of a value as a layer counts it, 1 being the first of a sample. Refuses the batch.
+ */
+enum status value_axis(struct import *in, const struct value *value, int32_t axis, int32_t *out);
+/* A line of that kind, called after the node. */
+enum status line_add(struct import *in, const char *kind, const char *inputs, struct line **out,
+                     const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The layer that gives a value, or its constant, in that shape of a sample. */
+enum status line_of(struct import *in, const struct value *value, struct shape sample,
+                    const char **out);
+/* … in its own shape. */
+enum status line_of_value(struct import *in, const struct value *value, const char **out);
+/* Known numbers as a layer. */
+enum status line_constant(struct import *in, const float *values, int64_t count, bool learnt,
+                          struct shape sample, const char **out);
+/* scale·x + shift of a layer whose sample has that rank. */
+enum status line_affine(struct import *in, const char *x, int32_t rank, double scale, double shift,
+                        const char **out);
+enum status line_slice(struct import *in, const char *x, int32_t axis, int64_t from, int64_t size,
+                       const char **out);
+/* The parameter starts from these, which are the import's (weights). */
+enum status line_give(struct import *in, const struct line *line, const char *parameter,
+                      const float *values, int64_t count);
+enum status line_weights(struct import *in, int64_t count, float **out);
+/* "4x8" into an arena; "1" for none */
+enum status line_sizes(struct import *in, const struct shape *shape, const char **out);
+/* Says what output `i` of the node is: that layer, which gives `gives`. */
+enum status line_gives(struct import *in, size_t i, const char *layer, struct shape gives,
+                       struct shape shape, int32_t batch);
+/* … what `like` is, elementwise. */
+enum status line_gives_like(struct import *in, const char *layer, const struct value *like);
+/* … that it is the layer of `from`, seen in another shape. */
+enum status line_gives_same(struct import *in, const struct value *from, struct shape shape,
+                            int32_t batch);
+struct line *line_find(const struct import *in, const char *name);
+
+/* A row of nodes.def: writes the lines of in->node, whose first inputs are there. */
+typedef enum status node_writer(struct import *in);
+
+/* The node's input `i`, which a layer gives and is real. */
+enum status node_data(struct import *in, size_t i, struct value **out);
+/* … which is known, of that rank; -1: of any. */
+enum status node_known(struct import *in, size_t i, int32_t rank, const struct constant **out);
+
+#endif

@@ -1,0 +1,248 @@
+/* lines.c: the layers that the nodes of a model become. See importer.h. */
+#include "nn/formats/onnx/importer.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINES_MOST = 10000, NAME_MOST = 40 };
+
+struct shape value_sample(const struct value *value)
+{
+    struct shape sample = {0};
+    for (int32_t d = 0; d < value->shape.rank; d++)
+        if (d != value->batch)
+            sample.dim[sample.rank++] = value->shape.dim[d];
+    if (!sample.rank) /* a sample is never without a dimension */
+        sample.dim[sample.rank++] = 1;
+    return sample;
+}
+
+enum status value_axis(struct import *in, const struct value *value, int32_t axis, int32_t *out)
+{
+    if (axis == value->batch)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "it works along dimension %d, which counts the samples, expected another", axis);
+    *out = value->batch >= 0 && axis > value->batch ? axis : axis + 1;
+    return STATUS_OK;
+}
+
+struct line *line_find(const struct import *in, const char *name)
+{
+    for (int32_t i = in->line_count - 1; i >= 0; i--)
+        if (!strcmp(in->lines[i]->name, name))
+            return in->lines[i];
+    return NULL;
+}
+
+/* Words of the format, and what tensors of programs are called. */
+static const char *const reserved[] = {"input",   "loss",    "optimiser", "schedule", "init",
+                                       "network", "x",       "y",         "rows",     "target",
+                                       "label",   "lengths", "right"};
+
+/* A name for a layer: the node's, in letters, digits and _, that no other has. */
+static enum status name_line(struct import *in, const char **out)
+{
+    const Onnx__NodeProto *node = in->node;
+    const char *from = node && node->name && *node->name ? node->name
+                       : node && node->n_output          ? node->output[0]
+                                                         : "layer";
+    char name[NAME_MOST + 1];
+    size_t length = 0, skip = strlen(from) > NAME_MOST ? strlen(from) - NAME_MOST : 0;
+    for (from += skip; *from; from++)
+        if (isalnum((unsigned char)*from) || length)
+            name[length++] = isalnum((unsigned char)*from) ? *from : '_';
+    name[length] = 0;
+    bool taken = !length || isdigit((unsigned char)*name) || line_find(in, name);
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        taken = taken || !strcmp(name, reserved[i]);
+    NEED(*out = taken ? arena_format(&in->arena, "%s%s%d", isdigit((unsigned char)*name) ? "n" : "",
+                                     name, in->line_count)
+                      : arena_text(&in->arena, name));
+    for (int32_t more = 1; taken && line_find(in, *out); more++)
+        NEED(*out = arena_format(&in->arena, "layer%d_%d", in->line_count, more));
+    return STATUS_OK;
+}
+
+enum status line_add(struct import *in, const char *kind, const char *inputs, struct line **out,
+                     const char *format, ...)
+{
+    char arguments[400];
+    va_list list;
+    if (in->line_count == LINES_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "the model becomes more than %d layers", LINES_MOST);
+    if (in->line_count == in->line_room) {
+        int32_t room = in->line_room ? 2 * in->line_room : 64;
+        struct line **grown = arena_array(&in->arena, (size_t)room, sizeof *grown);
+        NEED(grown);
+        if (in->line_count)
+            memcpy(grown, in->lines, (size_t)in->line_count * sizeof *grown);
+        in->lines = grown;
+        in->line_room = room;
+    }
+    va_start(list, format);
+    vsnprintf(arguments, sizeof arguments, format, list);
+    va_end(list);
+    struct line *line = arena_alloc(&in->arena, sizeof *line);
+    NEED(line);
+    *line = (struct line){.kind = kind};
+    TRY(name_line(in, &line->name));
+    NEED(line->arguments = arena_text(&in->arena, arguments));
+    NEED(line->inputs = arena_text(&in->arena, inputs));
+    in->lines[in->line_count++] = line;
+    *out = line;
+    return STATUS_OK;
+}
+
+enum status line_sizes(struct import *in, const struct shape *shape, const char **out)
+{
+    struct text text = {0};
+    for (int32_t d = 0; d < shape->rank; d++)
+        text_printf(&text, "%s%lld", d ? "x" : "", (long long)shape->dim[d]);
+    NEED(*out = arena_text(&in->arena, shape->rank ? text_of(&text) : "1"));
+    text_free(&text);
+    return STATUS_OK;
+}
+
+enum status line_weights(struct import *in, int64_t count, float **out)
+{
+    NEED(*out = arena_array(&in->weights, (size_t)count, sizeof **out));
+    return STATUS_OK;
+}
+
+enum status line_give(struct import *in, const struct line *line, const char *parameter,
+                      const float *values, int64_t count)
+{
+    if (in->given_count == in->given_room) {
+        int32_t room = in->given_room ? 2 * in->given_room : 64;
+        struct given *grown = arena_array(&in->weights, (size_t)room, sizeof *grown);
+        NEED(grown);
+        if (in->given_count)
+            memcpy(grown, in->given, (size_t)in->given_count * sizeof *grown);
+        in->given = grown;
+        in->given_room = room;
+    }
+    struct given *given = &in->given[in->given_count++];
+    *given = (struct given){.count = count, .values = values};
+    NEED(given->name = arena_format(&in->weights, "%s.%s", line->name, parameter));
+    return STATUS_OK;
+}
+
+enum status line_constant(struct import *in, const float *values, int64_t count, bool learnt,
+                          struct shape sample, const char **out)
+{
+    struct line *line;
+    const char *sizes;
+    float *kept;
+    if (!count || shape_count(&sample) != count)
+        REFUSE(in, STATUS_UNSUPPORTED, "found known numbers of a shape that a sample cannot have");
+    if (sample.rank >= SHAPE_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "found %d dimensions, expected at most %d", sample.rank,
+               SHAPE_MOST - 1);
+    TRY(line_sizes(in, &sample, &sizes));
+    TRY(line_add(in, "parameter", "", &line, "%s learnt=%d", sizes, learnt));
+    TRY(line_weights(in, count, &kept));
+    memcpy(kept, values, (size_t)count * sizeof *kept);
+    *out = line->name;
+    return line_give(in, line, "weight", kept, count);
+}
+
+enum status line_of(struct import *in, const struct value *value, struct shape sample,
+                    const char **out)
+{
+    struct line *line;
+    const char *sizes;
+    if (value->constant) {
+        const struct constant *constant = value->constant;
+        if (!constant->reals)
+            REFUSE(in, STATUS_UNSUPPORTED, "'%.80s' is whole numbers, expected real ones",
+                   value->name);
+        return line_constant(in, constant->reals, constant->count, constant->learnt, sample, out);
+    }
+    if (value->padded)
+        REFUSE(in, STATUS_UNSUPPORTED, "'%.80s' was padded, expected that only before Conv",
+               value->name);
+    *out = value->layer;
+    if (shape_equal(&value->gives, &sample))
+        return STATUS_OK;
+    if (sample.rank >= SHAPE_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "found %d dimensions beside the batch, expected at most %d",
+               sample.rank, SHAPE_MOST - 1);
+    TRY(line_sizes(in, &sample, &sizes));
+    TRY(line_add(in, "reshape", value->layer, &line, "%s", sizes));
+    *out = line->name;
+    return STATUS_OK;
+}
+
+enum status line_of_value(struct import *in, const struct value *value, const char **out)
+{
+    return line_of(in, value, value_sample(value), out);
+}
+
+enum status line_affine(struct import *in, const char *x, int32_t rank, double scale, double shift,
+                        const char **out)
+{
+    struct shape ones = {.rank = rank};
+    const double by[] = {scale, shift};
+    for (int32_t d = 0; d < rank; d++)
+        ones.dim[d] = 1;
+    *out = x;
+    for (int i = 0; i < 2; i++) {
+        const float value = (float)by[i];
+        const char *number, *inputs;
+        struct line *line;
+        if (by[i] == (i ? 0 : 1))
+            continue;
+        TRY(line_constant(in, &value, 1, false, ones, &number));
+        NEED(inputs = arena_format(&in->arena, "%s, %s", *out, number));
+        TRY(line_add(in, i ? "add" : "multiply", inputs, &line, "%s", ""));
+        *out = line->name;
+    }
+    return STATUS_OK;
+}
+
+enum status line_slice(struct import *in, const char *x, int32_t axis, int64_t from, int64_t size,
+                       const char **out)
+{
+    struct line *line;
+    TRY(line_add(in, "slice", x, &line, "%lld from=%lld axis=%d", (long long)size, (long long)from,
+                 axis));
+    *out = line->name;
+    return STATUS_OK;
+}
+
+enum status line_gives(struct import *in, size_t i, const char *layer, struct shape gives,
+                       struct shape shape, int32_t batch)
+{
+    struct value *value = graph_output(in, i);
+    if (!value)
+        return STATUS_OK;
+    value->layer = layer;
+    value->line = line_find(in, layer);
+    value->gives = gives;
+    value->shape = shape;
+    value->batch = batch;
+    value->ready = true;
+    if (batch >= 0)
+        value->shape.dim[batch] = 1;
+    struct shape sample = value_sample(value);
+    if (shape_count(&sample) < 1 || shape_count(&sample) != shape_count(&gives))
+        REFUSE(in, STATUS_UNSUPPORTED, "found an output without elements, or too large");
+    return STATUS_OK;
+}
+
+enum status line_gives_like(struct import *in, const char *layer, const struct value *like)
+{
+    return line_gives(in, 0, layer, value_sample(like), like->shape, like->batch);
+}
+
+enum status line_gives_same(struct import *in, const struct value *from, struct shape shape,
+                            int32_t batch)
+{
+    struct value *to = graph_output(in, 0);
+    TRY(line_gives(in, 0, from->layer, from->gives, shape, batch));
+    to->line = from->uses == 1 ? from->line : NULL;
+    to->tokens = from->tokens;
+    return STATUS_OK;
+}

@@ -1,0 +1,467 @@
+/* nodes_shape.c: operators that move elements, take some of them, or add them up. What is only
+ * another shape writes no line: a layer that needs it is given a reshape (line_of). */
+#include "nn/formats/onnx/importer.h"
+
+#include <string.h>
+
+node_writer node_reshape, node_flatten, node_squeeze, node_transpose, node_slice, node_split,
+    node_concat, node_gather, node_gather_nd, node_reduce;
+
+/* The product of the sizes before dimension `to`. */
+static int64_t count_before(const struct shape *shape, int32_t to)
+{
+    int64_t count = 1;
+    for (int32_t d = 0; d < to; d++)
+        if (__builtin_mul_overflow(count, shape->dim[d], &count))
+            return -1;
+    return count;
+}
+
+/* Another shape of x: the samples stay where they are in the order of elements. */
+static enum status give_shape(struct import *in, const struct value *x, struct shape shape,
+                              int32_t batch)
+{
+    int64_t is = count_before(&x->shape, x->shape.rank), to = count_before(&shape, shape.rank);
+    if (is != to)
+        REFUSE(in, STATUS_INPUT, "found %lld elements of a sample, expected the %lld of its input",
+               (long long)to, (long long)is);
+    if (x->batch >= 0 &&
+        (batch < 0 || count_before(&shape, batch) != count_before(&x->shape, x->batch)))
+        REFUSE(in, STATUS_UNSUPPORTED, "it mixes samples, expected a shape of each");
+    return line_gives_same(in, x, shape, batch);
+}
+
+/* Which of the new sizes is the number of samples: the one that says so, or is left open, or is
+ * what the file says of its input, such that the rest has the elements of a sample. */
+static int32_t find_batch(const struct import *in, const struct value *x, const struct shape *to,
+                          int32_t open)
+{
+    int64_t sample = count_before(&x->shape, x->shape.rank);
+    for (int32_t d = 0; d < to->rank; d++)
+        if (to->dim[d] == SAMPLES)
+            return d;
+    for (int pass = 0; pass < 2; pass++) /* the file's number, where one dimension is left open */
+        for (int32_t d = 0; d < to->rank; d++) {
+            struct shape rest = *to;
+            rest.dim[d] = 1;
+            bool named = to->dim[d] > 0 && to->dim[d] == in->samples;
+            if (pass ? !named : d != open && !(named && open < 0))
+                continue;
+            if (open >= 0 && open != d)
+                rest.dim[open] = 1;
+            int64_t count = count_before(&rest, rest.rank);
+            bool fits = open >= 0 && open != d ? count > 0 && sample % count == 0 : count == sample;
+            if (fits && count_before(&rest, d) == count_before(&x->shape, x->batch))
+                return d;
+        }
+    return -1;
+}
+
+enum status node_reshape(struct import *in)
+{
+    const struct value *x = graph_input(in, 0);
+    const int64_t *sizes;
+    int64_t count;
+    struct shape to = {0};
+    int32_t open = -1, batch = -1;
+    TRY(graph_numbers(in, 1, "shape", &sizes, &count));
+    if (count > SHAPE_MOST || count < 0)
+        REFUSE(in, STATUS_UNSUPPORTED, "found %lld sizes, expected at most %d", (long long)count,
+               SHAPE_MOST);
+    for (int32_t d = 0; d < count; d++) {
+        to.dim[d] = sizes[d];
+        if (sizes[d] == 0 && d < x->shape.rank)
+            to.dim[d] = d == x->batch ? SAMPLES : x->shape.dim[d];
+        if (to.dim[d] == -1)
+            open = d;
+        if (to.dim[d] < -1 && to.dim[d] != SAMPLES)
+            REFUSE(in, STATUS_INPUT, "found the size %lld", (long long)to.dim[d]);
+    }
+    to.rank = (int32_t)count;
+    if (x->batch >= 0) {
+        batch = find_batch(in, x, &to, open);
+        if (batch < 0)
+            REFUSE(in, STATUS_UNSUPPORTED, "it mixes samples, expected a shape of each");
+        to.dim[batch] = 1;
+    }
+    if (open >= 0 && open != batch) {
+        to.dim[open] = 1;
+        int64_t rest = count_before(&to, to.rank);
+        to.dim[open] = rest > 0 ? count_before(&x->shape, x->shape.rank) / rest : -1;
+    }
+    return give_shape(in, x, to, batch);
+}
+
+enum status node_flatten(struct import *in)
+{
+    const struct value *x = graph_input(in, 0);
+    int64_t given = graph_int(in, "axis", 1);
+    int32_t axis = x->shape.rank;
+    if (given != axis)
+        TRY(graph_axis(in, given, x->shape.rank, &axis));
+    struct shape behind = {.rank = x->shape.rank - axis};
+    memcpy(behind.dim, x->shape.dim + axis, (size_t)behind.rank * sizeof *behind.dim);
+    struct shape to = SHAPE(count_before(&x->shape, axis), count_before(&behind, behind.rank));
+    if (x->batch < 0)
+        return give_shape(in, x, to, -1);
+    int32_t batch = x->batch < axis ? 0 : 1; /* alone there, or samples are mixed */
+    if (to.dim[batch] != 1)
+        REFUSE(in, STATUS_UNSUPPORTED, "it mixes samples, expected a shape of each");
+    return give_shape(in, x, to, batch);
+}
+
+/* Squeeze and Unsqueeze: which dimensions of 1 go or come. */
+enum status node_squeeze(struct import *in)
+{
+    const struct value *x = graph_input(in, 0);
+    bool add = !strcmp(in->node->op_type, "Unsqueeze"), chosen[SHAPE_MOST] = {false};
+    const int64_t *axes;
+    int64_t count;
+    struct shape to = {0};
+    int32_t batch = -1, from = 0;
+    TRY(graph_numbers(in, 1, "axes", &axes, &count));
+    int32_t rank = x->shape.rank + (add && count > 0 ? (int32_t)(count & 15) : 0);
+    if (count > SHAPE_MOST || rank > SHAPE_MOST || (add && count < 1))
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "found %lld axes, expected them known and at most %d "
+               "dimensions",
+               (long long)count, SHAPE_MOST);
+    for (int64_t i = 0; i < count; i++) {
+        int32_t axis;
+        TRY(graph_axis(in, axes[i], rank, &axis));
+        if (chosen[axis] || (!add && (x->shape.dim[axis] != 1 || axis == x->batch)))
+            REFUSE(in, STATUS_UNSUPPORTED, "found the axis %d twice, or more than one place in it",
+                   axis);
+        chosen[axis] = true;
+    }
+    for (int32_t d = 0; d < rank; d++) {
+        bool gone = !add && (count < 0 ? x->shape.dim[d] == 1 && d != x->batch : chosen[d]);
+        if (!chosen[d] && !gone && from == x->batch)
+            batch = to.rank;
+        if (!gone)
+            to.dim[to.rank++] = chosen[d] ? 1 : x->shape.dim[from];
+        from += !add || !chosen[d];
+    }
+    return give_shape(in, x, to, batch);
+}
+
+enum status node_transpose(struct import *in)
+{
+    struct value *x;
+    struct line *line;
+    TRY(node_data(in, 0, &x));
+    int32_t rank = x->shape.rank, batch = -1, own = 0, before = 0;
+    int64_t count;
+    const int64_t *perm = graph_ints(in, "perm", &count);
+    bool moved = false, seen[SHAPE_MOST] = {false};
+    struct shape to = {.rank = rank};
+    struct text order = {0};
+    if (count >= 0 && count != rank)
+        REFUSE(in, STATUS_INPUT, "found %lld dimensions to order, expected %d", (long long)count,
+               rank);
+    for (int32_t d = 0; d < rank; d++) {
+        int64_t from = count < 0 ? rank - 1 - d : perm[d];
+        if (from < 0 || from >= rank || seen[from]) {
+            text_free(&order);
+            REFUSE(in, STATUS_INPUT, "expected each dimension once among those to order");
+        }
+        seen[from] = true;
+        to.dim[d] = x->shape.dim[from];
+        if (from == x->batch) {
+            batch = d;
+            continue;
+        }
+        TRY(value_axis(in, x, (int32_t)from, &own));
+        text_printf(&order, "%s%d", before ? "," : "", own);
+        moved |= own != ++before;
+    }
+    const char *axes = arena_text(&in->arena, text_of(&order)), *layer;
+    text_free(&order);
+    NEED(axes);
+    if (!moved)
+        return line_gives_same(in, x, to, batch);
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_add(in, "transpose", layer, &line, "%s", axes));
+    struct value turned = {.shape = to, .batch = batch};
+    return line_gives(in, 0, line->name, value_sample(&turned), to, batch);
+}
+
+enum status node_slice(struct import *in)
+{
+    static const char *const names[] = {"starts", "ends", "axes", "steps"};
+    struct value *x;
+    const int64_t *given[4];
+    int64_t counts[4];
+    const char *layer;
+    TRY(node_data(in, 0, &x));
+    for (size_t i = 0; i < 4; i++)
+        TRY(graph_numbers(in, i + 1, names[i], &given[i], &counts[i]));
+    if (counts[0] < 0 || counts[0] != counts[1] || counts[0] > SHAPE_MOST ||
+        (counts[2] >= 0 && counts[2] != counts[0]) || (counts[3] >= 0 && counts[3] != counts[0]))
+        REFUSE(in, STATUS_INPUT, "expected as many starts, ends, axes and steps");
+    TRY(line_of_value(in, x, &layer));
+    struct shape shape = x->shape;
+    for (int64_t i = 0; i < counts[0]; i++) {
+        int32_t axis, own;
+        TRY(graph_axis(in, counts[2] >= 0 ? given[2][i] : i, shape.rank, &axis));
+        if (counts[3] >= 0 && given[3][i] != 1)
+            REFUSE(in, STATUS_UNSUPPORTED, "it takes every %lld-th place, expected each",
+                   (long long)given[3][i]);
+        int64_t from = given[0][i], to = given[1][i], size = shape.dim[axis];
+        if (axis == x->batch && from == 0 && (to == SAMPLES || to >= INT32_MAX))
+            continue;
+        from = from < -size ? 0 : from < 0 ? from + size : from;
+        to = to < -size ? 0 : to < 0 ? to + size : to > size ? size : to;
+        if (from >= to)
+            REFUSE(in, STATUS_UNSUPPORTED, "it takes nothing of %lld places", (long long)size);
+        TRY(value_axis(in, x, axis, &own));
+        shape.dim[axis] = to - from;
+        if (to - from != size)
+            TRY(line_slice(in, layer, own, from, to - from, &layer));
+    }
+    if (layer == x->layer)
+        return line_gives_same(in, x, shape, x->batch);
+    struct value taken = {.shape = shape, .batch = x->batch};
+    return line_gives(in, 0, layer, value_sample(&taken), shape, x->batch);
+}
+
+enum status node_split(struct import *in)
+{
+    struct value *x;
+    const int64_t *sizes;
+    int64_t count, from = 0, outputs = (int64_t)in->node->n_output;
+    const char *layer;
+    int32_t axis, own;
+    TRY(node_data(in, 0, &x));
+    TRY(graph_numbers(in, 1, "split", &sizes, &count));
+    TRY(graph_axis_of(in, "axis", 0, x->shape.rank, &axis));
+    TRY(value_axis(in, x, axis, &own));
+    TRY(line_of_value(in, x, &layer));
+    int64_t whole = x->shape.dim[axis];
+    if ((count >= 0 && count != outputs) || (count < 0 && whole % outputs))
+        REFUSE(in, STATUS_UNSUPPORTED, "found %lld places for %lld outputs", (long long)whole,
+               (long long)outputs);
+    for (int64_t i = 0; i < outputs; i++) {
+        int64_t size = count < 0 ? whole / outputs : sizes[i];
+        struct shape shape = x->shape;
+        const char *part;
+        if (size < 1 || size > whole - from)
+            REFUSE(in, STATUS_UNSUPPORTED, "found a part of %lld of %lld places", (long long)size,
+                   (long long)whole);
+        shape.dim[axis] = size;
+        struct value taken = {.shape = shape, .batch = x->batch};
+        if (graph_output(in, (size_t)i) && graph_output(in, (size_t)i)->uses) {
+            TRY(line_slice(in, layer, own, from, size, &part));
+            TRY(line_gives(in, (size_t)i, part, value_sample(&taken), shape, x->batch));
+        }
+        from += size;
+    }
+    return STATUS_OK;
+}
+
+/* Layers one behind the other: at most as many at once as a line takes. */
+static enum status join(struct import *in, const char **layers, size_t count, int32_t axis,
+                        const char **out)
+{
+    for (size_t at = 0; at < count;) {
+        struct text inputs = {0};
+        struct line *line;
+        size_t taken = at ? 1 : 0;
+        if (at)
+            text_add(&inputs, *out);
+        for (; at < count && taken < LAYER_INPUTS; at++, taken++)
+            text_printf(&inputs, "%s%s", taken ? ", " : "", layers[at]);
+        const char *list = arena_text(&in->arena, text_of(&inputs));
+        text_free(&inputs);
+        NEED(list);
+        if (taken == 1) {
+            *out = list;
+            continue;
+        }
+        TRY(line_add(in, "concat", list, &line, "axis=%d", axis));
+        *out = line->name;
+    }
+    return STATUS_OK;
+}
+
+enum status node_concat(struct import *in)
+{
+    const struct value *like = NULL;
+    size_t count = in->node->n_input;
+    const char **layers = arena_array(&in->arena, count, sizeof *layers), *layer;
+    int32_t axis, own;
+    NEED(layers);
+    for (size_t i = 0; i < count; i++)
+        if (graph_input(in, i) && !graph_input(in, i)->constant && !like)
+            like = graph_input(in, i);
+    TRY(graph_axis_of(in, "axis", 1, like->shape.rank, &axis));
+    TRY(value_axis(in, like, axis, &own));
+    struct shape shape = like->shape;
+    shape.dim[axis] = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct value *x = graph_input(in, i);
+        struct shape same = x ? x->shape : (struct shape){0};
+        if (x && same.rank == shape.rank)
+            same.dim[axis] = like->shape.dim[axis];
+        if (!x || x->tokens || (!x->constant && x->batch != like->batch) ||
+            !shape_equal(&same, &like->shape))
+            REFUSE(in, STATUS_UNSUPPORTED, "its input %zu has another shape than the others",
+                   i + 1);
+        struct value part = *x;
+        part.batch = like->batch;
+        TRY(line_of(in, x, value_sample(&part), &layers[i]));
+        if (__builtin_add_overflow(shape.dim[axis], x->shape.dim[axis], &shape.dim[axis]))
+            REFUSE(in, STATUS_INPUT, "its output is too large");
+    }
+    TRY(join(in, layers, count, own, &layer));
+    struct value joined = {.shape = shape, .batch = like->batch};
+    return line_gives(in, 0, layer, value_sample(&joined), shape, like->batch);
+}
+
+/* A table of weights by the tokens of the input. */
+static enum status gather_tokens(struct import *in, const struct constant *table,
+                                 const struct value *tokens)
+{
+    struct line *line;
+    float *kept;
+    struct shape shape = tokens->shape, gives = value_sample(tokens);
+    if (!table->reals || table->shape.rank != 2 || graph_int(in, "axis", 0) || !table->count ||
+        table->shape.dim[0] > 1000000000 || shape.rank >= SHAPE_MOST - 1)
+        REFUSE(in, STATUS_UNSUPPORTED, "expected a table of two dimensions, and axis 0");
+    if (in->tokens && in->tokens != table->shape.dim[0])
+        REFUSE(in, STATUS_UNSUPPORTED, "found tables of %lld and %lld rows for the same input",
+               (long long)in->tokens, (long long)table->shape.dim[0]);
+    in->tokens = table->shape.dim[0];
+    TRY(line_add(in, "embedding", tokens->layer, &line, "%lld", (long long)table->shape.dim[1]));
+    TRY(line_weights(in, table->count, &kept));
+    memcpy(kept, table->reals, (size_t)table->count * sizeof *kept);
+    TRY(line_give(in, line, "weight", kept, table->count));
+    shape.dim[shape.rank++] = gives.dim[gives.rank++] = table->shape.dim[1];
+    return line_gives(in, 0, line->name, gives, shape, tokens->batch);
+}
+
+/* Known places of one dimension: slices, one behind the other. */
+enum status node_gather(struct import *in)
+{
+    const struct value *data = graph_input(in, 0), *index = graph_input(in, 1);
+    const char *layer, **layers;
+    struct shape shape = {0};
+    int32_t axis, own, batch = -1;
+    if (data->constant && index->tokens)
+        return gather_tokens(in, data->constant, index);
+    const struct constant *picks = index->constant;
+    if (data->constant || data->tokens || !picks || !picks->wholes || picks->count < 1 ||
+        picks->count > 4096 || data->shape.rank + picks->shape.rank - 1 > SHAPE_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "expected known places, at most 4096, of real numbers; or "
+               "known rows by the model's input of whole numbers");
+    TRY(graph_axis_of(in, "axis", 0, data->shape.rank, &axis));
+    TRY(value_axis(in, data, axis, &own));
+    TRY(line_of_value(in, data, &layer));
+    NEED(layers = arena_array(&in->arena, (size_t)picks->count, sizeof *layers));
+    for (int64_t i = 0; i < picks->count; i++) {
+        int64_t size = data->shape.dim[axis], pick = picks->wholes[i];
+        pick += pick < 0 ? size : 0;
+        if (pick < 0 || pick >= size)
+            REFUSE(in, STATUS_INPUT, "found place %lld of %lld", (long long)pick, (long long)size);
+        TRY(line_slice(in, layer, own, pick, 1, &layers[i]));
+    }
+    TRY(join(in, layers, (size_t)picks->count, own, &layer));
+    for (int32_t d = 0; d < data->shape.rank; d++) {
+        if (d == data->batch)
+            batch = shape.rank;
+        if (d != axis)
+            shape.dim[shape.rank++] = data->shape.dim[d];
+        for (int32_t k = 0; d == axis && k < picks->shape.rank; k++)
+            shape.dim[shape.rank++] = picks->shape.dim[k];
+    }
+    struct shape gives = value_sample(data);
+    gives.dim[own - 1] = picks->count;
+    return line_gives(in, 0, layer, gives, shape, batch);
+}
+
+/* Rows of each sample's own table, by its own tokens: what the layer `gather` is exported as. */
+enum status node_gather_nd(struct import *in)
+{
+    struct value *table;
+    const struct value *index = graph_input(in, 1);
+    struct line *line;
+    const char *layer, *tokens, *inputs;
+    TRY(node_data(in, 0, &table));
+    if (graph_int(in, "batch_dims", 0) != 1 || table->batch != 0 || table->shape.rank != 3 ||
+        !index->tokens || index->batch != 0 || index->shape.rank != 3 || index->shape.dim[2] != 1)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "expected batch_dims=1, a table for each sample, and the "
+               "model's input of whole numbers");
+    if (!in->tokens)
+        in->tokens = table->shape.dim[1];
+    TRY(line_of_value(in, table, &layer));
+    TRY(line_of(in, index, SHAPE(index->shape.dim[1]), &tokens));
+    NEED(inputs = arena_format(&in->arena, "%s, %s", layer, tokens));
+    TRY(line_add(in, "gather", inputs, &line, "%s", ""));
+    struct shape shape = SHAPE(1, index->shape.dim[1], table->shape.dim[2]);
+    return line_gives(in, 0, line->name, SHAPE(shape.dim[1], shape.dim[2]), shape, 0);
+}
+
+/* Which dimensions a Reduce goes over: all where nothing is said. */
+static enum status read_reduced(struct import *in, const struct value *x, bool out[SHAPE_MOST])
+{
+    const int64_t *axes;
+    int64_t count;
+    TRY(graph_numbers(in, 1, "axes", &axes, &count));
+    if (count <= 0 && graph_int(in, "noop_with_empty_axes", 0))
+        return STATUS_OK;
+    for (int32_t d = 0; count <= 0 && d < x->shape.rank; d++)
+        out[d] = true;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t axis;
+        TRY(graph_axis(in, axes[i], x->shape.rank, &axis));
+        out[axis] = true;
+    }
+    return STATUS_OK;
+}
+
+/* One dimension after the other, from the last on; height and width of images at once. */
+enum status node_reduce(struct import *in)
+{
+    const char *op = in->node->op_type, *layer;
+    const char *function = !strcmp(op, "ReduceMean")  ? "mean"
+                           : !strcmp(op, "ReduceSum") ? "sum"
+                                                      : "max";
+    struct value *x;
+    struct line *line;
+    bool reduced[SHAPE_MOST] = {false}, keep = graph_int(in, "keepdims", 1) != 0;
+    TRY(node_data(in, 0, &x));
+    TRY(read_reduced(in, x, reduced));
+    struct shape sample = value_sample(x), shape = {0};
+    int32_t batch = -1;
+    TRY(line_of_value(in, x, &layer));
+    bool image = x->shape.rank == 4 && x->batch == 0 && !reduced[1] && reduced[2] && reduced[3];
+    if (image && strcmp(function, "sum")) {
+        bool max = !strcmp(function, "max");
+        TRY(line_add(in, max ? "global_max_pool" : "global_average_pool", layer, &line, "%s", ""));
+        layer = line->name;
+        sample = SHAPE(sample.dim[0]);
+    }
+    for (int32_t d = x->shape.rank - 1; d >= 0; d--) {
+        int32_t own;
+        if (!reduced[d] || (image && strcmp(function, "sum")))
+            continue;
+        TRY(value_axis(in, x, d, &own));
+        TRY(line_add(in, "reduce", layer, &line, "%s axis=%d", function, own));
+        layer = line->name;
+        for (int32_t k = own; k < sample.rank; k++)
+            sample.dim[k - 1] = sample.dim[k];
+        if (--sample.rank == 0)
+            sample = SHAPE(1);
+    }
+    for (int32_t d = 0; d < x->shape.rank; d++) {
+        if (d == x->batch)
+            batch = shape.rank;
+        if (!reduced[d] || keep)
+            shape.dim[shape.rank++] = reduced[d] ? 1 : x->shape.dim[d];
+    }
+    if (layer == x->layer)
+        return line_gives_same(in, x, shape, batch);
+    return line_gives(in, 0, layer, sample, shape, batch);
+}

@@ -1,0 +1,372 @@
+/* nodes_simple.c: operators that work element by element. */
+#include "nn/formats/onnx/importer.h"
+
+#include <ctype.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+node_writer node_activation, node_clip, node_softmax, node_same, node_cast, node_dropout,
+    node_negate, node_pair, node_sum, node_expand;
+
+enum status node_data(struct import *in, size_t i, struct value **out)
+{
+    *out = graph_input(in, i);
+    if (!*out || (*out)->constant)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its input %zu is missing or known numbers, expected one "
+               "that depends on the model's input",
+               i + 1);
+    if ((*out)->tokens)
+        REFUSE(in, STATUS_UNSUPPORTED, "its input %zu is whole numbers, expected real ones", i + 1);
+    return STATUS_OK;
+}
+
+enum status node_known(struct import *in, size_t i, int32_t rank, const struct constant **out)
+{
+    const struct value *value = graph_input(in, i);
+    *out = value ? value->constant : NULL;
+    if (!*out || !(*out)->reals || (rank >= 0 && (*out)->shape.rank != rank))
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its input %zu is not known real numbers of the dimensions it should have", i + 1);
+    return STATUS_OK;
+}
+
+enum status node_activation(struct import *in)
+{
+    static const char *const kinds[][2] = {
+        {"Relu", "relu"}, {"Sigmoid", "sigmoid"},      {"Tanh", "tanh"}, {"Softplus", "softplus"},
+        {"Gelu", "gelu"}, {"LeakyRelu", "leaky_relu"}, {"Elu", "elu"},
+    };
+    struct value *x;
+    struct line *line;
+    const char *layer, *kind = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kinds[i][0], in->node->op_type))
+            kind = kinds[i][1];
+    if (!strcmp(kind, "gelu") && !graph_text_is(in, "approximate", "none", "none"))
+        REFUSE(in, STATUS_UNSUPPORTED, "found an approximation, expected approximate='none'");
+    TRY(node_data(in, 0, &x));
+    TRY(line_of_value(in, x, &layer));
+    double alpha = graph_real(in, "alpha", !strcmp(kind, "elu") ? 1 : 0.01);
+    if (!strcmp(kind, "elu") || !strcmp(kind, "leaky_relu")) {
+        if (!(alpha >= 0 && alpha <= (double)FLT_MAX))
+            REFUSE(in, STATUS_UNSUPPORTED, "alpha is %g, expected 0 or more", alpha);
+        TRY(line_add(in, kind, layer, &line, "%.9g", alpha));
+    } else {
+        TRY(line_add(in, kind, layer, &line, "%s", ""));
+    }
+    return line_gives_like(in, line->name, x);
+}
+
+/* max(x, low) is relu(x - low) + low; min(x, high) is high - relu(high - x). */
+enum status node_clip(struct import *in)
+{
+    struct value *x;
+    struct line *line;
+    const char *layer;
+    double low, high;
+    TRY(node_data(in, 0, &x));
+    TRY(graph_number(in, 1, graph_real(in, "min", -HUGE_VAL), &low));
+    TRY(graph_number(in, 2, graph_real(in, "max", HUGE_VAL), &high));
+    TRY(line_of_value(in, x, &layer));
+    int32_t rank = value_sample(x).rank;
+    if (low > -(double)FLT_MAX) {
+        TRY(line_affine(in, layer, rank, 1, -low, &layer));
+        TRY(line_add(in, "relu", layer, &line, "%s", ""));
+        TRY(line_affine(in, line->name, rank, 1, low, &layer));
+    }
+    if (high < (double)FLT_MAX) {
+        TRY(line_affine(in, layer, rank, -1, high, &layer));
+        TRY(line_add(in, "relu", layer, &line, "%s", ""));
+        TRY(line_affine(in, line->name, rank, -1, high, &layer));
+    }
+    return line_gives_like(in, layer, x);
+}
+
+/* Over the last dimension of `rows`, which has the elements of x. */
+static enum status softmax_rows(struct import *in, const struct value *x, struct shape rows)
+{
+    struct line *line;
+    const char *layer;
+    TRY(line_of(in, x, rows, &layer));
+    TRY(line_add(in, "softmax", layer, &line, "%s", ""));
+    return line_gives(in, 0, line->name, rows, x->shape, x->batch);
+}
+
+/* Before opset 13 over all dimensions from the axis on, since then over the axis alone. */
+enum status node_softmax(struct import *in)
+{
+    struct value *x;
+    struct line *line;
+    const char *layer;
+    int32_t axis, own;
+    bool flattens = in->opset < 13;
+    TRY(node_data(in, 0, &x));
+    TRY(graph_axis_of(in, "axis", flattens ? 1 : -1, x->shape.rank, &axis));
+    struct shape sample = value_sample(x), rows = sample;
+    TRY(value_axis(in, x, axis, &own));
+    if (flattens) {
+        if (x->batch > axis)
+            REFUSE(in, STATUS_UNSUPPORTED, "it goes over the dimension that counts the samples");
+        for (int32_t d = own; d < sample.rank; d++)
+            rows.dim[own - 1] *= sample.dim[d];
+        rows.rank = own;
+        return softmax_rows(in, x, rows);
+    }
+    if (own == sample.rank)
+        return softmax_rows(in, x, rows);
+    struct text order = {0}; /* the axis last, and back */
+    for (int32_t d = 1; d <= sample.rank; d++)
+        text_printf(&order, "%s%d", d > 1 ? "," : "",
+                    d == own           ? sample.rank
+                    : d == sample.rank ? own
+                                       : d);
+    TRY(line_of_value(in, x, &layer));
+    const char *exchange = arena_text(&in->arena, text_of(&order));
+    text_free(&order);
+    NEED(exchange);
+    TRY(line_add(in, "transpose", layer, &line, "%s", exchange));
+    TRY(line_add(in, "softmax", line->name, &line, "%s", ""));
+    TRY(line_add(in, "transpose", line->name, &line, "%s", exchange));
+    return line_gives_like(in, line->name, x);
+}
+
+enum status node_same(struct import *in)
+{
+    const struct value *x = graph_input(in, 0);
+    return line_gives_same(in, x, x->shape, x->batch);
+}
+
+/* Real numbers are all of one type here, and so are whole ones. */
+enum status node_cast(struct import *in)
+{
+    const struct value *x = graph_input(in, 0);
+    int64_t to = graph_int(in, "to", 0);
+    bool real = to == ELEMENT_FLOAT || to == ELEMENT_DOUBLE;
+    bool whole = to == ELEMENT_INT32 || to == ELEMENT_INT64;
+    if (x->tokens ? !whole : !real)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "found a cast to type %lld, expected one that changes "
+               "nothing",
+               (long long)to);
+    return node_same(in);
+}
+
+enum status node_dropout(struct import *in)
+{
+    struct value *x, *training = graph_input(in, 2);
+    struct line *line;
+    const char *layer;
+    double rate;
+    TRY(node_data(in, 0, &x));
+    TRY(graph_number(in, 1, graph_real(in, "ratio", 0.5), &rate));
+    if (training && !(training->constant && constant_at(training->constant, 0) == 0))
+        REFUSE(in, STATUS_UNSUPPORTED, "training_mode is set, expected a model that predicts");
+    if (!(rate >= 0 && rate < 1))
+        REFUSE(in, STATUS_INPUT, "the ratio is %g, expected 0 to below 1", rate);
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_add(in, "dropout", layer, &line, "%.9g", rate));
+    return line_gives_like(in, line->name, x);
+}
+
+enum status node_negate(struct import *in)
+{
+    struct value *x;
+    const char *layer;
+    TRY(node_data(in, 0, &x));
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_affine(in, layer, value_sample(x).rank, -1, 0, &layer));
+    return line_gives_like(in, layer, x);
+}
+
+/* Two operands, the shape they have together, and which dimension of it counts the samples. */
+struct pair {
+    const struct value *side[2];
+    struct shape shape;
+    int32_t batch;
+};
+
+static int64_t size_at(const struct pair *pair, int side, int32_t d)
+{
+    int32_t own = d - (pair->shape.rank - pair->side[side]->shape.rank);
+    return own < 0 ? 1 : pair->side[side]->shape.dim[own];
+}
+
+static enum status pair_up(struct import *in, struct pair *pair)
+{
+    const struct value *const *side = pair->side;
+    pair->batch = -1;
+    pair->shape.rank = side[side[0]->shape.rank < side[1]->shape.rank]->shape.rank;
+    for (int i = 0; i < 2; i++) {
+        if (side[i]->tokens || (side[i]->constant && !side[i]->constant->reals))
+            REFUSE(in, STATUS_UNSUPPORTED, "'%.80s' is whole numbers, expected real ones",
+                   side[i]->name);
+        if (side[i]->batch < 0)
+            continue;
+        int32_t batch = side[i]->batch + pair->shape.rank - side[i]->shape.rank;
+        if (pair->batch >= 0 && pair->batch != batch)
+            REFUSE(in, STATUS_UNSUPPORTED, "its inputs count the samples in different dimensions");
+        pair->batch = batch;
+    }
+    for (int32_t d = 0; d < pair->shape.rank; d++) {
+        int64_t a = size_at(pair, 0, d), b = size_at(pair, 1, d);
+        if (d == pair->batch && (a != 1 || b != 1))
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "one of its inputs differs from sample to sample, and "
+                   "is no input of the model");
+        if (a != b && a != 1 && b != 1)
+            REFUSE(in, STATUS_INPUT,
+                   "its inputs have %lld and %lld in dimension %d, expected the "
+                   "same or 1",
+                   (long long)a, (long long)b, d);
+        pair->shape.dim[d] = a == 1 ? b : a;
+    }
+    return STATUS_OK;
+}
+
+/* The sample of an operand, with as many dimensions as that of the result. */
+static struct shape operand_sample(const struct pair *pair, int side)
+{
+    struct shape sample = {0};
+    for (int32_t d = 0; d < pair->shape.rank; d++)
+        if (d != pair->batch)
+            sample.dim[sample.rank++] = side < 0 ? pair->shape.dim[d] : size_at(pair, side, d);
+    if (!sample.rank)
+        sample.dim[sample.rank++] = 1;
+    return sample;
+}
+
+/* What the operator does to its second operand, so that it is added or multiplied with. */
+static enum status second_operand(struct import *in, const struct pair *pair, const char **out)
+{
+    const struct value *b = pair->side[1];
+    bool minus = !strcmp(in->node->op_type, "Sub"), over = !strcmp(in->node->op_type, "Div");
+    struct shape sample = operand_sample(pair, 1);
+    if (!minus && !over)
+        return line_of(in, b, sample, out);
+    if (!b->constant && over)
+        REFUSE(in, STATUS_UNSUPPORTED, "it divides by '%.80s', which is not known", b->name);
+    if (!b->constant) {
+        TRY(line_of(in, b, sample, out));
+        return line_affine(in, *out, sample.rank, -1, 0, out);
+    }
+    struct constant turned = *b->constant;
+    NEED(turned.reals = arena_array(&in->arena, (size_t)turned.count + 1, sizeof *turned.reals));
+    for (int64_t i = 0; i < turned.count; i++)
+        turned.reals[i] = minus ? -b->constant->reals[i] : 1 / b->constant->reals[i];
+    return line_constant(in, turned.reals, turned.count, turned.learnt, sample, out);
+}
+
+/* A number after a product of matrices, or a bias after a product with weights, goes into it. */
+static enum status join_before(struct import *in, const struct pair *pair, bool *done)
+{
+    bool first = pair->side[0]->constant != NULL;
+    const struct value *x = pair->side[first], *c = pair->side[!first];
+    const char *op = in->node->op_type;
+    struct line *line = x->line;
+    bool same = shape_equal(&x->shape, &pair->shape) && x->batch == pair->batch;
+    *done = false;
+    if (!c->constant || !line || x->uses != 1 || !same)
+        return STATUS_OK;
+    if (line->scale != 0 && c->constant->count == 1 &&
+        (!strcmp(op, "Mul") || (!strcmp(op, "Div") && !first))) {
+        double by = (double)c->constant->reals[0];
+        line->scale = !strcmp(op, "Mul") ? line->scale * by : line->scale / by;
+        *done = true;
+    }
+    if (line->has_bias && !line->bias && !strcmp(line->kind, "dense") && !strcmp(op, "Add") &&
+        c->constant->count == line->channels && c->shape.rank > 0 &&
+        c->shape.dim[c->shape.rank - 1] == line->channels &&
+        x->gives.dim[x->gives.rank - 1] == line->channels &&
+        x->shape.dim[x->shape.rank - 1] == line->channels && x->batch != x->shape.rank - 1) {
+        TRY(line_weights(in, line->channels, &line->shift));
+        memcpy(line->shift, c->constant->reals, (size_t)line->channels * sizeof *line->shift);
+        TRY(line_give(in, line, "bias", line->shift, line->channels));
+        line->bias = *done = true;
+    }
+    return *done ? line_gives_same(in, x, x->shape, x->batch) : STATUS_OK;
+}
+
+static enum status write_pair(struct import *in, const struct pair *pair, const char *kind,
+                              const char **out)
+{
+    const char *layers[2], *inputs;
+    bool sum = !strcmp(kind, "add") && strcmp(in->node->op_type, "Sub");
+    const struct constant *b = pair->side[1]->constant;
+    struct shape first = operand_sample(pair, 0), second = operand_sample(pair, 1);
+    struct line *line;
+    TRY(line_of(in, pair->side[0], first, &layers[0]));
+    if (sum && b && b->learnt && shape_equal(&first, &second)) {
+        float *kept;
+        TRY(line_add(in, "position", layers[0], &line, "%s", ""));
+        TRY(line_weights(in, b->count, &kept));
+        memcpy(kept, b->reals, (size_t)b->count * sizeof *kept);
+        *out = line->name;
+        return line_give(in, line, "weight", kept, b->count);
+    }
+    TRY(second_operand(in, pair, &layers[1]));
+    NEED(inputs = arena_format(&in->arena, "%s, %s", layers[0], layers[1]));
+    TRY(line_add(in, kind, inputs, &line, "%s", ""));
+    *out = line->name;
+    return STATUS_OK;
+}
+
+enum status node_pair(struct import *in)
+{
+    struct pair pair = {.side = {graph_input(in, 0), graph_input(in, 1)}};
+    const char *layer, *op = in->node->op_type;
+    bool done, product = !strcmp(op, "Mul") || !strcmp(op, "Div");
+    TRY(pair_up(in, &pair));
+    TRY(join_before(in, &pair, &done));
+    if (done)
+        return STATUS_OK;
+    TRY(write_pair(in, &pair, product ? "multiply" : "add", &layer));
+    return line_gives(in, 0, layer, operand_sample(&pair, -1), pair.shape, pair.batch);
+}
+
+/* One after the other; what was added up so far is a value of its own. */
+enum status node_sum(struct import *in)
+{
+    struct value so_far = *graph_input(in, 0);
+    for (size_t i = 1; i < in->node->n_input; i++) {
+        struct pair pair = {.side = {&so_far, graph_input(in, i)}};
+        const char *layer;
+        if (!pair.side[1])
+            REFUSE(in, STATUS_INPUT, "its input %zu is missing", i + 1);
+        TRY(pair_up(in, &pair));
+        TRY(write_pair(in, &pair, "add", &layer));
+        so_far = (struct value){.name = so_far.name,
+                                .shape = pair.shape,
+                                .batch = pair.batch,
+                                .layer = layer,
+                                .gives = operand_sample(&pair, -1)};
+    }
+    if (so_far.constant)
+        REFUSE(in, STATUS_UNSUPPORTED, "all its inputs are known numbers");
+    return line_gives(in, 0, so_far.layer, so_far.gives, so_far.shape, so_far.batch);
+}
+
+/* Times as many ones: what has the size 1 is repeated. */
+enum status node_expand(struct import *in)
+{
+    struct constant *ones;
+    struct value sizes = {.name = "ones", .batch = -1};
+    const int64_t *given;
+    int64_t count;
+    const char *layer;
+    TRY(graph_numbers(in, 1, "shape", &given, &count));
+    if (count > SHAPE_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "found %lld sizes, expected at most %d", (long long)count,
+               SHAPE_MOST);
+    for (int64_t d = 0; d < count; d++)
+        sizes.shape.dim[sizes.shape.rank++] = given[d] == SAMPLES ? 1 : given[d];
+    TRY(constant_new(in, sizes.shape, false, &ones));
+    for (int64_t i = 0; i < ones->count; i++)
+        ones->reals[i] = 1;
+    sizes.constant = ones;
+    struct pair pair = {.side = {graph_input(in, 0), &sizes}};
+    TRY(pair_up(in, &pair));
+    TRY(write_pair(in, &pair, "multiply", &layer));
+    return line_gives(in, 0, layer, operand_sample(&pair, -1), pair.shape, pair.batch);
+}

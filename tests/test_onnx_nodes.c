@@ -1,0 +1,246 @@
+/* test_onnx_nodes.c: the ONNX project's own tests of operators (Debian: libonnx-testdata), those
+ * over float of operators that there are here: each is a model of one node with inputs and the
+ * outputs they must give. All inputs but the first become known numbers of the model, as weights
+ * are. What the importer refuses must be on the list below, with the reason; everything else must
+ * come out right. */
+#include "onnx.pb-c.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "nn/formats/onnx.h"
+#include "rig.h"
+
+#include <dirent.h>
+
+#define FOLDER "/usr/share/libonnx-testdata/data/node"
+
+enum { FLOATS = 1, PATH = 600 };
+
+/* Operators that become layers, and those that are worked out when a file is read. */
+static const char *const operators[] = {
+#define NODE(op, inputs, writer) #op,
+#include "nn/formats/onnx/nodes.def"
+#undef NODE
+    "Constant",
+    "ConstantOfShape",
+    "Shape",
+};
+
+/* Refused, and why. A name stands for all that begin with it. */
+static const struct {
+    const char *name, *why;
+} refused[] = {
+    {"test_averagepool_3d", "images of three dimensions"},
+    {"test_maxpool_3d", "images of three dimensions"},
+    {"test_convtranspose_3d", "images of three dimensions"},
+    {"test_maxpool_2d_dilations", "dilated windows"},
+    {"test_maxunpool_export", "places that no MaxPool of the model gave"},
+    {"test_gathernd_example_float32", "indices of other than the model's input"},
+    {"test_slice_neg_steps", "backwards"},
+    {"test_slice_start_out_of_bounds", "nothing is left"},
+    {"test_split_zero_size_splits", "nothing is left"},
+    {"test_reshape_allowzero_reordered", "nothing is left"},
+    {"test_batchnorm_epsilon_training_mode", "a step of training, by its own batch"},
+    {"test_batchnorm_example_training_mode", "a step of training, by its own batch"},
+    {"test_training_dropout", "a step of training, by chance"},
+    {"test_gru_seq_length", "the reset before the product"},
+    {"test_lstm_with_peepholes", "peepholes"},
+};
+
+struct trial {
+    Onnx__ModelProto *model;
+    struct text bytes;
+    Onnx__TensorProto *inputs[16], *output;
+    size_t input_count;
+};
+
+static bool read_tensor(const char *test, const char *which, size_t i, Onnx__TensorProto **out)
+{
+    char path[PATH];
+    struct text bytes = {0};
+    *out = NULL;
+    snprintf(path, sizeof path, FOLDER "/%s/test_data_set_0/%s_%zu.pb", test, which, i);
+    if (file_exists(path) && file_read(path, 1 << 26, &bytes) == STATUS_OK)
+        *out = onnx__tensor_proto__unpack(NULL, bytes.length, (const uint8_t *)text_of(&bytes));
+    text_free(&bytes);
+    return *out != NULL;
+}
+
+/* Is it a model that there should be here, over floats? */
+static bool concerns(const struct trial *trial)
+{
+    const Onnx__GraphProto *graph = trial->model->graph;
+    for (size_t n = 0; n < graph->n_node; n++) {
+        bool known = false;
+        for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+            known |= !strcmp(operators[i], graph->node[n]->op_type);
+        if (!known || (graph->node[n]->domain && *graph->node[n]->domain))
+            return false;
+    }
+    return trial->input_count && graph->n_input && graph->input[0]->type->tensor_type &&
+           trial->inputs[0]->data_type == FLOATS && trial->output &&
+           trial->output->data_type == FLOATS;
+}
+
+static bool trial_open(struct trial *trial, const char *test)
+{
+    char path[PATH];
+    *trial = (struct trial){0};
+    snprintf(path, sizeof path, FOLDER "/%s/model.onnx", test);
+    if (!file_exists(path) || !CHECK_OK(file_read(path, 1 << 26, &trial->bytes)))
+        return false;
+    trial->model = onnx__model_proto__unpack(NULL, trial->bytes.length,
+                                             (const uint8_t *)text_of(&trial->bytes));
+    if (!CHECK(trial->model))
+        return false;
+    while (trial->input_count < 16 &&
+           read_tensor(test, "input", trial->input_count, &trial->inputs[trial->input_count]))
+        trial->input_count++;
+    read_tensor(test, "output", 0, &trial->output);
+    return true;
+}
+
+static void trial_close(struct trial *trial)
+{
+    for (size_t i = 0; i < trial->input_count; i++)
+        onnx__tensor_proto__free_unpacked(trial->inputs[i], NULL);
+    if (trial->output)
+        onnx__tensor_proto__free_unpacked(trial->output, NULL);
+    if (trial->model)
+        onnx__model_proto__free_unpacked(trial->model, NULL);
+    text_free(&trial->bytes);
+}
+
+/* The model's bytes with all inputs but the first as numbers in it. */
+static void fix_inputs(struct trial *trial)
+{
+    Onnx__GraphProto graph = *trial->model->graph;
+    Onnx__ModelProto model = *trial->model;
+    Onnx__TensorProto *known[16], copies[16];
+    size_t count = 0;
+    for (size_t i = 1; i < trial->input_count && i < graph.n_input; i++) {
+        copies[count] = *trial->inputs[i];
+        copies[count].name = graph.input[i]->name;
+        known[count] = &copies[count];
+        count++;
+    }
+    graph.initializer = known;
+    graph.n_initializer = count;
+    model.graph = &graph;
+    size_t size = onnx__model_proto__get_packed_size(&model);
+    uint8_t *packed = mem_alloc(size);
+    onnx__model_proto__pack(&model, packed);
+    text_clear(&trial->bytes);
+    text_add_bytes(&trial->bytes, packed, size);
+    mem_free(packed);
+}
+
+/* The elements, those of a sample together: `batch` is the dimension that counts samples, or -1. */
+static float *by_sample(const Onnx__TensorProto *tensor, int32_t batch, int64_t *samples,
+                        int64_t *count)
+{
+    int64_t before = 1, behind = 1;
+    *samples = 1;
+    for (size_t d = 0; d < tensor->n_dims; d++)
+        *((int32_t)d < batch    ? &before
+          : (int32_t)d == batch ? samples
+                                : &behind) *= tensor->dims[d];
+    *count = before * *samples * behind;
+    float *to = mem_array((size_t)*count + 1, sizeof *to);
+    for (int64_t i = 0; i < *count; i++) {
+        int64_t from = (i / behind % before * *samples + i / behind / before) * behind + i % behind;
+        if (tensor->has_raw_data)
+            memcpy(&to[i], tensor->raw_data.data + 4 * from, 4);
+        else
+            to[i] = tensor->float_data[from];
+    }
+    return to;
+}
+
+static bool is_refused(const char *test)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (!strncmp(test, refused[i].name, strlen(refused[i].name)))
+            return true;
+    return false;
+}
+
+/* Does the network give the output, as near as the ONNX project asks? */
+static bool run(struct rig *rig, const struct network *network, struct onnx_batch batch,
+                const struct trial *trial)
+{
+    struct params params;
+    struct program *program = NULL;
+    struct ready ready = {0};
+    int64_t samples, inputs, rows, outputs;
+    float *x = by_sample(trial->inputs[0], batch.input, &samples, &inputs);
+    float *expected = by_sample(trial->output, batch.output, &rows, &outputs);
+    float *y = mem_array((size_t)outputs + 1, sizeof *y);
+    struct compile_options options = {.batch = (int32_t)samples};
+    params_init(&params, DTYPE_F32);
+    bool right = false;
+    if (CHECK_OK(network_compile(network, &params, &options, &program)) &&
+        CHECK_OK(params_fill(&params, 1)) && ready_open(&ready, rig, &params, program) &&
+        CHECK_EQUAL_INT(
+            shape_count(&program->tensors[program_find(program, ROLE_OUTPUT, "y")].shape),
+            outputs) &&
+        ready_bind(&ready, program, (const char *[]){"x", "y"}, (void *[]){x, y},
+                   (int64_t[]){samples, samples}, 2, NULL, 0, 0) &&
+        ready_run(&ready, PARTS_ALL, 0, 1)) {
+        right = true;
+        for (int64_t i = 0; i < outputs; i++)
+            right &=
+                fabs((double)y[i] - (double)expected[i]) <= 1e-7 + 1e-3 * fabs((double)expected[i]);
+    }
+    ready_close(&ready);
+    program_free(program);
+    params_free(&params);
+    mem_free(x);
+    mem_free(expected);
+    mem_free(y);
+    return right;
+}
+
+static void try(struct rig *rig, const char *test, int *passed, int *not_here)
+{
+    struct trial trial;
+    struct network *network = NULL;
+    struct onnx_batch batch;
+    if (trial_open(&trial, test) && concerns(&trial)) {
+        fix_inputs(&trial);
+        enum status status =
+            onnx_parse(test, text_of(&trial.bytes), trial.bytes.length, NULL, &network, &batch);
+        if (status == STATUS_OK && CHECK(!is_refused(test))) {
+            bool right = run(rig, network, batch, &trial);
+            *passed += right;
+            if (!CHECK(right))
+                printf("    %s:\n%s", test, network->text);
+        } else if (status != STATUS_OK) {
+            ++*not_here;
+            if (!CHECK(status == STATUS_UNSUPPORTED && is_refused(test)))
+                printf("    %s\n", status_message());
+        }
+    }
+    network_free(network);
+    trial_close(&trial);
+}
+
+ON_BACKENDS(operators_give_what_the_onnx_project_says)
+{
+    struct dirent **entries;
+    int passed = 0, not_here = 0;
+    int count = scandir(FOLDER, &entries, NULL, alphasort);
+    if (count < 0) {
+        check_skip("no " FOLDER " (Debian: libonnx-testdata)");
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] != '.')
+            try(rig, entries[i]->d_name, &passed, &not_here);
+        free(entries[i]);
+    }
+    free(entries);
+    printf("    %d pass, %d are refused\n", passed, not_here);
+}
+
+CHECK_MAIN
