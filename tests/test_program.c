@@ -310,6 +310,18 @@ static struct span life_of(const struct program *program, int32_t tensor)
     return span;
 }
 
+/* Is `to` what an elementwise op makes of `from`, which nobody reads afterwards? */
+static bool replaces(const struct program *program, int32_t from, int32_t to)
+{
+    struct span before = life_of(program, from), after = life_of(program, to);
+    const struct op *op = &program->ops[after.first];
+    return before.last == after.first && (op->kind == OP_add || op->kind == OP_activate) &&
+           program_root(program, op_output(program, op, 0)) == to &&
+           program->tensors[from].offset == program->tensors[to].offset &&
+           program->tensors[from].bytes == program->tensors[to].bytes &&
+           program->tensors[from].lost;
+}
+
 static void check_layout(const struct program *program)
 {
     for (int32_t a = 0; a < program->tensor_count; a++) {
@@ -325,7 +337,7 @@ static void check_layout(const struct program *program)
             const struct tensor *right = &program->tensors[b];
             struct span other = life_of(program, b);
             if (right->role != ROLE_ACTIVATION || right->view_of >= 0 || other.last < mine.first ||
-                mine.last < other.first)
+                mine.last < other.first || replaces(program, a, b) || replaces(program, b, a))
                 continue;
             CHECK(left->offset + left->bytes <= right->offset ||
                   right->offset + right->bytes <= left->offset);

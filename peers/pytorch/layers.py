@@ -88,11 +88,17 @@ class Builder:
 
             def forward(self, x):
                 values = [x]  # layer i is at i + 1: -1 is the network's input
-                for layer, places in zip(self.layers, inputs):
+                del x
+                for layer, places, done in zip(self.layers, inputs, spent):
                     values.append(layer(*[values[i + 1] for i in places]))
+                    for i in done:  # as a function's variables would be
+                        values[i + 1] = None
                 return values[-1]
 
         layers_list = self.nn.ModuleList(layers)
+        last = {i: place for place, places in enumerate(inputs) for i in places}
+        spent = [[i for i in set(places) if last[i] == place]
+                 for place, places in enumerate(inputs)]
         return Graph()
 
     def layer(self, l):

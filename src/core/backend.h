@@ -4,6 +4,9 @@
  *   instance  one copy of a network's parameters, state and control block on a device
  *   plan      one program prepared against one instance: activations, gradients, code; no weights
  *
+ * An elementwise op (activate and its gradient, add, batch_norm_fixed, the summand of conv_fused)
+ * may be given one place for an input and its result: pass/layout.c says when.
+ *
  * prepare does everything slow; run allocates nothing. No silent fallback: prepare refuses an op
  * the backend lacks. All functions are called from one thread per device at a time, except that
  * plans which update nothing may run at once. */

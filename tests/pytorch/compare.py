@@ -12,8 +12,6 @@ operators are given them transposed.
 One line per backend, network and optimiser: "ok   pytorch.ref_small_sgd" or "FAIL …".
 """
 
-import ctypes
-import json
 import os
 import sys
 import tempfile
@@ -21,6 +19,8 @@ import typing
 
 import torch
 import torch.nn.functional as F
+
+from library import Prony, open_library
 
 STEPS = 20
 BACKENDS = ("ref", "simd")
@@ -284,69 +284,6 @@ SCHEDULES = {
     "warmup": ("constant warmup=8",
                lambda o: torch.optim.lr_scheduler.LinearLR(o, 1 / 8, 1, 7)),
 }
-
-
-class Options(ctypes.Structure):
-    """struct prony_options"""
-    _fields_ = [("backend", ctypes.c_char_p), ("threads", ctypes.c_int32),
-                ("seed", ctypes.c_uint64), ("classes", ctypes.c_int32), ("loss", ctypes.c_char_p),
-                ("optimiser", ctypes.c_char_p), ("rate", ctypes.c_double),
-                ("schedule", ctypes.c_char_p)]
-
-
-class Prony:
-    """A network of the library; every failure is raised with its message."""
-
-    def __init__(self, library, backend, text, classes):
-        self.library = library
-        self.network = ctypes.c_void_p()
-        options = Options(backend=backend.encode(), seed=7, classes=classes)
-        self.call("prony_open_text", b"compared", text.encode(), ctypes.byref(options),
-                  ctypes.byref(self.network))
-
-    def call(self, name, *arguments):
-        if getattr(self.library, name)(*arguments) != 0:
-            raise RuntimeError(self.library.prony_error().decode())
-
-    def train(self, x, target):
-        """One step; target is i32 classes or f32 numbers."""
-        loss = ctypes.c_float()
-        name = "prony_train_numbers" if target.is_floating_point() else "prony_train_classes"
-        self.call(name, self.network, x.shape[0], ctypes.c_void_p(x.data_ptr()),
-                  ctypes.c_void_p(target.data_ptr()), ctypes.byref(loss))
-        return loss.value
-
-    def outputs(self):
-        return self.library.prony_outputs(self.network)
-
-    def weights(self, path):
-        self.call("prony_save", self.network, path.encode())
-        return read_safetensors(path)
-
-    def close(self):
-        self.library.prony_close(self.network)
-
-
-def open_library(path):
-    library = ctypes.CDLL(path)
-    library.prony_error.restype = ctypes.c_char_p
-    library.prony_close.argtypes = [ctypes.c_void_p]
-    library.prony_outputs.restype = ctypes.c_int64
-    return library
-
-
-def read_safetensors(path):
-    """The published layout, read without the library of that name: name → f64 tensor."""
-    with open(path, "rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        data = bytearray(file.read())
-    tensors = {}
-    for name, entry in header.items():
-        if name != "__metadata__":
-            begin, end = entry["data_offsets"]
-            tensors[name] = (torch.frombuffer(data[begin:end], dtype=torch.float32)
-                             .reshape(entry["shape"]).double())
-    return tensors
 
 
 def make_batches(network, outputs):

@@ -63,21 +63,55 @@ static int32_t sole_reader(const struct fusion *fusion, int32_t tensor, enum op_
     return fusion->program->ops[reader].kind == kind ? reader : -1;
 }
 
-/* The activate op that can be folded into the dense op `o`, or -1. */
-static int32_t find_activation(const struct fusion *fusion, int32_t o)
+/* The op of this kind that alone reads what the op `o` wrote, in the same part, or -1. */
+static int32_t find_next(const struct fusion *fusion, int32_t o, enum op_kind kind)
 {
     const struct program *program = fusion->program;
     const struct op *op = &program->ops[o];
-    if ((op->kind != OP_dense && op->kind != OP_dense_t) || op->attr.dense.activation)
-        return -1;
     int32_t y = op_output(program, op, 0);
     if (program->tensors[y].role != ROLE_ACTIVATION)
         return -1;
-    int32_t activate = sole_reader(fusion, y, OP_activate);
-    if (activate < 0 || program->ops[activate].part != op->part)
+    int32_t next = sole_reader(fusion, y, kind);
+    return next >= 0 && program->ops[next].part == op->part ? next : -1;
+}
+
+/* The activate op that can be folded into the op `o`, or -1. */
+static int32_t find_activation(const struct fusion *fusion, int32_t o)
+{
+    int32_t activate = find_next(fusion, o, OP_activate);
+    if (activate < 0)
         return -1;
-    enum activation function = (enum activation)program->ops[activate].attr.activate.function;
-    return activation_has_alpha(function) ? -1 : activate;
+    int32_t function = fusion->program->ops[activate].attr.activate.function;
+    return activation_has_alpha((enum activation)function) ? -1 : activate;
+}
+
+/* What follows a convolution. -1: there is none. */
+struct after {
+    int32_t norm, add, activate;
+    int32_t last; /* of these, or the convolution */
+    int32_t summand;
+};
+
+/* Looks for what can be folded into the convolution `o`. A summand must be there by then. */
+static struct after find_after(const struct fusion *fusion, int32_t o)
+{
+    const struct program *program = fusion->program;
+    struct after after = {.last = o, .summand = -1};
+    after.norm = find_next(fusion, o, OP_batch_norm_fixed);
+    after.last = after.norm < 0 ? after.last : after.norm;
+    after.add = find_next(fusion, after.last, OP_add);
+    if (after.add >= 0) {
+        const struct op *add = &program->ops[after.add], *last = &program->ops[after.last];
+        bool first = op_input(program, add, 0) == op_output(program, last, 0);
+        after.summand = op_input(program, add, first ? 1 : 0);
+        if (fusion->writer[program_root(program, after.summand)] < o)
+            after.last = after.add;
+        else
+            after.add = after.summand = -1;
+    }
+    after.activate = find_activation(fusion, after.last);
+    after.last = after.activate < 0 ? after.last : after.activate;
+    return after;
 }
 
 /* The sgd op, without decay, that is the only reader of what `writer` wrote, if the pair can be
@@ -163,6 +197,8 @@ static bool write_dense(struct fusion *fusion, struct draft *draft, int32_t o)
 {
     const struct program *program = fusion->program;
     const struct op *op = &program->ops[o];
+    if ((op->kind != OP_dense && op->kind != OP_dense_t) || op->attr.dense.activation)
+        return false;
     int32_t activate = find_activation(fusion, o);
     if (activate < 0)
         return false;
@@ -176,6 +212,62 @@ static bool write_dense(struct fusion *fusion, struct draft *draft, int32_t o)
     if (!keep_if_supported(fusion, draft))
         return false;
     fusion->gone[activate] = true;
+    return true;
+}
+
+static const char *name_after(const struct after *after)
+{
+    static const char *const names[] = {
+        "",
+        "conv+batch_norm",
+        "conv+add",
+        "conv+batch_norm+add",
+        "conv+activation",
+        "conv+batch_norm+activation",
+        "conv+add+activation",
+        "conv+batch_norm+add+activation",
+    };
+    return names[(after->norm >= 0) + 2 * (after->add >= 0) + 4 * (after->activate >= 0)];
+}
+
+static bool write_conv(struct fusion *fusion, struct draft *draft, int32_t o)
+{
+    const struct program *program = fusion->program;
+    const struct op *op = &program->ops[o];
+    if (op->kind != OP_conv)
+        return false;
+    struct after after = find_after(fusion, o);
+    if (after.last == o)
+        return false;
+    const struct op *norm = after.norm < 0 ? NULL : &program->ops[after.norm];
+    int32_t kept[4]; /* gamma, beta, mean, variance */
+    for (int i = 0; i < 4; i++)
+        kept[i] = norm ? op_input(program, norm, i + 1) : -1;
+    draft_part(draft, op->part);
+    draft->layer = op->layer;
+    struct op *fused =
+        draft_op(draft, OP_conv_fused,
+                 IN(op_input(program, op, 0), op_input(program, op, 1), op_input(program, op, 2),
+                    kept[0], kept[1], kept[2], kept[3], after.summand),
+                 OUT(op_output(program, &program->ops[after.last], 0)));
+    fused->id = op->id;
+    fused->made_by = name_after(&after);
+    fused->attr.conv_fused.stride_h = op->attr.conv.stride_h;
+    fused->attr.conv_fused.stride_w = op->attr.conv.stride_w;
+    fused->attr.conv_fused.pad_h = op->attr.conv.pad_h;
+    fused->attr.conv_fused.pad_w = op->attr.conv.pad_w;
+    fused->attr.conv_fused.dilation_h = op->attr.conv.dilation_h;
+    fused->attr.conv_fused.dilation_w = op->attr.conv.dilation_w;
+    if (norm)
+        fused->attr.conv_fused.epsilon = norm->attr.batch_norm_fixed.epsilon;
+    if (after.activate >= 0)
+        fused->attr.conv_fused.activation = program->ops[after.activate].attr.activate.function;
+    if (!keep_if_supported(fusion, draft))
+        return false;
+    const int32_t members[] = {after.norm, after.add, after.activate};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (members[i] >= 0)
+            fusion->gone[members[i]] = true;
     return true;
 }
 
@@ -218,7 +310,8 @@ enum status fuse(const struct program *program, const struct backend *backend,
     for (int32_t o = 0; o < program->op_count; o++) {
         if (fusion.gone[o])
             continue;
-        if (!write_dense(&fusion, &draft, o) && !write_backward(&fusion, &draft, o))
+        if (!write_dense(&fusion, &draft, o) && !write_conv(&fusion, &draft, o) &&
+            !write_backward(&fusion, &draft, o))
             draft_copy(&draft, program, &program->ops[o]);
     }
     status = program_finish(&draft, out);

@@ -76,6 +76,34 @@ KERNEL(conv)
         }
 }
 
+/* One result of conv_fused from its sum; o is its output. */
+static real finish(const struct call *call, real sum, int64_t o, int64_t place)
+{
+    const real *b = reals(call, 2), *gamma = reals(call, 3), *beta = reals(call, 4);
+    const real *mean = reals(call, 5), *variance = reals(call, 6), *add = reals(call, 7);
+    sum = b ? sum + b[o] : sum;
+    if (gamma) {
+        real epsilon = (real)call->op->attr.conv_fused.epsilon;
+        sum = (sum - mean[o]) * (gamma[o] / real_sqrt(variance[o] + epsilon)) + beta[o];
+    }
+    return activate(call->op->attr.conv_fused.activation, add ? sum + add[place] : sum);
+}
+
+/* y = f(batch_norm_fixed(conv(x, w, b)) + add) */
+KERNEL(conv_fused)
+{
+    const real *x = reals(call, 0), *w = reals(call, 1);
+    real *y = reals(call, 8);
+    struct conv c = conv_of(call, 0, 1, 8);
+    for (int64_t i = 0; i < count(call, 8); i++) {
+        int64_t q = i % c.columns, p = i / c.columns % c.rows, o = i / (c.columns * c.rows) % c.out;
+        int64_t n = i / (c.columns * c.rows * c.out);
+        const real *planes = x + (n * c.in + o / c.group * c.inner) * c.height * c.width;
+        const real *weights = w + o * c.inner * c.kernel_h * c.kernel_w;
+        y[i] = finish(call, window_sum(&c, planes, weights, p, q), o, i);
+    }
+}
+
 /* Σ over the places of y (one sample) whose windows contain the pixel of this channel. */
 static real covering_sum(const struct conv *c, const real *y, const real *w, int64_t channel,
                          int64_t row, int64_t column)

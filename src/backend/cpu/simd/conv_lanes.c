@@ -32,8 +32,9 @@ struct job_lanes {
     const struct conv_kernels *kernels;
     struct conv_relation relation;
     struct band band;
-    const float *x, *w, *b;
+    const float *x, *w;
     float *y;
+    struct conv_after after;
     const float *dy; /* weights' gradient: read like y */
     struct phase *phases;
     int64_t *offsets; /* [taps] in the tile … */
@@ -85,6 +86,8 @@ static uint64_t lay_out(struct job_lanes *job, bool weigh, int threads, char *wo
     job->places = workspace_take(workspace, &used, r->taps, sizeof *job->places);
     job->packed =
         workspace_take(workspace, &used, weigh ? 0 : r->out * r->taps, sizeof *job->packed);
+    job->after.scale = workspace_take(workspace, &used, weigh ? 0 : r->out, sizeof(float));
+    job->after.shift = workspace_take(workspace, &used, weigh ? 0 : r->out, sizeof(float));
     job->tile_floats = r->in * job->band.rows * job->band.width * lanes;
     job->target_floats =
         (weigh ? r->out : CONV_OUTPUTS) * job->band.steps * r->down.every * r->across.out * lanes;
@@ -258,14 +261,15 @@ static void sum_member(void *context, int member, int members)
                 .outputs = block,
                 .first = first,
                 .steps = steps,
-                .sum.start = job->b ? job->b + o : NULL,
             };
             sum_outputs(job, &of, target);
-            for (int64_t i = 0; i < block; i++)
+            for (int64_t i = 0; i < block; i++) {
+                float *sums = target + i * job->band.steps * r->down.every * width * lanes;
+                job->kernels->finish(&job->after, o + i, 0, sums, rows * width * lanes, sums);
                 job->kernels->to_samples(
-                    target + i * job->band.steps * r->down.every * width * lanes, rows * width,
-                    job->y + ((n * r->out + o + i) * r->down.out + top) * width,
+                    sums, rows * width, job->y + ((n * r->out + o + i) * r->down.out + top) * width,
                     r->out * r->down.out * width, samples);
+            }
         }
     }
 }
@@ -278,14 +282,14 @@ void conv_lanes_sum(const struct call *call, const struct conv_kernels *kernels,
         .relation = *relation,
         .x = call->data[0],
         .w = call->data[1],
-        .b = call->data[2],
-        .y = call->data[3],
+        .y = call->data[call->op->inputs],
     };
     const struct conv_relation *r = &job.relation;
     lay_out(&job, false, pool_at_once(call->pool), call->workspace);
     list_taps(&job);
     pack_weights(&job);
-    int64_t flop = 2 * call->counts[3] * r->taps / (r->down.every * r->across.every);
+    conv_after_of(call, r->out, &job.after);
+    int64_t flop = 2 * call->counts[call->op->inputs] * r->taps / (r->down.every * r->across.every);
     int members = team_for_flop(call->pool, flop, job.band.tiles * job.band.bands);
     pool_run(call->pool, members, sum_member, &job);
 }

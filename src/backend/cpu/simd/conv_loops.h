@@ -1,6 +1,7 @@
 /* conv_loops.h: the two ways of a convolution: with samples in lanes (conv_lanes.c), and as
- * products of packed panels (conv_gemm.c). conv_ops.c chooses. Each computes y from x and w (conv
- * and conv_t), or the gradient of the weights (conv_dw), and says what workspace it needs. */
+ * products of packed panels (conv_gemm.c, conv_gemm_weigh.c). conv_ops.c chooses. Each computes y
+ * from x and w (conv, conv_fused and conv_t), or the gradient of the weights (conv_dw), and says
+ * what workspace it needs. */
 #ifndef PRONY_BACKEND_CPU_SIMD_CONV_LOOPS_H
 #define PRONY_BACKEND_CPU_SIMD_CONV_LOOPS_H
 
@@ -8,6 +9,9 @@
 #include "backend/cpu/simd/conv_relation.h"
 #include "backend/cpu/simd/conv_shared.h"
 #include "backend/cpu/simd/gemm_packed.h"
+
+/* Operands of conv_fused behind x and w. */
+enum { CONV_BIAS = 2, CONV_GAMMA, CONV_BETA, CONV_MEAN, CONV_VARIANCE, CONV_ADD };
 
 void conv_lanes_sum(const struct call *call, const struct conv_kernels *kernels,
                     const struct conv_relation *relation);
@@ -20,7 +24,12 @@ void conv_gemm_sum(const struct call *call, const struct gemm_kernels *gemm,
                    const struct conv_kernels *conv, const struct conv_relation *relation);
 void conv_gemm_weigh(const struct call *call, const struct gemm_kernels *gemm,
                      const struct conv_kernels *conv, const struct conv_relation *relation);
-uint64_t conv_gemm_bytes(const struct gemm_kernels *gemm, const struct conv_relation *relation,
-                         int threads);
+uint64_t conv_gemm_sum_bytes(const struct gemm_kernels *gemm, const struct conv_relation *relation,
+                             int threads);
+uint64_t conv_gemm_weigh_bytes(const struct conv_relation *relation, int threads);
+
+/* What follows the sums of conv, conv_t or conv_fused; scale and shift have room for as many
+ * numbers as there are outputs. */
+void conv_after_of(const struct call *call, int64_t outputs, struct conv_after *after);
 
 #endif

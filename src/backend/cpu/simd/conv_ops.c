@@ -1,4 +1,4 @@
-/* conv_ops.c: conv, conv_t and conv_dw: which of the two ways an op goes. */
+/* conv_ops.c: conv, conv_fused, conv_t and conv_dw: which of the two ways an op goes. */
 #include "backend/cpu/simd/conv_loops.h"
 #include "backend/cpu/simd/fills.h"
 
@@ -7,17 +7,24 @@ struct conv_isa {
     const struct gemm_kernels *gemm;
 };
 
-/* Lanes want samples to fill them. Panels want outputs to share what was gathered. */
-static bool lanes_suit(const struct conv_relation *relation, int64_t lanes)
+/* Lanes want samples to fill them, and have no second summand. Panels want outputs to share what
+ * was gathered. */
+static bool lanes_suit(const struct conv_relation *relation, int64_t lanes, bool adds)
 {
-    return 2 * relation->batch > lanes && relation->out_group <= 24;
+    return 2 * relation->batch > lanes && relation->out_group <= 24 && !adds;
 }
 
 /* Operands: the larger image, the weights, the smaller image. */
 static const int *operands_of(enum op_kind kind)
 {
-    static const int conv[] = {0, 1, 3}, conv_t[] = {3, 1, 0}, conv_dw[] = {0, 2, 1};
-    return kind == OP_conv ? conv : kind == OP_conv_t ? conv_t : conv_dw;
+    static const int conv[] = {0, 1, 3}, conv_fused[] = {0, 1, 8}, conv_t[] = {3, 1, 0},
+                     conv_dw[] = {0, 2, 1};
+    switch (kind) {
+    case OP_conv: return conv;
+    case OP_conv_fused: return conv_fused;
+    case OP_conv_t: return conv_t;
+    default: return conv_dw;
+    }
 }
 
 static void run(const struct call *call, const struct conv_isa *isa)
@@ -26,7 +33,9 @@ static void run(const struct call *call, const struct conv_isa *isa)
     struct conv_relation relation = conv_relation_of(
         &call->tensors[at[0]]->shape, &call->tensors[at[1]]->shape, &call->tensors[at[2]]->shape,
         &call->op->attr, call->op->kind == OP_conv_t);
-    bool lanes = lanes_suit(&relation, isa->conv->lanes), weigh = call->op->kind == OP_conv_dw;
+    bool adds = call->op->kind == OP_conv_fused && call->data[CONV_ADD];
+    bool lanes = lanes_suit(&relation, isa->conv->lanes, adds);
+    bool weigh = call->op->kind == OP_conv_dw;
     if (lanes && weigh)
         conv_lanes_weigh(call, isa->conv, &relation);
     else if (lanes)
@@ -49,9 +58,12 @@ static uint64_t workspace_of(const struct program *program, const struct op *op,
     struct conv_relation relation =
         conv_relation_of(shape_of(program, op, at[0]), shape_of(program, op, at[1]),
                          shape_of(program, op, at[2]), &op->attr, op->kind == OP_conv_t);
-    if (lanes_suit(&relation, isa->conv->lanes))
-        return conv_lanes_bytes(isa->conv, &relation, op->kind == OP_conv_dw, threads);
-    return conv_gemm_bytes(isa->gemm, &relation, threads);
+    bool adds = op->kind == OP_conv_fused && op_input(program, op, CONV_ADD) >= 0;
+    bool weigh = op->kind == OP_conv_dw;
+    if (lanes_suit(&relation, isa->conv->lanes, adds))
+        return conv_lanes_bytes(isa->conv, &relation, weigh, threads);
+    return weigh ? conv_gemm_weigh_bytes(&relation, threads)
+                 : conv_gemm_sum_bytes(isa->gemm, &relation, threads);
 }
 
 #define ENTRIES(isa)                                                                               \
@@ -69,6 +81,7 @@ static uint64_t workspace_of(const struct program *program, const struct op *op,
     {                                                                                              \
         struct kernel *rows = table->rows[DTYPE_F32];                                              \
         rows[OP_conv] = (struct kernel){"conv_f32_" #isa, run_##isa, workspace_##isa};             \
+        rows[OP_conv_fused] = (struct kernel){"conv_fused_f32_" #isa, run_##isa, workspace_##isa}; \
         rows[OP_conv_t] = (struct kernel){"conv_t_f32_" #isa, run_##isa, workspace_##isa};         \
         rows[OP_conv_dw] = (struct kernel){"conv_dw_f32_" #isa, run_##isa, workspace_##isa};       \
     }

@@ -1,6 +1,6 @@
-/* conv_shared.h: the seam between the loops of convolution with samples in lanes (conv_lanes.c:
- * tiles, bands, threads, written once) and its kernels (conv_simd.h: compiled once per ISA). Tiles
- * are [element][lane], see lanes_simd.h. */
+/* conv_shared.h: the seam between the loops of convolution (conv_lanes.c, conv_gemm.c: tiles,
+ * bands, threads, written once) and its kernels (conv_simd.h: compiled once per ISA). Tiles are
+ * [element][lane], see lanes_simd.h. */
 #ifndef PRONY_BACKEND_CPU_SIMD_CONV_SHARED_H
 #define PRONY_BACKEND_CPU_SIMD_CONV_SHARED_H
 
@@ -14,7 +14,6 @@ struct conv_sum {
     const float *x;         /* where a tap of offset 0 finds its element for the first pixel */
     const int64_t *offsets; /* from there, by tap */
     const float *w;         /* [tap][outputs] */
-    const float *start;     /* [outputs], what the sums begin with, or NULL: 0 */
     int64_t rows, taps, row_taps;
     int64_t step;  /* from a pixel to the next, in x … */
     int64_t place; /* … and in y */
@@ -34,14 +33,42 @@ struct conv_weigh {
     int64_t stride;
 };
 
+/* Elements of the source for neighbouring pixels, at most a vector of them. */
+struct conv_piece {
+    int64_t at;    /* in the panel */
+    int64_t from;  /* the first one's place in the channel of the first sample … */
+    uint32_t mask; /* … and which of them there are: the others are padding, and 0 */
+};
+
+/* A panel of patches, [tap][pixel]: taps are channel by channel, with the same pieces in each. */
+struct conv_gather {
+    const float *x;                  /* the first channel of the first sample */
+    int64_t plane;                   /* from a channel to the next */
+    int64_t step;                    /* from a pixel to the next */
+    const struct conv_piece *pieces; /* [taps][count], in the order of `at` */
+    int64_t taps, count;
+    float *out; /* whole vectors are written: up to a vector more than the panel */
+    int64_t lead;
+};
+
+/* What follows a convolution: y = f(scale · sum + shift + add). */
+struct conv_after {
+    float *scale, *shift; /* per output */
+    const float *add;     /* like y, or NULL */
+    int32_t function;     /* enum activation, without an alpha */
+};
+
 struct conv_kernels {
     int64_t lanes;
     int64_t accumulators; /* outputs × pixels, outputs × taps: no more */
     void (*from_samples)(const float *x, int64_t stride, int64_t samples, int64_t count,
                          float *out);
     void (*to_samples)(const float *in, int64_t count, float *y, int64_t stride, int64_t samples);
-    /* out[i] = x[i · step] */
-    void (*gather)(const float *x, int64_t step, int64_t count, float *out);
+    /* `count` taps from number `first` on */
+    void (*gather)(const struct conv_gather *gather, int64_t first, int64_t count);
+    /* Neighbouring pixels of one output, the first at `place` of y; sums may be y. */
+    void (*finish)(const struct conv_after *after, int64_t output, int64_t place, const float *sums,
+                   int64_t count, float *y);
     /* by outputs and pixels; NULL where the accumulators do not suffice */
     void (*sum[CONV_OUTPUTS + 1][CONV_PIXELS + 1])(const struct conv_sum *sum);
     /* by outputs and taps */

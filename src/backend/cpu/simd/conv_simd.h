@@ -1,10 +1,14 @@
-/* conv_simd.h: convolution with samples in lanes, compiled once per ISA by conv_avx2.c and
- * conv_avx512.c, which define ISA(name).
+/* conv_simd.h: the kernels of convolution, compiled once per ISA by conv_avx2.c and conv_avx512.c,
+ * which define ISA(name). With samples in lanes:
  *
  *   sum      outputs × pixels accumulators; per tap as many loads as pixels and as many broadcast
  *            weights as outputs. The bound is FMA from about 2 × 4 on.
  *   weigh    outputs × taps accumulators over all pixels of a band; per pixel as many loads as
- *            outputs and taps together. */
+ *            outputs and taps together.
+ *
+ * With pixels in lanes the sums are gemm_simd.h's; here are its patches (gather) and what is done
+ * to its sums (finish). */
+#include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/conv_shared.h"
 #include "backend/cpu/simd/lanes_simd.h"
 #include "backend/cpu/simd/pick_simd.h"
@@ -20,7 +24,7 @@ INLINE void sum_block(const struct conv_sum *s, const int O, const int Q)
     for (int o = 0; o < O; o++)
 #pragma GCC unroll 4
         for (int q = 0; q < Q; q++)
-            sum[o * Q + q] = s->start ? vec_set(s->start[o]) : vec_zero();
+            sum[o * Q + q] = vec_zero();
     for (int64_t row = 0; row < s->rows; row++) {
         const int64_t *offset = s->offsets + row * s->row_taps, *end = offset + s->taps;
         const float *w = s->w + row * s->row_taps * O;
@@ -90,12 +94,51 @@ INLINE void weigh_block(const struct conv_weigh *g, const int O, const int T)
     }
 }
 
-static void gather(const float *x, int64_t step, int64_t count, float *out)
+static void gather(const struct conv_gather *g, int64_t first, int64_t count)
 {
-    for (int64_t i = 0; i < count; i += VEC_LANES) {
-        int64_t width = count - i < VEC_LANES ? count - i : VEC_LANES;
-        vec_store_part(out + i, pick_strided(x + i * step, step, width), width);
+    const float *plane = g->x + first / g->taps * g->plane;
+    int64_t tap = first % g->taps;
+    float *out = g->out;
+    for (int64_t k = 0; k < count; k++, out += g->lead) {
+        const struct conv_piece *piece = g->pieces + tap * g->count, *end = piece + g->count;
+        if (g->step == 1)
+            for (; piece < end; piece++)
+                vec_store_any(out + piece->at, vec_load_mask(plane + piece->from, piece->mask));
+        else
+            for (; piece < end; piece++)
+                vec_store_any(out + piece->at,
+                              pick_masked(plane + piece->from, (int32_t)g->step, piece->mask));
+        if (++tap == g->taps) {
+            tap = 0;
+            plane += g->plane;
+        }
     }
+}
+
+INLINE void finish_loop(const struct conv_after *after, int64_t output, const int32_t function,
+                        const float *sums, const float *add, int64_t count, float *y)
+{
+    vec scale = vec_set(after->scale[output]), shift = vec_set(after->shift[output]);
+    for (int64_t i = 0; i < count; i += VEC_LANES) {
+        vec sum = vec_fma(vec_load_part(sums + i, count - i), scale, shift);
+        if (add)
+            sum = vec_add(sum, vec_load_part(add + i, count - i));
+        vec_store_part(y + i, vec_function(function, sum, 0), count - i);
+    }
+}
+
+static void finish(const struct conv_after *after, int64_t output, int64_t place, const float *sums,
+                   int64_t count, float *y)
+{
+    const float *add = after->add ? after->add + place : NULL;
+#define FINISH(name)                                                                               \
+    case ACTIVATION_##name:                                                                        \
+        finish_loop(after, output, ACTIVATION_##name, sums, add, count, y);                        \
+        break;
+    switch (after->function) {
+        BY_FUNCTION(FINISH)
+    }
+#undef FINISH
 }
 
 /* Outputs × pixels of every size that the ISA has registers for. */
@@ -141,6 +184,7 @@ const struct conv_kernels ISA(conv_kernels) = {
     .from_samples = lanes_from_samples,
     .to_samples = lanes_to_samples,
     .gather = gather,
+    .finish = finish,
     .sum = {BLOCKS(SUM)},
     .weigh = {BLOCKS(WEIGH)},
 };

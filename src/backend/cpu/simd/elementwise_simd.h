@@ -266,6 +266,38 @@ static void span_rprop(const struct call *call, int64_t from, int64_t to)
     clear_gradient(call, from, to);
 }
 
+static float squares_of(const float *x, int64_t count)
+{
+    vec a = vec_zero(), b = vec_zero();
+    for (int64_t i = 0; i < count; i += 2 * VEC_LANES) {
+        vec left = vec_load_part(x + i, count - i), right = vec_zero();
+        if (count - i > VEC_LANES)
+            right = vec_load_part(x + i + VEC_LANES, count - i - VEC_LANES);
+        a = vec_fma(left, left, a);
+        b = vec_fma(right, right, b);
+    }
+    return vec_sum(vec_add(a, b));
+}
+
+/* All gradients together are scaled down to the norm `limit` when theirs is larger. By one thread,
+ * so that the norm does not depend on their number. */
+static void run_clip(const struct call *call)
+{
+    float sum = 0, limit = call->op->attr.clip.limit;
+    for (int g = 0; g < call->op->inputs; g++)
+        sum += squares_of(floats(call, g), call->counts[g]);
+    float norm = sqrtf(sum);
+    if (!(norm > limit))
+        return;
+    vec scale = vec_set(limit / norm);
+    for (int g = 0; g < call->op->inputs; g++) {
+        float *x = floats(call, g);
+        EACH_VECTOR(i, 0, call->counts[g])
+        vec_store_part(x + i, vec_mul(scale, vec_load_part(x + i, call->counts[g] - i)),
+                       call->counts[g] - i);
+    }
+}
+
 /* An op's kernel from its span, and its row. */
 #define ELEMENTWISE(EACH)                                                                          \
     EACH(activate)                                                                                 \
@@ -294,4 +326,5 @@ void ISA(elementwise_fill)(struct kernel_table *table)
     ELEMENTWISE(FILL)
     FILL(dense)
     FILL(dense_t)
+    FILL(clip)
 }

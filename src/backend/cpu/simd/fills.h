@@ -11,6 +11,7 @@ typedef void kernel_fill(struct kernel_table *table);
     EACH(elementwise_fill_##isa)                                                                   \
     EACH(pool_fill_##isa)                                                                          \
     EACH(conv_fill_##isa)                                                                          \
+    EACH(lrn_fill_##isa)                                                                           \
     EACH(recurrent_fill_##isa)                                                                     \
     EACH(matmul_fill_##isa)                                                                        \
     EACH(norm_fill_##isa)

@@ -1,4 +1,4 @@
-/* norm_simd.h: softmax, layer-norm and batch-norm with their gradients, compiled once per ISA by
+/* norm_simd.h: softmax and cross-entropy, layer-norm and batch-norm, compiled once per ISA by
  * norm_avx2.c and norm_avx512.c, which define ISA(name) and ISA_NAME.
  *
  * The bound is bytes: a row is read from memory once and stays in L1 for the passes over it.
@@ -31,12 +31,25 @@ static float spread_span(const float *x, int64_t count, float mean)
     return rest;
 }
 
-/* p = e^(x - max) / Σ; exponentials are within 1.3 ulp. */
-static void softmax_row(const float *x, float *p, int64_t count)
+static float largest_of(const float *x, int64_t count)
 {
-    float most = x[0], total = 0;
-    for (int64_t k = 1; k < count; k++)
-        most = x[k] > most ? x[k] : most;
+    float most = x[0], lanes[VEC_LANES];
+    int64_t i = 0;
+    vec best = vec_set(most);
+    for (; i + VEC_LANES <= count; i += VEC_LANES)
+        best = vec_max(best, vec_load_any(x + i));
+    vec_store_any(lanes, best);
+    for (int k = 0; k < VEC_LANES; k++)
+        most = lanes[k] > most ? lanes[k] : most;
+    for (; i < count; i++)
+        most = x[i] > most ? x[i] : most;
+    return most;
+}
+
+/* p = e^(x - max) / Σ; exponentials are within 1.3 ulp. Returns ln Σ e^x. */
+static float softmax_row(const float *x, float *p, int64_t count)
+{
+    float most = largest_of(x, count), total = 0;
     vec shift = vec_set(most);
     for (int64_t k = 0; k < count; k += VEC_LANES)
         vec_store_part(p + k, vec_exp(vec_sub(vec_load_part(x + k, count - k), shift)), count - k);
@@ -44,6 +57,7 @@ static void softmax_row(const float *x, float *p, int64_t count)
     vec divisor = vec_set(total);
     for (int64_t k = 0; k < count; k += VEC_LANES)
         vec_store_part(p + k, vec_div(vec_load_part(p + k, count - k), divisor), count - k);
+    return most + logf(total);
 }
 
 static void softmax_member(void *context, int member, int members)
@@ -302,6 +316,18 @@ static void run_softmax(const struct call *call)
     run_items(call, softmax_member, 4, call->tensors[0]->shape.dim[0]);
 }
 
+/* loss = mean of -ln p[label]: the sum of all rows is one thread's. */
+static void run_cross_entropy(const struct call *call)
+{
+    const float *x = floats(call, 0);
+    const int32_t *label = call->data[1];
+    int64_t batch = call->tensors[0]->shape.dim[0], classes = call->tensors[0]->shape.dim[1];
+    float sum = 0;
+    for (int64_t n = 0; n < batch; n++, x += classes)
+        sum += softmax_row(x, floats(call, 3) + n * classes, classes) - x[label[n]];
+    *floats(call, 2) = sum / (float)batch;
+}
+
 static void run_softmax_causal(const struct call *call)
 {
     run_items(call, softmax_causal_member, 4, call->counts[0] / call->tensors[0]->shape.dim[1]);
@@ -359,6 +385,7 @@ void ISA(norm_fill)(struct kernel_table *table)
     FILL(softmax)
     FILL(softmax_causal)
     FILL(softmax_grad)
+    FILL(cross_entropy)
     FILL(layer_norm)
     FILL(layer_norm_grad)
     FILL(batch_norm)

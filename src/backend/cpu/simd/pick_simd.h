@@ -31,6 +31,11 @@ static inline void pick_larger(vec value, pick_index index, vec *best, pick_inde
     *best = _mm512_mask_mov_ps(*best, larger, value);
     *best_index = _mm512_mask_mov_epi32(*best_index, larger, index);
 }
+/* x[0], x[step], …: the lanes whose bit is set; the others are 0. */
+static inline vec pick_masked(const float *x, int32_t step, uint32_t mask)
+{
+    return _mm512_mask_i32gather_ps(vec_zero(), (__mmask16)mask, pick_series(step), x, 4);
+}
 static inline void pick_store(int32_t *to, pick_index index, int64_t count)
 {
     _mm512_mask_storeu_epi32(to, (__mmask16)((1u << count) - 1), index);
@@ -57,6 +62,11 @@ static inline void pick_larger(vec value, pick_index index, vec *best, pick_inde
     *best = _mm256_blendv_ps(*best, value, larger);
     *best_index = _mm256_castps_si256(
         _mm256_blendv_ps(_mm256_castsi256_ps(*best_index), _mm256_castsi256_ps(index), larger));
+}
+static inline vec pick_masked(const float *x, int32_t step, uint32_t mask)
+{
+    return _mm256_mask_i32gather_ps(vec_zero(), x, pick_series(step),
+                                    _mm256_castsi256_ps(vec_mask_bits(mask)), 4);
 }
 static inline void pick_store(int32_t *to, pick_index index, int64_t count)
 {

@@ -101,6 +101,11 @@ static inline void vec_store_part(float *to, vec v, int64_t count)
     else
         _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), v);
 }
+/* The lanes whose bit is set; the others are 0, and are not touched in memory. */
+static inline vec vec_load_mask(const float *from, uint32_t mask)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)mask, from);
+}
 /* where v > 0: a, else b */
 static inline vec vec_choose_positive(vec v, vec a, vec b)
 {
@@ -195,6 +200,15 @@ static inline void vec_store_part(float *to, vec v, int64_t count)
         vec_store_any(to, v);
     else
         _mm256_maskstore_ps(to, vec_mask_of(count), v);
+}
+static inline __m256i vec_mask_bits(uint32_t mask)
+{
+    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)mask), bits), bits);
+}
+static inline vec vec_load_mask(const float *from, uint32_t mask)
+{
+    return _mm256_maskload_ps(from, vec_mask_bits(mask));
 }
 static inline vec vec_choose_positive(vec v, vec a, vec b)
 {

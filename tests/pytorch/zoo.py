@@ -1,0 +1,221 @@
+"""zoo.py LIBPRONY NAME…: networks of the zoo by prony and by PyTorch, from the same weights.
+
+The text of a network is read here a second time and written with PyTorch's operators, in double
+precision, so that what differs is prony's. Dropout is left out: its numbers are each one's own.
+Compared are the loss and all gradients of one training step on two samples (sgd of rate 1: what a
+weight has moved is its gradient), then the outputs, with the batch's own mean and variance as the
+statistics of every batch-norm. A gradient may differ by 1e-3 of its norm (rounding turns a few
+relus and maxima around), an output by 1e-4 of the largest.
+
+One line per network: "ok   zoo.resnet50" or "FAIL …".
+"""
+
+import os
+import sys
+import tempfile
+
+import torch
+import torch.nn.functional as F
+
+from library import Prony, open_library, write_safetensors
+
+ROWS = 2
+GRADIENT, OUTPUT, LOSS = 1e-3, 1e-4, 1e-5
+
+
+def words_of(line):
+    """A layer's line as its name ("" where it has none), kind, arguments, settings and inputs."""
+    line, _, inputs = line.partition("<")
+    name, _, rest = line.rpartition(" = ")
+    kind, *words = rest.split()
+    settings = dict(word.split("=") for word in words if "=" in word)
+    arguments = [word for word in words if "=" not in word]
+    return name.strip(), kind, arguments, settings, [i.strip() for i in inputs.split(",") if i]
+
+
+class Text:
+    """A network's text: its layers, and what it says of its input and its loss."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            lines = [line.partition("#")[0].strip() for line in file]
+        lines = [l for l in lines if l and not l.startswith(("optimiser", "dropout"))]
+        self.prony = "\n".join([*lines, "optimiser sgd rate=1", ""])
+        self.layers, counts = [], {}
+        for line in lines:
+            name, kind, arguments, settings, inputs = words_of(line)
+            if kind == "input":
+                self.sample = tuple(map(int, arguments[0].split("x")))
+                self.tokens = int(settings.get("tokens", 0))
+            elif kind == "loss":
+                self.loss = arguments[0]
+            else:
+                counts[kind] = counts.get(kind, 0) + 1
+                name = name or f"{kind}{counts[kind]}"
+                self.layers.append((name, kind, arguments, settings, inputs))
+        self.classes = 0 if self.loss == "mse" else int(self.layers[-1][2][0])
+
+
+def pair(text):
+    """"3" or "3x0", as PyTorch takes it."""
+    sizes = tuple(map(int, text.split("x")))
+    return sizes if len(sizes) == 2 else sizes * 2
+
+
+class Forward:
+    """The network on weights w. In training every batch-norm leaves its mean and variance in
+    `statistics`; otherwise it takes them from w."""
+
+    def __init__(self, text, w, training):
+        self.text, self.w, self.training = text, w, training
+        self.statistics = {}
+
+    def __call__(self, x):
+        values, last = {"input": x}, x
+        for name, kind, arguments, settings, inputs in self.text.layers:
+            given = [values[i] for i in inputs] or [last]
+            last = values[name] = getattr(self, kind)(name, arguments, settings, *given)
+        return last
+
+    def dense(self, name, _, __, x):
+        return x @ self.w[name + ".weight"] + self.w[name + ".bias"]
+
+    def conv(self, name, arguments, settings, x):
+        bias = self.w.get(name + ".bias")
+        return F.conv2d(x, self.w[name + ".weight"], bias, pair(settings.get("stride", "1")),
+                        pair(settings.get("pad", "0")))
+
+    def batch_norm(self, name, _, settings, x):
+        axes = [0, *range(2, x.dim())]
+        if self.training:
+            self.statistics[name + ".mean"] = x.detach().mean(axes)
+            self.statistics[name + ".variance"] = x.detach().var(axes, unbiased=False)
+        kept = (None, None) if self.training else (self.w[name + ".mean"],
+                                                   self.w[name + ".variance"])
+        return F.batch_norm(x, *kept, self.w[name + ".scale"], self.w[name + ".shift"],
+                            self.training, 0, float(settings.get("epsilon", 1e-5)))
+
+    def max_pool(self, _, arguments, settings, x):
+        return F.max_pool2d(x, *self.window(arguments, settings), ceil_mode="ceil" in settings)
+
+    def average_pool(self, _, arguments, settings, x):
+        return F.avg_pool2d(x, *self.window(arguments, settings))
+
+    def window(self, arguments, settings):
+        size = pair(arguments[0])
+        return size, pair(settings["stride"]) if "stride" in settings else size, pair(
+            settings.get("pad", "0"))
+
+    def lrn(self, _, arguments, settings, x):
+        return F.local_response_norm(x, int(arguments[0]), k=float(settings.get("k", 1)))
+
+    def lstm(self, name, _, settings, x):
+        weights = [self.w[f"{name}.{part}_{kind}"] for kind in ("weight", "bias")
+                   for part in ("input", "state")]
+        weights = [w.t() if w.dim() == 2 else w for w in weights]
+        zero = torch.zeros(1, x.shape[0], weights[1].shape[1], dtype=x.dtype)
+        y = torch.lstm(x, (zero, zero), weights, True, 1, 0.0, self.training, False, True)[0]
+        return y[:, -1] if settings.get("output") == "last" else y
+
+    def embedding(self, name, _, __, x):
+        return self.w[name + ".weight"][x.long()]
+
+    def relu(self, _, __, ___, x):
+        return torch.relu(x)
+
+    def sigmoid(self, _, __, ___, x):
+        return torch.sigmoid(x)
+
+    def add(self, _, __, ___, a, b):
+        return a + b
+
+    def concat(self, _, __, ___, *parts):
+        return torch.cat(parts, 1)
+
+    def flatten(self, _, __, ___, x):
+        return x.flatten(1)
+
+    def global_average_pool(self, _, __, ___, x):
+        return x.mean((2, 3))
+
+
+def make_batch(text, outputs):
+    generator = torch.Generator().manual_seed(1)
+    shape = (ROWS, *text.sample)
+    if text.tokens:
+        x = torch.randint(text.tokens, shape, generator=generator).float()
+    else:
+        x = torch.randn(shape, generator=generator)
+    if text.loss == "mse":
+        return x, torch.rand(ROWS, outputs, generator=generator)
+    places = text.sample[:1] if text.tokens else ()
+    return x, torch.randint(text.classes, (ROWS, *places), generator=generator, dtype=torch.int32)
+
+
+def away(found, expected):
+    return float((found - expected).norm() / expected.norm().clamp(min=1e-30))
+
+
+def compare_step(text, prony, path, w, x, target):
+    """What differs in one training step, a line each; and the statistics of its batch."""
+    learnt = {name: w[name].requires_grad_() for name in w
+              if not name.endswith((".mean", ".variance"))}
+    forward = Forward(text, w, True)
+    y = forward(x.double())
+    loss = (F.mse_loss(y, target.double()) if text.loss == "mse"
+            else F.cross_entropy(y.flatten(0, -2), target.long().flatten()))
+    gradients = torch.autograd.grad(loss, list(learnt.values()))
+    wrong, ours = [], prony.train(x, target)
+    if not abs(ours - loss.item()) <= LOSS * abs(loss.item()):
+        wrong.append(f"loss: found {ours:.9g}, expected {loss.item():.9g}")
+    moved = prony.weights(path)
+    worst = 0.0
+    for (name, before), expected in zip(learnt.items(), gradients):
+        difference = away(before.detach() - moved[name], expected)
+        worst = max(worst, difference)
+        if not difference <= GRADIENT:
+            wrong.append(f"gradient of {name}: differs by {difference:.3g} of its norm")
+    return wrong, worst, forward.statistics
+
+
+def compare(library, name, folder):
+    """What differs, a line each, and how much at most."""
+    text = Text(f"src/nn/zoo/{name}.net")
+    prony = Prony(library, "simd", text.prony, text.classes)
+    path = os.path.join(folder, "weights")
+    w = prony.weights(path)
+    x, target = make_batch(text, prony.outputs())
+    wrong, gradient, statistics = compare_step(text, prony, path, w, x, target)
+    w = {n: statistics.get(n, value.detach()) for n, value in w.items()}
+    write_safetensors(path, w)
+    prony.load(path)
+    with torch.no_grad():
+        expected = Forward(text, w, False)(x.double())
+    if text.loss == "cross_entropy":
+        expected = expected.softmax(-1)
+    found = prony.predict(x).double().reshape(expected.shape)
+    output = float((found - expected).abs().max() / expected.abs().max())
+    if not output <= OUTPUT:
+        wrong.append(f"outputs: differ by {output:.3g}, expected at most {OUTPUT}")
+    prony.close()
+    return wrong, gradient, output
+
+
+def main():
+    library = open_library(sys.argv[1])
+    agree = True
+    with tempfile.TemporaryDirectory() as folder:
+        for name in sys.argv[2:]:
+            try:
+                wrong, gradient, output = compare(library, name, folder)
+            except (RuntimeError, KeyError) as problem:
+                wrong, gradient, output = [repr(problem)], 0, 0
+            for line in wrong[:10]:
+                print(line)
+            print(f"    {name}: gradients within {gradient:.1e}, outputs within {output:.1e}")
+            print(f"{'FAIL' if wrong else 'ok  '} zoo.{name}", flush=True)
+            agree = agree and not wrong
+    sys.exit(not agree)
+
+
+main()

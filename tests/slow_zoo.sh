@@ -1,0 +1,20 @@
+#!/bin/sh
+# Networks of the zoo run a training and an inference iteration on the CPU, and agree with PyTorch
+# from the same weights: tests/pytorch/zoo.py. PRONY_ZOO=all takes all of them (docs/zoo.md), another
+# value the networks it names.
+most="small lenet lstm fcn_r deep_mnist sensor_net jet_tagger ad_autoencoder googlenet resnet18 resnet50"
+all="$most large fcn wide fcn_s acoustic ptb_lstm alexnet alexnet_owt inception3 vgg11 vgg13 vgg16 vgg19
+resnet34 resnet101 resnet152"
+case ${PRONY_ZOO:-most} in
+most) names=$most ;;
+all) names=$all ;;
+*) names=$PRONY_ZOO ;;
+esac
+# Debian's package is for Debian's Python, which need not be the first one on the path.
+for python in python3 /usr/bin/python3; do
+    if "$python" -c 'import torch' 2>/dev/null; then
+        # shellcheck disable=SC2086 # a list of names
+        exec "$python" tests/pytorch/zoo.py "$PRONY_BUILD/libprony.so" $names
+    fi
+done
+echo "skip zoo: no Python module torch (Debian: python3-torch)"
