@@ -51,7 +51,7 @@ struct pool {
     void *context;
     int members;
 
-    atomic_bool running, parked, stop;
+    atomic_bool running, stop;
     alignas(LINE) atomic_uint left; /* members that have not finished the round */
     atomic_bool caller_asleep;
 
@@ -126,9 +126,7 @@ static unsigned wait_for_round(struct member *member, unsigned seen)
         round = atomic_load_explicit(&member->round, memory_order_acquire);
         if (round != seen)
             return round;
-    } while (member->index < pool->at_once &&
-             !atomic_load_explicit(&pool->parked, memory_order_relaxed) &&
-             keep_spinning(turn++, &until));
+    } while (member->index < pool->at_once && keep_spinning(turn++, &until));
     atomic_store(&member->asleep, true);
     while ((round = atomic_load(&member->round)) == seen)
         futex_wait(&member->round, seen);
@@ -183,20 +181,12 @@ void pool_run(struct pool *pool, int members, pool_task *task, void *context)
     pool->task = task;
     pool->context = context;
     pool->members = members;
-    atomic_store_explicit(&pool->parked, false, memory_order_relaxed);
     atomic_store_explicit(&pool->left, (unsigned)members - 1, memory_order_relaxed);
     for (int i = 1; i < members; i++)
         give_round(&pool->member[i]);
     task(context, 0, members);
     wait_for_members(pool);
     atomic_store_explicit(&pool->running, false, memory_order_release);
-}
-
-void pool_park(struct pool *pool)
-{
-    atomic_store_explicit(&pool->parked, true, memory_order_relaxed);
-    if (pinned.pool == pool)
-        unpin_caller();
 }
 
 int pool_threads(const struct pool *pool)

@@ -1,8 +1,8 @@
 /* pool.h: a team of threads that run the same function at once.
  *
  * A pool belongs to an opened device: there is no global one. The calling thread is member 0.
- * Between calls members spin for a short while, then sleep; pool_park puts them to sleep at once,
- * which a bench does with every pool that is not being timed. Nothing is allocated after open. */
+ * Between calls members spin for a short while (0.1 ms), then sleep: a pool that is not being timed
+ * takes nothing from those that are. Nothing is allocated after open. */
 #ifndef PRONY_BASE_POOL_H
 #define PRONY_BASE_POOL_H
 
@@ -17,7 +17,7 @@ enum { POOL_MOST = 64 };
 
 /* POOL_COMPACT fills one core's hardware threads, then the next core; POOL_SPREAD takes one thread
  * of every core first, sockets in turn. The calling thread is pinned too, by pool_run, and gets its
- * own CPUs back by pool_park, pool_close or running an unpinned pool. `threads` from 1 to
+ * own CPUs back by pool_close or running an unpinned pool. `threads` from 1 to
  * POOL_MOST; more than the machine has cores is allowed (members then sleep rather than spin). */
 enum status pool_open(int threads, enum pool_affinity affinity, struct pool **out);
 void pool_close(struct pool *pool); /* NULL is fine; by the thread that ran it */
@@ -31,7 +31,6 @@ int pool_at_once(const struct pool *pool);
  * caller's mistake. `members` may be less than the pool has:
  * a small piece of work is not worth all threads. */
 void pool_run(struct pool *pool, int members, pool_task *task, void *context);
-void pool_park(struct pool *pool);
 
 /* Splits [0, count) into equal pieces of a multiple of `grain`; sets this member's [*from, *to). */
 void pool_share(long count, long grain, int member, int members, long *from, long *to);
