@@ -113,6 +113,36 @@ TEST(the_luck_of_instances_does_not_deceive)
     CHECK(found >= TRIALS * 95 / 100);
 }
 
+/* Looks after every fourth round and stops at the first that is sure, as a measurement does. */
+TEST(many_looks_do_not_deceive)
+{
+    int wrong = 0, found_slower = 0;
+    for (uint32_t seed = 1; seed <= TRIALS; seed++) {
+        const struct rng_key key = {.seed = seed, .stream = 2};
+        double a[ROUNDS], slower[ROUNDS], b[ROUNDS];
+        bool ended[2] = {false, false};
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+            a[i] = two_humps(key, i, 0);
+            slower[i] = 1.05 * a[i];
+            b[i] = two_humps(key, i, 1);
+        }
+        for (size_t rounds = 8; rounds <= ROUNDS; rounds += 4)
+            for (int which = 0; which < 2; which++) {
+                struct comparison found;
+                CHECK_OK(compare_rounds(which ? slower : a, b, rounds, starts, 1, COMPARE_MARGIN,
+                                        &found));
+                if (ended[which] || !(found.sure || rounds == ROUNDS))
+                    continue;
+                ended[which] = true;
+                wrong +=
+                    !which && (found.verdict == VERDICT_FASTER || found.verdict == VERDICT_SLOWER);
+                found_slower += which && found.verdict == VERDICT_SLOWER;
+            }
+    }
+    CHECK(wrong * 100 <= TRIALS);
+    CHECK(found_slower * 100 >= TRIALS * 90);
+}
+
 TEST(verdicts_keep_their_margins)
 {
     const struct stats one = {.median = 100, .ci_low = 99.9, .ci_high = 100.1};
@@ -177,7 +207,7 @@ TEST(a_comparison_travels_in_its_record)
     struct arena arena = {0};
     struct text line = {0};
     record_start(&record);
-    record.against = (struct record_against){"numpy", {0.5, 0.4, 0.6, 40, 8, VERDICT_FASTER}};
+    record.against = (struct record_against){"numpy", {0.5, 0.4, 0.6, 40, 8, VERDICT_FASTER, true}};
     record_write(&record, &line);
     CHECK_OK(text_done(&line));
     if (CHECK_OK(record_read(&arena, "line", 1, text_of(&line), line.length, &back))) {

@@ -45,8 +45,8 @@ static enum status measure_sample(struct contender *contender, int64_t per, uint
     return STATUS_OK;
 }
 
-/* The quickest of a few samples; one is enough when it is long, and so was the first iteration if that
- * is known: else something held it up. */
+/* The quickest of a few samples; one is enough when it is long, and so was the first iteration if
+ * that is known: else something held it up. */
 static enum status measure_quickest(struct contender *contender, int64_t per, uint64_t *elapsed_ns,
                                     uint64_t *outside_ns)
 {
@@ -290,14 +290,14 @@ static enum status measure_renew_pair(const struct measure_options *options, str
     return STATUS_OK;
 }
 
-/* A comparison: both are tight when their ratio is. Where there will be enough instances, they are
- * waited for. */
+/* A comparison: both are tight when their ratio is, or what it says will not change. Where there
+ * will be enough instances, they are waited for. */
 static enum status measure_judge_pair(const struct measure_options *options, struct contender *pair)
 {
     struct comparison found;
     TRY(measure_compare(options, &pair[0], &pair[1], &found));
     pair[0].tight = pair[1].tight =
-        (found.high - found.low) / 2 <= options->target * found.ratio &&
+        (found.sure || (found.high - found.low) / 2 <= options->target * found.ratio) &&
         (found.instances >= COMPARE_INSTANCES || !measure_renews(options, pair));
     return STATUS_OK;
 }
@@ -383,11 +383,35 @@ static void measure_equalise(struct contender *pair)
     }
 }
 
+/* Two of one thread each run on the same CPU, forth and back: that is one comparison. */
+static enum status measure_pinned_round(const struct measure_options *options,
+                                        struct contender *list, int count, int64_t round,
+                                        bool judge, struct pins *pins, int *cpu)
+{
+    uint64_t cpu_ns = 0, wall_ns = 0;
+    for (int i = 0; i < count; i++) {
+        cpu_ns -= list[i].meters.cpu_ns;
+        wall_ns -= list[i].meters.wall_ns;
+    }
+    if (round % 2 == 0)
+        *cpu = pins_choose(pins, round / 2);
+    for (int i = 0; i < count && round % 2 == 0; i++)
+        pins_set(pins, list[i].process, *cpu);
+    TRY(measure_round(options, list, count, round, judge));
+    for (int i = 0; i < count; i++) {
+        cpu_ns += list[i].meters.cpu_ns;
+        wall_ns += list[i].meters.wall_ns;
+    }
+    pins_note(pins, *cpu, cpu_ns, wall_ns);
+    return STATUS_OK;
+}
+
 /* Rounds until everyone is known well enough, or out of time. */
 static enum status measure_rounds(const struct measure_options *options, struct contender *list,
-                                  int count, const struct pins *pins)
+                                  int count, struct pins *pins)
 {
     int64_t next_judgement = ROUNDS_LEAST;
+    int cpu = 0;
 
     for (int64_t round = 0; measure_goes_on(list, count); round++) {
         bool judge = round + 1 >= next_judgement;
@@ -395,9 +419,7 @@ static enum status measure_rounds(const struct measure_options *options, struct 
             next_judgement += next_judgement / 4 + 1; /* judging sorts: let it stay rare */
         if (round % 2 == 0 && measure_compares(options, list, count))
             TRY(measure_renew_pair(options, list));
-        for (int i = 0; i < count && round % 2 == 0; i++) /* forth and back are one comparison */
-            pins_set(pins, list[i].process, (long)(round / 2));
-        TRY(measure_round(options, list, count, round, judge));
+        TRY(measure_pinned_round(options, list, count, round, judge, pins, &cpu));
         if (judge && measure_compares(options, list, count))
             TRY(measure_judge_pair(options, list));
         if (options->compare && !measure_compares(options, list, count))

@@ -39,7 +39,7 @@ enum measure_stop {
     MEASURE_FAILED, /* see status and message */
 };
 
-enum { MEASURE_INSTANCES = 16 };
+enum { MEASURE_INSTANCES = 32 };
 
 struct contender {
     struct job *job;

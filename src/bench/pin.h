@@ -3,6 +3,7 @@
 #ifndef PRONY_BENCH_PIN_H
 #define PRONY_BENCH_PIN_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { PIN_CPUS = 1024 };
@@ -10,13 +11,19 @@ enum { PIN_CPUS = 1024 };
 /* The CPUs that may be used, found before anything is pinned. */
 struct pins {
     int cpus[PIN_CPUS];
-    int count; /* 0: the system does not say, and nothing is pinned */
+    double waits[PIN_CPUS]; /* the share of its time for which whoever ran there had to wait */
+    int count;              /* 0: the system does not say, and nothing is pinned */
 };
 
 void pins_find(struct pins *pins);
-/* Every thread of the process (0: the calling thread) runs on cpus[index mod count] from now on.
- * What the system refuses is left as it is: only noise. */
-void pins_set(const struct pins *pins, pid_t process, long index);
+/* The index of the CPU for the n-th round: one after the other, but not where others run unless
+ * they do everywhere; every now and then it looks again. */
+int pins_choose(struct pins *pins, int64_t round);
+/* What was seen there: CPU time and time. */
+void pins_note(struct pins *pins, int index, uint64_t cpu_ns, uint64_t wall_ns);
+/* Every thread of the process (0: the calling thread) runs on cpus[index] from now on. What the
+ * system refuses is left as it is: only noise. */
+void pins_set(const struct pins *pins, pid_t process, int index);
 /* … on all of them again. */
 void pins_release(const struct pins *pins, pid_t process);
 

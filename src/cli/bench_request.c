@@ -35,7 +35,7 @@ void bench_request_flags(struct bench_request *request)
          .kind = ARG_REAL,
          .value = &request->seconds,
          .meaning = "S",
-         .help = "at most this long for each configuration (default 3; --against 2, --kernels 0.2)",
+         .help = "at most this long for each configuration (default 3; --against 6, --kernels 0.2)",
          .low = 0.01,
          .high = 86400},
         {.name = "patience",
@@ -115,7 +115,7 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
             TRY(sweep_split(&axes[i], request->axis_text[i], arena, &sweep->lists[i]));
     sweep->against = request->against;
     if (request->seconds <= 0)
-        request->seconds = request->against ? 2 : 3;
+        request->seconds = request->against ? 6 : 3;
     sweep->lists[AXIS_model] = (struct sweep_list){models, model_count};
     if (request->bound)
         TRY(scenario_parse_bound(request->bound, &request->holds));

@@ -7,6 +7,8 @@
 #include <math.h>
 
 static const double confidence = 0.99;
+/* Whoever looks again and again, and stops at the first difference, needs more. */
+static const double confidence_of_many_looks = 0.999;
 
 const char *const record_comparisons[RECORD_COMPARISONS] = {"can't tell", "faster", "slower",
                                                             "same"};
@@ -16,15 +18,25 @@ const char *verdict_name(enum verdict verdict)
     return record_comparisons[verdict];
 }
 
-static enum verdict verdict_of(const struct comparison *found, double margin)
+static enum verdict verdict_of(double low, double high, double margin)
 {
-    if (found->high < 1 - margin)
+    if (high < 1 - margin)
         return VERDICT_FASTER;
-    if (found->low > 1 + margin)
+    if (low > 1 + margin)
         return VERDICT_SLOWER;
-    if (found->low >= 1 - COMPARE_SAME && found->high <= 1 + COMPARE_SAME)
+    if (low >= 1 - COMPARE_SAME && high <= 1 + COMPARE_SAME)
         return VERDICT_SAME;
     return VERDICT_UNKNOWN; /* also where the interval is not a number */
+}
+
+/* "Same" does no harm. A difference must hold at the higher confidence, and its size be known. */
+static bool is_sure(const struct comparison *found, double *ratios, size_t count, double margin)
+{
+    double median, low, high;
+    stats_median(ratios, count, confidence_of_many_looks, &median, &low, &high);
+    return found->verdict == VERDICT_SAME ||
+           (found->verdict == verdict_of(low, high, margin) && found->verdict != VERDICT_UNKNOWN &&
+            (high - low) / 2 <= COMPARE_SAME * median);
 }
 
 /* Puts the median of each instance's ratios in the place of the ratios; how many there are. */
@@ -48,7 +60,8 @@ enum status compare_rounds(const double *a, const double *b, size_t rounds, cons
     size_t count = rounds / 2;
     double *ratios;
 
-    *out = (struct comparison){NAN, NAN, NAN, (int64_t)count, (int64_t)instances, VERDICT_UNKNOWN};
+    *out = (struct comparison){NAN,  NAN, NAN, (int64_t)count, (int64_t)instances, VERDICT_UNKNOWN,
+                               false};
     if (count == 0)
         return STATUS_OK;
     NEED(ratios = mem_array(count, sizeof *ratios));
@@ -57,16 +70,21 @@ enum status compare_rounds(const double *a, const double *b, size_t rounds, cons
     if (instances >= COMPARE_INSTANCES)
         count = fold_instances(ratios, count, starts, instances);
     stats_median(ratios, count, confidence, &out->ratio, &out->low, &out->high);
+    out->verdict = verdict_of(out->low, out->high, margin);
+    out->sure = is_sure(out, ratios, count, margin);
     mem_free(ratios);
-    out->verdict = verdict_of(out, margin);
     return STATUS_OK;
 }
 
 void compare_results(const struct stats *a, const struct stats *b, double margin,
                      struct comparison *out)
 {
-    *out = (struct comparison){
-        a->median / b->median, a->ci_low / b->ci_high, a->ci_high / b->ci_low, 0, 0,
-        VERDICT_UNKNOWN};
-    out->verdict = verdict_of(out, margin);
+    *out = (struct comparison){a->median / b->median,
+                               a->ci_low / b->ci_high,
+                               a->ci_high / b->ci_low,
+                               0,
+                               0,
+                               VERDICT_UNKNOWN,
+                               false};
+    out->verdict = verdict_of(out->low, out->high, margin);
 }

@@ -13,6 +13,8 @@
 
 #include "record/stats.h"
 
+#include <stdbool.h>
+
 enum verdict {
     VERDICT_UNKNOWN, /* can't tell */
     VERDICT_FASTER,  /* the interval lies wholly below 1 - margin */
@@ -26,6 +28,8 @@ struct comparison {
     double ratio, low, high; /* time of the first ÷ time of the second; NaN when unknown */
     int64_t rounds, instances;
     enum verdict verdict;
+    bool sure; /* it may be said before the time is up: however often one looks, it is seldom wrong
+                */
 };
 
 enum { COMPARE_INSTANCES = 8 }; /* with fewer, a round is the unit */
