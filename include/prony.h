@@ -93,6 +93,10 @@ int prony_predict(struct prony *network, int32_t rows, const float *inputs, floa
  */
 int prony_load(struct prony *network, const char *path);
 int prony_save(struct prony *network, const char *path);
+/* As an ONNX file, for other programs: what is predicted of inputs as they come. The path of such a
+ * file, which has its weights, is a network to prony_open; FILE.onnx:height=224,width=224 says the
+ * sizes that it leaves open. */
+int prony_export(struct prony *network, const char *path);
 
 /* Data: a name ("iris", "digits", "mnist", "synthetic:1000x4:3"), the path of a CSV, IDX or NPY
  * file, of a folder with the files of MNIST, or "-": CSV on standard input. docs/data.md has the

@@ -252,6 +252,7 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
          .value = &options.store,
          .meaning = "FILE",
          .help = "the store (default: store.db in the user's data folder)"},
+        CLI_SHAPE(cli),
     };
     struct args args = {
         .command = "prony answer",
@@ -271,6 +272,7 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
     TRY(cli_args(&args, argc, argv));
     if (args.help)
         return STATUS_OK;
+    TRY(cli_shape(cli, &args));
     options.network = args.positional[0];
     TRY(axis_check(&axes[AXIS_phase], options.phase));
     return answer(cli, &options);

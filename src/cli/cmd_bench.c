@@ -32,6 +32,7 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
                      .value = &kernels,
                      .help = "time each kernel by itself instead; the arguments name ops (dense, "
                              "conv …), none: all"};
+    request.list[request.count++] = (struct arg)CLI_SHAPE(cli);
     bench_output_flags(&flags, request.list + request.count);
     struct args args = {
         .command = "prony bench",
@@ -56,5 +57,6 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
     if (args.positional_count == 0)
         FAIL(STATUS_INPUT, "found no network, expected at least one: %s %s", args.command,
              args.usage);
+    TRY(cli_shape(cli, &args));
     return run(cli, &request, &args, &flags);
 }

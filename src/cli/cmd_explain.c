@@ -128,6 +128,7 @@ static enum status read_flags(struct cli *cli, struct explain_flags *flags, int 
         {"no-fusion", ARG_FLAG, &flags->no_fusion, NULL, "the program before ops are merged", 0, 0,
          false},
         {"json", ARG_FLAG, &flags->json, NULL, "one line of JSON", 0, 0, false},
+        CLI_SHAPE(cli),
     };
     struct args args = {
         .command = "prony explain",
@@ -143,6 +144,7 @@ static enum status read_flags(struct cli *cli, struct explain_flags *flags, int 
         .positional = cli->positional,
     };
     TRY(cli_args(&args, argc, argv));
+    TRY(cli_shape(cli, &args));
     *help = args.help;
     flags->network = cli->positional[0];
     return STATUS_OK;

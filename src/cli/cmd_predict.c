@@ -1,4 +1,4 @@
-/* cmd_predict.c: prony predict NETWORK WEIGHTS DATA: what a trained network says of each row,
+/* cmd_predict.c: prony predict NETWORK [WEIGHTS] DATA: what a trained network says of each row,
  * through the library (prony.h). */
 #include "base/file.h"
 #include "base/memory.h"
@@ -32,16 +32,19 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
         {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (the CPU's fastest)", 0, 0,
          false},
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
+        CLI_SHAPE(cli),
     };
     struct args args = {
         .command = "prony predict",
-        .usage = "NETWORK WEIGHTS DATA [options]",
-        .summary = "Applies a network that prony train saved to data, with or without labels.",
+        .usage = "NETWORK [WEIGHTS] DATA [options]",
+        .summary = "Applies a network that prony train saved to data, with or without labels. "
+                   "An ONNX file has its\nown weights.",
         .examples = "prony predict small iris.safetensors iris --out predictions.csv\n"
-                    "prony predict lenet lenet.safetensors images.idx --labels labels.idx\n",
+                    "prony predict lenet lenet.safetensors images.idx --labels labels.idx\n"
+                    "prony predict iris.onnx iris\n",
         .list = list,
         .count = sizeof list / sizeof *list,
-        .least = 3,
+        .least = 2,
         .most = 3,
         .positional = cli->positional,
     };
@@ -49,9 +52,13 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
     *help = args.help;
     if (args.help)
         return STATUS_OK;
+    flags->weights = args.positional_count == 3 ? cli->positional[1] : NULL;
+    flags->data = cli->positional[args.positional_count - 1];
+    if (!flags->weights && !text_ends(cli->positional[0], ".onnx"))
+        FAIL(STATUS_INPUT, "found no weights, expected %s %s: only an ONNX file has its own",
+             args.command, args.usage);
+    TRY(cli_shape(cli, &args));
     flags->network = cli->positional[0];
-    flags->weights = cli->positional[1];
-    flags->data = cli->positional[2];
     return STATUS_OK;
 }
 
@@ -288,7 +295,8 @@ enum status cmd_predict(struct cli *cli, int argc, const char *const *argv)
     const struct prony_options options = {.backend = flags.backend,
                                           .threads = (int32_t)flags.threads};
     TRY_OR(done, prony_open(flags.network, &options, &network));
-    TRY_OR(done, prony_load(network, flags.weights));
+    if (flags.weights)
+        TRY_OR(done, prony_load(network, flags.weights));
     const struct prony_data_options data_options = {.label = flags.label,
                                                     .labels = flags.labels,
                                                     .memory_bytes = (uint64_t)(flags.memory * 1e6),

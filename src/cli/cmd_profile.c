@@ -113,6 +113,7 @@ enum status cmd_profile(struct cli *cli, int argc, const char *const *argv)
         {"callgrind", ARG_TEXT, &flags.callgrind, "FILE",
          "also a call graph, for KCachegrind or callgrind_annotate", 0, 0, false},
         {"json", ARG_FLAG, &flags.json, NULL, "one JSON object", 0, 0, false},
+        CLI_SHAPE(cli),
     };
     struct args args = {
         .command = "prony profile",
@@ -132,6 +133,7 @@ enum status cmd_profile(struct cli *cli, int argc, const char *const *argv)
     TRY(cli_args(&args, argc, argv));
     if (args.help)
         return STATUS_OK;
+    TRY(cli_shape(cli, &args));
     flags.network = args.positional[0];
     return profile(cli, &flags);
 }

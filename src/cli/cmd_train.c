@@ -117,6 +117,7 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
         {"out", ARG_TEXT, &flags->out, "FILE", "where the trained network is saved", 0, 0, false},
         {"resume", ARG_TEXT, &flags->resume, "FILE", "goes on with a saved training", 0, 0, false},
+        CLI_SHAPE(cli),
     };
     struct args args = {
         .command = "prony train",
@@ -137,6 +138,7 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
     *help = args.help;
     if (args.help)
         return STATUS_OK;
+    TRY(cli_shape(cli, &args));
     flags->network = cli->positional[0];
     flags->data = cli->positional[1];
     return check_flags(flags, &args);

@@ -2,6 +2,7 @@
 #ifndef PRONY_CLI_COMMANDS_H
 #define PRONY_CLI_COMMANDS_H
 
+#include "base/arena.h"
 #include "base/args.h"
 #include "base/status.h"
 #include "core/registry.h"
@@ -11,6 +12,8 @@ struct cli {
     struct registry *registry; /* all backends, plugins loaded */
     const char *folder;        /* of the executable */
     const char **positional;   /* room for every argument: what struct args asks for */
+    const char *shape;         /* what --shape says, where a command has it */
+    struct arena arena;        /* of words that are made of arguments */
 };
 
 typedef enum status command_run(struct cli *cli, int argc, const char *const *argv);
@@ -29,6 +32,7 @@ command_run cmd_bench;
 command_run cmd_completion;
 command_run cmd_compare;
 command_run cmd_explain;
+command_run cmd_export;
 command_run cmd_guide;
 command_run cmd_machine;
 command_run cmd_manual;
@@ -42,6 +46,15 @@ command_run cmd_train;
 
 /* args_parse; with --help it prints and sets args->help, and the command returns at once. */
 enum status cli_args(struct args *args, int argc, const char *const *argv);
+
+/* The row of --shape, for a command's list, and what it does: FILE.onnx becomes FILE.onnx:NAME=N
+ * wherever it stands, which is what the bench, the store and the library know it by. */
+#define CLI_SHAPE(cli)                                                                             \
+    {                                                                                              \
+        "shape", ARG_TEXT, &(cli)->shape, "NAME=N,…", "sizes that an ONNX file leaves open", 0, 0, \
+            false                                                                                  \
+    }
+enum status cli_shape(struct cli *cli, struct args *args);
 
 /* Calls visit with the arguments of each command in turn, as --help would show them: what
  * completion and the manual page are made of. */

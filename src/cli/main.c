@@ -16,6 +16,7 @@ const struct command cli_commands[] = {
     {"completion", cmd_completion, "print the completion of arguments for a shell"},
     {"compare", cmd_compare, "say what became faster or slower between two files of records"},
     {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
+    {"export", cmd_export, "write a network as ONNX, for other programs"},
     {"guide", cmd_guide, "serve the web explorer of stored results"},
     {"machine", cmd_machine, "describe this machine and what can be measured on it"},
     {"manual", cmd_manual, "print the manual page, as man reads it"},
@@ -73,6 +74,16 @@ enum status cli_args(struct args *args, int argc, const char *const *argv)
     return STATUS_OK;
 }
 
+enum status cli_shape(struct cli *cli, struct args *args)
+{
+    for (int i = 0; cli->shape && i < args->positional_count; i++) {
+        const char *name = args->positional[i];
+        if (text_ends(name, ".onnx"))
+            NEED(args->positional[i] = arena_format(&cli->arena, "%s:%s", name, cli->shape));
+    }
+    return STATUS_OK;
+}
+
 enum status cli_visit(struct cli *cli, args_visit *visit, void *context)
 {
     enum status status = STATUS_OK;
@@ -121,6 +132,7 @@ static enum status run_command(int index, int argc, const char *const *argv)
     if (status == STATUS_OK)
         status = cli_commands[index].run(&cli, argc, argv);
     registry_close(&registry);
+    arena_free(&cli.arena);
     mem_free(cli.positional);
     return status;
 }

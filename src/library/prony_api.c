@@ -330,6 +330,12 @@ int prony_save(struct prony *network, const char *path)
                         model_save(&network->model, trainer ? &trainer->course : NULL, path));
 }
 
+int prony_export(struct prony *network, const char *path)
+{
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, model_export(&network->model, path));
+}
+
 int prony_load(struct prony *network, const char *path)
 {
     inside_release(network); /* programs depend on the loss and the classes */

@@ -82,6 +82,9 @@ enum status model_make_levels(const struct model *model, const struct dataset *d
  * parameters, classes and scaling alone: a finished network. */
 enum status model_save(struct model *model, const struct course *course, const char *path);
 
+/* Writes what it predicts from data as it comes, to an ONNX file. */
+enum status model_export(struct model *model, const char *path);
+
 /* Takes weights from a file. One that prony wrote also says which loss, classes and scaling belong
  * to them. The model's plans are released before, its device is left behind. */
 enum status model_load(struct model *model, const char *path);

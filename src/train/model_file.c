@@ -1,8 +1,9 @@
-/* model_file.c: a model in a safetensors file, its metadata as JSON texts. */
+/* model_file.c: a model in a safetensors file, its metadata as JSON texts; and in an ONNX file. */
 #include "train/model.h"
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "nn/formats/onnx.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -303,4 +304,14 @@ enum status model_read_course(struct model *model, const struct safetensors *fil
     NEED(model->optimiser = arena_text(&model->arena, json_text(object, "optimiser", "")));
     NEED(model->schedule = arena_text(&model->arena, json_text(object, "schedule", "")));
     return take_course(model, file, object, course);
+}
+
+enum status model_export(struct model *model, const char *path)
+{
+    const struct compile_options options = model_compile_options(model, USE_INFERENCE, 1);
+    const struct onnx_ends ends = {.loss = network_loss(model->network, &options),
+                                   .mean = model->scaling.mean,
+                                   .scale = model->scaling.scale};
+    TRY(engine_download(&model->engine, &model->params));
+    return onnx_write(path, model->network, &model->params, &ends);
 }

@@ -23,8 +23,16 @@ enum status onnx_parse(const char *name, const void *bytes, size_t length, const
 /* The same from a file; `spec` is its path, or PATH:SHAPES. */
 enum status onnx_read(const char *spec, struct network **out);
 
+/* What is done before the first layer, (x - mean) · scale, unless they are NULL, element by element
+ * of a sample; and behind the last, by the loss: softmax for cross-entropy, sigmoid for the binary
+ * one. */
+struct onnx_ends {
+    enum loss_kind loss;
+    const float *mean, *scale;
+};
+
 /* Writes what the network, with these parameters, gives when it predicts. */
-enum status onnx_write(const char *path, const struct network *network,
-                       const struct params *params);
+enum status onnx_write(const char *path, const struct network *network, const struct params *params,
+                       const struct onnx_ends *ends);
 
 #endif

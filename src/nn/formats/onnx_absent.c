@@ -20,8 +20,9 @@ enum status onnx_read(const char *spec, struct network **out)
     REFUSE(spec);
 }
 
-enum status onnx_write(const char *path, const struct network *network, const struct params *params)
+enum status onnx_write(const char *path, const struct network *network, const struct params *params,
+                       const struct onnx_ends *ends)
 {
-    (void)network, (void)params;
+    (void)network, (void)params, (void)ends;
     REFUSE(path);
 }

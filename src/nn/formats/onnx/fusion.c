@@ -74,7 +74,7 @@ static enum status write_gelu(struct import *in, bool *done)
     struct trail trail = {.in = in, .at = graph_output(in, 0)};
     const struct value *c = graph_input(in, 1), *before;
     bool over = !strcmp(in->node->op_type, "Div");
-    if (!x || x->constant || x->tokens || !c || !c->constant || !constant_is_one(c->constant) ||
+    if (!x || x->tokens || !c || !c->constant || !constant_is_one(c->constant) ||
         fabs(constant_at(c->constant, 0) - (over ? sqrt(2) : sqrt(0.5))) > 1e-4)
         return STATUS_OK;
     step(&trail, "Erf", 1);
@@ -92,6 +92,7 @@ static enum status write_gelu(struct import *in, bool *done)
         return STATUS_OK;
     const char *layer;
     struct line *line;
+    TRY(line_known(in, x, in->batch));
     TRY(line_of_value(in, x, &layer));
     TRY(line_add(in, "gelu", layer, &line, "%s", ""));
     *done = true;
@@ -115,9 +116,8 @@ static enum status write_norm(struct import *in, bool *done)
     struct trail trail = {.in = in, .at = graph_output(in, 0)};
     int64_t count;
     const int64_t *axes = graph_ints(in, "axes", &count);
-    if (!x || x->constant || x->tokens || count != 1 || x->shape.rank < 2 ||
-        !graph_int(in, "keepdims", 1) || (axes[0] != -1 && axes[0] != x->shape.rank - 1) ||
-        x->batch == x->shape.rank - 1)
+    if (!x || x->tokens || count != 1 || x->shape.rank < 2 || !graph_int(in, "keepdims", 1) ||
+        (axes[0] != -1 && axes[0] != x->shape.rank - 1) || x->batch == x->shape.rank - 1)
         return STATUS_OK;
     int64_t width = x->shape.dim[x->shape.rank - 1];
     step(&trail, "Sub", 1);
@@ -147,6 +147,7 @@ static enum status write_norm(struct import *in, bool *done)
     const char *layer;
     struct line *line;
     float *kept[2];
+    TRY(line_known(in, x, in->batch));
     TRY(line_of_value(in, x, &layer));
     TRY(line_add(in, "layer_norm", layer, &line, "%.9g", constant_at(epsilon->constant, 0)));
     for (int i = 0; i < 2; i++) {

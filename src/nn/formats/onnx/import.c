@@ -179,10 +179,8 @@ static enum status write_node(struct import *in)
         bool all_known = true;
         for (size_t i = 0; i < in->node->n_input; i++)
             all_known = all_known && (!graph_input(in, i) || graph_input(in, i)->constant);
-        if (all_known)
-            REFUSE(in, STATUS_UNSUPPORTED,
-                   "all its inputs are known numbers, of which this "
-                   "operator is not worked out");
+        if (all_known && rows[r].write != node_recurrent) /* whose samples are elsewhere */
+            TRY(line_known(in, graph_input(in, 0), in->batch));
         if (in->opset < BROADCASTS_ITSELF && graph_attribute(in, "broadcast"))
             REFUSE(in, STATUS_UNSUPPORTED, "it broadcasts as before opset 7");
         return rows[r].write(in);
@@ -204,9 +202,9 @@ static enum status do_node(struct import *in)
     if (in->node->domain && *in->node->domain && strcmp(in->node->domain, "ai.onnx"))
         REFUSE(in, STATUS_UNSUPPORTED, "it is an operator of '%.60s', expected one of ONNX itself",
                in->node->domain);
-    TRY(fold_node(in, &done));
+    TRY(fusion_write(in, &done));
     if (!done)
-        TRY(fusion_write(in, &done));
+        TRY(fold_node(in, &done));
     if (!done)
         TRY(write_node(in));
     for (size_t i = 0; i < in->node->n_output; i++) {
@@ -259,12 +257,13 @@ static void write_line(const struct line *line, struct text *out)
     text_add_char(out, '\n');
 }
 
-static enum status write_network(struct import *in, const struct value *output, struct text *out)
+static enum status write_network(struct import *in, struct value *output, struct text *out)
 {
     const struct shape *sample = &in->input->gives;
     struct line *line;
     const char *sizes;
-    if (output->constant || output->padded || output->pool)
+    TRY(line_known(in, output, in->batch));
+    if (output->padded || output->pool)
         REFUSE(in, STATUS_UNSUPPORTED,
                "its output '%.80s' does not depend on its input as a "
                "network's does",

@@ -149,6 +149,9 @@ enum status line_of_value(struct import *in, const struct value *value, const ch
 /* Known numbers as a layer. */
 enum status line_constant(struct import *in, const float *values, int64_t count, bool learnt,
                           struct shape sample, const char **out);
+/* A value that is known numbers, the same for every sample, becomes a layer that gives them;
+ * `batch`, where it is not -1, is the dimension of 1 that counts samples. */
+enum status line_known(struct import *in, struct value *value, int32_t batch);
 /* scale·x + shift of a layer whose sample has that rank. */
 enum status line_affine(struct import *in, const char *x, int32_t rank, double scale, double shift,
                         const char **out);

@@ -246,3 +246,20 @@ enum status line_gives_same(struct import *in, const struct value *from, struct 
     to->tokens = from->tokens;
     return STATUS_OK;
 }
+
+enum status line_known(struct import *in, struct value *value, int32_t batch)
+{
+    struct value layer = *value;
+    if (!value->constant)
+        return STATUS_OK;
+    if (batch >= 0 && (batch >= value->shape.rank || value->shape.dim[batch] != 1))
+        REFUSE(in, STATUS_UNSUPPORTED, "'%.80s' is known numbers, but not those of a sample",
+               value->name);
+    layer.batch = batch;
+    layer.gives = value_sample(&layer);
+    TRY(line_of(in, value, layer.gives, &layer.layer));
+    layer.line = line_find(in, layer.layer);
+    layer.constant = NULL;
+    *value = layer;
+    return STATUS_OK;
+}

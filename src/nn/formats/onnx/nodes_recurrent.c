@@ -142,6 +142,8 @@ enum status node_recurrent(struct import *in)
     bool relu, every = all && all->uses, state = last && last->uses;
     while (strcmp(kind->op, in->node->op_type))
         kind++;
+    if (in->batch >= 0)
+        TRY(line_known(in, graph_input(in, 0), graph_int(in, "layout", 0) ? 0 : 1));
     TRY(node_data(in, 0, &x));
     TRY(node_known(in, 1, 3, &w));
     TRY(node_known(in, 2, 3, &r));
