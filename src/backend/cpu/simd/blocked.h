@@ -15,8 +15,8 @@
 
 enum { BLOCKED_ROWS = 8, BLOCKED_LANES = 16 };
 /* Vectors in a chunk. Long chunks, because each costs the sums of its dot products; but 12 samples'
- * inputs must leave room in L1. Not 32: groups that lie 16 KB apart would share their sets of L1.
- */
+ * inputs must leave room in L1. An odd number: groups that lie 14 or 16 KB apart would share their
+ * sets of L1. */
 enum { BLOCKED_MOST = 31 };
 enum { BLOCKED_LEAST = 512 }; /* elements: a smaller matrix is not worth packing its inputs for */
 
@@ -30,7 +30,7 @@ static inline int64_t blocked_chunk(int64_t in)
 {
     int64_t vectors = (in + BLOCKED_LANES - 1) / BLOCKED_LANES;
     int64_t chunks = (vectors + BLOCKED_MOST - 1) / BLOCKED_MOST;
-    return (vectors + chunks - 1) / chunks * BLOCKED_LANES;
+    return ((vectors + chunks - 1) / chunks | 1) * BLOCKED_LANES;
 }
 
 /* Inputs of the chunk that begins at `from`, padded. */

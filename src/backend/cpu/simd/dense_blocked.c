@@ -14,9 +14,9 @@
 
 #include <string.h>
 
-int64_t AHEAD = 256, L1X = 24;
 enum {
     SAMPLES = 192, /* taken together: their inputs of a chunk and a few groups' weights fit in L2 */
+    ABREAST = 8, /* of them when they are packed: so many rows are read, whole lines are written */
     GROUPS = 16, /* down which a backward pass goes at once: their weights of a chunk stay in L2 */
 };
 
@@ -34,8 +34,8 @@ struct job_dense {
     /* The weight's gradient: what takes it, by which kernels, times what. NULL: there is none. */
     float *target;
     void (*const *outer)(const struct dense_piece *piece);
-    float rate;
-    float *bias; /* updated along with w, or NULL */
+    float scale;
+    float *bias; /* takes its own as target does, or NULL */
     int members;
     char *workspace;
     uint64_t member_bytes;
@@ -75,21 +75,23 @@ static float *member_memory(const struct job_dense *job, int member)
     return (float *)(job->workspace + (uint64_t)member * job->member_bytes);
 }
 
-/* xs[vector][sample][16], zero where the input ends. */
+/* xs[vector][sample][16] = scale·x, zero where the input ends. */
 static void pack_x(const float *x, int64_t in, int64_t from, int64_t width, int64_t samples,
-                   float *xs)
+                   float scale, float *xs)
 {
-    for (int64_t v = 0; v < width / BLOCKED_LANES; v++)
-        for (int64_t n = 0; n < samples; n++) {
-            float *to = xs + (v * samples + n) * BLOCKED_LANES;
-            int64_t i = from + v * BLOCKED_LANES, have = in - i;
-            if (have >= BLOCKED_LANES) {
-                memcpy(to, x + n * in + i, BLOCKED_LANES * sizeof *to);
-                continue;
+    for (int64_t first = 0; first < samples; first += ABREAST)
+        for (int64_t v = 0; v < width / BLOCKED_LANES; v++)
+            for (int64_t n = first; n < samples && n < first + ABREAST; n++) {
+                float *to = xs + (v * samples + n) * BLOCKED_LANES;
+                int64_t i = from + v * BLOCKED_LANES, have = in - i;
+                const float *row = x + n * in + i;
+                if (have >= BLOCKED_LANES)
+                    for (int k = 0; k < BLOCKED_LANES; k++)
+                        to[k] = scale * row[k];
+                else
+                    for (int k = 0; k < BLOCKED_LANES; k++)
+                        to[k] = k < have ? scale * row[k] : 0;
             }
-            memset(to, 0, BLOCKED_LANES * sizeof *to);
-            memcpy(to, x + n * in + i, (size_t)have * sizeof *to);
-        }
 }
 
 /* y = f(y) */
@@ -133,7 +135,7 @@ static void pack_inputs(const struct job_dense *job, const struct forward *block
     }
     if (block->rest)
         pack_x(block->x + block->lanes * job->in, job->in, from,
-               (block->chunks - 1) * block->width + block->last_width, block->rest, block->xs);
+               (block->chunks - 1) * block->width + block->last_width, block->rest, 1, block->xs);
 }
 
 static const float *group_weights(const struct job_dense *job, int64_t from, int64_t group)
@@ -275,16 +277,18 @@ static void run_forward(const struct call *call, const struct dense_kernels *ker
 /* dy of a range of groups: [group][sample][8], zero beyond the outputs. */
 static void pack_dy(const struct job_dense *job, int64_t first, int64_t last, float *dy)
 {
-    for (int64_t g = first; g < last; g++) {
-        int64_t o = g * BLOCKED_ROWS, have = job->out - o;
-        for (int64_t n = 0; n < job->batch; n++, dy += BLOCKED_ROWS)
-            if (have >= BLOCKED_ROWS) {
-                memcpy(dy, job->dy + n * job->out + o, BLOCKED_ROWS * sizeof *dy);
-            } else {
-                memset(dy, 0, BLOCKED_ROWS * sizeof *dy);
-                memcpy(dy, job->dy + n * job->out + o, (size_t)have * sizeof *dy);
+    for (int64_t from = 0; from < job->batch; from += ABREAST)
+        for (int64_t g = first; g < last; g++)
+            for (int64_t n = from; n < job->batch && n < from + ABREAST; n++) {
+                int64_t o = g * BLOCKED_ROWS, have = job->out - o;
+                const float *row = job->dy + n * job->out + o;
+                float *to = dy + ((g - first) * job->batch + n) * BLOCKED_ROWS;
+                if (have >= BLOCKED_ROWS)
+                    memcpy(to, row, BLOCKED_ROWS * sizeof *to);
+                else
+                    for (int k = 0; k < BLOCKED_ROWS; k++)
+                        to[k] = k < have ? row[k] : 0;
             }
-    }
 }
 
 /* A batch that fits in one tile: dx and the update in one pass. */
@@ -343,7 +347,7 @@ static void update_bias(const struct job_dense *job, int64_t first, int64_t last
             for (int r = 0; r < BLOCKED_ROWS; r++)
                 sum[r] += dy[r];
         for (int64_t r = 0; r < BLOCKED_ROWS && g * BLOCKED_ROWS + r < job->out; r++)
-            job->bias[g * BLOCKED_ROWS + r] -= job->rate * sum[r];
+            job->bias[g * BLOCKED_ROWS + r] += job->scale * sum[r];
     }
 }
 
@@ -365,7 +369,7 @@ static void backward_member(void *context, int member, int members)
     for (int64_t from = (job->in - 1) / chunk * chunk; from >= 0; from -= chunk) {
         int64_t width = blocked_width(job->in, from), vectors = width / BLOCKED_LANES, count;
         if (job->outer)
-            pack_x(job->x, job->in, from, width, batch, xs);
+            pack_x(job->x, job->in, from, width, batch, job->scale, xs);
         for (int64_t end = last; end > first; end -= count) {
             count = end - first < GROUPS ? end - first : GROUPS;
             struct dense_piece piece = {
@@ -376,7 +380,6 @@ static void backward_member(void *context, int member, int members)
                 .x = xs,
                 .dx = dxs + from * batch,
                 .batch = batch,
-                .rate = job->rate,
             };
             if (job->dx && job->outer && batch <= DENSE_TILE) {
                 step_piece(job, piece, vectors);
@@ -392,26 +395,35 @@ static void backward_member(void *context, int member, int members)
         update_bias(job, first, last, dy);
 }
 
-/* Adds up the threads' parts of dx, in their order, for a range of samples. */
+/* One sample's vector of dx from input i on: the threads' parts, in their order. */
+static void sum_vector(const struct job_dense *job, int64_t n, int64_t i)
+{
+    int64_t width = job->in - i < BLOCKED_LANES ? job->in - i : BLOCKED_LANES;
+    float sum[BLOCKED_LANES];
+    memcpy(sum, member_memory(job, 0) + i * job->batch + n * BLOCKED_LANES, sizeof sum);
+    for (int m = 1; m < job->members; m++) {
+        const float *part = member_memory(job, m) + i * job->batch + n * BLOCKED_LANES;
+        for (int k = 0; k < BLOCKED_LANES; k++)
+            sum[k] += part[k];
+    }
+    for (int64_t k = 0; job->b && k < width; k++)
+        sum[k] += job->b[i + k];
+    if (width == BLOCKED_LANES)
+        memcpy(job->dx + n * job->in + i, sum, sizeof sum);
+    else
+        memcpy(job->dx + n * job->in + i, sum, (size_t)width * sizeof *sum);
+}
+
+/* Adds up dx for a range of samples. */
 static void sum_member(void *context, int member, int members)
 {
     const struct job_dense *job = context;
     long first, last;
     pool_share(job->batch, 1, member, members, &first, &last);
-    for (int64_t n = first; n < last; n++)
-        for (int64_t i = 0; i < job->in; i += BLOCKED_LANES) {
-            int64_t width = job->in - i < BLOCKED_LANES ? job->in - i : BLOCKED_LANES;
-            float sum[BLOCKED_LANES], *dx = job->dx + n * job->in + i;
-            memcpy(sum, member_memory(job, 0) + i * job->batch + n * BLOCKED_LANES, sizeof sum);
-            for (int m = 1; m < job->members; m++) {
-                const float *part = member_memory(job, m) + i * job->batch + n * BLOCKED_LANES;
-                for (int k = 0; k < BLOCKED_LANES; k++)
-                    sum[k] += part[k];
-            }
-            for (int64_t k = 0; job->b && k < width; k++)
-                sum[k] += job->b[i + k];
-            memcpy(dx, sum, (size_t)width * sizeof *dx);
-        }
+    for (int64_t from = first; from < last; from += ABREAST)
+        for (int64_t i = 0; i < job->in; i += BLOCKED_LANES)
+            for (int64_t n = from; n < last && n < from + ABREAST; n++)
+                sum_vector(job, n, i);
     finish(job, job->dx + first * job->in, (last - first) * job->in);
 }
 
@@ -461,7 +473,7 @@ static void run_outer(const struct call *call, const struct dense_kernels *kerne
         .batch = call->tensors[0]->shape.dim[0],
         .in = call->tensors[0]->shape.dim[1],
         .out = call->tensors[1]->shape.dim[1],
-        .rate = call->op->attr.outer.scale,
+        .scale = call->op->attr.outer.scale,
         .outer = call->op->attr.outer.accumulate ? kernels->outer_add : kernels->outer_set,
     };
     run_backward(call, &job);
@@ -477,12 +489,12 @@ static void run_sgd(const struct call *call, const struct dense_kernels *kernels
         .w = call->data[2],
         .target = call->data[2],
         .bias = call->data[3],
-        .rate = *(const float *)call->data[4],
+        .scale = -*(const float *)call->data[4],
         .dx = call->data[7],
         .batch = call->tensors[0]->shape.dim[0],
         .in = call->tensors[2]->shape.dim[0],
         .out = call->tensors[2]->shape.dim[1],
-        .outer = kernels->outer_step,
+        .outer = kernels->outer_add,
     };
     if (job.dx && job.batch > SAMPLES) {
         struct job_dense back = job;

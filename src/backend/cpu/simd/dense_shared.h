@@ -2,7 +2,7 @@
  * threads, written once) and its kernels (dense_simd.h: compiled once per ISA).
  *
  * Weights are in groups (blocked.h). Activations are packed by the loops:
- *   xs, dx   [vector of 16 inputs][sample][16]
+ *   xs, dx   [vector of 16 inputs][sample][16]; for a gradient, xs times its scale
  *   xt       [input][sample]: samples in lanes, a tile of 1 to DENSE_LANES vectors wide
  *   dy       [group of 8 outputs][sample][8] */
 #ifndef PRONY_BACKEND_CPU_SIMD_DENSE_SHARED_H
@@ -25,7 +25,6 @@ struct dense_piece {
     const float *dy, *x;
     float *dx;
     int64_t batch; /* as packed: a group of dy is batch × 8, a vector of x batch × 16 */
-    float rate;
 };
 
 /* Arrays are indexed by the number of samples (lanes: of vectors of samples). */
@@ -39,14 +38,13 @@ struct dense_kernels {
     /* ys[row][sample] = start[row] + w · x; without start ys is added to */
     void (*lanes[DENSE_LANES + 1])(const float *w, const float *xt, int64_t vectors,
                                    const float *start, float *ys);
-    /* one group over all vectors of the chunk: dx += dy·w, and w -= rate·dy·x */
+    /* one group over all vectors of the chunk: dx += dy·w, and w += dy·x */
     void (*stream[DENSE_STREAM + 1])(const struct dense_piece *piece, int64_t vectors);
     /* one vector of inputs down the groups: the same; piece->x, dx: that vector's */
     void (*step[DENSE_TILE + 1])(const struct dense_piece *piece);
     /* one or two vectors down the groups: dx += dy·w */
     void (*back[2][DENSE_TILE + 1])(const struct dense_piece *piece);
-    /* one or two vectors of one group, over the whole batch: w -= rate·dy·x; w = …; w += … */
-    void (*outer_step[2])(const struct dense_piece *piece);
+    /* one or two vectors of one group, over the whole batch: w = dy·x; w += dy·x */
     void (*outer_set[2])(const struct dense_piece *piece);
     void (*outer_add[2])(const struct dense_piece *piece);
     /* to[column][row] = from[row][column] */

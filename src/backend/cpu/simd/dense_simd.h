@@ -5,13 +5,14 @@
  *            to 12 samples. Bound by the weights' bytes up to about 8 samples, then by FMA.
  *   lanes    many samples: 8 rows × 3 vectors of samples, a weight broadcast. Bound by FMA: 11
  * loads for 24 of them. stream   up to 3 samples backward and update, one group after the other:
- * bound by bytes step     up to 12 samples backward and update, x and dx of one vector in
- * registers: 2 FMA a weight and sample back     12 samples × 2 vectors of dx in registers, dy
- * broadcast: 14 loads for 24 FMA outer    8 rows × 2 vectors of dw in registers over the batch: 10
- * loads for 16 FMA
+ * bound by bytes. step     up to 12 samples backward and update, x and dx of one vector in
+ * registers: 2 FMA a weight and sample. back     12 samples × 2 vectors of dx in registers, dy
+ * broadcast: 14 loads for 24 FMA. outer    8 rows × 2 vectors of dw in registers over the batch: 10
+ * loads for 16 FMA.
  *
  * dx always uses the weight from before the update. A gradient is summed before it is given to the
- * weight, so that the weight is rounded once. */
+ * weight, so that the weight is rounded once; x is scaled by the rate when it is packed, so that
+ * giving it is an addition, which does not take an FMA's turn. */
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/blocked.h"
@@ -152,7 +153,7 @@ INLINE void lanes_group(const float *w, const float *xt, int64_t vectors, const 
  * order: what the forward pass read last is still in the cache. */
 INLINE void stream_group(const struct dense_piece *piece, int64_t vectors, const int B)
 {
-    vec factor[BLOCKED_ROWS * DENSE_STREAM], rate = vec_set(piece->rate);
+    vec factor[BLOCKED_ROWS * DENSE_STREAM];
 #pragma GCC unroll 24
     for (int k = 0; k < BLOCKED_ROWS * B; k++)
         factor[k] = vec_set(piece->dy[k]);
@@ -180,7 +181,7 @@ INLINE void stream_group(const struct dense_piece *piece, int64_t vectors, const
                     if (b)
                         gradient = vec_fma(factor[b * BLOCKED_ROWS + r], value[b], gradient);
                 }
-                vec_store(row + r * BLOCKED_LANES, vec_fnma(rate, gradient, weight));
+                vec_store(row + r * BLOCKED_LANES, vec_add(weight, gradient));
             }
 #pragma GCC unroll 3
             for (int b = 0; b < B; b++)
@@ -191,7 +192,6 @@ INLINE void stream_group(const struct dense_piece *piece, int64_t vectors, const
 /* One vector of inputs down the groups, with the update. Prefetches what lies one piece below. */
 INLINE void step_vector(const struct dense_piece *piece, const int B)
 {
-    vec rate = vec_set(piece->rate);
 #pragma GCC unroll 2
     for (int h = 0; h < HALVES; h++) {
         const float *x = piece->x + h * VEC_LANES, *dy = piece->dy;
@@ -214,7 +214,7 @@ INLINE void step_vector(const struct dense_piece *piece, const int B)
                     slope[b] = vec_fma(factor, weight, slope[b]);
                     gradient = vec_fma(factor, value[b], gradient);
                 }
-                vec_store(row + r * BLOCKED_LANES, vec_fnma(rate, gradient, weight));
+                vec_store(row + r * BLOCKED_LANES, vec_add(weight, gradient));
             }
             row += piece->group_floats;
             dy += piece->batch * BLOCKED_ROWS;
@@ -271,15 +271,13 @@ INLINE void back_vectors(const struct dense_piece *piece, const int B, const int
         back_columns(piece, column, B, C);
 }
 
-enum { OUTER_STEP, OUTER_SET, OUTER_ADD };
-
 /* C columns of a group over the batch. Prefetches what lies one piece below. */
-INLINE void outer_columns(const struct dense_piece *piece, int column, const int C, const int mode)
+INLINE void outer_columns(const struct dense_piece *piece, int column, const int C, const bool add)
 {
     const int64_t vector = piece->batch * BLOCKED_LANES;
     const float *x = piece->x + COLUMN(column, vector), *dy = piece->dy;
     float *w = piece->w + COLUMN(column, BLOCK);
-    vec sum[BLOCKED_ROWS * 2], rate = vec_set(piece->rate);
+    vec sum[BLOCKED_ROWS * 2];
 #pragma GCC unroll 16
     for (int k = 0; k < BLOCKED_ROWS * C; k++)
         sum[k] = vec_zero();
@@ -303,18 +301,16 @@ INLINE void outer_columns(const struct dense_piece *piece, int column, const int
 #pragma GCC unroll 2
         for (int c = 0; c < C; c++) {
             float *row = w + COLUMN(c, BLOCK) + r * BLOCKED_LANES;
-            vec old = mode == OUTER_SET ? vec_zero() : vec_load(row);
             vec_prefetch(row - piece->groups * piece->group_floats);
-            vec_store(row, mode == OUTER_STEP ? vec_fnma(rate, sum[r * C + c], old)
-                                              : vec_fma(rate, sum[r * C + c], old));
+            vec_store(row, add ? vec_add(vec_load(row), sum[r * C + c]) : sum[r * C + c]);
         }
 }
 
-INLINE void outer_vectors(const struct dense_piece *piece, const int vectors, const int mode)
+INLINE void outer_vectors(const struct dense_piece *piece, const int vectors, const bool add)
 {
     const int all = vectors * HALVES, C = VEC_MOST / DENSE_TILE < all ? VEC_MOST / DENSE_TILE : all;
     for (int column = 0; column < all; column += C)
-        outer_columns(piece, column, C, mode);
+        outer_columns(piece, column, C, add);
 }
 
 INLINE void turn_8x8(const float *from, int64_t from_stride, float *to, int64_t to_stride)
@@ -393,17 +389,15 @@ DEFINE_FEW(1)
 DEFINE_FEW(2)
 DEFINE_FEW(3)
 
-#define DEFINE_OUTER(name, vectors, mode)                                                          \
+#define DEFINE_OUTER(name, vectors, add)                                                           \
     static void name##_##vectors(const struct dense_piece *piece)                                  \
     {                                                                                              \
-        outer_vectors(piece, vectors, mode);                                                       \
+        outer_vectors(piece, vectors, add);                                                        \
     }
-DEFINE_OUTER(outer_step, 1, OUTER_STEP)
-DEFINE_OUTER(outer_step, 2, OUTER_STEP)
-DEFINE_OUTER(outer_set, 1, OUTER_SET)
-DEFINE_OUTER(outer_set, 2, OUTER_SET)
-DEFINE_OUTER(outer_add, 1, OUTER_ADD)
-DEFINE_OUTER(outer_add, 2, OUTER_ADD)
+DEFINE_OUTER(outer_set, 1, false)
+DEFINE_OUTER(outer_set, 2, false)
+DEFINE_OUTER(outer_add, 1, true)
+DEFINE_OUTER(outer_add, 2, true)
 
 #define DOT(B) [B] = dot_##B,
 #define STEP(B) [B] = step_##B,
@@ -417,7 +411,6 @@ const struct dense_kernels ISA(dense_kernels) = {
     .stream = {[1] = stream_1, [2] = stream_2, [3] = stream_3},
     .step = {BY_SAMPLES(STEP)},
     .back = {{BY_SAMPLES(BACK_1)}, {BY_SAMPLES(BACK_2)}},
-    .outer_step = {outer_step_1, outer_step_2},
     .outer_set = {outer_set_1, outer_set_2},
     .outer_add = {outer_add_1, outer_add_2},
     .turn = turn,

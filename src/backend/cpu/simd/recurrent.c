@@ -64,10 +64,11 @@ struct job_forward {
     const float *x, *wx, *wh, *bx, *bh, *h0, *c0;
     const int32_t *lengths;
     float *y, *hn, *cn, *cells;
-    float *z; /* sums; a row a sample, or a sample and step */
-    int64_t z_width, z_step;
-    bool keep;
-    float *panels, *start, *a; /* workspace: packed weights, biases, packed rows */
+    float *gates; /* where they are kept for the way back, or NULL … */
+    int64_t kept; /* … so many a sample and step */
+    /* workspace: packed weights, biases, packed rows, and the sums of a panel's units of each row:
+     * rows of gates lie so far apart that they get in each other's way in the caches */
+    float *panels, *start, *a, *z;
 };
 
 static const struct gate both = {0, true, true};
@@ -78,12 +79,14 @@ static int64_t lay_out_forward(struct job_forward *job, float *workspace)
     const struct sizes *s = &job->s;
     int64_t panels = gemm_b_floats(job->gemm, s->in + s->hidden, s->hidden) * job->sums;
     int64_t start = up(s->hidden, job->gemm->columns) * job->sums;
+    int64_t a = up(s->batch * (s->in + s->hidden), 16);
     if (workspace) {
         job->panels = workspace;
         job->start = workspace + panels;
         job->a = job->start + start;
+        job->z = job->a + a;
     }
-    return panels + start + up(s->batch * (s->in + s->hidden), 16);
+    return panels + start + a + s->batch * job->sums * job->gemm->columns;
 }
 
 /* The weights of one gate, x's rows above h's, in panels; and its biases. */
@@ -115,9 +118,9 @@ static void pack_member(void *context, int member, int members)
         pack_gate(job, p);
 }
 
-/* The sums of `columns` units from j on, for all rows: one panel of each gate. */
+/* The sums of a panel's units from j on, for all rows: z[row][gate][unit]. */
 static void sum_units(const struct job_forward *job, const float *a, float *z, int64_t rows,
-                      int64_t j, int64_t columns)
+                      int64_t j)
 {
     const struct sizes *s = &job->s;
     int64_t width = job->gemm->columns, whole = s->in + s->hidden;
@@ -130,36 +133,38 @@ static void sum_units(const struct job_forward *job, const float *a, float *z, i
                          (struct gemm_tile){
                              .inner = last - first,
                              .b = panel + first * width,
-                             .c = z + p * s->hidden + j,
-                             .stride = job->z_width,
-                             .columns = columns,
+                             .c = z + p * width,
+                             .stride = job->sums * width,
+                             .columns = width,
                              .scale = 1,
                              .start = job->start + p * up(s->hidden, width) + j,
                          });
     }
 }
 
-static void step_units(const struct job_forward *job, int64_t n, int64_t t, int64_t from,
-                       int64_t to)
+/* What a step makes of the sums z of a sample's units from j on. */
+static void step_units(const struct job_forward *job, int64_t n, int64_t t, int64_t j,
+                       const float *z)
 {
     const struct sizes *s = &job->s;
-    int64_t at = n * s->time + t;
-    float *y = row_of(job->y, at, s->hidden);
+    int64_t at = n * s->time + t, width = job->gemm->columns;
+    int64_t units = s->hidden - j < width ? s->hidden - j : width;
+    float *y = job->y + at * s->hidden + j;
     if (t >= length_of(job->lengths, n, s->time)) {
-        memset(y + from, 0, (size_t)(to - from) * sizeof *y);
+        memset(y, 0, (size_t)units * sizeof *y);
         return;
     }
     job->step(&(struct recurrent_step){
-        .hidden = s->hidden,
-        .from = from,
-        .to = to,
+        .units = units,
         .function = job->function,
-        .z = job->z + n * job->z_width + t * job->z_step,
-        .keep = job->keep,
-        .h = row_of(job->hn, n, s->hidden),
-        .c = row_of(job->cn, n, s->hidden),
+        .z = z,
+        .apart = width,
+        .gates = job->gates ? job->gates + at * job->kept + j : NULL,
+        .hidden = s->hidden,
+        .h = job->hn + n * s->hidden + j,
+        .c = job->cn ? job->cn + n * s->hidden + j : NULL,
         .y = y,
-        .cells = row_of(job->cells, at, s->hidden),
+        .cells = job->cells ? job->cells + at * s->hidden + j : NULL,
     });
 }
 
@@ -167,10 +172,10 @@ static void forward_member(void *context, int member, int members)
 {
     const struct job_forward *job = context;
     const struct sizes *s = &job->s;
-    int64_t whole = s->in + s->hidden, width = job->gemm->columns;
+    int64_t whole = s->in + s->hidden, width = job->gemm->columns, row = job->sums * width;
     long first, last;
     pool_share(s->batch, 1, member, members, &first, &last);
-    float *a = job->a + first * whole;
+    float *a = job->a + first * whole, *z = job->z + first * row;
     for (int64_t n = first; n < last; n++) {
         begin_row(row_of(job->hn, n, s->hidden), job->h0, n, s->hidden);
         if (job->cn)
@@ -178,16 +183,14 @@ static void forward_member(void *context, int member, int members)
     }
     for (int64_t t = 0; t < s->time; t++) {
         const float *x = job->x + (first * s->time + t) * s->in;
-        float *z = job->z + first * job->z_width + t * job->z_step;
         gemm_pack_a(job->gemm, (struct gemm_side){x, s->time * s->in, 1}, last - first, s->in, a,
                     whole, 0);
         gemm_pack_a(job->gemm, (struct gemm_side){job->hn + first * s->hidden, s->hidden, 1},
                     last - first, s->hidden, a, whole, s->in);
         for (int64_t j = 0; j < s->hidden; j += width) {
-            int64_t columns = s->hidden - j < width ? s->hidden - j : width;
-            sum_units(job, a, z, last - first, j, columns);
+            sum_units(job, a, z, last - first, j);
             for (int64_t n = first; n < last; n++)
-                step_units(job, n, t, j, j + columns);
+                step_units(job, n, t, j, z + (n - first) * row);
         }
     }
 }
@@ -219,15 +222,6 @@ static struct job_forward forward_of(const struct call *call, const struct gemm_
     };
 }
 
-/* A row a sample and step where the gates are kept, else a row a sample. */
-static void place_sums(struct job_forward *job, float *sums, float *gates, int64_t width)
-{
-    job->keep = gates != NULL;
-    job->z = gates ? gates : sums;
-    job->z_step = gates ? width : 0;
-    job->z_width = gates ? width * job->s.time : width;
-}
-
 static void run_lstm(const struct call *call, const struct gemm_kernels *gemm,
                      const struct recurrent_kernels *kernels)
 {
@@ -239,7 +233,8 @@ static void run_lstm(const struct call *call, const struct gemm_kernels *gemm,
     job.hn = call->data[9];
     job.cn = call->data[10];
     job.cells = call->data[13];
-    place_sums(&job, call->data[11], call->data[12], job.s.gates);
+    job.gates = call->data[12];
+    job.kept = job.s.gates;
     for (int p = 0; p < 4; p++)
         job.made_of[p] = (struct gate){p * job.s.hidden, true, true};
     run_forward(call, &job);
@@ -253,7 +248,8 @@ static void run_gru(const struct call *call, const struct gemm_kernels *gemm,
     job.lengths = call->data[6];
     job.y = call->data[7];
     job.hn = call->data[8];
-    place_sums(&job, call->data[9], call->data[10], 4 * job.s.hidden);
+    job.gates = call->data[10];
+    job.kept = 4 * job.s.hidden;
     job.made_of[0] = both;
     job.made_of[1] = (struct gate){job.s.hidden, true, true};
     job.made_of[2] = (struct gate){2 * job.s.hidden, true, false};
@@ -271,7 +267,6 @@ static void run_rnn(const struct call *call, const struct gemm_kernels *gemm,
     job.y = call->data[7];
     job.hn = call->data[8];
     job.made_of[0] = both;
-    place_sums(&job, NULL, job.y, job.s.hidden);
     run_forward(call, &job);
 }
 
@@ -285,9 +280,9 @@ struct job_backward {
     float *dx, *dwx, *dwh, *dbx, *dbh, *dh, *dc, *dzx, *dzh; /* dzh NULL: as dzx */
     int64_t kept;                                            /* gates kept per step */
     bool accumulate;
-    /* workspace: whᵀ packed, packed rows of dz, the states before all steps, and per thread its
-     * sums of dzx and dzh and what a product needs */
-    float *panels, *a, *before, *members;
+    /* workspace: whᵀ packed, rows of dz side by side and packed, the states before all steps, and
+     * per thread its sums of dzx and dzh and what a product needs */
+    float *panels, *flow, *a, *before, *members;
     int64_t member_floats;
 };
 
@@ -299,11 +294,12 @@ static int64_t lay_out_backward(struct job_backward *job, int threads, float *wo
     job->member_floats = up(2 * s->gates, 16) + gemm_floats();
     if (workspace) {
         job->panels = workspace;
-        job->a = workspace + panels;
+        job->flow = workspace + panels;
+        job->a = job->flow + a;
         job->before = job->a + a;
         job->members = job->before + before;
     }
-    return panels + a + before + threads * job->member_floats;
+    return panels + 2 * a + before + threads * job->member_floats;
 }
 
 /* One step of one sample back; beyond its length nothing flows. */
@@ -313,7 +309,9 @@ static void back_row(const struct job_backward *job, int64_t n, int64_t t, float
     int64_t at = n * s->time + t;
     size_t bytes = (size_t)s->gates * sizeof(float);
     float *dzx = job->dzx + at * s->gates, *dzh = row_of(job->dzh, at, s->gates);
+    float *flow = job->flow + n * s->gates;
     if (t >= length_of(job->lengths, n, s->time)) {
+        memset(flow, 0, bytes);
         memset(dzx, 0, bytes);
         if (dzh)
             memset(dzh, 0, bytes);
@@ -333,6 +331,7 @@ static void back_row(const struct job_backward *job, int64_t n, int64_t t, float
         .dc = row_of(job->dc, n, s->hidden),
         .dzx = dzx,
         .dzh = dzh,
+        .flow = flow,
         .sum_x = sums,
         .sum_h = sums + s->gates,
     });
@@ -349,15 +348,13 @@ static void list_states(const struct job_backward *job, int64_t n)
 }
 
 /* dh += dz·whᵀ for the rows of one step. */
-static void back_state(const struct job_backward *job, int64_t first, int64_t rows, int64_t t)
+static void back_state(const struct job_backward *job, int64_t first, int64_t rows)
 {
     const struct sizes *s = &job->s;
     int64_t width = job->gemm->columns;
-    const float *dz = job->dzh ? job->dzh : job->dzx;
     float *a = job->a + first * s->gates;
-    gemm_pack_a(job->gemm,
-                (struct gemm_side){dz + (first * s->time + t) * s->gates, s->time * s->gates, 1},
-                rows, s->gates, a, s->gates, 0);
+    gemm_pack_a(job->gemm, (struct gemm_side){job->flow + first * s->gates, s->gates, 1}, rows,
+                s->gates, a, s->gates, 0);
     for (int64_t j = 0; j < s->hidden; j += width)
         gemm_times_panel(job->gemm, a, rows, s->gates, 0,
                          (struct gemm_tile){
@@ -388,7 +385,7 @@ static void backward_member(void *context, int member, int members)
     for (int64_t t = s->time - 1; t >= 0; t--) {
         for (int64_t n = first; n < last; n++)
             back_row(job, n, t, sums);
-        back_state(job, first, last - first, t);
+        back_state(job, first, last - first);
     }
     if (job->dx && first < last)
         gemm_multiply(job->gemm,

@@ -6,12 +6,14 @@
 
 #include "backend/cpu/simd/gemm_packed.h"
 
-/* One step of one sample, units [from, to). Sums and gates are rows of several times `hidden`. */
+/* One step of one sample, some of its units: at most the columns of a gemm's tile. */
 struct recurrent_step {
-    int64_t hidden, from, to;
+    int64_t units;
     int32_t function; /* of a plain layer */
-    float *z;         /* the sums, which become gates … */
-    bool keep;        /* … where somebody asks for them */
+    const float *z;   /* the units' sums, those of one gate `apart` from the next's … */
+    int64_t apart;
+    float *gates; /* … and where what they become is kept, `hidden` apart, or NULL */
+    int64_t hidden;
     float *h, *c;     /* the state: before, then after the step */
     float *y, *cells; /* where the state is also kept; cells may be NULL */
 };
@@ -26,6 +28,7 @@ struct recurrent_back {
     const float *dy;     /* or NULL */
     float *dh, *dc;
     float *dzx, *dzh;     /* of the sums with x and with h; dzh NULL: the same */
+    float *flow;          /* what goes on to the step before: a copy of dzh, or dzx */
     float *sum_x, *sum_h; /* added to: dzx and dzh over samples and steps */
 };
 

@@ -7,12 +7,11 @@
 
 static void lstm(const struct recurrent_step *s)
 {
-    for (int64_t k = s->from; k < s->to; k += VEC_LANES) {
-        int64_t left = s->to - k, h = s->hidden;
-        vec i = vec_sigmoid(vec_load_part(s->z + k, left));
-        vec f = vec_sigmoid(vec_load_part(s->z + h + k, left));
-        vec g = vec_tanh(vec_load_part(s->z + 2 * h + k, left));
-        vec o = vec_sigmoid(vec_load_part(s->z + 3 * h + k, left));
+    for (int64_t k = 0; k < s->units; k += VEC_LANES) {
+        const float *z = s->z + k;
+        int64_t left = s->units - k, h = s->hidden;
+        vec i = vec_sigmoid(vec_load(z)), f = vec_sigmoid(vec_load(z + s->apart));
+        vec g = vec_tanh(vec_load(z + 2 * s->apart)), o = vec_sigmoid(vec_load(z + 3 * s->apart));
         vec c = vec_fma(f, vec_load_part(s->c + k, left), vec_mul(i, g));
         vec y = vec_mul(o, vec_tanh(c));
         vec_store_part(s->c + k, c, left);
@@ -20,12 +19,12 @@ static void lstm(const struct recurrent_step *s)
         vec_store_part(s->y + k, y, left);
         if (s->cells)
             vec_store_part(s->cells + k, c, left);
-        if (!s->keep)
+        if (!s->gates)
             continue;
-        vec_store_part(s->z + k, i, left);
-        vec_store_part(s->z + h + k, f, left);
-        vec_store_part(s->z + 2 * h + k, g, left);
-        vec_store_part(s->z + 3 * h + k, o, left);
+        vec_store_part(s->gates + k, i, left);
+        vec_store_part(s->gates + h + k, f, left);
+        vec_store_part(s->gates + 2 * h + k, g, left);
+        vec_store_part(s->gates + 3 * h + k, o, left);
     }
 }
 
@@ -70,6 +69,7 @@ static void lstm_back(const struct recurrent_back *b)
 #pragma GCC unroll 4
         for (int gate = 0; gate < 4; gate++) {
             vec_store_part(b->dzx + gate * h + k, dz[gate], left);
+            vec_store_part(b->flow + gate * h + k, dz[gate], left);
             add_to(b->sum_x + gate * h + k, dz[gate], left);
         }
         vec_store_part(b->dc + k, vec_mul(d, f), left);
@@ -80,18 +80,20 @@ static void lstm_back(const struct recurrent_back *b)
 /* z: the sums of r and z, then the two parts of m; kept as r, z, m and the state's part. */
 static void gru(const struct recurrent_step *s)
 {
-    for (int64_t k = s->from; k < s->to; k += VEC_LANES) {
-        int64_t left = s->to - k, h = s->hidden;
-        vec r = vec_sigmoid(vec_load_part(s->z + k, left));
-        vec z = vec_sigmoid(vec_load_part(s->z + h + k, left));
-        vec part = vec_load_part(s->z + 3 * h + k, left);
-        vec m = vec_tanh(vec_fma(r, part, vec_load_part(s->z + 2 * h + k, left)));
+    for (int64_t k = 0; k < s->units; k += VEC_LANES) {
+        int64_t left = s->units - k, h = s->hidden;
+        vec r = vec_sigmoid(vec_load(s->z + k)), z = vec_sigmoid(vec_load(s->z + s->apart + k));
+        vec part = vec_load(s->z + 3 * s->apart + k);
+        vec m = vec_tanh(vec_fma(r, part, vec_load(s->z + 2 * s->apart + k)));
         vec y = vec_fma(z, vec_sub(vec_load_part(s->h + k, left), m), m);
-        vec_store_part(s->z + k, r, left);
-        vec_store_part(s->z + h + k, z, left);
-        vec_store_part(s->z + 2 * h + k, m, left);
         vec_store_part(s->h + k, y, left);
         vec_store_part(s->y + k, y, left);
+        if (!s->gates)
+            continue;
+        vec_store_part(s->gates + k, r, left);
+        vec_store_part(s->gates + h + k, z, left);
+        vec_store_part(s->gates + 2 * h + k, m, left);
+        vec_store_part(s->gates + 3 * h + k, part, left);
     }
 }
 
@@ -112,6 +114,7 @@ static void gru_back(const struct recurrent_back *b)
         for (int gate = 0; gate < 3; gate++) {
             vec_store_part(b->dzx + gate * h + k, dzx[gate], left);
             vec_store_part(b->dzh + gate * h + k, dzh[gate], left);
+            vec_store_part(b->flow + gate * h + k, dzh[gate], left);
             add_to(b->sum_x + gate * h + k, dzx[gate], left);
             add_to(b->sum_h + gate * h + k, dzh[gate], left);
         }
@@ -119,14 +122,13 @@ static void gru_back(const struct recurrent_back *b)
     }
 }
 
-/* The sums are in y already. */
 static void rnn(const struct recurrent_step *s)
 {
-    for (int64_t k = s->from; k < s->to; k += VEC_LANES) {
-        int64_t left = s->to - k;
-        vec y = vec_activate(s->function, vec_load_part(s->z + k, left));
-        vec_store_part(s->z + k, y, left);
+    for (int64_t k = 0; k < s->units; k += VEC_LANES) {
+        int64_t left = s->units - k;
+        vec y = vec_activate(s->function, vec_load(s->z + k));
         vec_store_part(s->h + k, y, left);
+        vec_store_part(s->y + k, y, left);
     }
 }
 
@@ -137,6 +139,7 @@ static void rnn_back(const struct recurrent_back *b)
         vec dh = vec_add(vec_load_part(b->dh + k, left), load_or_zero(b->dy, k, left));
         vec dz = vec_mul(dh, vec_slope(b->function, vec_load_part(b->y + k, left), 0));
         vec_store_part(b->dzx + k, dz, left);
+        vec_store_part(b->flow + k, dz, left);
         add_to(b->sum_x + k, dz, left);
         vec_store_part(b->dh + k, vec_zero(), left);
     }

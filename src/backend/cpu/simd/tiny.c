@@ -53,7 +53,7 @@ static void lay_out(struct tiny *tiny, const struct chain *chain, int64_t lanes,
 {
     int64_t most = 0;
     bool single = tiny->batch == 1;
-    tiny->tiles = (int32_t)(blocked_up(tiny->batch, lanes) / lanes);
+    tiny->plane = blocked_up(tiny->batch * TINY_SQUARE, lanes);
     for (int32_t l = 0; l < chain->layers; l++) {
         struct tiny_layer *layer = &tiny->layer[l];
         int64_t in = chain->layer[l].in, out = chain->layer[l].out;
@@ -61,25 +61,26 @@ static void lay_out(struct tiny *tiny, const struct chain *chain, int64_t lanes,
         layer->out = (int32_t)out;
         layer->stride = blocked_up(out, lanes);
         layer->stride_back = blocked_up(in, lanes);
-        int64_t each = single ? layer->stride : tiny->tiles * tiny_tile(out, lanes);
-        int64_t squares = blocked_up(in + 1, TINY_SQUARE) * blocked_up(out, TINY_SQUARE);
+        int64_t each = single ? layer->stride : tiny_squares(out) * tiny->plane;
+        int64_t squares = tiny_squares(in) * tiny_squares(out) * TINY_SQUARE * TINY_SQUARE;
         layer->w = take_floats(room, single ? (in + 1) * layer->stride : squares);
-        layer->back = take_floats(room, single ? (out + 1) * layer->stride_back : 0);
+        if (single || l > 0)
+            layer->back = take_floats(room, single ? (out + 1) * layer->stride_back : squares);
         layer->b = take_floats(room, layer->stride);
         layer->y = take_floats(room, each);
         layer->d = take_floats(room, each);
-        layer->turned = take_floats(room, single ? 0 : each);
         most = in * out > most ? in * out : most;
     }
     int64_t in = chain->layer[0].in, out = chain->layer[chain->layers - 1].out;
-    int64_t x = single ? blocked_up(in, lanes) : tiny->tiles * tiny_tile(in, lanes);
-    int64_t target = single ? 0 : tiny->tiles * tiny_tile(out, lanes);
+    int64_t x = single ? blocked_up(in, lanes) : tiny_squares(in) * tiny->plane;
+    int64_t target = single ? 0 : tiny_squares(out) * tiny->plane;
     tiny->x = take_floats(room, x);
     tiny->next_x = take_floats(room, x);
     tiny->target = take_floats(room, target);
     tiny->next_target = take_floats(room, target);
-    tiny->rows = take(room, tiny->tiles * lanes, sizeof *tiny->rows);
-    tiny->next_rows = take(room, tiny->tiles * lanes, sizeof *tiny->rows);
+    tiny->real = take_floats(room, target);
+    tiny->rows = take(room, tiny->batch, sizeof *tiny->rows);
+    tiny->next_rows = take(room, tiny->batch, sizeof *tiny->rows);
     tiny->canonical = take_floats(room, most);
 }
 
@@ -105,12 +106,17 @@ static void bind_layer(struct tiny_layer *layer, const struct chain_layer *from,
     layer->blocked = blocked_wanted(call->tensors[1]->matrix, DTYPE_F32, &layer->shape);
 }
 
-/* Behind the last row of each tile: what a bias is multiplied with. */
-static void write_ones(const struct tiny *tiny, float *tiles, int64_t rows, int64_t lanes)
+/* Where a batch keeps output o of sample n. */
+static int64_t place_of(const struct tiny *tiny, int32_t n, int32_t o)
 {
-    for (int32_t tile = 0; tile < tiny->tiles; tile++, tiles += tiny_tile(rows, lanes))
-        for (int64_t n = 0; n < lanes; n++)
-            tiles[rows * lanes + n] = 1;
+    return o / TINY_SQUARE * tiny->plane + n * TINY_SQUARE + o % TINY_SQUARE;
+}
+
+static void mark_real(const struct tiny *tiny)
+{
+    for (int32_t n = 0; n < tiny->batch; n++)
+        for (int32_t o = 0; o < tiny->layer[tiny->layers - 1].out; o++)
+            tiny->real[place_of(tiny, n, o)] = 1;
 }
 
 static struct bound *bound_of(const struct call *calls, int32_t op)
@@ -143,12 +149,13 @@ static void bind_ops(struct tiny *tiny, const struct program *program, const str
     tiny->bound_right = bound_of(calls, chain->store_right);
 }
 
-/* The kernel for these sizes: vectors no wider than what they hold. */
+/* The kernel for these sizes: vectors no wider than what they hold; a batch has four lanes a
+ * sample. */
 static void choose(struct tiny *tiny, const struct tiny_kernels *widest, int64_t width,
                    int64_t *lanes)
 {
     bool single = tiny->batch == 1;
-    int64_t held = single ? width : tiny->batch;
+    int64_t held = single ? width : tiny->batch * TINY_SQUARE;
     const struct tiny_kernels *kernels = held <= tiny_avx2.lanes ? &tiny_avx2 : widest;
     tiny->run = !single                   ? kernels->batch
                 : width <= kernels->lanes ? kernels->narrow
@@ -172,15 +179,10 @@ static void prepare(struct tiny *tiny, const struct program *program, const stru
     choose(tiny, widest, width, &lanes);
     take(&room, 1, sizeof *tiny);
     lay_out(tiny, &chain, lanes, &room);
-    for (int32_t l = 0; l < chain.layers; l++) {
+    for (int32_t l = 0; l < chain.layers; l++)
         bind_layer(&tiny->layer[l], &chain.layer[l], calls);
-        if (tiny->batch > 1)
-            write_ones(tiny, tiny->layer[l].y, tiny->layer[l].out, lanes);
-    }
-    if (tiny->batch > 1) {
-        write_ones(tiny, tiny->x, tiny->layer[0].in, lanes);
-        write_ones(tiny, tiny->next_x, tiny->layer[0].in, lanes);
-    }
+    if (tiny->batch > 1)
+        mark_real(tiny);
     bind_ops(tiny, program, &chain, calls);
 }
 
@@ -194,17 +196,31 @@ static void prepare_avx512(void *state, const struct program *program, const str
     prepare(state, program, calls, &tiny_avx512);
 }
 
-/* Where a batch's weight is: rows of squares; in a square, rows of weights. */
-static int64_t square_at(const struct tiny_layer *layer, int64_t i, int64_t o)
+/* Where a weight is in a form whose rows are `across` long. In squares: rows of squares; in a
+ * square, rows of weights. */
+static int64_t weight_at(const struct tiny *tiny, int64_t row, int64_t column, int64_t across)
 {
-    int64_t square = i / TINY_SQUARE * tiny_across(layer) + o / TINY_SQUARE;
-    return (square * TINY_SQUARE + i % TINY_SQUARE) * TINY_SQUARE + o % TINY_SQUARE;
+    if (tiny->batch == 1)
+        return row * across + column;
+    int64_t square = row / TINY_SQUARE * tiny_squares(across) + column / TINY_SQUARE;
+    return (square * TINY_SQUARE + row % TINY_SQUARE) * TINY_SQUARE + column % TINY_SQUARE;
+}
+
+static int64_t forward_at(const struct tiny *tiny, const struct tiny_layer *layer, int64_t i,
+                          int64_t o)
+{
+    return weight_at(tiny, i, o, tiny->batch == 1 ? layer->stride : layer->out);
+}
+
+static int64_t back_at(const struct tiny *tiny, const struct tiny_layer *layer, int64_t i,
+                       int64_t o)
+{
+    return weight_at(tiny, o, i, tiny->batch == 1 ? layer->stride_back : layer->in);
 }
 
 /* The instance's parameters into the forms of the kernel. */
 static void read_layer(const struct tiny *tiny, const struct tiny_layer *layer)
 {
-    bool single = tiny->batch == 1;
     int64_t in = layer->in, out = layer->out;
     const float *kept = layer->kept_w; /* [in][out] */
     if (layer->blocked) {
@@ -214,26 +230,25 @@ static void read_layer(const struct tiny *tiny, const struct tiny_layer *layer)
     }
     for (int64_t i = 0; i < in; i++)
         for (int64_t o = 0; o < out; o++) {
-            layer->w[single ? i * layer->stride + o : square_at(layer, i, o)] = kept[i * out + o];
-            if (single)
-                layer->back[o * layer->stride_back + i] = kept[i * out + o];
+            layer->w[forward_at(tiny, layer, i, o)] = kept[i * out + o];
+            if (layer->back)
+                layer->back[back_at(tiny, layer, i, o)] = kept[i * out + o];
         }
-    for (int64_t o = 0; layer->kept_b && o < out; o++)
-        *(single ? layer->b + o : layer->w + square_at(layer, in, o)) = layer->kept_b[o];
+    if (layer->kept_b)
+        memcpy(layer->b, layer->kept_b, (size_t)out * sizeof *layer->b);
 }
 
 static void write_layer(const struct tiny *tiny, const struct tiny_layer *layer)
 {
-    bool single = tiny->batch == 1;
     int64_t in = layer->in, out = layer->out;
     float *kept = layer->blocked ? tiny->canonical : layer->kept_w; /* [in][out] */
     for (int64_t i = 0; i < in; i++)
         for (int64_t o = 0; o < out; o++)
-            kept[i * out + o] = layer->w[single ? i * layer->stride + o : square_at(layer, i, o)];
+            kept[i * out + o] = layer->w[forward_at(tiny, layer, i, o)];
     if (layer->blocked)
         blocked_pack(&layer->shape, kept, layer->kept_w, 0, blocked_groups(&layer->shape));
-    for (int64_t o = 0; layer->kept_b && o < out; o++)
-        layer->kept_b[o] = *(single ? layer->b + o : layer->w + square_at(layer, in, o));
+    if (layer->kept_b)
+        memcpy(layer->kept_b, layer->b, (size_t)out * sizeof *layer->b);
 }
 
 static void tiny_run(void *state, int64_t steps, bool fresh)
@@ -255,28 +270,27 @@ float tiny_rate(const struct tiny *tiny)
     return (float)(tiny->control->rate * (double)op->attr.schedule.scale * factor);
 }
 
-float tiny_cross_entropy(const struct tiny *tiny, const float *y, int64_t stride, int32_t row,
-                         float *d)
+float tiny_cross_entropy(const struct tiny *tiny, const float *y, int32_t row, float *d)
 {
     int32_t out = tiny->layer[tiny->layers - 1].out;
     int32_t label = ((const int32_t *)(const void *)tiny->bound_target->data)[row];
     float most = y[0], sum = 0, scale = tiny->loss_scale / (float)tiny->batch;
     for (int32_t o = 1; o < out; o++)
-        most = y[o * stride] > most ? y[o * stride] : most;
+        most = y[o] > most ? y[o] : most;
     for (int32_t o = 0; o < out; o++)
-        sum += d[o * stride] = expf(y[o * stride] - most);
+        sum += d[o] = expf(y[o] - most);
     for (int32_t o = 0; o < out; o++)
-        d[o * stride] = scale * (d[o * stride] / sum - (o == label ? 1.0f : 0.0f));
-    return logf(sum) + most - y[label * stride];
+        d[o] = scale * (d[o] / sum - (o == label ? 1.0f : 0.0f));
+    return logf(sum) + most - y[label];
 }
 
-float tiny_right(const struct tiny *tiny, const float *y, int64_t stride, int32_t row)
+float tiny_right(const struct tiny *tiny, const float *y, int32_t row)
 {
     int32_t out = tiny->layer[tiny->layers - 1].out, best = 0;
     if (tiny->right == OP_right_level)
         return fabsf(*y - *tiny_row(tiny->bound_target, row, 1)) < tiny->half ? 1 : 0;
     for (int32_t o = 1; o < out; o++)
-        if (y[o * stride] > y[best * stride])
+        if (y[o] > y[best])
             best = o;
     return best == ((const int32_t *)(const void *)tiny->bound_target->data)[row] ? 1 : 0;
 }

@@ -5,8 +5,9 @@
  *   one sample    a layer's outputs are the lanes. The weights are kept twice, by input for the way
  *                 forward and by output for the way back; both get the same product when they are
  *                 updated, so that they stay equal bit for bit.
- *   a batch       samples are the lanes, and the weights are broadcast; they are kept in squares of
- *                 4 × 4, whose gradient is a product over four samples at a time.
+ *   a batch       a quarter of a vector is four outputs of one sample, so that samples go through
+ *                 the layers side by side without waiting for each other, and few lanes are empty
+ *                 at any batch. The weights are in squares of 4 × 4, again in both forms.
  * What bounds them is the latency of the chain of layers (one sample) or the number of activations
  * (a batch): everything lies in L1. */
 #ifndef PRONY_BACKEND_CPU_SIMD_TINY_H
@@ -22,12 +23,12 @@ struct tiny_layer {
     int32_t in, out;
     enum activation activation;
     int64_t stride, stride_back; /* one sample: out and in, in whole vectors */
-    float *w;      /* one sample: [in][stride]. A batch: [in + 1][out] in squares, the last row b */
-    float *back;   /* one sample: [out][stride_back] */
-    float *b;      /* one sample: [stride] */
-    float *y;      /* one sample: [stride]. A batch: [tiles][out + 1][lanes], the last row ones */
-    float *d;      /* the loss's gradient; as y, what is beyond its rows being 0 */
-    float *turned; /* a batch: d, each square of 4 rows × 4 samples transposed */
+    float *w;                    /* one sample: [in][stride]. A batch: [in][out] in squares */
+    float
+        *back; /* one sample: [out][stride_back]. A batch: [out][in] in squares; NULL: the first */
+    float *b;  /* [stride] */
+    float *y;  /* one sample: [stride]. A batch: [squares of out][samples][4] */
+    float *d;  /* the loss's gradient; as y, what is beyond the outputs being 0 */
     float *kept_w, *kept_b; /* the instance's; kept_b may be NULL */
     struct shape shape;     /* of kept_w … */
     bool blocked;           /* … which may be in blocks */
@@ -40,10 +41,11 @@ struct tiny {
     int32_t layers, batch;
     struct tiny_layer layer[CHAIN_MOST];
     tiny_steps *run;
-    int32_t tiles;     /* a batch: as many samples as a vector has lanes are one */
-    float *x, *next_x; /* one sample: [in]. A batch: [tiles][in + 1][lanes], the last row ones */
-    float *target, *next_target; /* a batch: as the last layer's y */
-    int32_t *rows, *next_rows;   /* [batch], and a few more */
+    int64_t plane;               /* a batch: floats of a square of outputs of all samples */
+    float *x, *next_x;           /* one sample: [in]. A batch: [squares of in][samples][4] */
+    float *target, *next_target; /* a batch: as the last layer's y … */
+    float *real;                 /* … and 1 where there is an output of a sample, else 0 */
+    int32_t *rows, *next_rows;   /* [batch] */
     float *canonical;            /* room for one matrix */
     bool trains;
     enum op_kind loss, right; /* OP_COUNT: none */
@@ -66,26 +68,18 @@ extern const struct tiny_kernels tiny_avx2, tiny_avx512;
 
 void tiny_fill(struct kernel_table *table, enum isa isa);
 
-/* Cross-entropy of one sample's outputs y[o * stride]; d, as y, gets its gradient. */
-float tiny_cross_entropy(const struct tiny *tiny, const float *y, int64_t stride, int32_t row,
-                         float *d);
+/* Cross-entropy of one sample's outputs; d, as y, gets its gradient. */
+float tiny_cross_entropy(const struct tiny *tiny, const float *y, int32_t row, float *d);
 /* 1 when these outputs are the right answer, else 0. */
-float tiny_right(const struct tiny *tiny, const float *y, int64_t stride, int32_t row);
+float tiny_right(const struct tiny *tiny, const float *y, int32_t row);
 /* The rate of the next update. */
 float tiny_rate(const struct tiny *tiny);
 
 enum { TINY_SQUARE = 4 };
 
-/* Squares side by side in a batch's weights. */
-static inline int64_t tiny_across(const struct tiny_layer *layer)
+static inline int64_t tiny_squares(int64_t count)
 {
-    return (layer->out + TINY_SQUARE - 1) / TINY_SQUARE;
-}
-
-/* Floats of a batch's tile of `rows` rows, one more for the ones, in whole squares. */
-static inline int64_t tiny_tile(int64_t rows, int64_t lanes)
-{
-    return (rows + TINY_SQUARE) / TINY_SQUARE * TINY_SQUARE * lanes;
+    return (count + TINY_SQUARE - 1) / TINY_SQUARE;
 }
 
 /* A sample's row of a bound view, [width]. */

@@ -82,9 +82,9 @@ static inline vec narrow_loss(struct tiny *tiny, vec y, int32_t row, vec scale)
     if (tiny->right != OP_COUNT || tiny->loss == OP_cross_entropy)
         vec_store(last->y, y);
     if (tiny->right != OP_COUNT)
-        tiny_store(tiny->bound_right, tiny_right(tiny, last->y, 1, row));
+        tiny_store(tiny->bound_right, tiny_right(tiny, last->y, row));
     if (tiny->loss == OP_cross_entropy) {
-        tiny_store(tiny->bound_loss, tiny_cross_entropy(tiny, last->y, 1, row, last->d));
+        tiny_store(tiny->bound_loss, tiny_cross_entropy(tiny, last->y, row, last->d));
         return vec_load(last->d);
     }
     vec target = vec_load_part(tiny_row(tiny->bound_target, row, last->out), last->out);
@@ -186,9 +186,9 @@ static void wide_loss(struct tiny *tiny, int32_t row)
 {
     const struct tiny_layer *last = &tiny->layer[tiny->layers - 1];
     if (tiny->right != OP_COUNT)
-        tiny_store(tiny->bound_right, tiny_right(tiny, last->y, 1, row));
+        tiny_store(tiny->bound_right, tiny_right(tiny, last->y, row));
     if (tiny->loss == OP_cross_entropy) {
-        tiny_store(tiny->bound_loss, tiny_cross_entropy(tiny, last->y, 1, row, last->d));
+        tiny_store(tiny->bound_loss, tiny_cross_entropy(tiny, last->y, row, last->d));
         return;
     }
     const float *target = tiny_row(tiny->bound_target, row, last->out);
@@ -251,47 +251,51 @@ static void steps_wide(struct tiny *tiny, int64_t steps)
     }
 }
 
-/* ---- a batch: samples in lanes, a tile of them being one vector of each row ---- */
+/* ---- a batch: in a quarter of a vector, four outputs of one sample ---- */
 
-enum { ROW = VEC_LANES, SQUARE = TINY_SQUARE * TINY_SQUARE };
+enum { QUAD = TINY_SQUARE, SQUARE = QUAD * QUAD, TILE = 4 };
 
-/* rows[n][width] → to[tile][width][ROW], four samples at a time: a few rows are to spare. */
-static void batch_turn(const struct tiny *tiny, const struct bound *bound, const int32_t *rows,
+/* Between a bound view's rows [width] and quarters [square][sample][4]: whole squares first, then
+ * column by column, so that the inner loops run along the samples. */
+static void batch_copy(const struct tiny *tiny, const struct bound *bound, const int32_t *rows,
                        int32_t width, float *to)
 {
-    for (int32_t n = 0; n < tiny->batch; n += TINY_SQUARE) {
-        const float *from[TINY_SQUARE];
-        float *out = to + n / ROW * tiny_tile(width, ROW) + n % ROW; /* [width][ROW] */
-        int32_t i = 0;
-        for (int q = 0; q < TINY_SQUARE; q++)
-            from[q] = tiny_row(bound, rows[n + q], width);
-        for (; i + TINY_SQUARE <= width; i += TINY_SQUARE, out += TINY_SQUARE * ROW) {
-            __m128 a = _mm_loadu_ps(from[0] + i), b = _mm_loadu_ps(from[1] + i);
-            __m128 c = _mm_loadu_ps(from[2] + i), d = _mm_loadu_ps(from[3] + i);
-            _MM_TRANSPOSE4_PS(a, b, c, d);
-            _mm_store_ps(out, a);
-            _mm_store_ps(out + ROW, b);
-            _mm_store_ps(out + 2 * ROW, c);
-            _mm_store_ps(out + 3 * ROW, d);
-        }
-        for (; i < width; i++, out += ROW)
-            for (int q = 0; q < TINY_SQUARE; q++)
-                out[q] = from[q][i];
-    }
+    const int64_t batch = tiny->batch, plane = tiny->plane;
+    const float *from = tiny_row(bound, 0, width);
+    int32_t i = 0;
+    for (; i + QUAD <= width; i += QUAD, from += QUAD, to += plane)
+        for (int64_t n = 0; n < batch; n++)
+            _mm_store_ps(to + n * QUAD, _mm_loadu_ps(from + (int64_t)rows[n] * width));
+    for (; i < width; i++, from++, to++)
+        for (int64_t n = 0; n < batch; n++)
+            to[n * QUAD] = from[(int64_t)rows[n] * width];
+}
+
+static void batch_store(const struct tiny *tiny)
+{
+    const struct tiny_layer *last = &tiny->layer[tiny->layers - 1];
+    const int64_t batch = tiny->batch, plane = tiny->plane, width = last->out;
+    const float *from = last->y;
+    const int32_t *rows = tiny->rows;
+    float *to = tiny_row(tiny->bound_y, 0, last->out);
+    int32_t o = 0;
+    for (; o + QUAD <= width; o += QUAD, from += plane, to += QUAD)
+        for (int64_t n = 0; n < batch; n++)
+            _mm_storeu_ps(to + rows[n] * width, _mm_load_ps(from + n * QUAD));
+    for (; o < width; o++, from++, to++)
+        for (int64_t n = 0; n < batch; n++)
+            to[rows[n] * width] = from[n * QUAD];
 }
 
 /* The samples of the next step: those of this one are being used, and what has just been stored in
- * pieces cannot be loaded as vectors yet. Spare samples are copies of the last. */
+ * pieces cannot be loaded as vectors yet. */
 static void batch_gather(struct tiny *tiny, struct tiny_walk *walk)
 {
-    int32_t n = 0;
-    for (; n < tiny->batch; n++)
+    for (int32_t n = 0; n < tiny->batch; n++)
         tiny->next_rows[n] = tiny_next(walk);
-    for (; n % TINY_SQUARE; n++)
-        tiny->next_rows[n] = tiny->next_rows[n - 1];
-    batch_turn(tiny, tiny->bound_x, tiny->next_rows, tiny->layer[0].in, tiny->next_x);
+    batch_copy(tiny, tiny->bound_x, tiny->next_rows, tiny->layer[0].in, tiny->next_x);
     if (tiny->loss == OP_mse)
-        batch_turn(tiny, tiny->bound_target, tiny->next_rows, tiny->layer[tiny->layers - 1].out,
+        batch_copy(tiny, tiny->bound_target, tiny->next_rows, tiny->layer[tiny->layers - 1].out,
                    tiny->next_target);
 }
 
@@ -311,174 +315,229 @@ static void batch_take(struct tiny *tiny)
     tiny->next_rows = rows;
 }
 
-/* `width` outputs: y[q] = f(Σ w[i][q]·x[i]), the rows of w being in squares `down` apart. */
-static inline __attribute__((always_inline)) void
-batch_outputs(int width, const float *x, int32_t rows, const float *w, int64_t down,
-              enum activation activation, float *y)
+/* y = f(start + x·w), or a tile of it: squares of w side by side, and vectors of x. On the way back
+ * y = (x·w)·f′. */
+struct product {
+    const float *x;     /* [square of rows][sample][4] */
+    const float *w;     /* [square of rows][square][4 rows][4] */
+    const float *start; /* [square][4], or NULL: 0 */
+    const float *value; /* as y: f's, on the way back, or NULL */
+    float *y;           /* [square][sample][4] */
+    int64_t plane;      /* floats from a square of x or y to the next … */
+    int64_t down;       /* … and from a row of squares of w */
+    int32_t rows;
+    enum activation function;
+};
+
+/* Lane j of each quarter; j is known where the loop around it is unrolled. */
+static inline __attribute__((always_inline)) vec quarter_lane(vec v, int j)
 {
-    vec sums[TINY_SQUARE];
-    for (int q = 0; q < width; q++)
-        sums[q] = vec_zero();
-    for (int32_t i = 0; i < rows; i += TINY_SQUARE, w += down, x += TINY_SQUARE * ROW)
-#pragma GCC unroll 4
-        for (int r = 0; r < TINY_SQUARE; r++) {
-            if (i + r >= rows)
-                break;
-            vec xs = vec_load(x + r * ROW);
-            for (int q = 0; q < width; q++)
-                sums[q] = vec_fma(vec_set(w[r * TINY_SQUARE + q]), xs, sums[q]);
-        }
-    for (int q = 0; q < width; q++)
-        vec_store(y + q * ROW, vec_activate((int32_t)activation, sums[q]));
+    switch (j) {
+    case 0: return vec_quarter_lane(v, 0);
+    case 1: return vec_quarter_lane(v, 1);
+    case 2: return vec_quarter_lane(v, 2);
+    default: return vec_quarter_lane(v, 3);
+    }
 }
 
-static void batch_forward(const struct tiny *tiny, int64_t tile)
+/* Even and odd rows have sums of their own where registers allow: half as long a chain. */
+static inline __attribute__((always_inline)) void batch_tile(const struct product *p,
+                                                             const int squares, const int vectors)
 {
-    const float *x = tiny->x + tile * tiny_tile(tiny->layer[0].in, ROW); /* [in + 1][ROW] */
+    const int count = squares * vectors, other = count <= TILE ? count : 0;
+    const float *x = p->x, *w = p->w;
+    vec sums[2 * TILE];
+#pragma GCC unroll 8
+    for (int k = 0; k < count; k++)
+        sums[k] = p->start ? vec_repeat(p->start + k / vectors * QUAD) : vec_zero();
+#pragma GCC unroll 4
+    for (int k = 0; k < other; k++)
+        sums[count + k] = vec_zero();
+    for (int32_t i = 0; i < p->rows; i += QUAD, w += p->down, x += p->plane)
+#pragma GCC unroll 4
+        for (int r = 0; r < QUAD; r++) {
+            if (i + r >= p->rows)
+                break;
+            vec weight[2], *to = sums + r % 2 * other;
+#pragma GCC unroll 2
+            for (int q = 0; q < squares; q++)
+                weight[q] = vec_repeat(w + q * SQUARE + r * QUAD);
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                vec value = quarter_lane(vec_load(x + v * VEC_LANES), r);
+#pragma GCC unroll 2
+                for (int q = 0; q < squares; q++)
+                    to[q * vectors + v] = vec_fma(value, weight[q], to[q * vectors + v]);
+            }
+        }
+#pragma GCC unroll 4
+    for (int k = 0; k < other; k++)
+        sums[k] = vec_add(sums[k], sums[count + k]);
+#pragma GCC unroll 8
+    for (int k = 0; k < count; k++) {
+        int64_t at = k / vectors * p->plane + k % vectors * VEC_LANES;
+        vec_store(p->y + at, p->value ? slope(p->function, vec_load(p->value + at), sums[k])
+                                      : vec_activate((int32_t)p->function, sums[k]));
+    }
+}
+
+/* Tiles of one or two squares and up to TILE vectors. */
+static void batch_product(const struct product *whole, int32_t out)
+{
+    const int64_t vectors = whole->plane / VEC_LANES;
+    int64_t count;
+    for (int32_t o = 0; o < out; o += 2 * QUAD)
+        for (int64_t v = 0; v < vectors; v += count) {
+            struct product p = *whole;
+            p.x += v * VEC_LANES;
+            p.w += o * QUAD;
+            p.start += p.start ? o : 0;
+            p.value += p.value ? o / QUAD * p.plane + v * VEC_LANES : 0;
+            p.y += o / QUAD * p.plane + v * VEC_LANES;
+            count = at_most(vectors - v, TILE);
+            switch (count + (out - o > QUAD ? TILE : 0)) {
+            case 1: batch_tile(&p, 1, 1); break;
+            case 2: batch_tile(&p, 1, 2); break;
+            case 3: batch_tile(&p, 1, 3); break;
+            case 4: batch_tile(&p, 1, 4); break;
+            case 5: batch_tile(&p, 2, 1); break;
+            case 6: batch_tile(&p, 2, 2); break;
+            case 7: batch_tile(&p, 2, 3); break;
+            default: batch_tile(&p, 2, 4);
+            }
+        }
+}
+
+static void batch_forward(const struct tiny *tiny)
+{
+    const float *x = tiny->x;
     for (int32_t l = 0; l < tiny->layers; l++) {
         const struct tiny_layer *layer = &tiny->layer[l];
-        const int64_t down = tiny_across(layer) * SQUARE;
-        const int32_t rows = layer->in + 1;
-        const enum activation f = layer->activation;
-        const float *w = layer->w;
-        float *first = layer->y + tile * tiny_tile(layer->out, ROW), *y = first; /* [out][ROW] */
-        for (int32_t o = 0; o < layer->out; o += TINY_SQUARE, w += SQUARE, y += TINY_SQUARE * ROW)
-            switch (layer->out - o) {
-            case 1: batch_outputs(1, x, rows, w, down, f, y); break;
-            case 2: batch_outputs(2, x, rows, w, down, f, y); break;
-            case 3: batch_outputs(3, x, rows, w, down, f, y); break;
-            default: batch_outputs(4, x, rows, w, down, f, y);
-            }
-        x = first;
+        batch_product(
+            &(struct product){
+                .x = x,
+                .w = layer->w,
+                .start = layer->b,
+                .y = layer->y,
+                .plane = tiny->plane,
+                .down = tiny_squares(layer->out) * SQUARE,
+                .rows = layer->in,
+                .function = layer->activation,
+            },
+            layer->out);
+        x = layer->y;
     }
 }
 
-/* Output o of sample n. */
-static float *batch_at(const struct tiny_layer *last, float *of, int32_t n)
-{
-    return of + n / ROW * tiny_tile(last->out, ROW) + n % ROW;
-}
-
-static void batch_store(const struct tiny *tiny)
-{
-    const struct tiny_layer *last = &tiny->layer[tiny->layers - 1];
-    for (int32_t n = 0; n < tiny->batch; n++) {
-        const float *from = batch_at(last, last->y, n);
-        float *y = tiny_row(tiny->bound_y, tiny->rows[n], last->out);
-        for (int32_t o = 0; o < last->out; o++)
-            y[o] = from[o * ROW];
-    }
-}
-
-static float batch_mse(const struct tiny *tiny)
+static void batch_mse(struct tiny *tiny)
 {
     const struct tiny_layer *last = &tiny->layer[tiny->layers - 1];
     float size = (float)(tiny->batch * last->out);
-    vec sum = vec_zero(), scale = vec_set(tiny->loss_scale * 2 / size);
-    for (int32_t n = 0; n < tiny->batch; n += ROW) {
-        int64_t at = n / ROW * tiny_tile(last->out, ROW);
-        for (int32_t o = 0; o < last->out; o++, at += ROW) {
-            vec error = vec_sub(vec_load(last->y + at), vec_load(tiny->target + at));
-            error = vec_first(error, at_most(tiny->batch - n, ROW));
-            sum = vec_fma(error, error, sum);
-            vec_store(last->d + at, vec_mul(error, scale));
-        }
+    vec sum = vec_zero(), right = vec_zero(), scale = vec_set(tiny->loss_scale * 2 / size);
+    for (int64_t at = 0; at < tiny_squares(last->out) * tiny->plane; at += VEC_LANES) {
+        vec real = vec_load(tiny->real + at), y = vec_load(last->y + at);
+        vec error = vec_sub(y, vec_load(tiny->target + at));
+        error = vec_choose_positive(real, error, vec_zero());
+        sum = vec_fma(error, error, sum);
+        right = vec_add(right, vec_where_small(error, tiny->half, real, vec_zero()));
+        vec_store(last->d + at, slope(last->activation, y, vec_mul(error, scale)));
     }
-    return vec_sum(sum) / size;
+    tiny_store(tiny->bound_loss, vec_sum(sum) / size);
+    if (tiny->right != OP_COUNT)
+        tiny_store(tiny->bound_right, vec_sum(right));
 }
 
-static void batch_loss(const struct tiny *tiny)
+static void batch_classes(struct tiny *tiny)
 {
     const struct tiny_layer *last = &tiny->layer[tiny->layers - 1];
-    float loss = 0, right = 0;
-    if (tiny->loss == OP_mse)
-        loss = batch_mse(tiny);
-    for (int32_t n = 0; tiny->loss == OP_cross_entropy && n < tiny->batch; n++)
-        loss += tiny_cross_entropy(tiny, batch_at(last, last->y, n), ROW, tiny->rows[n],
-                                   batch_at(last, last->d, n)) /
-                (float)tiny->batch;
-    for (int32_t n = 0; tiny->right != OP_COUNT && n < tiny->batch; n++)
-        right += tiny_right(tiny, batch_at(last, last->y, n), ROW, tiny->rows[n]);
+    const int64_t plane = tiny->plane;
+    float loss = 0, right = 0, y[TINY_WIDTH], d[TINY_WIDTH];
+    for (int32_t n = 0; n < tiny->batch; n++) {
+        for (int32_t o = 0; o < last->out; o += QUAD)
+            _mm_storeu_ps(y + o, _mm_load_ps(last->y + o / QUAD * plane + n * QUAD));
+        loss += tiny_cross_entropy(tiny, y, tiny->rows[n], d) / (float)tiny->batch;
+        for (int32_t o = 0; o < last->out; o++)
+            last->d[o / QUAD * plane + n * QUAD + o % QUAD] = d[o];
+        if (tiny->right != OP_COUNT)
+            right += tiny_right(tiny, y, tiny->rows[n]);
+    }
+    slope_span((int32_t)last->activation, 0, last->y, last->d, last->d,
+               tiny_squares(last->out) * plane);
     tiny_store(tiny->bound_loss, loss);
-    tiny_store(tiny->bound_right, right);
+    if (tiny->right != OP_COUNT)
+        tiny_store(tiny->bound_right, right);
 }
 
-/* d becomes the gradient of what the activation was given; its squares are also kept turned. */
-static inline void batch_slope(const struct tiny_layer *layer, const float *y, float *d,
-                               float *turned)
+/* `rows` rows of a square: w -= rate·xᵀ·d, a sum over the samples. */
+static inline __attribute__((always_inline)) void batch_square(int rows, const float *x,
+                                                               const float *d, int64_t plane,
+                                                               vec rate, float *w, float *back)
 {
-    for (int32_t o = 0; o < layer->out; o += TINY_SQUARE) {
-        vec rows[TINY_SQUARE];
-        for (int q = 0; q < TINY_SQUARE; q++, y += ROW, d += ROW) {
-            rows[q] = vec_zero();
-            if (o + q < layer->out)
-                vec_store(d, rows[q] = slope(layer->activation, vec_load(y), vec_load(d)));
-        }
-        vec_turn_squares(rows);
-        for (int q = 0; q < TINY_SQUARE; q++, turned += ROW)
-            vec_store(turned, rows[q]);
-    }
-}
-
-/* below[i] = Σ w[i][o]·d[o], four rows at a time */
-static inline void batch_down(const struct tiny_layer *layer, const float *d, float *below)
-{
-    const float *w = layer->w;
-    for (int32_t i = 0; i < layer->in; i += TINY_SQUARE) {
-        vec sums[TINY_SQUARE] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
-        const float *from = d;
-        for (int32_t o = 0; o < layer->out; o += TINY_SQUARE, w += SQUARE)
+    vec sums[QUAD] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
+    for (int64_t at = 0; at < plane; at += VEC_LANES) {
+        vec value = vec_load(x + at), slopes = vec_load(d + at);
 #pragma GCC unroll 4
-            for (int c = 0; c < TINY_SQUARE; c++, from += ROW) {
-                if (o + c >= layer->out)
-                    break;
-                for (int q = 0; q < TINY_SQUARE; q++)
-                    sums[q] = vec_fma(vec_set(w[q * TINY_SQUARE + c]), vec_load(from), sums[q]);
-            }
-        for (int q = 0; q < TINY_SQUARE && i + q < layer->in; q++, below += ROW)
-            vec_store(below, sums[q]);
+        for (int r = 0; r < rows; r++)
+            sums[r] = vec_fma(quarter_lane(value, r), slopes, sums[r]);
+    }
+    vec_fold_step(sums, rate, w, back);
+}
+
+static inline void batch_bias(const struct tiny *tiny, const struct tiny_layer *layer, __m128 rate)
+{
+    const float *d = layer->d;
+    for (int32_t o = 0; o < layer->out; o += QUAD) {
+        vec sum = vec_zero();
+        for (int64_t at = 0; at < tiny->plane; at += VEC_LANES, d += VEC_LANES)
+            sum = vec_add(sum, vec_load(d));
+        __m128 b = _mm_load_ps(layer->b + o), step = _mm_mul_ps(vec_fold(sum), rate);
+        _mm_store_ps(layer->b + o, _mm_sub_ps(b, step));
     }
 }
 
-/* W -= rate·xᵀ·d, square by square; each is a sum over samples, four at a time. */
+/* W -= rate·xᵀ·d, square by square, and its other form the same. */
 static inline void batch_update(const struct tiny *tiny, const struct tiny_layer *layer,
-                                const float *x, vec rate)
+                                const float *x, float rate)
 {
-    const int64_t x_tile = tiny_tile(layer->in, ROW), d_tile = tiny_tile(layer->out, ROW);
-    const int32_t rows = layer->in + (layer->kept_b != NULL);
+    const int64_t plane = tiny->plane, down = tiny_squares(layer->in) * SQUARE;
+    const vec rates = vec_set(rate);
     float *w = layer->w;
-    for (int32_t i = 0; i < rows; i += TINY_SQUARE, x += TINY_SQUARE * ROW)
-        for (int32_t o = 0; o < layer->out; o += TINY_SQUARE, w += SQUARE) {
-            vec sums[TINY_SQUARE] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
-            for (int32_t tile = 0; tile < tiny->tiles; tile++) {
-                const float *xs = x + tile * x_tile, *ds = layer->turned + tile * d_tile + o * ROW;
-#pragma GCC unroll 4
-                for (int r = 0; r < TINY_SQUARE; r++) {
-                    if (i + r >= rows)
-                        break;
-                    vec v = vec_load(xs + r * ROW);
-                    vec a = vec_mul(vec_quarter_lane(v, 1), vec_load(ds + ROW));
-                    vec b = vec_mul(vec_quarter_lane(v, 3), vec_load(ds + 3 * ROW));
-                    a = vec_fma(vec_quarter_lane(v, 0), vec_load(ds), a);
-                    b = vec_fma(vec_quarter_lane(v, 2), vec_load(ds + 2 * ROW), b);
-                    sums[r] = vec_add(sums[r], vec_add(a, b));
-                }
+    for (int32_t i = 0; i < layer->in; i += QUAD, x += plane) {
+        const float *d = layer->d;
+        float *back = layer->back ? layer->back + i * QUAD : NULL;
+        for (int32_t o = 0; o < layer->out; o += QUAD, w += SQUARE, d += plane) {
+            switch (layer->in - i) {
+            case 1: batch_square(1, x, d, plane, rates, w, back); break;
+            case 2: batch_square(2, x, d, plane, rates, w, back); break;
+            case 3: batch_square(3, x, d, plane, rates, w, back); break;
+            default: batch_square(4, x, d, plane, rates, w, back);
             }
-            vec_fold_step(sums, rate, w);
+            back += back ? down : 0;
         }
+    }
+    if (layer->kept_b)
+        batch_bias(tiny, layer, _mm_set1_ps(rate));
 }
 
+/* A layer's d is the gradient of what its activation was given; the loss gave the last one's. */
 static void batch_backward(struct tiny *tiny)
 {
-    vec rate = vec_set(tiny_rate(tiny));
+    const float rate = tiny_rate(tiny);
     for (int32_t l = tiny->layers - 1; l >= 0; l--) {
         const struct tiny_layer *layer = &tiny->layer[l], *below = layer - 1;
-        for (int32_t tile = 0; tile < tiny->tiles; tile++) {
-            int64_t at = tile * tiny_tile(layer->out, ROW);
-            batch_slope(layer, layer->y + at, layer->d + at, layer->turned + at);
-            if (l)
-                batch_down(layer, layer->d + at, below->d + tile * tiny_tile(below->out, ROW));
-        }
+        if (l)
+            batch_product(
+                &(struct product){
+                    .x = layer->d,
+                    .w = layer->back,
+                    .value = below->y,
+                    .y = below->d,
+                    .plane = tiny->plane,
+                    .down = tiny_squares(layer->in) * SQUARE,
+                    .rows = layer->out,
+                    .function = below->activation,
+                },
+                layer->in);
         batch_update(tiny, layer, l ? below->y : tiny->x, rate);
     }
     ++*tiny->count;
@@ -493,12 +552,13 @@ static void steps_batch(struct tiny *tiny, int64_t steps)
         batch_take(tiny);
         if (s + 1 < steps)
             batch_gather(tiny, &walk);
-        for (int32_t tile = 0; tile < tiny->tiles; tile++)
-            batch_forward(tiny, tile);
+        batch_forward(tiny);
         if (tiny->bound_y && tiny->bound_y->data)
             batch_store(tiny);
-        if (tiny->loss != OP_COUNT)
-            batch_loss(tiny);
+        if (tiny->loss == OP_mse)
+            batch_mse(tiny);
+        else if (tiny->loss == OP_cross_entropy)
+            batch_classes(tiny);
         if (tiny->trains)
             batch_backward(tiny);
     }

@@ -6,6 +6,11 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+/* The floats 2^(j/8), j from 0 to 7, each less j << 20: shifting k by 20 puts its whole eights into
+ * the exponent, and its rest j there too. */
+static const _Alignas(32) int32_t vec_eighths[8] = {0x3F800000, 0x3F7B95C2, 0x3F7837F0, 0x3F75FED7,
+                                                    0x3F7504F3, 0x3F75672A, 0x3F7744FD, 0x3F7AC0C7};
+
 #if defined(__AVX512F__)
 enum { VEC_LANES = 16, VEC_MOST = 24 };
 typedef __m512 vec;
@@ -15,6 +20,7 @@ typedef __m512 vec;
 #define vec_zero _mm512_setzero_ps
 #define vec_fma _mm512_fmadd_ps   /* a·b + c */
 #define vec_fnma _mm512_fnmadd_ps /* c - a·b */
+#define vec_fnms _mm512_fnmsub_ps /* -c - a·b */
 #define vec_mul _mm512_mul_ps
 #define vec_add _mm512_add_ps
 #define vec_sub _mm512_sub_ps
@@ -23,11 +29,13 @@ typedef __m512 vec;
 #define vec_max _mm512_max_ps
 #define vec_min _mm512_min_ps
 #define vec_sum _mm512_reduce_add_ps
-/* 2^k, k being the whole number in the low bits */
-static inline vec vec_power(vec k)
+/* 2^(k/8), k being the whole number in the low bits. */
+static inline vec vec_eighth_power(vec k)
 {
-    __m512i bits = _mm512_slli_epi32(_mm512_castps_si512(k), 23);
-    return _mm512_castsi512_ps(_mm512_add_epi32(bits, _mm512_set1_epi32(0x3F800000)));
+    __m512i bits = _mm512_castps_si512(k);
+    __m512i eighths = _mm512_broadcast_i64x4(_mm256_load_si256((const __m256i *)vec_eighths));
+    return _mm512_castsi512_ps(
+        _mm512_add_epi32(_mm512_permutexvar_epi32(bits, eighths), _mm512_slli_epi32(bits, 20)));
 }
 static inline vec vec_negative(vec v)
 {
@@ -56,19 +64,33 @@ static inline vec vec_first(vec v, int64_t n)
 }
 /* Each quarter of 4 lanes: its lane j everywhere. j is a constant. */
 #define vec_quarter_lane(v, j) _mm512_permute_ps(v, (j)*0x55)
-/* c[4r + k] -= rate · (the sum over the quarters of v[r] of their lane k) */
-static inline void vec_fold_step(const vec *v, vec rate, float *c)
+/* Four floats in every quarter. */
+static inline vec vec_repeat(const float *four)
 {
+    return _mm512_broadcast_f32x4(_mm_load_ps(four));
+}
+/* The sum of the quarters. */
+static inline __m128 vec_fold(vec v)
+{
+    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(v),
+                                _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1)));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+/* c[4r + k] -= rate · (the sum over the quarters of v[r] of their lane k); turned[4k + r], unless
+ * it is NULL, becomes the same. */
+static inline void vec_fold_step(const vec *v, vec rate, float *c, float *turned)
+{
+    const __m512i columns = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     vec low =
         vec_add(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xDD));
     vec high =
         vec_add(_mm512_shuffle_f32x4(v[2], v[3], 0x88), _mm512_shuffle_f32x4(v[2], v[3], 0xDD));
     vec all = vec_add(_mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low, high, 0xDD));
-    vec_store(c, vec_fnma(all, rate, vec_load(c)));
+    all = vec_fnma(all, rate, vec_load(c));
+    vec_store(c, all);
+    if (turned)
+        vec_store(turned, _mm512_permutexvar_ps(columns, all));
 }
-#define vec_unpacklo _mm512_unpacklo_ps
-#define vec_unpackhi _mm512_unpackhi_ps
-#define vec_shuffle _mm512_shuffle_ps
 /* out[0 … 3]: the sums of four vectors, with a third of the work of four vec_sum */
 static inline void vec_sum4(vec a, vec b, vec c, vec d, float *out)
 {
@@ -120,6 +142,7 @@ typedef __m256 vec;
 #define vec_zero _mm256_setzero_ps
 #define vec_fma _mm256_fmadd_ps
 #define vec_fnma _mm256_fnmadd_ps
+#define vec_fnms _mm256_fnmsub_ps
 #define vec_mul _mm256_mul_ps
 #define vec_add _mm256_add_ps
 #define vec_sub _mm256_sub_ps
@@ -127,10 +150,12 @@ typedef __m256 vec;
 #define vec_sqrt _mm256_sqrt_ps
 #define vec_max _mm256_max_ps
 #define vec_min _mm256_min_ps
-static inline vec vec_power(vec k)
+static inline vec vec_eighth_power(vec k)
 {
-    __m256i bits = _mm256_slli_epi32(_mm256_castps_si256(k), 23);
-    return _mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_set1_epi32(0x3F800000)));
+    __m256i bits = _mm256_castps_si256(k);
+    __m256i eighths = _mm256_load_si256((const __m256i *)vec_eighths);
+    return _mm256_castsi256_ps(
+        _mm256_add_epi32(_mm256_permutevar8x32_epi32(eighths, bits), _mm256_slli_epi32(bits, 20)));
 }
 static inline vec vec_negative(vec v)
 {
@@ -145,17 +170,29 @@ static inline vec vec_lane(vec v, int32_t i)
     return _mm256_permutevar8x32_ps(v, _mm256_set1_epi32(i));
 }
 #define vec_quarter_lane(v, j) _mm256_permute_ps(v, (j)*0x55)
-static inline void vec_fold_step(const vec *v, vec rate, float *c)
+static inline vec vec_repeat(const float *four)
 {
+    return _mm256_broadcast_ps((const __m128 *)(const void *)four);
+}
+static inline __m128 vec_fold(vec v)
+{
+    return _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+}
+static inline void vec_fold_step(const vec *v, vec rate, float *c, float *turned)
+{
+    const __m256i columns = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    vec rows[2];
     for (int half = 0; half < 2; half++, v += 2, c += VEC_LANES) {
         vec sum = vec_add(_mm256_permute2f128_ps(v[0], v[1], 0x20),
                           _mm256_permute2f128_ps(v[0], v[1], 0x31));
-        vec_store(c, vec_fnma(sum, rate, vec_load(c)));
+        vec_store(c, rows[half] = vec_fnma(sum, rate, vec_load(c)));
     }
+    if (!turned)
+        return;
+    vec_store(turned, _mm256_permutevar8x32_ps(_mm256_unpacklo_ps(rows[0], rows[1]), columns));
+    vec_store(turned + VEC_LANES,
+              _mm256_permutevar8x32_ps(_mm256_unpackhi_ps(rows[0], rows[1]), columns));
 }
-#define vec_unpacklo _mm256_unpacklo_ps
-#define vec_unpackhi _mm256_unpackhi_ps
-#define vec_shuffle _mm256_shuffle_ps
 static inline vec vec_where_small(vec v, float limit, vec a, vec b)
 {
     return _mm256_blendv_ps(b, a, _mm256_cmp_ps(vec_abs(v), vec_set(limit), _CMP_LT_OQ));
@@ -215,17 +252,6 @@ static inline vec vec_choose_positive(vec v, vec a, vec b)
     return _mm256_blendv_ps(b, a, _mm256_cmp_ps(v, vec_zero(), _CMP_GT_OQ));
 }
 #endif
-
-/* Transposes each square of 4 × 4: lane 4k + j of row i becomes lane 4k + i of row j. */
-static inline void vec_turn_squares(vec *rows)
-{
-    vec a = vec_unpacklo(rows[0], rows[1]), b = vec_unpackhi(rows[0], rows[1]);
-    vec c = vec_unpacklo(rows[2], rows[3]), d = vec_unpackhi(rows[2], rows[3]);
-    rows[0] = vec_shuffle(a, c, 0x44);
-    rows[1] = vec_shuffle(a, c, 0xEE);
-    rows[2] = vec_shuffle(b, d, 0x44);
-    rows[3] = vec_shuffle(b, d, 0xEE);
-}
 
 /* Into L2: what streams once must not push the activations out of L1. A macro: gcc 12 takes a
  * function that only prefetches for one without effect and drops its calls. */
