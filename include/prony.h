@@ -47,6 +47,7 @@ struct prony_options {
     const char *optimiser; /* the network's own; "adam:beta1=0.8" … */
     double rate;           /* the learning rate: the optimiser's own */
     const char *schedule;  /* the network's own; "cosine:period=1000" … */
+    const char *recipe;    /* the network's own; "autoencoder", "rbm:steps=5" … */
 };
 
 /* "0.1.0" */
@@ -56,7 +57,7 @@ const char *prony_version(void);
 const char *prony_error(void);
 
 /* `network` is a name of the zoo ("small"), "mlp:4-16-3", the path of a network file, or of one of
- * several networks in a file, "gan.net:generator". */
+ * several networks in a file, "gan:generator". */
 int prony_open(const char *network, const struct prony_options *options, struct prony **out);
 /* The same from the text of a network file; `name` is used in messages. */
 int prony_open_text(const char *name, const char *text, const struct prony_options *options,
@@ -145,6 +146,7 @@ struct prony_progress {
     int64_t epoch, epochs;       /* whole epochs done, of how many */
     int64_t step, steps;         /* steps done of the next one, of how many */
     int finished;                /* not 0: there is nothing left to run */
+    int32_t stage, stages;       /* of the recipe, from 1: most have one */
     struct prony_score so_far;   /* of the steps of this epoch */
     struct prony_score last;     /* of the last whole epoch */
     struct prony_score held_out; /* after it */
@@ -180,6 +182,20 @@ struct prony_prediction {
 typedef int prony_visit(void *context, const struct prony_prediction *prediction);
 int prony_predict_data(struct prony *network, struct prony_data *data, prony_visit *visit,
                        void *context);
+
+/* Samples like the data it learnt from, by a network whose recipe can: vae, gan, rbm. */
+struct prony_samples {
+    int32_t rows;           /* 1 to 100000 */
+    const char *class_name; /* where it learnt on a condition; all classes in turn */
+    int64_t sweeps;         /* of Gibbs sampling (1000): an rbm's */
+    uint64_t seed;
+};
+
+/* samples is [rows, prony_inputs], on the scale of the data. */
+int prony_generate(struct prony *network, const struct prony_samples *asked, float *samples);
+/* The sizes of one sample, the network's input, as in 1, 28, 28: how many there are, and up to
+ * `most` of them. */
+int32_t prony_input_sizes(const struct prony *network, int64_t *sizes, int32_t most);
 
 #ifdef __cplusplus
 }

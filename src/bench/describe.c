@@ -1,13 +1,29 @@
 /* describe.c: see describe.h. */
 #include "bench/describe.h"
 
+#include <stdio.h>
 #include <string.h>
 
-void describe_plan(const struct backend *backend, const struct device *device,
-                   const struct plan *plan, struct json_writer *out)
+/* Adds the plan's kernels to the list and to the JSON, each once: the record says which ran,
+ * explain how often. */
+static void describe_kernels(const struct explanation *explanation, struct text *told,
+                             struct json_writer *out)
 {
-    struct explanation explanation = {0};
+    for (int32_t i = 0; i < explanation->kernel_count; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "\n%s\n", explanation->kernels[i].kernel);
+        if (strstr(text_of(told), line))
+            continue;
+        text_add(told, line);
+        json_add_text(out, explanation->kernels[i].kernel);
+    }
+}
+
+void describe_plans(const struct backend *backend, const struct device *device,
+                    struct plan *const *plans, int32_t count, struct json_writer *out)
+{
     struct arena scratch = {0};
+    struct text told = {0};
 
     json_key(out, "device");
     json_object(out);
@@ -15,16 +31,13 @@ void describe_plan(const struct backend *backend, const struct device *device,
     json_end(out);
     json_key(out, "kernels");
     json_array(out);
-    if (backend->explain(plan, &scratch, &explanation) == STATUS_OK)
-        for (int32_t i = 0; i < explanation.kernel_count; i++) {
-            const char *kernel = explanation.kernels[i].kernel;
-            bool told = false; /* each kernel once: the record says which ran, explain how often */
-            for (int32_t j = 0; j < i && !told; j++)
-                told = strcmp(explanation.kernels[j].kernel, kernel) == 0;
-            if (!told)
-                json_add_text(out, kernel);
-        }
+    for (int32_t i = 0; i < count; i++) {
+        struct explanation explanation = {0};
+        if (backend->explain(plans[i], &scratch, &explanation) == STATUS_OK)
+            describe_kernels(&explanation, &told, out);
+    }
     json_end(out);
+    text_free(&told);
     arena_free(&scratch);
 }
 

@@ -6,9 +6,9 @@
 #include "core/backend.h"
 #include "core/job.h"
 
-/* Adds "device" and "kernels" to the open JSON object (job.h: describe). */
-void describe_plan(const struct backend *backend, const struct device *device,
-                   const struct plan *plan, struct json_writer *out);
+/* Adds "device" and "kernels", of all plans together, to the open JSON object (job.h: describe). */
+void describe_plans(const struct backend *backend, const struct device *device,
+                    struct plan *const *plans, int32_t count, struct json_writer *out);
 
 /* The job's whole description, in the arena. */
 enum status describe_job(struct job *job, struct arena *arena, struct json **out);

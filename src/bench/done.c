@@ -68,7 +68,7 @@ enum status done_program(const struct point *point, char program[DONE_PROGRAM])
                                       .use = strcmp(point->phase, "training") == 0 ? USE_TRAINING
                                                                                    : USE_INFERENCE};
     struct network *network = NULL;
-    struct program *compiled = NULL;
+    struct recipe_step step = {0};
     struct params params;
 
     program[0] = '\0';
@@ -76,11 +76,11 @@ enum status done_program(const struct point *point, char program[DONE_PROGRAM])
     enum status status = network_open(point->model, &network);
     if (status == STATUS_OK) {
         options.optimiser = task_optimiser(network, point->optimiser);
-        status = network_compile(network, &params, &options, &compiled);
+        status = recipe_compile_stages(network, &params, &options, &step);
     }
     if (status == STATUS_OK)
-        snprintf(program, DONE_PROGRAM, "%016" PRIx64, compiled->hash);
-    program_free(compiled);
+        snprintf(program, DONE_PROGRAM, "%016" PRIx64, recipe_hash(&step));
+    recipe_free(&step);
     params_free(&params);
     network_free(network);
     return status == STATUS_MEMORY ? status : STATUS_OK;

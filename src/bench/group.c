@@ -409,7 +409,7 @@ static enum status group_open_task(struct group *group, const struct point *poin
         .precision = point->precision};
 
     TRY(task_open(&options, &group->task));
-    char *program = arena_format(&group->arena, "%016" PRIx64, group->task->program->hash);
+    char *program = arena_format(&group->arena, "%016" PRIx64, recipe_hash(&group->task->step));
     NEED(program);
     for (int i = 0; i < group->count; i++)
         group->entrants[i].record.program = program;

@@ -155,7 +155,7 @@ done:
 static void kernel_describe(struct job *job, struct json_writer *out)
 {
     struct job_kernel *kernel = (struct job_kernel *)job;
-    describe_plan(kernel->options.backend, kernel->trial.device, kernel->trial.plan, out);
+    describe_plans(kernel->options.backend, kernel->trial.device, &kernel->trial.plan, 1, out);
 }
 
 static void kernel_close(struct job *job)

@@ -21,9 +21,10 @@ struct job_network {
     struct network_options options;
     struct device *device;
     struct instance *instance;
-    struct program *fused;       /* or NULL */
-    struct plan *plan, *watched; /* watched: prepared to be observed, or NULL */
-    void *luck;                  /* memory that is in the way of the rest, and otherwise not used */
+    struct recipe_step fused; /* or empty */
+    struct plan *plans[RECIPE_TURNS];
+    struct plan *watched; /* prepared to be observed, or NULL */
+    void *luck;           /* memory that is in the way of the rest, and otherwise not used */
     uint32_t renewals;
     struct arena arena;
     void *y;               /* outputs, a row per row of the data; NULL in training */
@@ -46,19 +47,26 @@ static enum status network_output(struct job_network *network, const struct prog
     return STATUS_OK;
 }
 
-/* From the first row of the order on, whatever ran before. */
-static enum status network_bind(struct job_network *network, struct plan *plan)
+/* What the job runs: the task's programs, or what fusion made of them. */
+static const struct recipe_step *network_step(const struct job_network *network)
+{
+    return network->fused.count ? &network->fused : &network->task->step;
+}
+
+/* One program's plan, from the first row of the order on, whatever ran before. */
+static enum status network_bind(struct job_network *network, int32_t turn, struct plan *plan)
 {
     struct task *task = network->task;
-    const struct program *program = job_network_program(&network->job);
+    const struct program *program = network_step(network)->programs[turn];
     struct view views[VIEWS];
     int32_t count = 0;
 
-    for (int32_t e = 0; e < task->data.count; e++)
-        views[count++] =
-            (struct view){.tensor = program_find(program, ROLE_INPUT, task->data.entries[e].name),
-                          .data = params_data(&task->data, e),
-                          .rows = task->rows};
+    for (int32_t e = 0; e < task->data.count; e++) {
+        int32_t tensor = program_find(program, ROLE_INPUT, task->data.entries[e].name);
+        if (tensor >= 0)
+            views[count++] = (struct view){
+                .tensor = tensor, .data = params_data(&task->data, e), .rows = task->rows};
+    }
     TRY(network_output(network, program, "y", task->rows, views, &count, &network->y));
     TRY(network_output(network, program, "loss", LOSS_RING, views, &count, &network->losses));
     TRY(network_output(network, program, "right", LOSS_RING, views, &count, &network->rights));
@@ -67,22 +75,52 @@ static enum status network_bind(struct job_network *network, struct plan *plan)
     return network->options.backend->bind(plan, &binding);
 }
 
+static enum status network_bind_all(struct job_network *network)
+{
+    for (int32_t turn = 0; turn < network->task->step.count; turn++)
+        TRY(network_bind(network, turn, network->plans[turn]));
+    return STATUS_OK;
+}
+
+/* The instance and a plan of each program. */
+static enum status network_attach(struct job_network *network)
+{
+    const struct backend *backend = network->options.backend;
+    const struct plan_options plain = {0};
+
+    TRY(backend->attach(network->device, &network->task->params, &network->instance));
+    for (int32_t turn = 0; turn < network->task->step.count; turn++)
+        TRY(backend->prepare(network->instance, network_step(network)->programs[turn], &plain,
+                             &network->plans[turn]));
+    return network_bind_all(network);
+}
+
+static void network_detach(struct job_network *network)
+{
+    const struct backend *backend = network->options.backend;
+    for (int32_t turn = 0; turn < RECIPE_TURNS; turn++) {
+        if (network->plans[turn])
+            backend->release(network->plans[turn]);
+        network->plans[turn] = NULL;
+    }
+    if (network->instance)
+        backend->detach(network->instance);
+    network->instance = NULL;
+}
+
 static enum status network_prepare(struct job *job)
 {
     struct job_network *network = (struct job_network *)job;
     const struct backend *backend = network->options.backend;
-    const struct program *program = network->task->program;
-    const struct plan_options plain = {0};
+    const struct recipe_step *step = &network->task->step;
 
     TRY(backend->probe());
     TRY(backend->open(&network->options.device, &network->device));
-    if (network->options.fusion) {
-        TRY(fuse(program, backend, network->device, &network->fused));
-        program = network->fused;
+    for (int32_t turn = 0; network->options.fusion && turn < step->count; turn++) {
+        TRY(fuse(step->programs[turn], backend, network->device, &network->fused.programs[turn]));
+        network->fused.count++;
     }
-    TRY(backend->attach(network->device, &network->task->params, &network->instance));
-    TRY(backend->prepare(network->instance, program, &plain, &network->plan));
-    return network_bind(network, network->plan);
+    return network_attach(network);
 }
 
 /* Where the new memory lies must not be where the old one was: what is freed last is given out
@@ -90,31 +128,37 @@ static enum status network_prepare(struct job *job)
 static enum status network_renew(struct job *job, int *process)
 {
     struct job_network *network = (struct job_network *)job;
-    const struct backend *backend = network->options.backend;
-    const struct plan_options plain = {0};
     const struct rng_key key = {.seed = LUCK_SEED};
 
     (void)process;
     job_network_unwatch(job);
-    backend->release(network->plan);
-    network->plan = NULL;
-    backend->detach(network->instance);
-    network->instance = NULL;
+    network_detach(network);
     mem_free(network->luck);
     NEED(network->luck = mem_aligned(64, rng_below(key, network->renewals++, 0, LUCK_BYTES)));
-    TRY(backend->attach(network->device, &network->task->params, &network->instance));
-    TRY(backend->prepare(network->instance, job_network_program(job), &plain, &network->plan));
-    return network_bind(network, network->plan);
+    return network_attach(network);
+}
+
+/* So many iterations: of one program all at once, of several in turn. */
+static enum status network_iterate(const struct job_network *network, int64_t iterations)
+{
+    const struct backend *backend = network->options.backend;
+    int32_t turns = network->task->step.count;
+    if (turns == 1)
+        TRY(backend->run(network->plans[0], PARTS_ALL, 0, iterations));
+    for (int64_t i = 0; turns > 1 && i < iterations; i++)
+        for (int32_t turn = 0; turn < turns; turn++)
+            TRY(backend->run(network->plans[turn], PARTS_ALL, 0, 1));
+    for (int32_t turn = 0; turn < turns; turn++)
+        TRY(backend->sync(network->plans[turn]));
+    return STATUS_OK;
 }
 
 static enum status network_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
 {
     struct job_network *network = (struct job_network *)job;
-    const struct backend *backend = network->options.backend;
     uint64_t start_ns = clock_ns();
 
-    TRY(backend->run(network->plan, PARTS_ALL, 0, iterations));
-    TRY(backend->sync(network->plan));
+    TRY(network_iterate(network, iterations));
     *elapsed_ns = clock_ns() - start_ns;
     return STATUS_OK;
 }
@@ -129,14 +173,12 @@ static enum status network_outcome(struct job_network *network, struct outcome *
     enum status status = STATUS_OK;
 
     TRY(backend->upload(network->instance, &task->params));
-    TRY(network_bind(network, network->plan));
-    TRY(backend->run(network->plan, PARTS_ALL, 0, task->check_steps));
-    TRY(backend->sync(network->plan));
+    TRY(network_bind_all(network));
+    TRY(network_iterate(network, task->check_steps));
     if (task->phase == PHASE_INFERENCE) {
-        int64_t width =
-            shape_count(
-                &task->program->tensors[program_find(task->program, ROLE_OUTPUT, "y")].shape) /
-            task->batch;
+        int32_t y;
+        const struct program *program = task_output(task, "y", &y);
+        int64_t width = shape_count(&program->tensors[y].shape) / task->batch;
         for (int64_t i = 0; i < task->value_count; i++)
             out->values[i] =
                 ((const float *)network->y)[task->order[i / width] * width + i % width];
@@ -161,7 +203,7 @@ done:
 const struct program *job_network_program(const struct job *job)
 {
     const struct job_network *network = (const struct job_network *)job;
-    return network->fused ? network->fused : network->task->program;
+    return network_step(network)->programs[0];
 }
 
 enum status job_network_watch(struct job *job, const struct watching *watching)
@@ -171,9 +213,14 @@ enum status job_network_watch(struct job *job, const struct watching *watching)
     const struct plan_options observed = {.observer = watching->observer};
 
     job_network_unwatch(job);
+    if (network->task->step.count > 1)
+        FAIL(STATUS_UNSUPPORTED,
+             "%s runs %d programs in turn, expected one to look into: one of its networks, as in "
+             "%s:NAME",
+             network->task->network->name, network->task->step.count, network->task->network->name);
     TRY(backend->prepare(network->instance, job_network_program(job), &observed,
                          &network->watched));
-    TRY(network_bind(network, network->watched));
+    TRY(network_bind(network, 0, network->watched));
     uint64_t start_ns = clock_ns();
     for (int step = 0; step <= watching->steps; step++) {
         if (step > 1 && clock_ns() - start_ns > watching->limit_ns)
@@ -250,7 +297,8 @@ static enum status network_check(struct job *job, double *error)
 static void network_describe(struct job *job, struct json_writer *out)
 {
     struct job_network *network = (struct job_network *)job;
-    describe_plan(network->options.backend, network->device, network->plan, out);
+    describe_plans(network->options.backend, network->device, network->plans,
+                   network->task->step.count, out);
 }
 
 static void network_close(struct job *job)
@@ -259,13 +307,10 @@ static void network_close(struct job *job)
     const struct backend *backend = network->options.backend;
 
     job_network_unwatch(job);
-    if (network->plan)
-        backend->release(network->plan);
-    if (network->instance)
-        backend->detach(network->instance);
+    network_detach(network);
     if (network->device)
         backend->close(network->device);
-    program_free(network->fused);
+    recipe_free(&network->fused);
     mem_free(network->luck);
     arena_free(&network->arena);
     mem_free(network);

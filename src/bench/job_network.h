@@ -29,7 +29,8 @@ struct watching {
  * prepared. */
 enum status job_network_watch(struct job *job, const struct watching *watching);
 void job_network_unwatch(struct job *job);
-/* What the job runs: the task's program, or what fusion made of it. */
+/* What the job runs: the task's program (of several in turn the first), or what fusion made of it.
+ */
 const struct program *job_network_program(const struct job *job);
 
 /* How long each part of an iteration takes: medians of a watched run. NaN for what the backend does

@@ -21,7 +21,7 @@ static enum status reference_path(const struct task *task, const char *commit, s
     text_add(out, "/references");
     TRY(text_done(out));
     TRY(file_make_folder(text_of(out)));
-    text_printf(out, "/%016" PRIx64 "-%s.json", task->program->hash, commit);
+    text_printf(out, "/%016" PRIx64 "-%s.json", recipe_hash(&task->step), commit);
     return text_done(out);
 }
 

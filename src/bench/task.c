@@ -21,23 +21,52 @@ enum { STREAM_X = 1, STREAM_TARGET, STREAM_ORDER }; /* of the data's random numb
 static const uint64_t CHEAP_FLOP = 50000000;
 enum { CHECK_STEPS_CHEAP = 3, CHECK_STEPS_DEAR = 1 };
 
-/* Labels are drawn below this; 0 when the program has none. */
-static int64_t task_classes(const struct program *program)
+/* An op of that kind among the programs; NULL: none. */
+static const struct op *task_find_op(const struct task *task, enum op_kind kind,
+                                     const struct program **program)
 {
-    for (int32_t i = 0; i < program->op_count; i++)
-        if (program->ops[i].kind == OP_cross_entropy)
-            return program->tensors[op_input(program, &program->ops[i], 0)].shape.dim[1];
-    return 0;
+    for (int32_t p = 0; p < task->step.count; p++)
+        for (int32_t i = 0; i < task->step.programs[p]->op_count; i++)
+            if (task->step.programs[p]->ops[i].kind == kind) {
+                *program = task->step.programs[p];
+                return &task->step.programs[p]->ops[i];
+            }
+    return NULL;
+}
+
+/* Labels, where there are any, are drawn below this. */
+static int64_t task_classes(const struct task *task)
+{
+    const struct program *program;
+    const struct op *op = task_find_op(task, OP_cross_entropy, &program);
+    return op ? program->tensors[op_input(program, op, 0)].shape.dim[1] : RECIPE_CLASSES;
+}
+
+static const struct program *task_find(const struct task *task, enum role role, const char *name,
+                                       int32_t *tensor)
+{
+    for (int32_t p = 0; p < task->step.count; p++) {
+        *tensor = program_find(task->step.programs[p], role, name);
+        if (*tensor >= 0)
+            return task->step.programs[p];
+    }
+    return NULL;
+}
+
+const struct program *task_output(const struct task *task, const char *name, int32_t *tensor)
+{
+    return task_find(task, ROLE_OUTPUT, name, tensor);
 }
 
 /* Adds one input of the program to the data: the same shape, with all rows; whole numbers are drawn
  * below `most`. */
 static enum status task_add_data(struct task *task, const char *name, uint32_t stream, int64_t most)
 {
-    int32_t index = program_find(task->program, ROLE_INPUT, name), entry;
-    if (index < 0)
+    int32_t index, entry;
+    const struct program *program = task_find(task, ROLE_INPUT, name, &index);
+    if (!program)
         return STATUS_OK;
-    const struct tensor *tensor = &task->program->tensors[index];
+    const struct tensor *tensor = &program->tensors[index];
     struct shape shape = tensor->shape;
     shape.dim[0] = task->rows;
     TRY(params_declare(&task->data, name, ROLE_PARAM, tensor->dtype, shape,
@@ -121,6 +150,22 @@ const char *task_optimiser(const struct network *network, const char *optimiser)
     return own ? NULL : optimiser;
 }
 
+/* What all programs of an iteration need; the working set is the largest of theirs. */
+static enum status task_count_work(struct task *task)
+{
+    for (int32_t p = 0; p < task->step.count; p++) {
+        struct work work;
+        TRY(work_count(task->step.programs[p], &work));
+        task->work.forward.flop += work.forward.flop;
+        task->work.forward.bytes += work.forward.bytes;
+        task->work.backward.flop += work.backward.flop;
+        task->work.backward.bytes += work.backward.bytes;
+        if (work.set_bytes > task->work.set_bytes)
+            task->work.set_bytes = work.set_bytes;
+    }
+    return STATUS_OK;
+}
+
 static enum status task_fill(struct task *task, const struct task_options *options)
 {
     TRY(task_tolerate(task, options->precision));
@@ -132,13 +177,13 @@ static enum status task_fill(struct task *task, const struct task_options *optio
                                             .use = task->phase == PHASE_TRAINING ? USE_TRAINING
                                                                                  : USE_INFERENCE,
                                             .optimiser = optimiser};
-    TRY(network_compile(task->network, &task->params, &compile, &task->program));
+    TRY(recipe_compile_stages(task->network, &task->params, &compile, &task->step));
     TRY(params_fill(&task->params, TASK_SEED));
     task->params.control.rate = optimiser_value(&task->optimiser, "rate");
-    TRY(work_count(task->program, &task->work));
+    TRY(task_count_work(task));
 
     task->rows = (int64_t)TASK_BATCHES * task->batch;
-    int64_t classes = task_classes(task->program);
+    int64_t classes = task_classes(task);
     TRY(task_add_data(task, "x", STREAM_X, task->network->tokens));
     TRY(task_add_data(task, "target", STREAM_TARGET, 0));
     TRY(task_add_data(task, "label", STREAM_TARGET, classes));
@@ -147,12 +192,16 @@ static enum status task_fill(struct task *task, const struct task_options *optio
 
     uint64_t flop = task->work.forward.flop + task->work.backward.flop;
     task->check_steps = flop < CHEAP_FLOP ? CHECK_STEPS_CHEAP : CHECK_STEPS_DEAR;
+    const struct program *drawing; /* a unit's chance that rounding moves may turn it on or off */
+    if (task_find_op(task, OP_bernoulli, &drawing))
+        task->coarse = true;
     if (task->phase == PHASE_TRAINING)
         return task_choose_places(task);
-    int32_t y = program_find(task->program, ROLE_OUTPUT, "y");
-    if (y < 0)
+    int32_t y;
+    const struct program *program = task_output(task, "y", &y);
+    if (!program)
         FAIL(STATUS_UNSUPPORTED, "%s: it has no output", options->model);
-    int64_t outputs = task->check_steps * shape_count(&task->program->tensors[y].shape);
+    int64_t outputs = task->check_steps * shape_count(&program->tensors[y].shape);
     task->value_count = outputs < TASK_SAMPLES ? outputs : TASK_SAMPLES;
     return STATUS_OK;
 }
@@ -183,7 +232,7 @@ void task_close(struct task *task)
         unlink(task->data_path);
         rmdir(task->folder);
     }
-    program_free(task->program);
+    recipe_free(&task->step);
     network_free(task->network);
     params_free(&task->params);
     params_free(&task->data);

@@ -1,6 +1,9 @@
 /* task.h: what all contenders of one comparison compute: one network, phase and batch, from the
  * same initial parameters, over the same synthetic data; and whether what they computed is right.
  *
+ * Of a network with a recipe an iteration is a step as it is trained: both programs of a gan, and
+ * of a training in stages a step of each.
+ *
  * The data is eight different batches, visited in a shuffled order. What is compared is an outcome:
  * the outputs (inference), or the loss and how far a sample of the parameters moved (training),
  * after a few steps. It is taken once from the reference backend (job_network_refer). */
@@ -8,7 +11,7 @@
 #define PRONY_BENCH_TASK_H
 
 #include "estimate/floor.h"
-#include "nn/network.h"
+#include "train/recipe.h"
 
 #include <stdbool.h>
 
@@ -43,9 +46,9 @@ struct task {
     struct optimiser optimiser;
     double tolerance; /* the largest relative difference allowed */
     bool coarse;      /* below fp32: single numbers may be far off, so their mean square counts */
-    struct params params; /* initial; the control block has the rate */
-    struct program *program;
-    struct work work; /* what the mathematics needs */
+    struct params params;    /* initial; the control block has the rate */
+    struct recipe_step step; /* the programs of an iteration, run in turn: mostly one */
+    struct work work;        /* what the mathematics of all of them needs */
 
     struct params data; /* entries "x" and, for training, "target" or "label": [rows, …] */
     int64_t rows;       /* TASK_BATCHES × batch */
@@ -67,6 +70,9 @@ void task_close(struct task *task); /* NULL is fine; removes the files */
 /* What to compile with: NULL, that is the network's own with its settings, where the bare name of
  * that is asked for, or nothing. */
 const char *task_optimiser(const struct network *network, const char *optimiser);
+
+/* The program that has the output of that name, and its tensor; NULL: none has it. */
+const struct program *task_output(const struct task *task, const char *name, int32_t *tensor);
 
 /* Room for an outcome, in the arena. */
 enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out);

@@ -72,6 +72,9 @@ enum status task_peer_prepare(struct task *task, const struct point *point, stru
     const struct network *network = task->network;
     const struct compile_options options = {.batch = task->batch, .use = USE_TRAINING};
 
+    if (network->part_count || network->recipe.kind->id != RECIPE_feed_forward)
+        FAIL(STATUS_UNSUPPORTED, "%s learns by the recipe %s, which peers do not know",
+             network->name, network->recipe.kind->name);
     TRY(task_write_files(task));
     json_begin(&writer, out);
     json_object(&writer);

@@ -10,7 +10,7 @@
 
 struct explain_flags {
     const char *network; /* positional */
-    const char *phase, *backend, *loss, *optimiser;
+    const char *phase, *backend, *loss, *optimiser, *recipe;
     int64_t batch, classes;
     bool json, no_fusion;
 };
@@ -43,15 +43,23 @@ uint64_t explained_bytes(const struct explained *explained, enum role role)
     return asked ? explained->explanation.role_bytes[role] : explained->program->role_bytes[role];
 }
 
-static void explained_close(struct explained *explained)
+/* What was prepared for one of the programs. */
+static void explained_release(struct explained *explained)
 {
     if (explained->plan)
         explained->backend->release(explained->plan);
     if (explained->instance)
         explained->backend->detach(explained->instance);
+    explained->plan = NULL;
+    explained->instance = NULL;
+}
+
+static void explained_close(struct explained *explained)
+{
+    explained_release(explained);
     if (explained->device)
         explained->backend->close(explained->device);
-    program_free(explained->program);
+    recipe_free(&explained->step);
     params_free(&explained->params);
     network_free(explained->network);
     arena_free(&explained->arena);
@@ -64,6 +72,7 @@ static enum status compile(struct explained *explained, const struct explain_fla
         .use = strcmp(flags->phase, "training") ? USE_INFERENCE : USE_TRAINING,
         .classes = (int32_t)flags->classes,
         .optimiser = flags->optimiser,
+        .recipe = flags->recipe,
     };
     if (options.use == USE_INFERENCE && strcmp(flags->phase, "inference"))
         FAIL(STATUS_INPUT, "--phase is '%s', expected training or inference", flags->phase);
@@ -73,20 +82,22 @@ static enum status compile(struct explained *explained, const struct explain_fla
     params_init(&explained->params, DTYPE_F32);
     explained->params.bare = true;
     explained->phase = flags->phase;
-    return network_compile(explained->network, &explained->params, &options, &explained->program);
+    TRY(recipe_compile_stages(explained->network, &explained->params, &options, &explained->step));
+    explained->program = explained->step.programs[0];
+    explained->hash = recipe_hash(&explained->step);
+    return STATUS_OK;
 }
 
-/* Prepares the program, dry, so that the backend says what it would run. */
-static enum status ask_backend(struct explained *explained, bool fusion)
+/* Prepares one program, dry, so that the backend says what it would run. */
+static enum status ask_backend(struct explained *explained, int32_t turn, bool fusion)
 {
     const struct backend *backend = explained->backend;
-    TRY(backend->probe());
-    TRY(backend->open(&(struct device_options){.isa = ISA_AVX512}, &explained->device));
+    explained_release(explained);
     if (fusion) {
         struct program *fused;
         TRY(fuse(explained->program, backend, explained->device, &fused));
         program_free(explained->program);
-        explained->program = fused;
+        explained->program = explained->step.programs[turn] = fused;
     }
     TRY(backend->attach(explained->device, &explained->params, &explained->instance));
     TRY(backend->prepare(explained->instance, explained->program,
@@ -123,6 +134,7 @@ static enum status read_flags(struct cli *cli, struct explain_flags *flags, int 
          false},
         {"loss", ARG_TEXT, &flags->loss, "NAME", "(the network's)", 0, 0, false},
         {"optimiser", ARG_TEXT, &flags->optimiser, "NAME", "(the network's)", 0, 0, false},
+        {"recipe", ARG_TEXT, &flags->recipe, "NAME", "(the network's)", 0, 0, false},
         {"backend", ARG_TEXT, &flags->backend, "NAME", "also the kernels this backend runs", 0, 0,
          false},
         {"no-fusion", ARG_FLAG, &flags->no_fusion, NULL, "the program before ops are merged", 0, 0,
@@ -162,13 +174,21 @@ enum status cmd_explain(struct cli *cli, int argc, const char *const *argv)
         return STATUS_OK;
     TRY_OR(done, compile(&explained, &flags));
     if (flags.backend) {
+        const struct device_options device = {.isa = ISA_AVX512};
         TRY_OR(done, registry_find(cli->registry, flags.backend, &explained.backend));
-        TRY_OR(done, ask_backend(&explained, !flags.no_fusion));
+        TRY_OR(done, explained.backend->probe());
+        TRY_OR(done, explained.backend->open(&device, &explained.device));
     }
-    if (flags.json)
-        explained_json(&explained, &out);
-    else
-        explained_text(&explained, &out);
+    for (int32_t turn = 0; turn < explained.step.count; turn++) {
+        explained.program = explained.step.programs[turn];
+        explained.hash = explained.program->hash;
+        if (flags.backend)
+            TRY_OR(done, ask_backend(&explained, turn, !flags.no_fusion));
+        if (flags.json)
+            explained_json(&explained, &out);
+        else
+            explained_text(&explained, &out);
+    }
     TRY_OR(done, text_done(&out));
     fputs(text_of(&out), stdout);
 done:

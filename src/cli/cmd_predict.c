@@ -95,7 +95,7 @@ struct report {
 static bool has_named_outputs(const struct report *report,
                               const struct prony_prediction *prediction)
 {
-    return prediction->width == report->class_count;
+    return prediction->classes && prediction->width == report->class_count;
 }
 
 /* "value", or "value3" where there are several. */
@@ -225,7 +225,7 @@ static int take_rows(void *context, const struct prony_prediction *prediction)
     } else if (!prediction->first) {
         print_rows(report, prediction);
     }
-    if (report->cells && labels == prediction->places)
+    if (report->cells && prediction->classes && labels == prediction->places)
         compare_classes(report, prediction);
     else if (prony_data_numbers(report->data, 0) && labels == prediction->width)
         compare_numbers(report, prediction);

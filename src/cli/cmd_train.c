@@ -21,7 +21,8 @@ struct train_flags {
     int64_t epochs, batch, seed, threads;
     double rate, test, validate, memory;
     int64_t patience;
-    const char *loss, *optimiser, *schedule, *backend, *label, *labels, *out, *resume, *until;
+    const char *loss, *optimiser, *schedule, *recipe, *backend, *label, *labels, *out, *resume,
+        *until;
     bool numbers;
     double until_accuracy, until_loss; /* what `until` says */
 };
@@ -39,8 +40,9 @@ struct training {
 /* Is it one of the settings that a training keeps from its beginning to its end? */
 static bool fixes_course(const char *name)
 {
-    static const char *const names[] = {"batch", "rate", "loss",     "optimiser", "schedule",
-                                        "seed",  "test", "validate", "until",     "patience"};
+    static const char *const names[] = {"batch",    "rate",     "loss",  "optimiser",
+                                        "schedule", "seed",     "test",  "validate",
+                                        "until",    "patience", "recipe"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (text_equal(name, names[i]))
             return true;
@@ -94,6 +96,9 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
          "as adam or adam:beta1=0.8,decay=0.01 (the network's, or sgd)", 0, 0, false},
         {"schedule", ARG_TEXT, &flags->schedule, "NAME[:…]",
          "of the rate, as cosine:period=1000 (the network's, or constant)", 0, 0, false},
+        {"recipe", ARG_TEXT, &flags->recipe, "NAME[:…]",
+         "how it learns, as autoencoder or rbm:steps=5 (the network's, or feed_forward)", 0, 0,
+         false},
         {"loss", ARG_TEXT, &flags->loss, "NAME", "mse, cross_entropy … (the network's)", 0, 0,
          false},
         {"seed", ARG_INT, &flags->seed, "N", "of weights, split and order (1)", 0, 1e15, false},
@@ -127,6 +132,7 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
                     "prony train mlp:4-16-16-3 iris --epochs 100 --out iris.safetensors\n"
                     "prony train net.txt data.csv --label price --rate 0.01\n"
                     "prony train words.net tokens.csv --label 9..16\n"
+                    "prony train mlp:64-16-64 digits --recipe autoencoder\n"
                     "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
         .list = list,
         .count = sizeof list / sizeof *list,
@@ -159,6 +165,8 @@ static void print_progress(const struct training *training, bool epoch_done)
     double done = (double)training->samples;
     double left = (double)((progress->epochs - progress->epoch) * progress->train_rows -
                            progress->so_far.samples);
+    if (progress->stages > 1)
+        printf("stage %d of %d, ", progress->stage, progress->stages);
     printf("epoch %" PRId64 " of %" PRId64 ", ", progress->epoch + !epoch_done, progress->epochs);
     print_score(epoch_done ? &progress->last : &progress->so_far);
     if (epoch_done && progress->held_out.samples) {
@@ -358,7 +366,8 @@ enum status cmd_train(struct cli *cli, int argc, const char *const *argv)
                                           .loss = flags.loss,
                                           .optimiser = flags.optimiser,
                                           .rate = flags.rate,
-                                          .schedule = flags.schedule};
+                                          .schedule = flags.schedule,
+                                          .recipe = flags.recipe};
     const struct prony_data_options data_options = {.label = flags.label,
                                                     .labels = flags.labels,
                                                     .numbers = flags.numbers,

@@ -33,6 +33,7 @@ command_run cmd_completion;
 command_run cmd_compare;
 command_run cmd_explain;
 command_run cmd_export;
+command_run cmd_generate;
 command_run cmd_guide;
 command_run cmd_machine;
 command_run cmd_manual;

@@ -138,7 +138,7 @@ static void write_network(struct json_writer *json, const struct explained *expl
     json_key(json, "batch");
     json_add_int(json, program->batch);
     add_text(json, "backend", explained->backend ? explained->backend->name : NULL);
-    add_hash(json, "program", program->hash);
+    add_hash(json, "program", explained->hash);
     json_key(json, "whole");
     json_add_bool(json, program->whole);
     add_uint(json, "parameters", params_count(&explained->params));

@@ -4,14 +4,16 @@
 #define PRONY_CLI_EXPLAINED_H
 
 #include "core/backend.h"
-#include "nn/network.h"
+#include "train/recipe.h"
 #include "record/point.h"
 
 struct explained {
     struct arena arena;
     struct network *network;
     struct params params; /* bare */
-    struct program *program;
+    struct recipe_step step;
+    struct program *program; /* the one of the step that is shown */
+    uint64_t hash;           /* of that program; in a record's line of the whole step */
     const char *phase;
     const struct backend *backend; /* or NULL: nobody was asked, and what is below is empty */
     struct device *device;

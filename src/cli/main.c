@@ -17,6 +17,7 @@ const struct command cli_commands[] = {
     {"compare", cmd_compare, "say what became faster or slower between two files of records"},
     {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
     {"export", cmd_export, "write a network as ONNX, for other programs"},
+    {"generate", cmd_generate, "make samples like the data that a network has learnt"},
     {"guide", cmd_guide, "serve the web explorer of stored results"},
     {"machine", cmd_machine, "describe this machine and what can be measured on it"},
     {"manual", cmd_manual, "print the manual page, as man reads it"},

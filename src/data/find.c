@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/dataset.h"
+#include "data/made.h"
 #include "data/stream.h"
 
 #include <stdio.h>
@@ -40,7 +41,7 @@ static enum status refuse_name(const char *name)
              nearest);
     FAIL(STATUS_INPUT,
          "there is no data set and no file '%s'; expected the path of a CSV, IDX or NPY file, "
-         "iris, digits, mnist or synthetic:ROWSxCOLUMNS",
+         "iris, digits, mnist, ring:ROWS, adding:ROWSxSTEPS or synthetic:ROWSxCOLUMNS",
          name);
 }
 
@@ -209,6 +210,24 @@ static enum status make_synthetic(const char *name, const struct dataset_options
     return status;
 }
 
+/* "ring:ROWS" or "adding:ROWSxSTEPS": problems with a known answer. */
+static enum status make_problem(const char *name, const struct dataset_options *options,
+                                struct dataset **out)
+{
+    long long rows = 0, steps = 0;
+    int end = 0;
+    bool ring = text_starts(name, "ring:");
+    int found = ring ? sscanf(name, "ring:%9lld%n", &rows, &end)
+                     : sscanf(name, "adding:%9lldx%9lld%n", &rows, &steps, &end);
+    if (found < (ring ? 1 : 2) || name[end])
+        FAIL(STATUS_INPUT, "found the data '%s', expected %s", name,
+             ring ? "ring:ROWS" : "adding:ROWSxSTEPS");
+    if (options->label || options->labels)
+        FAIL(STATUS_INPUT, "%s: found --label%s, but its labels are known", name,
+             options->labels ? "s" : "");
+    return ring ? dataset_ring(name, rows, out) : dataset_adding(name, rows, (int32_t)steps, out);
+}
+
 enum status dataset_open(const char *name, const struct dataset_options *options,
                          struct dataset **out)
 {
@@ -220,6 +239,8 @@ enum status dataset_open(const char *name, const struct dataset_options *options
         return read_mnist(options, out);
     if (text_starts(name, "synthetic"))
         return make_synthetic(name, options, out);
+    if (text_starts(name, "ring:") || text_starts(name, "adding:"))
+        return make_problem(name, options, out);
     if (text_equal(name, "-"))
         return read_input(name, options, out);
     if (!file_exists(name))

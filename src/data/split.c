@@ -114,7 +114,7 @@ enum status scaling_alloc(int32_t columns, struct scaling *out)
 void scaling_free(struct scaling *scaling)
 {
     mem_free(scaling->mean);
-    *scaling = (struct scaling){.tokens = scaling->tokens};
+    *scaling = (struct scaling){.tokens = scaling->tokens, .unit = scaling->unit};
 }
 
 /* Adds up, for each column, the values of the rows, or the squares of what they are off the mean.
@@ -169,6 +169,41 @@ static enum status measure(struct dataset *dataset, const uint32_t *rows, int64_
     return STATUS_OK;
 }
 
+/* The least value of each column becomes 0, the greatest 1. */
+static enum status measure_range(struct dataset *dataset, const uint32_t *rows, int64_t count,
+                                 double *least, double *most, struct scaling *out)
+{
+    int32_t columns = dataset->columns;
+    int64_t window = dataset_window(dataset);
+    double lowest = (double)INFINITY, highest = -(double)INFINITY;
+    for (int32_t column = 0; column < columns; column++) {
+        least[column] = (double)INFINITY;
+        most[column] = -(double)INFINITY;
+    }
+    for (int64_t first = 0; first < count; first += window) {
+        int64_t end = count - first < window ? count : first + window;
+        TRY(dataset_fetch(dataset, rows, first, end - first));
+        for (int64_t i = first; i < end; i++)
+            for (int32_t column = 0; column < columns; column++) {
+                double value = (double)dataset->features[(int64_t)rows[i] * columns + column];
+                least[column] = fmin(least[column], value);
+                most[column] = fmax(most[column], value);
+            }
+    }
+    for (int32_t column = 0; column < columns; column++) {
+        lowest = fmin(lowest, least[column]);
+        highest = fmax(highest, most[column]);
+    }
+    bool together = dataset->rank > 1;
+    for (int32_t column = 0; column < columns; column++) {
+        double from = together ? lowest : least[column];
+        double range = (together ? highest : most[column]) - from;
+        out->mean[column] = (float)from;
+        out->scale[column] = isfinite((float)(1 / range)) ? (float)(1 / range) : 1;
+    }
+    return STATUS_OK;
+}
+
 enum status scaling_make(struct dataset *dataset, const uint32_t *rows, int64_t count,
                          struct scaling *out)
 {
@@ -177,7 +212,9 @@ enum status scaling_make(struct dataset *dataset, const uint32_t *rows, int64_t 
         return STATUS_OK;
     TRY(scaling_alloc(dataset->columns, out));
     NEED(sums = mem_array((size_t)dataset->columns, 2 * sizeof *sums));
-    enum status status = measure(dataset, rows, count, sums, sums + dataset->columns, out);
+    double *more = sums + dataset->columns;
+    enum status status = out->unit ? measure_range(dataset, rows, count, sums, more, out)
+                                   : measure(dataset, rows, count, sums, more, out);
     mem_free(sums);
     return status;
 }
@@ -206,6 +243,12 @@ enum status scaling_apply_row(const struct scaling *scaling, const struct datase
     for (int32_t column = 0; column < scaling->columns; column++)
         features[column] = (features[column] - scaling->mean[column]) * scaling->scale[column];
     return STATUS_OK;
+}
+
+void scaling_undo_row(const struct scaling *scaling, float *features)
+{
+    for (int32_t column = 0; column < scaling->columns; column++)
+        features[column] = features[column] / scaling->scale[column] + scaling->mean[column];
 }
 
 enum status scaling_apply(const struct scaling *scaling, struct dataset *dataset)

@@ -43,19 +43,22 @@ void split_shuffle(uint32_t *rows, int64_t count, uint64_t seed, uint64_t epoch)
 
 /* What becomes of features before a network gets them: x ↦ (x - mean) × scale, so that the training
  * rows have mean 0 and variance 1: column by column, or for samples that have a shape (images) all
- * columns together, so that a pixel that is nearly always dark is not blown up. But tokens stay
- * what they are, and become i32 in place. */
+ * columns together, so that a pixel that is nearly always dark is not blown up; or so that they lie
+ * between 0 and 1. But tokens stay what they are, and become i32 in place. */
 struct scaling {
+    bool unit;      /* between 0 and 1 */
     int32_t tokens; /* > 0: features are whole numbers below that, and nothing is scaled */
     int32_t columns;
     float *mean, *scale; /* one allocation, `mean` */
 };
 
-/* A constant column is only shifted. Does nothing when out->tokens says so. */
+/* As out->unit says. A constant column is only shifted. Does nothing when out->tokens says so. */
 enum status scaling_make(struct dataset *dataset, const uint32_t *rows, int64_t count,
                          struct scaling *out);
 enum status scaling_alloc(int32_t columns, struct scaling *out);
-void scaling_free(struct scaling *scaling); /* tokens stay */
+void scaling_free(struct scaling *scaling); /* tokens and unit stay */
+/* Back to what it was, a row that a network made of such features. */
+void scaling_undo_row(const struct scaling *scaling, float *features);
 /* One row of the data set, in place; a value that is no token is refused. */
 enum status scaling_apply_row(const struct scaling *scaling, const struct dataset *dataset,
                               int64_t row, float *features);

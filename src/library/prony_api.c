@@ -71,11 +71,12 @@ static enum status find_folder(char *folder, size_t size)
 static enum status count_outputs(struct prony *network)
 {
     struct compile_options options = model_compile_options(&network->model, USE_INFERENCE, 1);
-    struct program *program;
-    TRY(network_compile(network->network, &network->model.params, &options, &program));
+    struct recipe_step step;
+    TRY(recipe_compile(network->network, &network->model.params, &options, &step));
+    const struct program *program = step.programs[0];
     const struct tensor *y = &program->tensors[program_find(program, ROLE_OUTPUT, "y")];
     network->outputs = shape_count(&y->shape);
-    program_free(program);
+    recipe_free(&step);
     return STATUS_OK;
 }
 
@@ -99,6 +100,7 @@ static enum status open_network(struct prony *network, const struct prony_option
     struct model_options model = {
         .optimiser = options->optimiser,
         .schedule = options->schedule,
+        .recipe = options->recipe,
         .rate = options->rate,
         .seed = options->seed,
         .class_count = options->classes,
@@ -237,7 +239,7 @@ static enum status train(struct prony *network, struct lap *lap, const float *in
     const struct model *model = &network->model;
     struct score score = {0};
     TRY(take_inputs(network, inputs, data));
-    TRY(model_check_targets(model, lap->legs[0].program, data));
+    TRY(model_check_targets(model, lap_program(lap), data));
     TRY(model_make_levels(model, data, &network->levels));
     const struct lap_data bound = {.dataset = data,
                                    .targets = data->labels ? network->levels : data->numbers};
@@ -261,7 +263,7 @@ static enum status train_classes(struct prony *network, int32_t rows, const floa
 {
     struct lap *lap;
     TRY(find_lap(network, USE_TRAINING, rows, &lap));
-    const struct program *program = lap->legs[0].program;
+    const struct program *program = lap_program(lap);
     int32_t count = network->model.class_count, places = count_targets(program, "label");
     if (!places)
         places = count_targets(program, "target");
@@ -289,7 +291,7 @@ static enum status train_numbers(struct prony *network, int32_t rows, const floa
 {
     struct lap *lap;
     TRY(find_lap(network, USE_TRAINING, rows, &lap));
-    int32_t width = count_targets(lap->legs[0].program, "target");
+    int32_t width = count_targets(lap_program(lap), "target");
     if (!width)
         FAIL(STATUS_INPUT, "%s learns classes, expected prony_train_classes",
              network->network->name);

@@ -1,13 +1,15 @@
-/* prony_course.c: data, and training and predicting with it: what `prony train` and `prony predict`
- * are made of. */
+/* prony_course.c: data, and training, predicting and generating with it: what `prony train`, `prony
+ * predict` and `prony generate` are made of. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "library/prony_inside.h"
+#include "train/generate.h"
 #include "train/predict.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-enum { EPOCHS_USUAL = 100, BATCH_USUAL = 8 };
+enum { EPOCHS_USUAL = 100, BATCH_USUAL = 8, SWEEPS_USUAL = 1000 };
 
 static enum status open_data(const char *name, const struct prony_data_options *given,
                              struct prony_data *data)
@@ -132,6 +134,8 @@ static void tell(const struct prony *network, struct prony_progress *progress)
         .step = course->step,
         .steps = trainer->train.steps,
         .finished = trainer_done(trainer),
+        .stage = trainer->stage + 1,
+        .stages = trainer->traits.stages,
         .so_far = score_of(&course->score),
         .last = score_of(&trainer->epoch),
         .held_out = score_of(&trainer->held_out),
@@ -225,4 +229,48 @@ int prony_predict_data(struct prony *network, struct prony_data *data, prony_vis
     locale_t theirs = inside_enter();
     struct visitor visitor = {visit, context, theirs};
     return inside_leave(theirs, predict_data(&network->model, data->dataset, pass_on, &visitor));
+}
+
+/* Which class is meant; *out is -1 when none was named. */
+static enum status find_class(const struct model *model, const char *name, int32_t *out)
+{
+    *out = -1;
+    if (!name)
+        return STATUS_OK;
+    for (int32_t i = 0; i < model->class_count; i++)
+        if (text_equal(model->classes[i], name))
+            *out = i;
+    if (*out < 0)
+        FAIL(STATUS_INPUT, "there is no class '%s' in what %s learnt; expected one of its %d%s%s",
+             name, model->network->name, model->class_count, model->class_count ? ", as " : "",
+             model->class_count ? model->classes[0] : "");
+    return STATUS_OK;
+}
+
+static enum status generate(struct prony *network, const struct prony_samples *asked,
+                            float *samples)
+{
+    struct generate_options options = {.rows = asked->rows,
+                                       .sweeps = asked->sweeps > 0 ? asked->sweeps : SWEEPS_USUAL,
+                                       .seed = asked->seed};
+    if (asked->rows < 1 || asked->rows > GENERATE_MOST)
+        FAIL(STATUS_INPUT, "found %d samples to generate, expected 1 to %d", asked->rows,
+             GENERATE_MOST);
+    TRY(find_class(&network->model, asked->class_name, &options.class_index));
+    inside_release(network);
+    return generate_rows(&network->model, &options, samples);
+}
+
+int prony_generate(struct prony *network, const struct prony_samples *asked, float *samples)
+{
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, generate(network, asked, samples));
+}
+
+int32_t prony_input_sizes(const struct prony *network, int64_t *sizes, int32_t most)
+{
+    const struct shape *input = &network->network->input;
+    for (int32_t i = 0; i < input->rank && i < most; i++)
+        sizes[i] = input->dim[i];
+    return input->rank;
 }

@@ -1,4 +1,5 @@
 /* compile.c: from a network to the programs everyone needs. */
+#include "nn/emit.h"
 #include "nn/grad.h"
 #include "nn/layer.h"
 #include "nn/loss.h"
@@ -62,16 +63,29 @@ enum loss_kind network_loss(const struct network *network, const struct compile_
     return options->classes > 0 ? LOSS_CROSS_ENTROPY : LOSS_MSE;
 }
 
-static int32_t emit_load(struct draft *draft, enum dtype dtype, const char *name,
-                         struct shape shape, int32_t rows)
+int32_t emit_rows(struct draft *draft)
+{
+    int32_t rows =
+        draft_tensor(draft, ROLE_ACTIVATION, DTYPE_I32, "rows", SHAPE(draft->program->batch));
+    draft_op(draft, OP_rows, NOTHING, OUT(rows));
+    return rows;
+}
+
+int32_t emit_load(struct draft *draft, enum dtype dtype, const char *name, struct shape shape,
+                  int32_t rows)
 {
     int32_t tensor = draft_tensor(draft, ROLE_INPUT, dtype, name, shape);
     draft_op(draft, OP_load, IN(rows), OUT(tensor));
     return tensor;
 }
 
-/* Makes `y` the program's output of that name and stores it, a row a sample. */
-static void emit_prediction(struct draft *draft, int32_t y, int32_t rows)
+int32_t emit_x(struct draft *draft, const struct network *network, int32_t rows)
+{
+    enum dtype dtype = network->tokens ? DTYPE_I32 : draft->program->real;
+    return emit_load(draft, dtype, "x", batched(draft->program->batch, &network->input), rows);
+}
+
+void emit_y(struct draft *draft, int32_t y, int32_t rows)
 {
     struct program *program = draft->program;
     if (draft->status != STATUS_OK)
@@ -101,14 +115,14 @@ static void check_classes(struct draft *draft, int32_t y, int32_t classes)
                    (long long)outputs, classes);
 }
 
-static void emit_update(const struct network *network, struct draft *draft,
-                        const struct compile_options *options, bool accumulate)
+void emit_update(struct draft *draft, const struct network *network,
+                 const struct compile_options *options, const char *prefix, double rate)
 {
     struct update_options update = {.optimiser = network->optimiser,
                                     .schedule = network->schedule,
-                                    .prefix = "",
-                                    .rate = 1,
-                                    .accumulate = accumulate};
+                                    .prefix = prefix,
+                                    .rate = rate,
+                                    .accumulate = options->accumulate > 1};
     enum status status = optimiser_parse(options->optimiser, &update.optimiser);
     if (status == STATUS_OK)
         status = schedule_parse(options->schedule, &update.schedule);
@@ -127,7 +141,8 @@ enum status network_rate(const struct network *network, const char *optimiser, d
 
 /* Loss, gradients and update after the forward ops. */
 static void emit_learning(const struct network *network, struct draft *draft,
-                          const struct compile_options *options, int32_t y, int32_t rows)
+                          const struct compile_options *options, int32_t y, int32_t rows,
+                          double rate)
 {
     enum loss_kind loss = network_loss(network, options);
     enum dtype real = draft->program->real;
@@ -142,32 +157,28 @@ static void emit_learning(const struct network *network, struct draft *draft,
     draft_part(draft, PART_FORWARD);
     struct loss_tensors tensors = loss_emit(draft, loss, y, target, options->classes);
     if (options->use == USE_EVALUATION) {
-        emit_prediction(draft, tensors.probability >= 0 ? tensors.probability : y, rows);
+        emit_y(draft, tensors.probability >= 0 ? tensors.probability : y, rows);
         return;
     }
     int32_t batches = options->accumulate > 1 ? options->accumulate : 1;
     struct grad_seed seed = loss_emit_seed(draft, loss, y, target, &tensors, 1.0 / batches);
     grad_emit(draft,
               &(struct grad_options){.seeds = &seed, .seed_count = 1, .accumulate = batches > 1});
-    emit_update(network, draft, options, batches > 1);
+    emit_update(draft, network, options, "", rate);
 }
 
-static void emit_program(const struct network *network, struct draft *draft,
-                         const struct compile_options *options)
+void emit_feed_forward(struct draft *draft, const struct network *network,
+                       const struct compile_options *options, double rate)
 {
-    int32_t batch = options->batch;
-    int32_t rows = draft_tensor(draft, ROLE_ACTIVATION, DTYPE_I32, "rows", SHAPE(batch));
-    draft_op(draft, OP_rows, NOTHING, OUT(rows));
-    enum dtype dtype = network->tokens ? DTYPE_I32 : draft->program->real;
-    int32_t x = emit_load(draft, dtype, "x", batched(batch, &network->input), rows);
+    int32_t rows = emit_rows(draft), x = emit_x(draft, network, rows);
     int32_t lengths = -1;
     if (options->lengths)
-        lengths = emit_load(draft, DTYPE_I32, "lengths", SHAPE(batch), rows);
+        lengths = emit_load(draft, DTYPE_I32, "lengths", SHAPE(options->batch), rows);
     draft_part(draft, PART_FORWARD);
     enum phase phase = options->use == USE_TRAINING ? PHASE_TRAINING : PHASE_INFERENCE;
     int32_t y = network_emit(network, draft, "", phase, rows, x, lengths);
     if (options->use != USE_INFERENCE) {
-        emit_learning(network, draft, options, y, rows);
+        emit_learning(network, draft, options, y, rows, rate);
         return;
     }
     if (network_loss(network, options) == LOSS_CROSS_ENTROPY) {
@@ -175,11 +186,10 @@ static void emit_program(const struct network *network, struct draft *draft,
         y = draft_real(draft, "y", *draft_shape(draft, logits));
         draft_op(draft, OP_softmax, IN(loss_rows(draft, logits)), OUT(loss_rows(draft, y)));
     }
-    emit_prediction(draft, y, rows);
+    emit_y(draft, y, rows);
 }
 
-/* Puts where the layer stands in the text before the message. */
-static void locate(const struct network *network, const char *name, enum status status)
+void emit_locate(const struct network *network, const char *name, enum status status)
 {
     for (int32_t i = 0; i < network->layer_count; i++) {
         const struct layer *layer = &network->layers[i];
@@ -227,9 +237,9 @@ enum status network_compile(const struct network *network, struct params *params
 {
     struct draft draft;
     TRY(program_begin(&draft, params, network->name, options->batch, params->real));
-    emit_program(network, &draft, options);
+    emit_feed_forward(&draft, network, options, 1);
     enum status status = program_finish(&draft, out);
     if (status == STATUS_INPUT)
-        locate(network, draft.failed_in, status);
+        emit_locate(network, draft.failed_in, status);
     return status;
 }

@@ -18,7 +18,8 @@ int32_t loss_rows(struct draft *draft, int32_t y);
  * are the classes. classes: as compile_options. */
 struct loss_tensors loss_emit(struct draft *draft, enum loss_kind loss, int32_t y, int32_t target,
                               int32_t classes);
-/* The first op of the backward part: d(loss)/dy, multiplied by scale. */
+/* The first op of the backward part: d(loss)/dy, multiplied by scale. Only cross-entropy looks at
+ * tensors. */
 struct grad_seed loss_emit_seed(struct draft *draft, enum loss_kind loss, int32_t y, int32_t target,
                                 const struct loss_tensors *tensors, double scale);
 

@@ -10,10 +10,14 @@
  *     loss mse
  *     optimiser adam rate=0.01
  *     schedule cosine period=1000
+ *     recipe autoencoder    how it learns, where that is not by targets
+ *
+ * A file may hold several networks (section.h). With a recipe that is made of several it is one
+ * network too, whose parts they are.
  *
  * network_compile makes the usual programs. A recipe that needs something else (two networks in
- * one program, its own gradients) calls the emitters it is made of: network_emit here, loss_emit in
- * loss.h, grad_emit in grad.h, update_emit in optimiser.h, over a draft of its own. */
+ * one program, its own gradients) calls the emitters it is made of: network_emit here, emit.h,
+ * loss_emit in loss.h, grad_emit in grad.h, update_emit in optimiser.h, over a draft of its own. */
 #ifndef PRONY_NN_NETWORK_H
 #define PRONY_NN_NETWORK_H
 
@@ -24,6 +28,7 @@
 
 struct layer_kind;
 struct optimiser_kind;
+struct recipe_kind;
 
 enum { LAYER_VALUES = 10, LAYER_INPUTS = 16 };
 
@@ -64,6 +69,19 @@ struct optimiser {
     double values[LAYER_VALUES]; /* in the order of the kind's settings */
 };
 
+/* optimiser.h has the table of recipes, train/recipe.h what they do. */
+enum recipe_id {
+#define RECIPE(kind, networks, settings, help) RECIPE_##kind,
+#include "nn/recipes.def"
+#undef RECIPE
+    RECIPE_COUNT
+};
+
+struct recipe {
+    const struct recipe_kind *kind;
+    double values[LAYER_VALUES]; /* in the order of the kind's settings */
+};
+
 /* core/schedule.h says what it does. */
 struct schedule {
     int32_t kind, warmup, period;
@@ -81,8 +99,9 @@ struct network {
     struct arena arena; /* owns everything below */
     const char *name;   /* "small"; a file's path */
     const char *text;   /* what it was read from; goes into weight files */
-    struct shape input; /* of one sample */
-    int32_t tokens;     /* > 0: the input is i32, each from 0 to below this; 0: real */
+    struct shape
+        input;      /* of one sample; of a network with parts, of the part that takes the data */
+    int32_t tokens; /* > 0: the input is i32, each from 0 to below this; 0: real */
     int32_t layer_count;
     struct layer *layers;
     enum loss_kind loss;        /* LOSS_AUTO: labels → cross-entropy, numbers → mse */
@@ -92,7 +111,16 @@ struct network {
     int32_t given_count;
     struct given *given;  /* weights that came with it; its params are freed before it */
     struct arena weights; /* owns these */
+    struct recipe recipe; /* feed_forward when the text names none */
+    int32_t part_count;   /* > 0: it is made of these, and has no layers of its own */
+    struct part_network {
+        const char *name; /* "generator" */
+        struct network *network;
+    } * parts;
 };
+
+/* The part of that name; NULL: none. */
+const struct network *network_part(const struct network *network, const char *name);
 
 /* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION]`, the path of a file, FILE:NAME, one of several
  * networks in a file (section.h), or FILE.onnx[:NAME=N,…] (formats/onnx.h). Unknown names are
@@ -123,6 +151,7 @@ enum program_use {
     USE_INFERENCE,  /* x → y */
     USE_EVALUATION, /* x, target → y, loss, right */
     USE_TRAINING,   /* x, target → loss, right; backward; update */
+    USE_GENERATION, /* noise → y; only recipes have it */
 };
 
 struct compile_options {
@@ -134,8 +163,11 @@ struct compile_options {
     const char *schedule;  /* "cosine:period=1000"; NULL or "": the network's */
     int32_t accumulate;    /* > 1: gradients add up over that many batches before an update */
     bool lengths;          /* sequences come with lengths */
+    const char *recipe; /* "rbm:steps=5"; NULL or "": the network's. Only recipes look at it … */
+    int32_t stage;      /* … and at this: of the training, from 0 (train/recipe.h) */
 };
 
+/* As feed_forward does it, whatever the recipe; the network has no parts. */
 enum status network_compile(const struct network *network, struct params *params,
                             const struct compile_options *options, struct program **out);
 

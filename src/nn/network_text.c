@@ -5,6 +5,7 @@
 #include "nn/layer.h"
 #include "nn/optimiser.h"
 #include "nn/reader.h"
+#include "nn/section.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ static enum status read_loss(struct reader *reader);
 static enum status read_optimiser(struct reader *reader);
 static enum status read_schedule(struct reader *reader);
 static enum status read_init(struct reader *reader);
+static enum status read_recipe(struct reader *reader);
 
 /* What a line may begin with other than a layer or its name; each once. */
 static const struct {
@@ -25,7 +27,7 @@ static const struct {
     enum status (*read)(struct reader *reader); /* the rest of the line */
 } directives[READER_DIRECTIVES] = {
     {"input", read_input},       {"loss", read_loss}, {"optimiser", read_optimiser},
-    {"schedule", read_schedule}, {"init", read_init},
+    {"schedule", read_schedule}, {"init", read_init}, {"recipe", read_recipe},
 };
 
 /* READER_DIRECTIVES when it is none. */
@@ -247,6 +249,11 @@ static enum status read_schedule(struct reader *reader)
     return schedule_read(reader, &reader->network->schedule);
 }
 
+static enum status read_recipe(struct reader *reader)
+{
+    return recipe_read(reader, &reader->network->recipe);
+}
+
 static enum status read_directive(struct reader *reader, int which)
 {
     if (reader->said_on[which])
@@ -305,17 +312,16 @@ static enum status read_lines(struct reader *reader)
     return STATUS_OK;
 }
 
-enum status network_parse(const char *name, const char *text, size_t length, struct network **out)
+/* A network without parts. */
+static enum status parse_one(const char *name, const char *text, size_t length,
+                             struct network **out)
 {
-    const char *nul = memchr(text, 0, length);
-    if (nul)
-        FAIL(STATUS_INPUT, "%s: found a NUL byte at byte %zu, expected text", name,
-             (size_t)(nul - text));
     struct network *network = mem_alloc(sizeof *network);
     NEED(network);
     enum status status;
     NEED_OR(fail, network->name = arena_text(&network->arena, name));
     network->optimiser = optimiser_usual();
+    network->recipe = recipe_usual();
     NEED_OR(fail, network->text = arena_bytes(&network->arena, text, length));
     struct reader reader = {.name = network->name,
                             .network = network,
@@ -329,10 +335,119 @@ fail:
     return status;
 }
 
+/* One of several networks in the text. */
+static enum status parse_part(const char *name, const struct text *whole, const char *part,
+                              struct network **out)
+{
+    struct text text = {0};
+    text_add_bytes(&text, text_of(whole), whole->length);
+    enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        status = section_take(name, part, &text);
+    if (status == STATUS_OK)
+        status = parse_one(name, text_of(&text), text.length, out);
+    text_free(&text);
+    return status;
+}
+
+/* Are all parts there that the recipe is made of? The first of them takes the data. */
+static enum status take_first_part(struct network *network)
+{
+    const char *at = network->recipe.kind->networks;
+    for (bool first = true; *at; first = false) {
+        char name[SECTION_NAME];
+        size_t length = strcspn(at, " ");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        const struct network *part = network_part(network, name);
+        if (!part)
+            FAIL(STATUS_INPUT, "%s: found no network '%s', expected the recipe's %s: %s",
+                 network->name, name, network->recipe.kind->name, network->recipe.kind->networks);
+        if (first) {
+            network->input = part->input;
+            network->tokens = part->tokens;
+            network->optimiser = part->optimiser;
+            network->schedule = part->schedule;
+        }
+        at += length + (at[length] == ' ');
+    }
+    return STATUS_OK;
+}
+
+/* All networks of the text as one, where they name a recipe that is made of several. */
+static enum status parse_parts(const struct text *text, const struct sections *sections,
+                               struct network *network)
+{
+    size_t count = (size_t)sections->count;
+    NEED(network->name = arena_text(&network->arena, sections->file));
+    NEED(network->text = arena_bytes(&network->arena, text_of(text), text->length));
+    NEED(network->parts = arena_array(&network->arena, count, sizeof *network->parts));
+    for (int i = 0; i < sections->count; i++) {
+        struct part_network *part = &network->parts[i];
+        NEED(part->name = arena_text(&network->arena, sections->names[i]));
+        TRY(parse_part(network->name, text, part->name, &part->network));
+        network->part_count++;
+        network->recipe = part->network->recipe;
+        part->network->recipe = recipe_usual(); /* alone it is a network like any other */
+        if (!*network->recipe.kind->networks) { /* so they have nothing to do with each other */
+            struct text refused = {0};
+            text_add_bytes(&refused, text_of(text), text->length);
+            enum status status = section_take(network->name, NULL, &refused);
+            text_free(&refused);
+            return status;
+        }
+        if (network->loss == LOSS_AUTO)
+            network->loss = part->network->loss;
+    }
+    return take_first_part(network);
+}
+
+static enum status parse(const char *name, struct text *text, struct network **out)
+{
+    struct sections sections;
+    TRY(section_list(name, text, &sections));
+    if (!sections.count) {
+        TRY(section_take(name, NULL, text));
+        return parse_one(name, text_of(text), text->length, out);
+    }
+    struct network *network = mem_alloc(sizeof *network);
+    NEED(network);
+    enum status status = parse_parts(text, &sections, network);
+    if (status == STATUS_OK)
+        *out = network;
+    else
+        network_free(network);
+    return status;
+}
+
+enum status network_parse(const char *name, const char *text, size_t length, struct network **out)
+{
+    const char *nul = memchr(text, 0, length);
+    if (nul)
+        FAIL(STATUS_INPUT, "%s: found a NUL byte at byte %zu, expected text", name,
+             (size_t)(nul - text));
+    struct text copy = {0};
+    text_add_bytes(&copy, text, length);
+    enum status status = text_done(&copy);
+    if (status == STATUS_OK)
+        status = parse(name, &copy, out);
+    text_free(&copy);
+    return status;
+}
+
+const struct network *network_part(const struct network *network, const char *name)
+{
+    for (int32_t i = 0; i < network->part_count; i++)
+        if (!strcmp(network->parts[i].name, name))
+            return network->parts[i].network;
+    return NULL;
+}
+
 void network_free(struct network *network)
 {
     if (!network)
         return;
+    for (int32_t i = 0; i < network->part_count; i++)
+        network_free(network->parts[i].network);
     arena_free(&network->arena);
     arena_free(&network->weights);
     mem_free(network);

@@ -1,4 +1,4 @@
-/* optimiser_text.c: the table of optimisers and of schedules, and how they are read. */
+/* optimiser_text.c: the tables of optimisers, schedules and recipes, and how they are read. */
 #include "base/text.h"
 #include "core/schedule.h"
 #include "nn/optimiser.h"
@@ -35,6 +35,29 @@ double optimiser_value(const struct optimiser *optimiser, const char *setting)
 {
     int index = arguments_find(optimiser->kind->settings, setting);
     return index < 0 ? 0 : optimiser->values[index];
+}
+
+static const struct recipe_kind recipes[] = {
+#define RECIPE(kind, networks, settings, help) {#kind, RECIPE_##kind, networks, settings, help},
+#include "nn/recipes.def"
+#undef RECIPE
+};
+
+const struct recipe_kind *recipe_kinds(int32_t *count)
+{
+    *count = RECIPE_COUNT;
+    return recipes;
+}
+
+struct recipe recipe_usual(void)
+{
+    return (struct recipe){.kind = &recipes[RECIPE_feed_forward]}; /* it has no settings */
+}
+
+double recipe_value(const struct recipe *recipe, const char *setting)
+{
+    int index = arguments_find(recipe->kind->settings, setting);
+    return index < 0 ? 0 : recipe->values[index];
 }
 
 /* "there is no optimiser 'adm'; there are: sgd, …", names being the first members of rows that are
@@ -128,6 +151,33 @@ enum status schedule_read(struct reader *reader, struct schedule *out)
     return STATUS_OK;
 }
 
+enum status recipe_read(struct reader *reader, struct recipe *out)
+{
+    struct recipe recipe = {0};
+    TRY(reader_next(reader));
+    for (int i = 0; i < RECIPE_COUNT; i++)
+        if (!strcmp(recipes[i].name, reader->word))
+            recipe.kind = &recipes[i];
+    if (!recipe.kind)
+        return unknown_name(reader, "recipe", recipes, sizeof *recipes, RECIPE_COUNT);
+    const char *where = reader->word_at;
+    TRY(read_settings(reader, recipe.kind->name, recipe.kind->settings, recipe.values));
+    static const struct {
+        const char *name;
+        double least, most;
+    } counts[] = {{"steps", 1, 1000}, {"chains", 0, 1e6}, {"pretrain", 0, 1e6}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        double value = recipe_value(&recipe, counts[i].name);
+        bool there = arguments_find(recipe.kind->settings, counts[i].name) >= 0;
+        if (there &&
+            (value < counts[i].least || value > counts[i].most || value != (double)(int32_t)value))
+            BAD(reader, where, "%s is %g, expected a whole number from %g to %g", counts[i].name,
+                value, counts[i].least, counts[i].most);
+    }
+    *out = recipe;
+    return STATUS_OK;
+}
+
 /* A flag's value as a line: `adam:beta1=0.9,decay=0.01` has the words of the line
  * `adam beta1=0.9 decay=0.01`, and at the same places. */
 enum { FLAG_MOST = 400 };
@@ -172,5 +222,16 @@ enum status schedule_parse(const char *flag, struct schedule *out)
         return STATUS_OK;
     TRY(flag_begin(&reader, "schedule", flag, line));
     TRY(schedule_read(&reader, out));
+    return flag_end(&reader);
+}
+
+enum status recipe_parse(const char *flag, struct recipe *out)
+{
+    struct reader reader;
+    char line[FLAG_MOST];
+    if (!flag || !*flag)
+        return STATUS_OK;
+    TRY(flag_begin(&reader, "recipe", flag, line));
+    TRY(recipe_read(&reader, out));
     return flag_end(&reader);
 }

@@ -6,7 +6,7 @@
 
 #include "nn/network.h"
 
-enum { READER_WORD = 64, READER_DIRECTIVES = 5 };
+enum { READER_WORD = 64, READER_DIRECTIVES = 6 };
 
 struct reader {
     const char *name;        /* of what is read, for messages */

@@ -3,13 +3,9 @@
 
 #include <string.h>
 
-enum { SECTIONS_MOST = 64, NAME_MOST = 63 };
+enum { NAME_MOST = SECTION_NAME - 1 };
 
-struct sections {
-    const char *file;
-    char names[SECTIONS_MOST][NAME_MOST + 1];
-    int count;
-};
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
 #define BAD(sections, line, column, ...)                                                           \
     return (status_fail(STATUS_INPUT, __FILE__, __LINE__, __VA_ARGS__),                            \
@@ -87,8 +83,8 @@ enum status section_take(const char *file, const char *wanted, struct text *text
     bool keep = true, found = false;
     const char *line = text_of(text), *end = line + text->length;
     char *to = text->data;
-    if (text_starts(line, "\xEF\xBB\xBF")) /* a byte-order mark */
-        line += 3;
+    if (text_starts(line, BYTE_ORDER_MARK))
+        line += strlen(BYTE_ORDER_MARK);
     for (int number = 1; line < end; number++) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         size_t length = (size_t)((newline ? newline : end) - line);
@@ -109,4 +105,21 @@ enum status section_take(const char *file, const char *wanted, struct text *text
         *to = 0;
     }
     return found || (!wanted && !sections.count) ? STATUS_OK : refuse(&sections, wanted);
+}
+
+enum status section_list(const char *file, const struct text *text, struct sections *out)
+{
+    const char *line = text_of(text), *end = line + text->length;
+    bool same;
+    *out = (struct sections){.file = file};
+    if (text_starts(line, BYTE_ORDER_MARK))
+        line += strlen(BYTE_ORDER_MARK);
+    for (int number = 1; line < end; number++) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const char *after = after_keyword(line);
+        if (after)
+            TRY(read_name(out, line, number, after, NULL, &same));
+        line = newline ? newline + 1 : end;
+    }
+    return STATUS_OK;
 }

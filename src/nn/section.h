@@ -7,12 +7,25 @@
  *     network discriminator
  *     …
  *
- * A network is named FILE:NAME, "gan.net:generator". */
+ * A network is named FILE:NAME, "gan.net:generator"; with a recipe that is made of all of them,
+ * FILE is a network too. */
 #ifndef PRONY_NN_SECTION_H
 #define PRONY_NN_SECTION_H
 
 #include "base/status.h"
 #include "base/text.h"
+
+enum { SECTIONS_MOST = 64, SECTION_NAME = 64 };
+
+/* The names of the networks in a file, in their order. */
+struct sections {
+    const char *file; /* used in messages */
+    char names[SECTIONS_MOST][SECTION_NAME];
+    int count;
+};
+
+/* Which networks are in the text of `file`? None when it is one network without a name. */
+enum status section_list(const char *file, const struct text *text, struct sections *out);
 
 /* Leaves the network `wanted` in the text of `file` (used in messages) and empties the lines of the
  * others, so that lines keep their numbers. A file without sections has one network, which has no

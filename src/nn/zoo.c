@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "nn/formats/onnx.h"
-#include "nn/network.h"
+#include "nn/optimiser.h"
 #include "nn/section.h"
 
 #include <ctype.h>
@@ -104,40 +104,50 @@ static bool is_onnx(const char *spec)
     return *first == '\b' || (length > 5 && !strncmp(spec + length - 5, ".onnx", 5));
 }
 
-/* A file that holds one network, or FILE:NAME, one of several. */
-static enum status read_network(const char *spec, struct text *text)
+/* The text of a zoo's network or of a file; *found is false when there is neither. */
+static enum status read_text(const char *name, struct text *text, bool *found)
+{
+    const struct embedded *zoo = find_zoo(name);
+    *found = zoo || file_exists(name);
+    if (zoo)
+        text_add_bytes(text, (const char *)zoo->bytes, zoo->length);
+    else if (*found)
+        TRY(file_read(name, FILE_MOST, text));
+    return text_done(text);
+}
+
+/* FILE:NAME: one of several networks in a file. */
+static enum status open_part(const char *spec, struct network **out)
 {
     const char *colon = strrchr(spec, ':');
-    if (file_exists(spec)) {
-        TRY(file_read(spec, FILE_MOST, text));
-        return section_take(spec, NULL, text);
-    }
-    if (!colon)
-        return unknown_network(spec);
-    struct text path = {0};
-    text_add_bytes(&path, spec, (size_t)(colon - spec));
-    enum status status = text_done(&path);
-    if (status == STATUS_OK)
-        status = file_exists(text_of(&path)) ? file_read(text_of(&path), FILE_MOST, text)
-                                             : unknown_network(spec);
-    if (status == STATUS_OK)
-        status = section_take(text_of(&path), colon + 1, text);
+    struct text path = {0}, text = {0};
+    bool found = false;
+    enum status status;
+    text_add_bytes(&path, spec, colon ? (size_t)(colon - spec) : 0);
+    TRY_OR(done, text_done(&path));
+    if (colon)
+        TRY_OR(done, read_text(text_of(&path), &text, &found));
+    if (!found)
+        TRY_OR(done, unknown_network(spec));
+    TRY_OR(done, section_take(text_of(&path), colon + 1, &text));
+    TRY_OR(done, network_parse(spec, text_of(&text), text.length, out));
+    (*out)->recipe = recipe_usual(); /* alone it is a network like any other */
+done:
     text_free(&path);
+    text_free(&text);
     return status;
 }
 
 enum status network_open(const char *spec, struct network **out)
 {
     struct text text = {0};
-    const struct embedded *file = find_zoo(spec);
-    if (file)
-        return network_parse(spec, (const char *)file->bytes, file->length, out);
-    if (!text_starts(spec, "mlp:") && is_onnx(spec))
+    if (!find_zoo(spec) && !text_starts(spec, "mlp:") && is_onnx(spec))
         return onnx_read(spec, out);
+    bool found = true;
     enum status status =
-        text_starts(spec, "mlp:") ? write_mlp(spec, &text) : read_network(spec, &text);
-    if (status == STATUS_OK)
+        text_starts(spec, "mlp:") ? write_mlp(spec, &text) : read_text(spec, &text, &found);
+    if (status == STATUS_OK && found)
         status = network_parse(spec, text_of(&text), text.length, out);
     text_free(&text);
-    return status;
+    return status == STATUS_OK && !found ? open_part(spec, out) : status;
 }

@@ -21,7 +21,7 @@ enum status lap_compile(struct lap *lap, const struct network *network, struct p
         each.batch = (int32_t)batches[i];
         if (!batches[i])
             continue;
-        TRY(network_compile(network, params, &each, &lap->legs[i].program));
+        TRY(recipe_compile(network, params, &each, &lap->legs[i].step));
     }
     NEED(lap->loss = mem_array((size_t)lap->steps, 2 * sizeof *lap->loss));
     lap->right = lap->loss + lap->steps;
@@ -34,13 +34,13 @@ enum status lap_prepare(struct lap *lap, const struct engine *engine)
     lap->engine = engine;
     for (int i = 0; i < LAP_LEGS; i++) {
         struct leg *leg = &lap->legs[i];
-        struct program *fused;
-        if (!leg->program)
-            continue;
-        TRY(fuse(leg->program, engine->backend, engine->device, &fused));
-        program_free(leg->program);
-        leg->program = fused;
-        TRY(engine->backend->prepare(engine->instance, leg->program, &options, &leg->plan));
+        for (int32_t turn = 0; turn < leg->step.count; turn++) {
+            struct program **program = &leg->step.programs[turn], *fused;
+            TRY(fuse(*program, engine->backend, engine->device, &fused));
+            program_free(*program);
+            *program = fused;
+            TRY(engine->backend->prepare(engine->instance, fused, &options, &leg->plans[turn]));
+        }
     }
     return STATUS_OK;
 }
@@ -48,10 +48,10 @@ enum status lap_prepare(struct lap *lap, const struct engine *engine)
 void lap_close(struct lap *lap)
 {
     for (int i = 0; i < LAP_LEGS; i++) {
-        if (lap->legs[i].plan)
-            lap->engine->backend->release(lap->legs[i].plan);
-        if (lap->legs[i].program)
-            program_free(lap->legs[i].program);
+        for (int32_t turn = 0; turn < RECIPE_TURNS; turn++)
+            if (lap->legs[i].plans[turn])
+                lap->engine->backend->release(lap->legs[i].plans[turn]);
+        recipe_free(&lap->legs[i].step);
     }
     mem_free(lap->loss);
     *lap = (struct lap){0};
@@ -96,12 +96,12 @@ static int64_t rows_from(const struct lap *lap, int64_t step, int64_t steps, int
     return first;
 }
 
-/* Binds a leg to its steps among those that are fetched. */
-static enum status bind_leg(const struct lap *lap, const struct leg *leg)
+/* Binds one plan of a leg to its steps among those that are fetched. */
+static enum status bind_turn(const struct lap *lap, const struct leg *leg, int32_t turn)
 {
     const struct lap_data *data = &lap->data;
     const struct dataset *dataset = data->dataset;
-    const struct program *program = leg->program;
+    const struct program *program = leg->step.programs[turn];
     struct view views[6];
     int32_t count = 0;
     int64_t first = lap->step > leg->from ? lap->step : leg->from;
@@ -122,7 +122,7 @@ static enum status bind_leg(const struct lap *lap, const struct leg *leg)
         binding.order_count = fetched;
         binding.start = (uint64_t)(start - from);
     }
-    return lap->engine->backend->bind(leg->plan, &binding);
+    return lap->engine->backend->bind(leg->plans[turn], &binding);
 }
 
 /* Gets the rows of the next steps, as many as may be there at a time, and says which come after. */
@@ -140,7 +140,8 @@ static enum status fetch(struct lap *lap)
         TRY(dataset_expect(dataset, lap->order, first, count));
     }
     for (int i = 0; i < LAP_LEGS; i++)
-        TRY(bind_leg(lap, &lap->legs[i]));
+        for (int32_t turn = 0; turn < lap->legs[i].step.count; turn++)
+            TRY(bind_turn(lap, &lap->legs[i], turn));
     return STATUS_OK;
 }
 
@@ -148,7 +149,7 @@ static enum status fetch(struct lap *lap)
 static void add_scores(const struct lap *lap, const struct leg *leg, int64_t first, int64_t count,
                        struct score *score)
 {
-    const struct program *program = leg->program;
+    const struct program *program = leg->step.programs[0];
     int32_t label = program_find(program, ROLE_INPUT, "label");
     int64_t labels = label < 0 ? leg->batch : shape_count(&program->tensors[label].shape);
     double each = (double)leg->batch / (double)labels;
@@ -158,6 +159,20 @@ static void add_scores(const struct lap *lap, const struct leg *leg, int64_t fir
         score->right_sum += (double)lap->right[step] * each;
         score->samples += leg->batch;
     }
+}
+
+/* So many steps: all of one program at once, or of several in turn. */
+static enum status run_leg(const struct backend *backend, const struct leg *leg, int64_t steps)
+{
+    int32_t turns = leg->step.count;
+    if (turns == 1)
+        TRY(backend->run(leg->plans[0], PARTS_ALL, 0, steps));
+    for (int64_t step = 0; turns > 1 && step < steps; step++)
+        for (int32_t turn = 0; turn < turns; turn++)
+            TRY(backend->run(leg->plans[turn], PARTS_ALL, 0, 1));
+    for (int32_t turn = 0; turn < turns; turn++)
+        TRY(backend->sync(leg->plans[turn]));
+    return STATUS_OK;
 }
 
 enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
@@ -170,8 +185,7 @@ enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
             TRY(fetch(lap));
         int64_t to = leg->to < end ? leg->to : end;
         int64_t count = (lap->fetched < to ? lap->fetched : to) - lap->step;
-        TRY(backend->run(leg->plan, PARTS_ALL, 0, count));
-        TRY(backend->sync(leg->plan));
+        TRY(run_leg(backend, leg, count));
         if (score)
             add_scores(lap, leg, lap->step, count, score);
         lap->step += count;

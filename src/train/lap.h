@@ -1,14 +1,15 @@
 /* lap.h: one pass over a list of rows: an epoch, a test, a prediction.
  *
- * Whole batches are one program; what is left over is a second program with a smaller batch, on the
- * same instance. A lap is run in as few calls as its user likes: all at once, or some steps at a
- * time to look at a clock in between. */
+ * Whole batches are one program (or a few in turn, as the recipe has it); what is left over is a
+ * second one with a smaller batch, on the same instance. A lap is run in as few calls as its user
+ * likes: all at once, or some steps at a time to look at a clock in between. */
 #ifndef PRONY_TRAIN_LAP_H
 #define PRONY_TRAIN_LAP_H
 
 #include "data/dataset.h"
 #include "nn/network.h"
 #include "train/engine.h"
+#include "train/recipe.h"
 
 enum { LAP_LEGS = 2 };
 
@@ -28,13 +29,19 @@ struct lap {
     int64_t fetched;       /* the steps before this one have their rows there … */
     int64_t fetches;       /* … unless the data set has fetched others since */
     struct leg {
-        struct program *program; /* NULL: no such leg */
-        struct plan *plan;
+        struct recipe_step step; /* of no programs: there is no such leg */
+        struct plan *plans[RECIPE_TURNS];
         int64_t batch;
         int64_t from, to; /* its steps of the lap */
     } legs[LAP_LEGS];     /* whole batches; the remainder */
     float *loss, *right;  /* [steps], one allocation, `loss`: what each step left behind */
 };
+
+/* The program of whole batches; where there are several in turn, the one that takes the data. */
+static inline const struct program *lap_program(const struct lap *lap)
+{
+    return lap->legs[0].step.programs[0];
+}
 
 /* The mean loss and the share of right answers over some samples. */
 struct score {

@@ -15,11 +15,30 @@ static enum status name_classes(struct model *model, int32_t count)
 enum status model_declare(struct model *model, enum program_use use)
 {
     struct compile_options options = model_compile_options(model, use, 1);
-    struct program *program;
+    struct recipe_traits traits;
     TRY(engine_detach(&model->engine, &model->params));
-    TRY(network_compile(model->network, &model->params, &options, &program));
-    program_free(program);
+    TRY(model_traits(model, &traits));
+    for (; options.stage < traits.stages; options.stage++) {
+        struct recipe_step step;
+        TRY(recipe_compile(model->network, &model->params, &options, &step));
+        recipe_free(&step);
+    }
     return params_fill_new(&model->params);
+}
+
+enum status model_traits(const struct model *model, struct recipe_traits *out)
+{
+    struct compile_options options = model_compile_options(model, USE_INFERENCE, 1);
+    return recipe_traits(model->network, &options, out);
+}
+
+enum status model_declare_learnt(struct model *model)
+{
+    struct recipe_traits traits;
+    TRY(model_traits(model, &traits));
+    TRY(model_declare(model, USE_INFERENCE));
+    bool usual = traits.targets && traits.stages == 1;
+    return usual ? STATUS_OK : model_declare(model, USE_TRAINING);
 }
 
 enum status model_open(struct model *model, const struct network *network,
@@ -33,9 +52,10 @@ enum status model_open(struct model *model, const struct network *network,
     const char *optimiser = options->optimiser, *schedule = options->schedule;
     NEED(model->optimiser = arena_text(&model->arena, optimiser ? optimiser : ""));
     NEED(model->schedule = arena_text(&model->arena, schedule ? schedule : ""));
+    NEED(model->recipe = arena_text(&model->arena, options->recipe ? options->recipe : ""));
     TRY(name_classes(model, options->class_count));
     params->control.seed = options->seed;
-    TRY(model_declare(model, USE_INFERENCE));
+    TRY(model_declare_learnt(model));
     TRY(network_rate(network, model->optimiser, &params->control.rate));
     if (options->rate > 0)
         params->control.rate = options->rate;
@@ -70,6 +90,7 @@ struct compile_options model_compile_options(const struct model *model, enum pro
         .classes = model->class_count,
         .optimiser = model->optimiser,
         .schedule = model->schedule,
+        .recipe = model->recipe,
     };
 }
 
@@ -107,6 +128,10 @@ enum status model_check_targets(const struct model *model, const struct program 
                                 const struct dataset *dataset)
 {
     enum loss_kind loss = loss_of(model);
+    struct recipe_traits traits;
+    TRY(model_traits(model, &traits));
+    if (!traits.targets)
+        return STATUS_OK; /* it learns from the features */
     if (loss == LOSS_CROSS_ENTROPY && !dataset->labels)
         FAIL(STATUS_INPUT, "%s: found numbers to learn, expected classes: the loss of %s",
              dataset->name, model->network->name);

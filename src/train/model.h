@@ -32,7 +32,8 @@ struct model {
     const struct network *network; /* not owned */
     enum loss_kind loss;           /* LOSS_AUTO: what the network's text says */
     const char *optimiser;         /* "": what the network's text says; likewise … */
-    const char *schedule;          /* … the schedule */
+    const char *schedule;          /* … the schedule and … */
+    const char *recipe;            /* … the recipe */
     struct params params;
     struct engine engine; /* where the parameters are, once it is attached */
     int32_t class_count;  /* 0: it gives numbers */
@@ -43,7 +44,7 @@ struct model {
 /* Zero, or NULL, is the network's own choice. */
 struct model_options {
     enum loss_kind loss;
-    const char *optimiser, *schedule; /* copied */
+    const char *optimiser, *schedule, *recipe; /* copied */
     double rate;
     uint64_t seed;
     int32_t class_count; /* > 0: it learns classes, whose names are 0, 1, 2 … */
@@ -56,15 +57,22 @@ enum status model_open(struct model *model, const struct network *network,
                        const struct model_options *options);
 void model_close(struct model *model); /* after its plans were released; fine after a failed open */
 
-/* Declares what programs of that use need and gives it its starting values, so that one of any
- * batch size finds it there. The device is left behind: the model's plans are released before. */
+/* Declares what programs of that use, in all stages, need and gives it its starting values, so that
+ * one of any batch size finds it there. The device is left behind: the model's plans are released
+ * before. */
 enum status model_declare(struct model *model, enum program_use use);
+
+/* Declares all that a file of weights holds: what predicting needs, and what a recipe learns beside
+ * it. */
+enum status model_declare_learnt(struct model *model);
 
 enum status model_keep_classes(struct model *model, const char *const *classes, int32_t count);
 
 /* How the model compiles its network for that use. */
 struct compile_options model_compile_options(const struct model *model, enum program_use use,
                                              int32_t batch);
+
+enum status model_traits(const struct model *model, struct recipe_traits *out);
 
 /* Is the data what the network takes? */
 enum status model_check_data(const struct model *model, const struct dataset *dataset);

@@ -12,6 +12,7 @@
 
 #define NOTE_NETWORK "network"
 #define NOTE_LOSS "loss"
+#define NOTE_RECIPE "recipe"
 #define NOTE_CLASSES "classes"
 #define NOTE_NORMALISATION "normalisation"
 #define NOTE_TRAINING "training"
@@ -129,7 +130,7 @@ enum status model_save(struct model *model, const struct course *course, const c
     const struct safetensors_note notes[] = {
         {NOTE_NETWORK, model->network->text}, {NOTE_LOSS, loss_name(model->loss)},
         {NOTE_CLASSES, text_of(&classes)},    {NOTE_NORMALISATION, text_of(&normalisation)},
-        {NOTE_TRAINING, text_of(&training)},
+        {NOTE_RECIPE, model->recipe},         {NOTE_TRAINING, text_of(&training)},
     };
     status = safetensors_write(path, &model->params,
                                course ? SAFETENSORS_CHECKPOINT : SAFETENSORS_WEIGHTS, notes,
@@ -213,6 +214,15 @@ static enum status read_loss(struct model *model, const struct safetensors *file
     return STATUS_OK;
 }
 
+/* A file without the note has the network's own recipe. */
+static enum status read_recipe(struct model *model, const struct safetensors *file)
+{
+    const char *recipe = safetensors_note(file, NOTE_RECIPE);
+    if (recipe)
+        NEED(model->recipe = arena_text(&model->arena, recipe));
+    return STATUS_OK;
+}
+
 static enum status check_network(const struct model *model, const struct safetensors *file)
 {
     const char *text = safetensors_note(file, NOTE_NETWORK);
@@ -233,6 +243,8 @@ static enum status load(struct model *model, const struct safetensors *file)
         TRY(read_loss(model, file));
         TRY(read_classes(model, file));
         TRY(read_normalisation(model, file));
+        TRY(read_recipe(model, file));
+        TRY(model_declare_learnt(model)); /* which may depend on these */
     }
     return safetensors_load(file, SAFETENSORS_WEIGHTS, &model->params);
 }
@@ -300,6 +312,7 @@ enum status model_read_course(struct model *model, const struct safetensors *fil
     struct json *object;
     TRY(check_network(model, file));
     TRY(read_loss(model, file));
+    TRY(read_recipe(model, file));
     TRY(read_note(file, NOTE_TRAINING, &model->arena, &object));
     NEED(model->optimiser = arena_text(&model->arena, json_text(object, "optimiser", "")));
     NEED(model->schedule = arena_text(&model->arena, json_text(object, "schedule", "")));

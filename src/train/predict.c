@@ -29,7 +29,8 @@ static int32_t choose_class(const float *outputs, enum loss_kind loss, int32_t c
 /* What is needed while the rows are predicted. */
 struct prophecy {
     struct model *model;
-    enum loss_kind loss;
+    struct recipe_traits traits;
+    int32_t class_count; /* 0: it gives numbers */
     struct lap lap;
     float *outputs; /* [rows, width], of which those of the last steps are there */
     size_t outputs_bytes;
@@ -40,13 +41,13 @@ struct prophecy {
 /* Classes come from a file; so many of them must be what the outputs can mean. */
 static enum status check_classes(const struct prophecy *prophecy)
 {
-    int32_t count = prophecy->model->class_count;
+    int32_t count = prophecy->class_count;
     const char *name = prophecy->model->network->name;
-    if (prophecy->loss == LOSS_CROSS_ENTROPY && count && prophecy->width % count)
+    if (prophecy->traits.loss == LOSS_CROSS_ENTROPY && count && prophecy->width % count)
         FAIL(STATUS_INPUT,
              "%s: found %d classes in its weights, expected one for each of its %d outputs", name,
              count, prophecy->width);
-    if (prophecy->loss == LOSS_BINARY_CROSS_ENTROPY && count && count != 2)
+    if (prophecy->traits.loss == LOSS_BINARY_CROSS_ENTROPY && count && count != 2)
         FAIL(STATUS_INPUT, "%s: found %d classes in its weights, expected 2: its loss is binary",
              name, count);
     return STATUS_OK;
@@ -55,10 +56,10 @@ static enum status check_classes(const struct prophecy *prophecy)
 static enum status make_outputs(struct prophecy *prophecy)
 {
     const struct lap *lap = &prophecy->lap;
-    const struct program *program = lap->legs[0].program;
+    const struct program *program = lap_program(lap);
     const struct tensor *y = &program->tensors[program_find(program, ROLE_OUTPUT, "y")];
-    int32_t class_count = prophecy->model->class_count;
-    bool chances = class_count && prophecy->loss == LOSS_CROSS_ENTROPY;
+    int32_t class_count = prophecy->class_count;
+    bool chances = class_count && prophecy->traits.loss == LOSS_CROSS_ENTROPY;
     prophecy->width = (int32_t)(shape_count(&y->shape) / program->batch);
     TRY(check_classes(prophecy));
     prophecy->places = chances ? prophecy->width / class_count : prophecy->width;
@@ -76,7 +77,7 @@ static enum status hand_over(struct prophecy *prophecy, int64_t first, int64_t e
                              prediction_visit *visit, void *context)
 {
     float *outputs = prophecy->outputs + first * prophecy->width;
-    int32_t class_count = prophecy->model->class_count;
+    int32_t class_count = prophecy->class_count;
     int32_t each = prophecy->width / prophecy->places; /* outputs of a place */
     struct prediction prediction = {.first = first,
                                     .rows = end - first,
@@ -84,11 +85,14 @@ static enum status hand_over(struct prophecy *prophecy, int64_t first, int64_t e
                                     .places = prophecy->places,
                                     .outputs = outputs,
                                     .classes = prophecy->classes};
-    if (prophecy->loss == LOSS_BINARY_CROSS_ENTROPY)
+    if (prophecy->traits.loss == LOSS_BINARY_CROSS_ENTROPY)
         for (int64_t i = 0; i < prediction.rows * prophecy->width; i++)
             outputs[i] = 1 / (1 + expf(-outputs[i]));
+    bool scaled = prophecy->traits.returns && prophecy->width == prophecy->model->scaling.columns;
+    for (int64_t row = 0; scaled && row < prediction.rows; row++)
+        scaling_undo_row(&prophecy->model->scaling, outputs + row * prophecy->width);
     for (int64_t i = 0; prophecy->classes && i < prediction.rows * prophecy->places; i++)
-        prophecy->classes[i] = choose_class(outputs + i * each, prophecy->loss, class_count);
+        prophecy->classes[i] = choose_class(outputs + i * each, prophecy->traits.loss, class_count);
     enum status status = visit(context, &prediction);
     mem_drop(prophecy->outputs, prophecy->outputs_bytes);
     return status;
@@ -102,7 +106,11 @@ static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
     struct compile_options options = model_compile_options(model, USE_INFERENCE, PREDICT_BATCH);
     TRY(model_check_data(model, dataset));
     TRY(lap_compile(lap, model->network, &model->params, &options, dataset->rows));
-    prophecy->loss = network_loss(model->network, &options);
+    TRY(model_traits(model, &prophecy->traits));
+    prophecy->class_count = prophecy->traits.targets ? model->class_count : 0;
+    if (prophecy->traits.classes && !dataset->labels)
+        FAIL(STATUS_INPUT, "%s: found no classes, expected one a row: %s learnt on a condition",
+             dataset->name, model->network->name);
     TRY(make_outputs(prophecy));
     TRY(scaling_apply(&model->scaling, dataset));
     TRY(engine_attach(&model->engine, &model->params));

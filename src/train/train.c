@@ -45,7 +45,7 @@ static enum status compile_validation(struct trainer *trainer, const struct comp
         return STATUS_OK;
     TRY(lap_compile(&trainer->validate, trainer->model->network, params, test, rows));
     if (course->until_accuracy > 0 &&
-        program_find(trainer->validate.legs[0].program, ROLE_OUTPUT, "right") < 0)
+        program_find(lap_program(&trainer->validate), ROLE_OUTPUT, "right") < 0)
         FAIL(STATUS_INPUT,
              "%s: found an accuracy to reach, but the network %s has none; expected "
              "a loss to reach",
@@ -56,19 +56,53 @@ static enum status compile_validation(struct trainer *trainer, const struct comp
     return STATUS_OK;
 }
 
+/* The stage of the recipe that the current epoch is in. */
+static int32_t stage_of(const struct trainer *trainer)
+{
+    const struct recipe_traits *traits = &trainer->traits;
+    int64_t last = traits->stages - 1, epochs = traits->stage_epochs;
+    int64_t stage = epochs ? trainer->course.epoch / epochs : last;
+    return (int32_t)(stage < last ? stage : last);
+}
+
+static enum status compile_stage(struct trainer *trainer, int32_t stage)
+{
+    struct model *model = trainer->model;
+    struct compile_options options =
+        model_compile_options(model, USE_TRAINING, trainer->course.batch);
+    options.stage = trainer->stage = stage;
+    TRY(lap_compile(&trainer->train, model->network, &model->params, &options,
+                    trainer->split.train_count));
+    if (stage < trainer->traits.stages - 1)
+        return STATUS_OK; /* only the last one may have targets */
+    return model_check_targets(model, lap_program(&trainer->train), trainer->dataset);
+}
+
 static enum status compile(struct trainer *trainer)
 {
     struct model *model = trainer->model;
     struct params *params = &model->params;
-    struct compile_options train =
-        model_compile_options(model, USE_TRAINING, trainer->course.batch);
     struct compile_options test = model_compile_options(model, USE_EVALUATION, TEST_BATCH);
-    TRY(lap_compile(&trainer->train, model->network, params, &train, trainer->split.train_count));
+    test.stage = trainer->traits.stages - 1;
+    TRY(model_declare(model, USE_TRAINING));
+    TRY(compile_stage(trainer, stage_of(trainer)));
     TRY(compile_validation(trainer, &test));
-    if (trainer->split.test_count)
+    if (trainer->split.test_count) {
         TRY(lap_compile(&trainer->test, model->network, params, &test, trainer->split.test_count));
-    TRY(model_check_targets(model, trainer->train.legs[0].program, trainer->dataset));
+        TRY(model_check_targets(model, lap_program(&trainer->test), trainer->dataset));
+    }
     return model_make_levels(model, trainer->dataset, &trainer->levels);
+}
+
+/* The next stage has programs of its own; what they need is on the device already. */
+static enum status enter_stage(struct trainer *trainer)
+{
+    int32_t stage = stage_of(trainer);
+    if (stage == trainer->stage)
+        return STATUS_OK;
+    lap_close(&trainer->train);
+    TRY(compile_stage(trainer, stage));
+    return lap_prepare(&trainer->train, &trainer->model->engine);
 }
 
 /* Split, scale: all that follows from the data and the seed. A training that is resumed had the
@@ -80,10 +114,14 @@ static enum status take_data(struct trainer *trainer, const char *resume)
     struct course *course = &trainer->course;
     struct model *model = trainer->model;
     TRY(model_check_data(model, dataset));
-    if (!dataset->labels && !dataset->numbers)
+    TRY(model_traits(model, &trainer->traits));
+    if (trainer->traits.targets && !dataset->labels && !dataset->numbers)
         FAIL(STATUS_INPUT,
              "%s: found no labels, expected some to learn from: a label column, or --labels FILE",
              dataset->name);
+    if (trainer->traits.classes && (!dataset->labels || dataset->label_columns != 1))
+        FAIL(STATUS_INPUT, "%s: found no class of each row, expected one: %s learns on a condition",
+             dataset->name, model->network->name);
     if (dataset->scaling)
         FAIL(STATUS_INPUT,
              "%s: found features that were scaled before, expected data that was just opened",
@@ -99,6 +137,7 @@ static enum status take_data(struct trainer *trainer, const char *resume)
     TRY(split_make(dataset, &options, &trainer->split));
     size_t rows = (size_t)trainer->split.train_count;
     NEED(trainer->order = mem_array(rows, sizeof *trainer->order));
+    model->scaling.unit = trainer->traits.unit;
     if (!model->scaling.columns)
         TRY(scaling_make(dataset, trainer->split.rows, trainer->split.train_count,
                          &model->scaling));
@@ -120,6 +159,7 @@ static enum status begin_epoch(struct trainer *trainer)
     const struct course *course = &trainer->course;
     const struct lap_data data = bound_data(trainer);
     int64_t count = trainer->split.train_count;
+    TRY(enter_stage(trainer));
     memcpy(trainer->order, trainer->split.rows, (size_t)count * sizeof *trainer->order);
     split_shuffle(trainer->order, count, trainer->model->params.control.seed,
                   (uint64_t)course->epoch);
@@ -238,8 +278,8 @@ static enum status validate(struct trainer *trainer)
 {
     struct course *course = &trainer->course;
     const struct score *score = &trainer->held_out;
-    if (!trainer->split.validate_count)
-        return STATUS_OK;
+    if (!trainer->split.validate_count || trainer->stage < trainer->traits.stages - 1)
+        return STATUS_OK; /* what an earlier stage learns has another measure */
     TRY(run_held_out(trainer, &trainer->validate, split_validate(&trainer->split),
                      &trainer->held_out));
     double loss = score_loss(score);

@@ -25,6 +25,8 @@ struct trainer {
     struct course course;    /* with its progress; course.score is of the epoch's steps so far */
     struct score epoch;      /* of the last whole epoch; samples is 0 before */
     struct score held_out;   /* after it */
+    struct recipe_traits traits;
+    int32_t stage; /* of the recipe, from 0, that `train` is for */
     struct split split;
     uint32_t *order; /* of the training rows in this epoch */
     float *levels;   /* [rows, label columns]: model_make_levels; or NULL */

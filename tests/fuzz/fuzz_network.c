@@ -1,7 +1,7 @@
 /* fuzz_network.c: any text is a network that compiles to programs, or it is refused with a message.
  */
-#include "nn/network.h"
 #include "nn/section.h"
+#include "train/recipe.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +17,15 @@ static void need(bool holds)
 static void compile(const struct network *network, enum program_use use)
 {
     struct params params;
-    struct program *program;
+    struct recipe_step step;
     params_init(&params, DTYPE_F32);
     params.bare = true; /* any size: nothing is allocated for it */
-    enum status status = network_compile(
-        network, &params, &(struct compile_options){.batch = 2, .use = use}, &program);
+    enum status status = recipe_compile_stages(
+        network, &params, &(struct compile_options){.batch = 2, .use = use}, &step);
     need(status == STATUS_OK || (status == STATUS_INPUT && *status_message()));
-    if (status == STATUS_OK) {
-        need(program->op_count > 0 && program->hash != 0);
-        program_free(program);
-    }
+    if (status == STATUS_OK)
+        need(step.count > 0 && step.programs[0]->op_count > 0 && recipe_hash(&step) != 0);
+    recipe_free(&step);
     params_free(&params);
 }
 
@@ -50,8 +49,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     need(status == STATUS_OK || (status == STATUS_INPUT && *status_message()));
     if (status != STATUS_OK)
         return 0;
-    need(network->layer_count > 0 && network->input.rank > 0);
-    if (network->layer_count <= 64) {
+    int32_t layers = network->layer_count;
+    for (int32_t i = 0; i < network->part_count; i++)
+        layers += network->parts[i].network->layer_count;
+    need(layers > 0 && network->input.rank > 0);
+    if (layers <= 64) {
         compile(network, USE_INFERENCE);
         compile(network, USE_TRAINING);
     }

@@ -16,6 +16,9 @@ launch_function launch_matmul, launch_matmul_nt, launch_matmul_tn;
 launch_function launch_activate, launch_activate_grad, launch_add, launch_fill;
 launch_function launch_multiply, launch_add_rows;
 launch_function launch_dropout, launch_bernoulli, launch_random;
+/* code.cu */
+launch_function launch_draw_normal, launch_draw_normal_grad;
+launch_function launch_divergence, launch_divergence_grad;
 /* shape.cu */
 launch_function launch_expand, launch_transpose, launch_concat, launch_slice, launch_slice_grad;
 launch_function launch_gather, launch_scatter, launch_reduce, launch_reduce_grad;

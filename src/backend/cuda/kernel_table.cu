@@ -30,6 +30,10 @@ static const struct kernel kernels[] = {
     ROW(dropout, NULL),
     ROW(bernoulli, NULL),
     ROW(random, NULL),
+    ROW(draw_normal, NULL),
+    ROW(draw_normal_grad, NULL),
+    ROW(divergence, workspace_loss),
+    ROW(divergence_grad, NULL),
 
     ROW(expand, NULL),
     ROW(transpose, NULL),

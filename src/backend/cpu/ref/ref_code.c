@@ -1,0 +1,64 @@
+/* ref_code.c: codes that are drawn from a normal distribution, and how far that is from the
+ * standard one. The random numbers are those of ref_random.c. */
+#include "backend/cpu/ref/real.h"
+#include "base/rng.h"
+
+/* z = mean + σ·ε, σ² = e^(log variance) */
+KERNEL(draw_normal)
+{
+    const real *moments = reals(call, 0);
+    const int32_t *rows = integers(call, 1);
+    real *z = reals(call, 2);
+    struct rng_key key = {.seed = call->control->seed,
+                          .stream = (uint32_t)call->op->attr.draw_normal.stream,
+                          .step = call->control->step};
+    int64_t batch = dim(call, 2, 0), width = dim(call, 2, 1);
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t i = 0; i < width; i++) {
+            real mean = moments[2 * n * width + i], log = moments[(2 * n + 1) * width + i];
+            z[n * width + i] =
+                mean + real_exp(log / 2) * (real)rng_normal(key, (uint32_t)rows[n], (uint32_t)i);
+        }
+}
+
+/* dz/dmean = 1, dz/d(log variance) = σ·ε / 2 = (z - mean) / 2 */
+KERNEL(draw_normal_grad)
+{
+    const real *moments = reals(call, 0), *z = reals(call, 1), *dz = reals(call, 2);
+    real *dmoments = reals(call, 3);
+    int64_t batch = dim(call, 1, 0), width = dim(call, 1, 1);
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t i = 0; i < width; i++) {
+            int64_t mean = 2 * n * width + i, at = n * width + i;
+            dmoments[mean] = dz[at];
+            dmoments[mean + width] = dz[at] * (z[at] - moments[mean]) / 2;
+        }
+}
+
+/* mean over the batch of ½·Σ(mean² + σ² - 1 - ln σ²) */
+KERNEL(divergence)
+{
+    const real *moments = reals(call, 0);
+    real *loss = reals(call, 1), sum = 0;
+    int64_t batch = dim(call, 0, 0), width = dim(call, 0, 2);
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t i = 0; i < width; i++) {
+            real mean = moments[2 * n * width + i], log = moments[(2 * n + 1) * width + i];
+            sum += mean * mean + real_exp(log) - 1 - log;
+        }
+    *loss = sum / (2 * (real)batch);
+}
+
+KERNEL(divergence_grad)
+{
+    const real *moments = reals(call, 0);
+    real *dmoments = reals(call, 1);
+    int64_t batch = dim(call, 0, 0), width = dim(call, 0, 2);
+    real scale = (real)call->op->attr.divergence_grad.scale / (real)batch;
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t i = 0; i < width; i++) {
+            int64_t mean = 2 * n * width + i;
+            dmoments[mean] = scale * moments[mean];
+            dmoments[mean + width] = scale * (real_exp(moments[mean + width]) - 1) / 2;
+        }
+}

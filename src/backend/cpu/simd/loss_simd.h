@@ -1,0 +1,101 @@
+/* loss_simd.h: losses over numbers and the divergence of codes, with its gradient; compiled once
+ * per ISA by loss_avx2.c and loss_avx512.c, which define ISA(name) and ISA_NAME.
+ *
+ * The bound is bytes, each read once; the logarithm and the exponential of the binary cross-entropy
+ * are polynomials. Sums are kept in lanes, added up at the end: always in the same order, by one
+ * thread. */
+#include "backend/cpu/kernel.h"
+#include "backend/cpu/simd/activate_simd.h"
+#include "backend/cpu/simd/fills.h"
+#include "backend/cpu/simd/span_simd.h"
+#include "backend/cpu/simd/vec.h"
+
+/* The lanes that there are elements for; the others are 0. */
+static inline vec vec_left(vec v, int64_t left)
+{
+    return left < VEC_LANES ? vec_first(v, left) : v;
+}
+
+static void run_mse(const struct call *call)
+{
+    const float *y = floats(call, 0), *target = floats(call, 1);
+    int64_t count = call->counts[0];
+    vec sum = vec_zero();
+    for (int64_t i = 0; i < count; i += VEC_LANES) {
+        vec d = vec_sub(vec_load_part(y + i, count - i), vec_load_part(target + i, count - i));
+        sum = vec_add(sum, vec_mul(d, d));
+    }
+    *floats(call, 2) = vec_sum(sum) / (float)count;
+}
+
+/* ln(1 + e^x) - x·t on logits */
+static void run_binary_cross_entropy(const struct call *call)
+{
+    const float *x = floats(call, 0), *target = floats(call, 1);
+    int64_t count = call->counts[0];
+    vec sum = vec_zero();
+    for (int64_t i = 0; i < count; i += VEC_LANES) {
+        vec logit = vec_load_part(x + i, count - i);
+        vec off = vec_mul(logit, vec_load_part(target + i, count - i));
+        sum = vec_add(sum, vec_left(vec_sub(vec_softplus(logit), off), count - i));
+    }
+    *floats(call, 2) = vec_sum(sum) / (float)count;
+}
+
+static void run_divergence(const struct call *call)
+{
+    const float *moments = floats(call, 0);
+    int64_t batch = call->tensors[0]->shape.dim[0], width = call->tensors[0]->shape.dim[2];
+    vec sum = vec_zero(), one = vec_set(1);
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t i = 0; i < width; i += VEC_LANES) {
+            vec mean = vec_load_part(moments + 2 * n * width + i, width - i);
+            vec log = vec_load_part(moments + (2 * n + 1) * width + i, width - i);
+            vec spread = vec_sub(vec_sub(vec_exp(log), one), log);
+            sum = vec_add(sum, vec_left(vec_add(vec_mul(mean, mean), spread), width - i));
+        }
+    *floats(call, 1) = vec_sum(sum) / (float)(2 * batch);
+}
+
+static void run_divergence_grad(const struct call *call)
+{
+    const float *moments = floats(call, 0);
+    float *dmoments = floats(call, 1);
+    int64_t batch = call->tensors[0]->shape.dim[0], width = call->tensors[0]->shape.dim[2];
+    vec scale = vec_set(call->op->attr.divergence_grad.scale / (float)batch);
+    vec half = vec_mul(scale, vec_set(0.5f)), one = vec_set(1);
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t i = 0; i < width; i += VEC_LANES) {
+            int64_t at = 2 * n * width + i, left = width - i;
+            vec spread = vec_sub(vec_exp(vec_load_part(moments + at + width, left)), one);
+            vec_store_part(dmoments + at, vec_mul(scale, vec_load_part(moments + at, left)), left);
+            vec_store_part(dmoments + at + width, vec_mul(half, spread), left);
+        }
+}
+
+static void run_draw_normal_grad(const struct call *call)
+{
+    const float *moments = floats(call, 0), *z = floats(call, 1), *dz = floats(call, 2);
+    float *dmoments = floats(call, 3);
+    int64_t batch = call->tensors[1]->shape.dim[0], width = call->tensors[1]->shape.dim[1];
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t i = 0; i < width; i += VEC_LANES) {
+            int64_t mean = 2 * n * width + i, at = n * width + i, left = width - i;
+            vec flows = vec_load_part(dz + at, left);
+            vec off = vec_sub(vec_load_part(z + at, left), vec_load_part(moments + mean, left));
+            vec_store_part(dmoments + mean, flows, left);
+            vec_store_part(dmoments + mean + width, vec_mul(vec_mul(flows, off), vec_set(0.5f)),
+                           left);
+        }
+}
+
+void ISA(loss_fill)(struct kernel_table *table)
+{
+#define FILL(op)                                                                                   \
+    table->rows[DTYPE_F32][OP_##op] = (struct kernel){#op "_f32_" ISA_NAME, run_##op, NULL};
+    FILL(mse)
+    FILL(binary_cross_entropy)
+    FILL(divergence)
+    FILL(divergence_grad)
+    FILL(draw_normal_grad)
+}

@@ -1,0 +1,198 @@
+/* recipe.c: see recipe.h. */
+#include "train/recipe.h"
+
+#include "base/text.h"
+#include "nn/emit.h"
+#include "nn/optimiser.h"
+
+#include <stdio.h>
+
+static const struct recipe_way *const ways[RECIPE_COUNT] = {
+#define RECIPE(kind, networks, settings, help) [RECIPE_##kind] = &recipe_##kind,
+#include "nn/recipes.def"
+#undef RECIPE
+};
+
+/* The flag's recipe, or the network's; is it one for such a network? */
+static enum status choose(const struct network *network, const char *flag, struct recipe *out)
+{
+    *out = network->recipe;
+    TRY(recipe_parse(flag, out));
+    const char *needs = out->kind->networks;
+    bool same = text_equal(needs, network->recipe.kind->networks);
+    if (*needs && (!network->part_count || !same))
+        FAIL(STATUS_INPUT,
+             "%s: found %s, expected a file with the networks %s, and the line 'recipe %s' before "
+             "them",
+             network->name, network->part_count ? "other networks" : "one network", needs,
+             out->kind->name);
+    if (!*needs && network->part_count)
+        FAIL(STATUS_INPUT, "%s: found several networks, expected one: the recipe %s", network->name,
+             out->kind->name);
+    return STATUS_OK;
+}
+
+enum status recipe_traits(const struct network *network, const struct compile_options *options,
+                          struct recipe_traits *out)
+{
+    struct recipe recipe;
+    struct compile_options numbers = *options;
+    *out = (struct recipe_traits){.stages = 1};
+    TRY(choose(network, options->recipe, &recipe));
+    numbers.classes = 0;
+    out->loss = network_loss(network, &numbers);
+    ways[recipe.kind->id]->tell(network, &recipe, out);
+    if (out->targets)
+        out->loss = network_loss(network, options);
+    return STATUS_OK;
+}
+
+static enum status compile_turn(struct recipe_emit *emit, const struct recipe_way *way,
+                                struct params *params, struct program **out)
+{
+    struct draft draft;
+    const struct compile_options *options = emit->options;
+    TRY(program_begin(&draft, params, emit->network->name, options->batch, params->real));
+    emit->draft = &draft;
+    way->emit(emit);
+    enum status status = program_finish(&draft, out);
+    if (status == STATUS_INPUT)
+        emit_locate(emit->failed ? emit->failed : emit->network, draft.failed_in, status);
+    return status;
+}
+
+enum status recipe_compile(const struct network *network, struct params *params,
+                           const struct compile_options *options, struct recipe_step *out)
+{
+    struct recipe_emit emit = {.network = network, .options = options};
+    *out = (struct recipe_step){0};
+    TRY(choose(network, options->recipe, &emit.recipe));
+    TRY(recipe_traits(network, options, &emit.traits));
+    const struct recipe_way *way = ways[emit.recipe.kind->id];
+    if (options->use == USE_GENERATION && !emit.traits.generates)
+        FAIL(STATUS_INPUT, "%s: found the recipe %s, expected one that can generate: vae, gan, rbm",
+             network->name, emit.recipe.kind->name);
+    int32_t turns = options->use == USE_TRAINING ? way->turns : 1;
+    for (; emit.turn < turns; emit.turn++) {
+        enum status status = compile_turn(&emit, way, params, &out->programs[emit.turn]);
+        if (status != STATUS_OK) {
+            recipe_free(out);
+            return status;
+        }
+        out->count++;
+    }
+    return STATUS_OK;
+}
+
+enum status recipe_compile_stages(const struct network *network, struct params *params,
+                                  const struct compile_options *options, struct recipe_step *out)
+{
+    struct compile_options each = *options;
+    struct recipe_traits traits;
+    enum status status = STATUS_OK;
+    *out = (struct recipe_step){0};
+    TRY(recipe_traits(network, options, &traits));
+    if (traits.classes && !each.classes)
+        each.classes = RECIPE_CLASSES;
+    if (options->use != USE_TRAINING)
+        each.stage = traits.stages - 1;
+    for (; each.stage < traits.stages && status == STATUS_OK; each.stage++) {
+        struct recipe_step step = {0};
+        status = recipe_compile(network, params, &each, &step);
+        if (status == STATUS_OK && out->count + step.count > RECIPE_TURNS) {
+            recipe_free(&step);
+            status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                                 "%s: found %d stages of learning, expected at most %d",
+                                 network->name, traits.stages, RECIPE_TURNS);
+        }
+        for (int32_t i = 0; i < step.count; i++)
+            out->programs[out->count++] = step.programs[i];
+    }
+    if (status != STATUS_OK)
+        recipe_free(out);
+    return status;
+}
+
+void recipe_free(struct recipe_step *step)
+{
+    for (int32_t i = 0; i < step->count; i++)
+        program_free(step->programs[i]);
+    *step = (struct recipe_step){0};
+}
+
+uint64_t recipe_hash(const struct recipe_step *step)
+{
+    uint64_t hash = step->programs[0]->hash;
+    for (int32_t i = 1; i < step->count; i++)
+        hash = (hash ^ step->programs[i]->hash) * 0x100000001B3u; /* FNV-1a */
+    return hash;
+}
+
+int32_t recipe_network(struct recipe_emit *emit, const char *part, int32_t rows, int32_t x)
+{
+    const struct network *network = *part ? network_part(emit->network, part) : emit->network;
+    enum phase phase = emit->options->use == USE_TRAINING ? PHASE_TRAINING : PHASE_INFERENCE;
+    char prefix[80];
+    if (emit->draft->status != STATUS_OK)
+        return -1;
+    snprintf(prefix, sizeof prefix, "%s%s", part, *part ? "." : "");
+    int32_t y = network_emit(network, emit->draft, prefix, phase, rows, x, -1);
+    if (emit->draft->status != STATUS_OK)
+        emit->failed = network;
+    return y;
+}
+
+/* [batch, …as the part's input] */
+static struct shape input_of(const struct recipe_emit *emit, const char *part)
+{
+    const struct shape *input = &network_part(emit->network, part)->input;
+    struct shape shape = {.rank = input->rank + 1, .dim = {emit->options->batch}};
+    for (int32_t i = 0; i < input->rank; i++)
+        shape.dim[i + 1] = input->dim[i];
+    return shape;
+}
+
+int32_t recipe_noise(struct recipe_emit *emit, const char *part, int32_t rows)
+{
+    int32_t noise = draft_real(emit->draft, "noise", input_of(emit, part));
+    struct op *op = draft_op(emit->draft, OP_random, IN(rows), OUT(noise));
+    op->attr.random.distribution = DISTRIBUTION_NORMAL;
+    op->attr.random.stream = op->id;
+    return noise;
+}
+
+/* The tensor in another shape; `what` names what has too many or too few numbers. */
+static int32_t reshape(struct recipe_emit *emit, int32_t x, const struct shape *to,
+                       const char *what)
+{
+    struct draft *draft = emit->draft;
+    if (draft->status != STATUS_OK)
+        return -1;
+    const struct shape *from = draft_shape(draft, x);
+    if (shape_equal(from, to))
+        return x;
+    if (shape_count(from) != shape_count(to)) {
+        draft_fail(draft, STATUS_INPUT, "%s: found %lld numbers, expected %lld", what,
+                   (long long)(shape_count(from) / from->dim[0]),
+                   (long long)(shape_count(to) / to->dim[0]));
+        return -1;
+    }
+    return draft_view(draft, x, *to);
+}
+
+int32_t recipe_fit(struct recipe_emit *emit, int32_t x, const char *part)
+{
+    struct shape shape = input_of(emit, part);
+    return reshape(emit, x, &shape, part);
+}
+
+int32_t recipe_target(struct recipe_emit *emit, int32_t x, int32_t y)
+{
+    struct draft *draft = emit->draft;
+    const struct shape shape = *draft_shape(draft, y), *from = draft_shape(draft, x);
+    if (draft->status == STATUS_OK && shape_count(from) != shape_count(&shape))
+        draft_fail(draft, STATUS_INPUT, "found %lld outputs, expected as many as inputs: %lld",
+                   (long long)(shape_count(&shape) / shape.dim[0]),
+                   (long long)(shape_count(from) / from->dim[0]));
+    return reshape(emit, x, &shape, "its outputs");
+}

@@ -1,0 +1,42 @@
+/* recipe_autoencoder.c: a network that gives its input back. A narrow layer in its middle is a code
+ * of what goes in; with convolutions, pooling and their transposes it is a deconvolutional network.
+ */
+#include "nn/emit.h"
+#include "nn/grad.h"
+#include "nn/loss.h"
+#include "train/recipe.h"
+
+static void emit_all(struct recipe_emit *emit)
+{
+    struct draft *draft = emit->draft;
+    const struct network *network = emit->network;
+    int32_t rows = emit_rows(draft), x = emit_x(draft, network, rows);
+    enum loss_kind loss = emit->traits.loss;
+    draft_part(draft, PART_FORWARD);
+    int32_t y = recipe_network(emit, "", rows, x);
+    if (loss == LOSS_CROSS_ENTROPY || network->tokens)
+        draft_fail(draft, STATUS_INPUT,
+                   "found %s, expected mse or binary_cross_entropy over numbers",
+                   network->tokens ? "tokens" : "the loss cross_entropy");
+    if (emit->options->use != USE_INFERENCE) {
+        int32_t target = recipe_target(emit, x, y);
+        struct loss_tensors tensors = loss_emit(draft, loss, y, target, 0);
+        if (emit->options->use == USE_TRAINING) {
+            struct grad_seed seed = loss_emit_seed(draft, loss, y, target, &tensors, 1);
+            grad_emit(draft, &(struct grad_options){.seeds = &seed, .seed_count = 1});
+            emit_update(draft, network, emit->options, "", 1);
+            return;
+        }
+    }
+    emit_y(draft, y, rows);
+}
+
+static void tell(const struct network *network, const struct recipe *recipe,
+                 struct recipe_traits *out)
+{
+    (void)network, (void)recipe;
+    out->returns = true;
+    out->unit = out->loss == LOSS_BINARY_CROSS_ENTROPY;
+}
+
+const struct recipe_way recipe_autoencoder = {emit_all, tell, 1};

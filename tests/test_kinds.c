@@ -1,0 +1,407 @@
+/* test_kinds.c: each recipe learns, at a small scale, what it is for; and a training that is
+ * resumed in the middle of any of them ends with the same bits. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "check.h"
+#include "folder.h"
+#include "rig.h"
+#include "train/generate.h"
+#include "train/predict.h"
+#include "train/train.h"
+
+/* A network, data and a trainer over both. */
+struct kind {
+    struct network *network;
+    struct dataset *dataset;
+    struct model model;
+    struct trainer *trainer;
+};
+
+static const struct backend *fastest(void)
+{
+    const struct backend *backend;
+    if (registry_find(rig_registry(), "simd", &backend) == STATUS_OK &&
+        backend->probe() == STATUS_OK)
+        return backend;
+    CHECK_OK(registry_find(rig_registry(), "ref", &backend));
+    return backend;
+}
+
+static enum status open_kind(struct kind *kind, const char *text, const char *recipe,
+                             const char *data)
+{
+    const struct model_options options = {.seed = 1, .recipe = recipe};
+    *kind = (struct kind){0};
+    if (strchr(text, '\n'))
+        TRY(network_parse("kind.net", text, strlen(text), &kind->network));
+    else
+        TRY(network_open(text, &kind->network));
+    TRY(dataset_open(data, &(struct dataset_options){0}, &kind->dataset));
+    return model_open(&kind->model, kind->network, fastest(),
+                      &(struct device_options){.threads = 1}, &options);
+}
+
+static enum status begin(struct kind *kind, int32_t batch, int64_t epochs, const char *resume)
+{
+    const struct trainer_options options = {
+        .course = {.batch = batch, .epochs = epochs, .test_share = 0.2}, .resume = resume};
+    return trainer_open(&kind->model, kind->dataset, &options, &kind->trainer);
+}
+
+static enum status run_all(struct kind *kind)
+{
+    while (!trainer_done(kind->trainer))
+        TRY(trainer_run(kind->trainer, 1000000));
+    return STATUS_OK;
+}
+
+/* Opens and trains; the test's loss or, where there is one, accuracy. */
+static double learn(struct kind *kind, const char *text, const char *recipe, const char *data,
+                    int32_t batch, int64_t epochs)
+{
+    struct score score = {0};
+    if (!CHECK_OK(open_kind(kind, text, recipe, data)) ||
+        !CHECK_OK(begin(kind, batch, epochs, NULL)) || !CHECK_OK(run_all(kind)) ||
+        !CHECK_OK(trainer_test(kind->trainer, &score)))
+        return (double)NAN;
+    return score.has_right ? score_accuracy(&score) : score_loss(&score);
+}
+
+static void close_kind(struct kind *kind)
+{
+    trainer_close(kind->trainer);
+    model_close(&kind->model);
+    dataset_free(kind->dataset);
+    network_free(kind->network);
+}
+
+/* The trainer gives its data back; what is learnt stays with the model. */
+static float *generate(struct kind *kind, int32_t rows, int32_t class_index)
+{
+    const struct generate_options options = {
+        .rows = rows, .class_index = class_index, .sweeps = 200, .seed = 3};
+    float *out = mem_array((size_t)rows * (size_t)kind->dataset->columns, sizeof *out);
+    trainer_close(kind->trainer);
+    kind->trainer = NULL;
+    CHECK(out != NULL);
+    CHECK_OK(generate_rows(&kind->model, &options, out));
+    return out;
+}
+
+static bool below(double found, double limit)
+{
+    if (CHECK(found < limit))
+        return true;
+    printf("    found %g, expected less than %g\n", found, limit);
+    return false;
+}
+
+/* 16 numbers of a digit's 64 leave out less than a third of its variance; PCA leaves out 0.15. */
+TEST(an_autoencoder_gives_its_input_back)
+{
+    struct kind kind;
+    below(learn(&kind,
+                "input 64\nrecipe autoencoder\ndense 16\ndense 64\nloss mse\noptimiser adam "
+                "rate=0.01\n",
+                NULL, "digits", 32, 10),
+          0.35);
+    close_kind(&kind);
+}
+
+TEST(a_deconvolutional_decoder_gives_its_input_back)
+{
+    struct kind kind;
+    below(learn(&kind,
+                "input 1x8x8\nrecipe autoencoder\nconv 8 3 pad=1\nrelu\npool = max_pool 2\n"
+                "conv 8 3 pad=1\nup = relu\nback = max_unpool < up, pool\n"
+                "conv_transpose 1 3 pad=1\nloss mse\noptimiser adam rate=0.01\n",
+                NULL, "digits", 32, 4),
+          0.5);
+    close_kind(&kind);
+}
+
+#define VAE(recipe)                                                                                \
+    recipe "\noptimiser adam rate=0.005\nloss binary_cross_entropy\nnetwork encoder\ninput 64\n"   \
+           "dense 64\nrelu\ndense 16\nnetwork decoder\ninput 8\ndense 64\nrelu\ndense 64\n"
+
+/* How far the sample is from the mean of each class of the data: the nearest one. */
+static int32_t nearest_class(const float *means, const float *sample, int32_t columns)
+{
+    int32_t best = 0;
+    double least = (double)INFINITY;
+    for (int32_t c = 0; c < 10; c++) {
+        double distance = 0;
+        for (int32_t i = 0; i < columns; i++) {
+            double off = (double)(sample[i] - means[c * columns + i]);
+            distance += off * off;
+        }
+        if (distance < least) {
+            least = distance;
+            best = c;
+        }
+    }
+    return best;
+}
+
+/* Means of the classes, on the scale that the data was opened with. */
+static void class_means(const char *data, float *means)
+{
+    struct dataset *dataset;
+    int64_t counts[10] = {0};
+    if (!CHECK_OK(dataset_open(data, &(struct dataset_options){0}, &dataset)))
+        return;
+    for (int64_t row = 0; row < dataset->rows; row++)
+        counts[dataset->labels[row]]++;
+    for (int64_t row = 0; row < dataset->rows; row++)
+        for (int32_t i = 0; i < dataset->columns; i++)
+            means[dataset->labels[row] * dataset->columns + i] +=
+                dataset->features[row * dataset->columns + i] / (float)counts[dataset->labels[row]];
+    dataset_free(dataset);
+}
+
+/* On a condition the samples are of the class that was asked for. */
+TEST(a_vae_generates_on_a_condition)
+{
+    enum { SAMPLES = 200, COLUMNS = 64 };
+    static float means[10 * COLUMNS];
+    struct kind kind;
+    memset(means, 0, sizeof means);
+    below(learn(&kind, VAE("recipe vae condition=1"), NULL, "digits", 32, 15), 25);
+    class_means("digits", means);
+    float *samples = generate(&kind, SAMPLES, -1);
+    int right = 0;
+    for (int i = 0; i < SAMPLES; i++)
+        right += nearest_class(means, samples + (ptrdiff_t)i * COLUMNS, COLUMNS) == i % 10;
+    if (!CHECK(right > SAMPLES / 2))
+        printf("    %d of %d samples are of their class\n", right, SAMPLES);
+    mem_free(samples);
+    samples = generate(&kind, 10, 7);
+    right = 0;
+    for (int i = 0; i < 10; i++)
+        right += nearest_class(means, samples + (ptrdiff_t)i * COLUMNS, COLUMNS) == 7;
+    CHECK(right >= 5);
+    mem_free(samples);
+    close_kind(&kind);
+}
+
+TEST(a_vae_learns_without_classes)
+{
+    struct kind kind;
+    below(learn(&kind, VAE("recipe vae"), NULL, "digits", 32, 10), 29);
+    close_kind(&kind);
+}
+
+/* -a·v - Σ ln(1 + e^(b + v·W)): low where the machine expects visible units to be. */
+static double free_energy(const struct params *params, const float *visible)
+{
+    const float *w = params_data(params, params_find(params, "dense1.weight"));
+    const float *b = params_data(params, params_find(params, "dense1.bias"));
+    const float *a = params_data(params, params_find(params, "dense1.visible"));
+    int64_t in = params->entries[params_find(params, "dense1.weight")].shape.dim[0];
+    int64_t out = params->entries[params_find(params, "dense1.weight")].shape.dim[1];
+    double energy = 0;
+    for (int64_t i = 0; i < in; i++)
+        energy -= (double)(a[i] * visible[i]);
+    for (int64_t j = 0; j < out; j++) {
+        double sum = (double)b[j];
+        for (int64_t i = 0; i < in; i++)
+            sum += (double)(visible[i] * w[i * out + j]);
+        energy -= log1p(exp(-fabs(sum))) + fmax(sum, 0);
+    }
+    return energy;
+}
+
+/* The share of rows of data that have less free energy than the same values at other places. */
+static double told_apart(struct kind *kind)
+{
+    enum { ROWS_SEEN = 200, COLUMNS = 64 };
+    const struct rng_key key = {.seed = 5};
+    int apart = 0;
+    CHECK_OK(engine_download(&kind->model.engine, &kind->model.params));
+    for (uint32_t row = 0; row < ROWS_SEEN; row++) {
+        const float *data = kind->dataset->features + (size_t)row * COLUMNS;
+        float noise[COLUMNS];
+        memcpy(noise, data, sizeof noise);
+        for (uint32_t i = COLUMNS; i > 1; i--) {
+            uint32_t j = rng_below(key, row, i, i);
+            float kept = noise[j];
+            noise[j] = noise[i - 1];
+            noise[i - 1] = kept;
+        }
+        apart += free_energy(&kind->model.params, data) < free_energy(&kind->model.params, noise);
+    }
+    return (double)apart / ROWS_SEEN;
+}
+
+TEST(an_rbm_tells_data_from_noise)
+{
+    static const char net[] = "input 64\ndense 48\nsigmoid\noptimiser sgd rate=0.1\n";
+    static const char *const recipes[] = {"rbm", "rbm:steps=3", "rbm:chains=40"};
+    for (int i = 0; i < 3; i++) {
+        struct kind kind;
+        below(learn(&kind, net, recipes[i], "digits", 32, 6), 0.12);
+        double apart = told_apart(&kind);
+        if (!CHECK(apart > 0.95))
+            printf("    %s: %g of the rows\n", recipes[i], apart);
+        float *samples = generate(&kind, 20, -1), least = 0, most = 0;
+        for (int k = 0; k < 20 * 64; k++) {
+            least = fminf(least, samples[k]);
+            most = fmaxf(most, samples[k]);
+        }
+        CHECK(least >= 0 && most > 8 && most <= 16.001f); /* digits are 0 to 16 */
+        mem_free(samples);
+        close_kind(&kind);
+    }
+}
+
+/* Five layers of sigmoids hardly learn from a random start. */
+TEST(a_dbn_beats_a_random_start)
+{
+#define DEEP(recipe)                                                                               \
+    "input 64\n" recipe                                                                            \
+    "dense 64\nsigmoid\ndense 64\nsigmoid\ndense 64\nsigmoid\ndense 64\nsigmoid\ndense 10\n"       \
+    "loss cross_entropy\noptimiser sgd rate=0.2\n"
+    struct kind deep, plain;
+    double pretrained =
+        learn(&deep, DEEP("recipe dbn pretrain=2 gentle=0.5\n"), NULL, "digits", 16, 14);
+    double random = learn(&plain, DEEP(""), NULL, "digits", 16, 14);
+    if (!CHECK(pretrained > random + 0.1))
+        printf("    %g after pre-training, %g from a random start\n", pretrained, random);
+    CHECK_EQUAL_INT(deep.trainer->stage, 4);
+    close_kind(&deep);
+    close_kind(&plain);
+}
+
+/* Where the noise is taken to: around the ring, and to more than one mode of it. */
+TEST(a_gan_finds_the_ring)
+{
+    enum { SAMPLES = 500, MODES = 8 };
+    struct kind kind;
+    int near = 0, found = 0;
+    int64_t counts[MODES] = {0};
+    learn(&kind, "gan", NULL, "ring:4000", 128, 40);
+    float *samples = generate(&kind, SAMPLES, -1);
+    for (int i = 0; i < SAMPLES; i++) {
+        double x = (double)samples[2 * i], y = (double)samples[2 * i + 1];
+        int mode = (int)lround(atan2(y, x) / (2 * acos(-1) / MODES) + MODES) % MODES;
+        double angle = mode * 2 * acos(-1) / MODES;
+        if (hypot(x - 2 * cos(angle), y - 2 * sin(angle)) < 0.6) {
+            near++;
+            counts[mode]++;
+        }
+    }
+    for (int m = 0; m < MODES; m++)
+        found += counts[m] > SAMPLES / 100;
+    if (!CHECK(found >= 6 && near > SAMPLES / 2))
+        printf("    %d modes, %d of %d samples near one\n", found, near, SAMPLES);
+    mem_free(samples);
+    close_kind(&kind);
+}
+
+/* A sequence to a sequence: at each step, was there a 1 an odd number of times? */
+TEST(a_gru_learns_a_sequence)
+{
+    enum { LENGTH = 6, ROWS = 1 << LENGTH };
+    struct text text = {0};
+    struct kind kind;
+    for (int row = 0; row < 4 * ROWS; row++) {
+        for (int t = 0; t < LENGTH; t++)
+            text_printf(&text, "%d,", row >> t & 1);
+        for (int t = 0, odd = 0; t < LENGTH; t++) {
+            odd ^= row >> t & 1;
+            text_printf(&text, "%d%c", odd, t + 1 < LENGTH ? ',' : '\n');
+        }
+    }
+    const char *path = at("parity.csv");
+    CHECK_OK(file_write(path, text_of(&text), text.length));
+    struct dataset_options options = {.label = "7..12"};
+    const struct model_options model = {.seed = 1};
+    static const char net[] = "input 6x1\ngru 16\ndense 2\nloss cross_entropy\noptimiser adam "
+                              "rate=0.02\n";
+    struct score score = {.samples = 1};
+    kind = (struct kind){0};
+    if (CHECK_OK(network_parse("parity", net, sizeof net - 1, &kind.network)) &&
+        CHECK_OK(dataset_open(path, &options, &kind.dataset)) &&
+        CHECK_OK(model_open(&kind.model, kind.network, fastest(),
+                            &(struct device_options){.threads = 1}, &model)) &&
+        CHECK_OK(begin(&kind, 16, 40, NULL)) && CHECK_OK(run_all(&kind)) &&
+        CHECK_OK(trainer_test(kind.trainer, &score)))
+        CHECK(score_accuracy(&score) > 0.95);
+    close_kind(&kind);
+    text_free(&text);
+}
+
+/* Stopped in the middle of an epoch, saved, resumed by another model: the same bits. */
+TEST(resumed_trainings_end_with_the_same_bits)
+{
+    static const struct {
+        const char *net, *data;
+        int64_t epochs;
+    } rows[] = {
+        {VAE("recipe vae condition=1"), "digits", 2},
+        {"input 64\nrecipe rbm chains=10\ndense 16\nsigmoid\n", "digits", 2},
+        {"input 64\nrecipe dbn pretrain=1\ndense 16\nsigmoid\ndense 12\nsigmoid\ndense 10\n"
+         "optimiser adam\n",
+         "digits", 4},
+        {"gan", "ring:500", 2},
+    };
+    const char *path = at("half.safetensors");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kind whole, half, rest;
+        bool ok = CHECK_OK(open_kind(&whole, rows[i].net, NULL, rows[i].data)) &&
+                  CHECK_OK(begin(&whole, 48, rows[i].epochs, NULL)) && CHECK_OK(run_all(&whole));
+        ok &= CHECK_OK(open_kind(&half, rows[i].net, NULL, rows[i].data)) &&
+              CHECK_OK(begin(&half, 48, rows[i].epochs, NULL)) &&
+              CHECK_OK(trainer_run(half.trainer, 1000000)) && /* an epoch and three steps */
+              CHECK_OK(trainer_run(half.trainer, 3)) &&
+              CHECK_OK(model_save(&half.model, &half.trainer->course, path));
+        ok &= CHECK_OK(open_kind(&rest, rows[i].net, NULL, rows[i].data)) &&
+              CHECK_OK(begin(&rest, 48, 0, path)) && CHECK_OK(run_all(&rest));
+        if (ok) {
+            CHECK_OK(engine_download(&whole.model.engine, &whole.model.params));
+            CHECK_OK(engine_download(&rest.model.engine, &rest.model.params));
+            const struct params *a = &whole.model.params, *b = &rest.model.params;
+            CHECK_EQUAL_INT(a->count, b->count);
+            for (int32_t e = 0; e < a->count; e++)
+                if (!CHECK(
+                        !memcmp(params_data(a, e), params_data(b, e), (size_t)a->entries[e].bytes)))
+                    printf("    row %zu: %s differs\n", i, a->entries[e].name);
+        }
+        close_kind(&whole);
+        close_kind(&half);
+        close_kind(&rest);
+    }
+}
+
+static void check_refused(const char *text, const char *recipe, const char *message)
+{
+    struct kind kind;
+    CHECK_EQUAL_INT(open_kind(&kind, text, recipe, "digits"), STATUS_INPUT);
+    if (!CHECK(strstr(status_message(), message) != NULL))
+        printf("    found: %s\n", status_message());
+    close_kind(&kind);
+}
+
+TEST(says_what_a_recipe_needs)
+{
+    check_refused("input 4\ndense 4\n", "vae", "expected a file with the networks encoder decoder");
+    check_refused("input 4\ndense 4\n", "rmb", "there is no recipe 'rmb'; there are: feed_forward");
+    check_refused("input 4\ndense 4\n", "rbm", "expected those of an rbm");
+    check_refused("input 4\nrecipe rbm steps=0\ndense 4\nsigmoid\n", NULL,
+                  "kind.net:2:8: steps is 0, expected a whole number from 1 to 1000");
+    check_refused("input 4\nrecipe autoencoder\ndense 3\n", NULL,
+                  "found 3 outputs, expected as many as inputs: 4");
+    check_refused("recipe vae\nnetwork encoder\ninput 4\ndense 4\n", NULL,
+                  "found no network 'decoder'");
+    check_refused("recipe vae\nnetwork encoder\ninput 4\ndense 5\nnetwork decoder\ninput 2\n"
+                  "dense 4\n",
+                  NULL, "the encoder gives 5 numbers, expected two for each of the decoder's 2");
+    check_refused("recipe gan\nnetwork generator\ninput 4\ndense 5\nnetwork discriminator\n"
+                  "input 2\ndense 1\n",
+                  NULL, "found 5 numbers, expected 2");
+    check_refused("network a\ninput 4\ndense 5\nnetwork b\ninput 2\ndense 4\n", NULL,
+                  "kind.net holds several networks: a, b; expected one of them");
+}
+
+CHECK_MAIN
