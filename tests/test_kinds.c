@@ -10,6 +10,8 @@
 #include "train/predict.h"
 #include "train/train.h"
 
+static const struct device_options one_thread = {.threads = 1, .isa = ISA_AVX512};
+
 /* A network, data and a trainer over both. */
 struct kind {
     struct network *network;
@@ -38,8 +40,7 @@ static enum status open_kind(struct kind *kind, const char *text, const char *re
     else
         TRY(network_open(text, &kind->network));
     TRY(dataset_open(data, &(struct dataset_options){0}, &kind->dataset));
-    return model_open(&kind->model, kind->network, fastest(),
-                      &(struct device_options){.threads = 1}, &options);
+    return model_open(&kind->model, kind->network, fastest(), &one_thread, &options);
 }
 
 static enum status begin(struct kind *kind, int32_t batch, int64_t epochs, const char *resume)
@@ -323,8 +324,7 @@ TEST(a_gru_learns_a_sequence)
     kind = (struct kind){0};
     if (CHECK_OK(network_parse("parity", net, sizeof net - 1, &kind.network)) &&
         CHECK_OK(dataset_open(path, &options, &kind.dataset)) &&
-        CHECK_OK(model_open(&kind.model, kind.network, fastest(),
-                            &(struct device_options){.threads = 1}, &model)) &&
+        CHECK_OK(model_open(&kind.model, kind.network, fastest(), &one_thread, &model)) &&
         CHECK_OK(begin(&kind, 16, 40, NULL)) && CHECK_OK(run_all(&kind)) &&
         CHECK_OK(trainer_test(kind.trainer, &score)))
         CHECK(score_accuracy(&score) > 0.95);

@@ -4,8 +4,8 @@
 #define PRONY_CLI_EXPLAINED_H
 
 #include "core/backend.h"
-#include "train/recipe.h"
 #include "record/point.h"
+#include "train/recipe.h"
 
 struct explained {
     struct arena arena;

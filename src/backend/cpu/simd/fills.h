@@ -14,7 +14,7 @@ typedef void kernel_fill(struct kernel_table *table);
     EACH(lrn_fill_##isa)                                                                           \
     EACH(recurrent_fill_##isa)                                                                     \
     EACH(matmul_fill_##isa)                                                                        \
-    EACH(norm_fill_##isa)                                                                         \
+    EACH(norm_fill_##isa)                                                                          \
     EACH(random_fill_##isa)                                                                        \
     EACH(loss_fill_##isa)
 #define DECLARE_FILL(name) kernel_fill name;
