@@ -225,7 +225,7 @@ enum status network_shapes(const struct network *network, struct shape *out)
         if (draft.status != STATUS_OK)
             status = status_fail(draft.status, __FILE__, __LINE__, "%s", draft.message);
         if (status == STATUS_INPUT)
-            locate(network, draft.failed_in, status);
+            emit_locate(network, draft.failed_in, status);
         draft_drop(&draft);
     }
     params_free(&params);

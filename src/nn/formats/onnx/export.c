@@ -394,6 +394,9 @@ enum status onnx_write(const char *path, const struct network *network, const st
 {
     struct export ex = {.path = path, .network = network, .params = params};
     enum status status;
+    if (network->part_count)
+        FAIL(STATUS_INPUT, "%s: found several networks, expected one of them, as in %s:%s",
+             network->name, network->name, network->parts[0].name);
     onnx__graph_proto__init(&ex.graph);
     NEED_OR(done,
             ex.shapes = arena_array(&ex.arena, (size_t)network->layer_count, sizeof *ex.shapes));
