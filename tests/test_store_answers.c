@@ -191,6 +191,17 @@ TEST(what_next)
     store_close(store);
 }
 
+/* The newest result is of a machine that cannot know; an older one's can. */
+TEST(another_machine_may_know)
+{
+    struct store *store = fresh_store();
+    add(store, "framework=prony backend=simd batch=64 threads=1", 1000, 2);
+    add(store, "framework=prony backend=simd batch=64 threads=2", 1800, 2);
+    add(store, "framework=prony backend=cuda unit=gpu batch=64 server=far", 90000, 2);
+    expect(store, "threads", true, "on box: 2 threads bring 1.8 ×");
+    store_close(store);
+}
+
 TEST(commands_are_safe_to_paste)
 {
     struct store *store = fresh_store();

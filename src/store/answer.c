@@ -118,7 +118,7 @@ enum status answer_about(struct store *store, struct arena *arena, struct store_
     return choose_phase(out);
 }
 
-enum status answer_ask(const struct answer_about *about, size_t index, struct answer *out)
+static enum status ask(const struct answer_about *about, size_t index, struct answer *out)
 {
     *out = (struct answer){.name = questions[index].name, .question = questions[index].question};
     enum status status = questions[index].ask(about, out);
@@ -128,6 +128,50 @@ enum status answer_ask(const struct answer_about *about, size_t index, struct an
         status = text_done(&out->chart);
     if (status == STATUS_OK)
         status = text_done(&out->command);
+    if (status != STATUS_OK)
+        answer_free(out);
+    return status;
+}
+
+enum { SERVERS = 16 };
+struct servers {
+    struct arena *arena;
+    const char *list[SERVERS];
+    size_t count;
+};
+
+static enum status take_server(void *context, const char *key, const char *value, int64_t count)
+{
+    struct servers *servers = context;
+    (void)key, (void)count;
+    if (value && servers->count < SERVERS)
+        NEED(servers->list[servers->count++] = arena_text(servers->arena, value));
+    return STATUS_OK;
+}
+
+/* Where no machine was asked for and the newest result's does not know, another may. */
+enum status answer_ask(const struct answer_about *about, size_t index, struct answer *out)
+{
+    const struct store_filter more[] = {{"model", about->model}, {"status", "ok"}};
+    struct servers servers = {.arena = about->arena};
+    struct store_where where;
+    TRY(ask(about, index, out));
+    if (out->known || asked_for(about->where, "server"))
+        return STATUS_OK;
+    enum status status = add_filters(about->arena, about->where, more, 2, &where);
+    if (status == STATUS_OK)
+        status = store_values(about->store, "server", where, take_server, &servers);
+    for (size_t i = 0; i < servers.count && status == STATUS_OK && !out->known; i++) {
+        struct answer_about other = *about;
+        struct answer found;
+        other.server = servers.list[i];
+        status = ask(&other, index, &found);
+        if (status == STATUS_OK) {
+            struct answer *worse = found.known ? out : &found;
+            answer_free(worse);
+            *out = found.known ? found : *out;
+        }
+    }
     if (status != STATUS_OK)
         answer_free(out);
     return status;

@@ -38,7 +38,7 @@ enum status answer_add_place(const struct answer_about *about, const struct stor
 /* "prony bench large --phase training": names come from records, so they are words of a shell. */
 void answer_begin_command(const struct answer_about *about, const char *command, const char *phase,
                           struct answer *answer);
-/* "2.25 ×", "12.3 k ×" */
+/* "2.25 ×", "1234 ×" */
 void answer_add_ratio(struct text *out, double ratio);
 /* "9.80 k samples/s" */
 void answer_add_rate(struct text *out, double rate);

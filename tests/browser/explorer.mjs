@@ -298,7 +298,7 @@ export const explorerTests = {
     const address = new URL(page.url()).searchParams;
     for (const [key, values] of Object.entries(wanted)) assert.deepEqual(address.getAll(key), values, key);
     await page.waitForFunction(() => document.title.startsWith("Time median"));
-    assert.equal(await page.isChecked("#filter-framework-prony"), true);
+    assert.equal(await page.inputValue("#aggregate"), "max");
     assert.equal(await page.getAttribute("#kind-bar", "aria-pressed"), "true");
   },
 

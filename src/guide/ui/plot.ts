@@ -34,6 +34,7 @@ export interface Plot<Row> {
   notes?: Child[]; // between title and drawing
   after?: Child[]; // between drawing and table
   low?: boolean; // not the main thing of its page
+  lines?: number; // it shows so many things below each other, and is as high as they need
   draw(theme: Theme): EChartsCoreOption;
   onPick?(record: number): void; // a mark that stands for this result was picked
   listing: Listing<Row>;
@@ -87,8 +88,9 @@ function exportButtons<Row>({ key, title, listing }: Plot<Row>): HTMLElement {
   ]);
 }
 
-function slotOf<Row>({ key, title, draw, onPick, low }: Plot<Row>): HTMLElement {
+function slotOf<Row>({ key, title, draw, onPick, low, lines }: Plot<Row>): HTMLElement {
   const slot = element("div", { className: low ? "chart low" : "chart" });
+  if (lines !== undefined) slot.style.height = `${5 + 2 * Math.max(lines, 3)}rem`;
   orders.set(slot, { key, draw, onPick });
   return attributed(slot, { role: "img", "aria-label": `${title}. The figures are in the table below it.` });
 }
@@ -126,6 +128,7 @@ function placeOrder(slot: HTMLElement, order: Order): void {
   const place = places.get(order.key);
   if (place) {
     place.element.className = slot.className;
+    place.element.style.height = slot.style.height;
     attributed(place.element, { "aria-label": slot.getAttribute("aria-label") ?? "" });
     slot.replaceWith(place.element);
     Object.assign(place, order);

@@ -45,9 +45,11 @@ export function forest(rows: Ratio[], theme: Theme): EChartsCoreOption {
       axisTick: { show: false },
       axisLabel: {
         color: theme.text,
-        width: innerWidth > 640 ? 230 : 110,
-        overflow: "truncate",
-        fontSize: 12,
+        interval: 0,
+        width: innerWidth > 640 ? 230 : 120,
+        overflow: innerWidth > 640 ? "truncate" : "break",
+        fontSize: innerWidth > 640 ? 12 : 11,
+        lineHeight: 13,
       },
     },
     series: [

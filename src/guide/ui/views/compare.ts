@@ -22,7 +22,7 @@ import type { Column } from "../table";
 import { readWords, wordsOf } from "../words";
 
 const OWN = ["a", "b", "y", "sort"];
-const CHARTED = 40; // rows that fit into the drawing
+const CHARTED = 30; // rows at most that are drawn
 
 interface Sides {
   a: Filters;
@@ -237,7 +237,15 @@ function result(comparison: Comparison, state: State, asked: Asked): HTMLElement
         { className: "hint key" },
         "Below 1, A is better. Bars are the interval of the ratio; only they decide.",
       ),
+      comparison.rows.length > CHARTED
+        ? element(
+            "p",
+            { className: "hint key" },
+            `The first ${CHARTED} of ${many(comparison.rows.length, "configuration")} are drawn; the table below and the CSV file go on.`,
+          )
+        : null,
     ],
+    lines: charted.length,
     draw: (theme) => forest(charted, theme),
     onPick: (record) => asked.open("record", { id: String(record) }),
     listing: {
