@@ -17,6 +17,7 @@ const TIMES: Step[] = [
   [1, "ns"],
 ];
 const PREFIXES: Step[] = [
+  [1e15, "P"],
   [1e12, "T"],
   [1e9, "G"],
   [1e6, "M"],

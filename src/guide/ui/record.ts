@@ -3,7 +3,7 @@
 import type { JsonObject, Kept, KeptOne, RecordLine, Times } from "./api";
 import { samplesCards } from "./samples";
 import { attributed, element, type Child } from "./dom";
-import { binarySize, label, moment, name, quantity, sentence } from "./format";
+import { binarySize, figure, label, moment, name, quantity, sentence } from "./format";
 import { card, commandLine, linkTo } from "./page";
 import { tableOf, type Column } from "./table";
 
@@ -26,6 +26,9 @@ export function factsOf(object: JsonObject | null | undefined): HTMLElement {
     .map(([key, value]): Fact => {
       if (typeof value !== "number") return [label(key), String(value)];
       if (BYTES.test(key)) return [label(key.replace(BYTES, "")), binarySize(value)];
+      if (key === "ghz") return ["clock", `${figure(value)} GHz`];
+      if (key === "steal") return ["steal", `${figure(100 * value)} % of the CPU time`];
+      if (key === "load") return ["load", `${figure(value)} processes`];
       return [label(key), String(Number(value.toPrecision(4)))];
     });
   return pairs.length > 0 ? facts(pairs) : element("p", { className: "hint" }, "Not recorded.");

@@ -39,7 +39,12 @@ function shortCard(answer: Answer, asked: Asked): HTMLElement {
 
 async function chartOf(answer: Answer, asked: Asked): Promise<Child[]> {
   const read = fromParameters(new URLSearchParams(answer.chart), asked.catalogue, asked.status);
-  const state: State = { ...read, logX: true, show: read.baseline ? "speedup" : "figures" };
+  const state: State = {
+    ...read,
+    logX: true,
+    logY: !read.baseline,
+    show: read.baseline ? "speedup" : "figures",
+  };
   const sheet = sheetOf(asked.catalogue, state, await fetchPoints(state));
   if (!sheet)
     return [remark("No chart yet", element("p", {}, "There are no results to draw for this question."))];

@@ -47,10 +47,16 @@ function valuesOf(values: Values, axis: string): string[] {
   return (values[axis] ?? []).map(({ value }) => String(value ?? "")).filter(Boolean);
 }
 
+// The same, those of most results first.
+function frequent(values: Values, axis: string): string[] {
+  const counts = [...(values[axis] ?? [])].sort((a, b) => b.count - a.count);
+  return valuesOf({ [axis]: counts }, axis);
+}
+
 // Without a question in the address: the first axis that tells two kinds of results apart.
 function firstQuestion(values: Values): Sides {
   for (const axis of ["framework", "backend", "server", "commit", "threads", "model"]) {
-    const [one, two] = valuesOf(values, axis).sort((a, b) => Number(b === "prony") - Number(a === "prony"));
+    const [one, two] = frequent(values, axis).sort((a, b) => Number(b === "prony") - Number(a === "prony"));
     const ours: Filters =
       one === "prony" && valuesOf(values, "backend").includes("simd") ? { backend: ["simd"] } : {};
     if (one && two) return { a: { [axis]: [one], ...ours }, b: { [axis]: [two] } };

@@ -61,7 +61,7 @@ const listed: Column<NetworkEntry>[] = [
     title: "explained",
     wrap: true,
     value: (row) => row.explained.length,
-    show: (row) => (row.explained.length > 0 ? row.explained.map(explainedText).join("; ") : "not yet"),
+    show: (row) => (row.explained.length > 0 ? [...new Set(row.explained.map(explainedText))].join("; ") : "not yet"),
   },
 ];
 

@@ -6,7 +6,7 @@ import { drawRoofline, roofsOf } from "../charts/roofline";
 import { field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
 import { filterFields, filterWords, withoutEchoes } from "../filters";
-import { figure, list, many, quantity } from "../format";
+import { figure, list, many, name, quantity } from "../format";
 import {
   benchLine,
   commandLine,
@@ -26,6 +26,9 @@ const OWN = ["server", "colour", "sort"];
 const IMPLEMENTATION = "framework,backend"; // one colour for each of these together
 
 const MOST = 2000; // points the server sends
+
+const ROOFS_KEY =
+  "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed); a result above a dashed slope was served from a cache. Flat: the most FLOP/s in fp32. ";
 
 const columns: Column<RooflinePoint>[] = [
   {
@@ -75,11 +78,12 @@ const onCpu = ({ point }: RooflinePoint) => point.unit === null || point.unit ==
 function otherUnits(points: RooflinePoint[]): HTMLElement | null {
   const others = points.filter((point) => !onCpu(point));
   if (others.length === 0) return null;
-  const units = [...new Set(others.map(({ point }) => String(point.unit_name ?? point.unit)))];
+  const named = [...new Set(others.flatMap(({ point }) => point.unit_name ?? []))];
+  const units = [...new Set(others.map(({ point }) => name(point.unit ?? null).toUpperCase()))];
   return element(
     "div",
     { className: "warning", id: "no-roof" },
-    `No calibration, no roof: ${many(others.length, "result")} on ${list(units)}. prony calibrates CPUs alone, so what such a unit allows is not known here; how its results lie beside each other is.`,
+    `No roof for ${many(others.length, "result")} on the ${list(units)}${named.length > 0 ? ` (${list(named.map(String))})` : ""}: there is no calibration of it, since prony calibrates CPUs alone. How the results lie beside each other can be seen all the same.`,
   );
 }
 
@@ -110,7 +114,7 @@ function rooflineCard(found: Roofline, colour: string, words: string, asked: Ask
       element(
         "p",
         { className: "hint key" },
-        "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed). Flat: the most FLOP/s in fp32. FLOP and bytes are what the task needs, so a result above a dashed slope was served from a cache. Hollow: not checked.",
+        `${roofs.length > 0 ? ROOFS_KEY : ""}FLOP and bytes are what the task needs. Hollow: not checked.`,
       ),
     ],
     draw: (theme) =>

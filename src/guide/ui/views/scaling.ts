@@ -60,8 +60,10 @@ function scalingCard(found: Scaling, y: string, show: string, words: string, ask
   const rows = found.series.flatMap(({ group, points }) =>
     points.map((point): Row => ({ ...point, series: group })),
   );
+  const apart = found.groups.map((_, at) => new Set(found.series.map(({ group }) => group[at])).size > 1);
+  const told = (group: Value[]) => (apart.includes(true) ? group.filter((_, at) => apart[at]) : group);
   const { drawn, left } = drawable(
-    found.series.map(({ group, points }) => ({ name: seriesName(group), points })),
+    found.series.map(({ group, points }) => ({ name: seriesName(told(group)), points })),
   );
   return plotCard<Row>({
     key: "scaling",
@@ -70,7 +72,7 @@ function scalingCard(found: Scaling, y: string, show: string, words: string, ask
     subtitle: [
       words || "all results",
       `of ${label(y)}, each series against its own least`,
-      `per ${list(found.groups.map(label))}`,
+      `per ${list(found.groups.filter((_, at) => apart[at] || !apart.includes(true)).map(label))}`,
     ].join(" · "),
     tools: [
       choice(
