@@ -20,15 +20,17 @@ function colourOf(verdict: string, theme: Theme): string {
 
 export function forest(rows: Ratio[], theme: Theme): EChartsCoreOption {
   const ends = rows.flatMap(({ ratio, low, high }) => [ratio, low ?? ratio, high ?? ratio, 1]);
+  const least = Math.min(...ends);
+  const most = Math.max(...ends);
   return {
     ...base(theme, []),
     grid: { left: 8, right: 24, top: 12, bottom: 34, containLabel: true },
     xAxis: {
       ...xAxisOf(theme, "A ÷ B"),
       type: "log",
-      logBase: 2,
-      min: Math.min(...ends) / 1.05,
-      max: Math.max(...ends) * 1.05,
+      logBase: most / least > 16 ? 10 : 2,
+      min: least / 1.05,
+      max: most * 1.05,
       axisLabel: {
         color: theme.faint,
         hideOverlap: true,

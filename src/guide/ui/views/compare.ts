@@ -14,7 +14,7 @@ import { chips, field, panel, select, type Option } from "../controls";
 import { forest } from "../charts/forest";
 import { attributed, element, type Child } from "../dom";
 import { filterFields, filterWords, withFilter, withoutEchoes } from "../filters";
-import { figure, label, many, scaleFor, sentence } from "../format";
+import { figure, label, many, quantity, sentence } from "../format";
 import { changed, editFilters, filtersOf, linkTo, remark, type Asked, type Content, type View } from "../page";
 import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
@@ -160,17 +160,13 @@ function summaryLine({ summary }: Comparison): Child[] {
 }
 
 function columnsOf(comparison: Comparison, unit: string): Column<Match>[] {
-  const scale = scaleFor(
-    unit,
-    comparison.rows.map(({ a }) => a.y),
-  );
   const side = (which: "a" | "b"): Column<Match> => ({
     key: which,
-    title: `${which.toUpperCase()} (${scale.unit})`,
+    title: which.toUpperCase(),
     unit,
     number: true,
     value: (row) => row[which].y,
-    show: (row) => linkTo("record", { id: String(row[which].id) }, figure(row[which].y * scale.factor)),
+    show: (row) => linkTo("record", { id: String(row[which].id) }, quantity(row[which].y, unit)),
   });
   const end = (which: "low" | "high", title: string): Column<Match> => ({
     key: which,
