@@ -2,6 +2,7 @@
 #include "check.h"
 #include "store/answer.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -188,6 +189,38 @@ TEST(what_next)
     expect(store, "next", true, "bound by memory");
     add(store, "batch=64", 200, 5);
     expect(store, "next", true, "takes 5 × its floor: see where the time goes");
+    store_close(store);
+}
+
+/* Makes what was measured on `far` results that came with prony. */
+static struct store *ship_far(struct store *store)
+{
+    sqlite3 *db;
+    store_close(store);
+    CHECK_EQUAL_INT(sqlite3_open(path, &db), SQLITE_OK);
+    CHECK_EQUAL_INT(sqlite3_exec(db, "UPDATE result SET source = 'shipped' WHERE server = 'far'",
+                                 NULL, NULL, NULL),
+                    SQLITE_OK);
+    sqlite3_close(db);
+    store = NULL;
+    CHECK_OK(store_open(path, STORE_WRITE, &store));
+    return store;
+}
+
+/* Where there are own results, those that came with prony only say what these cannot. */
+TEST(own_results_before_those_that_came_with_prony)
+{
+    struct store *store = fresh_store();
+    add(store, "unit=cpu batch=1", 100, 2);
+    add(store, "unit=cpu batch=64", 400, 2);
+    add(store, "unit=cpu batch=64 threads=2 server=far", 9000, 2);
+    add(store, "unit=cpu batch=64 server=far", 8000, 2);
+    add(store, "unit=gpu batch=64 server=far", 900, 2);
+    store = ship_far(store);
+    expect(store, "unit", true, "2.25 × to 2.25 × the CPU's samples/s");
+    expect(store, "unit", true, "the CPU on box, the GPU on far (results that came with prony).");
+    expect(store, "batch", true, "Batch 64 for training net on box: 400 samples/s");
+    expect(store, "threads", true, "(From results that came with prony.)");
     store_close(store);
 }
 

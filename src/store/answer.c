@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+static const char came_with[] = "results that came with prony";
+
 static const struct {
     const char *name, *question;
     answer_question *ask;
@@ -39,6 +41,7 @@ static const char *asked_for(struct store_where where, const char *key)
 struct newest {
     struct arena *arena;
     const char *model, *server;
+    bool own; /* it did not come with prony */
 };
 
 static enum status take_newest(void *context, const struct store_row *row)
@@ -46,6 +49,7 @@ static enum status take_newest(void *context, const struct store_row *row)
     struct newest *newest = context;
     NEED(newest->model = arena_text(newest->arena, row->point.model));
     NEED(newest->server = arena_text(newest->arena, row->point.server));
+    newest->own = strcmp(row->source, "own") == 0;
     return STATUS_OK;
 }
 
@@ -115,6 +119,7 @@ enum status answer_about(struct store *store, struct arena *arena, struct store_
              out->model ? out->model : "small");
     out->server = asked_for(where, "server") ? asked_for(where, "server") : newest.server;
     out->framework = asked_for(where, "framework") ? asked_for(where, "framework") : "";
+    out->source = newest.own && !asked_for(where, "source") ? "own" : "";
     return choose_phase(out);
 }
 
@@ -149,31 +154,49 @@ static enum status take_server(void *context, const char *key, const char *value
     return STATUS_OK;
 }
 
-/* Where no machine was asked for and the newest result's does not know, another may. */
-enum status answer_ask(const struct answer_about *about, size_t index, struct answer *out)
+/* Asks of each machine until one knows. */
+static enum status ask_others(const struct answer_about *about, size_t index, struct answer *out)
 {
     const struct store_filter more[] = {{"model", about->model}, {"status", "ok"}};
     struct servers servers = {.arena = about->arena};
     struct store_where where;
-    TRY(ask(about, index, out));
-    if (out->known || asked_for(about->where, "server"))
-        return STATUS_OK;
-    enum status status = add_filters(about->arena, about->where, more, 2, &where);
-    if (status == STATUS_OK)
-        status = store_values(about->store, "server", where, take_server, &servers);
-    for (size_t i = 0; i < servers.count && status == STATUS_OK && !out->known; i++) {
+    TRY(add_filters(about->arena, about->where, more, 2, &where));
+    TRY(store_values(about->store, "server", where, take_server, &servers));
+    for (size_t i = 0; i < servers.count && !out->known; i++) {
         struct answer_about other = *about;
         struct answer found;
         other.server = servers.list[i];
-        status = ask(&other, index, &found);
-        if (status == STATUS_OK) {
-            struct answer *worse = found.known ? out : &found;
-            answer_free(worse);
-            *out = found.known ? found : *out;
-        }
+        other.source = "";
+        TRY(ask(&other, index, &found));
+        answer_free(found.known ? out : &found);
+        *out = found.known ? found : *out;
     }
-    if (status != STATUS_OK)
-        answer_free(out);
+    return STATUS_OK;
+}
+
+/* Where results came with prony their reader should know: they are of another machine. */
+static enum status say_source(const struct answer_about *about, struct answer *answer)
+{
+    struct store_row row;
+    if (!answer->id_count || strstr(text_of(&answer->sentence), came_with))
+        return STATUS_OK;
+    TRY(store_row(about->store, answer->ids[0], &row));
+    if (strcmp(row.source, "shipped") == 0)
+        text_printf(&answer->sentence, " (From %s.)", came_with);
+    return text_done(&answer->sentence);
+}
+
+/* Where no machine was asked for and the newest result's does not know, another may. */
+enum status answer_ask(const struct answer_about *about, size_t index, struct answer *out)
+{
+    enum status status;
+    TRY(ask(about, index, out));
+    if (!out->known && !asked_for(about->where, "server"))
+        TRY_OR(failed, ask_others(about, index, out));
+    TRY_OR(failed, say_source(about, out));
+    return STATUS_OK;
+failed:
+    answer_free(out);
     return status;
 }
 
@@ -234,9 +257,13 @@ static enum status keep_filters(const struct answer_about *about, const struct a
 enum status answer_draw(const struct answer_about *about, const struct answer_chart *wanted,
                         struct answer *answer, struct store_query *query, struct store_chart *chart)
 {
-    const struct store_filter own[] = {{"model", about->model},    {"phase", wanted->phase},
-                                       {"server", wanted->server}, {"unit", wanted->unit},
-                                       {"check", "right"},         {"check", "none"}};
+    const struct store_filter own[] = {{"model", about->model},
+                                       {"phase", wanted->phase},
+                                       {"server", wanted->server},
+                                       {"unit", wanted->unit},
+                                       {"source", wanted->any_machine ? "" : about->source},
+                                       {"check", "right"},
+                                       {"check", "none"}};
     struct store_where kept = {0};
     struct store_filter more[sizeof own / sizeof *own];
     size_t count = 0;
@@ -293,7 +320,7 @@ enum status answer_add_place(const struct answer_about *about, const struct stor
     TRY(store_row(about->store, mark->id, &row));
     text_printf(out, " on %s", row.point.server);
     if (strcmp(row.source, "shipped") == 0)
-        text_add(out, " (a result that came with prony)");
+        text_printf(out, " (%s)", came_with);
     return STATUS_OK;
 }
 

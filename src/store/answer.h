@@ -14,9 +14,9 @@ struct answer_about {
     struct store_where where; /* what was asked for */
     const char *model;        /* the filter's, or the newest result's */
     const char *phase;        /* the filter's, or training if there are results of it */
-    const char *server;    /* the filter's, or the machine of the newest result of the model; where
-                              that does not know an answer, another may */
+    const char *server; /* the filter's, or the newest result's; others may know what it does not */
     const char *framework; /* the filter's, or "" */
+    const char *source;    /* "own" where there are own results and none was asked for, else "" */
 };
 /* `where` must outlive it. STATUS_INPUT when there is no result under the filters. */
 enum status answer_about(struct store *store, struct arena *arena, struct store_where where,

@@ -32,7 +32,7 @@ bool answer_best_series(const struct store_chart *chart, const struct store_quer
 void answer_rests_on(struct answer *answer, const struct store_mark *mark); /* once each */
 /* "prony/simd": what a group of framework and backend, at `at` and after, is called. */
 void answer_add_maker(struct text *out, const struct store_mark *mark, size_t at);
-/* " on box", " on box (a result that came with prony)": where a mark was measured. */
+/* " on box", " on box (results that came with prony)": where a mark was measured. */
 enum status answer_add_place(const struct answer_about *about, const struct store_mark *mark,
                              struct text *out);
 /* "prony bench large --phase training": names come from records, so they are words of a shell. */

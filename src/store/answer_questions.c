@@ -9,14 +9,28 @@ static const double NEARLY = 0.9; /* of the best: not worth a larger batch */
 
 /* CPU or GPU */
 
-/* The mark of a unit at the same batch; NULL when there is none. Marks are grouped by unit. */
+/* The values of a mark: */
+enum { UNIT, SOURCE, BATCH };
+
+/* Of a unit with own results, those that came with prony do not count. Own ones are first. */
+static bool counts(const struct store_chart *chart, const struct store_mark *mark)
+{
+    const struct store_mark *first = chart->marks;
+    while (strcmp(first->values[UNIT], mark->values[UNIT]))
+        first++;
+    return strcmp(first->values[SOURCE], mark->values[SOURCE]) == 0;
+}
+
+/* The mark of a unit at the same batch (NULL: any); NULL when there is none. */
 static const struct store_mark *at_batch(const struct store_chart *chart, const char *unit,
                                          const char *batch)
 {
-    for (size_t i = 0; i < chart->count; i++)
-        if (strcmp(chart->marks[i].values[0], unit) == 0 &&
-            (!batch || strcmp(chart->marks[i].values[1], batch) == 0))
-            return &chart->marks[i];
+    for (size_t i = 0; i < chart->count; i++) {
+        const struct store_mark *mark = &chart->marks[i];
+        if (strcmp(mark->values[UNIT], unit) == 0 &&
+            (!batch || strcmp(mark->values[BATCH], batch) == 0) && counts(chart, mark))
+            return mark;
+    }
     return NULL;
 }
 
@@ -34,8 +48,8 @@ static struct contest hold_contest(const struct store_chart *chart)
     struct contest contest = {.least = INFINITY};
     for (size_t i = 0; i < chart->count; i++) {
         const struct store_mark *cpu = &chart->marks[i];
-        const struct store_mark *gpu = at_batch(chart, "gpu", cpu->values[1]);
-        if (strcmp(cpu->values[0], "cpu") || !gpu)
+        const struct store_mark *gpu = at_batch(chart, "gpu", cpu->values[BATCH]);
+        if (strcmp(cpu->values[UNIT], "cpu") || !gpu || !counts(chart, cpu))
             continue;
         double ratio = gpu->y / cpu->y;
         contest.cpu = cpu;
@@ -81,16 +95,16 @@ static void say_winner(const struct contest *contest, struct text *out)
                     contest->gpu_wins, contest->gpu_wins + contest->cpu_wins);
     else
         text_printf(out, "The CPU up to batch %s, the GPU from batch %s on: ",
-                    contest->last_cpu->values[1], contest->first_gpu->values[1]);
+                    contest->last_cpu->values[BATCH], contest->first_gpu->values[BATCH]);
     answer_add_ratio(out, contest->gpu->y / contest->cpu->y);
-    text_printf(out, " the CPU's samples/s at batch %s", contest->gpu->values[1]);
+    text_printf(out, " the CPU's samples/s at batch %s", contest->gpu->values[BATCH]);
 }
 
 enum status answer_unit(const struct answer_about *about, struct answer *answer)
 {
     const struct answer_chart wanted = {.x = "batch",
                                         .y = "throughput",
-                                        .groups = {"unit"},
+                                        .groups = {"unit", "source"},
                                         .phase = about->phase,
                                         .server = "",
                                         .unit = "",
