@@ -190,12 +190,24 @@ static void fill_value(struct params *params, int32_t index, float value)
 
 enum { OPERANDS_MOST = 32 };
 
-/* The weights of the dense family are matrices: a backend that keeps those in blocks is tested on
- * them. */
-static bool is_matrix(enum op_kind kind, const char *name)
+/* The weights of products are matrices, and those of convolutions of one group: a backend that
+ * keeps those in blocks is tested on them. */
+static bool is_matrix(const struct op_case *op_case, const char *name)
 {
-    bool product = kind == OP_dense || kind == OP_dense_t || kind == OP_dense_sgd;
-    return (product && !strcmp(name, "w")) || (kind == OP_outer && !strcmp(name, "dw"));
+    switch (op_case->kind) {
+    case OP_dense:
+    case OP_dense_t:
+    case OP_dense_sgd: return !strcmp(name, "w");
+    case OP_outer: return !strcmp(name, "dw");
+    case OP_conv:
+    case OP_conv_fused:
+    case OP_conv_t:
+    case OP_conv_dw:
+        return (!strcmp(name, "w") || !strcmp(name, "dw")) &&
+               strtoll(size_text(op_case, "c"), NULL, 10) ==
+                   strtoll(size_text(op_case, "i"), NULL, 10);
+    default: return false;
+    }
 }
 
 /* One operand in memory of its own, filled, a guard behind it. */
@@ -208,7 +220,7 @@ static enum status declare_operand(const struct op_case *op_case, struct params 
     char guard[2 * OPS_WORD];
     int32_t guard_entry;
     TRY(params_declare(params, name, ROLE_STATE, dtype, shape_of(op_case, row, part), zero, entry));
-    if (is_matrix(op_case->kind, row->name))
+    if (is_matrix(op_case, row->name))
         params_mark_matrix(params, *entry);
     if (output)
         fill_value(params, *entry, NAN);

@@ -21,7 +21,7 @@ void params_free(struct params *params)
 
 void params_mark_matrix(struct params *params, int32_t entry)
 {
-    assert(params->entries[entry].shape.rank == 2);
+    assert(params->entries[entry].shape.rank == 2 || params->entries[entry].shape.rank == 4);
     params->entries[entry].matrix = true;
 }
 

@@ -20,8 +20,9 @@ struct entry {
     struct shape shape;
     struct init init;
     const float *given; /* what it starts from instead of `init`; or NULL */
-    bool matrix; /* a weight [in][out] that only products and updates touch: a device may keep it
-                    in blocks of its own; nothing may view it in another shape */
+    bool matrix; /* a weight that only products and updates touch, [in][out], or that only
+                    convolutions of one group and updates touch, [out][in][h][w]: a device may keep
+                    it in blocks of its own; nothing may view it in another shape */
     uint64_t bytes, offset; /* offset in its role's block; a multiple of PARAMS_ALIGN */
 };
 
@@ -49,7 +50,7 @@ void params_free(struct params *params);
  * which must have the same role, type and shape. */
 enum status params_declare(struct params *params, const char *name, enum role role,
                            enum dtype dtype, struct shape shape, struct init init, int32_t *entry);
-/* Says that the entry, of two dimensions, is a matrix in that sense. */
+/* Says that the entry, of two or four dimensions, is a matrix in that sense. */
 void params_mark_matrix(struct params *params, int32_t entry);
 /* Says what the entry starts from: as many numbers as it has elements, which outlive `params`. */
 void params_give(struct params *params, int32_t entry, const float *values);

@@ -38,7 +38,7 @@ const struct layer_kind *layer_kinds(int32_t *count);
 /* Declares the parameter "PREFIX LAYER.name" and gives its tensor. */
 int32_t layer_param(struct layer_emit *emit, const char *name, struct shape shape,
                     struct init init);
-/* The same for a weight that only dense products touch (params.h: matrix). */
+/* The same for a weight that only products or convolutions touch (params.h: matrix). */
 int32_t layer_matrix(struct layer_emit *emit, const char *name, struct shape shape,
                      struct init init);
 int32_t layer_statistic(struct layer_emit *emit, const char *name, struct shape shape,

@@ -18,7 +18,7 @@ struct device {
 struct place {
     char *data;
     uint64_t bytes;
-    bool blocked; /* a matrix in blocks, see simd/blocked.h */
+    bool blocked; /* see simd/blocked.h */
 };
 
 struct instance {

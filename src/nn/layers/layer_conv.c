@@ -51,8 +51,10 @@ static int32_t write_conv(struct layer_emit *emit, enum op_kind kind, const stru
     const struct slide *slide = &conv->slide;
     int64_t window = slide->window.h * slide->window.w;
     struct init usual = {INIT_UNIFORM, 1.0f / sqrtf((float)second * (float)window)};
-    int32_t w = layer_param(emit, "weight", SHAPE(first, second, slide->window.h, slide->window.w),
-                            layer_init(emit, usual, second * window, first * window));
+    struct shape shape = SHAPE(first, second, slide->window.h, slide->window.w);
+    struct init init = layer_init(emit, usual, second * window, first * window);
+    int32_t w = kind == OP_conv && conv->groups == 1 ? layer_matrix(emit, "weight", shape, init)
+                                                     : layer_param(emit, "weight", shape, init);
     int32_t b = -1;
     if (emit->layer->values[BIAS] != 0)
         b = layer_param(emit, "bias", SHAPE(conv->out), usual);

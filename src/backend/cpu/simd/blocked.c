@@ -5,12 +5,16 @@
 
 uint64_t blocked_bytes(const struct shape *shape)
 {
+    if (shape->rank == 4)
+        return (uint64_t)shape_count(shape) * sizeof(float);
     int64_t in = blocked_up(shape->dim[0], BLOCKED_LANES);
     return (uint64_t)(in * blocked_up(shape->dim[1], BLOCKED_ROWS)) * sizeof(float);
 }
 
 int64_t blocked_groups(const struct shape *shape)
 {
+    if (shape->rank == 4)
+        return shape->dim[0] / BLOCKED_PANEL;
     return blocked_up(shape->dim[1], BLOCKED_ROWS) / BLOCKED_ROWS;
 }
 
@@ -21,9 +25,33 @@ static int64_t place_of(const struct shape *shape, int64_t i, int64_t g)
     return (from * blocked_groups(shape) + g * blocked_width(in, from) + i - from) * BLOCKED_ROWS;
 }
 
+static void pack_panels(const struct shape *shape, const float *canonical, float *blocked,
+                        int64_t first, int64_t last)
+{
+    int64_t taps = shape_count(shape) / shape->dim[0], panel = BLOCKED_PANEL * taps;
+    for (int64_t p = first; p < last; p++)
+        for (int64_t k = 0; k < taps; k++)
+            for (int64_t o = 0; o < BLOCKED_PANEL; o++)
+                blocked[p * panel + k * BLOCKED_PANEL + o] = canonical[p * panel + o * taps + k];
+}
+
+static void unpack_panels(const struct shape *shape, const float *blocked, float *canonical,
+                          int64_t first, int64_t last)
+{
+    int64_t taps = shape_count(shape) / shape->dim[0], panel = BLOCKED_PANEL * taps;
+    for (int64_t p = first; p < last; p++)
+        for (int64_t k = 0; k < taps; k++)
+            for (int64_t o = 0; o < BLOCKED_PANEL; o++)
+                canonical[p * panel + o * taps + k] = blocked[p * panel + k * BLOCKED_PANEL + o];
+}
+
 void blocked_pack(const struct shape *shape, const float *canonical, float *blocked, int64_t first,
                   int64_t last)
 {
+    if (shape->rank == 4) {
+        pack_panels(shape, canonical, blocked, first, last);
+        return;
+    }
     int64_t in = shape->dim[0], out = shape->dim[1];
     for (int64_t i = 0; i < in; i += BLOCKED_LANES)
         for (int64_t g = first; g < last; g++) {
@@ -46,6 +74,10 @@ void blocked_pack(const struct shape *shape, const float *canonical, float *bloc
 void blocked_unpack(const struct shape *shape, const float *blocked, float *canonical,
                     int64_t first, int64_t last)
 {
+    if (shape->rank == 4) {
+        unpack_panels(shape, blocked, canonical, first, last);
+        return;
+    }
     int64_t in = shape->dim[0], out = shape->dim[1];
     for (int64_t i = 0; i < in; i += BLOCKED_LANES)
         for (int64_t g = first; g < last; g++) {

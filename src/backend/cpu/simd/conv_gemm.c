@@ -9,6 +9,7 @@
  * the convolution (bias, batch-norm, a second summand, a function) is done to a block of sums on
  * its way to y. The bound is FMA; gathering costs about two loads and stores per tap of a panel,
  * which all outputs share. */
+#include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/conv_loops.h"
 #include "backend/cpu/simd/conv_patches.h"
 #include "backend/cpu/simd/team.h"
@@ -16,8 +17,9 @@
 
 #include <string.h>
 
-/* A panel of patches stays in L1 (24 KB), the weights and sums of a block in L2 (192 + 128 KB). */
-enum { TAPS = 192, PIXELS = 128, OUTPUTS = 256 };
+/* A panel of patches, or of weights, stays in L1 (24 KB); the other of them and the sums of a block
+ * in L2 (at most 192 + 96 KB). */
+enum { TAPS = 192, PIXELS = 96, OUTPUTS = 256 };
 enum { PART_MOST = OUTPUTS + GEMM_ROWS }; /* outputs of a part, which is whole panels */
 
 struct job_panels {
@@ -29,6 +31,7 @@ struct job_panels {
     float *y;
     int64_t parts; /* that the outputs of a group are divided into */
     bool turned;
+    bool blocked; /* the weights */
     /* workspace */
     struct patch_phase *phases;
     struct patch_tap *taps;
@@ -71,6 +74,12 @@ static uint64_t lay_out_member(const struct job_panels *job, char *memory, struc
     return used;
 }
 
+/* Must the weights be packed? Blocks are what a turned product of 32 outputs reads. */
+static bool packs(const struct job_panels *job)
+{
+    return !job->blocked || job->relation.transposed || job->gemm->columns != BLOCKED_PANEL;
+}
+
 /* Divides the workspace; returns how large it must be. */
 static uint64_t lay_out(struct job_panels *job, int threads, char *workspace)
 {
@@ -80,7 +89,8 @@ static uint64_t lay_out(struct job_panels *job, int threads, char *workspace)
     job->phases = workspace_take(workspace, &used, patch_phases(r), sizeof *job->phases);
     job->taps =
         workspace_take(workspace, &used, r->down.kernel * r->across.kernel, sizeof *job->taps);
-    job->weights = workspace_take(workspace, &used, r->out * r->taps, sizeof *job->weights);
+    job->weights =
+        workspace_take(workspace, &used, packs(job) ? r->out * r->taps : 0, sizeof *job->weights);
     job->after.scale = workspace_take(workspace, &used, r->out, sizeof(float));
     job->after.shift = workspace_take(workspace, &used, r->out, sizeof(float));
     job->member_bytes = lay_out_member(job, NULL, &member);
@@ -112,7 +122,38 @@ static float *block_weights(const struct job_panels *job, const struct block *bl
 {
     const struct conv_relation *r = &job->relation;
     int64_t before = r->in_group * block->phase->first, taps = r->in_group * block->phase->count;
+    if (!packs(job))
+        return (float *)job->w + block->first * taps;
     return job->weights + (block->group * r->taps + before) * r->out_group + block->first * taps;
+}
+
+/* A panel of weights in blocks, for outputs from number `first` on: copied for a convolution;
+ * turned for a transposed one, whose outputs are the other's inputs. */
+static void pack_blocked(const struct job_panels *job, const struct patch_phase *phase,
+                         int64_t first, int64_t outputs, float *to)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t kernel = r->down.kernel * r->across.kernel, lanes = job->gemm->lanes;
+    const float *w = job->w;
+    if (!r->transposed) {
+        w += first / BLOCKED_PANEL * BLOCKED_PANEL * r->taps + first % BLOCKED_PANEL;
+        for (int64_t i = 0; i < outputs; i += lanes)
+            job->gemm->pack(w + i, 1, BLOCKED_PANEL, lanes, r->taps, to + i, outputs);
+        return;
+    }
+    for (int64_t c = 0; c < r->in_group; c += BLOCKED_PANEL)
+        for (int64_t k = 0; k < phase->count; k++) {
+            const float *from =
+                w + c * r->out_group * kernel +
+                (first * kernel + job->taps[phase->first + k].place) * BLOCKED_PANEL;
+            float *panel = to + (c * phase->count + k) * outputs;
+            for (int64_t i = 0; i < outputs && job->turned; i += lanes)
+                job->gemm->pack(from + i * kernel * BLOCKED_PANEL, kernel * BLOCKED_PANEL, 1, lanes,
+                                BLOCKED_PANEL, panel + i, phase->count * outputs);
+            for (int64_t i = 0; i < outputs && !job->turned; i++)
+                for (int64_t o = 0; o < BLOCKED_PANEL; o++)
+                    panel[o * phase->count * outputs + i] = from[i * kernel * BLOCKED_PANEL + o];
+        }
 }
 
 /* A panel of weights: [tap][outputs], from output `first` of the block on. */
@@ -127,6 +168,10 @@ static void pack_panel(const struct job_panels *job, const struct block *block, 
     float *to = block_weights(job, block) + first * taps;
     const float *w =
         job->w + block->group * r->taps * r->out_group + (block->first + first) * across;
+    if (job->blocked) {
+        pack_blocked(job, phase, block->first + first, outputs, to);
+        return;
+    }
     if (!r->transposed || kernel == 1) {
         int64_t along = r->transposed ? r->out_group : 1;
         for (int64_t i = 0; i < outputs; i += lanes)
@@ -205,6 +250,7 @@ static struct conv_gather list_panels(const struct job_panels *job, const struct
         .x = job->x + block->group * r->in_group * plane,
         .plane = plane,
         .step = r->across.move,
+        .ahead = 2 * most, /* the panel after the next */
         .taps = phase->count,
         .out = member->patches,
     };
@@ -308,12 +354,14 @@ static void sum_member(void *context, int index, int members)
     }
 }
 
-/* Would panels of pixels leave more than a twentieth of their lanes empty, and outputs none? */
-static bool should_turn(const struct gemm_kernels *gemm, const struct conv_relation *r)
+/* Outputs in lanes, where they fill them: always with weights in blocks, otherwise where pixels
+ * would leave more than a twentieth of their lanes empty. */
+static bool should_turn(const struct job_panels *job)
 {
-    int64_t pixels = r->batch * r->down.out * r->across.out, width = gemm->columns;
+    const struct conv_relation *r = &job->relation;
+    int64_t pixels = r->batch * r->down.steps * r->across.steps, width = job->gemm->columns;
     int64_t empty = (pixels + width - 1) / width * width - pixels;
-    return 20 * empty > pixels && r->out_group % width == 0 && patch_phases(r) == 1;
+    return r->out_group % width == 0 && (job->blocked || 20 * empty > pixels);
 }
 
 /* Parts of the outputs: small enough for L2, and where there are few pixels, as many for each
@@ -329,9 +377,11 @@ static void choose_parts(struct job_panels *job, int members)
 }
 
 void conv_gemm_sum(const struct call *call, const struct gemm_kernels *gemm,
-                   const struct conv_kernels *conv, const struct conv_relation *relation)
+                   const struct conv_kernels *conv, const struct conv_relation *relation,
+                   bool blocked)
 {
     struct job_panels job = {
+        .blocked = blocked,
         .gemm = gemm,
         .conv = conv,
         .relation = patch_flat(relation),
@@ -340,7 +390,7 @@ void conv_gemm_sum(const struct call *call, const struct gemm_kernels *gemm,
         .y = call->data[call->op->inputs],
     };
     const struct conv_relation *r = &job.relation;
-    job.turned = should_turn(gemm, r);
+    job.turned = should_turn(&job);
     lay_out(&job, pool_at_once(call->pool), call->workspace);
     patch_list(r, job.phases, job.taps);
     conv_after_of(call, r->out, &job.after);
@@ -348,15 +398,17 @@ void conv_gemm_sum(const struct call *call, const struct gemm_kernels *gemm,
     int64_t pixels = r->batch * r->down.steps * r->across.steps;
     int members = team_for_flop(call->pool, flop, pixels * r->out / (PIXELS * gemm->rows) + 1);
     choose_parts(&job, members);
-    pool_run(call->pool, team_for_bytes(call->pool, call->counts[1] * 8, r->out / gemm->rows + 1),
-             pack_member, &job);
+    if (packs(&job))
+        pool_run(call->pool,
+                 team_for_bytes(call->pool, call->counts[1] * 8, r->out / gemm->rows + 1),
+                 pack_member, &job);
     pool_run(call->pool, members, sum_member, &job);
 }
 
 uint64_t conv_gemm_sum_bytes(const struct gemm_kernels *gemm, const struct conv_relation *relation,
-                             int threads)
+                             bool blocked, int threads)
 {
-    struct job_panels job = {.gemm = gemm, .relation = patch_flat(relation)};
-    job.turned = should_turn(gemm, &job.relation);
+    struct job_panels job = {.gemm = gemm, .relation = patch_flat(relation), .blocked = blocked};
+    job.turned = should_turn(&job);
     return lay_out(&job, threads, NULL);
 }

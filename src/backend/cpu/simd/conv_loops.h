@@ -20,13 +20,16 @@ void conv_lanes_weigh(const struct call *call, const struct conv_kernels *kernel
 uint64_t conv_lanes_bytes(const struct conv_kernels *kernels, const struct conv_relation *relation,
                           bool weigh, int threads);
 
+/* `blocked`: the weights, or their gradient, are in blocks (blocked.h). */
 void conv_gemm_sum(const struct call *call, const struct gemm_kernels *gemm,
-                   const struct conv_kernels *conv, const struct conv_relation *relation);
+                   const struct conv_kernels *conv, const struct conv_relation *relation,
+                   bool blocked);
 void conv_gemm_weigh(const struct call *call, const struct gemm_kernels *gemm,
-                     const struct conv_kernels *conv, const struct conv_relation *relation);
+                     const struct conv_kernels *conv, const struct conv_relation *relation,
+                     bool blocked);
 uint64_t conv_gemm_sum_bytes(const struct gemm_kernels *gemm, const struct conv_relation *relation,
-                             int threads);
-uint64_t conv_gemm_weigh_bytes(const struct conv_relation *relation, int threads);
+                             bool blocked, int threads);
+uint64_t conv_gemm_weigh_bytes(const struct conv_relation *relation, bool blocked, int threads);
 
 /* What follows the sums of conv, conv_t or conv_fused; scale and shift have room for as many
  * numbers as there are outputs. */

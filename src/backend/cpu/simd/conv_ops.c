@@ -1,4 +1,5 @@
 /* conv_ops.c: conv, conv_fused, conv_t and conv_dw: which of the two ways an op goes. */
+#include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/conv_loops.h"
 #include "backend/cpu/simd/fills.h"
 
@@ -12,6 +13,12 @@ struct conv_isa {
 static bool lanes_suit(const struct conv_relation *relation, int64_t lanes, bool adds)
 {
     return 2 * relation->batch > lanes && relation->out_group <= 24 && !adds;
+}
+
+/* Weights, and their gradient, in blocks (blocked.h) are the panels' alone. */
+static bool is_blocked(const struct tensor *weights)
+{
+    return blocked_wanted(weights->matrix, weights->dtype, &weights->shape);
 }
 
 /* Operands: the larger image, the weights, the smaller image. */
@@ -34,16 +41,17 @@ static void run(const struct call *call, const struct conv_isa *isa)
         &call->tensors[at[0]]->shape, &call->tensors[at[1]]->shape, &call->tensors[at[2]]->shape,
         &call->op->attr, call->op->kind == OP_conv_t);
     bool adds = call->op->kind == OP_conv_fused && call->data[CONV_ADD];
-    bool lanes = lanes_suit(&relation, isa->conv->lanes, adds);
+    bool blocked = is_blocked(call->tensors[at[1]]);
+    bool lanes = !blocked && lanes_suit(&relation, isa->conv->lanes, adds);
     bool weigh = call->op->kind == OP_conv_dw;
     if (lanes && weigh)
         conv_lanes_weigh(call, isa->conv, &relation);
     else if (lanes)
         conv_lanes_sum(call, isa->conv, &relation);
     else if (weigh)
-        conv_gemm_weigh(call, isa->gemm, isa->conv, &relation);
+        conv_gemm_weigh(call, isa->gemm, isa->conv, &relation, blocked);
     else
-        conv_gemm_sum(call, isa->gemm, isa->conv, &relation);
+        conv_gemm_sum(call, isa->gemm, isa->conv, &relation, blocked);
 }
 
 static const struct shape *shape_of(const struct program *program, const struct op *op, int operand)
@@ -60,12 +68,17 @@ static uint64_t workspace_of(const struct program *program, const struct op *op,
                          shape_of(program, op, at[2]), &op->attr, op->kind == OP_conv_t);
     bool adds = op->kind == OP_conv_fused && op_input(program, op, CONV_ADD) >= 0;
     bool weigh = op->kind == OP_conv_dw;
-    if (lanes_suit(&relation, isa->conv->lanes, adds))
+    bool blocked = is_blocked(&program->tensors[program->operands[op->first + at[1]]]);
+    if (!blocked && lanes_suit(&relation, isa->conv->lanes, adds))
         return conv_lanes_bytes(isa->conv, &relation, weigh, threads);
-    return weigh ? conv_gemm_weigh_bytes(&relation, threads)
-                 : conv_gemm_sum_bytes(isa->gemm, &relation, threads);
+    return weigh ? conv_gemm_weigh_bytes(&relation, blocked, threads)
+                 : conv_gemm_sum_bytes(isa->gemm, &relation, blocked, threads);
 }
 
+/* The same kernel for both forms of the weights. */
+#define ROW(op, isa)                                                                               \
+    table->rows[DTYPE_F32][OP_##op] = table->blocked[OP_##op] =                                    \
+        (struct kernel){#op "_f32_" #isa, run_##isa, workspace_##isa};
 #define ENTRIES(isa)                                                                               \
     static const struct conv_isa isa##_kernels = {&conv_kernels_##isa, &gemm_kernels_##isa};       \
     static void run_##isa(const struct call *call)                                                 \
@@ -79,11 +92,10 @@ static uint64_t workspace_of(const struct program *program, const struct op *op,
     }                                                                                              \
     void conv_fill_##isa(struct kernel_table *table)                                               \
     {                                                                                              \
-        struct kernel *rows = table->rows[DTYPE_F32];                                              \
-        rows[OP_conv] = (struct kernel){"conv_f32_" #isa, run_##isa, workspace_##isa};             \
-        rows[OP_conv_fused] = (struct kernel){"conv_fused_f32_" #isa, run_##isa, workspace_##isa}; \
-        rows[OP_conv_t] = (struct kernel){"conv_t_f32_" #isa, run_##isa, workspace_##isa};         \
-        rows[OP_conv_dw] = (struct kernel){"conv_dw_f32_" #isa, run_##isa, workspace_##isa};       \
+        ROW(conv, isa)                                                                             \
+        ROW(conv_fused, isa)                                                                       \
+        ROW(conv_t, isa)                                                                           \
+        ROW(conv_dw, isa)                                                                          \
     }
 
 ENTRIES(avx2)

@@ -45,6 +45,7 @@ struct conv_gather {
     const float *x;                  /* the first channel of the first sample */
     int64_t plane;                   /* from a channel to the next */
     int64_t step;                    /* from a pixel to the next */
+    int64_t ahead;                   /* elements that far behind these are fetched into L2 */
     const struct conv_piece *pieces; /* [taps][count], in the order of `at` */
     int64_t taps, count;
     float *out; /* whole vectors are written: up to a vector more than the panel */

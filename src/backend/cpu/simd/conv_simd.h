@@ -102,8 +102,10 @@ static void gather(const struct conv_gather *g, int64_t first, int64_t count)
     for (int64_t k = 0; k < count; k++, out += g->lead) {
         const struct conv_piece *piece = g->pieces + tap * g->count, *end = piece + g->count;
         if (g->step == 1)
-            for (; piece < end; piece++)
+            for (; piece < end; piece++) {
+                vec_prefetch(plane + piece->from + g->ahead);
                 vec_store_any(out + piece->at, vec_load_mask(plane + piece->from, piece->mask));
+            }
         else
             for (; piece < end; piece++)
                 vec_store_any(out + piece->at,
