@@ -43,8 +43,7 @@ struct job_panels {
 /* What a thread has. */
 struct member {
     float *patches;            /* [TAPS][columns], turned [TAPS][PIXELS]; a vector behind it */
-    float *sums;               /* [outputs][PIXELS] */
-    float *turned;             /* [PIXELS][outputs] */
+    float *sums;               /* [outputs][PIXELS], turned [pixels][outputs] */
     struct conv_piece *pieces; /* of each panel of a block … */
     int64_t *counts;           /* … and how many a tap has there */
     struct patch_run *runs;
@@ -66,8 +65,6 @@ static uint64_t lay_out_member(const struct job_panels *job, char *memory, struc
     uint64_t used = 0;
     member->patches = workspace_take(memory, &used, (TAPS + 1) * width, sizeof *member->patches);
     member->sums = workspace_take(memory, &used, most * PIXELS, sizeof *member->sums);
-    member->turned =
-        workspace_take(memory, &used, job->turned ? most * PIXELS : 0, sizeof *member->turned);
     member->pieces = workspace_take(memory, &used, kernel * PIXELS, sizeof *member->pieces);
     member->counts = workspace_take(memory, &used, PIXELS, sizeof *member->counts);
     member->runs = workspace_take(memory, &used, PIXELS, sizeof *member->runs);
@@ -206,53 +203,64 @@ static void pack_member(void *context, int index, int members)
     }
 }
 
-/* Sums of a block to where they belong, with what follows. */
+/* Sums of one run of pixels to where they belong, `place` of the first output, with what follows.
+ */
+static void place_run(const struct job_panels *job, const struct member *member,
+                      const struct block *block, const struct patch_run *run, int64_t place)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t image = r->down.out * r->across.out, across = r->across.every, outputs = block->outputs;
+    int64_t first = block->group * r->out_group + block->first, lanes = job->conv->lanes;
+    const float *sums = member->sums + (job->turned ? run->at * outputs : run->at);
+    int64_t down = job->turned ? 1 : PIXELS, right = job->turned ? outputs : 1; /* in sums */
+    if (across == 1 && job->turned)
+        for (int64_t o = 0; o < outputs; o += lanes)
+            job->conv->finish_turned(&job->after, first + o, place + o * image, image, sums + o,
+                                     outputs, run->length, job->y);
+    else if (across == 1)
+        for (int64_t o = 0; o < outputs; o++)
+            job->conv->finish(&job->after, first + o, place + o * image, sums + o * PIXELS,
+                              run->length, job->y + place + o * image);
+    else
+        for (int64_t o = 0; o < outputs; o++)
+            for (int64_t k = 0; k < run->length; k++)
+                job->y[place + o * image + k * across] =
+                    sums[o * down + k * right] + job->after.shift[first + o];
+}
+
 static void place_sums(const struct job_panels *job, const struct member *member,
                        const struct block *block)
 {
     const struct conv_relation *r = &job->relation;
     const struct patch_phase *phase = block->phase;
     int64_t down = r->down.every, across = r->across.every, image = r->down.out * r->across.out;
+    int64_t output = block->group * r->out_group + block->first;
     bool plain = down * across == 1; /* whole images lie as they are computed */
     int64_t rows = plain ? 1 : phase->rows, columns = plain ? image : phase->columns;
     int64_t runs = patch_runs(rows, columns, block->pixel, block->pixels, PIXELS, member->runs);
-    for (int64_t o = 0; o < block->outputs; o++) {
-        int64_t output = block->group * r->out_group + block->first + o;
-        for (int64_t i = 0; i < runs; i++) {
-            const struct patch_run *run = &member->runs[i];
-            int64_t place = (run->sample * r->out + output) * image +
-                            (run->row * down + phase->down) * r->across.out + run->column * across +
-                            phase->across;
-            const float *sums = member->sums + o * PIXELS + run->at;
-            if (across == 1)
-                job->conv->finish(&job->after, output, place, sums, run->length, job->y + place);
-            else
-                for (int64_t k = 0; k < run->length; k++)
-                    job->y[place + k * across] = sums[k] + job->after.shift[output];
-        }
+    for (int64_t i = 0; i < runs; i++) {
+        const struct patch_run *run = &member->runs[i];
+        int64_t row = run->row * down + phase->down, column = run->column * across + phase->across;
+        place_run(job, member, block, run,
+                  (run->sample * r->out + output) * image + row * r->across.out + column);
     }
 }
 
-/* How a block's patches are gathered, in panels of at most `most` pixels: into `pieces`. */
-static struct conv_gather list_panels(const struct job_panels *job, const struct member *member,
-                                      const struct block *block, int64_t most, bool padded)
+/* How a block's patches are gathered. */
+static struct conv_gather gather_of(const struct job_panels *job, const struct member *member,
+                                    const struct block *block, int64_t lead)
 {
     const struct conv_relation *r = &job->relation;
-    const struct patch_phase *phase = block->phase;
-    int64_t plane = r->down.in * r->across.in, size;
-    for (int64_t j = 0; j < block->pixels; j += size) {
-        size = padded ? most : even_part(block->pixels, most, j);
-        int64_t count = block->pixels - j < size ? block->pixels - j : size;
-        member->counts[j] = patch_pieces(r, phase, job->taps, job->conv->lanes, block->pixel + j,
-                                         count, size, member->pieces + j * phase->count);
-    }
+    int64_t plane = r->down.in * r->across.in;
     return (struct conv_gather){
         .x = job->x + block->group * r->in_group * plane,
         .plane = plane,
         .step = r->across.move,
-        .ahead = 2 * most, /* the panel after the next */
-        .taps = phase->count,
+        .ahead = lead * r->across.move, /* what comes next */
+        .pieces = member->pieces,
+        .taps = block->phase->count,
         .out = member->patches,
+        .lead = lead,
     };
 }
 
@@ -260,13 +268,18 @@ static struct conv_gather list_panels(const struct job_panels *job, const struct
 static void sum_plain(const struct job_panels *job, const struct member *member,
                       const struct block *block)
 {
-    int64_t width = job->gemm->columns, all = job->relation.in_group * block->phase->count, taps;
-    struct conv_gather gather = list_panels(job, member, block, width, true);
-    gather.lead = width;
+    const struct patch_phase *phase = block->phase;
+    int64_t width = job->gemm->columns, all = job->relation.in_group * phase->count, taps;
+    struct conv_gather gather = gather_of(job, member, block, width);
+    for (int64_t j = 0; j < block->pixels; j += width)
+        member->counts[j] =
+            patch_pieces(&job->relation, phase, job->taps, job->conv->lanes, block->pixel + j,
+                         block->pixels - j < width ? block->pixels - j : width, width,
+                         member->pieces + j * phase->count);
     for (int64_t k = 0; k < all; k += taps) {
         taps = even_part(all, TAPS, k);
         for (int64_t j = 0; j < block->pixels; j += width) {
-            gather.pieces = member->pieces + j * block->phase->count;
+            gather.pieces = member->pieces + j * phase->count;
             gather.count = member->counts[j];
             job->conv->gather(&gather, k, taps);
             gemm_times_panel(job->gemm, block_weights(job, block), block->outputs, all, k,
@@ -283,38 +296,35 @@ static void sum_plain(const struct job_panels *job, const struct member *member,
     }
 }
 
-/* The same, outputs in lanes: a piece of the taps of all pixels, then a panel of weights in L1. */
+/* The same, outputs in lanes: a piece of the taps of all pixels, then a panel of weights at a time,
+ * by a few pixels. */
 static void sum_turned(const struct job_panels *job, const struct member *member,
                        const struct block *block)
 {
-    int64_t rows = job->gemm->rows, width = job->gemm->columns, lanes = job->gemm->lanes;
-    int64_t all = job->relation.in_group * block->phase->count, taps;
-    struct conv_gather gather = list_panels(job, member, block, rows, false);
+    int64_t rows = job->gemm->rows, width = job->gemm->columns, size, taps;
+    int64_t all = job->relation.in_group * block->phase->count;
+    struct conv_gather gather = gather_of(job, member, block, PIXELS);
+    gather.count = patch_pieces(&job->relation, block->phase, job->taps, job->conv->lanes,
+                                block->pixel, block->pixels, block->pixels, member->pieces);
     for (int64_t k = 0; k < all; k += taps) {
         taps = even_part(all, TAPS, k);
-        for (int64_t j = 0; j < block->pixels; j += gather.lead) {
-            gather.lead = even_part(block->pixels, rows, j);
-            gather.pieces = member->pieces + j * block->phase->count;
-            gather.count = member->counts[j];
-            gather.out = member->patches + j * taps;
-            job->conv->gather(&gather, k, taps);
-        }
+        job->conv->gather(&gather, k, taps);
         for (int64_t o = 0; o < block->outputs; o += width)
-            gemm_times_panel(job->gemm, member->patches, block->pixels, taps, 0,
-                             (struct gemm_tile){
-                                 .inner = taps,
-                                 .b = block_weights(job, block) + o * all + k * width,
-                                 .c = member->turned + o,
-                                 .stride = block->outputs,
-                                 .columns = width,
-                                 .scale = 1,
-                                 .add = k > 0,
-                             });
+            for (int64_t j = 0; j < block->pixels; j += size) {
+                size = even_part(block->pixels, rows, j);
+                job->gemm->tile[size](&(struct gemm_tile){
+                    .inner = taps,
+                    .a = member->patches + j,
+                    .lead = PIXELS,
+                    .b = block_weights(job, block) + o * all + k * width,
+                    .c = member->sums + j * block->outputs + o,
+                    .stride = block->outputs,
+                    .columns = width,
+                    .scale = 1,
+                    .add = k > 0,
+                });
+            }
     }
-    for (int64_t j = 0; j < block->pixels; j += lanes)
-        job->gemm->pack(member->turned + j * block->outputs, block->outputs, 1,
-                        block->pixels - j < lanes ? block->pixels - j : lanes, block->outputs,
-                        member->sums + j, PIXELS);
 }
 
 static void sum_block(const struct job_panels *job, const struct member *member,

@@ -83,7 +83,9 @@ static struct conv_piece piece_of(const struct conv_relation *r, const struct pa
     to = to < run->length ? to : run->length;
     if (from >= to)
         return piece;
-    piece.mask = (uint32_t)((1u << to) - (1u << from));
+    int64_t bits = move == 2 ? 2 : 1;
+    for (int64_t i = from; i < to; i++)
+        piece.mask |= 1u << (i * bits);
     piece.from = (run->sample * r->in * r->down.in + row) * r->across.in + column;
     return piece;
 }

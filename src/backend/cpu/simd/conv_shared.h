@@ -37,7 +37,8 @@ struct conv_weigh {
 struct conv_piece {
     int64_t at;    /* in the panel */
     int64_t from;  /* the first one's place in the channel of the first sample … */
-    uint32_t mask; /* … and which of them there are: the others are padding, and 0 */
+    uint32_t mask; /* … and which of them there are: the others are padding, and 0. Bits are lanes,
+                      with a step of 2 every second one */
 };
 
 /* A panel of patches, [tap][pixel]: taps are channel by channel, with the same pieces in each. */
@@ -70,6 +71,9 @@ struct conv_kernels {
     /* Neighbouring pixels of one output, the first at `place` of y; sums may be y. */
     void (*finish)(const struct conv_after *after, int64_t output, int64_t place, const float *sums,
                    int64_t count, float *y);
+    /* The same for `lanes` outputs, `plane` apart in y, from sums [pixel][lead]. */
+    void (*finish_turned)(const struct conv_after *after, int64_t output, int64_t place,
+                          int64_t plane, const float *sums, int64_t lead, int64_t count, float *y);
     /* by outputs and pixels; NULL where the accumulators do not suffice */
     void (*sum[CONV_OUTPUTS + 1][CONV_PIXELS + 1])(const struct conv_sum *sum);
     /* by outputs and taps */

@@ -106,6 +106,11 @@ static void gather(const struct conv_gather *g, int64_t first, int64_t count)
                 vec_prefetch(plane + piece->from + g->ahead);
                 vec_store_any(out + piece->at, vec_load_mask(plane + piece->from, piece->mask));
             }
+        else if (g->step == 2)
+            for (; piece < end; piece++) {
+                vec_prefetch(plane + piece->from + g->ahead);
+                vec_store_any(out + piece->at, pick_second(plane + piece->from, piece->mask));
+            }
         else
             for (; piece < end; piece++)
                 vec_store_any(out + piece->at,
@@ -136,6 +141,39 @@ static void finish(const struct conv_after *after, int64_t output, int64_t place
 #define FINISH(name)                                                                               \
     case ACTIVATION_##name:                                                                        \
         finish_loop(after, output, ACTIVATION_##name, sums, add, count, y);                        \
+        break;
+    switch (after->function) {
+        BY_FUNCTION(FINISH)
+    }
+#undef FINISH
+}
+
+INLINE void finish_square(const struct conv_after *after, int64_t output, int64_t place,
+                          int64_t plane, const int32_t function, const float *sums, int64_t lead,
+                          int64_t count, float *y)
+{
+    vec row[VEC_LANES];
+    vec scale = vec_load_any(after->scale + output), shift = vec_load_any(after->shift + output);
+#pragma GCC unroll 16
+    for (int i = 0; i < VEC_LANES; i++)
+        row[i] = i < count ? vec_fma(vec_load_any(sums + i * lead), scale, shift) : vec_zero();
+    vec_transpose(row);
+    for (int i = 0; i < VEC_LANES; i++, place += plane) {
+        vec value = row[i];
+        if (after->add)
+            value = vec_add(value, vec_load_part(after->add + place, count));
+        vec_store_part(y + place, vec_function(function, value, 0), count);
+    }
+}
+
+static void finish_turned(const struct conv_after *after, int64_t output, int64_t place,
+                          int64_t plane, const float *sums, int64_t lead, int64_t count, float *y)
+{
+#define FINISH(name)                                                                               \
+    case ACTIVATION_##name:                                                                        \
+        for (int64_t i = 0; i < count; i += VEC_LANES)                                             \
+            finish_square(after, output, place + i, plane, ACTIVATION_##name, sums + i * lead,     \
+                          lead, count - i, y);                                                     \
         break;
     switch (after->function) {
         BY_FUNCTION(FINISH)
@@ -187,6 +225,7 @@ const struct conv_kernels ISA(conv_kernels) = {
     .to_samples = lanes_to_samples,
     .gather = gather,
     .finish = finish,
+    .finish_turned = finish_turned,
     .sum = {BLOCKS(SUM)},
     .weigh = {BLOCKS(WEIGH)},
 };

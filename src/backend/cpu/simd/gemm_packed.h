@@ -19,6 +19,7 @@ enum { GEMM_ROWS = 12, GEMM_COLUMNS = 32 }; /* of a tile: the most that any ISA 
 struct gemm_tile {
     int64_t inner;
     const float *a, *b; /* one panel of each */
+    int64_t lead;       /* from a row of a's panel to the next; 0: as many as it has */
     float *c;
     int64_t stride;  /* from a row of c to the next */
     int64_t columns; /* of c: at most the kernels' */

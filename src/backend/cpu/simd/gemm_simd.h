@@ -30,10 +30,11 @@ INLINE void tile_rows(const struct gemm_tile *t, const int R)
 {
     vec left[ROWS_MOST], right[ROWS_MOST];
     const float *a = t->a, *b = t->b;
+    const int64_t lead = t->lead ? t->lead : R;
 #pragma GCC unroll 12
     for (int r = 0; r < R; r++)
         left[r] = right[r] = vec_zero();
-    for (int64_t k = 0; k < t->inner; k++, a += R, b += COLUMNS) {
+    for (int64_t k = 0; k < t->inner; k++, a += lead, b += COLUMNS) {
         vec b_left = vec_load_any(b), b_right = vec_load_any(b + VEC_LANES);
         vec_pin(b_left);
         vec_pin(b_right);

@@ -74,6 +74,12 @@ static inline void pick_store(int32_t *to, pick_index index, int64_t count)
 }
 #endif
 
+/* x[0], x[2], …; bit 2·i of the mask says whether there is a lane i, else it is 0. */
+static inline vec pick_second(const float *x, uint32_t mask)
+{
+    return pick_even(vec_load_mask(x, mask), vec_load_mask(x + VEC_LANES, mask >> VEC_LANES));
+}
+
 /* x[0], x[stride], … for `count` lanes; reads nothing behind the last of them. */
 static inline vec pick_strided(const float *x, int64_t stride, int64_t count)
 {
