@@ -1,6 +1,7 @@
 /* test_onnx.c: networks to ONNX and back. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/pass/fuse.h"
 #include "folder.h"
 #include "nn/formats/onnx.h"
 #include "nn/layer.h"
@@ -17,8 +18,10 @@ struct answer {
     int64_t count;
 };
 
-static bool answer(struct rig *rig, const struct network *network, struct answer *out)
+/* With ops merged or not. */
+static bool answer(struct rig *rig, const struct network *network, bool fused, struct answer *out)
 {
+    struct program *merged;
     struct ready ready = {0};
     struct compile_options options = {.batch = BATCH};
     int64_t inputs = BATCH * shape_count(&network->input);
@@ -29,8 +32,12 @@ static bool answer(struct rig *rig, const struct network *network, struct answer
     for (int64_t i = 0; network->tokens && i < inputs; i++)
         ((int32_t *)(void *)x)[i] = (int32_t)(i % network->tokens);
     bool ok = CHECK_OK(network_compile(network, &out->params, &options, &out->program)) &&
-              CHECK_OK(params_fill(&out->params, 7)) &&
-              ready_open(&ready, rig, &out->params, out->program);
+              CHECK_OK(params_fill(&out->params, 7));
+    if (ok && fused && CHECK_OK(fuse(out->program, rig->backend, rig->device, &merged))) {
+        program_free(out->program);
+        out->program = merged;
+    }
+    ok = ok && ready_open(&ready, rig, &out->params, out->program);
     if (ok) {
         int32_t y = program_find(out->program, ROLE_OUTPUT, "y");
         out->count = shape_count(&out->program->tensors[y].shape);
@@ -51,16 +58,16 @@ static void answer_free(struct answer *answer)
     mem_free(answer->y);
 }
 
-/* Text → program → ONNX → program: does the second say what the first does? */
+/* Text → program → ONNX → program: does the second, its ops merged, say what the first does? */
 static void check_round(struct rig *rig, const char *text, const char *path, double tolerance)
 {
     struct network *network = NULL, *back = NULL;
     struct answer before = {0}, after = {0};
     bool ok = CHECK_OK(network_parse("test", text, strlen(text), &network)) &&
-              answer(rig, network, &before);
+              answer(rig, network, false, &before);
     struct onnx_ends ends = {.loss = ok ? network->loss : LOSS_AUTO};
     ok = ok && CHECK_OK(onnx_write(path, network, &before.params, &ends)) &&
-         CHECK_OK(network_open(path, &back)) && answer(rig, back, &after) &&
+         CHECK_OK(network_open(path, &back)) && answer(rig, back, true, &after) &&
          CHECK_EQUAL_INT(after.count, before.count);
     if (ok)
         for (int64_t i = 0; i < before.count; i++) /* infinities and NaN too */
@@ -75,7 +82,7 @@ static void check_round(struct rig *rig, const char *text, const char *path, dou
     network_free(back);
 }
 
-/* The argument of `make test-onnx`, or a few. */
+/* As many as slow_onnx.sh asks for, or a few. */
 static uint32_t networks_wanted(void)
 {
     const char *wanted = getenv("PRONY_ONNX_NETWORKS");
@@ -85,6 +92,9 @@ static uint32_t networks_wanted(void)
 
 ON_BACKENDS(random_networks_come_back_the_same)
 {
+    const char *keep =
+        getenv("PRONY_ONNX_KEEP"); /* a folder, where slow_onnxruntime.sh wants them */
+    char path[4096];
     if (strcmp(rig->backend->name, "ref") && strcmp(rig->backend->name, "simd") &&
         strcmp(rig->backend->name, "cuda")) {
         check_skip("it has a part of the ops only");
@@ -93,7 +103,8 @@ ON_BACKENDS(random_networks_come_back_the_same)
     for (uint32_t number = 0; number < networks_wanted(); number++) {
         struct text text = {0};
         draw_network(number, &text);
-        check_round(rig, text_of(&text), at("random.onnx"), 1e-4);
+        snprintf(path, sizeof path, "%s/random%u.onnx", keep ? keep : "", number);
+        check_round(rig, text_of(&text), keep ? path : at("random.onnx"), 1e-4);
         text_free(&text);
     }
 }

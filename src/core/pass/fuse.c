@@ -48,6 +48,7 @@ static enum status survey(struct fusion *fusion, struct arena *arena)
             } else {
                 fusion->writers[tensor]++;
                 fusion->writer[tensor] = o;
+                fusion->writer[program_root(program, tensor)] = o; /* it may be a view */
             }
         }
     }
