@@ -1,4 +1,6 @@
 /* test_onnx.c: networks to ONNX and back. */
+#include "onnx.pb-c.h"
+
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/pass/fuse.h"
@@ -107,6 +109,276 @@ ON_BACKENDS(random_networks_come_back_the_same)
         check_round(rig, text_of(&text), keep ? path : at("random.onnx"), 1e-4);
         text_free(&text);
     }
+}
+
+/* A model written by hand: one input "x" of floats [dims], nodes, numbers. */
+struct hand {
+    Onnx__NodeProto nodes[4];
+    const char *inputs[4][3], *outputs[4][1];
+    Onnx__TensorProto tensor;
+    Onnx__StringStringEntryProto location;
+    int64_t tensor_dims[3];
+    Onnx__DimensionProto dims[4];
+    size_t node_count, dim_count;
+    bool has_tensor;
+};
+
+static void hand_node(struct hand *hand, const char *op, const char *a, const char *b,
+                      const char *output)
+{
+    size_t n = hand->node_count++;
+    Onnx__NodeProto *node = &hand->nodes[n];
+    onnx__node_proto__init(node);
+    hand->inputs[n][0] = a;
+    hand->inputs[n][1] = b;
+    hand->outputs[n][0] = output;
+    node->op_type = (char *)(uintptr_t)op;
+    node->name = (char *)(uintptr_t)output;
+    node->input = (char **)(uintptr_t)hand->inputs[n];
+    node->n_input = b ? 2 : 1;
+    node->output = (char **)(uintptr_t)hand->outputs[n];
+    node->n_output = 1;
+}
+
+static void hand_dim(struct hand *hand, int64_t size, const char *name)
+{
+    Onnx__DimensionProto *dim = &hand->dims[hand->dim_count++];
+    onnx__dimension_proto__init(dim);
+    dim->has_dim_value = !name;
+    dim->dim_value = size;
+    dim->dim_param = (char *)(uintptr_t)name;
+}
+
+/* Numbers called "w", of `count` places; where they lie, or NULL: in 8 bytes of the file. */
+static void hand_tensor(struct hand *hand, int64_t count, const char *location)
+{
+    static char key[] = "location";
+    static uint8_t bytes[8];
+    static Onnx__StringStringEntryProto *entries[1];
+    onnx__tensor_proto__init(&hand->tensor);
+    onnx__string_string_entry_proto__init(&hand->location);
+    hand->has_tensor = true;
+    hand->tensor_dims[0] = count;
+    hand->tensor.name = (char *)(uintptr_t) "w";
+    hand->tensor.dims = hand->tensor_dims;
+    hand->tensor.n_dims = 1;
+    hand->tensor.has_data_type = true;
+    hand->tensor.data_type = 1;
+    hand->tensor.has_raw_data = !location;
+    hand->tensor.raw_data = (ProtobufCBinaryData){8, bytes};
+    if (!location)
+        return;
+    hand->location.key = key;
+    hand->location.value = (char *)(uintptr_t)location;
+    entries[0] = &hand->location;
+    hand->tensor.external_data = entries;
+    hand->tensor.n_external_data = 1;
+    hand->tensor.has_data_location = true;
+    hand->tensor.data_location = 1;
+}
+
+/* Reads it as the file `path`, whose output is "y". */
+static enum status hand_read(struct hand *hand, const char *path, const char *shapes,
+                             struct network **network)
+{
+    Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
+    Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
+    Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT, *opsets[] = {&opset};
+    Onnx__TensorShapeProto shape = ONNX__TENSOR_SHAPE_PROTO__INIT;
+    Onnx__TensorTypeProto tensor = ONNX__TENSOR_TYPE_PROTO__INIT;
+    Onnx__TypeProto type = ONNX__TYPE_PROTO__INIT;
+    Onnx__ValueInfoProto x = ONNX__VALUE_INFO_PROTO__INIT, y = ONNX__VALUE_INFO_PROTO__INIT;
+    Onnx__ValueInfoProto *xs[] = {&x}, *ys[] = {&y};
+    Onnx__NodeProto *nodes[4];
+    Onnx__TensorProto *tensors[] = {&hand->tensor};
+    Onnx__DimensionProto *dims[4];
+    for (size_t i = 0; i < 4; i++) {
+        nodes[i] = &hand->nodes[i];
+        dims[i] = &hand->dims[i];
+    }
+    shape.dim = dims;
+    shape.n_dim = hand->dim_count;
+    tensor.has_elem_type = opset.has_version = true;
+    tensor.elem_type = 1;
+    tensor.shape = &shape;
+    type.tensor_type = &tensor;
+    x.name = (char *)(uintptr_t) "x";
+    x.type = &type;
+    y.name = (char *)(uintptr_t) "y";
+    graph.node = nodes;
+    graph.n_node = hand->node_count;
+    graph.input = xs;
+    graph.output = ys;
+    graph.n_input = graph.n_output = 1;
+    graph.initializer = tensors;
+    graph.n_initializer = hand->has_tensor;
+    opset.version = 13;
+    model.opset_import = opsets;
+    model.n_opset_import = 1;
+    model.graph = &graph;
+    size_t size = onnx__model_proto__get_packed_size(&model);
+    uint8_t *bytes = mem_alloc(size);
+    onnx__model_proto__pack(&model, bytes);
+    *network = NULL;
+    enum status status = onnx_parse(path, bytes, size, shapes, network, NULL);
+    mem_free(bytes);
+    return status;
+}
+
+/* It is refused, and the message has this in it. */
+static void check_refused(struct hand *hand, const char *path, const char *shapes, const char *said)
+{
+    struct network *network;
+    CHECK(hand_read(hand, path, shapes, &network) != STATUS_OK);
+    if (!CHECK(strstr(status_message(), said)))
+        printf("    %s\n", status_message());
+    network_free(network);
+}
+
+TEST(what_is_no_model_is_refused_with_its_name)
+{
+    struct network *network;
+    struct text bytes = {0};
+    const char *path = at("whole.onnx"), *net = "input 3\ndense 2\nsoftmax\n";
+    struct params params;
+    struct program *program;
+    params_init(&params, DTYPE_F32);
+    if (CHECK_OK(network_parse("whole", net, strlen(net), &network)) &&
+        CHECK_OK(
+            network_compile(network, &params, &(struct compile_options){.batch = 1}, &program))) {
+        CHECK_OK(onnx_write(path, network, &params, &(struct onnx_ends){.loss = LOSS_AUTO}));
+        program_free(program);
+        network_free(network);
+    }
+    if (CHECK_OK(file_read(path, 1 << 20, &bytes)))
+        for (size_t length = 0; length < bytes.length; length++) {
+            network = NULL;
+            bool refused =
+                onnx_parse("cut.onnx", text_of(&bytes), length, NULL, &network, NULL) != STATUS_OK;
+            if (!CHECK(refused && strstr(status_message(), "cut.onnx")))
+                printf("    %zu bytes: %s\n", length, status_message());
+            network_free(network);
+        }
+    params_free(&params);
+    text_free(&bytes);
+}
+
+TEST(hostile_graphs_are_refused_by_node)
+{
+    struct hand circle = {0}, unknown = {0}, twice = {0}, nowhere = {0};
+    hand_dim(&circle, 2, NULL);
+    hand_dim(&circle, 3, NULL);
+    hand_node(&circle, "Add", "x", "y", "a");
+    hand_node(&circle, "Relu", "a", NULL, "y");
+    check_refused(&circle, "circle.onnx", NULL, "circle.onnx: node 'a' (Add): its input 'y' comes");
+    hand_dim(&unknown, 2, NULL);
+    hand_node(&unknown, "Warp", "x", NULL, "y");
+    check_refused(&unknown, "u.onnx", NULL, "u.onnx: node 'y' (Warp): there is no such operator");
+    hand_dim(&twice, 2, NULL);
+    hand_node(&twice, "Relu", "x", NULL, "y");
+    hand_node(&twice, "Tanh", "x", NULL, "y");
+    check_refused(&twice, "t.onnx", NULL, "t.onnx: node 'y' (Tanh): 'y' is given twice");
+    hand_dim(&nowhere, 2, NULL);
+    hand_node(&nowhere, "Relu", "z", NULL, "y");
+    check_refused(&nowhere, "n.onnx", NULL, "n.onnx: node 'y' (Relu): its input 'z' comes from no");
+}
+
+TEST(hostile_sizes_are_refused)
+{
+    struct hand hand = {0};
+    hand_dim(&hand, 2, NULL);
+    hand_dim(&hand, -3, NULL);
+    hand_node(&hand, "Relu", "x", NULL, "y");
+    check_refused(&hand, "h.onnx", NULL, "h.onnx: dimension 1 of its input is -3");
+    hand.dims[1].dim_value = INT64_MAX;
+    check_refused(&hand, "h.onnx", NULL, "dimension 1 of its input is 9223372036854775807");
+    hand.dims[1].dim_value = 2;
+    hand_tensor(&hand, INT64_MAX, NULL);
+    check_refused(&hand, "h.onnx", NULL, "h.onnx: the tensor 'w' ");
+    hand_tensor(&hand, -1, NULL);
+    check_refused(&hand, "h.onnx", NULL, "h.onnx: the tensor 'w' has a negative dimension");
+    hand_tensor(&hand, 3, NULL);
+    check_refused(&hand, "h.onnx", NULL, "'w' has 8 bytes, expected 3 elements of 4");
+}
+
+TEST(numbers_outside_the_folder_are_refused)
+{
+    struct hand hand = {0};
+    struct network *network;
+    char path[200], inside[200], outside[200];
+    snprintf(path, sizeof path, "%s", at("model.onnx"));
+    snprintf(inside, sizeof inside, "%s", at("numbers.bin"));
+    snprintf(outside, sizeof outside, "%s", at("link.bin"));
+    CHECK_OK(file_write(inside, "12345678", 8));
+    CHECK(symlink("/etc/hostname", outside) == 0);
+    hand_dim(&hand, 1, NULL);
+    hand_dim(&hand, 2, NULL);
+    hand_node(&hand, "Add", "x", "w", "y");
+    hand_tensor(&hand, 2, "numbers.bin");
+    if (CHECK_OK(hand_read(&hand, path, NULL, &network)))
+        network_free(network);
+    hand_tensor(&hand, 3, "numbers.bin");
+    check_refused(&hand, path, NULL, "'w' ends behind the end of the file 'numbers.bin'");
+    const char *const places[] = {"/etc/hostname", "../../etc/hostname", "link.bin"};
+    for (int i = 0; i < 3; i++) {
+        hand_tensor(&hand, 1, places[i]);
+        check_refused(&hand, path, NULL, "expected one in the model's folder");
+    }
+    hand_tensor(&hand, 1, "absent.bin");
+    check_refused(&hand, path, NULL, "'absent.bin', which is not there");
+}
+
+TEST(open_dimensions_are_said)
+{
+    struct hand hand = {0};
+    struct network *network;
+    hand_dim(&hand, 0, "samples");
+    hand_dim(&hand, 0, "wide");
+    hand_node(&hand, "Relu", "x", NULL, "y");
+    check_refused(&hand, "o.onnx", NULL, "o.onnx: its dimension 'wide' is open, expected --shape");
+    check_refused(&hand, "o.onnx:wide", "wide", "--shape is 'wide', expected NAME=N");
+    check_refused(&hand, "o.onnx:w=2", "w=2", "--shape says 'w', which is no dimension");
+    if (CHECK_OK(hand_read(&hand, "o.onnx:wide=5", "wide=5", &network))) {
+        CHECK_EQUAL_INT(shape_count(&network->input), 5);
+        network_free(network);
+    }
+}
+
+/* A network for each kind of layer. */
+TEST(every_kind_of_layer_is_written)
+{
+    int32_t count;
+    const struct layer_kind *kinds = layer_kinds(&count);
+    for (int32_t k = 0; k < count; k++) {
+        bool written = false;
+#define EXPORT(kind, writer) written |= !strcmp(kinds[k].name, #kind);
+#include "nn/formats/onnx/exports.def"
+#undef EXPORT
+        if (!CHECK(written))
+            printf("    %s is not in exports.def\n", kinds[k].name);
+    }
+}
+
+ON_BACKENDS(what_random_networks_lack_comes_back_the_same)
+{
+    static const char *const texts[] = {
+        "input 6 tokens=8\nembedding 4\nposition\nlayer_norm\ndense 4\na = transpose 2,1\n"
+        "t = transpose 2,1\nmatmul transpose=first < t, t\nsoftmax causal=1\ndense 3\n",
+        "input 5 tokens=3\nembedding 2\nreshape 5x2\ngather < reshape1, input\n",
+        "input 2x7x6\na = max_pool 2\nconv 2 1\nmax_unpool < conv1, a\nflatten\ndense 3\n",
+        "input 3x9x9\nmax_pool 3 stride=2 ceil=1\naverage_pool 2 ceil=1 count_pad=0\n",
+        "input 3x8x8\nconv_transpose 6 3 stride=2 pad=1 output_pad=1 groups=3\nlrn 5 alpha=0.1\n"
+        "average_pool 3 stride=2 pad=1 ceil=1\n",
+        "input 2x6x5\nconv 4 3x2 stride=2x1 pad=1x2 dilation=2x3 groups=2 bias=0\nbatch_norm\n"
+        "relu\nglobal_max_pool\n",
+        "input 4x3\nrnn 5 function=relu\ngru 3\nlstm 2 output=last\ndense 2\n",
+        "input 4\np = parameter 4x2\na = reshape 1x4 < input\nmatmul < a, p\n",
+    };
+    if (!strcmp(rig->backend->name, "blas"))
+        check_skip("it has a part of the ops only");
+    else
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            check_round(rig, texts[i], at("kind.onnx"), 1e-5);
 }
 
 CHECK_MAIN

@@ -35,12 +35,10 @@ static int64_t count_of(const struct shape *shape)
 
 enum status constant_new(struct import *in, struct shape shape, bool whole, struct constant **out)
 {
-    int64_t count = count_of(&shape), most = NEW_MOST;
-    for (size_t i = 0; i < in->node->n_input; i++) /* what a small file can make large is bounded */
-        if (graph_input(in, i) && graph_input(in, i)->constant)
-            most += graph_input(in, i)->constant->count;
-    if (count < 0 || count > most)
+    int64_t count = count_of(&shape), most = NEW_MOST + 4 * in->numbers;
+    if (count < 0 || count > most - in->made) /* what a small file can make large is bounded */
         REFUSE(in, STATUS_INPUT, "found more than %lld numbers to be worked out", (long long)most);
+    in->made += count;
     NEED(*out = arena_alloc(&in->arena, sizeof **out));
     **out = (struct constant){.shape = shape, .count = count};
     return make(in, *out, whole);
@@ -203,6 +201,7 @@ enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, st
                name, found, raw ? "bytes" : "elements", (long long)count, each);
     NEED(*out = arena_alloc(&in->arena, sizeof **out));
     **out = (struct constant){.shape = shape, .count = count};
+    in->numbers += external ? 0 : count;
     if (external)
         return read_external(in, tensor, bytes, *out);
     TRY(make(in, *out, is_whole(tensor)));

@@ -49,6 +49,26 @@ static enum status find_size(const struct import *in, const char *name, int64_t 
     return STATUS_OK;
 }
 
+/* Is each name that --shape says one of the input's? */
+static enum status check_sizes(struct import *in, const Onnx__TensorShapeProto *shape)
+{
+    const char *at = in->shapes ? in->shapes : "";
+    while (*at) {
+        size_t key = strcspn(at, "=");
+        bool known = false;
+        for (size_t d = 0; d < shape->n_dim; d++) {
+            const char *name = shape->dim[d]->dim_param;
+            known |= name && strlen(name) == key && !strncmp(name, at, key);
+        }
+        if (!known)
+            REFUSE(in, STATUS_INPUT, "--shape says '%.*s', which is no dimension of its input",
+                   (int)key, at);
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    return STATUS_OK;
+}
+
 static enum status read_dimension(struct import *in, const Onnx__DimensionProto *dim, int32_t place,
                                   struct shape *shape)
 {
@@ -56,8 +76,8 @@ static enum status read_dimension(struct import *in, const Onnx__DimensionProto 
     int64_t size = dim->has_dim_value ? dim->dim_value : 0;
     if (name && *name)
         TRY(find_size(in, name, &size));
-    if (place == in->batch) {
-        in->samples = size;
+    if (place == in->batch && size >= -1 && size <= 1000000000) { /* 0 and -1: left open */
+        in->samples = size > 0 ? size : 0;
         size = 1;
     } else if (size == 0 && name && *name) {
         REFUSE(in, STATUS_INPUT, "its dimension '%.60s' is open, expected --shape %.60s=N", name,
@@ -83,6 +103,7 @@ static enum status read_input(struct import *in, const Onnx__ValueInfoProto *inf
     if (in->batch >= (int32_t)type->shape->n_dim)
         REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' has no dimension %d", info->name,
                in->batch);
+    TRY(check_sizes(in, type->shape));
     TRY(graph_add(in, info->name, &value));
     switch (type->elem_type) {
     case ELEMENT_FLOAT:

@@ -85,6 +85,7 @@ struct import {
     int64_t tokens;    /* below which those of the input are; 0: it is real, or not known */
     bool softmax_last; /* it ended with a softmax, which goes to the loss */
     const Onnx__NodeProto *node; /* being done; NULL: none */
+    int64_t numbers, made;       /* that stand in the file; that were worked out of them */
     int32_t done;                /* nodes */
     bool *needed; /* per node: the output comes from it, and it is still to be done */
 };

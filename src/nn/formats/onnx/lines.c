@@ -8,6 +8,8 @@
 
 enum { LINES_MOST = 10000, NAME_MOST = 40 };
 
+static const int64_t ELEMENTS_MOST = (int64_t)1 << 36;
+
 struct shape value_sample(const struct value *value)
 {
     struct shape sample = {0};
@@ -227,8 +229,12 @@ enum status line_gives(struct import *in, size_t i, const char *layer, struct sh
     if (batch >= 0)
         value->shape.dim[batch] = 1;
     struct shape sample = value_sample(value);
-    if (shape_count(&sample) < 1 || shape_count(&sample) != shape_count(&gives))
-        REFUSE(in, STATUS_UNSUPPORTED, "found an output without elements, or too large");
+    if (shape_count(&sample) < 1 || shape_count(&sample) != shape_count(&gives) ||
+        shape_count(&sample) > ELEMENTS_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its output is empty or too large, expected 1 to %lld "
+               "elements of a sample",
+               (long long)ELEMENTS_MOST);
     return STATUS_OK;
 }
 

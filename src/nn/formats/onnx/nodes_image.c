@@ -325,7 +325,8 @@ enum status node_pool(struct import *in)
     struct slide slides[2];
     struct line *line;
     bool max = !strcmp(in->node->op_type, "MaxPool"), ceil = graph_int(in, "ceil_mode", 0) != 0;
-    bool count_pad = graph_int(in, "count_include_pad", 0) != 0, even = true, fits = true;
+    bool count_pad = graph_int(in, "count_include_pad", 0) != 0;
+    bool even = true, alike = true, fits = true; /* of the pads; of the places of ceil=1 */
     TRY(open_image(in, &image));
     TRY(read_slides(in, &image, NULL, slides));
     for (int i = 0; i < 2; i++) {
@@ -334,13 +335,13 @@ enum status node_pool(struct import *in)
         if (s->dilation != 1)
             REFUSE(in, STATUS_UNSUPPORTED, "dilations is %lld, expected 1", (long long)s->dilation);
         TRY(count_places(in, image.size[i], ceil, s));
-        bool floor = s->before == behind && s->before == s->behind;
-        even = even && (floor || (s->before >= s->behind && s->from == 0));
-        if (ceil && !max && count_pad && s->behind != behind)
-            REFUSE(in, STATUS_UNSUPPORTED, "it counts the pad of windows that end behind it");
+        even = even && s->before >= s->behind && s->from == 0;
+        alike = alike && s->before == behind;
         fits = fits && ceil_places(image.size[i], s) == s->places;
     }
-    bool round_up = !even && fits && (max || !count_pad);
+    bool round_up = !even && fits && (max || !count_pad || alike);
+    if (ceil && !even && count_pad && !round_up)
+        REFUSE(in, STATUS_UNSUPPORTED, "it counts the pad of windows that end behind it");
     for (int i = 0; i < 2; i++) {
         if (round_up) {
             slides[i].pad = slides[i].before;
