@@ -48,8 +48,8 @@ export function forest(rows: Ratio[], theme: Theme): EChartsCoreOption {
       axisLabel: {
         color: theme.text,
         interval: 0,
-        width: innerWidth > 640 ? 230 : 120,
-        overflow: innerWidth > 640 ? "truncate" : "break",
+        width: innerWidth > 640 ? 260 : 120,
+        overflow: "break", // a line of the drawing has room for two of text
         fontSize: innerWidth > 640 ? 12 : 11,
         lineHeight: 13,
       },

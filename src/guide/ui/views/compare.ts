@@ -151,10 +151,10 @@ function summaryLine({ summary }: Comparison): Child[] {
     element(
       "p",
       { className: "tally" },
-      ...counts.filter(([count]) => count > 0).flatMap(([count, text]) => [verdict(text), ` ${count}  `]),
+      ...counts.filter(([count]) => count > 0).flatMap(([count, text]) => [verdict(text), ` ${count.toLocaleString("en")}  `]),
     ),
     only_a + only_b > 0
-      ? element("p", { className: "hint" }, `Without a partner: ${only_a} of A, ${only_b} of B.`)
+      ? element("p", { className: "hint" }, `Without a partner: ${only_a.toLocaleString("en")} of A, ${only_b.toLocaleString("en")} of B.`)
       : null,
   ];
 }

@@ -68,7 +68,7 @@ function warning(points: Point[], state: State, change?: Change): Child {
   const mixed = points.filter((point) => point.configurations > 1);
   if (mixed.length === 0) return null;
   const apart = [...new Set(mixed.flatMap(({ differs }) => differs))];
-  const said = mixed.length === 1 ? "One point mixes" : `${mixed.length} points mix`;
+  const said = mixed.length === 1 ? "One point mixes" : `${mixed.length.toLocaleString("en")} points mix`;
   const remedies = apart
     .filter((axis) => change && axis !== state.x && !state.group.includes(axis))
     .slice(0, REMEDIES)
