@@ -33,7 +33,7 @@ PYTHON
     report writes_json_that_adds_up $? "see above"
 fi
 if command -v callgrind_annotate >/dev/null; then
-    callgrind_annotate "$folder/callgrind.out" 2>&1 | grep -q 'conv1 conv '
+    callgrind_annotate "$folder/callgrind.out" 2>&1 | grep -q "conv1 conv_fused "
     report writes_what_callgrind_annotate_reads $? "$(callgrind_annotate "$folder/callgrind.out" 2>&1)"
 else
     echo "skip cli_profile.writes_what_callgrind_annotate_reads: no callgrind_annotate"

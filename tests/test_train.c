@@ -406,8 +406,7 @@ TEST(prediction_agrees_with_the_test)
     struct said prediction = {0};
     struct dataset *iris = NULL;
     if (CHECK_OK(lesson_begin(&lesson, "small", &options)) && CHECK_OK(lesson_run(&lesson, 100)) &&
-        CHECK_OK(trainer_test(lesson.trainer, &score)) &&
-        CHECK_OK(lesson_save(&lesson, at("m"))) &&
+        CHECK_OK(trainer_test(lesson.trainer, &score)) && CHECK_OK(lesson_save(&lesson, at("m"))) &&
         CHECK_OK(dataset_open("iris", &(struct dataset_options){0}, &iris)) &&
         CHECK_OK(predict_by_file(lesson.network, iris, &prediction))) {
         const struct split *split = &lesson.trainer->split;

@@ -20,9 +20,9 @@ struct entry {
     struct shape shape;
     struct init init;
     const float *given; /* what it starts from instead of `init`; or NULL */
-    bool matrix; /* a weight that only products and updates touch, [in][out], or that only
-                    convolutions of one group and updates touch, [out][in][h][w]: a device may keep
-                    it in blocks of its own; nothing may view it in another shape */
+    bool matrix;        /* a weight that only products and updates touch, [in][out], or that only
+                           convolutions of one group and updates touch, [out][in][h][w]: a device may keep
+                           it in blocks of its own; nothing may view it in another shape */
     uint64_t bytes, offset; /* offset in its role's block; a multiple of PARAMS_ALIGN */
 };
 

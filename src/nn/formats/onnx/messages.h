@@ -3,7 +3,7 @@
 #ifndef PRONY_NN_FORMATS_ONNX_MESSAGES_H
 #define PRONY_NN_FORMATS_ONNX_MESSAGES_H
 
-#include "onnx.pb-c.h"
+#include <onnx.pb-c.h>
 
 #include "base/banned.h"
 

@@ -1,4 +1,4 @@
-/* import.c: from the bytes of a file to a network. See importer.h. */
+/* onnx_import.c: from the bytes of a file to a network. See importer.h. */
 #include "nn/formats/onnx.h"
 #include "nn/formats/onnx/importer.h"
 
