@@ -1,0 +1,130 @@
+"""onnx.py FOLDER: small networks of PyTorch as its exporter writes them (opset 9, 13, 17), each with rows
+of inputs and what PyTorch says of them: FOLDER/NAME_OPSET.onnx, NAME.csv, NAME.out. Prints the names."""
+import sys
+import warnings
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+ROWS = 3
+
+
+class Residual(nn.Module):
+    """Batch-norm behind convolutions, with and without a bias; a softmax at the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 7, stride=2, padding=3)
+        self.left = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
+                                  nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8))
+        self.last = nn.Linear(8, 5)
+
+    def forward(self, x):
+        x = functional.max_pool2d(self.first(x), 3, 2, 1)
+        x = functional.adaptive_avg_pool2d(torch.relu(self.left(x) + x), 1)
+        return torch.softmax(self.last(torch.flatten(x, 1)), 1)
+
+
+class Attention(nn.Module):
+    """Tokens, heads by view and transpose, layer-norm and gelu, which old opsets have in pieces."""
+
+    def __init__(self, width=16, heads=2):
+        super().__init__()
+        self.heads = heads
+        self.table = nn.Embedding(11, width)
+        self.place = nn.Parameter(torch.randn(6, width))
+        self.norm = nn.LayerNorm(width)
+        self.query, self.key, self.value, self.mix = (nn.Linear(width, width) for _ in range(4))
+        self.wide, self.narrow = nn.Linear(width, 32), nn.Linear(32, width)
+
+    def split(self, x):
+        batch, time, width = x.shape
+        return x.view(batch, time, self.heads, width // self.heads).transpose(1, 2)
+
+    def forward(self, tokens):
+        x = self.table(tokens) + self.place
+        y = self.norm(x)
+        query, key, value = (self.split(part(y)) for part in (self.query, self.key, self.value))
+        y = torch.softmax(query @ key.transpose(-2, -1) / 8 ** 0.5, -1) @ value
+        batch, heads, time, width = y.shape
+        x = x + self.mix(y.transpose(1, 2).reshape(batch, time, heads * width))
+        return x + self.narrow(functional.gelu(self.wide(self.norm(x))))
+
+
+class Recurrent(nn.Module):
+    """Two layers over a sequence, of which the last step counts."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.layers = kind(5, 7, num_layers=2, batch_first=True)
+        self.last = nn.Linear(7, 3)
+
+    def forward(self, x):
+        return self.last(self.layers(x)[0][:, -1])
+
+
+class Mobile(nn.Module):
+    """A convolution for each channel, activations that are clipped, a mean over the image."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3, stride=2, padding=1)
+        self.each = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.BatchNorm2d(8))
+        self.last = nn.Conv2d(8, 4, 1)
+
+    def forward(self, x):
+        x = functional.relu6(self.each(functional.relu6(self.first(x))))
+        return self.last(x).mean([2, 3])
+
+
+class Excite(nn.Module):
+    """A weight for each channel; parts, numbers and signs."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.gate = nn.Conv2d(3, 8, 3), nn.Linear(8, 8)
+
+    def forward(self, x):
+        x = self.first(x)
+        gate = torch.sigmoid(self.gate(x.mean((2, 3)))).unsqueeze(-1).unsqueeze(-1)
+        left, right = (x * gate).chunk(2, 1)
+        return torch.cat([left, right * 2 - 1, -left], 1)
+
+
+def cases():
+    image = torch.randn(ROWS, 3, 16, 16)
+    sequence = torch.randn(ROWS, 4, 5)
+    yield 'residual', Residual(), torch.randn(ROWS, 3, 32, 32)
+    yield 'attention', Attention(), torch.randint(0, 11, (ROWS, 6))
+    yield 'lstm', Recurrent(nn.LSTM), sequence
+    yield 'gru', Recurrent(nn.GRU), sequence
+    yield 'rnn', Recurrent(nn.RNN), sequence
+    yield 'mobile', Mobile(), image
+    yield 'excite', Excite(), image
+    yield 'rows', nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.BatchNorm1d(8), nn.ELU(),
+                                nn.Linear(8, 3), nn.Softplus()), torch.randn(ROWS, 4)
+
+
+def write(path, rows, header):
+    with open(path, 'w') as file:
+        if header:
+            file.write(','.join(f'f{i}' for i in range(rows.shape[1])) + '\n')
+        for row in rows.tolist():
+            file.write(','.join(f'{number:.9g}' for number in row) + '\n')
+
+
+def main(folder):
+    warnings.simplefilter('ignore')
+    torch.manual_seed(0)
+    for name, model, x in cases():
+        model.eval()
+        write(f'{folder}/{name}.csv', x.reshape(ROWS, -1), True)
+        write(f'{folder}/{name}.out', model(x).detach().reshape(ROWS, -1), False)
+        for opset in 9, 13, 17:
+            torch.onnx.export(model, x, f'{folder}/{name}_{opset}.onnx', opset_version=opset,
+                              input_names=['input'], dynamic_axes={'input': {0: 'batch'}})
+            print(f'{name}_{opset}', flush=True)
+
+
+main(sys.argv[1])
