@@ -1,4 +1,4 @@
-/* export.c: from a network and its parameters to the bytes of a file. See exporter.h. */
+/* onnx_export.c: from a network and its parameters to the bytes of a file. See exporter.h. */
 #include "nn/formats/onnx/exporter.h"
 
 #include "base/file.h"
