@@ -41,6 +41,12 @@ expect refuses_a_batch_beyond_32_bits 2 'expected at most' "$prony" bench small 
 expect refuses_an_empty_value 2 'expected values with a comma' "$prony" bench small --batch 1,
 expect suggests_a_flag 2 'did you mean --batch' "$prony" bench small --bacth 3
 expect knows_its_formats 2 'expected table, json, csv, md or tests' "$prony" bench small --format xml
+expect names_what_it_compares_with 2 'expected one of its backends' \
+    "$prony" bench small --against prony
+for format in table json csv md tests; do
+    expect "says_when_a_${format}_is_lost" 1 'cannot write to standard output' \
+        sh -c "'$prony' bench small --format $format $quick 2>&1 >/dev/full"
+done
 expect says_what_it_cannot_write 1 'nowhere/out.jsonl' \
     "$prony" bench small --out "$folder/nowhere/out.jsonl" $quick
 
@@ -113,6 +119,8 @@ echo 'small --bacth 3' >>"$folder/own.suite"
 expect names_the_line 2 'own.suite:6: ' "$prony" suite "$folder/own.suite"
 printf '\nsmall --seconds 0.05\nsmal --seconds 0.05\n' >"$folder/typo.suite"
 expect names_the_line_of_an_unknown_network 2 'typo.suite:3: ' "$prony" suite "$folder/typo.suite"
+printf 'small --seconds 0.05\n\0small --batch 3 --seconds 0.05\n' >"$folder/nul.suite"
+expect reads_text_only 2 'found byte 0x00' "$prony" suite "$folder/nul.suite"
 expect knows_its_suites 2 "did you mean 'demo'?" "$prony" suite dmo
 expect ships_suites 2 'toyneuralnet' "$prony" suite nothing-of-the-kind
 expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time taken for training=' \
@@ -174,6 +182,16 @@ expect says_when_nobody_got_there 0 '0 of 1 seeds' "$prony" bench small --until 
     --dataset iris --seeds 1 --batch 8 --patience 0.2
 expect wants_data_for_a_target 2 '--until and --dataset go together' \
     "$prony" bench small --until accuracy=0.95
+expect wants_a_target_for_the_scenario 2 'expected --until' "$prony" bench small --scenario target
+for axis in 'workers 4' 'nodes 2' 'precision bf16' 'fusion off' 'caches cold' 'pages 2m' \
+    'ingestion pinned' 'backend ref --threads 2'; do
+    expect "trains_to_no_target_with_${axis%% *}" 0 'skipped: ' \
+        "$prony" bench small --until loss=10 --dataset iris --seeds 1 --batch 8 --$axis
+done
+expect counts_the_rows_there_are 0 ' 0 of 1 seeds' "$prony" bench small --until loss=0.0000001 \
+    --dataset iris --seeds 1 --batch 100000 --patience 0.2 --out "$folder/rows.jsonl"
+! grep -q '"throughput":[0-9]\{9\}' "$folder/rows.jsonl" && ! grep -q ' nan ' "$folder/rows.jsonl"
+report has_no_more_samples_than_rows $? "$(cut -c1-900 "$folder/rows.jsonl")"
 expect reads_targets 2 'expected accuracy=0.95 or loss=0.1' \
     "$prony" bench small --until soon --dataset iris
 

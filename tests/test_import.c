@@ -10,7 +10,7 @@
 enum { MOST = 8 };
 struct seen {
     struct record records[MOST]; /* their texts are not valid any more */
-    char at[MOST][40];
+    char at[MOST][40], reason[MOST][40];
     int count;
 };
 
@@ -21,6 +21,8 @@ static enum status see(void *context, const struct record *record, const char *l
     (void)length;
     if (seen->count < MOST) {
         snprintf(seen->at[seen->count], sizeof seen->at[0], "%s", record->at ? record->at : "");
+        snprintf(seen->reason[seen->count], sizeof seen->reason[0], "%s",
+                 record->reason ? record->reason : "");
         seen->records[seen->count++] = *record;
     }
     return STATUS_OK;
@@ -69,8 +71,27 @@ TEST(google_benchmark)
     CHECK_EQUAL_INT(seen.records[0].point.threads, 2);
     CHECK_NEAR(seen.records[0].time_ns.median, 3000, 1e-6);
     CHECK_EQUAL_INT(seen.records[0].time_ns.count, 2);
+    CHECK_EQUAL_INT(seen.records[0].time_ns.per, 100);
+    CHECK(isnan(seen.records[0].throughput)); /* of what, it does not say */
     CHECK_NEAR(seen.records[1].time_ns.median, 7, 1e-9);
     CHECK_EQUAL_INT(seen.records[1].time_ns.per, 10);
+}
+
+TEST(google_benchmarks_that_failed)
+{
+    struct seen seen = import(
+        "{\"context\":{},\"benchmarks\":["
+        "{\"name\":\"BM_bad\",\"run_type\":\"iteration\",\"error_occurred\":true,"
+        "\"error_message\":\"no device\",\"iterations\":0,\"real_time\":0,\"time_unit\":\"ns\"},"
+        "{\"name\":\"BM_good\",\"run_type\":\"iteration\",\"iterations\":3,"
+        "\"real_time\":5,\"time_unit\":\"ms\"}]}");
+    if (!CHECK_EQUAL_INT(seen.count, 2))
+        return;
+    CHECK_EQUAL_INT(seen.records[0].status, RECORD_FAILED);
+    CHECK_EQUAL_TEXT(seen.reason[0], "no device");
+    CHECK_EQUAL_INT(seen.records[1].status, RECORD_OK);
+    CHECK_NEAR(seen.records[1].time_ns.median, 5e6, 1e-3);
+    CHECK_EQUAL_INT(seen.records[1].time_ns.per, 3);
 }
 
 TEST(llama_bench)
@@ -80,8 +101,10 @@ TEST(llama_bench)
                "\"n_threads\":8,\"n_prompt\":512,\"n_gen\":0,\"avg_ns\":100,"
                "\"test_time\":\"2026-01-02T03:04:05Z\",\"samples_ns\":[90,100,110]},"
                "{\"model_type\":\"llama 7B Q4_0\",\"n_prompt\":0,\"n_gen\":128,\"avg_ns\":1280,"
-               "\"samples_ns\":[1280]}]");
-    if (!CHECK_EQUAL_INT(seen.count, 2))
+               "\"samples_ns\":[1280]},"
+               "{\"model_type\":\"llama 7B Q4_0\",\"n_prompt\":384,\"n_gen\":128,\"avg_ns\":200,"
+               "\"avg_ts\":2560000000,\"samples_ns\":[200]}]");
+    if (!CHECK_EQUAL_INT(seen.count, 3))
         return;
     CHECK_EQUAL_INT(seen.records[0].point.batch, 512);
     CHECK_EQUAL_INT(seen.records[0].point.threads, 8);
@@ -90,6 +113,7 @@ TEST(llama_bench)
     CHECK_EQUAL_INT(seen.records[1].point.batch, 1);
     CHECK_NEAR(seen.records[1].time_ns.median, 10, 1e-9);
     CHECK_EQUAL_INT(seen.records[1].time_ns.per, 128);
+    CHECK_NEAR(seen.records[2].throughput, 512 / 200e-9, 1); /* as its own avg_ts */
 }
 
 TEST(dlbs_logs)

@@ -112,6 +112,28 @@ TEST(interval_covers_as_often_as_it_says)
     CHECK(coverage(480) >= 0.93 && coverage(480) < 0.995);
 }
 
+/* The normal distribution takes over beyond 500: there is no step, and each confidence has its own.
+ */
+TEST(intervals_of_many_are_those_of_few)
+{
+    double width[3], median, low, high;
+    const double confidences[] = {0.95, 0.99, 0.999};
+    for (int c = 0; c < 3; c++) {
+        for (int count = 500; count <= 502; count += 2) {
+            for (int i = 0; i < count; i++)
+                samples[i] = i;
+            stats_median(samples, (size_t)count, confidences[c], &median, &low, &high);
+            CHECK_NEAR(median, 0.5 * (count - 1), 0);
+            CHECK_NEAR(low + high, count - 1, 0);
+            if (count == 500)
+                width[c] = high - low;
+            else
+                CHECK_NEAR(high - low, width[c], 3);
+        }
+    }
+    CHECK(width[0] < width[1] && width[1] < width[2]);
+}
+
 TEST(thinning_keeps_the_order_and_the_ends)
 {
     double kept[64];

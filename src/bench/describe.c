@@ -41,6 +41,18 @@ void describe_plans(const struct backend *backend, const struct device *device,
     arena_free(&scratch);
 }
 
+/* The end of what was begun by json_begin on `text`; frees it. */
+static enum status describe_end(struct json_writer *writer, struct text *text, struct arena *arena,
+                                struct json **out)
+{
+    json_end(writer);
+    enum status status = text_done(text);
+    if (status == STATUS_OK)
+        status = json_parse(arena, "job", text_of(text), text->length, out);
+    text_free(text);
+    return status;
+}
+
 enum status describe_job(struct job *job, struct arena *arena, struct json **out)
 {
     struct text text = {0};
@@ -49,10 +61,26 @@ enum status describe_job(struct job *job, struct arena *arena, struct json **out
     json_begin(&writer, &text);
     json_object(&writer);
     job->kind->describe(job, &writer);
-    json_end(&writer);
-    enum status status = text_done(&text);
-    if (status == STATUS_OK)
-        status = json_parse(arena, "job", text_of(&text), text.length, out);
-    text_free(&text);
-    return status;
+    return describe_end(&writer, &text, arena, out);
+}
+
+enum status describe_device(const struct backend *backend, const struct device *device,
+                            struct arena *arena, struct json **out)
+{
+    struct text text = {0};
+    struct json_writer writer;
+
+    json_begin(&writer, &text);
+    json_object(&writer);
+    backend->describe(device, &writer);
+    return describe_end(&writer, &text, arena, out);
+}
+
+enum status describe_check_threads(const char *backend, const struct json *device, int64_t asked)
+{
+    int64_t threads = json_int(device, "threads", asked);
+    if (asked && threads != asked)
+        FAIL(STATUS_UNSUPPORTED, "the backend %s makes %lld thread%s, not %lld", backend,
+             (long long)threads, threads == 1 ? "" : "s", (long long)asked);
+    return STATUS_OK;
 }

@@ -13,4 +13,11 @@ void describe_plans(const struct backend *backend, const struct device *device,
 /* The job's whole description, in the arena. */
 enum status describe_job(struct job *job, struct arena *arena, struct json **out);
 
+/* The same of a device alone. */
+enum status describe_device(const struct backend *backend, const struct device *device,
+                            struct arena *arena, struct json **out);
+
+/* Has the device as many threads as were asked for? 0 asks for none. */
+enum status describe_check_threads(const char *backend, const struct json *device, int64_t asked);
+
 #endif

@@ -7,6 +7,7 @@
 static enum status check_axes(const struct point *point)
 {
     const bool prony = strcmp(point->framework, "prony") == 0;
+    const bool target = strcmp(point->scenario, "target") == 0; /* on real data */
     static const enum axis_index fixed[] = {
         AXIS_data,        AXIS_ingestion, AXIS_workers,      AXIS_nodes,
         AXIS_parallelism, AXIS_scaling,   AXIS_interconnect, AXIS_pages,
@@ -18,6 +19,8 @@ static enum status check_axes(const struct point *point)
         const struct axis *axis = &axes[fixed[i]];
         char number[POINT_NUMBER];
         const char *value = point_get(point, axis, number);
+        if (fixed[i] == AXIS_data && target)
+            continue;
         if (value[0] && strcmp(value, "0") != 0 && strcmp(value, axis->otherwise) != 0)
             FAIL(STATUS_UNSUPPORTED, "%s %s cannot be measured yet, only %s", axis->key, value,
                  axis->otherwise[0] ? axis->otherwise : "none");
@@ -45,8 +48,42 @@ static enum status check_scenario(const struct bench *bench, const struct point 
     return STATUS_OK;
 }
 
+/* Training to a target runs as `prony train` does: what that has not cannot be asked for. */
+static enum status check_target(const struct point *point)
+{
+    if (strcmp(point->scenario, "target") != 0)
+        return STATUS_OK;
+    if (strcmp(point->framework, "prony") != 0)
+        FAIL(STATUS_UNSUPPORTED, "other frameworks are not trained to a target");
+    if (strcmp(point->phase, "training") != 0)
+        FAIL(STATUS_UNSUPPORTED, "a target is reached by training: --phase training");
+    if (strcmp(point->fusion, "off") == 0 || strcmp(point->caches, "cold") == 0)
+        FAIL(STATUS_UNSUPPORTED, "training to a target is fused, and its caches are warm");
+    return STATUS_OK;
+}
+
 enum status entry_check(const struct bench *bench, const struct point *point)
 {
+    TRY(check_target(point));
     TRY(check_axes(point));
     return check_scenario(bench, point);
+}
+
+enum status entry_device(const struct bench *bench, const struct point *point,
+                         const struct backend **backend, struct device_options *device)
+{
+    *device = (struct device_options){
+        .threads = (int)point->threads, .isa = ISA_AVX512, .precision = point->precision};
+    TRY(point->backend[0] ? registry_find(bench->registry, point->backend, backend)
+                          : registry_first(bench->registry, point->unit, backend));
+    if (strcmp(point->unit, (*backend)->unit) != 0)
+        FAIL(STATUS_UNSUPPORTED, "the backend %s computes on %s, not on %s", point->backend,
+             (*backend)->unit, point->unit);
+    if (point->isa[0])
+        isa_parse(point->isa, &device->isa);
+    if (strcmp(point->affinity, "compact") == 0)
+        device->affinity = POOL_COMPACT;
+    else if (strcmp(point->affinity, "spread") == 0)
+        device->affinity = POOL_SPREAD;
+    return STATUS_OK;
 }

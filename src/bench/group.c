@@ -76,22 +76,10 @@ static enum status group_refuse(struct group *group, struct entrant *entrant, en
 
 static enum status group_open_network(struct group *group, struct entrant *entrant)
 {
-    struct point *point = &entrant->record.point;
-    struct network_options options = {.device = {.threads = (int)point->threads, .isa = ISA_AVX512},
-                                      .fusion = strcmp(point->fusion, "on") == 0};
+    const struct point *point = &entrant->record.point;
+    struct network_options options = {.fusion = strcmp(point->fusion, "on") == 0};
 
-    TRY(point->backend[0] ? registry_find(group->bench->registry, point->backend, &options.backend)
-                          : registry_first(group->bench->registry, point->unit, &options.backend));
-    if (strcmp(point->unit, options.backend->unit) != 0)
-        FAIL(STATUS_UNSUPPORTED, "the backend %s computes on %s, not on %s", point->backend,
-             options.backend->unit, point->unit);
-    options.device.precision = point->precision;
-    if (point->isa[0])
-        isa_parse(point->isa, &options.device.isa);
-    if (strcmp(point->affinity, "compact") == 0)
-        options.device.affinity = POOL_COMPACT;
-    else if (strcmp(point->affinity, "spread") == 0)
-        options.device.affinity = POOL_SPREAD;
+    TRY(entry_device(group->bench, point, &options.backend, &options.device));
     return job_network_open(group->task, &options, &entrant->job);
 }
 
@@ -151,10 +139,7 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
 
     TRY(describe_job(entrant->job, &group->arena, &tree));
     const struct json *device = json_get(tree, "device"), *kernels = json_get(tree, "kernels");
-    int64_t threads = json_int(device, "threads", point->threads);
-    if (point->threads && threads != point->threads)
-        FAIL(STATUS_UNSUPPORTED, "the backend %s makes %lld thread%s, not %lld", point->backend,
-             (long long)threads, threads == 1 ? "" : "s", (long long)point->threads);
+    TRY(describe_check_threads(point->backend, device, point->threads));
     snprintf(point->unit_name, sizeof point->unit_name, "%s",
              json_text(device, "unit_name", point->unit_name));
     if (point_applies(point, &axes[AXIS_isa]))

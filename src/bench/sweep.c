@@ -73,6 +73,9 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
     for (int i = 0; i < frameworks->count; i++)
         if (strcmp(frameworks->values[i], "prony") != 0)
             TRY(check_framework(bench, frameworks->values[i]));
+    if (sweep->against && strcmp(sweep->against, "prony") == 0)
+        FAIL(STATUS_INPUT, "--against: found \"prony\", expected one of its backends, another "
+                           "framework or an executable such as build/prony");
     if (sweep->against && registry_find(bench->registry, sweep->against, &opponent) != STATUS_OK)
         TRY(check_framework(bench, sweep->against));
     for (int i = 0; i < backends->count && !sweep_has_peers(sweep); i++) {

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "bench/describe.h"
 #include "data/dataset.h"
 #include "train/train.h"
 
@@ -36,6 +37,7 @@ static enum status run_epochs(const struct target_options *options, struct train
     out->ns = (double)(clock_ns() - start_ns);
     out->epochs = trainer->course.epoch;
     out->steps = out->epochs * trainer->train.steps;
+    out->samples = out->epochs * trainer->train.rows; /* the last batch may be a small one */
     out->reached = trainer->course.stopped;
     const struct score *held_out = &trainer->held_out;
     out->loss = held_out->samples ? score_loss(held_out) : (double)NAN;
@@ -58,16 +60,21 @@ static enum status run_seed(const struct target_options *options, const struct n
     struct dataset *dataset = NULL;
     struct model model = {0};
     struct trainer *trainer = NULL;
+    struct arena arena = {0};
+    struct json *device;
     enum status status;
 
     TRY_OR(done, dataset_open(options->dataset, &as_usual, &dataset));
     TRY_OR(done, model_open(&model, network, options->backend, &options->device, &model_options));
+    TRY_OR(done, describe_device(options->backend, model.engine.device, &arena, &device));
+    TRY_OR(done, describe_check_threads(options->backend->name, device, options->device.threads));
     TRY_OR(done, trainer_open(&model, dataset, &trainer_options, &trainer));
     TRY_OR(done, run_epochs(options, trainer, out));
 done:
     trainer_close(trainer);
     model_close(&model);
     dataset_free(dataset);
+    arena_free(&arena);
     return status;
 }
 

@@ -23,7 +23,7 @@ struct target_options {
 struct target_run {
     bool reached;
     double ns; /* training and looking at what is held out, until it ended */
-    int64_t epochs, steps;
+    int64_t epochs, steps, samples;
     double accuracy, loss; /* of the held-out rows at the end; accuracy NaN where there is none */
 };
 

@@ -1,7 +1,7 @@
 /* target_group.c: see target_group.h. */
 #include "bench/target_group.h"
 
-#include "base/memory.h"
+#include "bench/entry.h"
 #include "bench/target.h"
 #include "bench/task.h"
 
@@ -59,20 +59,28 @@ static enum status target_fill(const struct bench *bench, struct record *record,
 
     NEED(scratch);
     NEED(rows);
-    for (size_t i = 0; i < count; i++)
+    double samples = 0, ns = 0;
+    for (size_t i = 0; i < count; i++) {
         scratch[i] = runs[i].ns / (double)(runs[i].steps ? runs[i].steps : 1);
-    TRY(record_measure(record, arena, scratch, count, 1));
-    record->time_ns.per = runs[0].steps ? runs[0].steps : 1;
+        samples += (double)runs[i].samples;
+        ns += runs[i].ns;
+    }
+    TRY(record_measure(record, arena, scratch, count, runs[0].steps ? runs[0].steps : 1));
+    record->throughput = samples / ns * 1e9;
     target_meters(runs, count, scratch, rows);
     record->meters = rows;
     record->meter_count = ROWS;
     record->check.reason = "it learnt or it did not";
-    NEED(record->reason = arena_format(
-             arena, "%s to %s %g on held-out rows of %s: %.0f of %zu seeds, %.3g s and %g epochs",
-             record->point.model, bench->until.accuracy > 0 ? "accuracy" : "loss",
-             bench->until.accuracy > 0 ? bench->until.accuracy : bench->until.loss,
-             bench->until.dataset, rows[2].value * (double)count, count, rows[0].value,
-             rows[1].value));
+    const char *reason =
+        arena_format(arena, "%s to %s %g on held-out rows of %s: %.0f of %zu seeds",
+                     record->point.model, bench->until.accuracy > 0 ? "accuracy" : "loss",
+                     bench->until.accuracy > 0 ? bench->until.accuracy : bench->until.loss,
+                     bench->until.dataset, rows[2].value * (double)count, count);
+    NEED(reason);
+    if (rows[2].value > 0)
+        NEED(reason = arena_format(arena, "%s, %.3g s and %g epochs", reason, rows[0].value,
+                                   rows[1].value));
+    record->reason = reason;
     return STATUS_OK;
 }
 
@@ -83,7 +91,6 @@ static enum status target_train(const struct bench *bench, struct record *record
     struct target_options options = {
         .model = point->model,
         .dataset = bench->until.dataset,
-        .device = {.threads = (int)point->threads, .isa = ISA_AVX512},
         .batch = (int32_t)point->batch,
         .accuracy = bench->until.accuracy,
         .loss = bench->until.loss,
@@ -94,13 +101,8 @@ static enum status target_train(const struct bench *bench, struct record *record
     };
     struct network *network;
 
-    if (strcmp(point->framework, "prony") != 0)
-        FAIL(STATUS_UNSUPPORTED, "other frameworks are not trained to a target");
-    if (strcmp(point->phase, "training") != 0)
-        FAIL(STATUS_UNSUPPORTED, "a target is reached by training: --phase training");
-    if (point->isa[0])
-        isa_parse(point->isa, &options.device.isa);
-    TRY(registry_find(bench->registry, point->backend, &options.backend));
+    TRY(entry_check(bench, point));
+    TRY(entry_device(bench, point, &options.backend, &options.device));
     TRY(network_open(point->model, &network));
     const char *optimiser = task_optimiser(network, point->optimiser);
     network_free(network);

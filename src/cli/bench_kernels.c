@@ -247,10 +247,9 @@ static enum status print_row(struct kernels *kernels, const struct entrant *entr
     struct text out = {0};
     kernel_rows_add(&kernels->rows, &entrant->row, &out);
     enum status status = text_done(&out);
-    if (status == STATUS_OK && (fputs(text_of(&out), stdout) == EOF || fflush(stdout) != 0))
-        status = status_fail(STATUS_IO, __FILE__, __LINE__, "cannot write to standard output");
+    fputs(text_of(&out), stdout);
     text_free(&out);
-    return status;
+    return status == STATUS_OK ? cli_flush() : status;
 }
 
 /* One case: everyone gets ready, is timed in turns, and has a row. */

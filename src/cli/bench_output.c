@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cli/commands.h"
 #include "cli/explained.h"
 #include "cli/tests_table.h"
 #ifdef PRONY_HAVE_STORE
@@ -39,9 +40,7 @@ static enum status output_print(struct bench_output *output, const char *line,
         status = text_done(&output->kept);
         break;
     }
-    if (status == STATUS_OK && fflush(stdout) != 0)
-        FAIL(STATUS_IO, "cannot write to standard output");
-    return status;
+    return status == STATUS_OK ? cli_flush() : status;
 }
 
 /* To every place, whatever happens at one of them: a full disk must not lose what can be printed.

@@ -93,6 +93,10 @@ static enum status request_until(struct bench_request *request)
     static const char *const scenario[] = {"target"}, *const data[] = {"real/dram"};
     struct sweep_list *lists = request->sweep.lists;
 
+    for (int i = 0; i < lists[AXIS_scenario].count && !request->until; i++)
+        if (strcmp(lists[AXIS_scenario].values[i], scenario[0]) == 0)
+            FAIL(STATUS_INPUT, "--scenario target: expected --until accuracy=0.95 --dataset iris "
+                               "in its place");
     if (!request->until && !request->dataset)
         return STATUS_OK;
     if (!request->until || !request->dataset)

@@ -205,9 +205,7 @@ static enum status answer_line(struct session *session, const char *line, size_t
     text_free(&members);
     text_free(&out);
     arena_free(&arena);
-    if (status == STATUS_OK && fflush(stdout) != 0)
-        FAIL(STATUS_IO, "cannot write to standard output");
-    return status;
+    return status == STATUS_OK ? cli_flush() : status;
 }
 
 enum status cmd_peer(struct cli *cli, int argc, const char *const *argv)

@@ -143,6 +143,9 @@ static enum status read_suite(struct suite *suite)
     if (!file_exists(suite->name))
         return unknown_suite(&suite->arena, suite->name);
     enum status status = file_read(suite->name, SUITE_BYTES, &text);
+    if (status == STATUS_OK && strlen(text_of(&text)) != text.length)
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                             "%s: found byte 0x00, expected lines of text", suite->name);
     if (status == STATUS_OK)
         status = read_lines(suite, text_of(&text));
     text_free(&text);

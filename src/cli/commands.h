@@ -62,6 +62,9 @@ enum status cli_shape(struct cli *cli, struct args *args);
 typedef void args_visit(void *context, const struct command *command, const struct args *args);
 enum status cli_visit(struct cli *cli, args_visit *visit, void *context);
 
+/* Says when anything printed so far was lost: a full disk, a reader that went away. */
+enum status cli_flush(void);
+
 /* Set by SIGINT and SIGTERM: long work looks at it and stops cleanly. A second signal ends the
  * process at once. */
 bool cli_interrupted(void);

@@ -161,11 +161,19 @@ static int find_command(const char *name)
     return index;
 }
 
+enum status cli_flush(void)
+{
+    /* A line that could not be written is forgotten by fflush, not by ferror. */
+    if (fflush(stdout) != 0 || ferror(stdout))
+        FAIL(STATUS_IO, "cannot write to standard output");
+    return STATUS_OK;
+}
+
 /* Says what went wrong, if anything; the exit status. */
 static int end(enum status status)
 {
-    if (status == STATUS_OK && fflush(stdout) != 0)
-        status = status_fail(STATUS_IO, __FILE__, __LINE__, "cannot write to standard output");
+    if (status == STATUS_OK)
+        status = cli_flush();
     if (status == STATUS_OK)
         return 0;
     fprintf(stderr, "prony: %s\n", status_message());

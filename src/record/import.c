@@ -26,11 +26,11 @@ static enum status import_start(struct record *record, const char *framework, co
 static enum status import_write(struct import *import, struct record *record,
                                 const double *samples_ns, size_t count, int64_t per)
 {
-    if (count) {
+    if (count && per > 0) {
         TRY(record_measure(record, import->arena, samples_ns, count, per));
     } else {
         record->status = RECORD_FAILED;
-        record->reason = "the log has no time";
+        record->reason = record->reason ? record->reason : "the log has no time";
     }
     record_write(record, import->lines);
     text_add_char(import->lines, '\n');
@@ -72,33 +72,39 @@ static double unit_ns(const char *unit)
 }
 
 /* google-benchmark: each repetition is a sample, the mean over so many iterations; what it
- * aggregated itself is passed over. */
+ * aggregated itself is passed over; one that reports an error has no time. */
 static enum status import_google(struct import *import, const struct json *context,
                                  const struct json *benchmarks)
 {
     double *samples;
     size_t count = 0;
+    int64_t per = 1;
     NEED(samples = arena_array(import->arena, benchmarks->count + 1, sizeof *samples));
     for (const struct json *at = benchmarks->first; at; at = at->next) {
         const char *name = json_text(at, "run_name", json_text(at, "name", ""));
         const char *next = json_text(at->next, "run_name", json_text(at->next, "name", ""));
-        if (strcmp(json_text(at, "run_type", "iteration"), "iteration") == 0)
-            samples[count++] =
-                json_real(at, "real_time", 0) * unit_ns(json_text(at, "time_unit", "ns"));
-        if (count == 0 || (at->next && strcmp(name, next) == 0))
+        const char *trouble = json_text(at, "error_message", NULL);
+        double real_ns = json_real(at, "real_time", 0) * unit_ns(json_text(at, "time_unit", "ns"));
+        bool measured = strcmp(json_text(at, "run_type", "iteration"), "iteration") == 0;
+        if (measured && !trouble && real_ns > 0) {
+            samples[count++] = real_ns;
+            per = json_int(at, "iterations", 1); /* of an aggregate: how many it was made of */
+        }
+        if ((count == 0 && !measured) || (at->next && strcmp(name, next) == 0))
             continue;
         struct record record;
         TRY(import_start(&record, "google-benchmark", name));
+        record.reason = count ? NULL : trouble;
         record.point.threads = json_int(at, "threads", 0);
         TRY(point_set(&record.point, &axes[AXIS_server], json_text(context, "host_name", "")));
-        TRY(import_write(import, &record, samples, count, json_int(at, "iterations", 1)));
+        TRY(import_write(import, &record, samples, count, per));
         count = 0;
     }
     return STATUS_OK;
 }
 
-/* llama-bench: a prompt is one iteration over so many tokens; generating is an iteration a token.
- */
+/* llama-bench: a prompt is one iteration over so many tokens, those that are made after it in the
+ * same run included; generating alone is an iteration a token. */
 static enum status import_llama(struct import *import, const struct json *results)
 {
     for (const struct json *result = results->first; result; result = result->next) {
@@ -111,7 +117,7 @@ static enum status import_llama(struct import *import, const struct json *result
         TRY(point_set(&record.point, &axes[AXIS_phase], "inference"));
         TRY(point_set(&record.point, &axes[AXIS_backend], json_text(result, "backends", "")));
         TRY(point_set(&record.point, &axes[AXIS_unit_name], json_text(result, "cpu_info", "")));
-        record.point.batch = prompt > 0 ? prompt : 1;
+        record.point.batch = prompt > 0 ? prompt + made : 1;
         record.point.threads = json_int(result, "n_threads", 0);
         record.at = json_text(result, "test_time", NULL);
         TRY(import_samples(import, json_get(result, "samples_ns"), 1 / (double)per, &samples,

@@ -64,6 +64,14 @@ enum status member_real(const struct json *object, const char *path, const char 
     return STATUS_OK;
 }
 
+enum status member_time(const struct json *object, const char *path, const char *key, double *out)
+{
+    TRY(member_real(object, path, key, out));
+    if (*out <= 0)
+        return member_fail(path, key, json_get(object, key), "a time above 0");
+    return STATUS_OK;
+}
+
 enum status member_int(const struct json *object, const char *path, const char *key, int64_t least,
                        int64_t *out)
 {

@@ -17,6 +17,8 @@ enum status member_text(const struct json *object, const char *path, const char 
                         const char **out); /* absent: NULL */
 enum status member_real(const struct json *object, const char *path, const char *key,
                         double *out); /* absent: NaN */
+/* The same, above 0. */
+enum status member_time(const struct json *object, const char *path, const char *key, double *out);
 enum status member_int(const struct json *object, const char *path, const char *key, int64_t least,
                        int64_t *out); /* absent: *out as it was */
 enum status member_of_kind(const struct json *object, const char *path, const char *key,

@@ -72,7 +72,7 @@ enum status record_measure(struct record *record, struct arena *arena, const dou
     record->sample_count = stats_thin(samples_ns, count, kept, RECORD_SAMPLES);
     record->samples_ns = kept;
     double batch = (double)record_effective_batch(record);
-    record->throughput = batch / record->time_ns.median * 1e9;
+    record->throughput = batch > 0 ? batch / record->time_ns.median * 1e9 : (double)NAN;
     record_compare_floor(record);
     return STATUS_OK;
 }

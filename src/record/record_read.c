@@ -10,13 +10,15 @@
 static enum status read_time(const struct json *object, struct stats *out)
 {
     static const char path[] = "result.time_ns";
-    TRY(member_real(object, path, "min", &out->min));
-    TRY(member_real(object, path, "median", &out->median));
-    TRY(member_real(object, path, "mean", &out->mean));
-    TRY(member_real(object, path, "p90", &out->p90));
-    TRY(member_real(object, path, "p99", &out->p99));
-    TRY(member_real(object, path, "ci_low", &out->ci_low));
-    TRY(member_real(object, path, "ci_high", &out->ci_high));
+    TRY(member_time(object, path, "min", &out->min));
+    TRY(member_time(object, path, "median", &out->median));
+    TRY(member_time(object, path, "mean", &out->mean));
+    TRY(member_time(object, path, "p90", &out->p90));
+    TRY(member_time(object, path, "p99", &out->p99));
+    TRY(member_time(object, path, "ci_low", &out->ci_low));
+    TRY(member_time(object, path, "ci_high", &out->ci_high));
+    if (out->ci_low > out->ci_high)
+        return member_fail(path, "ci_low", json_get(object, "ci_low"), "at most ci_high");
     TRY(member_int(object, path, "count", 0, &out->count));
     return member_int(object, path, "per", 1, &out->per);
 }
@@ -135,8 +137,8 @@ static enum status read_samples(struct arena *arena, const struct json *array, s
     double *samples, *sample;
     NEED(samples = sample = arena_array(arena, array->count, sizeof *samples));
     for (const struct json *value = array->first; value; value = value->next) {
-        if (value->kind != JSON_NUMBER)
-            return member_fail("", "samples_ns", value, "numbers");
+        if (value->kind != JSON_NUMBER || value->number <= 0)
+            return member_fail("", "samples_ns", value, "numbers above 0");
         *sample++ = value->number;
     }
     out->samples_ns = samples;

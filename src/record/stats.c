@@ -76,7 +76,8 @@ static int64_t left_out(size_t n, double confidence)
 {
     enum { EXACT_MOST = 500 };
     if (n > EXACT_MOST) {
-        double away = confidence > 0.96 ? 2.576 : 1.96; /* deviations that hold 99 % or 95 % */
+        /* deviations that hold 99.9 %, 99 % or 95 % */
+        double away = confidence > 0.995 ? 3.291 : confidence > 0.96 ? 2.576 : 1.96;
         return (int64_t)(0.5 * (double)n - away * 0.5 * sqrt((double)n)) - 1;
     }
     double term = pow(0.5, (double)n), below = 0;
