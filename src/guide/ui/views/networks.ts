@@ -65,6 +65,13 @@ const listed: Column<NetworkEntry>[] = [
   },
 ];
 
+const ROLES: Record<string, string> = {
+  param: "parameters",
+  grad: "gradients",
+  activation: "activations",
+  statistic: "statistics",
+};
+
 function explainedText({ phase, batch, backend }: Explained): string {
   return `${phase}, batch ${batch}${backend ? `, ${backend}` : ""}`;
 }
@@ -203,7 +210,7 @@ function summary(
         { className: "fact-group" },
         element("h2", {}, "Memory"),
         facts([
-          ...memory.map(([role, bytes]): [string, Child] => [label(role), quantity(bytes, "B")]),
+          ...memory.map(([role, bytes]): [string, Child] => [ROLES[role] ?? label(role), quantity(bytes, "B")]),
           ["activations at once", quantity(network.activation_peak, "B")],
           ["without sharing", quantity(network.activation_unshared, "B")],
         ]),
