@@ -122,7 +122,7 @@ struct network {
 /* The part of that name; NULL: none. */
 const struct network *network_part(const struct network *network, const char *name);
 
-/* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION]`, the path of a file, FILE:NAME, one of several
+/* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION[:INIT]]`, the path of a file, FILE:NAME, one of several
  * networks in a file (section.h), or FILE.onnx[:NAME=N,…] (formats/onnx.h). Unknown names are
  * refused with the nearest one. */
 enum status network_open(const char *spec, struct network **out);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "nn/formats/onnx.h"
+#include "nn/layer.h"
 #include "nn/optimiser.h"
 #include "nn/section.h"
 
@@ -13,7 +14,7 @@
 
 extern const struct embedded zoo_files[];
 
-enum { FILE_MOST = 1 << 20, NAMES_MOST = 256 };
+enum { FILE_MOST = 1 << 20, NAMES_MOST = 256, MLP_WORD = 32 };
 
 static enum status unknown_activation(const char *spec, const char *function)
 {
@@ -28,16 +29,35 @@ static enum status unknown_activation(const char *spec, const char *function)
     return status;
 }
 
-/* "mlp:4-16-3" or "mlp:4-16-3:sigmoid": the activation (relu) between the layers, the last linear.
- */
+/* What follows the sizes: the activation (relu), and how weights start. */
+static enum status read_mlp_end(const char *spec, const char *colon, char function[MLP_WORD],
+                                struct text *text)
+{
+    const char *at = colon ? colon + 1 : "relu", *second = strchr(at, ':');
+    enum activation activation;
+    enum start start;
+    snprintf(function, MLP_WORD, "%.*s", (int)(second ? second - at : MLP_WORD), at);
+    if (!activation_parse(function, &activation) || activation == ACTIVATION_NONE)
+        return unknown_activation(spec, function);
+    if (!second)
+        return STATUS_OK;
+    if (!start_parse(second + 1, &start))
+        FAIL(STATUS_INPUT,
+             "%s: there is no init '%s'; there are: auto, zeros, uniform, normal, xavier, he, "
+             "orthogonal",
+             spec, second + 1);
+    text_printf(text, "init %s\n", second + 1);
+    return STATUS_OK;
+}
+
+/* "mlp:4-16-3", "mlp:4-16-3:sigmoid" or "mlp:4-16-3:relu:he": the activation between the layers, the
+ * last linear. */
 static enum status write_mlp(const char *spec, struct text *text)
 {
     const char *sizes = spec + strlen("mlp:"), *colon = strchr(sizes, ':');
-    const char *function = colon ? colon + 1 : "relu";
-    enum activation activation;
-    if (!activation_parse(function, &activation) || activation == ACTIVATION_NONE)
-        return unknown_activation(spec, function);
+    char function[MLP_WORD];
     int count = 0;
+    TRY(read_mlp_end(spec, colon, function, text));
     for (const char *at = sizes;; at++) {
         char *end;
         long long size = isdigit((unsigned char)*at) ? strtoll(at, &end, 10) : 0;
