@@ -122,9 +122,9 @@ struct network {
 /* The part of that name; NULL: none. */
 const struct network *network_part(const struct network *network, const char *name);
 
-/* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION[:INIT]]`, the path of a file, FILE:NAME, one of several
- * networks in a file (section.h), or FILE.onnx[:NAME=N,…] (formats/onnx.h). Unknown names are
- * refused with the nearest one. */
+/* `spec` is a zoo name, `mlp:4-16-3[:ACTIVATION[:INIT]]`, the path of a file, FILE:NAME, one of
+ * several networks in a file (section.h), or FILE.onnx[:NAME=N,…] (formats/onnx.h). Unknown names
+ * are refused with the nearest one. */
 enum status network_open(const char *spec, struct network **out);
 /* `name` is used in messages: "NAME:LINE:COLUMN: …". */
 enum status network_parse(const char *name, const char *text, size_t length, struct network **out);

@@ -50,8 +50,8 @@ static enum status read_mlp_end(const char *spec, const char *colon, char functi
     return STATUS_OK;
 }
 
-/* "mlp:4-16-3", "mlp:4-16-3:sigmoid" or "mlp:4-16-3:relu:he": the activation between the layers, the
- * last linear. */
+/* "mlp:4-16-3", "mlp:4-16-3:sigmoid" or "mlp:4-16-3:relu:he": the activation between the layers,
+ * the last linear. */
 static enum status write_mlp(const char *spec, struct text *text)
 {
     const char *sizes = spec + strlen("mlp:"), *colon = strchr(sizes, ':');
