@@ -88,19 +88,27 @@ static void multiply_block(const struct gemm_kernels *kernels, const struct gemm
     }
 }
 
-void gemm_multiply(const struct gemm_kernels *kernels, const struct gemm *gemm, float *workspace)
+/* The columns [first, last) of the product, and of those behind it. */
+static void multiply_columns(const struct gemm_kernels *kernels, const struct gemm *gemm,
+                             int64_t first, int64_t last, float *workspace)
 {
-    for (int64_t j = 0; j < gemm->columns; j += COLUMNS) {
-        int64_t columns = gemm->columns - j < COLUMNS ? gemm->columns - j : COLUMNS, inner;
+    for (int64_t j = first; j < last; j += COLUMNS) {
+        int64_t columns = last - j < COLUMNS ? last - j : COLUMNS, inner;
         for (int64_t k = 0; k < gemm->inner; k += inner) {
             inner = even_part(gemm->inner, INNER, k);
             struct gemm_side b = gemm->b;
             b.data += k * b.down + j * b.right;
             gemm_pack_b(kernels, b, inner, columns, workspace);
-            multiply_block(kernels, gemm, j, columns, k, inner, workspace,
-                           workspace + INNER * COLUMNS);
+            for (const struct gemm *one = gemm; one; one = one->next)
+                multiply_block(kernels, one, j, columns, k, inner, workspace,
+                               workspace + INNER * COLUMNS);
         }
     }
+}
+
+void gemm_multiply(const struct gemm_kernels *kernels, const struct gemm *gemm, float *workspace)
+{
+    multiply_columns(kernels, gemm, 0, gemm->columns, workspace);
 }
 
 struct job_gemm {
@@ -114,30 +122,30 @@ static void gemm_member(void *context, int member, int members)
 {
     const struct job_gemm *job = context;
     const struct gemm_kernels *kernels = job->kernels;
+    float *workspace = job->workspace + member * gemm_floats();
     struct gemm part = *job->gemm;
     long from, to;
-    if (job->by_rows) {
-        pool_share(part.rows, kernels->rows, member, members, &from, &to);
-        part.a.data += from * part.a.down;
-        part.c += from * part.stride;
-        part.rows = to - from;
-    } else {
+    if (!job->by_rows) {
         pool_share(part.columns, kernels->columns, member, members, &from, &to);
-        part.b.data += from * part.b.right;
-        part.c += from;
-        part.columns = to - from;
+        multiply_columns(kernels, job->gemm, from, to, workspace);
+        return;
     }
-    if (from < to)
-        gemm_multiply(kernels, &part, job->workspace + member * gemm_floats());
+    pool_share(part.rows, kernels->rows, member, members, &from, &to);
+    part.a.data += from * part.a.down;
+    part.c += from * part.stride;
+    part.rows = to - from;
+    gemm_multiply(kernels, &part, workspace);
 }
 
 void gemm_run(const struct gemm_kernels *kernels, const struct gemm *gemm, struct pool *pool,
               float *workspace)
 {
-    int64_t by_rows = (gemm->rows + kernels->rows - 1) / kernels->rows;
-    int64_t by_columns = panels_of(kernels, gemm->columns);
+    int64_t rows = 0, by_columns = panels_of(kernels, gemm->columns);
+    for (const struct gemm *one = gemm; one; one = one->next)
+        rows += one->rows;
+    int64_t by_rows = gemm->next ? 0 : (rows + kernels->rows - 1) / kernels->rows;
     struct job_gemm job = {kernels, gemm, workspace, by_rows > by_columns};
-    int members = team_for_flop(pool, 2 * gemm->rows * gemm->inner * gemm->columns,
+    int members = team_for_flop(pool, 2 * rows * gemm->inner * gemm->columns,
                                 by_rows > by_columns ? by_rows : by_columns);
     pool_run(pool, members, gemm_member, &job);
 }

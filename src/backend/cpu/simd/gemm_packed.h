@@ -69,6 +69,7 @@ struct gemm {
     int64_t stride;
     float scale;
     bool add;
+    const struct gemm *next; /* another product with the same b, which is packed once; or NULL */
 };
 
 /* By the calling thread; the workspace holds gemm_floats. */

@@ -403,23 +403,34 @@ static void backward_member(void *context, int member, int members)
 }
 
 /* dw = rowsᵀ·dz over all samples and steps. */
-static void weigh(const struct job_backward *job, struct pool *pool, const float *rows,
-                  int64_t width, const float *dz, float *dw)
+static struct gemm weighed(const struct job_backward *job, const float *rows, int64_t width,
+                           const float *dz, float *dw)
 {
     const struct sizes *s = &job->s;
-    gemm_run(job->gemm,
-             &(struct gemm){
-                 .rows = width,
-                 .inner = s->batch * s->time,
-                 .columns = s->gates,
-                 .a = {rows, 1, width},
-                 .b = {dz, s->gates, 1},
-                 .c = dw,
-                 .stride = s->gates,
-                 .scale = 1,
-                 .add = job->accumulate,
-             },
-             pool, job->members);
+    return (struct gemm){
+        .rows = width,
+        .inner = s->batch * s->time,
+        .columns = s->gates,
+        .a = {rows, 1, width},
+        .b = {dz, s->gates, 1},
+        .c = dw,
+        .stride = s->gates,
+        .scale = 1,
+        .add = job->accumulate,
+    };
+}
+
+/* The gradients of wx and wh; where they share dz it is packed once. */
+static void weigh(const struct job_backward *job, struct pool *pool)
+{
+    struct gemm h =
+        weighed(job, job->before, job->s.hidden, job->dzh ? job->dzh : job->dzx, job->dwh);
+    struct gemm x = weighed(job, job->x, job->s.in, job->dzx, job->dwx);
+    if (job->dzh)
+        gemm_run(job->gemm, &h, pool, job->members);
+    else
+        x.next = &h;
+    gemm_run(job->gemm, &x, pool, job->members);
 }
 
 static void run_backward(const struct call *call, struct job_backward *job)
@@ -441,8 +452,7 @@ static void run_backward(const struct call *call, struct job_backward *job)
         job->dbx[k] = job->accumulate ? job->dbx[k] + x : x;
         job->dbh[k] = job->accumulate ? job->dbh[k] + h : h;
     }
-    weigh(job, call->pool, job->x, s->in, job->dzx, job->dwx);
-    weigh(job, call->pool, job->before, s->hidden, job->dzh ? job->dzh : job->dzx, job->dwh);
+    weigh(job, call->pool);
 }
 
 /* Operands 0 to 3 and the first five outputs are the same for all kinds. */

@@ -255,8 +255,8 @@ static void steps_wide(struct tiny *tiny, int64_t steps)
 
 enum { QUAD = TINY_SQUARE, SQUARE = QUAD * QUAD, TILE = 4 };
 
-/* Between a bound view's rows [width] and quarters [square][sample][4]: whole squares first, then
- * column by column, so that the inner loops run along the samples. */
+/* A bound view's rows [width] to quarters [square][sample][4]: whole squares first, then column by
+ * column, so that the inner loops run along the samples. */
 static void batch_copy(const struct tiny *tiny, const struct bound *bound, const int32_t *rows,
                        int32_t width, float *to)
 {
@@ -271,6 +271,7 @@ static void batch_copy(const struct tiny *tiny, const struct bound *bound, const
             to[n * QUAD] = from[(int64_t)rows[n] * width];
 }
 
+/* The outputs, the same way back. */
 static void batch_store(const struct tiny *tiny)
 {
     const struct tiny_layer *last = &tiny->layer[tiny->layers - 1];
