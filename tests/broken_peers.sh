@@ -1,7 +1,7 @@
 # Peers that are broken, each in its way: a failed record with a reason, soon, and prony's own beside.
 
-prony=$PRONY_BUILD/prony
-status=0
+suite=broken_peers
+. tests/shell/command.sh
 for peer in dies hangs garbage floods closes chatters boasts liar; do
     output=$("$prony" bench small --phase inference --framework "prony,tests/peers/$peer/peer" \
         --seconds 0.05 --patience 0.5 --format json 2>/dev/null)
@@ -16,4 +16,20 @@ for peer in dies hangs garbage floods closes chatters boasts liar; do
         status=1
     fi
 done
+
+# Whoever cannot be started is skipped; what a peer says moves no cursor.
+printf '#!/usr/bin/env there-is-no-such-interpreter\n' >"$folder/uninstalled"
+cat >"$folder/painter" <<'PEER'
+#!/bin/sh
+read -r line
+printf '%s\n' '{"status":"failed","reason":"one\u001b[2J\ntwo"}'
+PEER
+printf '%s\n' '#!/bin/sh' 'sleep 60 &' 'read -r line' 'exit 3' >"$folder/leaver"
+chmod +x "$folder"/*
+expect skips_what_cannot_be_started 0 'skipped: it cannot be started: ' \
+    "$prony" bench small --framework "$folder/uninstalled" --seconds 0.05
+expect prints_one_line 1 'failed: one [2J two' \
+    "$prony" bench small --framework "$folder/painter" --seconds 0.05
+expect sees_that_it_ended 1 'failed: the process ended' \
+    "$prony" bench small --framework "$folder/leaver" --seconds 0.05 --patience 10
 exit $status

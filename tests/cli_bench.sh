@@ -99,6 +99,10 @@ expect runs_a_suite 0 'framework,backend,model' \
 report measures_every_line $? "$(cut -c1-300 "$folder/suite.jsonl")"
 expect does_nothing_twice 0 'nothing is left to be measured' \
     "$prony" suite "$folder/own.suite" --out "$folder/suite.jsonl"
+printf '{"prony":1,"kind":"result","point":{"fra' >>"$folder/suite.jsonl" # killed while it wrote
+expect passes_over_a_cut_line 0 'cut short is passed over' \
+    "$prony" suite "$folder/own.suite" --out "$folder/suite.jsonl"
+sed -i '$d' "$folder/suite.jsonl"
 sed -i 2d "$folder/suite.jsonl"
 "$prony" suite "$folder/own.suite" --out "$folder/suite.jsonl" >/dev/null 2>&1
 [ "$(grep -c '"kind":"result"' "$folder/suite.jsonl")" -eq 3 ]
@@ -246,9 +250,18 @@ PYTHON
         "$prony" compare "$folder/old.jsonl" "$folder/new.jsonl" --fail-if-slower 5%
     expect allows_what_is_allowed 0 'slower' \
         "$prony" compare "$folder/old.jsonl" "$folder/new.jsonl" --fail-if-slower 0.5
+    sed 's/"status": "ok"/"status": "failed"/' "$folder/old.jsonl" >"$folder/failed.jsonl"
+    sed 's/"server": "[^"]*"/"server": "elsewhere"/' "$folder/old.jsonl" >"$folder/elsewhere.jsonl"
+    expect sees_what_fails_now 1 '2 of 2 failed, and did not before' \
+        "$prony" compare "$folder/old.jsonl" "$folder/failed.jsonl" --fail-if-slower 5%
+    expect tells_machines_apart 2 'the new one of elsewhere' \
+        "$prony" compare "$folder/old.jsonl" "$folder/elsewhere.jsonl"
     expect sees_what_is_faster 0 'faster' \
         "$prony" compare "$folder/new.jsonl" "$folder/old.jsonl" --fail-if-slower 5%
 fi
+echo '{"results":[{"command":"true","times":[0.2,0.21]}]}' >"$folder/hyperfine.json"
+expect compares_what_others_measured 0 '1 configuration in both' \
+    "$prony" compare "$folder/hyperfine.json" "$folder/hyperfine.json"
 expect compares_something 2 'nothing was compared' "$prony" compare "$folder/old.jsonl" "$folder/stopped.jsonl"
 expect wants_a_share 2 'expected a share such as 5%' \
     "$prony" compare "$folder/old.jsonl" "$folder/old.jsonl" --fail-if-slower much

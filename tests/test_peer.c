@@ -105,10 +105,10 @@ TEST(a_peer_that_lacks_something_is_unsupported)
     close_peer(job);
 }
 
-TEST(a_peer_that_is_not_there_is_a_failure)
+TEST(a_peer_that_cannot_be_started_is_unsupported)
 {
     struct job *job = open_peer("tests/peers/none/peer");
-    CHECK_STATUS(STATUS_DEVICE, job->kind->prepare(job));
+    CHECK_STATUS(STATUS_UNSUPPORTED, job->kind->prepare(job));
     CHECK_MESSAGE("No such file");
     close_peer(job);
 }

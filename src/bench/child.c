@@ -117,9 +117,27 @@ static const char *child_last_words(struct child *child)
     return line ? line + 1 : child->complaint;
 }
 
+/* Is it gone? It is not reaped, so that its id stays its own. */
+static bool child_is_gone(const struct child *child, int *code)
+{
+    siginfo_t ended = {0};
+    if (waitid(P_PID, (id_t)child->pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || !ended.si_pid)
+        return false;
+    *code = ended.si_code == CLD_EXITED ? ended.si_status : -1;
+    return true;
+}
+
+/* 127 is what shells, env and child_become end with when there is nothing to run: an interpreter is
+ * not installed. */
 static enum status child_ended(struct child *child)
 {
+    enum { NOT_FOUND = 127 };
+    int code = 0;
+    for (int tries = 0; !child_is_gone(child, &code) && tries < 100; tries++)
+        clock_sleep_ns(1000000); /* it closed its output a moment before it ends */
     const char *words = child_last_words(child);
+    if (code == NOT_FOUND)
+        FAIL(STATUS_UNSUPPORTED, "it cannot be started: %s", *words ? words : "status 127");
     FAIL(STATUS_DEVICE, "the process ended%s%s", *words ? ": " : "", words);
 }
 
@@ -136,8 +154,11 @@ static enum status child_wait(struct child *child, int fd, short events, uint64_
         struct pollfd wait[2] = {{fd, events, 0}, {child->errors, POLLIN, 0}};
         if (poll(wait, 2, left_ms > 1000 ? 1000 : (int)left_ms) < 0 && errno != EINTR)
             FAIL(STATUS_IO, "waiting for a child process: %s", strerror(errno));
+        int code;
         if (wait[0].revents)
             return STATUS_OK;
+        if (!wait[1].revents && child_is_gone(child, &code)) /* what it started may hold it open */
+            return poll(wait, 1, 0) > 0 ? STATUS_OK : child_ended(child);
         if (wait[1].revents & POLLIN)
             child_drain(child);
         else if (wait[1].revents)
@@ -213,11 +234,10 @@ void child_close(struct child *child, uint64_t grace_ns)
         return;
     close(child->to);
     uint64_t deadline_ns = clock_ns() + grace_ns;
-    siginfo_t ended = {0};
+    int code;
     while (clock_ns() < deadline_ns) {
         child_drain(child); /* or it may hang writing its last words */
-        if (waitid(P_PID, (id_t)child->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            ended.si_pid)
+        if (child_is_gone(child, &code))
             break;
         clock_sleep_ns(500000);
     }

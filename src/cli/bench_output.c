@@ -292,7 +292,7 @@ enum status bench_output_done(struct bench_output *output, struct done *done)
     if (output->file && file_exists(output->file)) {
         status = file_read(output->file, FILE_MOST, &text);
         if (status == STATUS_OK)
-            status = record_read_all(output->file, text_of(&text), text.length, add_done, &held);
+            status = record_read_whole(output->file, text_of(&text), text.length, add_done, &held);
         text_free(&text);
     }
 #ifdef PRONY_HAVE_STORE

@@ -112,6 +112,14 @@ static void add_verdict(const struct record *record, struct text *out)
                     found->high, (long long)found->rounds, (long long)found->instances);
 }
 
+/* What a peer gave as its reason may be anything: one line, and nothing that moves the cursor. */
+static void add_line(struct text *out, const char *line)
+{
+    for (; *line; line++)
+        text_add_char(out, (unsigned char)*line < ' ' || *line == 0x7f ? ' ' : *line);
+    text_add_char(out, '\n');
+}
+
 void bench_table_row(struct bench_table *table, const struct record *record, struct text *out)
 {
     char number[POINT_NUMBER];
@@ -126,7 +134,7 @@ void bench_table_row(struct bench_table *table, const struct record *record, str
         add_figures(record, out);
     else
         text_printf(out, "%s: ", record_status_name(record->status));
-    text_printf(out, "%s\n", record->reason ? record->reason : "");
+    add_line(out, record->reason ? record->reason : "");
     if (record->against.other)
         add_verdict(record, out);
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/commands.h"
+#include "record/import.h"
 #include "record/record.h"
 
 #include <math.h>
@@ -14,28 +15,36 @@
 
 static const size_t FILE_MOST = (size_t)1 << 30;
 
-/* The results of a file, in its order. */
+/* The results of a file, in its order: what was measured, and what failed. */
 struct results {
     struct result {
         struct point point;
         struct stats time_ns;
+        bool failed;
     } * list;
     size_t count, room;
 };
 
-/* What is found out about a run does not tell configurations apart, but the machine does. */
-static bool same_configuration(const struct point *a, const struct point *b)
+/* What is found out about a run does not tell configurations apart, but the machine does. What
+ * failed may not have come so far as to know its instructions. */
+static bool same_configuration(const struct point *a, const struct point *b, bool anywhere)
 {
     struct point left = *a, right = *b;
-    memset(left.software, 0, sizeof left.software);
-    memset(right.software, 0, sizeof right.software);
+    memcpy(left.software, right.software, sizeof left.software);
+    if (!left.isa[0] || !right.isa[0])
+        memcpy(left.isa, right.isa, sizeof left.isa);
+    if (anywhere)
+        memcpy(left.unit_name, right.unit_name, sizeof left.unit_name);
+    if (anywhere)
+        memcpy(left.server, right.server, sizeof left.server);
     return point_compare(&left, &right) == 0;
 }
 
-static struct result *results_find(const struct results *results, const struct point *point)
+static struct result *results_find(const struct results *results, const struct point *point,
+                                   bool anywhere)
 {
     for (size_t i = 0; i < results->count; i++)
-        if (same_configuration(&results->list[i].point, point))
+        if (same_configuration(&results->list[i].point, point, anywhere))
             return &results->list[i];
     return NULL;
 }
@@ -46,9 +55,11 @@ static enum status results_add(void *context, const struct record *record, const
     struct results *results = context;
     (void)line;
     (void)length;
-    if (record->kind != RECORD_RESULT || record->status != RECORD_OK)
+    bool failed = record->status == RECORD_FAILED;
+    if (record->kind != RECORD_RESULT || record->status == RECORD_SKIPPED ||
+        (!failed && isnan(record->time_ns.median)))
         return STATUS_OK;
-    struct result *known = results_find(results, &record->point);
+    struct result *known = results_find(results, &record->point, false);
     if (!known && results->count == results->room) {
         size_t room = results->room ? 2 * results->room : 64;
         struct result *grown = mem_grow(results->list, room, sizeof *grown);
@@ -57,17 +68,23 @@ static enum status results_add(void *context, const struct record *record, const
         results->room = room;
     }
     *(known ? known : &results->list[results->count++]) =
-        (struct result){record->point, record->time_ns};
+        (struct result){record->point, record->time_ns, failed};
     return STATUS_OK;
 }
 
 static enum status results_read(const char *path, struct results *out)
 {
-    struct text text = {0};
-    enum status status = file_read(path, FILE_MOST, &text);
-    if (status == STATUS_OK)
-        status = record_read_all(path, text_of(&text), text.length, results_add, out);
+    struct text text = {0}, imported = {0};
+    bool foreign;
+    enum status status;
+
+    TRY_OR(done, file_read(path, FILE_MOST, &text));
+    TRY_OR(done, import_lines(path, text_of(&text), text.length, &foreign, &imported));
+    const struct text *lines = foreign ? &imported : &text;
+    TRY_OR(done, record_read_all(path, text_of(lines), lines->length, results_add, out));
+done:
     text_free(&text);
+    text_free(&imported);
     return status;
 }
 
@@ -100,24 +117,53 @@ static void print_comparison(const struct result *old, const struct result *new,
     text_free(&line);
 }
 
+static void print_failed(const struct result *new)
+{
+    struct text line = {0};
+    point_label(&new->point, &line);
+    printf("measured before, failed now: %s\n", text_of(&line));
+    text_free(&line);
+}
+
+/* What the files do not share, where nothing is shared: the machine, if that is all. */
+static enum status nothing_compared(const struct results *old, const struct results *new)
+{
+    for (size_t i = 0; i < new->count; i++) {
+        const struct point *now = &new->list[i].point;
+        const struct result *before = results_find(old, now, true);
+        if (before)
+            FAIL(STATUS_INPUT,
+                 "nothing was compared: the old file is of %s (%s), the new one of %s (%s)",
+                 before->point.server, before->point.unit_name, now->server, now->unit_name);
+    }
+    FAIL(STATUS_INPUT, "the files have no configuration in common: nothing was compared");
+}
+
 static enum status compare_all(const struct results *old, const struct results *new, double share)
 {
-    int matched = 0, slower = 0;
+    int matched = 0, slower = 0, failed = 0;
     for (size_t i = 0; i < new->count; i++) {
-        const struct result *now = &new->list[i], *before = results_find(old, &now->point);
+        const struct result *now = &new->list[i], *before = results_find(old, &now->point, false);
         struct comparison found;
-        if (!before)
+        if (!before || before->failed)
             continue;
+        matched++;
+        if (now->failed) {
+            print_failed(now);
+            failed++;
+            continue;
+        }
         compare_results(&now->time_ns, &before->time_ns, COMPARE_MARGIN, &found);
         print_comparison(before, now, &found);
-        matched++;
         slower += found.verdict == VERDICT_SLOWER && found.ratio > 1 + share;
     }
     printf("%d configuration%s in both; %zu only in the old file, %zu only in the new one\n",
            matched, matched == 1 ? "" : "s", old->count - (size_t)matched,
            new->count - (size_t)matched);
     if (!matched)
-        FAIL(STATUS_INPUT, "the files have no configuration in common: nothing was compared");
+        return nothing_compared(old, new);
+    if (failed && isfinite(share))
+        FAIL(STATUS_WRONG, "%d of %d failed, and did not before", failed, matched);
     if (slower && isfinite(share))
         FAIL(STATUS_WRONG, "%d of %d became slower by more than %g %%", slower, matched,
              100 * share);
@@ -132,7 +178,7 @@ enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
          .kind = ARG_TEXT,
          .value = &limit,
          .meaning = "SHARE",
-         .help = "end with status 1 when something is slower by more, such as 5%"}};
+         .help = "end with status 1 when something is slower by more, such as 5%, or failed"}};
     struct args args = {
         .command = "prony compare",
         .usage = "OLD.jsonl NEW.jsonl [options]",

@@ -116,6 +116,9 @@ typedef enum status record_visit(void *context, const struct record *record, con
                                  size_t length);
 enum status record_read_all(const char *name, const char *text, size_t length, record_visit *visit,
                             void *context);
+/* The same, but a line that a killed process left unfinished is passed over, with a warning. */
+enum status record_read_whole(const char *name, const char *text, size_t length,
+                              record_visit *visit, void *context);
 
 const char *record_status_name(enum record_status status);
 

@@ -1,5 +1,6 @@
 /* record_read.c: a line that came from a file, a pipe or another machine. Nothing in it is trusted:
  * every member has its kind checked, and what is wrong is named. */
+#include "base/log.h"
 #include "record/member.h"
 #include "record/names.h"
 #include "record/record.h"
@@ -209,8 +210,14 @@ static bool is_blank(const char *text, size_t length)
     return true;
 }
 
-enum status record_read_all(const char *name, const char *text, size_t length, record_visit *visit,
-                            void *context)
+/* A killed process may leave the beginning of a line: file_append_line ends it before the next. */
+static bool is_cut(const char *text, size_t length)
+{
+    return text[0] == '{' && text[length - 1] != '}' && text[length - 1] != '\r';
+}
+
+static enum status read_lines(const char *name, const char *text, size_t length, bool cut_too,
+                              record_visit *visit, void *context)
 {
     enum status status = STATUS_OK;
     const char *end = text + length;
@@ -223,9 +230,25 @@ enum status record_read_all(const char *name, const char *text, size_t length, r
             status = record_read(&arena, name, line, text, bytes, &record);
             if (status == STATUS_OK)
                 status = visit(context, &record, text, bytes);
+            else if (status == STATUS_INPUT && cut_too && is_cut(text, bytes)) {
+                log_warning("%s:%ld: a line that was cut short is passed over", name, line);
+                status = STATUS_OK;
+            }
             arena_free(&arena);
         }
         text += bytes + (newline ? 1 : 0);
     }
     return status;
+}
+
+enum status record_read_all(const char *name, const char *text, size_t length, record_visit *visit,
+                            void *context)
+{
+    return read_lines(name, text, length, false, visit, context);
+}
+
+enum status record_read_whole(const char *name, const char *text, size_t length,
+                              record_visit *visit, void *context)
+{
+    return read_lines(name, text, length, true, visit, context);
 }
