@@ -56,8 +56,8 @@ const char *prony_version(void);
 /* Why the last call on this thread that failed did so: one line, valid until the next. */
 const char *prony_error(void);
 
-/* `network` is a name of the zoo ("small"), "mlp:4-16-3", the path of a network file, or of one of
- * several networks in a file, "gan:generator". */
+/* `network` is a name of the zoo ("small"), "mlp:4-16-3", the path of a network file, of one of
+ * several networks in a file, "gan:generator", or of an ONNX file, "model.onnx". */
 int prony_open(const char *network, const struct prony_options *options, struct prony **out);
 /* The same from the text of a network file; `name` is used in messages. */
 int prony_open_text(const char *name, const char *text, const struct prony_options *options,

@@ -244,7 +244,7 @@ static enum status fold_concat(struct import *in, struct constant **out)
     TRY(graph_axis_of(in, "axis", 0, shape.rank, &axis));
     shape.dim[axis] = 0;
     for (size_t i = 0; i < in->node->n_input; i++) {
-        struct shape like = known(in, i)->shape;
+        struct shape like = known(in, i) ? known(in, i)->shape : (struct shape){.rank = -1};
         if (like.rank != shape.rank || !known(in, i)->wholes != !first->wholes)
             REFUSE(in, STATUS_INPUT, "its inputs have different ranks or types");
         shape.dim[axis] += like.dim[axis];

@@ -36,8 +36,10 @@ static void step(struct trail *trail, const char *op, int32_t uses)
 /* The other operand of the last node: not what `value` names; NULL where it has no such. */
 static const struct value *other_operand(const struct trail *trail, const struct value *value)
 {
+    if (!trail->at || !trail->count)
+        return NULL;
     const Onnx__NodeProto *node = trail->in->graph->node[trail->steps[trail->count - 1]];
-    if (!trail->at || node->n_input != 2)
+    if (node->n_input != 2)
         return NULL;
     return graph_find(trail->in, node->input[!strcmp(node->input[0], value->name)]);
 }
