@@ -281,6 +281,19 @@ TEST(the_check_finds_a_wrong_update)
     memcpy(found.values, task->reference.values, (size_t)task->value_count * sizeof(float));
     CHECK_OK(task_judge(task, &found, &error));
     CHECK_NEAR(error, 0, 0);
+    /* Whichever entry does not learn, however little it would have moved. */
+    for (int32_t e = 0; e < task->params.count; e++) {
+        if (task->params.entries[e].role != ROLE_PARAM)
+            continue;
+        for (int64_t i = 0; i < task->value_count; i++) {
+            const struct task_place *place = &task->places[i];
+            found.values[i] = place->entry == e
+                                  ? ((const float *)params_data(&task->params, e))[place->element]
+                                  : task->reference.values[i];
+        }
+        CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
+    }
+    memcpy(found.values, task->reference.values, (size_t)task->value_count * sizeof(float));
     found.values[5] = NAN;
     CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
     found.values[5] = task->reference.values[5];

@@ -253,17 +253,32 @@ static float task_initial(const struct task *task, int64_t place)
     return ((const float *)params_data(&task->params, at->entry))[at->element];
 }
 
-/* What differences are measured in: the typical output, or how far a parameter typically moved. */
-static double task_scale(const struct task *task)
+/* What differences are measured in: the typical output, or how far a parameter typically moved; of
+ * the values from one place to another. */
+static double task_scale(const struct task *task, int64_t from, int64_t to)
 {
     double sum = 0;
-    for (int64_t i = 0; i < task->value_count; i++) {
+    for (int64_t i = from; i < to; i++) {
         double value = (double)task->reference.values[i];
         if (task->phase == PHASE_TRAINING)
             value -= (double)task_initial(task, i);
         sum += value * value;
     }
-    return sqrt(sum / (double)task->value_count);
+    return sqrt(sum / (double)(to - from));
+}
+
+/* The scale from this place on. Gradients vanish towards the input: the parameters of each entry
+ * are held against how far these moved, or the first layer might not learn at all and pass. What
+ * moves by rounding errors only (a bias before a batch norm) is held against a share of all. */
+static double task_scale_at(const struct task *task, int64_t place, double typical)
+{
+    static const double LEAST_SHARE = 1e-3;
+    int64_t end = place;
+    if (task->phase != PHASE_TRAINING || task->coarse)
+        return typical;
+    while (end < task->value_count && task->places[end].entry == task->places[place].entry)
+        end++;
+    return fmax(task_scale(task, place, end), LEAST_SHARE * typical);
 }
 
 /* What is not a number is infinitely wrong. */
@@ -278,10 +293,10 @@ enum status task_judge(const struct task *task, const struct outcome *found, dou
         FAIL(STATUS_UNSUPPORTED, "there is no reference to compare with");
     const bool training = task->phase == PHASE_TRAINING;
     const struct outcome *reference = &task->reference;
-    const double scale = task_scale(task);
+    const double typical = task_scale(task, 0, task->value_count);
     const double loss_error =
         training ? task_relative(fabs(found->loss - reference->loss), fabs(reference->loss)) : 0;
-    double largest = 0, squares = 0;
+    double largest = 0, squares = 0, scale = typical;
     int64_t worst = 0;
 
     for (int64_t i = 0; i < task->value_count; i++) {
@@ -291,6 +306,8 @@ enum status task_judge(const struct task *task, const struct outcome *found, dou
             difference -= 2 * task->check_steps * (double)FLT_EPSILON * fabs(expected);
         if (difference < 0)
             difference = 0;
+        if (i == 0 || (training && task->places[i].entry != task->places[i - 1].entry))
+            scale = task_scale_at(task, i, typical);
         double relative = task_relative(difference, scale);
         squares += relative * relative;
         if (relative > largest) {
