@@ -77,11 +77,17 @@ enum status cli_args(struct args *args, int argc, const char *const *argv)
 
 enum status cli_shape(struct cli *cli, struct args *args)
 {
+    bool any = false;
     for (int i = 0; cli->shape && i < args->positional_count; i++) {
         const char *name = args->positional[i];
-        if (text_ends(name, ".onnx"))
-            NEED(args->positional[i] = arena_format(&cli->arena, "%s:%s", name, cli->shape));
+        if (!text_ends(name, ".onnx"))
+            continue;
+        NEED(args->positional[i] = arena_format(&cli->arena, "%s:%s", name, cli->shape));
+        any = true;
     }
+    if (cli->shape && !any && !args->help)
+        FAIL(STATUS_INPUT, "--shape is given, expected it with a FILE.onnx: only such a network "
+                           "leaves sizes open");
     return STATUS_OK;
 }
 

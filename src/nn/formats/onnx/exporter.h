@@ -17,7 +17,6 @@ struct export
     const struct params *params;
     struct shape *shapes; /* of what each layer gives */
     struct arena arena;
-    struct text name; /* being put together */
     Onnx__GraphProto graph;
     size_t node_room, tensor_room;
     const struct layer *layer; /* being written */
