@@ -17,9 +17,9 @@
 
 #include <string.h>
 
-/* A panel of patches, or of weights, stays in L1 (24 KB); the other of them and the sums of a block
+/* A panel of patches, or of weights, is read from L1 and L2 (48 KB); the other of them and the sums
  * in L2 (at most 192 + 96 KB). */
-enum { TAPS = 192, PIXELS = 96, OUTPUTS = 256 };
+enum { TAPS = 384, PIXELS = 96, OUTPUTS = 256, LINE = 16 };
 enum { PART_MOST = OUTPUTS + GEMM_ROWS }; /* outputs of a part, which is whole panels */
 
 struct job_panels {
@@ -32,6 +32,7 @@ struct job_panels {
     int64_t parts; /* that the outputs of a group are divided into */
     bool turned;
     bool blocked; /* the weights */
+    bool few;     /* pixels */
     /* workspace */
     struct patch_phase *phases;
     struct patch_tap *taps;
@@ -296,34 +297,53 @@ static void sum_plain(const struct job_panels *job, const struct member *member,
     }
 }
 
-/* The same, outputs in lanes: a piece of the taps of all pixels, then a panel of weights at a time,
- * by a few pixels. */
+/* A panel of weights by all pixels of a block, a few at a time. Where pixels are few the weights
+ * come from memory: meanwhile the panel that is needed next is fetched into L2. */
+static void sum_panel(const struct job_panels *job, const struct member *member,
+                      const struct block *block, struct gemm_tile tile, const float *next)
+{
+    int64_t pixels = block->pixels, floats = tile.inner * tile.columns, size;
+    float *sums = tile.c;
+    for (int64_t j = 0; j < pixels; j += size) {
+        size = even_part(pixels, job->gemm->rows, j);
+        if (job->few)
+            for (int64_t i = floats * j / pixels; i < floats * (j + size) / pixels; i += LINE)
+                __builtin_prefetch(next + i, 0, 2);
+        tile.a = member->patches + j;
+        tile.c = sums + j * tile.stride;
+        job->gemm->tile[size](&tile);
+    }
+}
+
+/* The same, outputs in lanes: a piece of the taps of all pixels, then a panel of weights at a time.
+ */
 static void sum_turned(const struct job_panels *job, const struct member *member,
                        const struct block *block)
 {
-    int64_t rows = job->gemm->rows, width = job->gemm->columns, size, taps;
-    int64_t all = job->relation.in_group * block->phase->count;
+    int64_t width = job->gemm->columns, all = job->relation.in_group * block->phase->count, taps;
+    const float *weights = block_weights(job, block);
     struct conv_gather gather = gather_of(job, member, block, PIXELS);
     gather.count = patch_pieces(&job->relation, block->phase, job->taps, job->conv->lanes,
                                 block->pixel, block->pixels, block->pixels, member->pieces);
     for (int64_t k = 0; k < all; k += taps) {
         taps = even_part(all, TAPS, k);
         job->conv->gather(&gather, k, taps);
-        for (int64_t o = 0; o < block->outputs; o += width)
-            for (int64_t j = 0; j < block->pixels; j += size) {
-                size = even_part(block->pixels, rows, j);
-                job->gemm->tile[size](&(struct gemm_tile){
-                    .inner = taps,
-                    .a = member->patches + j,
-                    .lead = PIXELS,
-                    .b = block_weights(job, block) + o * all + k * width,
-                    .c = member->sums + j * block->outputs + o,
-                    .stride = block->outputs,
-                    .columns = width,
-                    .scale = 1,
-                    .add = k > 0,
-                });
-            }
+        for (int64_t o = 0; o < block->outputs; o += width) {
+            const float *b = weights + o * all + k * width;
+            struct gemm_tile tile = {
+                .inner = taps,
+                .lead = PIXELS,
+                .b = b,
+                .c = member->sums + o,
+                .stride = block->outputs,
+                .columns = width,
+                .scale = 1,
+                .add = k > 0,
+            };
+            bool last = o + width >= block->outputs;
+            sum_panel(job, member, block, tile,
+                      last ? weights + (k + taps) * width : b + all * width);
+        }
     }
 }
 
@@ -401,6 +421,7 @@ void conv_gemm_sum(const struct call *call, const struct gemm_kernels *gemm,
     };
     const struct conv_relation *r = &job.relation;
     job.turned = should_turn(&job);
+    job.few = r->batch * r->down.steps * r->across.steps <= 4 * PIXELS;
     lay_out(&job, pool_at_once(call->pool), call->workspace);
     patch_list(r, job.phases, job.taps);
     conv_after_of(call, r->out, &job.after);
