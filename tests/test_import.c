@@ -43,7 +43,7 @@ TEST(hyperfine)
 {
     struct seen seen = import("{\"results\":[{\"command\":\"sleep 0.1\",\"mean\":0.2,"
                               "\"times\":[0.1,0.3,0.2],\"exit_codes\":[0,0,0]},"
-                              "{\"command\":\"true\",\"times\":[0.001]}]}");
+                              "{\"command\":\"true\",\"times\":[0.001,-1,0]}]}");
     if (!CHECK_EQUAL_INT(seen.count, 2))
         return;
     CHECK_EQUAL_TEXT(seen.records[0].point.model, "sleep 0.1");
@@ -51,6 +51,7 @@ TEST(hyperfine)
     CHECK_NEAR(seen.records[0].time_ns.median, 2e8, 1);
     CHECK_EQUAL_INT(seen.records[0].time_ns.count, 3);
     CHECK_NEAR(seen.records[1].time_ns.median, 1e6, 1);
+    CHECK_EQUAL_INT(seen.records[1].time_ns.count, 1);
 }
 
 TEST(google_benchmark)

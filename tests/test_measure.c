@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bench/measure.h"
+#include "bench/meters.h"
 
 #include <math.h>
 
@@ -386,6 +387,26 @@ TEST(every_failed_allocation_is_survived)
         measure_free(&list[0]);
     }
     CHECK(!failed);
+}
+
+/* Per cent of the time, bytes, and events a second. */
+TEST(meters_have_their_units)
+{
+    enum { BYTES = 64 << 20 };
+    const struct meters meters = {
+        .wall_ns = 2000000000, .cpu_ns = 1000000000, .page_faults = 10, .context_switches = 4};
+    struct record_meter before[METERS_COUNT], rows[METERS_COUNT];
+    meters_report(&meters, 0, before);
+    char *touched = mem_array(BYTES, 1);
+    if (!CHECK(touched != NULL))
+        return;
+    memset(touched, 1, BYTES);
+    meters_report(&meters, 0, rows);
+    mem_free(touched);
+    CHECK_NEAR(rows[0].value, 50, 1e-9);
+    CHECK(rows[1].value - before[1].value > 0.99 * BYTES);
+    CHECK_NEAR(rows[2].value, 5, 1e-9);
+    CHECK_NEAR(rows[3].value, 2, 1e-9);
 }
 
 CHECK_MAIN

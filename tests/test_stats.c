@@ -134,6 +134,16 @@ TEST(intervals_of_many_are_those_of_few)
     CHECK(width[0] < width[1] && width[1] < width[2]);
 }
 
+TEST(a_quantile_is_a_value_that_was_there)
+{
+    const double values[] = {30, 10, 20};
+    CHECK_NEAR(stats_quantile(values, 3, 0), 10, 0);
+    CHECK_NEAR(stats_quantile(values, 3, 0.5), 20, 0);
+    CHECK_NEAR(stats_quantile(values, 3, 0.7), 30, 0);
+    CHECK_NEAR(stats_quantile(values, 3, 1), 30, 0);
+    CHECK(isnan(stats_quantile(values, 0, 0.5)));
+}
+
 TEST(thinning_keeps_the_order_and_the_ends)
 {
     double kept[64];
