@@ -29,6 +29,7 @@
 struct layer_kind;
 struct optimiser_kind;
 struct recipe_kind;
+struct part_network;
 
 enum { LAYER_VALUES = 10, LAYER_INPUTS = 16 };
 
@@ -113,10 +114,12 @@ struct network {
     struct arena weights; /* owns these */
     struct recipe recipe; /* feed_forward when the text names none */
     int32_t part_count;   /* > 0: it is made of these, and has no layers of its own */
-    struct part_network {
-        const char *name; /* "generator" */
-        struct network *network;
-    } * parts;
+    struct part_network *parts;
+};
+
+struct part_network {
+    const char *name; /* "generator" */
+    struct network *network;
 };
 
 /* The part of that name; NULL: none. */

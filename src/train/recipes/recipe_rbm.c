@@ -22,6 +22,7 @@ struct rbm {
     const char *layer;
     int64_t units[2];              /* visible, hidden */
     int32_t weight, bias, visible; /* tensors; bias and visible are what is added to the sums */
+    int32_t sweeps; /* counts runs that generate; declared by all, as files have it */
 };
 
 enum { VISIBLE, HIDDEN };
@@ -128,6 +129,7 @@ static int32_t open_machine(struct recipe_emit *emit, int32_t which, int32_t row
     rbm->bias = find(emit, rbm, "bias");
     rbm->visible =
         keep(rbm, "visible", ROLE_PARAM, emit->draft->params->real, SHAPE(rbm->units[VISIBLE]));
+    rbm->sweeps = keep(rbm, "sweeps", ROLE_STATE, DTYPE_I32, SHAPE(1));
     return chance;
 }
 
@@ -225,8 +227,7 @@ static void emit_sweeps(struct recipe_emit *emit)
     draft_op(draft, OP_store, IN(chain, rows), NOTHING);
     emit_y(draft, y, rows);
     draft_part(draft, PART_UPDATE); /* each run draws other numbers */
-    int32_t count = keep(&rbm, "sweeps", ROLE_STATE, DTYPE_I32, SHAPE(1));
-    draft_op(draft, OP_tick, IN(count), OUT(count));
+    draft_op(draft, OP_tick, IN(rbm.sweeps), OUT(rbm.sweeps));
 }
 
 static void emit_all(struct recipe_emit *emit)
