@@ -263,6 +263,29 @@ TEST(what_is_no_model_is_refused_with_its_name)
     text_free(&bytes);
 }
 
+/* Every allocation of reading fails once. */
+TEST(memory_that_is_out_is_said)
+{
+    static const char *const names[] = {"image", "attention", "time", "numbers"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[100];
+        struct text bytes = {0};
+        snprintf(path, sizeof path, "tests/fuzz/corpus/onnx/%s.onnx", names[i]);
+        if (!CHECK_OK(file_read(path, 1 << 20, &bytes)))
+            continue;
+        enum status status = STATUS_MEMORY;
+        for (long nth = 1; status == STATUS_MEMORY; nth++) {
+            struct network *network = NULL;
+            memory_fail_at(nth);
+            status = onnx_parse(path, text_of(&bytes), bytes.length, NULL, &network, NULL);
+            memory_fail_at(0);
+            network_free(network);
+        }
+        CHECK_OK(status);
+        text_free(&bytes);
+    }
+}
+
 TEST(hostile_graphs_are_refused_by_node)
 {
     struct hand circle = {0}, unknown = {0}, twice = {0}, nowhere = {0};

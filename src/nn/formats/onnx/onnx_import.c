@@ -395,11 +395,13 @@ static enum status check_model(struct import *in, const Onnx__ModelProto *model)
     return STATUS_OK;
 }
 
-/* protobuf-c takes its memory from here. */
+/* protobuf-c takes its memory from here; it does not say why it gave up. */
 static void *message_alloc(void *context, size_t bytes)
 {
-    (void)context;
-    return mem_alloc(bytes);
+    bool *failed = context;
+    void *taken = mem_alloc(bytes);
+    *failed = *failed || !taken;
+    return taken;
 }
 
 static void message_free(void *context, void *pointer)
@@ -411,7 +413,8 @@ static void message_free(void *context, void *pointer)
 enum status onnx_parse(const char *name, const void *bytes, size_t length, const char *shapes,
                        struct network **out, struct onnx_batch *batch)
 {
-    ProtobufCAllocator allocator = {message_alloc, message_free, NULL};
+    bool failed = false;
+    ProtobufCAllocator allocator = {message_alloc, message_free, &failed};
     struct import in = {.path = name, .shapes = shapes};
     char path[4096];
     snprintf(path, sizeof path, "%s", name);
@@ -419,7 +422,8 @@ enum status onnx_parse(const char *name, const void *bytes, size_t length, const
         path[strlen(path) - strlen(shapes) - 1] = 0;
     in.path = path;
     Onnx__ModelProto *model = onnx__model_proto__unpack(&allocator, length, bytes);
-    enum status status = check_model(&in, model);
+    enum status status = failed ? status_fail(STATUS_MEMORY, __FILE__, __LINE__, "out of memory")
+                                : check_model(&in, model);
     if (status == STATUS_OK)
         status = import_any(&in, name, out, batch);
     onnx__model_proto__free_unpacked(model, &allocator);
