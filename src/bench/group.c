@@ -519,6 +519,8 @@ static enum status group_measure(struct group *group)
 {
     for (int i = 0; i < group->count; i++) {
         struct entrant *entrant = &group->entrants[i];
+        if (group->bench->measure.stopped && group->bench->measure.stopped())
+            FAIL(STATUS_INTERRUPTED, "stopped"); /* starting a peer takes seconds */
         enum status status = group_start(group, entrant);
         if (status != STATUS_OK) {
             TRY(group_refuse(group, entrant, status));
@@ -555,8 +557,9 @@ enum status group_run(struct bench *bench, const struct point *points, int count
         status = group_compare(&group);
     for (int i = 0; i < group.count && status == STATUS_OK; i++) {
         struct entrant *entrant = &group.entrants[i];
-        if (entrant->runs && entrant->contender->count == 0 && stopped == STATUS_INTERRUPTED)
-            continue; /* it never came to its turn */
+        bool came = entrant->runs ? entrant->contender->count > 0 : entrant->record.reason != NULL;
+        if (!came && stopped == STATUS_INTERRUPTED)
+            continue; /* to its turn, or to a refusal */
         if (entrant->runs)
             status = group_result(&group, entrant);
         if (status == STATUS_OK)
