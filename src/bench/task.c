@@ -150,6 +150,22 @@ const char *task_optimiser(const struct network *network, const char *optimiser)
     return own ? NULL : optimiser;
 }
 
+/* Behind many batch norms rounding alone turns relus on and off and moves single gradients by tens
+ * of per cent, in every framework: of ResNet-50's the mean square differs by up to 5 %. */
+static void task_tolerate_depth(struct task *task)
+{
+    enum { MANY_NORMS = 8 };
+    static const double DEEP = 0.1;
+    int norms = 0;
+    for (int32_t p = 0; p < task->step.count; p++)
+        for (int32_t i = 0; i < task->step.programs[p]->op_count; i++)
+            norms += task->step.programs[p]->ops[i].kind == OP_batch_norm_grad;
+    if (norms < MANY_NORMS)
+        return;
+    task->coarse = true;
+    task->tolerance = fmax(task->tolerance, DEEP);
+}
+
 /* What all programs of an iteration need; the working set is the largest of theirs. */
 static enum status task_count_work(struct task *task)
 {
@@ -195,6 +211,7 @@ static enum status task_fill(struct task *task, const struct task_options *optio
     const struct program *drawing; /* a unit's chance that rounding moves may turn it on or off */
     if (task_find_op(task, OP_bernoulli, &drawing))
         task->coarse = true;
+    task_tolerate_depth(task);
     if (task->phase == PHASE_TRAINING)
         return task_choose_places(task);
     int32_t y;
@@ -267,24 +284,38 @@ static double task_scale(const struct task *task, int64_t from, int64_t to)
     return sqrt(sum / (double)(to - from));
 }
 
-/* The scale from this place on. Gradients vanish towards the input: the parameters of each entry
- * are held against how far these moved, or the first layer might not learn at all and pass. What
- * moves by rounding errors only (a bias before a batch norm) is held against a share of all. */
-static double task_scale_at(const struct task *task, int64_t place, double typical)
-{
-    static const double LEAST_SHARE = 1e-3;
-    int64_t end = place;
-    if (task->phase != PHASE_TRAINING || task->coarse)
-        return typical;
-    while (end < task->value_count && task->places[end].entry == task->places[place].entry)
-        end++;
-    return fmax(task_scale(task, place, end), LEAST_SHARE * typical);
-}
-
 /* What is not a number is infinitely wrong. */
 static double task_relative(double difference, double scale)
 {
     return isnan(difference) ? (double)INFINITY : difference / (scale + DBL_MIN);
+}
+
+/* Gradients vanish towards the input: held against how far parameters typically moved, a first
+ * layer might not learn at all and pass. So the parameters of each entry are also held against how
+ * far these moved (or, where rounding alone moves them, as a bias before a batch norm, against a
+ * share of all), roughly: in deep networks a relu that rounding turns on or off is worth a fifth of
+ * a gradient, while what does not learn is off by all of it. */
+static enum status task_judge_entries(const struct task *task, const struct outcome *found,
+                                      double typical)
+{
+    static const double LEAST_SHARE = 1e-3, MOST = 0.5;
+    int64_t from = 0;
+    while (from < task->value_count) {
+        const int32_t entry = task->places[from].entry;
+        double squares = 0;
+        int64_t to = from;
+        for (; to < task->value_count && task->places[to].entry == entry; to++) {
+            double difference = (double)found->values[to] - (double)task->reference.values[to];
+            squares += difference * difference;
+        }
+        double off = task_relative(sqrt(squares / (double)(to - from)),
+                                   fmax(task_scale(task, from, to), LEAST_SHARE * typical));
+        if (off > MOST)
+            FAIL(STATUS_WRONG, "%s did not move as it should: it is off by %.2g of its way",
+                 task->params.entries[entry].name, off);
+        from = to;
+    }
+    return STATUS_OK;
 }
 
 enum status task_judge(const struct task *task, const struct outcome *found, double *error)
@@ -293,10 +324,10 @@ enum status task_judge(const struct task *task, const struct outcome *found, dou
         FAIL(STATUS_UNSUPPORTED, "there is no reference to compare with");
     const bool training = task->phase == PHASE_TRAINING;
     const struct outcome *reference = &task->reference;
-    const double typical = task_scale(task, 0, task->value_count);
+    const double scale = task_scale(task, 0, task->value_count);
     const double loss_error =
         training ? task_relative(fabs(found->loss - reference->loss), fabs(reference->loss)) : 0;
-    double largest = 0, squares = 0, scale = typical;
+    double largest = 0, squares = 0;
     int64_t worst = 0;
 
     for (int64_t i = 0; i < task->value_count; i++) {
@@ -306,8 +337,6 @@ enum status task_judge(const struct task *task, const struct outcome *found, dou
             difference -= 2 * task->check_steps * (double)FLT_EPSILON * fabs(expected);
         if (difference < 0)
             difference = 0;
-        if (i == 0 || (training && task->places[i].entry != task->places[i - 1].entry))
-            scale = task_scale_at(task, i, typical);
         double relative = task_relative(difference, scale);
         squares += relative * relative;
         if (relative > largest) {
@@ -318,7 +347,7 @@ enum status task_judge(const struct task *task, const struct outcome *found, dou
     double values_error = task->coarse ? sqrt(squares / (double)task->value_count) : largest;
     *error = fmax(loss_error, values_error);
     if (*error <= task->tolerance)
-        return STATUS_OK;
+        return training && !task->coarse ? task_judge_entries(task, found, scale) : STATUS_OK;
     if (loss_error >= values_error)
         FAIL(STATUS_WRONG, "the loss after %d steps is %.6g, expected %.6g", task->check_steps,
              found->loss, reference->loss);

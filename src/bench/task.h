@@ -45,7 +45,8 @@ struct task {
     int32_t batch;
     struct optimiser optimiser;
     double tolerance; /* the largest relative difference allowed */
-    bool coarse;      /* below fp32: single numbers may be far off, so their mean square counts */
+    bool coarse; /* below fp32, or deep: single numbers may be far off, so their mean square counts
+                  */
     struct params params;    /* initial; the control block has the rate */
     struct recipe_step step; /* the programs of an iteration, run in turn: mostly one */
     struct work work;        /* what the mathematics of all of them needs */
