@@ -16,8 +16,11 @@ if(NOT CMAKE_CUDA_COMPILER)
   message(STATUS "CUDA plugin left out: nvcc not found (NVIDIA's CUDA toolkit)")
   return()
 endif()
-# Ampere and Hopper as machine code; what is newer compiles the PTX when it loads it.
-set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
+# Ampere and Hopper as machine code; what is newer compiles the PTX when it loads it. Who builds for one
+# machine alone names it: -DCMAKE_CUDA_ARCHITECTURES=90a-real.
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
+endif()
 enable_language(CUDA)
 
 prony_plugin(cuda ${cuda_sources})
