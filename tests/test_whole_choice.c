@@ -64,7 +64,7 @@ TEST(tiles_cover_every_layer)
 {
     const struct chain chain = STACK(4, 1600, 2600, 1600, 2500, 1);
     for (int32_t batch = 1; batch <= GRID_BATCH_MOST; batch++) {
-        struct grid_layout layout;
+        struct grid_layout layout = {0};
         int32_t at = 0;
         int64_t weights = 0;
         if (!CHECK(grid_lay_out(&chain, batch, &h200, &layout)))

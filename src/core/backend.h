@@ -71,7 +71,12 @@ struct explanation {
     uint64_t role_bytes[ROLE_COUNT]; /* what the plan takes (or would) beside the instance */
 };
 
-enum { BACKEND_ABI = 2 };
+/* A plugin and the program that loads it must be of one mind about every op and struct. The first
+ * number is raised by hand; the others change by themselves when an op or an attribute comes. */
+enum {
+    BACKEND_ABI =
+        3 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+};
 
 struct backend {
     int abi;          /* BACKEND_ABI */
