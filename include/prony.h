@@ -127,6 +127,8 @@ struct prony_course {
     int64_t epochs;        /* 100 */
     int32_t batch;         /* 8 */
     double test, validate; /* shares of the rows that are kept for the test, and held out */
+    int64_t labelled;      /* of the others, so many have targets to learn from: all; what a
+                              recipe learns without targets it learns from all */
     double until_accuracy; /* of the rows held out, when it may stop; likewise … */
     double until_loss;     /* … their loss */
     int64_t patience;      /* epochs without a better held-out loss, then it stops */
@@ -152,7 +154,8 @@ struct prony_progress {
     struct prony_score held_out; /* after it */
     int64_t best_epoch;          /* with the lowest held-out loss; 0: none was held out */
     double best_loss;
-    int64_t train_rows, held_out_rows, test_rows;
+    int64_t train_rows; /* of an epoch of this stage */
+    int64_t labelled_rows, held_out_rows, test_rows;
     int64_t window; /* rows that are in memory at a time; 0: all of them */
     int32_t batch;
     double rate;

@@ -49,6 +49,7 @@ relu
 dense 64
 END
 printf 'input 64\ndense 16\nsigmoid\n' >rbm.net
+printf 'input 64\ndense 10\nloss cross_entropy\n' >small_mlp.net
 expect trains 0 'test loss' "$prony" train vae.net digits --epochs 2 --batch 32 --out vae.st
 expect shows_the_first 0 'out FILE writes all' "$prony" generate vae.net vae.st
 expect writes_csv 0 '20 samples' "$prony" generate vae.net vae.st --count 20 --out a.csv
@@ -72,6 +73,19 @@ expect no_format 2 'expected .csv, .npy or .pgm' "$prony" generate vae.net vae.s
 expect only_some_generate 2 'expected one that can generate' "$prony" generate small small.st
 expect recipe_stays 2 'cannot be given with --resume' "$prony" train rbm.net digits --resume rbm.st --recipe rbm
 expect explains_both 0 'd(generator.dense1.weight) = outer' "$prony" explain gan --phase training --no-fusion
-same two_programs 2 "$("$prony" explain gan --phase training --json | wc -l | tr -d ' ')"
+same one_line 1 "$("$prony" explain gan --phase training --json | wc -l | tr -d ' ')"
+expect two_programs 0 '"name":"gan: discriminator".*"name":"gan: generator"' \
+    "$prony" explain gan --phase training --json
+expect names_stages 0 'digits_dbn: stage 4 of 4' "$prony" explain digits_dbn --phase training
+expect learns_from_few_labels 0 '1438 rows to learn from, 40 of them labelled' \
+    "$prony" train digits_dbn digits --labelled 40 --epochs 8 --batch 16 --out few.st
+expect goes_on_with_few 0 'resumed after epoch 8' \
+    "$prony" train digits_dbn digits --resume few.st --epochs 9 --out few.st
+expect labels_need_targets 2 'found a recipe that learns no targets' \
+    "$prony" train vae.net digits --labelled 40
+expect labels_need_rows 2 'found 2000 labelled rows, expected at most the 1438 to learn from' \
+    "$prony" train small_mlp.net digits --labelled 2000
+expect labels_stay 2 'cannot be given with --resume' \
+    "$prony" train digits_dbn digits --resume few.st --labelled 50
 expect times_a_step 0 'right' "$prony" bench gan --batch 8 --seconds 0.1
 exit $failures

@@ -21,17 +21,33 @@ if command -v python3 >/dev/null; then
 import json, sys
 folder = sys.argv[1]
 profile = json.load(open(folder + "/profile.json"))
-assert set(profile["parts"]) == {"prepare", "forward", "backward", "update"}, profile["parts"].keys()
-shares = sum(part["share"] for part in profile["parts"].values())
+assert len(profile["programs"]) == 1
+program = profile["programs"][0]
+assert set(program["parts"]) == {"prepare", "forward", "backward", "update"}, program["parts"].keys()
+shares = sum(part["share"] for part in program["parts"].values())
 assert abs(shares - 1) < 1e-6, shares
-assert abs(sum(op["ns"] or 0 for op in profile["ops"]) - profile["watched_ns"]) < 1e-3 * profile["watched_ns"]
+assert abs(sum(op["ns"] or 0 for op in program["ops"]) - profile["watched_ns"]) < 1e-3 * profile["watched_ns"]
 trace = json.load(open(folder + "/t.json"))["traceEvents"]
 spans = [event for event in trace if event["ph"] == "X"]
-assert len(spans) >= len(profile["ops"]) / 2, len(spans)
+assert len(spans) >= len(program["ops"]) / 2, len(spans)
 assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in spans)
 PYTHON
     report writes_json_that_adds_up $? "see above"
 fi
+expect profiles_each_program 0 'gan: generator' "$prony" profile gan --batch 4 --seconds 0.1 \
+    --trace "$folder/gan.json" --callgrind "$folder/callgrind.gan"
+if command -v python3 >/dev/null; then
+    python3 - "$folder/gan.json" <<'PYTHON'
+import json, sys
+trace = json.load(open(sys.argv[1]))["traceEvents"]
+names = {event["args"]["name"] for event in trace if event["name"] == "process_name"}
+assert names == {"gan: discriminator", "gan: generator"}, names
+assert {event["pid"] for event in trace if event["ph"] == "X"} == {1, 2}
+PYTHON
+    report traces_each_program $? "see above"
+fi
+grep -q '^cfi=gan: generator$' "$folder/callgrind.gan"
+report calls_each_program $? "$(grep '^cfi' "$folder/callgrind.gan")"
 if command -v callgrind_annotate >/dev/null; then
     callgrind_annotate "$folder/callgrind.out" 2>&1 | grep -q "conv1 conv_fused "
     report writes_what_callgrind_annotate_reads $? "$(callgrind_annotate "$folder/callgrind.out" 2>&1)"

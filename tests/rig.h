@@ -2,7 +2,9 @@
  *
  * ON_BACKENDS(name) defines a test for each backend there is, built in or a plugin of this build:
  * name_ref, name_cuda … The body gets an opened rig. Where the backend cannot run here, or lacks an
- * op that the test needs, the test is skipped with the reason it gives. */
+ * op that the test needs, the test is skipped with the reason it gives. ON_QUICK_BACKENDS(name),
+ * for tests that learn for a while, takes of the CPU's backends only the one that is used by
+ * default. */
 #ifndef PRONY_TESTS_RIG_H
 #define PRONY_TESTS_RIG_H
 
@@ -77,18 +79,30 @@ static inline void rig_test(void (*body)(struct rig *))
 
 enum { RIG_NAME = 100 };
 
-static inline void rig_register(const char *name, void (*run)(void), struct check_test *tests,
-                                char (*names)[RIG_NAME])
+static inline bool rig_is_quick(const struct backend *backend)
+{
+    const struct backend *usual;
+    return !backend || strcmp(backend->unit, "cpu") ||
+           (registry_first(rig_registry(), "cpu", &usual) == STATUS_OK && usual == backend);
+}
+
+static inline void rig_register(const char *name, void (*run)(void), bool quick,
+                                struct check_test *tests, char (*names)[RIG_NAME])
 {
     const struct registry *registry = rig_registry();
     for (int i = 0; i < registry->count; i++) {
+        if (quick && !rig_is_quick(registry->list[i].backend))
+            continue;
         snprintf(names[i], sizeof *names, "%s_%s", name, registry->list[i].name);
         tests[i] = (struct check_test){names[i], run, registry->list[i].name, NULL};
         check_add(&tests[i]);
     }
 }
 
-#define ON_BACKENDS(name)                                                                          \
+#define ON_BACKENDS(name) RIG_TEST(name, false)
+#define ON_QUICK_BACKENDS(name) RIG_TEST(name, true)
+
+#define RIG_TEST(name, quick)                                                                      \
     static void run_##name(struct rig *rig);                                                       \
     static void test_##name(void)                                                                  \
     {                                                                                              \
@@ -98,7 +112,7 @@ static inline void rig_register(const char *name, void (*run)(void), struct chec
     {                                                                                              \
         static struct check_test tests[REGISTRY_MOST];                                             \
         static char names[REGISTRY_MOST][RIG_NAME];                                                \
-        rig_register(#name, test_##name, tests, names);                                            \
+        rig_register(#name, test_##name, quick, tests, names);                                     \
     }                                                                                              \
     static void run_##name(struct rig *rig)
 

@@ -105,7 +105,7 @@ TEST(a_trace_is_json_with_the_events)
     struct json *tree;
     if (open_subject(&subject)) {
         play(&subject, 2);
-        profile_trace(&subject.profile, &text);
+        profile_trace(&subject.profile, 1, &text);
         if (CHECK_OK(json_parse(&arena, "trace", text_of(&text), text.length, &tree))) {
             const struct json *events = json_get(tree, "traceEvents");
             /* the process, its lane, then the events of two steps */
@@ -129,7 +129,7 @@ TEST(a_call_graph_adds_up)
     struct text text = {0};
     if (open_subject(&subject)) {
         play(&subject, 4);
-        profile_callgrind(&subject.profile, "test", &text);
+        profile_callgrind(&subject.profile, 1, "test", &text);
         const char *step = strstr(text_of(&text), "fn=step\n");
         long long sum = 0;
         for (const char *at = step; at && (at = strstr(at, "calls=1 ")); at++) {

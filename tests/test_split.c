@@ -101,6 +101,28 @@ TEST(every_class_has_its_share)
     split_free(&split);
 }
 
+/* The rows that come first are of every class its share, and the others are still there. */
+TEST(first_rows_are_of_every_class)
+{
+    enum { ROWS = 100, CLASSES = 4, FIRST = 20 };
+    int32_t labels[ROWS];
+    int first[CLASSES] = {0};
+    for (int i = 0; i < ROWS; i++)
+        labels[i * 37 % ROWS] = i % CLASSES;
+    const struct dataset dataset = {
+        .rows = ROWS, .class_count = CLASSES, .label_columns = 1, .labels = labels};
+    const struct split_options options = {.test_share = 0.2, .first = FIRST, .seed = 5};
+    struct split split;
+    if (!CHECK_OK(split_make(&dataset, &options, &split)))
+        return;
+    for (int64_t i = 0; i < FIRST; i++)
+        first[labels[split.rows[i]]]++;
+    for (int class = 0; class < CLASSES; class ++)
+        CHECK_EQUAL_INT(first[class], FIRST / CLASSES);
+    CHECK(split.train_count == 80 && is_permutation(split.rows, ROWS));
+    split_free(&split);
+}
+
 /* Golden numbers: a change of them would change every training that was ever saved. */
 TEST(orders_are_the_same_bits_everywhere)
 {

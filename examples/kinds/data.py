@@ -7,12 +7,17 @@ import struct
 import numpy
 
 
+def folder():
+    """Where the files of MNIST are."""
+    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return os.path.join(home, "prony", "mnist")
+
+
 def mnist():
     """Pixels of the training and of the test rows, [rows, 784] each, 0 to 255."""
-    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     parts = []
     for name in ("train-images-idx3-ubyte", "t10k-images-idx3-ubyte"):
-        with open(os.path.join(home, "prony", "mnist", name), "rb") as file:
+        with open(os.path.join(folder(), name), "rb") as file:
             header = struct.unpack(">4i", file.read(16))
             pixels = numpy.frombuffer(file.read(), dtype=numpy.uint8)
         parts.append(pixels.reshape(header[1], header[2] * header[3]).astype(numpy.float32))

@@ -22,36 +22,47 @@ static enum status inside_time(struct inside *inside, const struct measure_optio
 
 static void inside_after(void *context, int step)
 {
-    profile_step(context, step > 0);
+    struct inside *inside = context;
+    for (int32_t p = 0; p < inside->count; p++)
+        profile_step(&inside->profiles[p], step > 0);
 }
 
 static enum status inside_watch(struct inside *inside)
 {
-    struct profile *profile = &inside->profile;
-    TRY(profile_open(profile, job_network_program(inside->job)));
-    const struct watching watching = {.observer = profile_observer(profile),
+    const struct recipe_step *programs = job_network_step(inside->job);
+    struct observer observers[RECIPE_TURNS];
+    for (; inside->count < programs->count; inside->count++) {
+        struct profile *profile = &inside->profiles[inside->count];
+        TRY(profile_open(profile, programs->programs[inside->count]));
+        observers[inside->count] = profile_observer(profile);
+    }
+    const struct watching watching = {.observers = observers,
                                       .after = inside_after,
+                                      .context = inside,
                                       .steps = PROFILE_STEPS,
                                       .limit_ns = WATCH_NS};
     TRY(job_network_watch(inside->job, &watching));
-    profile_finish(profile);
+    for (int32_t p = 0; p < inside->count; p++)
+        profile_finish(&inside->profiles[p]);
     return STATUS_OK;
 }
 
 static enum status inside_floors(struct inside *inside, const struct task *task, int threads,
                                  struct calibration *calibration)
 {
-    const struct program *program = inside->profile.program;
     struct ceilings whole;
     struct floor floor;
 
     TRY(calibrate(calibration, threads, task->work.set_bytes, &whole));
     floor_of(&task->work, &whole, &floor);
     inside->floor_ns = floor.ns;
-    for (int32_t o = 0; o < program->op_count; o++)
-        if (!isnan(inside->profile.ops[o].ns))
-            TRY(floor_of_op(program, &program->ops[o], calibration, &whole,
-                            &inside->profile.ops[o].floor_ns));
+    for (int32_t p = 0; p < inside->count; p++) {
+        struct profile *profile = &inside->profiles[p];
+        for (int32_t o = 0; o < profile->program->op_count; o++)
+            if (!isnan(profile->ops[o].ns))
+                TRY(floor_of_op(profile->program, &profile->program->ops[o], calibration, &whole,
+                                &profile->ops[o].floor_ns));
+    }
     return STATUS_OK;
 }
 
@@ -77,13 +88,22 @@ enum status inside_look(struct task *task, const struct inside_options *options,
 
 void inside_close(struct inside *inside)
 {
-    profile_free(&inside->profile);
+    for (int32_t p = 0; p < inside->count; p++)
+        profile_free(&inside->profiles[p]);
     if (inside->job)
         inside->job->kind->close(inside->job);
     *inside = (struct inside){0};
 }
 
+double inside_step_ns(const struct inside *inside)
+{
+    double sum = 0;
+    for (int32_t p = 0; p < inside->count; p++)
+        sum += profile_step_ns(&inside->profiles[p]);
+    return sum;
+}
+
 double inside_missing(const struct inside *inside)
 {
-    return 1 - profile_step_ns(&inside->profile) / inside->time_ns.median;
+    return 1 - inside_step_ns(inside) / inside->time_ns.median;
 }

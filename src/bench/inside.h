@@ -15,11 +15,12 @@ struct inside_options {
 };
 
 struct inside {
-    struct job *job;        /* the profile's program and kernel names are its */
-    struct stats time_ns;   /* of an iteration of the plan that is timed */
-    double floor_ns;        /* of the task; NaN, with `unfounded`, when there is none */
-    char unfounded[200];    /* why there are no floors; "" when there are */
-    struct profile profile; /* with the floors of the ops */
+    struct job *job;      /* the profiles' programs and kernel names are its */
+    struct stats time_ns; /* of an iteration of the plan that is timed */
+    double floor_ns;      /* of the task; NaN, with `unfounded`, when there is none */
+    char unfounded[200];  /* why there are no floors; "" when there are */
+    int32_t count;        /* of the programs of a step … */
+    struct profile profiles[RECIPE_TURNS]; /* … each with the floors of its ops */
 };
 
 /* The task must outlive the result. On failure *out is to be closed too. */
@@ -27,6 +28,8 @@ enum status inside_look(struct task *task, const struct inside_options *options,
                         struct calibration *calibration, struct inside *out);
 void inside_close(struct inside *inside);
 
+/* All ops of all programs, watched. */
+double inside_step_ns(const struct inside *inside);
 /* What the ops do not account for: (timed - ops) ÷ timed. Negative: watched, they take longer. */
 double inside_missing(const struct inside *inside);
 

@@ -23,8 +23,8 @@ struct job_network {
     struct instance *instance;
     struct recipe_step fused; /* or empty */
     struct plan *plans[RECIPE_TURNS];
-    struct plan *watched; /* prepared to be observed, or NULL */
-    void *luck;           /* memory that is in the way of the rest, and otherwise not used */
+    struct plan *watched[RECIPE_TURNS]; /* prepared to be observed, or NULL */
+    void *luck; /* memory that is in the way of the rest, and otherwise not used */
     uint32_t renewals;
     struct arena arena;
     void *y;               /* outputs, a row per row of the data; NULL in training */
@@ -200,34 +200,40 @@ done:
     return status;
 }
 
-const struct program *job_network_program(const struct job *job)
+const struct recipe_step *job_network_step(const struct job *job)
 {
-    const struct job_network *network = (const struct job_network *)job;
-    return network_step(network)->programs[0];
+    return network_step((const struct job_network *)job);
+}
+
+/* The watched plans: a step. */
+static enum status network_step_watched(const struct job_network *network)
+{
+    const struct backend *backend = network->options.backend;
+    for (int32_t turn = 0; turn < network->task->step.count; turn++) {
+        TRY(backend->run(network->watched[turn], PARTS_ALL, 0, 1));
+        TRY(backend->sync(network->watched[turn]));
+    }
+    return STATUS_OK;
 }
 
 enum status job_network_watch(struct job *job, const struct watching *watching)
 {
     struct job_network *network = (struct job_network *)job;
     const struct backend *backend = network->options.backend;
-    const struct plan_options observed = {.observer = watching->observer};
 
     job_network_unwatch(job);
-    if (network->task->step.count > 1)
-        FAIL(STATUS_UNSUPPORTED,
-             "%s runs %d programs in turn, expected one to look into: one of its networks, as in "
-             "%s:NAME",
-             network->task->network->name, network->task->step.count, network->task->network->name);
-    TRY(backend->prepare(network->instance, job_network_program(job), &observed,
-                         &network->watched));
-    TRY(network_bind(network, 0, network->watched));
+    for (int32_t turn = 0; turn < network->task->step.count; turn++) {
+        const struct plan_options observed = {.observer = watching->observers[turn]};
+        TRY(backend->prepare(network->instance, network_step(network)->programs[turn], &observed,
+                             &network->watched[turn]));
+        TRY(network_bind(network, turn, network->watched[turn]));
+    }
     uint64_t start_ns = clock_ns();
     for (int step = 0; step <= watching->steps; step++) {
         if (step > 1 && clock_ns() - start_ns > watching->limit_ns)
             break;
-        TRY(backend->run(network->watched, PARTS_ALL, 0, 1));
-        TRY(backend->sync(network->watched));
-        watching->after(watching->observer.context, step);
+        TRY(network_step_watched(network));
+        watching->after(watching->context, step);
     }
     return STATUS_OK;
 }
@@ -235,13 +241,17 @@ enum status job_network_watch(struct job *job, const struct watching *watching)
 void job_network_unwatch(struct job *job)
 {
     struct job_network *network = (struct job_network *)job;
-    if (network->watched)
-        network->options.backend->release(network->watched);
-    network->watched = NULL;
+    for (int32_t turn = 0; turn < RECIPE_TURNS; turn++) {
+        if (network->watched[turn])
+            network->options.backend->release(network->watched[turn]);
+        network->watched[turn] = NULL;
+    }
 }
 
-/* The times of each part. */
+/* The times of each part, over all programs of a step. */
 struct parts_seen {
+    double step_ns[PART_COUNT]; /* of the step that is running, so far, … */
+    bool ran[PART_COUNT];       /* … if it has such a part */
     double ns[PART_COUNT][PART_SAMPLES];
     size_t count[PART_COUNT];
 };
@@ -249,25 +259,32 @@ struct parts_seen {
 static void parts_event(void *context, const struct event *event)
 {
     struct parts_seen *seen = context;
-    size_t *count = &seen->count[event->part];
-    if (*count < PART_SAMPLES)
-        seen->ns[event->part][(*count)++] = (double)(event->end_ns - event->start_ns);
+    seen->step_ns[event->part] += (double)(event->end_ns - event->start_ns);
+    seen->ran[event->part] = true;
 }
 
 static void parts_after(void *context, int step)
 {
     struct parts_seen *seen = context;
-    if (step == 0) /* it was the warm-up */
-        memset(seen->count, 0, sizeof seen->count);
+    for (int part = 0; part < PART_COUNT; part++) {
+        if (step > 0 && seen->ran[part]) /* the first was the warm-up */
+            seen->ns[part][seen->count[part]++] = seen->step_ns[part];
+        seen->step_ns[part] = 0;
+        seen->ran[part] = false;
+    }
 }
 
 enum status job_network_parts(struct job *job, double parts_ns[PART_COUNT])
 {
     struct parts_seen seen = {0};
-    const struct watching watching = {.observer = {OBSERVE_PARTS, parts_event, &seen},
+    struct observer observers[RECIPE_TURNS];
+    const struct watching watching = {.observers = observers,
                                       .after = parts_after,
+                                      .context = &seen,
                                       .steps = PART_SAMPLES,
                                       .limit_ns = PARTS_NS};
+    for (int32_t turn = 0; turn < RECIPE_TURNS; turn++)
+        observers[turn] = (struct observer){OBSERVE_PARTS, parts_event, &seen};
     enum status status = job_network_watch(job, &watching);
     job_network_unwatch(job);
     for (int part = 0; part < PART_COUNT; part++) {

@@ -16,22 +16,22 @@ struct network_options {
 enum status job_network_open(struct task *task, const struct network_options *options,
                              struct job **out);
 
-/* A watched run: a plan of its own, which is a little slower than the one that is timed, step by
+/* A watched run: plans of its own, which are a little slower than those that are timed, step by
  * step for `limit_ns` and at most `steps` after a first one to warm up. `after` is told the end of
  * each, the first being 0. */
 struct watching {
-    struct observer observer;
-    void (*after)(void *context, int step); /* with the observer's context */
+    const struct observer *observers; /* one for each program of job_network_step */
+    void (*after)(void *context, int step);
+    void *context;
     int steps;
     uint64_t limit_ns;
 };
-/* The plan lives until job_network_unwatch: events name its kernels. The job is one of this kind,
+/* The plans live until job_network_unwatch: events name their kernels. The job is one of this kind,
  * prepared. */
 enum status job_network_watch(struct job *job, const struct watching *watching);
 void job_network_unwatch(struct job *job);
-/* What the job runs: the task's program (of several in turn the first), or what fusion made of it.
- */
-const struct program *job_network_program(const struct job *job);
+/* What the job runs: the task's programs, or what fusion made of them. */
+const struct recipe_step *job_network_step(const struct job *job);
 
 /* How long each part of an iteration takes: medians of a watched run. NaN for what the backend does
  * not tell or the program does not have. */

@@ -84,7 +84,6 @@ static enum status compile(struct explained *explained, const struct explain_fla
     explained->phase = flags->phase;
     TRY(recipe_compile_stages(explained->network, &explained->params, &options, &explained->step));
     explained->program = explained->step.programs[0];
-    explained->hash = recipe_hash(&explained->step);
     return STATUS_OK;
 }
 
@@ -105,6 +104,26 @@ static enum status ask_backend(struct explained *explained, int32_t turn, bool f
     return backend->explain(explained->plan, &explained->arena, &explained->explanation);
 }
 
+/* All programs of the step, as text or as a line of JSON. */
+static enum status show(struct explained *explained, bool as_json, bool fusion, struct text *out)
+{
+    struct json_writer json;
+    if (as_json)
+        explained_begin_json(explained, &json, out);
+    for (int32_t turn = 0; turn < explained->step.count; turn++) {
+        explained->program = explained->step.programs[turn];
+        if (explained->backend)
+            TRY(ask_backend(explained, turn, fusion));
+        if (as_json)
+            explained_program_json(explained, &json);
+        else
+            explained_text(explained, out);
+    }
+    if (as_json)
+        explained_end_json(&json, out);
+    return text_done(out);
+}
+
 enum status explained_line(const struct point *point, struct text *out)
 {
     struct explained explained = {0};
@@ -114,10 +133,8 @@ enum status explained_line(const struct point *point, struct text *out)
     TRY(network_open(point->model, &network));
     flags.optimiser = task_optimiser(network, point->optimiser);
     enum status status = compile(&explained, &flags);
-    if (status == STATUS_OK) {
-        explained_json(&explained, out);
-        status = text_done(out);
-    }
+    if (status == STATUS_OK)
+        status = show(&explained, true, false, out);
     explained_close(&explained);
     network_free(network);
     return status;
@@ -179,17 +196,7 @@ enum status cmd_explain(struct cli *cli, int argc, const char *const *argv)
         TRY_OR(done, explained.backend->probe());
         TRY_OR(done, explained.backend->open(&device, &explained.device));
     }
-    for (int32_t turn = 0; turn < explained.step.count; turn++) {
-        explained.program = explained.step.programs[turn];
-        explained.hash = explained.program->hash;
-        if (flags.backend)
-            TRY_OR(done, ask_backend(&explained, turn, !flags.no_fusion));
-        if (flags.json)
-            explained_json(&explained, &out);
-        else
-            explained_text(&explained, &out);
-    }
-    TRY_OR(done, text_done(&out));
+    TRY_OR(done, show(&explained, flags.json, !flags.no_fusion, &out));
     fputs(text_of(&out), stdout);
 done:
     text_free(&out);

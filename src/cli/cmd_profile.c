@@ -16,12 +16,12 @@ struct profile_flags {
     bool json, no_fusion;
 };
 
-static enum status write_files(const struct profile_flags *flags, const struct profile *profile)
+static enum status write_files(const struct profile_flags *flags, const struct inside *inside)
 {
     struct text text = {0};
     enum status status = STATUS_OK;
     if (flags->trace) {
-        profile_trace(profile, &text);
+        profile_trace(inside->profiles, inside->count, &text);
         TRY_OR(done, text_done(&text));
         TRY_OR(done, file_write(flags->trace, text_of(&text), text.length));
         text_clear(&text);
@@ -29,7 +29,7 @@ static enum status write_files(const struct profile_flags *flags, const struct p
     if (flags->callgrind) {
         char creator[64];
         snprintf(creator, sizeof creator, "prony %s", version_number);
-        profile_callgrind(profile, creator, &text);
+        profile_callgrind(inside->profiles, inside->count, creator, &text);
         TRY_OR(done, text_done(&text));
         TRY_OR(done, file_write(flags->callgrind, text_of(&text), text.length));
     }
@@ -85,7 +85,7 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
     TRY_OR(done, task_open(&work, &task));
     TRY_OR(done, calibration_open(&calibration));
     TRY_OR(done, inside_look(task, &options, &calibration, &inside));
-    TRY_OR(done, write_files(flags, &inside.profile));
+    TRY_OR(done, write_files(flags, &inside));
     TRY_OR(done, print(flags, task, &inside));
 done:
     calibration_close(&calibration);
@@ -118,11 +118,13 @@ enum status cmd_profile(struct cli *cli, int argc, const char *const *argv)
     struct args args = {
         .command = "prony profile",
         .usage = "NETWORK [options]",
-        .summary = "Shows where the time of a step goes: for every part and op its kernel, time, "
-                   "share, FLOP/s,\nbytes/s and distance from its floor. The step is timed first, "
-                   "then watched in a second plan.",
+        .summary =
+            "Shows where the time of a step goes: for every part and op its kernel, time, "
+            "share, FLOP/s,\nbytes/s and distance from its floor; of a recipe, in each of its programs. The step is "
+            "timed first,\nthen watched in a second plan.",
         .examples = "  prony profile large --batch 3\n"
                     "  prony profile lenet --batch 64 --phase inference --trace lenet.json\n"
+                    "  prony profile gan --batch 256\n"
                     "  prony profile lstm --callgrind callgrind.out.lstm\n",
         .list = list,
         .count = sizeof list / sizeof *list,

@@ -20,7 +20,7 @@ struct train_flags {
     const char *network, *data; /* positional */
     int64_t epochs, batch, seed, threads;
     double rate, test, validate, memory;
-    int64_t patience;
+    int64_t patience, labelled;
     const char *loss, *optimiser, *schedule, *recipe, *backend, *label, *labels, *out, *resume,
         *until;
     bool numbers;
@@ -40,9 +40,9 @@ struct training {
 /* Is it one of the settings that a training keeps from its beginning to its end? */
 static bool fixes_course(const char *name)
 {
-    static const char *const names[] = {"batch",    "rate",     "loss",  "optimiser",
-                                        "schedule", "seed",     "test",  "validate",
-                                        "until",    "patience", "recipe"};
+    static const char *const names[] = {"batch",    "rate",     "loss",   "optimiser",
+                                        "schedule", "seed",     "test",   "validate",
+                                        "until",    "patience", "recipe", "labelled"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (text_equal(name, names[i]))
             return true;
@@ -110,6 +110,8 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
          "accuracy=A or loss=L of the rows held out, then it stops", 0, 0, false},
         {"patience", ARG_INT, &flags->patience, "N",
          "epochs without a better held-out loss, then it stops", 1, 1e9, false},
+        {"labelled", ARG_INT, &flags->labelled, "N",
+         "rows whose labels are learnt; a recipe learns the rest from all (all)", 1, 1e12, false},
         {"label", ARG_TEXT, &flags->label, "COLUMN",
          "its name or place from 1, or FIRST..LAST (the last)", 0, 0, false},
         {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
@@ -305,6 +307,8 @@ static void introduce(const struct training *training)
     const struct train_flags *flags = training->flags;
     printf("%s on %s: %" PRId64 " parameters; %" PRId64 " rows to learn from, ", flags->network,
            flags->data, prony_parameters(training->network), progress->train_rows);
+    if (progress->labelled_rows && progress->labelled_rows < progress->train_rows)
+        printf("%" PRId64 " of them labelled, ", progress->labelled_rows);
     if (progress->held_out_rows)
         printf("%" PRId64 " held out, ", progress->held_out_rows);
     printf("%" PRId64 " for the test", progress->test_rows);
@@ -340,6 +344,7 @@ static enum status train(const struct train_flags *flags, struct prony *network,
                                            .batch = (int32_t)flags->batch,
                                            .test = flags->test,
                                            .validate = flags->validate,
+                                           .labelled = flags->labelled,
                                            .until_accuracy = flags->until_accuracy,
                                            .until_loss = flags->until_loss,
                                            .patience = flags->patience,

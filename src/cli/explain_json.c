@@ -1,4 +1,4 @@
-/* explain_json.c: a program as a record of kind "network": one line that holds all of it. Its keys
+/* explain_json.c: programs as a record of kind "network": one line that holds all of it. Its keys
  * are described in docs/explain.md. */
 #include "cli/explained.h"
 #include "record/record.h"
@@ -129,26 +129,47 @@ static void write_memory(struct json_writer *json, const struct explained *expla
     add_uint(json, "activation_unshared", program->activation_bytes_unshared);
 }
 
-static void write_network(struct json_writer *json, const struct explained *explained)
+static void write_tensors(struct json_writer *json, const struct program *program)
 {
-    const struct program *program = explained->program;
-    json_object(json);
-    add_text(json, "model", explained->network->name);
-    add_text(json, "phase", explained->phase);
-    json_key(json, "batch");
-    json_add_int(json, program->batch);
-    add_text(json, "backend", explained->backend ? explained->backend->name : NULL);
-    add_hash(json, "program", explained->hash);
-    json_key(json, "whole");
-    json_add_bool(json, program->whole);
-    add_uint(json, "parameters", params_count(&explained->params));
-    write_parts(json, explained);
-    write_memory(json, explained);
     json_key(json, "tensors");
     json_array(json);
     for (int32_t t = 0; t < program->tensor_count; t++)
         write_tensor(json, &program->tensors[t]);
     json_end(json);
+}
+
+void explained_begin_json(const struct explained *explained, struct json_writer *json,
+                          struct text *out)
+{
+    json_begin(json, out);
+    json_object(json);
+    json_key(json, "prony");
+    json_add_int(json, RECORD_VERSION);
+    add_text(json, "kind", "network");
+    json_key(json, "network");
+    json_object(json);
+    add_text(json, "model", explained->network->name);
+    add_text(json, "phase", explained->phase);
+    json_key(json, "batch");
+    json_add_int(json, explained->program->batch);
+    add_text(json, "backend", explained->backend ? explained->backend->name : NULL);
+    add_hash(json, "program", recipe_hash(&explained->step));
+    add_uint(json, "parameters", params_count(&explained->params));
+    json_key(json, "programs");
+    json_array(json);
+}
+
+void explained_program_json(const struct explained *explained, struct json_writer *json)
+{
+    const struct program *program = explained->program;
+    json_object(json);
+    add_text(json, "name", program->name);
+    add_hash(json, "program", program->hash);
+    json_key(json, "whole");
+    json_add_bool(json, program->whole);
+    write_parts(json, explained);
+    write_memory(json, explained);
+    write_tensors(json, program);
     json_key(json, "ops");
     json_array(json);
     for (int32_t o = 0; o < program->op_count; o++)
@@ -157,16 +178,10 @@ static void write_network(struct json_writer *json, const struct explained *expl
     json_end(json);
 }
 
-void explained_json(const struct explained *explained, struct text *out)
+void explained_end_json(struct json_writer *json, struct text *out)
 {
-    struct json_writer json;
-    json_begin(&json, out);
-    json_object(&json);
-    json_key(&json, "prony");
-    json_add_int(&json, RECORD_VERSION);
-    add_text(&json, "kind", "network");
-    json_key(&json, "network");
-    write_network(&json, explained);
-    json_end(&json);
+    json_end(json); /* programs, … */
+    json_end(json); /* … network, … */
+    json_end(json); /* … the record */
     text_add(out, "\n");
 }

@@ -139,8 +139,7 @@ static void print_memory(const struct explained *explained, struct text *out)
 void explained_text(const struct explained *explained, struct text *out)
 {
     const struct program *program = explained->program;
-    text_printf(out, "%s, batch %d, %s: ", explained->network->name, program->batch,
-                explained->phase);
+    text_printf(out, "%s, batch %d, %s: ", program->name, program->batch, explained->phase);
     text_add_grouped(out, params_count(&explained->params));
     text_printf(out, " parameters; program %016" PRIx64 "\n", program->hash);
     text_printf(out, "\n  %-9s %-20s %12s %12s %7s  %-*s %s\n", "part", "shape", "FLOP", "bytes",

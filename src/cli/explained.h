@@ -1,8 +1,10 @@
 /* explained.h: what `prony explain` shows: a program and, when one was asked, what a backend would
- * run for it. cmd_explain.c fills it; explain_text.c and explain_json.c write it. */
+ * run for it; of a recipe one program after the other. cmd_explain.c fills it; explain_text.c and
+ * explain_json.c write it. */
 #ifndef PRONY_CLI_EXPLAINED_H
 #define PRONY_CLI_EXPLAINED_H
 
+#include "base/json.h"
 #include "core/backend.h"
 #include "record/point.h"
 #include "train/recipe.h"
@@ -13,7 +15,6 @@ struct explained {
     struct params params; /* bare */
     struct recipe_step step;
     struct program *program; /* the one of the step that is shown */
-    uint64_t hash;           /* of that program; in a record's line of the whole step */
     const char *phase;
     const struct backend *backend; /* or NULL: nobody was asked, and what is below is empty */
     struct device *device;
@@ -43,7 +44,11 @@ const struct kernel_use *explained_kernel(const struct explained *explained, int
 uint64_t explained_bytes(const struct explained *explained, enum role role);
 
 void explained_text(const struct explained *explained, struct text *out);
-void explained_json(const struct explained *explained, struct text *out);
+/* One line of JSON: begin, each program of the step, end. */
+void explained_begin_json(const struct explained *explained, struct json_writer *json,
+                          struct text *out);
+void explained_program_json(const struct explained *explained, struct json_writer *json);
+void explained_end_json(struct json_writer *json, struct text *out);
 
 /* The line of kind "network" for what a point runs, with its newline. */
 enum status explained_line(const struct point *point, struct text *out);

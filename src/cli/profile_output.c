@@ -82,9 +82,8 @@ static void add_figures(const struct figures *figures, double step_ns, struct te
     text_free(&cell);
 }
 
-static void add_op(const struct profiled *profiled, int32_t o, double step_ns, struct text *out)
+static void add_op(const struct profile *profile, int32_t o, double step_ns, struct text *out)
 {
-    const struct profile *profile = &profiled->inside->profile;
     const struct op *op = &profile->program->ops[o];
     struct figures figures = op_figures(profile, o);
     char name[NAME_WIDTH + 1];
@@ -129,32 +128,55 @@ static void add_balance(const struct inside *inside, struct text *out)
     text_free(&difference);
 }
 
-void profiled_text(const struct profiled *profiled, struct text *out)
+static void sum_figures(struct figures *sum, const struct figures *figures)
 {
-    const struct profile *profile = &profiled->inside->profile;
-    const struct program *program = profile->program;
-    double step_ns = profile_step_ns(profile);
-    struct figures all = {.ns = step_ns};
+    sum->flop += figures->flop;
+    sum->bytes += figures->bytes;
+    sum->floor_ns += figures->floor_ns;
+}
 
-    text_printf(out, "%s, batch %d, %s, on %s with %d thread%s; %d steps watched\n\n",
-                profiled->task->network->name, profiled->task->batch, profiled->phase,
-                profiled->backend, profiled->threads, profiled->threads == 1 ? "" : "s",
-                profile->steps);
-    text_printf(out, "%-*s %-*s%10s%9s%10s%10s%10s\n", NAME_WIDTH + 2, "part, op", KERNEL_WIDTH,
-                "kernel", "time", "share", "FLOP/s", "B/s", "× floor");
+/* A line for each part and each of its ops; adds up what they do. */
+static void add_program(const struct profile *profile, double step_ns, struct figures *all,
+                        struct text *out)
+{
+    const struct program *program = profile->program;
     for (int part = 0; part < PART_COUNT; part++) {
         struct figures figures = part_figures(profile, (enum part)part);
         if (program->parts[part].from == program->parts[part].to)
             continue;
         add_line(part_name((enum part)part), &figures, step_ns, out);
         for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++)
-            add_op(profiled, o, step_ns, out);
-        all.flop += figures.flop;
-        all.bytes += figures.bytes;
-        all.floor_ns += figures.floor_ns;
+            add_op(profile, o, step_ns, out);
+        sum_figures(all, &figures);
     }
+}
+
+void profiled_text(const struct profiled *profiled, struct text *out)
+{
+    const struct inside *inside = profiled->inside;
+    double step_ns = inside_step_ns(inside);
+    struct figures all = {.ns = step_ns};
+
+    text_printf(out, "%s, batch %d, %s, on %s with %d thread%s; %d steps watched\n",
+                profiled->task->network->name, profiled->task->batch, profiled->phase,
+                profiled->backend, profiled->threads, profiled->threads == 1 ? "" : "s",
+                inside->profiles[0].steps);
+    text_printf(out, "\n%-*s %-*s%10s%9s%10s%10s%10s\n", NAME_WIDTH + 2, "part, op", KERNEL_WIDTH,
+                "kernel", "time", "share", "FLOP/s", "B/s", "× floor");
+    for (int32_t p = 0; p < inside->count; p++) {
+        const struct profile *profile = &inside->profiles[p];
+        struct figures program = {.ns = profile_step_ns(profile)};
+        if (inside->count > 1)
+            text_printf(out, "%s%s\n", p ? "\n" : "", profile->program->name);
+        add_program(profile, step_ns, &program, out);
+        if (inside->count > 1)
+            add_line(profile->program->name, &program, step_ns, out);
+        sum_figures(&all, &program);
+    }
+    if (inside->count > 1)
+        text_add(out, "\n");
     add_line("all", &all, step_ns, out);
-    add_balance(profiled->inside, out);
+    add_balance(inside, out);
 }
 
 static void write_real(struct json_writer *json, const char *key, double value)
@@ -199,15 +221,35 @@ static void write_ops(struct json_writer *json, const struct profile *profile, d
     json_end(json);
 }
 
+static void write_parts(struct json_writer *json, const struct profile *profile, double step_ns)
+{
+    json_key(json, "parts");
+    json_object(json);
+    for (int part = 0; part < PART_COUNT; part++) {
+        struct figures figures = part_figures(profile, (enum part)part);
+        if (profile->program->parts[part].from == profile->program->parts[part].to)
+            continue;
+        json_key(json, part_name((enum part)part));
+        json_object(json);
+        write_figures(json, &figures, step_ns);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void write_hash(struct json_writer *json, uint64_t hash)
+{
+    char text[17];
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    write_text(json, "program", text);
+}
+
 void profiled_json(const struct profiled *profiled, struct text *out)
 {
     const struct inside *inside = profiled->inside;
-    const struct profile *profile = &inside->profile;
-    double step_ns = profile_step_ns(profile);
+    double step_ns = inside_step_ns(inside);
     struct json_writer json;
-    char hash[17];
 
-    snprintf(hash, sizeof hash, "%016" PRIx64, profile->program->hash);
     json_begin(&json, out);
     json_object(&json);
     write_text(&json, "model", profiled->task->network->name);
@@ -215,25 +257,23 @@ void profiled_json(const struct profiled *profiled, struct text *out)
     write_real(&json, "batch", profiled->task->batch);
     write_text(&json, "backend", profiled->backend);
     write_real(&json, "threads", profiled->threads);
-    write_text(&json, "program", hash);
     write_real(&json, "timed_ns", inside->time_ns.median);
     write_real(&json, "floor_ns", inside->floor_ns);
     write_real(&json, "watched_ns", step_ns);
-    write_real(&json, "watched_steps", profile->steps);
+    write_real(&json, "watched_steps", inside->profiles[0].steps);
     write_real(&json, "missing", inside_missing(inside));
-    json_key(&json, "parts");
-    json_object(&json);
-    for (int part = 0; part < PART_COUNT; part++) {
-        struct figures figures = part_figures(profile, (enum part)part);
-        if (profile->program->parts[part].from == profile->program->parts[part].to)
-            continue;
-        json_key(&json, part_name((enum part)part));
+    json_key(&json, "programs");
+    json_array(&json);
+    for (int32_t p = 0; p < inside->count; p++) {
+        const struct profile *profile = &inside->profiles[p];
         json_object(&json);
-        write_figures(&json, &figures, step_ns);
+        write_text(&json, "name", profile->program->name);
+        write_hash(&json, profile->program->hash);
+        write_parts(&json, profile, step_ns);
+        write_ops(&json, profile, step_ns);
         json_end(&json);
     }
     json_end(&json);
-    write_ops(&json, profile, step_ns);
     json_end(&json);
     text_add(out, "\n");
 }

@@ -78,6 +78,7 @@ enum status split_make(const struct dataset *dataset, const struct split_options
            options->test_share + options->validate_share < 1 && own < rows);
     int64_t test = own ? own : count_share(rows, options->test_share, rows - 1);
     int64_t validate = count_share(rows, options->validate_share, rows - test - 1);
+    int64_t train = rows - test - validate;
     NEED(out->rows = mem_array((size_t)rows, sizeof *out->rows));
     for (int64_t row = 0; row < rows; row++)
         out->rows[row] = (uint32_t)row;
@@ -85,10 +86,12 @@ enum status split_make(const struct dataset *dataset, const struct split_options
     if (dataset->labels && dataset->label_columns == 1) {
         TRY(set_aside(dataset, out->rows, mixed, test - own));
         TRY(set_aside(dataset, out->rows, rows - test, validate));
+        if (options->first > 0 && options->first < train)
+            TRY(set_aside(dataset, out->rows, train, train - options->first));
     }
     out->test_count = test;
     out->validate_count = validate;
-    out->train_count = rows - test - validate;
+    out->train_count = train;
     return STATUS_OK;
 }
 

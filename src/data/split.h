@@ -23,6 +23,7 @@ struct split {
  * has them for its test, whatever the share. */
 struct split_options {
     double validate_share, test_share; /* together below 1 */
+    int64_t first; /* > 0: that many come first of the training rows, of every class its share */
     uint64_t seed;
 };
 enum status split_make(const struct dataset *dataset, const struct split_options *options,

@@ -81,7 +81,7 @@ static enum status check_course(const struct prony_course *course)
              "found %g of the rows held out and %g kept for the test, expected shares that are "
              "together below 1",
              course->validate, course->test);
-    if (course->epochs < 0 || course->batch < 0 || course->patience < 0)
+    if (course->epochs < 0 || course->batch < 0 || course->patience < 0 || course->labelled < 0)
         FAIL(STATUS_INPUT, "found a negative number of epochs, rows or patience");
     return STATUS_OK;
 }
@@ -95,6 +95,7 @@ static enum status begin(struct prony *network, struct prony_data *data,
                    .epochs = course->epochs || course->resume ? course->epochs : EPOCHS_USUAL,
                    .test_share = course->test,
                    .validate_share = course->validate,
+                   .labelled = course->labelled,
                    .until_accuracy = course->until_accuracy,
                    .until_loss = course->until_loss,
                    .patience = course->patience},
@@ -141,7 +142,8 @@ static void tell(const struct prony *network, struct prony_progress *progress)
         .held_out = score_of(&trainer->held_out),
         .best_epoch = course->best_epoch,
         .best_loss = course->best_loss,
-        .train_rows = trainer->split.train_count,
+        .train_rows = trainer->train.rows,
+        .labelled_rows = course->labelled,
         .held_out_rows = trainer->split.validate_count,
         .test_rows = trainer->split.test_count,
         .window = trainer->dataset->stream ? dataset_window(trainer->dataset) : 0,

@@ -151,6 +151,28 @@ enum status schedule_read(struct reader *reader, struct schedule *out)
     return STATUS_OK;
 }
 
+/* Can the recipe be carried out with these values? */
+static enum status check_settings(const struct reader *reader, const char *where,
+                                  const struct recipe *recipe)
+{
+    static const struct {
+        const char *name;
+        double least, most;
+        bool whole;
+    } rows[] = {{"steps", 1, 1000, true},  {"chains", 0, 1e6, true}, {"pretrain", 0, 1e6, true},
+                {"condition", 0, 1, true}, {"beta", 0, 1e6, false},  {"gentle", 1e-9, 1e6, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (arguments_find(recipe->kind->settings, rows[i].name) < 0)
+            continue;
+        double value = recipe_value(recipe, rows[i].name);
+        bool fits = value >= rows[i].least && value <= rows[i].most;
+        if (!fits || (rows[i].whole && value != (double)(int32_t)value))
+            BAD(reader, where, "%s is %g, expected a %snumber from %g to %g", rows[i].name, value,
+                rows[i].whole ? "whole " : "", rows[i].least, rows[i].most);
+    }
+    return STATUS_OK;
+}
+
 enum status recipe_read(struct reader *reader, struct recipe *out)
 {
     struct recipe recipe = {0};
@@ -162,18 +184,7 @@ enum status recipe_read(struct reader *reader, struct recipe *out)
         return unknown_name(reader, "recipe", recipes, sizeof *recipes, RECIPE_COUNT);
     const char *where = reader->word_at;
     TRY(read_settings(reader, recipe.kind->name, recipe.kind->settings, recipe.values));
-    static const struct {
-        const char *name;
-        double least, most;
-    } counts[] = {{"steps", 1, 1000}, {"chains", 0, 1e6}, {"pretrain", 0, 1e6}};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        double value = recipe_value(&recipe, counts[i].name);
-        bool there = arguments_find(recipe.kind->settings, counts[i].name) >= 0;
-        if (there &&
-            (value < counts[i].least || value > counts[i].most || value != (double)(int32_t)value))
-            BAD(reader, where, "%s is %g, expected a whole number from %g to %g", counts[i].name,
-                value, counts[i].least, counts[i].most);
-    }
+    TRY(check_settings(reader, where, &recipe));
     *out = recipe;
     return STATUS_OK;
 }

@@ -1,5 +1,5 @@
 /* callgrind.c: the ops of a step as a call graph, in Callgrind's profile format, version 1. The
- * "source file" is the network; the line of an op is its place in the program, from 1. */
+ * "source file" is the program; the line of an op is its place in it, from 1. */
 #include "profile/profile.h"
 
 #include <math.h>
@@ -41,21 +41,40 @@ static unsigned long long add_part(const struct profile *profile, enum part part
     return sum;
 }
 
-void profile_callgrind(const struct profile *profile, const char *creator, struct text *out)
+static unsigned long long add_program(const struct profile *profile, struct text *out)
 {
     const struct program *program = profile->program;
-    unsigned long long parts[PART_COUNT];
+    unsigned long long parts[PART_COUNT], sum = 0;
 
-    text_printf(out, "# callgrind format\nversion: 1\ncreator: %s\npositions: line\n", creator);
-    text_printf(out, "events: ns\n\nfl=%s\n", program->name);
+    text_printf(out, "\nfl=%s\n", program->name);
     for (int32_t o = 0; o < program->op_count; o++)
         add_op(profile, o, out);
     for (int part = 0; part < PART_COUNT; part++)
         if (program->parts[part].from < program->parts[part].to)
             parts[part] = add_part(profile, (enum part)part, out);
     text_add(out, "fn=step\n");
-    for (int part = 0; part < PART_COUNT; part++)
-        if (program->parts[part].from < program->parts[part].to)
-            text_printf(out, "cfn=%s\ncalls=1 %d\n%d %llu\n", part_name((enum part)part),
-                        program->parts[part].from + 1, program->parts[part].from + 1, parts[part]);
+    for (int part = 0; part < PART_COUNT; part++) {
+        int32_t line = program->parts[part].from + 1;
+        if (program->parts[part].from == program->parts[part].to)
+            continue;
+        text_printf(out, "cfn=%s\ncalls=1 %d\n%d %llu\n", part_name((enum part)part), line, line,
+                    parts[part]);
+        sum += parts[part];
+    }
+    return sum;
+}
+
+void profile_callgrind(const struct profile *profiles, int32_t count, const char *creator,
+                       struct text *out)
+{
+    struct text all = {0};
+    text_printf(out, "# callgrind format\nversion: 1\ncreator: %s\npositions: line\n", creator);
+    text_add(out, "events: ns\n");
+    for (int32_t p = 0; p < count; p++) {
+        unsigned long long cost = add_program(&profiles[p], out);
+        text_printf(&all, "cfi=%s\ncfn=step\ncalls=1 1\n1 %llu\n", profiles[p].program->name, cost);
+    }
+    if (count > 1)
+        text_printf(out, "\nfl=all programs\nfn=step\n%s", text_of(&all));
+    text_free(&all);
 }

@@ -45,10 +45,12 @@ void profile_finish(struct profile *profile);
 double profile_part_ns(const struct profile *profile, enum part part);
 double profile_step_ns(const struct profile *profile); /* all parts */
 
-/* The events as Chrome and Perfetto read them: JSON. */
-void profile_trace(const struct profile *profile, struct text *out);
-/* The ops as KCachegrind and callgrind_annotate read them: a step calls its parts, which call their
- * ops; the cost is in nanoseconds of one step. */
-void profile_callgrind(const struct profile *profile, const char *creator, struct text *out);
+/* The events of a step's programs as Chrome and Perfetto read them: JSON. Each program is a process
+ * of its own, from its first event on: their clocks need not have one zero. */
+void profile_trace(const struct profile *profiles, int32_t count, struct text *out);
+/* The ops as KCachegrind and callgrind_annotate read them: a program calls its parts, which call
+ * their ops; the cost is in nanoseconds of one step. */
+void profile_callgrind(const struct profile *profiles, int32_t count, const char *creator,
+                       struct text *out);
 
 #endif

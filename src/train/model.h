@@ -15,6 +15,7 @@ struct course {
     int32_t batch;
     int64_t epochs;
     double test_share, validate_share;
+    int64_t labelled; /* training rows whose targets may be learnt; 0: all of them */
     double until_accuracy, until_loss; /* of the held-out rows, when it may stop; 0: not said */
     int64_t patience; /* epochs without a better held-out loss, then it stops; 0: it does not */
 

@@ -100,6 +100,7 @@ static void write_course(const struct model *model, const struct course *course,
     add_wide(&writer, "seed", control->seed);
     add_real(&writer, "test_share", course->test_share);
     add_real(&writer, "validate_share", course->validate_share);
+    add_number(&writer, "labelled", course->labelled);
     add_real(&writer, "until_accuracy", course->until_accuracy);
     add_real(&writer, "until_loss", course->until_loss);
     add_number(&writer, "patience", course->patience);
@@ -281,6 +282,7 @@ static enum status take_course(struct model *model, const struct safetensors *fi
     course->epochs = json_int(object, "epochs", 0);
     course->test_share = json_real(object, "test_share", -1);
     course->validate_share = json_real(object, "validate_share", -1);
+    course->labelled = json_int(object, "labelled", 0);
     course->until_accuracy = json_real(object, "until_accuracy", -1);
     course->until_loss = json_real(object, "until_loss", -1);
     course->patience = json_int(object, "patience", -1);
@@ -292,14 +294,15 @@ static enum status take_course(struct model *model, const struct safetensors *fi
     course->best_epoch = json_int(object, "best_epoch", -1);
     course->best_loss = json_real(object, "best_loss", (double)NAN);
     course->stopped = json_int(object, "stopped", 0) != 0;
-    bool sound =
-        read_wide(object, "seed", &control->seed) && read_wide(object, "data", &course->data) &&
-        control->rate >= 0 && course->batch > 0 && course->epochs > 0 &&
-        is_share(course->test_share) && is_share(course->validate_share) &&
-        is_share(course->test_share + course->validate_share) && course->until_accuracy >= 0 &&
-        course->until_loss >= 0 && course->patience >= 0 && course->epoch >= 0 &&
-        course->step >= 0 && course->best_epoch >= 0 && isfinite(course->score.loss_sum) &&
-        isfinite(course->score.right_sum) && course->score.samples >= 0;
+    bool sound = read_wide(object, "seed", &control->seed) &&
+                 read_wide(object, "data", &course->data) && control->rate >= 0 &&
+                 course->batch > 0 && course->epochs > 0 && is_share(course->test_share) &&
+                 is_share(course->validate_share) &&
+                 is_share(course->test_share + course->validate_share) && course->labelled >= 0 &&
+                 course->until_accuracy >= 0 && course->until_loss >= 0 && course->patience >= 0 &&
+                 course->epoch >= 0 && course->step >= 0 && course->best_epoch >= 0 &&
+                 isfinite(course->score.loss_sum) && isfinite(course->score.right_sum) &&
+                 course->score.samples >= 0;
     if (!sound)
         FAIL(STATUS_INPUT, "%s: found a training in its metadata that cannot be resumed: %s",
              file->name, safetensors_note(file, NOTE_TRAINING));

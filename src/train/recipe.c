@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+enum { RECIPE_NAME = 300 };
+
 static const struct recipe_way *const ways[RECIPE_COUNT] = {
 #define RECIPE(kind, networks, settings, help) [RECIPE_##kind] = &recipe_##kind,
 #include "nn/recipes.def"
@@ -47,12 +49,29 @@ enum status recipe_traits(const struct network *network, const struct compile_op
     return STATUS_OK;
 }
 
+/* "gan: generator", "dbn: stage 2 of 7", or where there is one program the network's name. */
+static const char *name_turn(const struct recipe_emit *emit, const struct recipe_way *way,
+                             char name[RECIPE_NAME])
+{
+    const char *network = emit->network->name;
+    bool learns = emit->options->use == USE_TRAINING;
+    if (learns && way->turns > 1)
+        snprintf(name, RECIPE_NAME, "%s: %s", network, way->names[emit->turn]);
+    else if (learns && emit->traits.stages > 1)
+        snprintf(name, RECIPE_NAME, "%s: stage %d of %d", network, emit->options->stage + 1,
+                 emit->traits.stages);
+    else
+        return network;
+    return name;
+}
+
 static enum status compile_turn(struct recipe_emit *emit, const struct recipe_way *way,
                                 struct params *params, struct program **out)
 {
     struct draft draft;
-    const struct compile_options *options = emit->options;
-    TRY(program_begin(&draft, params, emit->network->name, options->batch, params->real));
+    char name[RECIPE_NAME];
+    TRY(program_begin(&draft, params, name_turn(emit, way, name), emit->options->batch,
+                      params->real));
     emit->draft = &draft;
     way->emit(emit);
     enum status status = program_finish(&draft, out);

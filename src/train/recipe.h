@@ -10,11 +10,12 @@
 
 #include "nn/network.h"
 
-enum { RECIPE_TURNS = 16, RECIPE_CLASSES = 10 };
+enum { RECIPE_TURNS = 16, RECIPE_CLASSES = 10, RECIPE_NAMES = 2 };
 enum { RECIPE_SWEEPS = 10 }; /* of Gibbs sampling in one run of a program that generates */
 
 /* Programs that are run in turn and together are one step. Their tensors have the names of
- * network_compile's; at most one of them has a "loss". */
+ * network_compile's; at most one of them has a "loss". Where there are several, or several stages,
+ * a program's name says which it is: "gan: generator", "dbn: stage 2 of 7". */
 struct recipe_step {
     int32_t count;
     struct program *programs[RECIPE_TURNS];
@@ -72,7 +73,8 @@ struct recipe_way {
     /* Sets what is not usual: one stage, nothing of the rest. out->loss is known. */
     void (*tell)(const struct network *network, const struct recipe *recipe,
                  struct recipe_traits *out);
-    int32_t turns; /* programs of a training step */
+    int32_t turns;                   /* programs of a training step … */
+    const char *names[RECIPE_NAMES]; /* … and what they are called, where there are several */
 };
 
 #define RECIPE(kind, networks, settings, help) extern const struct recipe_way recipe_##kind;

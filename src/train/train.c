@@ -65,6 +65,16 @@ static int32_t stage_of(const struct trainer *trainer)
     return (int32_t)(stage < last ? stage : last);
 }
 
+/* The rows that a stage learns from, the first ones of the split: where it learns targets, those
+ * that have one. */
+static int64_t stage_rows(const struct trainer *trainer, int32_t stage)
+{
+    const struct recipe_traits *traits = &trainer->traits;
+    bool learns_targets = traits->targets && stage == traits->stages - 1;
+    return learns_targets && trainer->course.labelled ? trainer->course.labelled
+                                                      : trainer->split.train_count;
+}
+
 static enum status compile_stage(struct trainer *trainer, int32_t stage)
 {
     struct model *model = trainer->model;
@@ -72,7 +82,7 @@ static enum status compile_stage(struct trainer *trainer, int32_t stage)
         model_compile_options(model, USE_TRAINING, trainer->course.batch);
     options.stage = trainer->stage = stage;
     TRY(lap_compile(&trainer->train, model->network, &model->params, &options,
-                    trainer->split.train_count));
+                    stage_rows(trainer, stage)));
     if (stage < trainer->traits.stages - 1)
         return STATUS_OK; /* only the last one may have targets */
     return model_check_targets(model, lap_program(&trainer->train), trainer->dataset);
@@ -105,6 +115,20 @@ static enum status enter_stage(struct trainer *trainer)
     return lap_prepare(&trainer->train, &trainer->model->engine);
 }
 
+static enum status check_labelled(const struct trainer *trainer)
+{
+    int64_t labelled = trainer->course.labelled, rows = trainer->split.train_count;
+    if (labelled > rows)
+        FAIL(STATUS_INPUT, "%s: found %lld labelled rows, expected at most the %lld to learn from",
+             trainer->dataset->name, (long long)labelled, (long long)rows);
+    if (labelled && !trainer->traits.targets)
+        FAIL(STATUS_INPUT,
+             "%s: found a recipe that learns no targets, expected one that does where some rows "
+             "are labelled: feed_forward, dbn",
+             trainer->model->network->name);
+    return STATUS_OK;
+}
+
 /* Split, scale: all that follows from the data and the seed. A training that is resumed had the
  * same data before. */
 static enum status take_data(struct trainer *trainer, const char *resume)
@@ -133,8 +157,10 @@ static enum status take_data(struct trainer *trainer, const char *resume)
     course->data = hash;
     const struct split_options options = {.test_share = course->test_share,
                                           .validate_share = course->validate_share,
+                                          .first = course->labelled,
                                           .seed = model->params.control.seed};
     TRY(split_make(dataset, &options, &trainer->split));
+    TRY(check_labelled(trainer));
     size_t rows = (size_t)trainer->split.train_count;
     NEED(trainer->order = mem_array(rows, sizeof *trainer->order));
     model->scaling.unit = trainer->traits.unit;
@@ -158,8 +184,8 @@ static enum status begin_epoch(struct trainer *trainer)
 {
     const struct course *course = &trainer->course;
     const struct lap_data data = bound_data(trainer);
-    int64_t count = trainer->split.train_count;
     TRY(enter_stage(trainer));
+    int64_t count = trainer->train.rows;
     memcpy(trainer->order, trainer->split.rows, (size_t)count * sizeof *trainer->order);
     split_shuffle(trainer->order, count, trainer->model->params.control.seed,
                   (uint64_t)course->epoch);

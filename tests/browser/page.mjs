@@ -44,8 +44,11 @@ function fillStore() {
   writeFixture(results);
   writeFileSync(
     networks,
-    ["small", "large", "lenet"]
-      .map((model) => run(prony, "explain", model, "--phase", "inference", "--json"))
+    [
+      ...["small", "large", "lenet"].map((model) => [model, "inference"]),
+      ...["gan", "vae", "rbm", "dbn"].map((model) => [model, "training"]),
+    ]
+      .map(([model, phase]) => run(prony, "explain", model, "--phase", phase, "--json"))
       .join(""),
   );
   run(prony, "store", "create", "--empty", "--store", store);

@@ -264,6 +264,18 @@ export const viewTests = {
     assert.match(await unknown.textContent("main"), /prony explain nothing/);
   },
 
+  async every_program_of_a_recipe_is_drawn({ open }) {
+    const programs = { gan: 2, vae: 1, rbm: 1, dbn: 7 }; // of a training step
+    for (const [model, count] of Object.entries(programs)) {
+      const page = await open(`/?view=networks&model=${model}`);
+      assert.equal((await page.$$("svg.network")).length, count, `drawings of ${model}`);
+      assert.equal((await page.$$("main table")).length, count, `tables of ${model}`);
+    }
+    const gan = await open("/?view=networks&model=gan");
+    assert.match(await gan.textContent("main"), /gan: discriminator.*gan: generator/s);
+    assert.equal((await saved(gan, "#layers-2-svg")).name, "gan-generator.svg");
+  },
+
   async answers_have_sentence_chart_and_command({ open }) {
     const page = await open("/?view=answers&model=large");
     const links = await page.$$eval(".answer h2 a", (all) => all.map((link) => link.getAttribute("href")));

@@ -267,6 +267,17 @@ export interface Op {
   launches?: number;
 }
 
+// One of the programs that are an iteration, in their order.
+export interface Program {
+  name: string;
+  parts: Record<string, { ops: number; flop: number; bytes: number; launches?: number }>;
+  memory: Record<string, number>;
+  activation_peak: number;
+  activation_unshared: number;
+  tensors: Tensor[];
+  ops: Op[];
+}
+
 export interface Network {
   model: string;
   phase: string;
@@ -274,12 +285,7 @@ export interface Network {
   backend: string | null;
   program: string;
   parameters: number;
-  parts: Record<string, { ops: number; flop: number; bytes: number; launches?: number }>;
-  memory: Record<string, number>;
-  activation_peak: number;
-  activation_unshared: number;
-  tensors: Tensor[];
-  ops: Op[];
+  programs: Program[];
 }
 
 export interface NetworkPage {
@@ -419,13 +425,19 @@ export async function fetchNetworks(): Promise<NetworkEntry[]> {
   return (await get<{ networks: NetworkEntry[] }>("/api/networks")).networks;
 }
 
-export function fetchNetwork(
+export async function fetchNetwork(
   model: string,
   phase: string,
   batch: string,
   backend: string,
 ): Promise<NetworkPage> {
-  return get(`/api/network/${encodeURIComponent(model)}`, asked({ phase, batch, backend }, {}));
+  const page: NetworkPage = await get(
+    `/api/network/${encodeURIComponent(model)}`,
+    asked({ phase, batch, backend }, {}),
+  );
+  // a line of the first version is one program itself
+  const alone = { ...(page.network as unknown as Program), name: model };
+  return { ...page, network: { ...page.network, programs: page.network.programs ?? [alone] } };
 }
 
 export function fetchAnswers(filters: Filters): Promise<Answers> {

@@ -1,8 +1,8 @@
-// network_drawing.ts: a network as boxes and arrows, from what explain says of it. An op of the forward
+// network_drawing.ts: a program as boxes and arrows, from what explain says of it. An op of the forward
 // part is a box, in the row after the last of those it needs; an arrow is a tensor that one writes and
 // another reads. The bar in a box is its share of the work.
 
-import type { Network, Op } from "./api";
+import type { Op, Program } from "./api";
 import { attributed, drawn } from "./dom";
 import { label, quantity, shapeText } from "./format";
 
@@ -17,18 +17,18 @@ interface Box {
 }
 
 // The tensor whose bytes this one shares: a reshaped tensor is no tensor of its own here.
-function rootOf({ tensors }: Network, index: number): number {
-  const viewed = tensors[index]?.view_of ?? null;
-  return viewed === null ? index : rootOf({ tensors } as Network, viewed);
+function rootOf(program: Program, index: number): number {
+  const viewed = program.tensors[index]?.view_of ?? null;
+  return viewed === null ? index : rootOf(program, viewed);
 }
 
-function boxesOf(network: Network): Box[] {
+function boxesOf(program: Program): Box[] {
   const writers = new Map<number, Box>();
   const rows: number[] = [];
   const boxes: Box[] = [];
-  for (const op of network.ops.filter(({ op: kind, part }) => part === "forward" && !NOT_LAYERS.has(kind))) {
+  for (const op of program.ops.filter(({ op: kind, part }) => part === "forward" && !NOT_LAYERS.has(kind))) {
     const roots = (list: (number | null)[]) =>
-      list.filter((index) => index !== null).map((index) => rootOf(network, index));
+      list.filter((index) => index !== null).map((index) => rootOf(program, index));
     const inputs = [...new Set(roots(op.inputs).flatMap((index) => writers.get(index) ?? []))];
     const row = Math.max(-1, ...inputs.map((box) => box.row)) + 1;
     const column = rows[row] ?? 0;
@@ -65,8 +65,9 @@ function titleOf({ op, layer, attributes }: Op): string {
   return layer && layer !== kind ? `${layer}${after}` : `${kind}${after}`;
 }
 
-export function drawNetwork(network: Network): SVGElement {
-  const boxes = boxesOf(network);
+// `place` keeps the drawings of one page apart.
+export function drawProgram(program: Program, place: string): SVGElement {
+  const boxes = boxesOf(program);
   const columns = Math.max(1, ...boxes.map(({ column }) => column + 1));
   const rows = Math.max(1, ...boxes.map(({ row }) => row + 1));
   const most = Math.max(1, ...boxes.map(({ op }) => op.flop));
@@ -88,14 +89,14 @@ export function drawNetwork(network: Network): SVGElement {
       return drawn("path", {
         class: "arrow",
         d: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`,
-        "marker-end": "url(#arrow-head)",
+        "marker-end": `url(#arrow-head${place})`,
       });
     }),
   );
   const shapes = boxes.map((box) => {
     const { x, y } = at(box);
     const { op } = box;
-    const out = network.tensors[op.outputs.find((index) => index !== null) ?? -1];
+    const out = program.tensors[op.outputs.find((index) => index !== null) ?? -1];
     const share = Math.max(2, (op.flop / most) * (BOX.width - 24));
     return drawn(
       "g",
@@ -119,7 +120,7 @@ export function drawNetwork(network: Network): SVGElement {
     drawn(
       "marker",
       {
-        id: "arrow-head",
+        id: `arrow-head${place}`,
         viewBox: "0 0 8 8",
         refX: 6,
         refY: 4,
@@ -139,7 +140,7 @@ export function drawNetwork(network: Network): SVGElement {
   );
   return attributed(image, {
     role: "img",
-    "aria-label": `The layers of ${network.model} and how they are connected. The table below lists them.`,
+    "aria-label": `The layers of ${program.name} and how they are connected. The table below lists them.`,
   });
 }
 

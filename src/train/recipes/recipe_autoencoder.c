@@ -39,4 +39,4 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->unit = out->loss == LOSS_BINARY_CROSS_ENTROPY;
 }
 
-const struct recipe_way recipe_autoencoder = {emit_all, tell, 1};
+const struct recipe_way recipe_autoencoder = {emit_all, tell, 1, {0}};

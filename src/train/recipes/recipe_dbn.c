@@ -30,4 +30,4 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->unit = true;
 }
 
-const struct recipe_way recipe_dbn = {emit_all, tell, 1};
+const struct recipe_way recipe_dbn = {emit_all, tell, 1, {0}};

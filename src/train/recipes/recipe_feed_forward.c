@@ -16,4 +16,4 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->targets = true;
 }
 
-const struct recipe_way recipe_feed_forward = {emit_all, tell, 1};
+const struct recipe_way recipe_feed_forward = {emit_all, tell, 1, {0}};

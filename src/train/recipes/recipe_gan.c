@@ -100,4 +100,4 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->generates = true;
 }
 
-const struct recipe_way recipe_gan = {emit_all, tell, 2};
+const struct recipe_way recipe_gan = {emit_all, tell, 2, {"discriminator", "generator"}};

@@ -250,4 +250,4 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->generates = true;
 }
 
-const struct recipe_way recipe_rbm = {emit_all, tell, 1};
+const struct recipe_way recipe_rbm = {emit_all, tell, 1, {0}};

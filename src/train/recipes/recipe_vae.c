@@ -146,4 +146,4 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->generates = true;
 }
 
-const struct recipe_way recipe_vae = {emit_all, tell, 1};
+const struct recipe_way recipe_vae = {emit_all, tell, 1, {0}};

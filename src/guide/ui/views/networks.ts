@@ -1,14 +1,14 @@
-// networks.ts: the networks of the store; one of them: its layers drawn, its memory, and every op of the
-// program it becomes, as explain shows them.
+// networks.ts: the networks of the store; one of them: its memory and, for each program that an iteration
+// of it runs, its layers drawn and every op, as explain shows them.
 
 import {
   fetchNetwork,
   fetchNetworks,
   type Explained,
-  type Network,
   type NetworkEntry,
   type NetworkPage,
   type Op,
+  type Program,
   type Status,
   type Tensor,
 } from "../api";
@@ -16,7 +16,7 @@ import { field, select } from "../controls";
 import { attributed, element, type Child } from "../dom";
 import { label, many, quantity, shapeText, shellWord } from "../format";
 import { download, fileName, saveButtons } from "../download";
-import { drawingFile, drawNetwork } from "../network_drawing";
+import { drawingFile, drawProgram } from "../network_drawing";
 import { card, commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
 import { facts } from "../record";
 import { saveCsv, tableOf, type Column, type Listing } from "../table";
@@ -86,15 +86,15 @@ function tensorText(tensors: Tensor[], index: number | null): string {
   return index === null ? "–" : (tensors[index]?.name ?? "?");
 }
 
-function opText({ tensors }: Network, op: Op): string {
+function opText({ tensors }: Program, op: Op): string {
   const out = op.outputs.map((index) => tensorText(tensors, index)).join(", ");
   return `${out ? `${out} = ` : ""}${op.op}(${op.inputs.map((index) => tensorText(tensors, index)).join(", ")})`;
 }
 
-function opColumns(network: Network): Column<Op>[] {
-  const kernels = network.ops.some(({ kernel }) => kernel);
+function opColumns(program: Program): Column<Op>[] {
+  const kernels = program.ops.some(({ kernel }) => kernel);
   const shape = (op: Op) =>
-    shapeText(network.tensors[op.outputs.find((index) => index !== null) ?? -1]?.shape ?? []);
+    shapeText(program.tensors[op.outputs.find((index) => index !== null) ?? -1]?.shape ?? []);
   return [
     { key: "part", title: "part", value: (op) => op.part },
     { key: "shape", title: "shape", number: true, value: shape },
@@ -124,12 +124,12 @@ function opColumns(network: Network): Column<Op>[] {
     {
       key: "op",
       title: "op",
-      value: (op) => opText(network, op),
+      value: (op) => opText(program, op),
       show: (op) =>
         element(
           "span",
           { className: "mono" },
-          opText(network, op),
+          opText(program, op),
           op.made_by ? element("span", { className: "faint" }, `  [${op.made_by}]`) : null,
         ),
     },
@@ -146,13 +146,36 @@ function opColumns(network: Network): Column<Op>[] {
   ];
 }
 
+// A row for each part; of several programs, each says which it is of.
+function workFacts(programs: Program[]): [string, Child][] {
+  return programs.flatMap(({ name, parts }) =>
+    Object.entries(parts)
+      .filter(([, work]) => work.ops > 0)
+      .map(([part, work]): [string, Child] => [
+        programs.length > 1 ? `${name}, ${part}` : part,
+        `${many(work.ops, "op")}, ${quantity(work.flop, "FLOP")}, ${quantity(work.bytes, "B")}${work.launches ? `, ${many(work.launches, "launch", "launches")}` : ""}`,
+      ]),
+  );
+}
+
+// Programs share what they keep; of the rest, what the largest of them takes.
+function memoryFacts(programs: Program[]): [string, Child][] {
+  const most = (bytes: (program: Program) => number) => Math.max(0, ...programs.map(bytes));
+  const roles = Object.keys(programs[0]?.memory ?? {});
+  return [
+    ...roles.map((role): [string, number] => [ROLES[role] ?? label(role), most(({ memory }) => memory[role] ?? 0)]),
+    ["activations at once", most(({ activation_peak }) => activation_peak)] as [string, number],
+    ["without sharing", most(({ activation_unshared }) => activation_unshared)] as [string, number],
+  ]
+    .filter(([, bytes]) => bytes > 0)
+    .map(([name, bytes]): [string, Child] => [name, quantity(bytes, "B")]);
+}
+
 function summary(
   { model, network, explained, id }: NetworkPage,
   entry: NetworkEntry,
   asked: Asked,
 ): HTMLElement {
-  const parts = Object.entries(network.parts).filter(([, part]) => part.ops > 0);
-  const memory = Object.entries(network.memory).filter(([, bytes]) => bytes > 0);
   const choose = (chosen: string) => {
     const one = explained.find((each) => String(each.id) === chosen);
     if (one) asked.change({ phase: one.phase, batch: String(one.batch), backend: one.backend });
@@ -198,22 +221,13 @@ function summary(
         "div",
         { className: "fact-group" },
         element("h2", {}, "Work of one iteration"),
-        facts(
-          parts.map(([part, work]) => [
-            part,
-            `${many(work.ops, "op")}, ${quantity(work.flop, "FLOP")}, ${quantity(work.bytes, "B")}${work.launches ? `, ${many(work.launches, "launch", "launches")}` : ""}`,
-          ]),
-        ),
+        facts(workFacts(network.programs)),
       ),
       element(
         "div",
         { className: "fact-group" },
         element("h2", {}, "Memory"),
-        facts([
-          ...memory.map(([role, bytes]): [string, Child] => [ROLES[role] ?? label(role), quantity(bytes, "B")]),
-          ["activations at once", quantity(network.activation_peak, "B")],
-          ["without sharing", quantity(network.activation_unshared, "B")],
-        ]),
+        facts(memoryFacts(network.programs)),
       ),
     ),
   );
@@ -232,7 +246,16 @@ async function onePage(model: string, entry: NetworkEntry | undefined, asked: As
   const page = await fetchNetwork(model, text("phase"), text("batch"), text("backend"));
   return [
     summary(page, entry, asked),
-    element("div", { className: "network-pair" }, layersCard(page.network), opsCard(page.network, asked)),
+    ...page.network.programs.map((program, index) => {
+      const place = index > 0 ? `-${index + 1}` : "";
+      const title = page.network.programs.length > 1 ? `${program.name}: ` : "";
+      return element(
+        "div",
+        { className: "network-pair" },
+        layersCard(program, title, place),
+        opsCard(program, title, place, asked),
+      );
+    }),
   ];
 }
 
@@ -240,29 +263,30 @@ function headed(title: string, tools: HTMLElement): HTMLElement {
   return element("div", { className: "heading" }, element("h2", {}, title), tools);
 }
 
-function layersCard(network: Network): HTMLElement {
-  const image = drawNetwork(network);
-  const save = () => download(fileName(network.model, "svg"), "image/svg+xml", drawingFile(image));
-  const place = element("div", { className: "scroll drawing", id: "drawing", tabIndex: 0 }, image);
-  attributed(place, { role: "region", "aria-label": "Drawing of the network" });
+// `place` keeps the parts of the page that belong to one program apart: "", "-2" …
+function layersCard(program: Program, title: string, place: string): HTMLElement {
+  const image = drawProgram(program, place);
+  const save = () => download(fileName(program.name, "svg"), "image/svg+xml", drawingFile(image));
+  const region = element("div", { className: "scroll drawing", id: `drawing${place}`, tabIndex: 0 }, image);
+  attributed(region, { role: "region", "aria-label": `Drawing of ${program.name}` });
   return card(
-    headed("Layers", saveButtons("layers", [["SVG", "Save the drawing as an SVG file", save]])),
-    place,
+    headed(`${title}Layers`, saveButtons(`layers${place}`, [["SVG", "Save the drawing as an SVG file", save]])),
+    region,
   );
 }
 
-function opsCard(network: Network, asked: Asked): HTMLElement {
+function opsCard(program: Program, title: string, place: string, asked: Asked): HTMLElement {
   const listing: Listing<Op> = {
-    id: "ops",
-    caption: `Every op of ${network.model}`,
-    columns: opColumns(network),
-    rows: network.ops,
+    id: `ops${place}`,
+    caption: `Every op of ${program.name}`,
+    columns: opColumns(program),
+    rows: program.ops,
     sort: asked.parameters.get("sort") ?? "",
     onSort: (sort) => asked.change({ sort }),
   };
-  const save = () => saveCsv(`${network.model} ops`, listing);
-  const tools = saveButtons("ops", [["CSV", "Save the ops as a CSV file", save]]);
-  return card(headed("The program, op by op", tools), tableOf(listing));
+  const save = () => saveCsv(`${program.name} ops`, listing);
+  const tools = saveButtons(`ops${place}`, [["CSV", "Save the ops as a CSV file", save]]);
+  return card(headed(`${title}The program, op by op`, tools), tableOf(listing));
 }
 
 export const networks: View = {
