@@ -4,7 +4,8 @@
  * the same bits on every backend, with any number of threads or workers, with or without fusion,
  * and after a resume. `stream` is the op's id before any pass; `sample` its place in the data set.
  *
- * Included by C and CUDA. Only IEEE operations with one defined result are used (integer, +, ×, ÷,
+ * Included by C and CUDA, and written without branches, so that a loop over it becomes vectors.
+ * Only IEEE operations with one defined result are used (integer, +, ×, ÷,
  * sqrt, explicit fma; contraction is off everywhere), so the normal deviates match too.
  * Philox: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011). */
 #ifndef PRONY_BASE_RNG_H
@@ -87,10 +88,9 @@ RNG_INLINE float rng_log(float u)
     bits = (bits & 0x7FFFFFu) | 0x3F800000u;
     float m;
     memcpy(&m, &bits, sizeof m);
-    if (m > 1.41421354f) {
-        m *= 0.5f;
-        exponent++;
-    }
+    int large = m > 1.41421354f;
+    m = large ? m * 0.5f : m;
+    exponent += large;
     float s = (m - 1.0f) / (m + 1.0f), z = s * s;
     float series =
         fmaf(z, fmaf(z, fmaf(z, fmaf(z, 0.22222222f, 0.28571429f), 0.4f), 0.66666667f), 2.0f);
@@ -106,12 +106,9 @@ RNG_INLINE void rng_turn(float u, float *cosine, float *sine)
     float s = a * fmaf(z, fmaf(z, fmaf(z, -1.9841270e-4f, 8.3333333e-3f), -0.16666667f), 1.0f);
     float c = fmaf(
         z, fmaf(z, fmaf(z, fmaf(z, 2.4801587e-5f, -1.3888889e-3f), 4.1666667e-2f), -0.5f), 1.0f);
-    switch (turns & 3) {
-    case 0: *cosine = c, *sine = s; break;
-    case 1: *cosine = -s, *sine = c; break;
-    case 2: *cosine = -c, *sine = -s; break;
-    default: *cosine = s, *sine = -c; break;
-    }
+    float x = turns & 1 ? s : c, y = turns & 1 ? c : s;
+    *cosine = (turns + 1) & 2 ? -x : x;
+    *sine = turns & 2 ? -y : y;
 }
 
 /* Two standard normal deviates from two words (Box–Muller). */

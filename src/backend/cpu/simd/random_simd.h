@@ -1,9 +1,10 @@
 /* random_simd.h: dropout, units that are on by chance, random numbers and drawn codes; compiled
  * once per ISA by random_avx2.c and random_avx512.c, which define ISA(name) and ISA_NAME.
  *
- * A strip is the numbers of STRIP_BLOCKS blocks of Philox (base/rng.h) that follow each other in
- * one sample. Its ten rounds are loops over the blocks, which the compiler makes vectors of: the
- * reference works a block out for each number, and one at a time. Every number is a function of its
+ * A strip is the numbers of STRIP_BLOCKS blocks of Philox (base/rng.h) that follow each other, in
+ * one sample or in several. Its ten rounds, and what makes normal deviates of the words, are loops
+ * over the blocks, which the compiler makes vectors of: the reference works a block out for each
+ * number, and one at a time. Every number is a function of its
  * own place, so the bits are the reference's, with any number of threads. The bound is
  * multiplications: 20 a block, or 5 a number. */
 #include "backend/cpu/kernel.h"
@@ -16,14 +17,26 @@
 
 enum { STRIP_BLOCKS = 16, STRIP = 4 * STRIP_BLOCKS, STRIP_WORTH = 256 };
 
-/* word[w][b] is word w of block first + b. */
-static void strip_words(struct rng_key key, uint32_t sample, uint32_t first,
-                        uint32_t word[4][STRIP_BLOCKS])
+/* What becomes of `count` random numbers that belong to element `at` of the output and those behind
+ * it, all of one sample. */
+typedef void strip_use(const struct call *call, const float *random, int64_t at, int64_t count);
+
+struct strips {
+    const struct call *call;
+    struct rng_key key;
+    const int32_t *rows;
+    int64_t width;           /* of a sample of the output … */
+    int64_t blocks, samples; /* … in blocks, the last of which may be cut; and how many there are */
+    bool normal;
+    strip_use *use;
+};
+
+/* word[w][b] is word w of block b of the strip: which block of which sample says `word` as it comes
+ * in, word[0] and word[1]. */
+static void strip_words(struct rng_key key, uint32_t word[4][STRIP_BLOCKS])
 {
     uint32_t k0 = (uint32_t)key.seed, k1 = (uint32_t)(key.seed >> 32) ^ (uint32_t)(key.step >> 32);
     for (uint32_t b = 0; b < STRIP_BLOCKS; b++) {
-        word[0][b] = first + b;
-        word[1][b] = sample;
         word[2][b] = (uint32_t)key.step;
         word[3][b] = key.stream;
     }
@@ -41,64 +54,91 @@ static void strip_words(struct rng_key key, uint32_t sample, uint32_t first,
     }
 }
 
-static void strip_uniform(struct rng_key key, uint32_t sample, uint32_t first, float *out)
+/* The numbers of a strip, each block's four together. */
+static void strip_numbers(const struct strips *strips, uint32_t word[4][STRIP_BLOCKS],
+                          float random[STRIP])
 {
-    uint32_t word[4][STRIP_BLOCKS];
-    strip_words(key, sample, first, word);
+    float number[4][STRIP_BLOCKS];
+    strip_words(strips->key, word);
+    for (int w = 0; w < 4; w += 2)
+        if (strips->normal)
+            for (int b = 0; b < STRIP_BLOCKS; b++)
+                rng_normal_pair(word[w][b], word[w + 1][b], &number[w][b], &number[w + 1][b]);
+        else
+            for (int b = 0; b < STRIP_BLOCKS; b++) {
+                number[w][b] = rng_unit(word[w][b]);
+                number[w + 1][b] = rng_unit(word[w + 1][b]);
+            }
     for (int b = 0; b < STRIP_BLOCKS; b++)
         for (int w = 0; w < 4; w++)
-            out[4 * b + w] = rng_unit(word[w][b]);
+            random[4 * b + w] = number[w][b];
 }
 
-static void strip_normal(struct rng_key key, uint32_t sample, uint32_t first, float *out)
+/* Which block of which sample each block of the strip is; behind the last sample anything will do.
+ */
+static void strip_places(const struct strips *strips, int64_t sample, int64_t block,
+                         uint32_t word[4][STRIP_BLOCKS])
+{
+    for (uint32_t b = 0; b < STRIP_BLOCKS; b++) {
+        word[0][b] = (uint32_t)block + b;
+        word[1][b] = (uint32_t)strips->rows[sample];
+    }
+    for (int64_t b = strips->blocks - block; b < STRIP_BLOCKS; b++) {
+        if (word[0][b - 1] + 1 == strips->blocks && sample + 1 < strips->samples) {
+            word[0][b] = 0;
+            sample++;
+        } else {
+            word[0][b] = word[0][b - 1] + 1;
+        }
+        word[1][b] = (uint32_t)strips->rows[sample];
+    }
+}
+
+/* Blocks `first` and those behind it, as many as a strip has, of all samples' blocks. */
+static void strip_run(const struct strips *strips, int64_t first)
 {
     uint32_t word[4][STRIP_BLOCKS];
-    strip_words(key, sample, first, word);
-    for (int b = 0; b < STRIP_BLOCKS; b++)
-        for (int w = 0; w < 4; w += 2)
-            rng_normal_pair(word[w][b], word[w + 1][b], &out[4 * b + w], &out[4 * b + w + 1]);
+    float random[STRIP];
+    int64_t all = strips->samples * strips->blocks;
+    int64_t sample = first / strips->blocks, block = first % strips->blocks;
+    int64_t count = all - first < STRIP_BLOCKS ? all - first : STRIP_BLOCKS;
+    int64_t at = sample * strips->width + 4 * block;
+    strip_places(strips, sample, block, word);
+    strip_numbers(strips, word, random);
+    for (int64_t b = 0; b < count; block = 0) { /* what is left of each sample */
+        int64_t here = strips->blocks - block < count - b ? strips->blocks - block : count - b;
+        int64_t left = strips->width - 4 * block, numbers = 4 * here < left ? 4 * here : left;
+        strips->use(strips->call, random + 4 * b, at, numbers);
+        at += numbers;
+        b += here;
+    }
 }
-
-/* What becomes of `count` random numbers, at most a strip, that belong to element `at` of the
- * output and those behind it. */
-typedef void strip_use(const struct call *call, const float *random, int64_t at, int64_t count);
-
-struct strips {
-    const struct call *call;
-    struct rng_key key;
-    const int32_t *rows;
-    int64_t batch, width; /* of the output */
-    bool normal;
-    strip_use *use;
-};
 
 static void strip_member(void *context, int member, int members)
 {
     const struct strips *strips = context;
-    int64_t each = (strips->width + STRIP - 1) / STRIP; /* strips of a sample */
+    int64_t all = strips->samples * strips->blocks;
     long from, to;
-    pool_share(strips->batch * each, 1, member, members, &from, &to);
-    for (int64_t i = from; i < to; i++) {
-        float random[STRIP];
-        int64_t n = i / each, first = i % each * STRIP, left = strips->width - first;
-        (strips->normal ? strip_normal : strip_uniform)(strips->key, (uint32_t)strips->rows[n],
-                                                        (uint32_t)(first / 4), random);
-        strips->use(strips->call, random, n * strips->width + first, left < STRIP ? left : STRIP);
-    }
+    pool_share((all + STRIP_BLOCKS - 1) / STRIP_BLOCKS, 1, member, members, &from, &to);
+    for (int64_t i = from; i < to; i++)
+        strip_run(strips, i * STRIP_BLOCKS);
 }
 
 /* `rows` and `out` are operands. */
 static void run_strips(const struct call *call, int rows, int out, int32_t stream, bool normal,
                        strip_use *use)
 {
-    int64_t batch = call->tensors[out]->shape.dim[0], count = call->counts[out];
-    struct strips strips = {call,
-                            {call->control->seed, (uint32_t)stream, call->control->step},
-                            call->data[rows],
-                            batch,
-                            count / batch,
-                            normal,
-                            use};
+    int64_t samples = call->tensors[out]->shape.dim[0], count = call->counts[out];
+    struct strips strips = {
+        .call = call,
+        .key = {call->control->seed, (uint32_t)stream, call->control->step},
+        .rows = call->data[rows],
+        .width = count / samples,
+        .blocks = (count / samples + 3) / 4,
+        .samples = samples,
+        .normal = normal,
+        .use = use,
+    };
     pool_run(call->pool, team_of(call->pool, count / STRIP / STRIP_WORTH, count / STRIP),
              strip_member, &strips);
 }
