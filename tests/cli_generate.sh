@@ -81,6 +81,8 @@ expect learns_from_few_labels 0 '1438 rows to learn from, 40 of them labelled' \
     "$prony" train digits_dbn digits --labelled 40 --epochs 8 --batch 16 --out few.st
 expect goes_on_with_few 0 'resumed after epoch 8' \
     "$prony" train digits_dbn digits --resume few.st --epochs 9 --out few.st
+expect stages_need_epochs 2 'found 6 epochs, expected more than the 6 that its first 3 stages take' \
+    "$prony" train digits_dbn digits --epochs 6
 expect labels_need_targets 2 'found a recipe that learns no targets' \
     "$prony" train vae.net digits --labelled 40
 expect labels_need_rows 2 'found 2000 labelled rows, expected at most the 1438 to learn from' \

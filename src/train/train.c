@@ -115,6 +115,19 @@ static enum status enter_stage(struct trainer *trainer)
     return lap_prepare(&trainer->train, &trainer->model->engine);
 }
 
+/* A training that ends before its last stage would have learnt nothing of what it is asked for. */
+static enum status check_stages(const struct trainer *trainer)
+{
+    const struct recipe_traits *traits = &trainer->traits;
+    int64_t before = (int64_t)(traits->stages - 1) * traits->stage_epochs;
+    if (trainer->course.epochs <= before)
+        FAIL(STATUS_INPUT,
+             "%s: found %lld epochs, expected more than the %lld that its first %d stages take",
+             trainer->model->network->name, (long long)trainer->course.epochs, (long long)before,
+             traits->stages - 1);
+    return STATUS_OK;
+}
+
 static enum status check_labelled(const struct trainer *trainer)
 {
     int64_t labelled = trainer->course.labelled, rows = trainer->split.train_count;
@@ -139,6 +152,7 @@ static enum status take_data(struct trainer *trainer, const char *resume)
     struct model *model = trainer->model;
     TRY(model_check_data(model, dataset));
     TRY(model_traits(model, &trainer->traits));
+    TRY(check_stages(trainer));
     if (trainer->traits.targets && !dataset->labels && !dataset->numbers)
         FAIL(STATUS_INPUT,
              "%s: found no labels, expected some to learn from: a label column, or --labels FILE",
