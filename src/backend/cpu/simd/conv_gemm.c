@@ -18,8 +18,9 @@
 #include <string.h>
 
 /* A panel of patches, or of weights, is read from L1 and L2 (48 KB); the other of them and the sums
- * in L2 (at most 192 + 96 KB). */
-enum { TAPS = 384, PIXELS = 96, OUTPUTS = 256, LINE = 16 };
+ * in L2 (at most 172 + 112 KB). 112 pixels are 8 tiles of 14: images of 7 to 112 pixels a side,
+ * whose sizes are often multiples of 14, divide into them evenly. */
+enum { TAPS = 384, PIXELS = 112, OUTPUTS = 256, LINE = 16 };
 enum { PART_MOST = OUTPUTS + GEMM_ROWS }; /* outputs of a part, which is whole panels */
 
 struct job_panels {
@@ -96,9 +97,24 @@ static uint64_t lay_out(struct job_panels *job, int threads, char *workspace)
     return used;
 }
 
+static int64_t pixels_of(const struct job_panels *job, const struct patch_phase *phase)
+{
+    return job->relation.batch * phase->rows * phase->columns;
+}
+
+/* Whole panels where pixels are in lanes. */
 static int64_t blocks_of(const struct job_panels *job, const struct patch_phase *phase)
 {
-    return (job->relation.batch * phase->rows * phase->columns + PIXELS - 1) / PIXELS;
+    int64_t most = job->turned ? PIXELS : PIXELS / job->gemm->columns * job->gemm->columns;
+    return (pixels_of(job, phase) + most - 1) / most;
+}
+
+/* Pixels of every block but the last: as many in each where they need not fill panels. */
+static int64_t block_size(const struct job_panels *job, const struct patch_phase *phase)
+{
+    int64_t blocks = blocks_of(job, phase), panel = job->turned ? 1 : job->gemm->columns;
+    int64_t panels = (pixels_of(job, phase) + panel - 1) / panel;
+    return blocks ? (panels + blocks - 1) / blocks * panel : 0;
 }
 
 /* Outputs of a part: whole panels, but for the last. */
@@ -367,7 +383,8 @@ static void sum_member(void *context, int index, int members)
     lay_out_member(job, job->members + (uint64_t)index * job->member_bytes, &member);
     for (int64_t i = 0; i < patch_phases(r); i++) {
         const struct patch_phase *phase = &job->phases[i];
-        int64_t pixels = r->batch * phase->rows * phase->columns, blocks = blocks_of(job, phase);
+        int64_t pixels = pixels_of(job, phase), blocks = blocks_of(job, phase);
+        int64_t size = block_size(job, phase);
         long item, last;
         pool_share(r->groups * job->parts * blocks, 1, index, members, &item, &last);
         for (; item < last; item++) {
@@ -375,10 +392,10 @@ static void sum_member(void *context, int index, int members)
                 .phase = phase,
                 .group = item / blocks / job->parts,
                 .first = item / blocks % job->parts * part_size(job),
-                .pixel = item % blocks * PIXELS,
+                .pixel = item % blocks * size,
             };
             block.outputs = part_outputs(job, block.first);
-            block.pixels = pixels - block.pixel < PIXELS ? pixels - block.pixel : PIXELS;
+            block.pixels = pixels - block.pixel < size ? pixels - block.pixel : size;
             sum_block(job, &member, &block);
         }
     }

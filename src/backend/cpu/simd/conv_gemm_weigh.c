@@ -147,7 +147,7 @@ static void weigh_block(const struct job_weigh *job, const struct member *member
 {
     const struct conv_relation *r = &job->relation;
     int64_t plane = r->down.in * r->across.in, taps;
-    int64_t most = job->blocked ? TAPS : job->gemm->columns;
+    int64_t most = job->blocked ? TAPS / job->gemm->rows * job->gemm->rows : job->gemm->columns;
     bool add = job->accumulate || pixel > 0;
     struct conv_gather gather = {
         .x = job->x + group * r->in_group * plane,

@@ -4,15 +4,19 @@
 #include "backend/cpu/simd/fills.h"
 
 struct conv_isa {
-    const struct conv_kernels *conv;
+    const struct conv_kernels *conv, *narrow; /* the narrowest there are */
     const struct gemm_kernels *gemm;
 };
 
-/* Lanes want samples to fill them, and have no second summand. Panels want outputs to share what
- * was gathered. */
-static bool lanes_suit(const struct conv_relation *relation, int64_t lanes, bool adds)
+/* Lanes want samples to fill half of them, and have no second summand. Panels want outputs to share
+ * what was gathered. NULL: panels it is. */
+static const struct conv_kernels *lanes_for(const struct conv_isa *isa,
+                                            const struct conv_relation *relation, bool adds)
 {
-    return 2 * relation->batch > lanes && relation->out_group <= 24 && !adds;
+    const struct conv_kernels *kernels =
+        relation->batch <= isa->narrow->lanes ? isa->narrow : isa->conv;
+    bool suit = 2 * relation->batch >= kernels->lanes && relation->out_group <= 24 && !adds;
+    return suit ? kernels : NULL;
 }
 
 /* Weights, and their gradient, in blocks (blocked.h) are the panels' alone. */
@@ -42,12 +46,12 @@ static void run(const struct call *call, const struct conv_isa *isa)
         &call->op->attr, call->op->kind == OP_conv_t);
     bool adds = call->op->kind == OP_conv_fused && call->data[CONV_ADD];
     bool blocked = is_blocked(call->tensors[at[1]]);
-    bool lanes = !blocked && lanes_suit(&relation, isa->conv->lanes, adds);
+    const struct conv_kernels *lanes = blocked ? NULL : lanes_for(isa, &relation, adds);
     bool weigh = call->op->kind == OP_conv_dw;
     if (lanes && weigh)
-        conv_lanes_weigh(call, isa->conv, &relation);
+        conv_lanes_weigh(call, lanes, &relation);
     else if (lanes)
-        conv_lanes_sum(call, isa->conv, &relation);
+        conv_lanes_sum(call, lanes, &relation);
     else if (weigh)
         conv_gemm_weigh(call, isa->gemm, isa->conv, &relation, blocked);
     else
@@ -69,8 +73,9 @@ static uint64_t workspace_of(const struct program *program, const struct op *op,
     bool adds = op->kind == OP_conv_fused && op_input(program, op, CONV_ADD) >= 0;
     bool weigh = op->kind == OP_conv_dw;
     bool blocked = is_blocked(&program->tensors[program->operands[op->first + at[1]]]);
-    if (!blocked && lanes_suit(&relation, isa->conv->lanes, adds))
-        return conv_lanes_bytes(isa->conv, &relation, weigh, threads);
+    const struct conv_kernels *lanes = blocked ? NULL : lanes_for(isa, &relation, adds);
+    if (lanes)
+        return conv_lanes_bytes(lanes, &relation, weigh, threads);
     return weigh ? conv_gemm_weigh_bytes(&relation, blocked, threads)
                  : conv_gemm_sum_bytes(isa->gemm, &relation, blocked, threads);
 }
@@ -80,7 +85,8 @@ static uint64_t workspace_of(const struct program *program, const struct op *op,
     table->rows[DTYPE_F32][OP_##op] = table->blocked[OP_##op] =                                    \
         (struct kernel){#op "_f32_" #isa, run_##isa, workspace_##isa};
 #define ENTRIES(isa)                                                                               \
-    static const struct conv_isa isa##_kernels = {&conv_kernels_##isa, &gemm_kernels_##isa};       \
+    static const struct conv_isa isa##_kernels = {&conv_kernels_##isa, &conv_kernels_avx2,         \
+                                                  &gemm_kernels_##isa};                            \
     static void run_##isa(const struct call *call)                                                 \
     {                                                                                              \
         run(call, &isa##_kernels);                                                                 \

@@ -68,6 +68,15 @@ int64_t patch_runs(int64_t rows, int64_t columns, int64_t first, int64_t count, 
     return found;
 }
 
+/* 16 bits, each twice as far up. */
+static uint32_t spread(uint32_t bits)
+{
+    bits = (bits | bits << 8) & 0x00FF00FF;
+    bits = (bits | bits << 4) & 0x0F0F0F0F;
+    bits = (bits | bits << 2) & 0x33333333;
+    return (bits | bits << 1) & 0x55555555;
+}
+
 /* What a tap finds for a run: where its first pixel's element is, or would be, and which of them
  * are no padding. */
 static struct conv_piece piece_of(const struct conv_relation *r, const struct patch_tap *tap,
@@ -83,9 +92,9 @@ static struct conv_piece piece_of(const struct conv_relation *r, const struct pa
     to = to < run->length ? to : run->length;
     if (from >= to)
         return piece;
-    int64_t bits = move == 2 ? 2 : 1;
-    for (int64_t i = from; i < to; i++)
-        piece.mask |= 1u << (i * bits);
+    piece.mask = (1u << to) - (1u << from);
+    if (move == 2)
+        piece.mask = spread(piece.mask);
     piece.from = (run->sample * r->in * r->down.in + row) * r->across.in + column;
     return piece;
 }

@@ -4,7 +4,7 @@
 #include "backend/cpu/simd/team.h"
 
 /* A panel of b stays in L1 (24 KB), a block of its panels and one of a's in L2. */
-enum { INNER = 192, COLUMNS = 512, ROWS = 96 };
+enum { INNER = 192, COLUMNS = 512, ROWS = 112 };
 
 static int64_t panels_of(const struct gemm_kernels *kernels, int64_t columns)
 {

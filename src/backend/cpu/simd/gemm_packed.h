@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GEMM_ROWS = 12, GEMM_COLUMNS = 32 }; /* of a tile: the most that any ISA has */
+enum { GEMM_ROWS = 14, GEMM_COLUMNS = 32 }; /* of a tile: the most that any ISA has */
 
 /* A tile of c = scale·a·b + what it starts from: c itself, or a row of numbers, or 0. */
 struct gemm_tile {

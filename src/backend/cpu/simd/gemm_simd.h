@@ -1,5 +1,5 @@
 /* gemm_simd.h: the kernels of gemm_packed.h, compiled once per ISA by gemm_avx2.c and
- * gemm_avx512.c, which define ISA(name). A tile is up to 12 × 32 (AVX-512) or 6 × 16 (AVX2): 24 or
+ * gemm_avx512.c, which define ISA(name). A tile is up to 14 × 32 (AVX-512) or 6 × 16 (AVX2): 28 or
  * 12 accumulators, two loads of b and as many broadcasts of a as rows per step. */
 #include "backend/cpu/simd/gemm_packed.h"
 #include "backend/cpu/simd/lanes_simd.h"
@@ -7,7 +7,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { ROWS_MOST = VEC_MOST / 2, COLUMNS = 2 * VEC_LANES };
+enum { ROWS_MOST = VEC_LANES == 16 ? GEMM_ROWS : 6, COLUMNS = 2 * VEC_LANES };
 
 INLINE void store_row(const struct gemm_tile *t, int r, vec left, vec right)
 {
@@ -31,14 +31,14 @@ INLINE void tile_rows(const struct gemm_tile *t, const int R)
     vec left[ROWS_MOST], right[ROWS_MOST];
     const float *a = t->a, *b = t->b;
     const int64_t lead = t->lead ? t->lead : R;
-#pragma GCC unroll 12
+#pragma GCC unroll 14
     for (int r = 0; r < R; r++)
         left[r] = right[r] = vec_zero();
     for (int64_t k = 0; k < t->inner; k++, a += lead, b += COLUMNS) {
         vec b_left = vec_load_any(b), b_right = vec_load_any(b + VEC_LANES);
         vec_pin(b_left);
         vec_pin(b_right);
-#pragma GCC unroll 12
+#pragma GCC unroll 14
         for (int r = 0; r < R; r++) {
             vec value = vec_set(a[r]);
             vec_pin(value);
@@ -46,7 +46,7 @@ INLINE void tile_rows(const struct gemm_tile *t, const int R)
             right[r] = vec_fma(value, b_right, right[r]);
         }
     }
-#pragma GCC unroll 12
+#pragma GCC unroll 14
     for (int r = 0; r < R; r++)
         store_row(t, r, left[r], right[r]);
 }
@@ -83,7 +83,8 @@ static void pack(const float *x, int64_t across, int64_t along, int64_t width, i
 
 #define BY_6_ROWS(EACH) EACH(1) EACH(2) EACH(3) EACH(4) EACH(5) EACH(6)
 #if defined(__AVX512F__)
-#define BY_ROWS(EACH) BY_6_ROWS(EACH) EACH(7) EACH(8) EACH(9) EACH(10) EACH(11) EACH(12)
+#define BY_ROWS(EACH)                                                                              \
+    BY_6_ROWS(EACH) EACH(7) EACH(8) EACH(9) EACH(10) EACH(11) EACH(12) EACH(13) EACH(14)
 #else
 #define BY_ROWS(EACH) BY_6_ROWS(EACH)
 #endif
