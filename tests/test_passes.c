@@ -186,7 +186,8 @@ TEST(a_gpu_meter_is_there_or_says_why)
         SKIP("%s", status_message());
     if (!CHECK_OK(status))
         return;
-    CHECK(!(gpu_meter_memory(&meter) <= 0));
+    CHECK(!(gpu_meter_read(&meter, GPU_MEMORY) <= 0));
+    CHECK(isnan(gpu_meter_read(&meter, GPU_READINGS)));
     gpu_meter_close(&meter);
 }
 

@@ -55,6 +55,13 @@ struct nvml_memory {
     unsigned long long total, left, used;
 };
 typedef int nvml_get_memory(void *device, struct nvml_memory *out);
+typedef int nvml_get_clock(void *device, int which, unsigned *mhz);
+typedef int nvml_get_power(void *device, unsigned *milliwatts);
+struct nvml_violation {
+    unsigned long long reference_us, violation_ns;
+};
+typedef int nvml_get_violation(void *device, int policy, struct nvml_violation *out);
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_POLICY_POWER = 0, NVML_POLICY_THERMAL = 1 };
 
 /* POSIX lets a data pointer from dlsym be one to a function; ISO C has no cast for it. */
 #define NVML(type, name, function)                                                                 \
@@ -88,23 +95,61 @@ void gpu_meter_close(struct gpu_meter *meter)
     *meter = (struct gpu_meter){0};
 }
 
-double gpu_meter_joules(const struct gpu_meter *meter)
+static double read_joules(const struct gpu_meter *meter)
 {
     unsigned long long millijoules;
     NVML(nvml_get_energy, get, "nvmlDeviceGetTotalEnergyConsumption");
     return get && get(meter->device, &millijoules) == 0 ? 1e-3 * (double)millijoules : (double)NAN;
 }
 
-double gpu_meter_utilisation(const struct gpu_meter *meter)
+static double read_utilisation(const struct gpu_meter *meter)
 {
     struct nvml_utilisation found;
     NVML(nvml_get_utilisation, get, "nvmlDeviceGetUtilizationRates");
     return get && get(meter->device, &found) == 0 ? (double)found.gpu : (double)NAN;
 }
 
-double gpu_meter_memory(const struct gpu_meter *meter)
+static double read_memory(const struct gpu_meter *meter)
 {
     struct nvml_memory found;
     NVML(nvml_get_memory, get, "nvmlDeviceGetMemoryInfo");
     return get && get(meter->device, &found) == 0 ? (double)found.used : (double)NAN;
+}
+
+static double read_clock(const struct gpu_meter *meter, int which)
+{
+    unsigned mhz;
+    NVML(nvml_get_clock, get, "nvmlDeviceGetClockInfo");
+    return get && get(meter->device, which, &mhz) == 0 ? 1e6 * (double)mhz : (double)NAN;
+}
+
+static double read_watts(const struct gpu_meter *meter)
+{
+    unsigned milliwatts;
+    NVML(nvml_get_power, get, "nvmlDeviceGetPowerUsage");
+    return get && get(meter->device, &milliwatts) == 0 ? 1e-3 * (double)milliwatts : (double)NAN;
+}
+
+static double read_violation(const struct gpu_meter *meter, int policy)
+{
+    struct nvml_violation found;
+    NVML(nvml_get_violation, get, "nvmlDeviceGetViolationStatus");
+    return get && get(meter->device, policy, &found) == 0 ? 1e-9 * (double)found.violation_ns
+                                                          : (double)NAN;
+}
+
+double gpu_meter_read(const struct gpu_meter *meter, enum gpu_reading what)
+{
+    switch (what) {
+    case GPU_JOULES: return read_joules(meter);
+    case GPU_UTILISATION: return read_utilisation(meter);
+    case GPU_MEMORY: return read_memory(meter);
+    case GPU_CLOCK: return read_clock(meter, NVML_CLOCK_SM);
+    case GPU_MEMORY_CLOCK: return read_clock(meter, NVML_CLOCK_MEMORY);
+    case GPU_WATTS: return read_watts(meter);
+    case GPU_POWER_CAPPED: return read_violation(meter, NVML_POLICY_POWER);
+    case GPU_HOT: return read_violation(meter, NVML_POLICY_THERMAL);
+    case GPU_READINGS: break;
+    }
+    return (double)NAN;
 }

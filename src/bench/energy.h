@@ -10,16 +10,25 @@
  */
 enum status energy_read_cpu(const char *folder, double *joules);
 
-/* One GPU, by NVML. A zeroed struct is closed. */
+/* One GPU, by NVML, which is only asked: clocks and limits are never set. A zeroed struct is
+ * closed. */
 struct gpu_meter {
     void *library, *device;
 };
 enum status gpu_meter_open(struct gpu_meter *meter, unsigned index);
 void gpu_meter_close(struct gpu_meter *meter);
-/* NaN where this GPU does not tell: joules since the driver was loaded; per cent of the last moment
- * in which something ran; bytes in use. */
-double gpu_meter_joules(const struct gpu_meter *meter);
-double gpu_meter_utilisation(const struct gpu_meter *meter);
-double gpu_meter_memory(const struct gpu_meter *meter);
+
+enum gpu_reading {
+    GPU_JOULES,       /* since the driver was loaded */
+    GPU_UTILISATION,  /* per cent of the last moment in which something ran */
+    GPU_MEMORY,       /* bytes in use, by anybody */
+    GPU_CLOCK,        /* Hz, of the multiprocessors */
+    GPU_MEMORY_CLOCK, /* Hz */
+    GPU_WATTS,        /* of the last moment */
+    GPU_POWER_CAPPED, /* seconds in which the clock was lower than it could be, for the power … */
+    GPU_HOT,          /* … or the temperature, since the driver was loaded */
+    GPU_READINGS,
+};
+double gpu_meter_read(const struct gpu_meter *meter, enum gpu_reading what); /* NaN: not told */
 
 #endif

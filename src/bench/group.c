@@ -187,10 +187,23 @@ static void group_use_ceilings(struct group *group, struct entrant *entrant,
                                const struct ceilings *ceilings)
 {
     struct record *record = &entrant->record;
+    const struct work work = work_in(&group->task->work, record->point.precision);
     struct floor floor;
-    floor_of(&group->task->work, ceilings, &floor);
+    floor_of(&work, ceilings, &floor);
     record->floor_ns = floor.ns;
     record->bound = floor.bound;
+}
+
+/* What the point's unit can do; a peer's is the one that our own backend there finds. */
+static enum status group_ceilings(struct group *group, const struct point *point, bool again,
+                                  struct ceilings *out)
+{
+    struct yardstick yardstick = {.calibration = &group->bench->calibration,
+                                  .threads = (int)point->threads,
+                                  .precision = point->precision};
+    if (strcmp(point->unit, "cpu") != 0)
+        TRY(registry_first(group->bench->registry, point->unit, &yardstick.backend));
+    return yardstick_read(&yardstick, group->task->work.set_bytes, again, out);
 }
 
 /* The task's floor on this machine, for as many threads as the point has. Without one the record
@@ -205,10 +218,7 @@ static void group_floor(struct group *group, struct entrant *entrant)
     record->bytes = (double)(work->forward.bytes + work->backward.bytes);
     record->parameters = (int64_t)params_count(&group->task->params);
     record->layers = params_layers(&group->task->params);
-    if (strcmp(record->point.unit, "cpu") != 0)
-        text_add(&entrant->notes, "; no floor: only CPUs are calibrated");
-    else if (calibrate(&group->bench->calibration, (int)record->point.threads, work->set_bytes,
-                       &ceilings) != STATUS_OK)
+    if (group_ceilings(group, &record->point, false, &ceilings) != STATUS_OK)
         text_printf(&entrant->notes, "; no floor: %s", status_message());
     else
         group_use_ceilings(group, entrant, &ceilings);
@@ -223,8 +233,7 @@ static enum status group_doubt_floor(struct group *group, struct entrant *entran
     struct ceilings ceilings;
 
     for (int i = 0; i < TRIES && record->best_times_floor < 1; i++) {
-        TRY(calibrate_again(&group->bench->calibration, (int)record->point.threads,
-                            group->task->work.set_bytes, &ceilings));
+        TRY(group_ceilings(group, &record->point, true, &ceilings));
         group_use_ceilings(group, entrant, &ceilings);
         record_compare_floor(record);
     }
@@ -469,6 +478,7 @@ static enum status group_enter(struct group *group, struct entrant *entrant)
     contender->threads = entrant->record.point.threads;
     contender->start_ns = (uint64_t)entrant->record.start_ns;
     watch_process(&group->watch, contender->process);
+    group->watch.gpu = group->watch.gpu || strcmp(entrant->record.point.unit, "gpu") == 0;
     entrant->contender = contender;
     group->contender_count++;
     return STATUS_OK;

@@ -47,20 +47,21 @@ static enum status inside_watch(struct inside *inside)
     return STATUS_OK;
 }
 
-static enum status inside_floors(struct inside *inside, const struct task *task, int threads,
-                                 struct calibration *calibration)
+static enum status inside_floors(struct inside *inside, const struct task *task,
+                                 const struct yardstick *yardstick)
 {
     struct ceilings whole;
     struct floor floor;
 
-    TRY(calibrate(calibration, threads, task->work.set_bytes, &whole));
-    floor_of(&task->work, &whole, &floor);
+    TRY(yardstick_read(yardstick, task->work.set_bytes, false, &whole));
+    const struct work work = work_in(&task->work, yardstick->precision);
+    floor_of(&work, &whole, &floor);
     inside->floor_ns = floor.ns;
     for (int32_t p = 0; p < inside->count; p++) {
         struct profile *profile = &inside->profiles[p];
         for (int32_t o = 0; o < profile->program->op_count; o++)
             if (!isnan(profile->ops[o].ns))
-                TRY(floor_of_op(profile->program, &profile->program->ops[o], calibration, &whole,
+                TRY(floor_of_op(profile->program, &profile->program->ops[o], yardstick, &whole,
                                 &profile->ops[o].floor_ns));
     }
     return STATUS_OK;
@@ -76,11 +77,12 @@ enum status inside_look(struct task *task, const struct inside_options *options,
     TRY(out->job->kind->prepare(out->job));
     TRY(inside_time(out, &options->measure));
     TRY(inside_watch(out));
-    if (strcmp(backend->unit, "cpu") != 0) {
-        snprintf(out->unfounded, sizeof out->unfounded, "only CPUs are calibrated");
-        return STATUS_OK;
-    }
-    enum status status = inside_floors(out, task, options->network.device.threads, calibration);
+    const struct yardstick yardstick = {
+        .calibration = calibration,
+        .threads = options->network.device.threads,
+        .backend = strcmp(backend->unit, "cpu") == 0 ? NULL : backend,
+        .precision = options->network.device.precision ? options->network.device.precision : ""};
+    enum status status = inside_floors(out, task, &yardstick);
     if (status == STATUS_UNSUPPORTED)
         snprintf(out->unfounded, sizeof out->unfounded, "%s", status_message());
     return status == STATUS_UNSUPPORTED ? STATUS_OK : status;

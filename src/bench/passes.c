@@ -1,6 +1,7 @@
 /* passes.c: see passes.h. */
 #include "bench/passes.h"
 
+#include "base/clock.h"
 #include "bench/counters.h"
 #include "bench/energy.h"
 #include "bench/syscalls.h"
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 static const double PASS_NS = 5e7, ENERGY_NS = 2e8; /* how long a pass should take … */
+static const double GPU_NS = 5e8;                   /* NVML counts in tenths of a second */
 static const double LONG_NS = 5e8; /* … and an iteration that is too long for one */
 
 /* The rows that are being written. */
@@ -99,25 +101,40 @@ static enum status add_cpu_energy(const struct passes *passes, struct sheet *she
     return STATUS_OK;
 }
 
+static void add_read(struct sheet *sheet, const char *name, double value)
+{
+    add(sheet, name, value, isnan(value) ? "this GPU does not tell" : NULL);
+}
+
+/* All by NVML. What it tells of one moment is read at the end of the pass, when the GPU has just
+ * been busy; power is what the counter of energy makes of the pass where there is one. */
 static enum status add_gpu(const struct passes *passes, struct sheet *sheet)
 {
-    static const char silent[] = "this GPU does not tell";
-    int64_t iterations =
-        iterations_for(passes, 5 * ENERGY_NS); /* it counts in tenths of a second */
+    static const char *const names[] = {"energy",    "gpu_power",        "gpu_utilisation",
+                                        "gpu_clock", "gpu_memory_clock", "gpu_memory"};
+    int64_t iterations = iterations_for(passes, GPU_NS);
     struct gpu_meter meter;
     uint64_t elapsed_ns;
     enum status status = gpu_meter_open(&meter, 0);
-    if (status != STATUS_OK)
-        return add_failed(sheet, "energy", status);
-    double before = gpu_meter_joules(&meter);
+    if (status != STATUS_OK) {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            TRY(add_failed(sheet, names[i], status));
+        return STATUS_OK;
+    }
+    double before = gpu_meter_read(&meter, GPU_JOULES), now[GPU_READINGS];
+    uint64_t start_ns = clock_ns();
     status = passes->job->kind->run(passes->job, iterations, &elapsed_ns);
-    double joules = (gpu_meter_joules(&meter) - before) / (double)(iterations * passes->batch);
-    double utilisation = gpu_meter_utilisation(&meter), memory = gpu_meter_memory(&meter);
+    for (int what = 0; what < GPU_READINGS; what++)
+        now[what] = gpu_meter_read(&meter, (enum gpu_reading)what);
+    double seconds = 1e-9 * (double)(clock_ns() - start_ns), joules = now[GPU_JOULES] - before;
     gpu_meter_close(&meter);
     TRY(status);
-    add(sheet, "energy", joules, isnan(joules) ? silent : NULL);
-    add(sheet, "gpu_utilisation", utilisation, isnan(utilisation) ? silent : NULL);
-    add(sheet, "gpu_memory", memory, isnan(memory) ? silent : NULL);
+    add_read(sheet, names[0], joules / (double)(iterations * passes->batch));
+    add_read(sheet, names[1], joules > 0 ? joules / seconds : now[GPU_WATTS]);
+    add_read(sheet, names[2], now[GPU_UTILISATION]);
+    add_read(sheet, names[3], now[GPU_CLOCK]);
+    add_read(sheet, names[4], now[GPU_MEMORY_CLOCK]);
+    add_read(sheet, names[5], now[GPU_MEMORY]);
     return STATUS_OK;
 }
 
@@ -154,5 +171,11 @@ enum status passes_try(struct arena *arena, struct record_meter rows[PASSES_ROWS
     static const struct job_kind idle = {.name = "idle", .run = idle_run};
     struct job job = {&idle};
     const struct passes passes = {.job = &job, .iteration_ns = LONG_NS, .batch = 1};
-    return passes_run(&passes, arena, rows, count);
+    TRY(passes_run(&passes, arena, rows, count));
+    struct sheet sheet = {.arena = arena, .rows = rows + *count};
+    TRY(add_gpu(&passes, &sheet));
+    for (size_t i = 1; i < sheet.count; i++) /* its energy is the CPU's meter on another unit */
+        sheet.rows[i - 1] = sheet.rows[i];
+    *count += sheet.count - 1;
+    return STATUS_OK;
 }

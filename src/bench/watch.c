@@ -2,6 +2,7 @@
 #include "bench/watch.h"
 
 #include "base/clock.h"
+#include "bench/energy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 /* /proc/stat counts in hundredths of a second: shorter than this it says nothing. */
 static const uint64_t TELLING_NS = 200000000;
 static const double STEAL_MATTERS = 1, OTHERS_MATTER = 0.2, CLOCK_MATTERS = 0.05;
+static const double HELD_MATTERS = 1; /* per cent of the time */
 
 /* The number in a file that holds one, or NaN. */
 static double read_number(const char *path)
@@ -79,6 +81,18 @@ static double ended_ns(void)
            1e3 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
+/* Outside of what is timed: opening NVML takes a moment. */
+static void read_gpu(struct watch_reading *out)
+{
+    struct gpu_meter meter;
+    out->capped_s = out->hot_s = (double)NAN;
+    if (gpu_meter_open(&meter, 0) != STATUS_OK)
+        return; /* the meters say why */
+    out->capped_s = gpu_meter_read(&meter, GPU_POWER_CAPPED);
+    out->hot_s = gpu_meter_read(&meter, GPU_HOT);
+    gpu_meter_close(&meter);
+}
+
 static void read_all(const struct watch *watch, struct watch_reading *out)
 {
     out->wall_ns = clock_ns();
@@ -91,6 +105,14 @@ static void read_all(const struct watch *watch, struct watch_reading *out)
                                  "package_throttle_count");
 }
 
+static void note_held(struct text *notes, double seconds, double wall_ns, const char *why)
+{
+    double share = 100 * 1e9 * seconds / wall_ns;
+    if (share > HELD_MATTERS)
+        text_printf(notes, "; the GPU's clock was held down by its %s for %.0f %% of the time", why,
+                    fmin(share, 100));
+}
+
 void watch_process(struct watch *watch, pid_t process)
 {
     if (process && watch->process_count < WATCH_PROCESSES)
@@ -99,12 +121,16 @@ void watch_process(struct watch *watch, pid_t process)
 
 void watch_begin(struct watch *watch)
 {
+    if (watch->gpu)
+        read_gpu(&watch->start);
     read_all(watch, &watch->start);
 }
 
 void watch_end(struct watch *watch)
 {
     read_all(watch, &watch->end);
+    if (watch->gpu)
+        read_gpu(&watch->end);
 }
 
 static double watch_wall(const struct watch *watch)
@@ -146,4 +172,8 @@ void watch_note(const struct watch *watch, struct text *notes)
         text_printf(notes, "; the clock went from %.1f to %.1f GHz", start->ghz, end->ghz);
     if (end->throttled > start->throttled)
         text_add(notes, "; the CPU was throttled");
+    if (!watch->gpu)
+        return;
+    note_held(notes, end->capped_s - start->capped_s, watch_wall(watch), "power");
+    note_held(notes, end->hot_s - start->hot_s, watch_wall(watch), "temperature");
 }

@@ -18,11 +18,13 @@ struct watch_reading {
     double steal_ns, busy_ns; /* of all CPUs */
     double ours_ns;           /* CPU time of this process and of those that are watched with it */
     double ghz, throttled;
+    double capped_s, hot_s; /* of the GPU: see energy.h */
 };
 
 struct watch {
     pid_t processes[WATCH_PROCESSES]; /* ours beside this one: peers */
     int process_count;
+    bool gpu; /* is the GPU to be watched as well? */
     struct watch_reading start, end;
 };
 

@@ -205,14 +205,15 @@ static enum status find_floor(struct kernels *kernels, struct entrant *entrant)
     const struct program *program = job_kernel_program(entrant->job);
     struct kernel_row *row = &entrant->row;
 
-    if (strcmp(entrant->backend->unit, "cpu") != 0)
-        FAIL(STATUS_UNSUPPORTED, "only CPUs are calibrated");
+    const struct yardstick yardstick = {
+        .calibration = &kernels->calibration,
+        .threads = entrant->device.threads,
+        .backend = strcmp(entrant->backend->unit, "cpu") == 0 ? NULL : entrant->backend,
+        .precision = entrant->device.precision};
     for (int i = 0; i < TRIES; i++) {
         struct ceilings ceilings;
-        TRY((i ? calibrate_again : calibrate)(&kernels->calibration, entrant->device.threads,
-                                              (uint64_t)row->bytes, &ceilings));
-        TRY(floor_of_op(program, &program->ops[0], &kernels->calibration, &ceilings,
-                        &row->floor_ns));
+        TRY(yardstick_read(&yardstick, (uint64_t)row->bytes, i > 0, &ceilings));
+        TRY(floor_of_op(program, &program->ops[0], &yardstick, &ceilings, &row->floor_ns));
         if (!(row->floor_ns >= FLOOR_LEAST_NS) || row->time_ns.min >= row->floor_ns)
             break;
     }

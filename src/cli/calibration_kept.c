@@ -3,6 +3,9 @@
 
 #include "base/log.h"
 
+#include <stdio.h>
+#include <string.h>
+
 enum status calibration_open(struct calibration *calibration)
 {
     struct text path = {0};
@@ -30,7 +33,7 @@ static void add_peaks(const struct calibration *calibration, struct text *out)
     text_printf(out, "  %-10s %-8s %8s %14s\n", "precision", "isa", "threads", "GFLOP/s");
     for (size_t i = 0; i < calibration->count; i++) {
         const struct ceiling_row *row = &calibration->rows[i];
-        if (ceiling_is_flop(row->ceiling))
+        if (ceiling_is_flop(row->ceiling) && !row->unit[0])
             text_printf(out, "  %-10s %-8s %8d %14.1f\n", ceiling_name(row->ceiling),
                         isa_name(row->isa), row->threads, row->per_s * 1e-9);
     }
@@ -52,7 +55,7 @@ static void add_curve(const struct calibration *calibration, int threads, struct
 {
     text_printf(out, "\n  GB/s, %d thread%s\n  %-12s", threads, threads == 1 ? "" : "s",
                 "working set");
-    for (int ceiling = CEILING_READ; ceiling < CEILING_COUNT; ceiling++)
+    for (int ceiling = CEILING_READ; ceiling_is_memory((enum ceiling)ceiling); ceiling++)
         for (int pages = PAGES_COUNT - 1; pages >= 0; pages--)
             text_printf(out, " %7s %s", ceiling_name((enum ceiling)ceiling),
                         pages_name((enum pages)pages));
@@ -62,7 +65,7 @@ static void add_curve(const struct calibration *calibration, int threads, struct
         text_add_size(&size, (double)set);
         text_printf(out, "  %-12s", text_of(&size));
         text_free(&size);
-        for (int ceiling = CEILING_READ; ceiling < CEILING_COUNT; ceiling++)
+        for (int ceiling = CEILING_READ; ceiling_is_memory((enum ceiling)ceiling); ceiling++)
             for (int pages = PAGES_COUNT - 1; pages >= 0; pages--)
                 text_printf(
                     out, " %10.1f",
@@ -76,14 +79,66 @@ static void add_curve(const struct calibration *calibration, int threads, struct
     }
 }
 
+/* The unit that the rows after this one are the first to have; NULL: there is none. */
+static const char *next_unit(const struct calibration *calibration, const char *after)
+{
+    const char *next = NULL;
+    for (size_t i = 0; i < calibration->count; i++) {
+        const char *unit = calibration->rows[i].unit;
+        if (strcmp(unit, after) > 0 && (!next || strcmp(unit, next) < 0))
+            next = unit;
+    }
+    return next;
+}
+
+static double unit_best(const struct calibration *calibration, const char *unit,
+                        enum ceiling ceiling, uint64_t set_bytes)
+{
+    struct ceiling_row like = {.ceiling = ceiling, .set_bytes = set_bytes};
+    snprintf(like.unit, sizeof like.unit, "%s", unit);
+    return calibration_best(calibration, &like);
+}
+
+/* A GPU's: rates by precision, launches, and what memory gives by working set. */
+static void add_unit(const struct calibration *calibration, const char *unit, struct text *out)
+{
+    text_printf(out, "\n  %s\n", unit);
+    for (int ceiling = 0; ceiling_is_flop((enum ceiling)ceiling); ceiling++) {
+        double per_s = unit_best(calibration, unit, (enum ceiling)ceiling, 0);
+        if (per_s > 0)
+            text_printf(out, "  %-12s %10.1f TFLOP/s\n", ceiling_name((enum ceiling)ceiling),
+                        per_s * 1e-12);
+    }
+    double launches = unit_best(calibration, unit, CEILING_LAUNCH, 0);
+    if (launches > 0)
+        text_printf(out, "  %-12s %10.2f µs\n", "launch", 1e6 / launches);
+    text_printf(out, "  %-12s %10s %10s %10s GB/s\n", "working set", "read", "copy", "update");
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct ceiling_row *row = &calibration->rows[i];
+        if (row->ceiling != CEILING_READ || strcmp(row->unit, unit) != 0)
+            continue;
+        struct text size = {0};
+        text_add_size(&size, (double)row->set_bytes);
+        text_printf(out, "  %-12s", text_of(&size));
+        text_free(&size);
+        for (int ceiling = CEILING_READ; ceiling_is_memory((enum ceiling)ceiling); ceiling++)
+            text_printf(out, " %10.0f",
+                        1e-9 * unit_best(calibration, unit, (enum ceiling)ceiling, row->set_bytes));
+        text_add(out, "\n");
+    }
+}
+
 void calibration_text(const struct calibration *calibration, struct text *out)
 {
     int most = 0;
     for (size_t i = 0; i < calibration->count; i++)
         most = calibration->rows[i].threads > most ? calibration->rows[i].threads : most;
     text_add(out, "\nthe best seen\n");
-    add_peaks(calibration, out);
+    if (most)
+        add_peaks(calibration, out);
     for (int threads = 1; threads <= most; threads++)
         if (next_set(calibration, threads, 0))
             add_curve(calibration, threads, out);
+    for (const char *unit = ""; (unit = next_unit(calibration, unit)) != NULL;)
+        add_unit(calibration, unit, out);
 }

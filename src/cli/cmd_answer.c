@@ -181,7 +181,7 @@ static enum status print_best(const struct store_row *best)
     print_line("speed", &text);
     text_clear(&text);
     if (isnan(floors))
-        text_add(&text, "not known: only CPUs are calibrated");
+        text_add(&text, "not known: there was no calibration of the unit");
     else
         text_printf(&text, "it takes %.3g × what the hardware allows, which is bound by %s", floors,
                     *best->bound ? best->bound : "what is not known");

@@ -1,5 +1,6 @@
 /* cmd_machine.c: prony machine: what this machine is, and what can be measured on it. */
 #include "base/arena.h"
+#include "bench/describe.h"
 #include "bench/job_peer.h"
 #include "bench/meters.h"
 #include "bench/passes.h"
@@ -36,6 +37,25 @@ static enum status find_backends(const struct registry *registry, struct arena *
                                     registry->list[i].problem};
         if (backend && backend->probe() != STATUS_OK)
             NEED(ability->reason = arena_text(arena, status_message()));
+    }
+    return STATUS_OK;
+}
+
+/* The units beside the CPU, each as its backend describes it. */
+static enum status find_units(const struct registry *registry, struct arena *arena,
+                              struct json *list[REGISTRY_MOST], int *count)
+{
+    const struct device_options usual = {.isa = ISA_AVX512};
+    for (int i = 0; i < registry->count; i++) {
+        const struct backend *backend = registry->list[i].backend;
+        struct device *device;
+        if (!backend || strcmp(backend->unit, "cpu") == 0 || backend->probe() != STATUS_OK ||
+            backend->open(&usual, &device) != STATUS_OK)
+            continue; /* the list of backends says why */
+        enum status status = describe_device(backend, device, arena, &list[*count]);
+        backend->close(device);
+        TRY(status);
+        ++*count;
     }
     return STATUS_OK;
 }
@@ -125,7 +145,23 @@ static void print_size(struct text *text, const char *name, double bytes)
     }
 }
 
-static enum status print_facts(const struct facts *facts)
+/* "  GPU  NVIDIA H200, memory 139.8 GB, …": what it is first, then whatever it tells. */
+static void print_unit(struct text *text, const struct json *unit)
+{
+    text_printf(text, "  %-16s %s",
+                strcmp(json_text(unit, "unit", ""), "gpu") == 0 ? "GPU" : "unit",
+                json_text(unit, "unit_name", "unknown"));
+    print_size(text, "memory", json_real(unit, "memory_bytes", 0));
+    print_size(text, "L2", json_real(unit, "l2_bytes", 0));
+    for (const struct json *about = unit->first; about; about = about->next)
+        if (about->kind == JSON_NUMBER && !text_ends(about->key, "_bytes"))
+            text_printf(text, ", %g %s", about->number, about->key);
+        else if (about->kind == JSON_STRING && !text_starts(about->key, "unit"))
+            text_printf(text, ", %s %s", about->key, about->string);
+    text_add(text, "\n");
+}
+
+static enum status print_facts(const struct facts *facts, struct json *const *units, int count)
 {
     const struct cpu *cpu = &facts->cpu;
     struct text text = {0};
@@ -143,6 +179,8 @@ static enum status print_facts(const struct facts *facts)
     text_printf(&text, "%s\n  %-16s ", caches.length ? text_of(&caches) + 2 : "unknown", "memory");
     text_add_size(&text, (double)cpu->memory_bytes);
     text_printf(&text, ", 2 MB pages %s\n", cpu->huge_pages[0] ? cpu->huge_pages : "unknown");
+    for (int i = 0; i < count; i++)
+        print_unit(&text, units[i]);
     text_printf(&text, "  %-16s %s, %s%s%s\n", "system", facts->system, facts->kernel,
                 facts->runtime[0] ? ", " : "", facts->runtime);
     text_printf(&text, "  %-16s %s %s, %s, %s build\n", "prony", facts->version, facts->commit,
@@ -154,9 +192,15 @@ static enum status print_facts(const struct facts *facts)
     return status;
 }
 
-static enum status print_json(const struct facts *facts, const struct abilities *backends,
-                              const struct abilities *frameworks, const struct abilities *meters,
-                              const struct calibration *calibration)
+/* What this machine is and has. */
+struct machine {
+    struct facts facts;
+    struct json *units[REGISTRY_MOST];
+    int unit_count;
+    struct abilities backends, frameworks, meters;
+};
+
+static enum status print_json(const struct machine *machine, const struct calibration *calibration)
 {
     struct text text = {0};
     struct json_writer writer;
@@ -164,12 +208,17 @@ static enum status print_json(const struct facts *facts, const struct abilities 
     json_begin(&writer, &text);
     json_object(&writer);
     json_key(&writer, "machine");
-    facts_write_machine(facts, &writer);
+    facts_write_machine(&machine->facts, &writer);
+    json_key(&writer, "units");
+    json_array(&writer);
+    for (int i = 0; i < machine->unit_count; i++)
+        json_add_tree(&writer, machine->units[i]);
+    json_end(&writer);
     json_key(&writer, "software");
-    facts_write_software(facts, &writer);
-    write_abilities("backends", backends, &writer);
-    write_abilities("frameworks", frameworks, &writer);
-    write_abilities("meters", meters, &writer);
+    facts_write_software(&machine->facts, &writer);
+    write_abilities("backends", &machine->backends, &writer);
+    write_abilities("frameworks", &machine->frameworks, &writer);
+    write_abilities("meters", &machine->meters, &writer);
     json_key(&writer, "calibration");
     calibration_write(calibration, &writer);
     json_end(&writer);
@@ -183,21 +232,21 @@ static enum status print_json(const struct facts *facts, const struct abilities 
 static enum status describe_machine(const struct cli *cli, bool json, struct arena *arena,
                                     const struct calibration *calibration)
 {
-    struct facts facts;
-    struct abilities backends = {0}, frameworks = {0}, meters = {0};
+    struct machine machine = {0};
     const char *peers;
 
-    facts_find(&facts);
+    facts_find(&machine.facts);
     TRY(cli_peers(cli, arena, &peers));
-    TRY(find_backends(cli->registry, arena, &backends));
-    TRY(find_frameworks(peers, arena, &frameworks));
-    TRY(find_meters(arena, &meters));
+    TRY(find_backends(cli->registry, arena, &machine.backends));
+    TRY(find_units(cli->registry, arena, machine.units, &machine.unit_count));
+    TRY(find_frameworks(peers, arena, &machine.frameworks));
+    TRY(find_meters(arena, &machine.meters));
     if (json)
-        return print_json(&facts, &backends, &frameworks, &meters, calibration);
-    TRY(print_facts(&facts));
-    print_abilities("backends", &backends);
-    print_abilities("other frameworks", &frameworks);
-    print_abilities("meters", &meters);
+        return print_json(&machine, calibration);
+    TRY(print_facts(&machine.facts, machine.units, machine.unit_count));
+    print_abilities("backends", &machine.backends);
+    print_abilities("other frameworks", &machine.frameworks);
+    print_abilities("meters", &machine.meters);
     return STATUS_OK;
 }
 
@@ -208,14 +257,36 @@ static bool show_progress(double share)
     return !cli_interrupted();
 }
 
-static enum status run(const struct cli *cli, bool json, bool calibrates, struct arena *arena)
+/* The CPU and whatever else computes here, or only the unit that was asked for. */
+static enum status calibrate_units(const struct cli *cli, const char *unit,
+                                   struct calibration *calibration)
+{
+    const struct registry *registry = cli->registry;
+    const struct backend *asked;
+
+    if (unit)
+        TRY(registry_first(registry, unit, &asked));
+    if (!unit || strcmp(unit, "cpu") == 0)
+        TRY(calibrate_all(calibration, show_progress));
+    for (int i = 0; i < registry->count; i++) {
+        const struct backend *backend = registry->list[i].backend;
+        if (!backend || !backend->burst || (unit && strcmp(unit, backend->unit) != 0) ||
+            backend->probe() != STATUS_OK)
+            continue;
+        TRY(calibrate_unit_all(calibration, backend, show_progress));
+    }
+    return STATUS_OK;
+}
+
+static enum status run(const struct cli *cli, bool json, bool calibrates, const char *unit,
+                       struct arena *arena)
 {
     struct calibration calibration = {0};
     struct text table = {0};
     enum status status = calibration_open(&calibration);
 
     if (status == STATUS_OK && calibrates)
-        status = calibrate_all(&calibration, show_progress);
+        status = calibrate_units(cli, unit, &calibration);
     if (status == STATUS_OK)
         status = describe_machine(cli, json, arena, &calibration);
     if (status == STATUS_OK && calibrates && !json) {
@@ -231,21 +302,26 @@ static enum status run(const struct cli *cli, bool json, bool calibrates, struct
 enum status cmd_machine(struct cli *cli, int argc, const char *const *argv)
 {
     bool json = false, calibrates = false;
+    const char *unit = NULL;
     struct arg list[] = {
         {"calibrate", ARG_FLAG, &calibrates, NULL,
-         "first find out what the CPU can do at best: half a minute; the best seen is kept", 0, 0,
+         "first find out what the units can do at best: half a minute; the best seen is kept", 0, 0,
          false},
+        {"unit", ARG_TEXT, &unit, "UNIT", "calibrate this unit only: cpu, gpu", 0, 0, false},
         {"json", ARG_FLAG, &json, NULL, "one JSON object", 0, 0, false}};
     struct args args = {.command = "prony machine",
-                        .usage = "[--calibrate] [--json]",
+                        .usage = "[--calibrate [--unit UNIT]] [--json]",
                         .summary = "Describes this machine, and what can be measured on it.",
                         .list = list,
                         .count = sizeof list / sizeof *list};
     TRY(cli_args(&args, argc, argv));
     if (args.help)
         return STATUS_OK;
+    if (unit && !calibrates)
+        FAIL(STATUS_INPUT,
+             "--unit says what --calibrate looks at: prony machine --calibrate --unit %s", unit);
     struct arena arena = {0};
-    enum status status = run(cli, json, calibrates, &arena);
+    enum status status = run(cli, json, calibrates, unit, &arena);
     arena_free(&arena);
     return status;
 }

@@ -1,4 +1,4 @@
-/* backend.h: what a processing unit offers. A table of 16 functions.
+/* backend.h: what a processing unit offers. A table of 17 functions.
  *
  *   device    an opened unit: its kernel table, its thread pool or stream
  *   instance  one copy of a network's parameters, state and control block on a device
@@ -75,7 +75,7 @@ struct explanation {
  * number is raised by hand; the others change by themselves when an op or an attribute comes. */
 enum {
     BACKEND_ABI =
-        3 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+        4 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
 };
 
 struct backend {
@@ -115,6 +115,13 @@ struct backend {
     enum status (*fetch)(struct plan *plan, int32_t tensor, void *out);
     enum status (*explain)(const struct plan *plan, struct arena *arena, struct explanation *out);
     void (*release)(struct plan *plan);
+
+    /* What the unit does in a second at best, of one kind of work: FLOP ("fp32", "tf32" …), bytes
+     * of a working set of this size ("read", "copy", "update") or launches ("launch"). It is looked
+     * for during `limit_ns`. STATUS_UNSUPPORTED when it has no such kind, with why. NULL: a CPU,
+     * whose ceilings estimate/ finds by itself. */
+    enum status (*burst)(struct device *device, const char *kind, uint64_t set_bytes,
+                         uint64_t limit_ns, double *per_s);
 };
 
 /* What a plugin exports, as the data symbol `prony_plugin`. */

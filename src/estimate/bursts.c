@@ -19,15 +19,17 @@ typedef float reals __attribute__((vector_size(LINE)));
 
 static const struct {
     const char *name;
-    double per_byte; /* of a pass */
-    bool is_flop;
+    double per_byte; /* of a pass; 0: no CPU does it */
 } kinds[CEILING_COUNT] = {
-    [CEILING_FP32] = {"fp32", 2 * 16.0 / REGISTER_BYTES, true},
-    [CEILING_BF16] = {"bf16", 2 * 32.0 / REGISTER_BYTES, true},
-    [CEILING_INT8] = {"int8", 2 * 64.0 / REGISTER_BYTES, true},
-    [CEILING_READ] = {"read", 1, false},
-    [CEILING_COPY] = {"copy", 1, false}, /* half of them read, half written */
-    [CEILING_UPDATE] = {"update", 2, false},
+    [CEILING_FP32] = {"fp32", 2 * 16.0 / REGISTER_BYTES},
+    [CEILING_TF32] = {"tf32", 0},
+    [CEILING_BF16] = {"bf16", 2 * 32.0 / REGISTER_BYTES},
+    [CEILING_FP16] = {"fp16", 0},
+    [CEILING_INT8] = {"int8", 2 * 64.0 / REGISTER_BYTES},
+    [CEILING_READ] = {"read", 1},
+    [CEILING_COPY] = {"copy", 1}, /* half of them read, half written */
+    [CEILING_UPDATE] = {"update", 2},
+    [CEILING_LAUNCH] = {"launch", 0},
 };
 
 const char *ceiling_name(enum ceiling ceiling)
@@ -47,7 +49,12 @@ bool ceiling_parse(const char *name, enum ceiling *out)
 
 bool ceiling_is_flop(enum ceiling ceiling)
 {
-    return kinds[ceiling].is_flop;
+    return ceiling < CEILING_READ;
+}
+
+bool ceiling_is_memory(enum ceiling ceiling)
+{
+    return ceiling >= CEILING_READ && ceiling <= CEILING_UPDATE;
 }
 
 double burst_work(enum ceiling ceiling, double bytes)

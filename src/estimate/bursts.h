@@ -10,17 +10,21 @@
 
 enum ceiling {
     CEILING_FP32, /* FLOP, in registers */
+    CEILING_TF32, /* the matrix units' of a GPU */
     CEILING_BF16,
+    CEILING_FP16,
     CEILING_INT8,
     CEILING_READ,   /* bytes read */
     CEILING_COPY,   /* bytes read plus bytes written, from one half to the other */
     CEILING_UPDATE, /* bytes read plus bytes written, in place */
+    CEILING_LAUNCH, /* kernels that a GPU is given one after another */
     CEILING_COUNT,
 };
 
 const char *ceiling_name(enum ceiling ceiling); /* "fp32", "read" … */
 bool ceiling_parse(const char *name, enum ceiling *out);
 bool ceiling_is_flop(enum ceiling ceiling);
+bool ceiling_is_memory(enum ceiling ceiling);
 
 /* `bytes` is a multiple of BURST_GRAIN; of a flop kernel it only says how long it takes. */
 typedef float burst_kernel(char *data, long bytes, long times);

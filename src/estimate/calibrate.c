@@ -33,6 +33,7 @@ const char *pages_name(enum pages pages)
 
 void calibration_free(struct calibration *calibration)
 {
+    calibration_close_unit(calibration);
     mem_free(calibration->rows);
     *calibration = (struct calibration){0};
 }
@@ -136,15 +137,24 @@ static void row_look(struct ground *ground, struct ceiling_row *row, uint64_t li
 static bool same_ceiling(const struct ceiling_row *a, const struct ceiling_row *b)
 {
     return a->ceiling == b->ceiling && a->isa == b->isa && a->threads == b->threads &&
-           a->pages == b->pages && a->set_bytes == b->set_bytes;
+           a->pages == b->pages && a->set_bytes == b->set_bytes && strcmp(a->unit, b->unit) == 0;
+}
+
+struct ceiling_row *calibration_find(const struct calibration *calibration,
+                                     const struct ceiling_row *like)
+{
+    for (size_t i = 0; i < calibration->count; i++)
+        if (same_ceiling(&calibration->rows[i], like))
+            return &calibration->rows[i];
+    return NULL;
 }
 
 /* The row for this ceiling, a new one that knows nothing, or NULL when memory is out. */
 static struct ceiling_row *find_row(struct calibration *calibration, const struct ceiling_row *like)
 {
-    for (size_t i = 0; i < calibration->count; i++)
-        if (same_ceiling(&calibration->rows[i], like))
-            return &calibration->rows[i];
+    struct ceiling_row *row = calibration_find(calibration, like);
+    if (row)
+        return row;
     if (calibration->count == calibration->room) {
         size_t room = calibration->room ? 2 * calibration->room : 64;
         struct ceiling_row *grown = mem_grow(calibration->rows, room, sizeof *grown);
@@ -173,7 +183,7 @@ double calibration_best(const struct calibration *calibration, const struct ceil
         const struct ceiling_row *row = &calibration->rows[i];
         if (row->ceiling == like->ceiling && row->isa <= like->isa &&
             row->threads <= like->threads && row->pages <= like->pages &&
-            row->set_bytes >= like->set_bytes)
+            row->set_bytes >= like->set_bytes && strcmp(row->unit, like->unit) == 0)
             best = fmax(best, row->per_s);
     }
     return best;
@@ -202,8 +212,7 @@ static enum status calibrate_row(struct calibration *calibration, const struct c
     return STATUS_OK;
 }
 
-/* To three binary digits and the leading one. */
-static uint64_t round_set(uint64_t set_bytes)
+uint64_t calibration_set(uint64_t set_bytes)
 {
     uint64_t unit = SET_LEAST / 8;
     set_bytes = set_bytes < SET_LEAST ? SET_LEAST : set_bytes > SET_MOST ? SET_MOST : set_bytes;
@@ -220,8 +229,8 @@ static enum status calibrate_for(struct calibration *calibration, int threads, u
         FAIL(STATUS_UNSUPPORTED, "a build without optimisation cannot calibrate");
     cpu_detect(&cpu);
     threads = threads > cpu.cores ? cpu.cores : threads;
-    *out = (struct ceilings){.threads = threads, .set_bytes = round_set(set_bytes)};
-    struct ceiling_row like = {CEILING_FP32, cpu.isa, threads, PAGES_4K, 0, 0, 0};
+    *out = (struct ceilings){.threads = threads, .set_bytes = calibration_set(set_bytes)};
+    struct ceiling_row like = {.ceiling = CEILING_FP32, .isa = cpu.isa, .threads = threads};
     TRY(calibrate_row(calibration, &like, least_ns, &out->flop_per_s));
     like.pages = PAGES_2M;
     like.set_bytes = out->set_bytes;
@@ -280,8 +289,9 @@ static enum status tour_peaks(struct tour *tour, int threads)
 {
     for (int isa = ISA_SCALAR; isa <= (int)tour->ground.cpu.isa; isa++)
         for (int ceiling = 0; ceiling_is_flop((enum ceiling)ceiling); ceiling++)
-            TRY(tour_row(tour, &(struct ceiling_row){(enum ceiling)ceiling, (enum isa)isa, threads,
-                                                     PAGES_4K, 0, 0, 0}));
+            TRY(tour_row(tour, &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
+                                                     .isa = (enum isa)isa,
+                                                     .threads = threads}));
     return STATUS_OK;
 }
 
@@ -289,9 +299,12 @@ static enum status tour_curves(struct tour *tour, int threads, enum pages pages)
 {
     const struct cpu *cpu = &tour->ground.cpu;
     for (uint64_t set = SET_LEAST; set <= most_bytes(cpu); set = next_set(set), tour->done++)
-        for (int ceiling = CEILING_READ; ceiling < CEILING_COUNT; ceiling++)
-            TRY(tour_row(tour, &(struct ceiling_row){(enum ceiling)ceiling, cpu->isa, threads,
-                                                     pages, set, 0, 0}));
+        for (int ceiling = CEILING_READ; ceiling_is_memory((enum ceiling)ceiling); ceiling++)
+            TRY(tour_row(tour, &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
+                                                     .isa = cpu->isa,
+                                                     .threads = threads,
+                                                     .pages = pages,
+                                                     .set_bytes = set}));
     return STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-/* calibrate.h: what this machine's CPU can do at best: the ceilings that floors are made of.
+/* calibrate.h: what this machine's units can do at best: the ceilings that floors are made of.
  *
  * Each ceiling is the best of short bursts (bursts.h) for one ISA, number of threads and, of
  * memory, size of pages and of the working set. Other processes, the host of a virtual machine and
@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "core/backend.h"
 #include "estimate/bursts.h"
 
 #include <stdint.h>
@@ -18,15 +19,18 @@
 enum pages { PAGES_4K, PAGES_2M, PAGES_COUNT };
 const char *pages_name(enum pages pages); /* "4k", "2m": as the axis pages has them */
 
+enum { CEILING_UNIT = 64 }; /* room for a unit's name */
+
 /* One ceiling. */
 struct ceiling_row {
     enum ceiling ceiling;
     enum isa isa;
     int threads;
-    enum pages pages;   /* of memory only */
-    uint64_t set_bytes; /* the working set; 0 for FLOP */
-    double per_s;       /* FLOP or bytes */
-    double spent_ns;    /* how long it was looked for, in all */
+    enum pages pages;        /* of memory only */
+    uint64_t set_bytes;      /* the working set; 0 for FLOP */
+    double per_s;            /* FLOP, bytes or launches */
+    double spent_ns;         /* how long it was looked for, in all */
+    char unit[CEILING_UNIT]; /* "NVIDIA H200", which has no isa, threads and pages; "": the CPU */
 };
 
 /* A zeroed struct is ready, and knows nothing; freed by calibration_free. One thread at a time. */
@@ -34,8 +38,16 @@ struct calibration {
     struct ceiling_row *rows;
     size_t count, room;
     bool changed; /* since it was read or kept */
+    struct {
+        const struct backend *backend;
+        struct device *device;
+        char name[CEILING_UNIT];
+    } unit; /* the one that was asked last and is no CPU; it stays open: opening takes long */
 };
 void calibration_free(struct calibration *calibration);
+/* The row for this very ceiling, or NULL. */
+struct ceiling_row *calibration_find(const struct calibration *calibration,
+                                     const struct ceiling_row *like);
 /* Takes a ceiling that was found elsewhere, where it is higher. */
 enum status calibration_merge(struct calibration *calibration, const struct ceiling_row *found);
 
@@ -43,13 +55,15 @@ enum status calibration_merge(struct calibration *calibration, const struct ceil
  * pages or a larger working set can be done here too. 0 when nothing is known. */
 double calibration_best(const struct calibration *calibration, const struct ceiling_row *like);
 
-/* What a floor needs: of the best ISA, in fp32, on 2 MB pages where the system gives them. */
+/* What a floor needs: of the best ISA, in fp32, on 2 MB pages where the system gives them; of a
+ * GPU, in the precision asked for. */
 struct ceilings {
     int threads;
     uint64_t set_bytes; /* the working set it was measured with */
     double flop_per_s;
     double read_per_s;   /* bytes read */
     double update_per_s; /* bytes read plus bytes written, in place */
+    double launch_ns;    /* what starting something takes: shorter floors are latency; CPU: 0 */
 };
 
 /* For as many threads as there are cores at most. `set_bytes` is taken within 16 KB … 1 GB and
@@ -65,6 +79,29 @@ enum status calibrate_again(struct calibration *calibration, int threads, uint64
  * pattern and size of pages, for 1, 2, 4 … threads. `progress` (or NULL) is told how far it is,
  * from 0 to 1, and ends it by answering false. */
 enum status calibrate_all(struct calibration *calibration, bool (*progress)(double share));
+
+/* The same two for a unit that is no CPU, by its backend's bursts (backend.h). `precision` is as
+ * the axis has it; `again` looks longer. */
+enum status calibrate_unit(struct calibration *calibration, const struct backend *backend,
+                           const char *precision, uint64_t set_bytes, bool again,
+                           struct ceilings *out);
+enum status calibrate_unit_all(struct calibration *calibration, const struct backend *backend,
+                               bool (*progress)(double share));
+void calibration_close_unit(struct calibration *calibration);
+
+/* Whose ceilings: those of so many threads of the CPU or, with a backend, of its unit. */
+struct yardstick {
+    struct calibration *calibration;
+    int threads;
+    const struct backend *backend; /* NULL: the CPU */
+    const char *precision;         /* of the unit; NULL is fp32 */
+};
+enum status yardstick_read(const struct yardstick *yardstick, uint64_t set_bytes, bool again,
+                           struct ceilings *out);
+
+/* `set_bytes` as calibrations have it: within 16 KB … 1 GB, rounded down to three binary digits and
+ * the leading one. */
+uint64_t calibration_set(uint64_t set_bytes);
 
 /* All rows, as an object. */
 void calibration_write(const struct calibration *calibration, struct json_writer *writer);

@@ -5,9 +5,27 @@
 #include "base/file.h"
 #include "estimate/calibrate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { FILE_MOST = 1 << 20, FORMAT = 1 };
+
+static void write_unit(const struct ceiling_row *row, struct json_writer *writer)
+{
+    if (row->unit[0]) {
+        json_key(writer, "unit_name");
+        json_add_text(writer, row->unit);
+        return;
+    }
+    json_key(writer, "isa");
+    json_add_text(writer, isa_name(row->isa));
+    json_key(writer, "threads");
+    json_add_int(writer, row->threads);
+    if (ceiling_is_memory(row->ceiling)) {
+        json_key(writer, "pages");
+        json_add_text(writer, pages_name(row->pages));
+    }
+}
 
 static void write_rows(const struct calibration *calibration, struct json_writer *writer)
 {
@@ -18,13 +36,8 @@ static void write_rows(const struct calibration *calibration, struct json_writer
         json_object(writer);
         json_key(writer, "ceiling");
         json_add_text(writer, ceiling_name(row->ceiling));
-        json_key(writer, "isa");
-        json_add_text(writer, isa_name(row->isa));
-        json_key(writer, "threads");
-        json_add_int(writer, row->threads);
-        if (!ceiling_is_flop(row->ceiling)) {
-            json_key(writer, "pages");
-            json_add_text(writer, pages_name(row->pages));
+        write_unit(row, writer);
+        if (ceiling_is_memory(row->ceiling)) {
             json_key(writer, "set_bytes");
             json_add_uint(writer, row->set_bytes);
         }
@@ -50,10 +63,12 @@ static bool read_row(const struct json *from, struct ceiling_row *out)
                                 .set_bytes = (uint64_t)json_int(from, "set_bytes", 0),
                                 .per_s = json_real(from, "per_s", 0),
                                 .spent_ns = json_real(from, "spent_ns", 0)};
+    snprintf(out->unit, sizeof out->unit, "%s", json_text(from, "unit_name", ""));
     if (strcmp(json_text(from, "pages", ""), pages_name(PAGES_2M)) == 0)
         out->pages = PAGES_2M;
+    bool of_cpu = isa_parse(json_text(from, "isa", ""), &out->isa) && out->threads > 0;
     return ceiling_parse(json_text(from, "ceiling", ""), &out->ceiling) &&
-           isa_parse(json_text(from, "isa", ""), &out->isa) && out->threads > 0 && out->per_s > 0;
+           (of_cpu || out->unit[0]) && out->per_s > 0;
 }
 
 static bool is_ours(const struct json *tree, const struct cpu *cpu)

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Which halves of the step touch a kept tensor. */
 enum { READ_FORWARD = 1, WRITTEN_FORWARD = 2, READ_BACKWARD = 4, WRITTEN_BACKWARD = 8 };
@@ -64,6 +65,14 @@ enum status work_count(const struct program *program, struct work *out)
     return STATUS_OK;
 }
 
+struct work work_in(const struct work *work, const char *precision)
+{
+    struct work out = *work;
+    if (strcmp(precision, "bf16") == 0 || strcmp(precision, "fp16") == 0)
+        out.forward.bytes /= 2;
+    return out;
+}
+
 void floor_of(const struct work *work, const struct ceilings *ceilings, struct floor *out)
 {
     const double flop_ns[2] = {(double)work->forward.flop / ceilings->flop_per_s * 1e9,
@@ -79,7 +88,7 @@ void floor_of(const struct work *work, const struct ceilings *ceilings, struct f
             of_bytes += bytes_ns[i];
     }
     out->ns = of_flop + of_bytes;
-    out->bound = of_flop > of_bytes ? "flop" : "bytes";
+    out->bound = out->ns < ceilings->launch_ns ? "latency" : of_flop > of_bytes ? "flop" : "bytes";
 }
 
 static uint64_t kept_bytes(const struct program *program, const struct op *op, int32_t from,
@@ -95,7 +104,8 @@ static uint64_t kept_bytes(const struct program *program, const struct op *op, i
 }
 
 enum status floor_of_op(const struct program *program, const struct op *op,
-                        struct calibration *calibration, const struct ceilings *whole, double *out)
+                        const struct yardstick *yardstick, const struct ceilings *whole,
+                        double *out)
 {
     uint64_t flop = op_flop(program, op), bytes = op_bytes(program, op);
     uint64_t kept_read = kept_bytes(program, op, 0, op->inputs);
@@ -105,7 +115,7 @@ enum status floor_of_op(const struct program *program, const struct op *op,
     *out = (double)NAN;
     if (flop + bytes == 0)
         return STATUS_OK;
-    TRY(calibrate(calibration, whole->threads, bytes, &own));
+    TRY(yardstick_read(yardstick, bytes, false, &own));
     double kept_ns = (double)(kept_read + kept_written) /
                      (kept_written ? whole->update_per_s : whole->read_per_s);
     double own_ns = (double)bytes / fmax(own.update_per_s, own.read_per_s);

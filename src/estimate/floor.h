@@ -23,10 +23,14 @@ struct work {
 
 struct floor {
     double ns;
-    const char *bound; /* "flop" or "bytes": what most of it is made of */
+    const char *bound; /* "flop" or "bytes": what most of it is made of; "latency" when it is less
+                          than starting it takes */
 };
 
 enum status work_count(const struct program *program, struct work *out);
+/* The same in a precision, as the axis has it: what forward reads may have 16 bits where products
+ * do; what is learnt keeps its 32. */
+struct work work_in(const struct work *work, const char *precision);
 void floor_of(const struct work *work, const struct ceilings *ceilings, struct floor *out);
 
 /* One op's own, in ns: max(FLOP ÷ peak, kept tensors ÷ bandwidth at the size of all that the step
@@ -34,7 +38,8 @@ void floor_of(const struct work *work, const struct ceilings *ceilings, struct f
  * network's weights have to come from where they all fit. `whole` has the ceilings at the size of
  * the step. NaN when there is nothing to do. */
 enum status floor_of_op(const struct program *program, const struct op *op,
-                        struct calibration *calibration, const struct ceilings *whole, double *out);
+                        const struct yardstick *yardstick, const struct ceilings *whole,
+                        double *out);
 /* Of a few bytes no distance from a floor is worth telling. */
 enum { FLOOR_LEAST_NS = 1 };
 

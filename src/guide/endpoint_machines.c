@@ -209,47 +209,65 @@ static enum status add_points(struct call *call, const char *server)
     return STATUS_OK;
 }
 
-/* The largest rate of a kind ("fp32", "read" …) that was seen with as many threads and, of memory,
- * the same working set; NaN without one. */
-static double best_rate(const struct json *ceilings, const char *kind, int64_t threads,
+/* Are two rows of the same unit: as many threads of the CPU, or the same GPU? */
+static bool same_unit(const struct json *a, const struct json *b)
+{
+    return json_int(a, "threads", 0) == json_int(b, "threads", 0) &&
+           strcmp(json_text(a, "unit_name", ""), json_text(b, "unit_name", "")) == 0;
+}
+
+/* The largest rate of a kind ("fp32", "read" …) that was seen on the unit of `like` and, of memory,
+ * with this working set; NaN without one. */
+static double best_rate(const struct json *ceilings, const char *kind, const struct json *like,
                         int64_t set_bytes)
 {
     double best = NAN;
     for (const struct json *row = ceilings->first; row; row = row->next)
-        if (text_equal(json_text(row, "ceiling", NULL), kind) &&
-            json_int(row, "threads", 0) == threads && json_int(row, "set_bytes", 0) == set_bytes)
+        if (text_equal(json_text(row, "ceiling", NULL), kind) && same_unit(row, like) &&
+            json_int(row, "set_bytes", 0) == set_bytes)
             best = fmax(best, json_real(row, "per_s", NAN));
     return best;
 }
 
-/* Was this working set, with as many threads, already read by a row before? */
+/* Was this working set already read, on the same unit, by a row before? */
 static bool is_repeated(const struct json *ceilings, const struct json *row)
 {
     for (const struct json *other = ceilings->first; other != row; other = other->next)
-        if (text_equal(json_text(other, "ceiling", NULL), "read") &&
-            json_int(other, "threads", 0) == json_int(row, "threads", 0) &&
+        if (text_equal(json_text(other, "ceiling", NULL), "read") && same_unit(other, row) &&
             json_int(other, "set_bytes", 0) == json_int(row, "set_bytes", 0))
             return true;
     return false;
 }
 
+static void add_roof(struct json_writer *json, const struct json *ceilings, const struct json *read,
+                     const char *precision)
+{
+    int64_t set_bytes = json_int(read, "set_bytes", 0);
+    json_object(json);
+    call_add_text(json, "unit_name", json_text(read, "unit_name", NULL));
+    call_add_int(json, "threads", json_int(read, "threads", 0));
+    call_add_int(json, "set_bytes", set_bytes);
+    call_add_text(json, "isa", json_text(read, "isa", NULL));
+    call_add_text(json, "precision", precision);
+    call_add_real(json, "flop_per_s", best_rate(ceilings, precision, read, 0));
+    call_add_real(json, "read_per_s", best_rate(ceilings, "read", read, set_bytes));
+    call_add_real(json, "update_per_s", best_rate(ceilings, "update", read, set_bytes));
+    json_end(json);
+}
+
 /* Calibration has a row for each ceiling; a roof needs those of arithmetic and of memory together:
- * the best of all ISAs and page sizes. */
+ * the best of all ISAs and page sizes. A GPU has one for each precision, a CPU that of fp32. */
 static void add_ceilings(struct json_writer *json, const struct json *ceilings)
 {
+    static const char *const precisions[] = {"fp32", "tf32", "bf16", "fp16"};
     json_array(json);
     for (const struct json *row = ceilings ? ceilings->first : NULL; row; row = row->next) {
-        int64_t threads = json_int(row, "threads", 0), set_bytes = json_int(row, "set_bytes", 0);
         if (!text_equal(json_text(row, "ceiling", NULL), "read") || is_repeated(ceilings, row))
             continue;
-        json_object(json);
-        call_add_int(json, "threads", threads);
-        call_add_int(json, "set_bytes", set_bytes);
-        call_add_text(json, "isa", json_text(row, "isa", NULL));
-        call_add_real(json, "flop_per_s", best_rate(ceilings, "fp32", threads, 0));
-        call_add_real(json, "read_per_s", best_rate(ceilings, "read", threads, set_bytes));
-        call_add_real(json, "update_per_s", best_rate(ceilings, "update", threads, set_bytes));
-        json_end(json);
+        size_t count = json_get(row, "unit_name") ? sizeof precisions / sizeof *precisions : 1;
+        for (size_t i = 0; i < count; i++)
+            if (i == 0 || !isnan(best_rate(ceilings, precisions[i], row, 0)))
+                add_roof(json, ceilings, row, precisions[i]);
     }
     json_end(json);
 }

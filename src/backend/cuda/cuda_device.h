@@ -124,6 +124,10 @@ enum status cuda_bind(struct plan *plan, const struct binding *binding);
 void cuda_forget_mirror(struct mirror *mirror);
 enum status cuda_sync(struct plan *plan);
 
+/* burst.cu */
+enum status cuda_burst(struct device *device, const char *kind, uint64_t set_bytes,
+                       uint64_t limit_ns, double *per_s);
+
 /* cuda_run.cu */
 enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps);
 /* What run would do when it first meets these parts. */

@@ -174,9 +174,10 @@ export interface Comparison {
 
 // What a machine did at best (src/estimate/calibrate.h).
 export interface Ceiling {
-  ceiling: string; // fp32, bf16, int8: FLOP; read, copy, update: bytes
-  isa: string;
-  threads: number;
+  ceiling: string; // fp32, tf32 …: FLOP; read, copy, update: bytes; launch: kernels
+  unit_name?: string; // a GPU's; the CPU's has the next three
+  isa?: string;
+  threads?: number;
   pages?: string; // these two of memory only
   set_bytes?: number;
   per_s: number;
@@ -184,9 +185,11 @@ export interface Ceiling {
 
 // What a machine allows with so many threads on so large a working set.
 export interface RoofRow {
-  threads: number;
+  unit_name: string | null; // of a GPU; null: the CPU, with so many threads
+  threads: number | null;
   set_bytes: number;
-  isa: string;
+  isa: string | null;
+  precision: string;
   flop_per_s: number;
   read_per_s: number;
   update_per_s: number;

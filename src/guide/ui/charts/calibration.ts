@@ -13,21 +13,28 @@ export interface Curve {
 
 const KINDS = ["read", "update"]; // copy lies between them
 
-// With one thread and with the most, on these pages, by whichever instructions were best.
+// With one thread and with the most, on these pages, by whichever instructions were best; GPUs.
 export function curvesOf(ceilings: Ceiling[], pages: string): Curve[] {
   const rows = ceilings.filter((row) => row.pages === pages);
-  const threads = [...new Set(rows.map((row) => row.threads))].sort((a, b) => a - b);
-  const ends = [...new Set([threads[0], threads[threads.length - 1]])];
+  const threads = [...new Set(rows.map((row) => row.threads ?? 1))].sort((a, b) => a - b);
+  const ends = [...new Set([threads[0], threads[threads.length - 1]])].filter((count) => count !== undefined);
+  const gpus = [...new Set(ceilings.flatMap((row) => row.unit_name ?? []))];
+  const units = [
+    ...ends.map((count) => ({
+      name: many(count, "thread"),
+      rows: rows.filter((row) => row.threads === count),
+    })),
+    ...gpus.map((name) => ({ name, rows: ceilings.filter((row) => row.unit_name === name) })),
+  ];
   return KINDS.flatMap((kind) =>
-    ends.map((count): Curve => {
+    units.map((unit): Curve => {
       const best = new Map<number, number>();
-      for (const { ceiling, threads: used, set_bytes = 0, per_s } of rows)
-        if (ceiling === kind && used === count)
-          best.set(set_bytes, Math.max(per_s, best.get(set_bytes) ?? 0));
+      for (const { ceiling, set_bytes = 0, per_s } of unit.rows)
+        if (ceiling === kind) best.set(set_bytes, Math.max(per_s, best.get(set_bytes) ?? 0));
       const points = [...best]
         .map(([set_bytes, per_s]) => ({ set_bytes, per_s }))
         .sort((a, b) => a.set_bytes - b.set_bytes);
-      return { name: `${kind}, ${many(count ?? 1, "thread")}`, points };
+      return { name: `${kind}, ${unit.name}`, points };
     }),
   ).filter(({ points }) => points.length > 0);
 }

@@ -13,20 +13,38 @@ export interface Roof {
   far: boolean; // bytes come from the largest working set, not from the fastest cache
 }
 
-// The CPU's, with one thread and with the most.
+// The two slopes that some rows make, under the name of what computes.
+function slopesOf(name: string, rows: RoofRow[]): Roof[] {
+  const ours = rows.filter((row) => row.read_per_s > 0);
+  const flop_per_s = Math.max(0, ...ours.map((row) => row.flop_per_s));
+  const rates = ours.map(({ read_per_s }) => read_per_s);
+  if (flop_per_s === 0) return [];
+  return [
+    { name, flop_per_s, bytes_per_s: Math.max(...rates), far: false },
+    { name: `${name}, memory`, flop_per_s, bytes_per_s: Math.min(...rates), far: true },
+  ];
+}
+
+// The CPU's, with one thread and with the most; a GPU's, in each precision.
 export function roofsOf(rows: RoofRow[]): Roof[] {
-  const threads = [...new Set(rows.map((row) => row.threads))].sort((a, b) => a - b);
-  return [...new Set([threads[0], threads[threads.length - 1]])].flatMap((count) => {
-    const ours = rows.filter((row) => row.threads === count && row.read_per_s > 0);
-    const flop_per_s = Math.max(0, ...ours.map((row) => row.flop_per_s));
-    const rates = ours.map(({ read_per_s }) => read_per_s);
-    if (flop_per_s === 0) return [];
-    const name = `CPU, ${many(count ?? 1, "thread")}`;
-    return [
-      { name, flop_per_s, bytes_per_s: Math.max(...rates), far: false },
-      { name: `${name}, memory`, flop_per_s, bytes_per_s: Math.min(...rates), far: true },
-    ];
-  });
+  const ofCpu = rows.filter((row) => row.unit_name === null);
+  const threads = [...new Set(ofCpu.map((row) => row.threads ?? 1))].sort((a, b) => a - b);
+  const gpus = rows.filter((row) => row.unit_name !== null);
+  const named = [...new Set(gpus.map((row) => `${row.unit_name}, ${row.precision}`))];
+  return [
+    ...[...new Set([threads[0], threads[threads.length - 1]])].flatMap((count) =>
+      slopesOf(
+        `CPU, ${many(count ?? 1, "thread")}`,
+        ofCpu.filter((row) => row.threads === count),
+      ),
+    ),
+    ...named.flatMap((name) =>
+      slopesOf(
+        name,
+        gpus.filter((row) => `${row.unit_name}, ${row.precision}` === name),
+      ),
+    ),
+  ];
 }
 
 export interface RooflineSheet {

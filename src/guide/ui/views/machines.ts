@@ -78,11 +78,16 @@ function ceilingsOf(machine: Machine): Ceiling[] {
 }
 
 const isMemory = ({ set_bytes }: Ceiling) => set_bytes !== undefined;
+const rateOf = (row: Ceiling) => (isMemory(row) ? "B/s" : row.ceiling === "launch" ? "1/s" : "FLOP/s");
 
 const columns: Column<Ceiling>[] = [
   { key: "ceiling", title: "ceiling", value: (row) => row.ceiling },
-  { key: "isa", title: "instructions", value: (row) => row.isa },
-  { key: "threads", title: "threads", number: true, value: (row) => row.threads },
+  {
+    key: "isa",
+    title: "unit",
+    value: (row) => row.unit_name ?? row.isa ?? null,
+  },
+  { key: "threads", title: "threads", number: true, value: (row) => row.threads ?? null },
   { key: "pages", title: "pages", value: (row) => row.pages ?? null, show: (row) => row.pages ?? "–" },
   {
     key: "set_bytes",
@@ -98,14 +103,14 @@ const columns: Column<Ceiling>[] = [
     unit: "per s",
     number: true,
     value: (row) => row.per_s,
-    show: (row) => quantity(row.per_s, isMemory(row) ? "B/s" : "FLOP/s"),
+    show: (row) => quantity(row.per_s, rateOf(row)),
   },
 ];
 
 function peaksText(ceilings: Ceiling[]): string {
   const peaks = new Map<string, number>();
   for (const row of ceilings)
-    if (!isMemory(row)) peaks.set(row.ceiling, Math.max(row.per_s, peaks.get(row.ceiling) ?? 0));
+    if (rateOf(row) === "FLOP/s") peaks.set(row.ceiling, Math.max(row.per_s, peaks.get(row.ceiling) ?? 0));
   return [...peaks].map(([kind, per_s]) => `${kind} ${quantity(per_s, "FLOP/s")}`).join(" · ");
 }
 
@@ -146,7 +151,7 @@ function calibrationCard(machine: Machine, asked: Asked): HTMLElement {
     draw: (theme) => drawCalibration(curves, theme),
     listing: {
       id: "calibration-table",
-      caption: "Ceilings by instructions, threads, pages and working set",
+      caption: "Ceilings by unit, threads, pages and working set",
       columns,
       rows: ceilings,
     },

@@ -28,7 +28,7 @@ const IMPLEMENTATION = "framework,backend"; // one colour for each of these toge
 const MOST = 2000; // points the server sends
 
 const ROOFS_KEY =
-  "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed); a result above a dashed slope was served from a cache. Flat: the most FLOP/s in fp32. ";
+  "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed); a result above a dashed slope was served from a cache. Flat: the most FLOP/s, on a CPU in fp32. ";
 
 const columns: Column<RooflinePoint>[] = [
   {
@@ -74,16 +74,17 @@ const columns: Column<RooflinePoint>[] = [
 
 const onCpu = ({ point }: RooflinePoint) => point.unit === null || point.unit === "cpu";
 
-// Only CPUs are calibrated.
-function otherUnits(points: RooflinePoint[]): HTMLElement | null {
+// Results on units whose calibration the store has not.
+function otherUnits({ points, ceilings }: Roofline): HTMLElement | null {
   const others = points.filter((point) => !onCpu(point));
-  if (others.length === 0) return null;
+  if (others.length === 0 || ceilings.some(({ unit_name }) => unit_name !== null)) return null;
   const named = [...new Set(others.flatMap(({ point }) => point.unit_name ?? []))];
   const units = [...new Set(others.map(({ point }) => name(point.unit ?? null).toUpperCase()))];
   return element(
     "div",
     { className: "warning", id: "no-roof" },
-    `No roof for ${many(others.length, "result")} on the ${list(units)}${named.length > 0 ? ` (${list(named.map(String))})` : ""}: there is no calibration of it, since prony calibrates CPUs alone. How the results lie beside each other can be seen all the same.`,
+    `No roof for ${many(others.length, "result")} on the ${list(units)}${named.length > 0 ? ` (${list(named.map(String))})` : ""}: the store has no calibration of it. On that machine, before the next bench:`,
+    commandLine("prony machine --calibrate --unit gpu"),
   );
 }
 
@@ -107,8 +108,8 @@ function rooflineCard(found: Roofline, colour: string, words: string, asked: Ask
     title: `Roofline of ${found.server}`,
     subtitle: [words, shown].filter(Boolean).join(" · "),
     notes: [
-      roofs.length === 0 && found.points.some(onCpu) ? missingCeilings(found.server, asked) : null,
-      otherUnits(found.points),
+      !found.ceilings.some(({ unit_name }) => unit_name === null) && found.points.some(onCpu) ? missingCeilings(found.server, asked) : null,
+      otherUnits(found),
     ],
     after: [
       element(
