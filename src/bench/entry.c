@@ -7,11 +7,8 @@
 static enum status check_axes(const struct point *point)
 {
     const bool prony = strcmp(point->framework, "prony") == 0;
-    const bool target = strcmp(point->scenario, "target") == 0; /* on real data */
-    static const enum axis_index fixed[] = {
-        AXIS_data,        AXIS_ingestion, AXIS_workers,      AXIS_nodes,
-        AXIS_parallelism, AXIS_scaling,   AXIS_interconnect, AXIS_pages,
-    };
+    static const enum axis_index fixed[] = {AXIS_workers, AXIS_nodes,        AXIS_parallelism,
+                                            AXIS_scaling, AXIS_interconnect, AXIS_pages};
     const size_t count = sizeof fixed / sizeof *fixed;
     if (!prony && point->affinity[0] && strcmp(point->affinity, "none") != 0)
         FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
@@ -19,12 +16,69 @@ static enum status check_axes(const struct point *point)
         const struct axis *axis = &axes[fixed[i]];
         char number[POINT_NUMBER];
         const char *value = point_get(point, axis, number);
-        if (fixed[i] == AXIS_data && target)
-            continue;
         if (value[0] && strcmp(value, "0") != 0 && strcmp(value, axis->otherwise) != 0)
             FAIL(STATUS_UNSUPPORTED, "%s %s cannot be measured yet, only %s", axis->key, value,
                  axis->otherwise[0] ? axis->otherwise : "none");
     }
+    return STATUS_OK;
+}
+
+enum status entry_samples(const struct point *point, struct network_options *options)
+{
+    static const struct {
+        const char *data;
+        enum samples_place place;
+        bool on_unit;
+    } places[] = {{"synthetic", SAMPLES_MEMORY, true},
+                  {"real/gpu", SAMPLES_MEMORY, true},
+                  {"real/dram", SAMPLES_MEMORY, false},
+                  {"real/cache", SAMPLES_CACHE, false},
+                  {"real/disk", SAMPLES_DISK, false}};
+    static const char *const ways[] = {[INGEST_RESIDENT] = "resident",
+                                       [INGEST_DIRECT] = "direct",
+                                       [INGEST_PINNED] = "pinned",
+                                       [INGEST_OVERLAPPED] = "overlapped"};
+    const bool cpu = strcmp(point->unit, "cpu") == 0;
+    const bool resident = strcmp(point->ingestion, ways[INGEST_RESIDENT]) == 0;
+    bool on_unit = true;
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strcmp(places[i].data, point->data) == 0) {
+            options->place = places[i].place;
+            on_unit = places[i].on_unit;
+        }
+    for (int way = INGEST_RESIDENT; way <= INGEST_OVERLAPPED; way++)
+        if (strcmp(ways[way], point->ingestion) == 0)
+            options->ingestion = (enum ingestion)way;
+    if (cpu && (!resident || strcmp(point->data, "real/gpu") == 0))
+        FAIL(STATUS_UNSUPPORTED,
+             "a CPU reads samples where they lie, in its memory: --ingestion resident, and --data "
+             "synthetic, real/dram, real/cache or real/disk");
+    if (!cpu && resident && !on_unit)
+        FAIL(STATUS_UNSUPPORTED,
+             "what is resident lies on the unit: --data synthetic or real/gpu; from %s it comes "
+             "by --ingestion direct, pinned or overlapped",
+             point->data);
+    if (!cpu && !resident && on_unit)
+        FAIL(STATUS_UNSUPPORTED,
+             "%s samples need not come: --data real/dram, real/cache or "
+             "real/disk, or --ingestion resident",
+             point->data);
+    return STATUS_OK;
+}
+
+/* Of samples, of other frameworks: what they are given is their own. */
+static enum status check_samples(const struct point *point)
+{
+    struct network_options options = {0};
+    if (strcmp(point->scenario, "target") == 0) /* on a data set, as `prony train` reads it */
+        return STATUS_OK;
+    if (strcmp(point->framework, "prony") == 0)
+        return entry_samples(point, &options);
+    if (strcmp(point->data, "synthetic") != 0 || strcmp(point->ingestion, "resident") != 0)
+        FAIL(STATUS_UNSUPPORTED,
+             "other frameworks are measured on data they hold: --data synthetic --ingestion "
+             "resident");
     return STATUS_OK;
 }
 
@@ -66,6 +120,7 @@ enum status entry_check(const struct bench *bench, const struct point *point)
 {
     TRY(check_target(point));
     TRY(check_axes(point));
+    TRY(check_samples(point));
     return check_scenario(bench, point);
 }
 

@@ -4,11 +4,15 @@
 #define PRONY_BENCH_ENTRY_H
 
 #include "bench/group.h"
+#include "bench/job_network.h"
 
 enum status entry_check(const struct bench *bench, const struct point *point);
 
 /* What computes a point of prony's own, and how it is opened. */
 enum status entry_device(const struct bench *bench, const struct point *point,
                          const struct backend **backend, struct device_options *device);
+
+/* Where its samples lie, and how they reach the unit. */
+enum status entry_samples(const struct point *point, struct network_options *options);
 
 #endif

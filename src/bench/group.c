@@ -22,7 +22,7 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
-enum { SCENARIO_ROWS = 2 };
+enum { MORE_ROWS = 3 };                     /* of a scenario, of ingestion */
 static const double DEAR_FLOP = 1e9;        /* a reference of so much work is kept between runs */
 static const double REFERENCE_FLOP = 20e9;  /* `ref` is not asked for more, but … */
 static const double FAST_FLOP_PER_S = 2e10; /* … what does at least so much a second */
@@ -38,7 +38,7 @@ struct entrant {
     struct text prepare, check, notes;
     struct contender *contender;
     double rate; /* queries a second, of a scenario; else 0 */
-    struct record_meter meters[METERS_COUNT + WATCH_ROWS + PASSES_ROWS + SCENARIO_ROWS];
+    struct record_meter meters[METERS_COUNT + WATCH_ROWS + PASSES_ROWS + MORE_ROWS];
 };
 
 struct group {
@@ -80,6 +80,7 @@ static enum status group_open_network(struct group *group, struct entrant *entra
     struct network_options options = {.fusion = strcmp(point->fusion, "on") == 0};
 
     TRY(entry_device(group->bench, point, &options.backend, &options.device));
+    TRY(entry_samples(point, &options));
     return job_network_open(group->task, &options, &entrant->job);
 }
 
@@ -309,6 +310,9 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
         rows[count++] = (struct record_meter){"rate", entrant->rate, NULL};
     if (entrant->rate > 0 && strcmp(record->point.scenario, "server") == 0)
         rows[count++] = (struct record_meter){"latency_bound", group->bench->bound.ns, NULL};
+    if (strcmp(record->point.ingestion, "resident") != 0)
+        rows[count++] =
+            (struct record_meter){"copy_bytes", (double)task_input_bytes(group->task), NULL};
     TRY(passes_run(&passes, &group->arena, rows + count, &more));
     record->meters = rows;
     record->meter_count = count + more;

@@ -26,6 +26,7 @@ struct job_network {
     struct plan *watched[RECIPE_TURNS]; /* prepared to be observed, or NULL */
     void *luck; /* memory that is in the way of the rest, and otherwise not used */
     uint32_t renewals;
+    struct samples samples;
     struct arena arena;
     void *y;               /* outputs, a row per row of the data; NULL in training */
     void *losses, *rights; /* rings of reals, one a step; NULL in inference */
@@ -64,14 +65,18 @@ static enum status network_bind(struct job_network *network, int32_t turn, struc
     for (int32_t e = 0; e < task->data.count; e++) {
         int32_t tensor = program_find(program, ROLE_INPUT, task->data.entries[e].name);
         if (tensor >= 0)
-            views[count++] = (struct view){
-                .tensor = tensor, .data = params_data(&task->data, e), .rows = task->rows};
+            views[count++] = (struct view){.tensor = tensor,
+                                           .data = samples_data(&network->samples, task, e),
+                                           .rows = task->rows};
     }
     TRY(network_output(network, program, "y", task->rows, views, &count, &network->y));
     TRY(network_output(network, program, "loss", LOSS_RING, views, &count, &network->losses));
     TRY(network_output(network, program, "right", LOSS_RING, views, &count, &network->rights));
-    const struct binding binding = {
-        .views = views, .view_count = count, .order = task->order, .order_count = task->rows};
+    const struct binding binding = {.views = views,
+                                    .view_count = count,
+                                    .order = task->order,
+                                    .order_count = task->rows,
+                                    .ingestion = network->options.ingestion};
     return network->options.backend->bind(plan, &binding);
 }
 
@@ -120,6 +125,7 @@ static enum status network_prepare(struct job *job)
         TRY(fuse(step->programs[turn], backend, network->device, &network->fused.programs[turn]));
         network->fused.count++;
     }
+    TRY(samples_open(&network->samples, network->task, network->options.place));
     return network_attach(network);
 }
 
@@ -153,13 +159,23 @@ static enum status network_iterate(const struct job_network *network, int64_t it
     return STATUS_OK;
 }
 
+/* Samples on the disk are read from there once: after that they are in memory, until they are put
+ * out of it again, which is not timed. */
 static enum status network_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
 {
     struct job_network *network = (struct job_network *)job;
-    uint64_t start_ns = clock_ns();
+    const bool on_disk = network->options.place == SAMPLES_DISK;
 
-    TRY(network_iterate(network, iterations));
-    *elapsed_ns = clock_ns() - start_ns;
+    *elapsed_ns = 0;
+    while (iterations > 0) {
+        int64_t now = on_disk && iterations > TASK_BATCHES ? TASK_BATCHES : iterations;
+        if (on_disk)
+            TRY(samples_evict(&network->samples));
+        uint64_t start_ns = clock_ns();
+        TRY(network_iterate(network, now));
+        *elapsed_ns += clock_ns() - start_ns;
+        iterations -= now;
+    }
     return STATUS_OK;
 }
 
@@ -328,6 +344,7 @@ static void network_close(struct job *job)
     if (network->device)
         backend->close(network->device);
     recipe_free(&network->fused);
+    samples_close(&network->samples);
     mem_free(network->luck);
     arena_free(&network->arena);
     mem_free(network);

@@ -2,7 +2,7 @@
 #ifndef PRONY_BENCH_JOB_NETWORK_H
 #define PRONY_BENCH_JOB_NETWORK_H
 
-#include "bench/task.h"
+#include "bench/samples.h"
 #include "core/backend.h"
 #include "core/job.h"
 
@@ -10,6 +10,8 @@ struct network_options {
     const struct backend *backend;
     struct device_options device;
     bool fusion;
+    enum samples_place place;
+    enum ingestion ingestion;
 };
 
 /* The task must outlive the job. Opens nothing yet. */

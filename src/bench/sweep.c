@@ -151,6 +151,8 @@ static enum status walk_gather(struct walk *walk, const struct point *asked)
     }
     if (found == STATUS_OK && !walk->sweep->lists[AXIS_unit].count)
         TRY(point_set(&point, &axes[AXIS_unit], backend->unit));
+    if (strcmp(point.ingestion, "resident") != 0 && !walk->sweep->lists[AXIS_data].count)
+        TRY(point_set(&point, &axes[AXIS_data], "real/dram")); /* else nothing would come */
     if (!is_prony && ((found == STATUS_OK && !is_file) || !point.backend[0]))
         TRY(point_set(&point, &axes[AXIS_backend], "default"));
     point_settle(&point);

@@ -257,6 +257,14 @@ void task_close(struct task *task)
     mem_free(task);
 }
 
+uint64_t task_input_bytes(const struct task *task)
+{
+    uint64_t bytes = 0;
+    for (int32_t e = 0; e < task->data.count; e++)
+        bytes += task->data.entries[e].bytes / TASK_BATCHES;
+    return bytes;
+}
+
 enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out)
 {
     out->loss = 0;

@@ -75,6 +75,9 @@ const char *task_optimiser(const struct network *network, const char *optimiser)
 /* The program that has the output of that name, and its tensor; NULL: none has it. */
 const struct program *task_output(const struct task *task, const char *name, int32_t *tensor);
 
+/* Of the samples of one iteration, with what is to be learnt from them. */
+uint64_t task_input_bytes(const struct task *task);
+
 /* Room for an outcome, in the arena. */
 enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out);
 

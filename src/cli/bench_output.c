@@ -5,7 +5,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/commands.h"
+#include "cli/crossover.h"
 #include "cli/explained.h"
+#include "cli/ingestion_table.h"
 #include "cli/tests_table.h"
 #ifdef PRONY_HAVE_STORE
 #include "store/store.h"
@@ -36,6 +38,8 @@ static enum status output_print(struct bench_output *output, const char *line,
     case OUTPUT_NOTHING: break;
     case OUTPUT_TABLE:
     case OUTPUT_TESTS:
+    case OUTPUT_INGESTION:
+    case OUTPUT_CROSSOVER:
         text_printf(&output->kept, "%s\n", line);
         status = text_done(&output->kept);
         break;
@@ -127,7 +131,7 @@ void bench_output_flags(struct output_flags *flags, struct arg list[OUTPUT_FLAGS
                            .kind = ARG_TEXT,
                            .value = &flags->format,
                            .meaning = "FORMAT",
-                           .help = "table, json, csv, md or tests (default table)"};
+                           .help = "table, json, csv, md, tests or ingestion (default table)"};
     list[1] = (struct arg){.name = "out",
                            .kind = ARG_TEXT,
                            .value = &flags->file,
@@ -149,11 +153,13 @@ enum status bench_output_open(struct bench_output *output, const struct output_f
         output->style = OUTPUT_ROWS;
     else if (strcmp(format, "tests") == 0)
         output->style = OUTPUT_TESTS;
+    else if (strcmp(format, "ingestion") == 0)
+        output->style = OUTPUT_INGESTION;
     else if (table_format_parse(format, &output->format))
         output->style = OUTPUT_TABLE;
     else
-        FAIL(STATUS_INPUT, "--format: found \"%s\", expected table, json, csv, md or tests",
-             format);
+        FAIL(STATUS_INPUT,
+             "--format: found \"%s\", expected table, json, csv, md, tests or ingestion", format);
     output->file = flags->file;
     return flags->store ? bench_output_use(output, flags->store) : STATUS_OK;
 }
@@ -243,18 +249,29 @@ static enum status collect_row(void *context, const struct record *record, const
     return STATUS_OK;
 }
 
+static enum status output_table(const struct bench_output *output, const struct collection *all,
+                                struct text *out)
+{
+    if (output->style == OUTPUT_TESTS)
+        return tests_table_print(all->rows, all->count, out);
+    if (output->style == OUTPUT_INGESTION)
+        return ingestion_table_print(all->rows, all->count, out);
+    if (output->style == OUTPUT_CROSSOVER)
+        return crossover_print(all->rows, all->count, out);
+    return table_print(all->rows, all->count, output->format, out);
+}
+
 enum status bench_output_finish(struct bench_output *output)
 {
-    if (output->style != OUTPUT_TABLE && output->style != OUTPUT_TESTS)
+    if (output->style == OUTPUT_ROWS || output->style == OUTPUT_JSON ||
+        output->style == OUTPUT_NOTHING)
         return STATUS_OK;
     struct collection all = {0};
     struct text text = {0};
     enum status status =
         record_read_all("bench", text_of(&output->kept), output->kept.length, collect_row, &all);
     if (status == STATUS_OK)
-        status = output->style == OUTPUT_TESTS
-                     ? tests_table_print(all.rows, all.count, &text)
-                     : table_print(all.rows, all.count, output->format, &text);
+        status = output_table(output, &all, &text);
     if (status == STATUS_OK)
         fputs(text_of(&text), stdout);
     text_free(&text);

@@ -11,7 +11,15 @@
 #include "record/table.h"
 
 /* Rows appear as they are measured (table, json), or all at the end, from the lines kept. */
-enum output_style { OUTPUT_ROWS, OUTPUT_JSON, OUTPUT_TABLE, OUTPUT_TESTS, OUTPUT_NOTHING };
+enum output_style {
+    OUTPUT_ROWS,
+    OUTPUT_JSON,
+    OUTPUT_TABLE,
+    OUTPUT_TESTS,
+    OUTPUT_INGESTION,
+    OUTPUT_CROSSOVER,
+    OUTPUT_NOTHING,
+};
 
 struct store;
 struct bench_output {

@@ -7,7 +7,7 @@
 #include "cli/bench_output.h"
 #include "cli/commands.h"
 
-enum { REQUEST_FLAGS = AXIS_COUNT + 12 + OUTPUT_FLAGS };
+enum { REQUEST_FLAGS = AXIS_COUNT + 13 + OUTPUT_FLAGS };
 
 /* Starts as REQUEST_DEFAULTS. */
 struct bench_request {

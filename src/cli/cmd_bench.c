@@ -1,17 +1,25 @@
 /* cmd_bench.c: prony bench: one sweep, measured, or kernels by themselves. */
 #include "cli/bench_kernels.h"
 #include "cli/bench_request.h"
+#include "cli/crossover.h"
 
 static enum status run(const struct cli *cli, struct bench_request *request,
-                       const struct args *args, const struct output_flags *flags)
+                       const struct args *args, const struct output_flags *flags, bool crosses)
 {
     struct bench_output output = {0};
     struct arena arena = {0};
-    enum status status =
-        bench_request_sweep(request, args->positional, args->positional_count, &arena);
+    const char *const *models = args->positional;
+    int count = args->positional_count;
+    enum status status = STATUS_OK;
 
+    if (crosses)
+        status = crossover_ask(cli->registry, request, &arena, &models, &count);
+    if (status == STATUS_OK)
+        status = bench_request_sweep(request, models, count, &arena);
     if (status == STATUS_OK)
         status = bench_output_open(&output, flags);
+    if (status == STATUS_OK && crosses && !flags->format)
+        output.style = OUTPUT_CROSSOVER;
     if (status == STATUS_OK)
         status = bench_request_run(cli, &request, 1, &output, false);
     bench_output_close(&output);
@@ -23,7 +31,7 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
 {
     struct bench_request request = REQUEST_DEFAULTS;
     struct output_flags flags = {0};
-    bool kernels = false;
+    bool kernels = false, crosses = false;
 
     bench_request_flags(&request);
     request.list[request.count++] =
@@ -32,11 +40,17 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
                      .value = &kernels,
                      .help = "time each kernel by itself instead; the arguments name ops (dense, "
                              "conv …), none: all"};
+    request.list[request.count++] = (struct arg){
+        .name = "find-crossover",
+        .kind = ARG_FLAG,
+        .value = &crosses,
+        .help = "from which batch on is the GPU faster than the CPU; without networks: "
+                "from which width on"};
     request.list[request.count++] = (struct arg)CLI_SHAPE(cli);
     bench_output_flags(&flags, request.list + request.count);
     struct args args = {
         .command = "prony bench",
-        .usage = "NETWORK… [options], or --kernels [OP…]",
+        .usage = "NETWORK… [options], or --kernels [OP…], or --find-crossover [NETWORK…]",
         .summary = "Measures how fast networks train and predict. Every axis takes a list (1,2,4), "
                    "numbers also ranges\n(1-8, 16-256*2); the product is run, and who computes "
                    "(framework, backend, threads) takes turns.",
@@ -44,7 +58,8 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
                     "  prony bench small large --phase training,inference --batch 1,3,10\n"
                     "  prony bench small --framework prony,python-list,numpy --out results.jsonl\n"
                     "  prony bench fcn --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
-                    "  prony bench --kernels dense conv --backend simd --threads 1,2\n",
+                    "  prony bench --kernels dense conv --backend simd --threads 1,2\n"
+                    "  prony bench large fcn --find-crossover\n",
         .list = request.list,
         .count = request.count + OUTPUT_FLAGS,
         .most = -1,
@@ -54,9 +69,9 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
         return STATUS_OK;
     if (kernels)
         return bench_kernels(cli, &request, &flags, &args);
-    if (args.positional_count == 0)
+    if (args.positional_count == 0 && !crosses)
         FAIL(STATUS_INPUT, "found no network, expected at least one: %s %s", args.command,
              args.usage);
     TRY(cli_shape(cli, &args));
-    return run(cli, &request, &args, &flags);
+    return run(cli, &request, &args, &flags, crosses);
 }

@@ -47,6 +47,16 @@ struct view {
     int64_t rows;
 };
 
+/* How the rows of inputs reach a unit that has memory of its own; one that computes in the host's
+ * reads them where they lie, whatever is asked for. */
+enum ingestion {
+    INGEST_BEST,     /* resident where there is room, else overlapped */
+    INGEST_RESIDENT, /* all are copied by bind and stay */
+    INGEST_DIRECT,   /* a step's rows are copied from where they lie, then it runs */
+    INGEST_PINNED,   /* … they are gathered in page-locked memory first, which is copied faster */
+    INGEST_OVERLAPPED, /* … and while a step computes, the next one's rows are on their way */
+};
+
 /* Where a plan's data comes from and goes to. Sample number k of the plan (k counts from `start`)
  * is row order[k mod order_count] of every per-sample view, or row k mod rows without an order.
  * Outputs stored per step wrap at their view's rows: a ring that is read afterwards. */
@@ -56,6 +66,7 @@ struct binding {
     const uint32_t *order; /* or NULL; copied by bind */
     int64_t order_count;
     uint64_t start;
+    enum ingestion ingestion;
 };
 
 /* What runs for an op: one entry per kernel. An op that was folded into another has none. */

@@ -91,6 +91,27 @@ double record_meter(const struct record *record, const char *name)
     return NAN;
 }
 
+double record_copy_ns(const struct record *record)
+{
+    return isnan(record_meter(record, "copy_bytes")) ? (double)NAN : record->parts_ns.prepare;
+}
+
+double record_compute_ns(const struct record *record)
+{
+    const struct record_parts *parts = &record->parts_ns;
+    if (isnan(record_copy_ns(record)))
+        return NAN;
+    return parts->forward + (isnan(parts->backward) ? 0 : parts->backward) +
+           (isnan(parts->update) ? 0 : parts->update);
+}
+
+double record_overlap(const struct record *record)
+{
+    double copy = record_copy_ns(record), compute = record_compute_ns(record);
+    double hidden = (copy + compute - record->time_ns.median) / fmin(copy, compute);
+    return isnan(copy + compute) ? (double)NAN : fmin(fmax(hidden, 0), 1);
+}
+
 const char *record_status_name(enum record_status status)
 {
     return record_statuses[status];

@@ -2,7 +2,6 @@
 #include "train/lap.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "core/pass/fuse.h"
 
 enum status lap_compile(struct lap *lap, const struct network *network, struct params *params,
@@ -66,25 +65,13 @@ static void add_view(struct view *views, int32_t *count, const struct program *p
         views[(*count)++] = (struct view){tensor, data, rows};
 }
 
-/* A backend that copies what is bound to it would copy rows that are not there yet. */
-static enum status check_streaming(const struct lap *lap)
-{
-    const struct backend *backend = lap->engine->backend;
-    if (lap->data.dataset->stream && !text_equal(backend->unit, "cpu"))
-        FAIL(STATUS_UNSUPPORTED,
-             "%s: found data that does not fit into the memory it may take; the backend %s keeps "
-             "all of it on its unit: allow more with --memory, or stream it through a CPU",
-             lap->data.dataset->name, backend->name);
-    return STATUS_OK;
-}
-
 enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,
                       int64_t step)
 {
     lap->step = lap->fetched = step;
     lap->data = *data;
     lap->order = order;
-    return check_streaming(lap);
+    return STATUS_OK;
 }
 
 /* The rows of `steps` steps from one on: the first and how many. */
@@ -117,6 +104,8 @@ static enum status bind_turn(const struct lap *lap, const struct leg *leg, int32
     int64_t fetched, from = rows_from(lap, lap->step, lap->fetched - lap->step, &fetched);
     int64_t start = rows_from(lap, first, left, &left); /* steps before it are whole batches */
     struct binding binding = {.views = views, .view_count = count, .start = (uint64_t)start};
+    if (dataset->stream) /* rows that are not fetched are not to be copied */
+        binding.ingestion = INGEST_OVERLAPPED;
     if (lap->order) { /* only what is fetched: backends copy it */
         binding.order = lap->order + from;
         binding.order_count = fetched;

@@ -1,7 +1,8 @@
-/* cuda_bind.cu: bound data. Inputs are copied to the GPU when they are bound and stay there;
- * outputs are collected there, and sync brings back the rows that were stored, and no others:
- * several plans may write rows of the same view. The kernels find all of it through the feed and
- * the view list of the plan, whose addresses never change: captured steps stay valid. */
+/* cuda_bind.cu: bound data. Inputs are copied to the GPU when they are bound and stay there, unless
+ * the binding wants them staged or there is no room (intake.cu); outputs are collected there, and
+ * sync brings back the rows that were stored, and no others: several plans may write rows of the
+ * same view. The kernels find all of it through the feed and the view list of the plan, whose
+ * addresses never change: captured steps stay valid. */
 #include "backend/cuda/cuda_device.h"
 
 #include <cstring>
@@ -37,6 +38,8 @@ void cuda_forget_mirror(struct mirror *mirror)
         cudaFreeHost(mirror->data);
     else
         cudaFree(mirror->data);
+    cudaFreeHost(mirror->pinned);
+    mirror->pinned = NULL;
     mirror->data = NULL;
     mirror->room = 0;
     mirror->mapped = false;
@@ -59,6 +62,21 @@ static enum status make_room(const struct device *device, struct mirror *mirror,
     return STATUS_OK;
 }
 
+/* Room for the rows of a few steps, here and in page-locked memory. */
+static enum status stage_view(struct plan *plan, const struct view *view)
+{
+    struct mirror *mirror = &plan->mirrors[view->tensor];
+    const uint64_t bytes = plan->intake.parts * plan->program->tensors[view->tensor].bytes;
+    void *memory;
+    TRY(make_room(plan->instance->device, mirror, bytes, false));
+    if (!mirror->pinned && plan->intake.how != INGEST_DIRECT) {
+        CUDA(cudaHostAlloc(&memory, mirror->room, cudaHostAllocDefault));
+        mirror->pinned = (char *)memory;
+    }
+    mirror->host = view->data;
+    return STATUS_OK;
+}
+
 static enum status mirror_view(struct plan *plan, const struct view *view)
 {
     const struct device *device = plan->instance->device;
@@ -68,6 +86,8 @@ static enum status mirror_view(struct plan *plan, const struct view *view)
     mirror->row_bytes = binding_row_bytes(plan->program, view->tensor);
     const uint64_t bytes = mirror->rows * mirror->row_bytes;
     const uint64_t all = bytes + (is_output ? mirror->rows : 0);
+    if (!is_output && plan->intake.how != INGEST_RESIDENT)
+        return stage_view(plan, view);
     TRY(make_room(device, mirror, all, is_output && all <= MAPPED_MOST));
     mirror->written = is_output ? (uint8_t *)mirror->data + bytes : NULL;
     if (mirror->mapped) {
@@ -105,11 +125,14 @@ static enum status point_kernels(struct plan *plan, const struct binding *bindin
                                  struct feed_view *views)
 {
     cudaStream_t stream = plan->instance->device->stream;
-    const struct feed feed = {binding->start, plan->order, samples};
+    const struct feed feed = {binding->start, plan->order, samples, plan->intake.parts - 1,
+                              plan->intake.parts};
     for (int32_t i = 0; i < binding->view_count; i++) {
         const struct view *view = &binding->views[i];
         const struct mirror *mirror = &plan->mirrors[view->tensor];
         views[view->tensor].data = mirror->data;
+        views[view->tensor].staged = plan->intake.how != INGEST_RESIDENT &&
+                                     binding_port(plan->program, view->tensor)->kind == OP_load;
         views[view->tensor].rows = mirror->rows;
         views[view->tensor].written = mirror->written;
     }
@@ -128,9 +151,11 @@ enum status cuda_bind(struct plan *plan, const struct binding *binding)
     TRY(binding_check(plan->program, binding, &samples));
     TRY(cuda_sync(plan)); /* what ran so far belongs to the views bound so far */
     TRY(forget_views(plan));
+    TRY(intake_choose(plan, binding));
     for (int32_t i = 0; i < binding->view_count; i++)
         TRY(mirror_view(plan, &binding->views[i]));
     TRY(copy_order(plan, binding));
+    TRY(intake_begin(plan, binding, samples));
     struct feed_view *views =
         (struct feed_view *)mem_array((size_t)plan->program->tensor_count, sizeof *views);
     NEED(views);

@@ -27,12 +27,28 @@ struct instance {
 /* A view in host memory and its copy on the device. */
 struct mirror {
     void *host;     /* NULL: not bound */
+    char *pinned;   /* staged inputs: page-locked, as large as `data`; else NULL */
     uint32_t *data; /* device; kept when the plan is bound again and it is large enough */
     bool mapped; /* … or, small outputs, in host memory that kernels write to: nothing to copy */
     uint64_t room; /* bytes at `data` */
     uint64_t rows, row_bytes;
     uint8_t *written; /* device [rows], behind the data: stored since the last sync? outputs only */
     uint8_t *flags;   /* host [rows]: where sync reads `written`; outputs only, else NULL */
+};
+
+enum { INTAKE_PARTS = 2 };
+
+/* How a plan's inputs get here, step by step: intake.cu. */
+struct intake {
+    enum ingestion how;  /* up to INGEST_RESIDENT nothing of this is used: they are here */
+    uint32_t *order;     /* host, or NULL: rows as they come */
+    uint64_t samples;    /* of the order or of the data */
+    uint64_t place;      /* the sample that the next step begins with */
+    uint32_t parts;      /* steps whose rows are here at once: 1, overlapped 2 */
+    uint64_t steps;      /* taken in so far */
+    struct pool *pool;   /* gathers rows; NULL: they are copied from where they lie */
+    cudaStream_t stream; /* of copies beside the computing */
+    cudaEvent_t copied[INTAKE_PARTS], used[INTAKE_PARTS]; /* the rows of each part */
 };
 
 /* A step (or several) of some parts in one slot, captured. */
@@ -68,7 +84,8 @@ struct plan {
     struct feed_view *views; /* device [tensor] */
     uint32_t *order;         /* device, or NULL */
     struct mirror *mirrors;  /* [tensor] */
-    bool pending;            /* something ran since the last sync */
+    struct intake intake;
+    bool pending; /* something ran since the last sync */
 
     cudaStream_t capture_stream; /* nothing runs in it */
     struct capture *captures;    /* [slot][parts] */
@@ -123,6 +140,15 @@ void whole_release(struct plan *plan);
 enum status cuda_bind(struct plan *plan, const struct binding *binding);
 void cuda_forget_mirror(struct mirror *mirror);
 enum status cuda_sync(struct plan *plan);
+
+/* intake.cu: data that stay in the host's memory. Begin is told of every bind, after the views; a
+ * step's rows are taken in before it is launched, and it is told when it was. *took_ns, where it is
+ * not NULL: waits, and says how long the rows took. */
+enum status intake_choose(struct plan *plan, const struct binding *binding);
+enum status intake_begin(struct plan *plan, const struct binding *binding, uint64_t samples);
+enum status intake_take(struct plan *plan, uint64_t *took_ns);
+enum status intake_launched(struct plan *plan);
+void intake_end(struct plan *plan);
 
 /* burst.cu */
 enum status cuda_burst(struct device *device, const char *kind, uint64_t set_bytes,

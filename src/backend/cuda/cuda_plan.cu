@@ -190,6 +190,7 @@ void cuda_release(struct plan *plan)
     }
     if (plan->capture_stream)
         cudaStreamDestroy(plan->capture_stream);
+    intake_end(plan);
     whole_release(plan);
     cudaFree(plan->order);
     cudaFree(plan->views);

@@ -119,15 +119,33 @@ enum status cuda_capture(struct plan *plan, unsigned parts, int slot)
     return capture_steps(plan, parts, slot, 1, &capture->once);
 }
 
+/* What taking a step's rows in took, before it was launched: of the first op that loads. */
+static void hand_out_intake(const struct plan *plan, uint64_t zero_ns, uint64_t took_ns)
+{
+    struct event event = {};
+    event.part = PART_PREPARE;
+    event.kernel = "copy_to_gpu";
+    event.start_ns = zero_ns - took_ns;
+    event.end_ns = zero_ns;
+    while (plan->program->ops[event.op].kind != OP_load)
+        event.op++;
+    plan->observer.event(plan->observer.context, &event);
+}
+
 /* Hands out the times of the step that has just ended. They are counted from `zero_ns`, when it was
- * launched. */
-static enum status hand_out_events(const struct plan *plan, unsigned parts, uint64_t zero_ns)
+ * launched, and its rows were there after `took_ns`. */
+static enum status hand_out_events(const struct plan *plan, unsigned parts, uint64_t zero_ns,
+                                   uint64_t took_ns)
 {
     const struct program *program = plan->program;
     const bool ops = plan->observer.level == OBSERVE_OPS;
     int32_t mark = 0;
     struct event event = {};
     event.start_ns = event.end_ns = zero_ns;
+    if (ops && took_ns)
+        hand_out_intake(plan, zero_ns, took_ns);
+    else
+        event.end_ns -= took_ns; /* where the part prepare begins */
     for (int part = 0; part < PART_COUNT; part++) {
         if (!(parts & PART_BIT(part)))
             continue;
@@ -147,15 +165,35 @@ static enum status hand_out_events(const struct plan *plan, unsigned parts, uint
     return STATUS_OK;
 }
 
+/* Do these parts need rows from the host? */
+static bool takes_rows(const struct plan *plan, unsigned parts)
+{
+    return plan->intake.how > INGEST_RESIDENT && (parts & PART_BIT(PART_PREPARE));
+}
+
+/* A step at a time, each with its rows; with two parts the host is a step ahead. */
+static enum status run_staged(struct plan *plan, cudaGraphExec_t step, int64_t steps)
+{
+    for (; steps > 0; steps--) {
+        TRY(intake_take(plan, NULL));
+        CUDA(cudaGraphLaunch(step, plan->instance->device->stream));
+        TRY(intake_launched(plan));
+    }
+    return STATUS_OK;
+}
+
 static enum status run_observed(struct plan *plan, unsigned parts, cudaGraphExec_t step,
                                 int64_t steps)
 {
     cudaStream_t stream = plan->instance->device->stream;
     for (int64_t i = 0; i < steps; i++) {
+        uint64_t took_ns = 0;
+        if (takes_rows(plan, parts))
+            TRY(intake_take(plan, &took_ns));
         uint64_t zero_ns = clock_ns();
         CUDA(cudaGraphLaunch(step, stream));
         CUDA(cudaStreamSynchronize(stream));
-        TRY(hand_out_events(plan, parts, zero_ns));
+        TRY(hand_out_events(plan, parts, zero_ns, took_ns));
     }
     return STATUS_OK;
 }
@@ -168,7 +206,8 @@ enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
         return STATUS_OK;
     cudaStream_t stream = plan->instance->device->stream;
     TRY(cuda_use(plan->instance->device));
-    if (plan->whole && parts == parts_that_run(plan->program, PARTS_ALL)) {
+    if (plan->whole && !takes_rows(plan, parts) &&
+        parts == parts_that_run(plan->program, PARTS_ALL)) {
         plan->pending = true;
         return whole_run(plan, steps);
     }
@@ -177,6 +216,8 @@ enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
     plan->pending = true;
     if (plan->observer.level != OBSERVE_NOTHING)
         return run_observed(plan, parts, capture->once, steps);
+    if (takes_rows(plan, parts))
+        return run_staged(plan, capture->once, steps);
     for (; capture->many && steps >= capture->repeats; steps -= capture->repeats)
         CUDA(cudaGraphLaunch(capture->many, stream));
     for (; steps > 0; steps--)

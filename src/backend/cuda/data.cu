@@ -1,6 +1,6 @@
 /* data.cu: data in and out: rows, load, store. The bound data lies on the device, and so does the
- * place in it: a step needs nothing from the host. Elements are moved as four-byte words, whatever
- * they mean. */
+ * place in it: a step needs nothing from the host. Of staged data (intake.cu) the step's own rows
+ * do. Elements are moved as four-byte words, whatever they mean. */
 #include "backend/cuda/families.h"
 
 /* One block, so that the place moves after all have read it. */
@@ -15,8 +15,10 @@ static __global__ void __launch_bounds__(THREADS)
         rows[i] = (int32_t)(feed->order ? feed->order[sample] : (uint32_t)(sample & INT32_MAX));
     }
     __syncthreads();
-    if (threadIdx.x == 0)
-        feed->place = place + (uint64_t)n;
+    if (threadIdx.x > 0)
+        return;
+    feed->place = place + (uint64_t)n;
+    feed->part = feed->part + 1 < feed->parts ? feed->part + 1 : 0;
 }
 
 void launch_rows(const struct call *call, struct queue *queue)
@@ -26,8 +28,14 @@ void launch_rows(const struct call *call, struct queue *queue)
 }
 
 static __global__ void load_each(int64_t count, int64_t width, const int32_t *rows,
-                                 const struct feed_view *view, uint32_t *x)
+                                 const struct feed *feed, const struct feed_view *view, uint32_t *x)
 {
+    if (view->staged) {
+        const uint32_t *data = view->data + feed->part * count;
+        FOR_EACH(index, count)
+        x[index] = data[index];
+        return;
+    }
     FOR_EACH(index, count)
     x[index] = view->data[rows[index / width] * width + index % width];
 }
@@ -37,8 +45,8 @@ void launch_load(const struct call *call, struct queue *queue)
     const int64_t count = call_count(call, 1), width = count / call_dim(call, 0, 0);
     const int32_t tensor = op_output(call->program, call->op, 0);
     enqueue(queue, load_each, dim3(blocks_striding(count)), dim3(THREADS), count, width,
-            call_integers(call, 0), (const struct feed_view *)&call->views[tensor],
-            (uint32_t *)call_reals(call, 1));
+            call_integers(call, 0), (const struct feed *)call->feed,
+            (const struct feed_view *)&call->views[tensor], (uint32_t *)call_reals(call, 1));
 }
 
 static __global__ void store_each(int64_t count, int64_t width, const int32_t *rows,

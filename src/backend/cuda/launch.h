@@ -25,11 +25,13 @@ struct feed {
     uint64_t place;        /* samples taken so far, from the binding's start on */
     const uint32_t *order; /* device, or NULL */
     uint64_t samples;      /* of the order or of the data; 0: no data, samples are just numbered */
+    uint32_t part, parts;  /* of staged views: which one the step reads, and of how many */
 };
 
 /* What one tensor of the program is bound to; the plan has one for each of its tensors. */
 struct feed_view {
     uint32_t *data; /* device, or NULL when not bound; all element types have four bytes */
+    bool staged;    /* data holds the rows of `parts` steps, in order, not all rows */
     uint64_t rows;
     uint8_t *written; /* device [rows], set for rows that were stored; outputs only */
     uint64_t stored;  /* rows handed out so far by a store that has no rows operand */

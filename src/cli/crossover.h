@@ -1,0 +1,17 @@
+/* crossover.h: from where on is the GPU faster than the CPU? A sweep over batches of a network, or
+ * over the width of a stack of layers, with the best backend of both units in turns, and what its
+ * records say. */
+#ifndef PRONY_CLI_CROSSOVER_H
+#define PRONY_CLI_CROSSOVER_H
+
+#include "cli/bench_request.h"
+
+/* Fills in what the request leaves open: both units, batches, threads, phases, a short time;
+ * without models those of growing width. STATUS_UNSUPPORTED where there is no GPU. */
+enum status crossover_ask(const struct registry *registry, struct bench_request *request,
+                          struct arena *arena, const char *const **models, int *count);
+
+/* A table for each network (or width), phase and precision, with the sentence below it. */
+enum status crossover_print(const struct table_row *rows, size_t count, struct text *out);
+
+#endif

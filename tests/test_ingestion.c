@@ -1,0 +1,129 @@
+/* test_ingestion.c: however rows reach the unit, the steps are the same: bit for bit, from any
+ * place in the data, in any number of calls, also after the plan is bound in another way. */
+#include "nn/network.h"
+#include "rig.h"
+
+#include "base/memory.h"
+
+enum { STEPS = 23, ROWS = 61, RING = 64, BATCH = 7, INPUTS = 33 };
+
+struct trial {
+    struct network *network;
+    struct params params;
+    struct program *program;
+    float x[ROWS * INPUTS], loss[RING];
+    int32_t label[ROWS];
+    uint32_t order[ROWS];
+};
+
+static bool trial_open(struct trial *trial)
+{
+    const struct compile_options options = {
+        .batch = BATCH, .use = USE_TRAINING, .loss = LOSS_CROSS_ENTROPY, .classes = 5};
+    *trial = (struct trial){0};
+    params_init(&trial->params, DTYPE_F32);
+    if (!CHECK_OK(network_open("mlp:33-40-5", &trial->network)) ||
+        !CHECK_OK(network_compile(trial->network, &trial->params, &options, &trial->program)) ||
+        !CHECK_OK(params_fill(&trial->params, 3)))
+        return false;
+    trial->params.control.rate = 0.05;
+    fill_random(trial->x, ROWS * INPUTS, 5);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        trial->label[i] = (int32_t)(i * 7 % 5);
+        trial->order[i] = i * 17 % ROWS;
+    }
+    return true;
+}
+
+static void trial_close(struct trial *trial)
+{
+    program_free(trial->program);
+    params_free(&trial->params);
+    network_free(trial->network);
+}
+
+static bool trial_bind(struct trial *trial, struct ready *ready, enum ingestion how, bool ordered)
+{
+    const struct program *program = trial->program;
+    const struct view views[] = {
+        {program_find(program, ROLE_INPUT, "x"), trial->x, ROWS},
+        {program_find(program, ROLE_INPUT, "label"), trial->label, ROWS},
+        {program_find(program, ROLE_OUTPUT, "loss"), trial->loss, RING},
+    };
+    const struct binding binding = {.views = views,
+                                    .view_count = 3,
+                                    .order = ordered ? trial->order : NULL,
+                                    .order_count = ordered ? ROWS : 0,
+                                    .start = ROWS - 3,
+                                    .ingestion = how};
+    return CHECK_OK(ready->backend->bind(ready->plan, &binding));
+}
+
+/* All steps, `at_once` in a call; then again from the start, bound in another way before. */
+static bool trial_run(struct trial *trial, struct rig *rig, enum ingestion how, bool ordered,
+                      int64_t at_once)
+{
+    struct ready ready;
+    bool ok = ready_open(&ready, rig, &trial->params, trial->program) &&
+              trial_bind(trial, &ready, INGEST_RESIDENT, ordered) &&
+              ready_run(&ready, PARTS_ALL, 0, 2) &&
+              CHECK_OK(rig->backend->upload(ready.instance, &trial->params)) &&
+              trial_bind(trial, &ready, how, ordered);
+    for (int64_t done = 0; ok && done < STEPS; done += at_once)
+        ok = ready_run(&ready, PARTS_ALL, 0, STEPS - done < at_once ? STEPS - done : at_once);
+    ok = ok && CHECK_OK(rig->backend->download(ready.instance, &trial->params));
+    ready_close(&ready);
+    return ok;
+}
+
+ON_BACKENDS(every_way_gives_the_same_bits)
+{
+    static const enum ingestion ways[] = {INGEST_BEST, INGEST_DIRECT, INGEST_PINNED,
+                                          INGEST_OVERLAPPED};
+    for (int ordered = 0; ordered < 2; ordered++)
+        for (size_t way = 0; way < 4; way++)
+            for (int64_t at_once = 1; at_once <= STEPS; at_once += 4) {
+                struct trial *resident = mem_alloc(sizeof *resident);
+                struct trial *staged = mem_alloc(sizeof *staged);
+                if (CHECK(resident && staged) && trial_open(resident) && trial_open(staged) &&
+                    trial_run(resident, rig, INGEST_RESIDENT, ordered, STEPS) &&
+                    trial_run(staged, rig, ways[way], ordered, at_once)) {
+                    CHECK(same_params(&resident->params, &staged->params));
+                    CHECK(memcmp(resident->loss, staged->loss, STEPS * sizeof(float)) == 0);
+                }
+                trial_close(resident);
+                trial_close(staged);
+                mem_free(resident);
+                mem_free(staged);
+            }
+}
+
+/* What an observed step says of itself adds up, whichever way its rows came. */
+static void count_event(void *context, const struct event *event)
+{
+    int *counts = context;
+    CHECK(event->end_ns >= event->start_ns);
+    counts[event->part]++;
+}
+
+ON_BACKENDS(watched_steps_have_every_part)
+{
+    struct trial *trial = mem_alloc(sizeof *trial);
+    int counts[PART_COUNT] = {0};
+    const struct plan_options options = {.observer = {OBSERVE_PARTS, count_event, counts}};
+    struct ready ready = {0};
+    struct instance *instance = NULL;
+    if (CHECK(trial) && trial_open(trial) &&
+        CHECK_OK(rig->backend->attach(rig->device, &trial->params, &instance)) &&
+        ready_on(&ready, rig, instance, trial->program, &options) &&
+        trial_bind(trial, &ready, INGEST_OVERLAPPED, true) && ready_run(&ready, PARTS_ALL, 0, 5))
+        for (int part = 0; part < PART_COUNT; part++)
+            CHECK_EQUAL_INT(counts[part], 5);
+    ready_close(&ready);
+    if (instance)
+        rig->backend->detach(instance);
+    trial_close(trial);
+    mem_free(trial);
+}
+
+CHECK_MAIN
