@@ -205,7 +205,7 @@ class Server:
     def prepare(self, request):
         limit_threads(request["threads"])
         keep_memory()
-        self.work = Work(request)
+        self.work, self.place, self.iteration_ns = Work(request), 0, None  # also of a second work
         self.work.refuse(self.peer)
         answer = self.peer.prepare(self.work) or {}
         if hasattr(self.peer, "restart"):  # what compiles in the first iteration does it here

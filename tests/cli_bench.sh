@@ -40,7 +40,7 @@ expect refuses_batch_0 2 'batch' "$prony" bench small --batch 0
 expect refuses_a_batch_beyond_32_bits 2 'expected at most' "$prony" bench small --batch 100000000000
 expect refuses_an_empty_value 2 'expected values with a comma' "$prony" bench small --batch 1,
 expect suggests_a_flag 2 'did you mean --batch' "$prony" bench small --bacth 3
-expect knows_its_formats 2 'expected table, json, csv, md or tests' "$prony" bench small --format xml
+expect knows_its_formats 2 'expected table, json, csv, md, tests or ingestion' "$prony" bench small --format xml
 expect names_what_it_compares_with 2 'expected one of its backends' \
     "$prony" bench small --against prony
 for format in table json csv md tests; do

@@ -110,6 +110,115 @@ TEST(the_best_seen_is_kept)
     calibration_free(&other);
 }
 
+/* A unit that is no CPU: what it is asked for, and how often. */
+static int bursts;
+
+static enum status unit_probe(void)
+{
+    return STATUS_OK;
+}
+
+static enum status unit_open(const struct device_options *options, struct device **out)
+{
+    (void)options;
+    *out = (struct device *)(void *)&bursts;
+    return STATUS_OK;
+}
+
+static void unit_close(struct device *device)
+{
+    (void)device;
+}
+
+static void unit_describe(const struct device *device, struct json_writer *out)
+{
+    (void)device;
+    json_key(out, "unit_name");
+    json_add_text(out, "a GPU");
+}
+
+/* Twice as fast when it is looked at for longer; it does not know int8. */
+static enum status unit_burst(struct device *device, const char *kind, uint64_t set_bytes,
+                              uint64_t limit_ns, double *per_s)
+{
+    (void)device;
+    bursts++;
+    if (strcmp(kind, "int8") == 0)
+        FAIL(STATUS_UNSUPPORTED, "no int8 here");
+    *per_s = strcmp(kind, "tf32") == 0 ? 4e14 : strcmp(kind, "launch") == 0 ? 5e5 : 5e13;
+    if (set_bytes)
+        *per_s = set_bytes < 32 << 20 ? 8e12 : 4e12;
+    *per_s *= limit_ns > 100000000 ? 2 : 1;
+    return STATUS_OK;
+}
+
+static const struct backend unit_backend = {.abi = BACKEND_ABI,
+                                            .name = "unit",
+                                            .unit = "gpu",
+                                            .probe = unit_probe,
+                                            .open = unit_open,
+                                            .close = unit_close,
+                                            .describe = unit_describe,
+                                            .burst = unit_burst};
+
+TEST(another_unit_has_ceilings_of_its_own)
+{
+    struct calibration calibration = {0};
+    struct yardstick unit = {&calibration, 0, &unit_backend, "tf32"};
+    struct ceilings found;
+    bursts = 0;
+    CHECK_OK(yardstick_read(&unit, 49348804, false, &found));
+    CHECK_EQUAL_INT(bursts, 4); /* products, reading, updating, launching */
+    CHECK_NEAR(found.flop_per_s, 4e14, 1);
+    CHECK_NEAR(found.read_per_s, 4e12, 1);
+    CHECK_NEAR(found.launch_ns, 2000, 1e-6);
+    CHECK_OK(yardstick_read(&unit, 49348804, false, &found));
+    CHECK_EQUAL_INT(bursts, 4); /* it is known */
+    CHECK_OK(yardstick_read(&unit, 5000, false, &found));
+    CHECK_EQUAL_INT(bursts, 6); /* of memory, another size */
+    CHECK_NEAR(found.update_per_s, 8e12, 1);
+    unit.precision = "fp32";
+    CHECK_OK(yardstick_read(&unit, 49348804, true, &found)); /* in doubt, longer */
+    CHECK_NEAR(found.flop_per_s, 1e14, 1);
+    CHECK_NEAR(found.update_per_s, 8e12, 1);
+    unit.precision = "int8";
+    CHECK_STATUS(STATUS_UNSUPPORTED, yardstick_read(&unit, 49348804, false, &found));
+    unit.precision = "fp7";
+    CHECK_STATUS(STATUS_UNSUPPORTED, yardstick_read(&unit, 49348804, false, &found));
+    CHECK_MESSAGE("has no ceiling in fp7");
+
+    /* they are kept beside the CPU's, and never taken for it */
+    struct ceiling_row cpu = row(CEILING_FP32, 7e10), read = row(CEILING_READ, 5e10);
+    cpu.set_bytes = 0;
+    cpu.pages = PAGES_4K;
+    CHECK_OK(calibration_merge(&calibration, &cpu));
+    CHECK_OK(calibration_merge(&calibration, &read));
+    size_t count = calibration.count;
+    CHECK_NEAR(calibration_best(&calibration, &cpu), 7e10, 1);
+    CHECK_OK(calibration_keep(&calibration, path("units.json")));
+    calibration_free(&calibration);
+    CHECK_OK(calibration_read(&calibration, path("units.json")));
+    CHECK_EQUAL_INT(calibration.count, count);
+    CHECK_NEAR(calibration_best(&calibration, &cpu), 7e10, 1);
+    calibration_free(&calibration);
+}
+
+TEST(a_whole_calibration_of_a_unit)
+{
+    struct calibration calibration = {0};
+    CHECK_OK(calibrate_unit_all(&calibration, &unit_backend, NULL));
+    size_t sets = 0, flops = 0;
+    for (size_t i = 0; i < calibration.count; i++) {
+        CHECK(calibration.rows[i].per_s > 0);
+        CHECK_EQUAL_TEXT(calibration.rows[i].unit, "a GPU");
+        sets += calibration.rows[i].ceiling == CEILING_READ;
+        flops += ceiling_is_flop(calibration.rows[i].ceiling);
+    }
+    CHECK(sets >= 10);
+    CHECK_EQUAL_INT(flops, 4); /* int8 is left out */
+    calibration_free(&calibration);
+}
+
 TEST(more_can_do_what_less_can)
 {
     struct calibration calibration = {0};
@@ -162,6 +271,7 @@ TEST(no_memory_is_said)
     memory_fail_at(0);
     CHECK_EQUAL_INT(calibration.count, 0);
     unlink(path("kept.json"));
+    unlink(path("units.json"));
     unlink(path("other.json"));
     CHECK(rmdir(path("")) == 0); /* the last test: nothing was left behind */
 }

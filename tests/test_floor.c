@@ -99,4 +99,23 @@ TEST(a_floor_adds_up_its_halves)
     CHECK_EQUAL_TEXT(floor.bound, "bytes");
 }
 
+TEST(what_is_shorter_than_a_launch_is_latency)
+{
+    const struct work work = {.forward = {.flop = 2000, .bytes = 10}};
+    const struct ceilings ceilings = {
+        .flop_per_s = 1e9, .read_per_s = 1e9, .update_per_s = 2e9, .launch_ns = 2500};
+    struct floor floor;
+    floor_of(&work, &ceilings, &floor);
+    CHECK_NEAR(floor.ns, 2000, 1e-6);
+    CHECK_EQUAL_TEXT(floor.bound, "latency");
+}
+
+TEST(half_the_bits_are_half_the_bytes_that_forward_reads)
+{
+    const struct work work = {.forward = {.bytes = 1000}, .backward = {.bytes = 4000}};
+    CHECK_EQUAL_INT(work_in(&work, "bf16").forward.bytes, 500);
+    CHECK_EQUAL_INT(work_in(&work, "fp16").backward.bytes, 4000); /* masters have 32 bits */
+    CHECK_EQUAL_INT(work_in(&work, "tf32").forward.bytes, 1000);
+}
+
 CHECK_MAIN

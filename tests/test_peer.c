@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 static enum status judge_values(void *context, const struct json *answer, double *error)
@@ -95,6 +96,45 @@ TEST(a_good_peer_is_timed_by_its_own_clock)
     CHECK_EQUAL_TEXT(text_of(&text), "{\"software\":{\"sh\":\"1\"}}");
     text_free(&text);
     close_peer(job);
+}
+
+/* Prepared, asked once, closed: the process that did it. */
+static pid_t use_once(const char *path, struct peer_bank *bank, enum status expected)
+{
+    struct job *job = NULL;
+    double error;
+    const struct peer_work work = {.path = path,
+                                   .prepare = "{\"do\":\"prepare\"}",
+                                   .check = "{\"do\":\"check\"}",
+                                   .judge = judge_values,
+                                   .context = &values_seen,
+                                   .patience_ns = 1000000000,
+                                   .bank = bank};
+    if (!CHECK_OK(job_peer_open(&work, &job)))
+        return 0;
+    enum status status = job->kind->prepare(job);
+    if (status == STATUS_OK)
+        status = job->kind->check(job, &error);
+    CHECK_EQUAL_INT(status, expected);
+    pid_t process = job_peer_process(job);
+    job->kind->close(job);
+    return process;
+}
+
+TEST(a_process_that_waits_does_the_next_work)
+{
+    struct peer_bank bank = {0};
+    pid_t first = use_once("tests/peers/good/peer", &bank, STATUS_OK);
+    CHECK_EQUAL_INT(bank.count, 1);
+    CHECK_EQUAL_INT(use_once("tests/peers/good/peer", &bank, STATUS_OK), first);
+    kill(first, SIGKILL); /* one that died waiting is no harm */
+    pid_t second = use_once("tests/peers/good/peer", &bank, STATUS_OK);
+    CHECK(second != first);
+    use_once("tests/peers/garbage/peer", &bank, STATUS_DEVICE); /* what failed does not stay */
+    CHECK_EQUAL_INT(bank.count, 1);
+    peer_bank_close(&bank);
+    CHECK_EQUAL_INT(bank.count, 0);
+    CHECK(!group_runs(second));
 }
 
 TEST(a_peer_that_lacks_something_is_unsupported)

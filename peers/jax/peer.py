@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Neural networks in JAX: a step is one compiled function, which may overwrite the parameters."""
+"""Neural networks in JAX: a step is one compiled function, which may overwrite the parameters; or,
+where that is quicker, all batches of the data are one compiled loop of such steps (lax.scan)."""
 
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from prony_peer import Unsupported, find_packages, serve
+from prony_peer import Unsupported, find_packages, search, serve
 
 PRECISIONS = {"fp32": "highest", "tf32": "tensorfloat32", "bf16": "bfloat16"}
 
@@ -31,9 +32,26 @@ class Peer:
         target = work.labels if work.loss == "cross_entropy" else work.targets
         self.inputs = self.batches(work.inputs)
         self.targets = self.batches(target) if work.training else None
-        self.compute = jax.jit(self.update, donate_argnums=0) if work.training else jax.jit(self.outputs_of)
+        self.input_list = list(self.inputs)
+        self.target_list = list(self.targets) if work.training else None
+        if work.training:  # a new function each time, or JAX would take the last work's
+            self.compute = jax.jit(lambda *given: self.update(*given), donate_argnums=0)
+            self.all = jax.jit(lambda *given: self.update_all(*given), donate_argnums=0)
+        else:
+            self.compute = jax.jit(lambda *given: self.outputs_of(*given))
+            self.all = jax.jit(lambda *given: self.outputs_of_all(*given))
         self.restart()
-        return {"software": {**find_packages(self.packages), "unit": str(self.device.device_kind)}}
+        loops = ["single"] if getattr(work, "calls", False) else ["single", "scan"]
+        settings = search({"steps": loops}, self.trial)
+        self.loop = settings["steps"]
+        self.restart()
+        unit = str(self.device.device_kind)
+        return {"software": {**find_packages(self.packages), "unit": unit, "steps": self.loop}}
+
+    def trial(self, settings):
+        self.loop = settings["steps"]
+        self.restart()
+        return lambda: self.steps(0, self.work.batches)
 
     def put(self, tensor):
         import numpy as np
@@ -43,8 +61,7 @@ class Peer:
 
     def batches(self, tensor):
         shape, values = tensor
-        rows = self.put(([self.work.batches, self.work.batch] + shape[1:], values))
-        return list(rows)
+        return self.put(([self.work.batches, self.work.batch] + shape[1:], values))
 
     def restart(self):
         names = [name for row in self.stack for name in row[:2]]
@@ -71,16 +88,35 @@ class Peer:
         loss, slopes = self.jax.value_and_grad(self.loss_of)(parameters, x, target)
         return {n: parameters[n] - self.work.rate * slopes[n] for n in parameters}, loss
 
+    def update_all(self, parameters, inputs, targets):
+        return self.jax.lax.scan(lambda p, batch: self.update(p, *batch), parameters, (inputs, targets))
+
+    def outputs_of_all(self, parameters, inputs):
+        return self.jax.lax.map(lambda x: self.outputs_of(parameters, x), inputs)
+
     def step(self, batch):
         if self.work.training:
             self.parameters, self.result = self.compute(
-                self.parameters, self.inputs[batch], self.targets[batch])
+                self.parameters, self.input_list[batch], self.target_list[batch])
         else:
-            self.result = self.compute(self.parameters, self.inputs[batch])
+            self.result = self.compute(self.parameters, self.input_list[batch])
+
+    def whole_round(self):
+        if self.work.training:
+            self.parameters, losses = self.all(self.parameters, self.inputs, self.targets)
+            self.result = losses
+        else:
+            self.result = self.all(self.parameters, self.inputs)
 
     def steps(self, first, count):
-        for i in range(first, first + count):
-            self.step(i % self.work.batches)
+        batches, i, end = self.work.batches, first, first + count
+        while i < end:
+            if self.loop == "scan" and i % batches == 0 and end - i >= batches:
+                self.whole_round()
+                i += batches
+            else:
+                self.step(i % batches)
+                i += 1
         self.result.block_until_ready()
 
     def outputs(self, batch):

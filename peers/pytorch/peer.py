@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Neural networks in PyTorch, at its best: from the settings that its users know, those that are
 quickest for the network at hand are found by trying. The backends are eager, graph (the whole step
-as a CUDA graph, one for each batch) and compile (torch.compile); left to itself it takes a graph on
-a GPU."""
+as a CUDA graph, one for each batch), graph-fused (the same with the optimiser's fused kernel) and
+compile (torch.compile); left to itself it takes a graph on a GPU."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ WARM_UP = 3  # iterations before a graph is captured
 
 
 class Shipped(TorchPeer):
-    backends = ["eager", "graph", "compile"]
+    backends = ["eager", "graph", "graph-fused", "compile"]
 
     def __init__(self):
         super().__init__(None, plain_step)
@@ -29,8 +29,11 @@ class Shipped(TorchPeer):
         self.backend = work.backend
         if work.backend in ("", "default"):
             self.backend = "graph" if self.device == "cuda" else "eager"
-        if self.backend == "graph" and self.device == "cpu":
+        self.captures = self.backend.startswith("graph")
+        if self.captures and self.device == "cpu":
             raise Unsupported("graphs are for GPUs: --unit gpu")
+        if self.backend == "graph-fused" and not work.training:
+            raise Unsupported("inference updates nothing that could be fused: --backend graph")
         if self.backend == "compile" and not hasattr(self.torch, "compile"):
             raise Unsupported("torch.compile needs PyTorch 2")
         self.torch.backends.cudnn.benchmark = True
@@ -50,7 +53,8 @@ class Shipped(TorchPeer):
         if self.device == "cpu" and kinds.intersection(SLIDING + RECURRENT):
             choices["mkldnn"] = ["on", "off"]
         if self.work.training:
-            choices["update"] = ["usual", "foreach", "fused"]
+            choices["update"] = {"graph": ["usual", "foreach"], "graph-fused": ["fused"]}.get(
+                self.backend, ["usual", "foreach", "fused"])
         if self.backend == "eager" and self.device == "cpu":
             choices["jit"] = ["off", "trace"] if self.work.training else ["off", "freeze", "optimise"]
         if compiled and self.device == "cuda":
@@ -76,7 +80,7 @@ class Shipped(TorchPeer):
             self.module.to(memory_format=torch.channels_last)
             self.inputs = [x.contiguous(memory_format=torch.channels_last) for x in self.inputs]
         self.module = self.quicker(self.module, settings)
-        capture = self.backend == "graph" or settings.get("capture") == "on"
+        capture = self.captures or settings.get("capture") == "on"
         update = settings.get("update", "usual")
         more = {} if update == "usual" else {update: True}
         if capture and training and self.work.optimiser not in ("sgd", "momentum", "nesterov"):
@@ -89,6 +93,7 @@ class Shipped(TorchPeer):
         """The module as the compilers leave it; frozen ones hold the weights as constants."""
         torch, jit, x = self.torch, settings.get("jit", "off"), self.inputs[0]
         if self.backend == "compile":
+            torch._dynamo.reset()  # what it knows of another module with the same code
             return torch.compile(module)
         if jit == "off":
             return module

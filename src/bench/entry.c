@@ -71,8 +71,12 @@ enum status entry_samples(const struct point *point, struct network_options *opt
 static enum status check_samples(const struct point *point)
 {
     struct network_options options = {0};
-    if (strcmp(point->scenario, "target") == 0) /* on a data set, as `prony train` reads it */
+    if (strcmp(point->scenario, "target") == 0) { /* on a data set, as `prony train` reads it */
+        if (strcmp(point->ingestion, "resident") != 0)
+            FAIL(STATUS_UNSUPPORTED, "training to a target chooses by itself how samples come: "
+                                     "--ingestion resident");
         return STATUS_OK;
+    }
     if (strcmp(point->framework, "prony") == 0)
         return entry_samples(point, &options);
     if (strcmp(point->data, "synthetic") != 0 || strcmp(point->ingestion, "resident") != 0)

@@ -7,7 +7,6 @@
 #include "bench/entry.h"
 #include "bench/job_cold.h"
 #include "bench/job_network.h"
-#include "bench/job_peer.h"
 #include "bench/passes.h"
 #include "bench/peers.h"
 #include "bench/reference.h"
@@ -91,6 +90,8 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
         .judge = task_peer_judge,
         .context = group->task,
         .patience_ns = HUNG_TIMES * group->bench->patience_ns,
+        /* on a CPU a process has its number of threads for life */
+        .bank = strcmp(point->unit, "gpu") == 0 ? &group->bench->waiting : NULL,
     };
 
     TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));

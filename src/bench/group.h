@@ -7,6 +7,7 @@
 #define PRONY_BENCH_GROUP_H
 
 #include "bench/done.h"
+#include "bench/job_peer.h"
 #include "bench/measure.h"
 #include "bench/scenario.h"
 #include "core/registry.h"
@@ -17,7 +18,8 @@
 /* What a whole run of the bench shares. */
 struct bench {
     const struct registry *registry;
-    const char *peers; /* the folder with the peers */
+    const char *peers;        /* the folder with the peers */
+    struct peer_bank waiting; /* those that computed on a GPU, for more of it */
     struct measure_options measure;
     uint64_t patience_ns;    /* what takes longer is measured once, and not checked */
     const struct done *done; /* what is not to be measured again, or NULL */

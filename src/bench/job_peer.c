@@ -19,34 +19,82 @@ struct job_peer {
     struct text answer;
     struct arena about; /* what the peer said of itself */
     const struct json *software;
+    bool sound; /* every request was answered as it should be */
 };
 
 /* Asks, and gives the parsed answer (in `arena`) when its status is "ok". */
 static enum status peer_ask(struct job_peer *peer, const char *request, struct arena *arena,
                             struct json **out)
 {
+    bool sound = peer->sound;
+    peer->sound = false;
     TRY(child_ask(&peer->child, request, peer->work.patience_ns, &peer->answer));
     if (json_parse(arena, "answer", text_of(&peer->answer), peer->answer.length, out) != STATUS_OK)
         return status_prefix(STATUS_DEVICE, "the peer answered nonsense (\"%.60s\")",
                              text_of(&peer->answer));
     const char *state = json_text(*out, "status", "");
     const char *reason = json_text(*out, "reason", "no reason given");
-    if (strcmp(state, "unsupported") == 0)
-        FAIL(STATUS_UNSUPPORTED, "%s", reason);
     if (strcmp(state, "failed") == 0)
         FAIL(STATUS_DEVICE, "%s", reason);
-    if (strcmp(state, "ok") != 0)
+    if (strcmp(state, "ok") != 0 && strcmp(state, "unsupported") != 0)
         FAIL(STATUS_DEVICE,
              "the peer answered \"%.60s\"; expected a \"status\" of ok, unsupported or failed",
              text_of(&peer->answer));
+    peer->sound = sound;
+    if (strcmp(state, "unsupported") == 0)
+        FAIL(STATUS_UNSUPPORTED, "%s", reason);
     return STATUS_OK;
 }
 
-/* Starts the process and asks what it is. */
+/* A process of this executable that waits, and still answers. */
+static bool bank_take(struct peer_bank *bank, const char *path, struct child *out)
+{
+    for (int i = 0; bank && i < bank->count; i++) {
+        if (strcmp(bank->list[i].path, path) != 0)
+            continue;
+        *out = bank->list[i].child;
+        mem_free(bank->list[i].path);
+        bank->list[i] = bank->list[--bank->count];
+        return true;
+    }
+    return false;
+}
+
+/* False: there is no room, and the process is still the caller's. */
+static bool bank_put(struct peer_bank *bank, const char *path, const struct child *child)
+{
+    size_t length = strlen(path) + 1;
+    char *copy = bank && bank->count < PEER_BANK ? mem_alloc(length) : NULL;
+    if (!copy)
+        return false;
+    memcpy(copy, path, length);
+    bank->list[bank->count++] = (struct peer_kept){copy, *child};
+    return true;
+}
+
+void peer_bank_close(struct peer_bank *bank)
+{
+    while (bank->count) {
+        struct peer_kept *kept = &bank->list[--bank->count];
+        child_close(&kept->child, PEER_GRACE_NS);
+        mem_free(kept->path);
+    }
+}
+
+/* Starts the process, or takes one that waits, and asks what it is. */
 static enum status peer_start(struct job_peer *peer)
 {
     struct json *answer;
 
+    peer->sound = true;
+    if (bank_take(peer->work.bank, peer->work.path, &peer->child)) {
+        if (peer_ask(peer, "{\"do\":\"probe\"}", &peer->about, &answer) == STATUS_OK) {
+            peer->software = json_get(answer, "software");
+            return STATUS_OK;
+        }
+        child_close(&peer->child, PEER_GRACE_NS); /* it died waiting: another one */
+        peer->sound = true;
+    }
     TRY(child_open(&peer->child, peer->work.path));
     TRY(peer_ask(peer, "{\"do\":\"probe\"}", &peer->about, &answer));
     peer->software = json_get(answer, "software");
@@ -127,7 +175,9 @@ static void peer_close(struct job *job)
 {
     struct job_peer *peer = (struct job_peer *)job;
 
-    child_close(&peer->child, PEER_GRACE_NS);
+    if (!peer->sound || !peer->child.pid ||
+        !bank_put(peer->work.bank, peer->work.path, &peer->child))
+        child_close(&peer->child, PEER_GRACE_NS);
     text_free(&peer->answer);
     arena_free(&peer->about);
     mem_free(peer);

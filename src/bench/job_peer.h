@@ -4,9 +4,22 @@
 #ifndef PRONY_BENCH_JOB_PEER_H
 #define PRONY_BENCH_JOB_PEER_H
 
+#include "bench/child.h"
 #include "core/job.h"
 
 #include <sys/types.h>
+
+/* Processes that have done their work and wait for more. Starting one takes seconds (PyTorch on a
+ * GPU about six), often longer than what is measured. A zeroed struct is empty. */
+enum { PEER_BANK = 4 };
+struct peer_bank {
+    struct peer_kept {
+        char *path;
+        struct child child;
+    } list[PEER_BANK];
+    int count;
+};
+void peer_bank_close(struct peer_bank *bank);
 
 struct peer_work {
     const char *path;    /* the executable */
@@ -15,7 +28,8 @@ struct peer_work {
     /* Judges the answer to the check, as job_kind's check does. */
     enum status (*judge)(void *context, const struct json *answer, double *error);
     void *context;
-    uint64_t patience_ns; /* the longest that one request may take */
+    uint64_t patience_ns;   /* the longest that one request may take */
+    struct peer_bank *bank; /* where its process comes from and goes to, or NULL: a new one */
 };
 
 /* The texts and the context must outlive the job. Starts nothing yet. */

@@ -97,9 +97,9 @@ void *samples_data(const struct samples *samples, const struct task *task, int32
 /* How many of so many pages, evenly spread, are in memory? */
 static int pages_kept(const struct samples *samples, int looks)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = samples->bytes / page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (samples->bytes + page - 1) / page;
     int kept = 0;
-    for (int i = 0; i < looks && pages; i++) {
+    for (int i = 0; i < looks; i++) {
         unsigned char state = 0;
         char *at = samples->map + (size_t)i * pages / (size_t)looks * page;
         kept += mincore(at, page, &state) == 0 && (state & 1);

@@ -283,6 +283,7 @@ enum status bench_request_run(const struct cli *cli, struct bench_request *const
     }
     if (status == STATUS_OK)
         status = run_with_calibration(&bench, requests, count, output, &arena);
+    peer_bank_close(&bench.waiting);
     done_free(&done);
     arena_free(&arena);
     return status;
