@@ -121,6 +121,7 @@ struct hand {
     Onnx__DimensionProto dims[4];
     size_t node_count, dim_count;
     bool has_tensor;
+    bool two; /* inputs, the other called "z"; outputs, the other called "a" */
 };
 
 static void hand_node(struct hand *hand, const char *op, const char *a, const char *b,
@@ -188,7 +189,8 @@ static enum status hand_read(struct hand *hand, const char *path, const char *sh
     Onnx__TensorTypeProto tensor = ONNX__TENSOR_TYPE_PROTO__INIT;
     Onnx__TypeProto type = ONNX__TYPE_PROTO__INIT;
     Onnx__ValueInfoProto x = ONNX__VALUE_INFO_PROTO__INIT, y = ONNX__VALUE_INFO_PROTO__INIT;
-    Onnx__ValueInfoProto *xs[] = {&x}, *ys[] = {&y};
+    Onnx__ValueInfoProto z = ONNX__VALUE_INFO_PROTO__INIT, a = ONNX__VALUE_INFO_PROTO__INIT;
+    Onnx__ValueInfoProto *xs[] = {&x, &z}, *ys[] = {&y, &a};
     Onnx__NodeProto *nodes[4];
     Onnx__TensorProto *tensors[] = {&hand->tensor};
     Onnx__DimensionProto *dims[4];
@@ -203,13 +205,15 @@ static enum status hand_read(struct hand *hand, const char *path, const char *sh
     tensor.shape = &shape;
     type.tensor_type = &tensor;
     x.name = (char *)(uintptr_t) "x";
-    x.type = &type;
+    x.type = z.type = &type;
     y.name = (char *)(uintptr_t) "y";
+    z.name = (char *)(uintptr_t) "z";
+    a.name = (char *)(uintptr_t) "a";
     graph.node = nodes;
     graph.n_node = hand->node_count;
     graph.input = xs;
     graph.output = ys;
-    graph.n_input = graph.n_output = 1;
+    graph.n_input = graph.n_output = hand->two ? 2 : 1;
     graph.initializer = tensors;
     graph.n_initializer = hand->has_tensor;
     opset.version = 13;
@@ -233,6 +237,72 @@ static void check_refused(struct hand *hand, const char *path, const char *shape
     if (!CHECK(strstr(status_message(), said)))
         printf("    %s\n", status_message());
     network_free(network);
+}
+
+/* y = relu(x) - z and a = relu(x), over three features each. */
+ON_BACKENDS(several_inputs_are_one_row_and_outputs_are_named)
+{
+    for (int which = 0; which < 2; which++) {
+        struct hand hand = {.two = true};
+        struct network *network;
+        struct answer found = {0};
+        float x[BATCH * 6];
+        hand_dim(&hand, 2, NULL);
+        hand_dim(&hand, 3, NULL);
+        hand_node(&hand, "Relu", "x", NULL, "a");
+        hand_node(&hand, "Sub", "a", "z", "y");
+        fill_random(x, BATCH * 6, 5);
+        if (CHECK_OK(hand_read(&hand, "two.onnx", which ? "output=a" : NULL, &network)) &&
+            CHECK_EQUAL_INT(shape_count(&network->input), 6) &&
+            answer(rig, network, false, &found) && CHECK_EQUAL_INT(found.count, BATCH * 3))
+            for (int i = 0; i < BATCH * 3; i++) {
+                const float *row = x + i / 3 * 6;
+                float a = row[i % 3] > 0 ? row[i % 3] : 0;
+                CHECK(fabsf(found.y[i] - (which ? a : a - row[3 + i % 3])) < 1e-6f);
+            }
+        answer_free(&found);
+        network_free(network);
+    }
+}
+
+TEST(an_output_that_is_not_there_is_refused)
+{
+    struct hand hand = {.two = true};
+    hand_dim(&hand, 2, NULL);
+    hand_dim(&hand, 3, NULL);
+    hand_node(&hand, "Add", "x", "z", "a");
+    hand_node(&hand, "Relu", "a", NULL, "y");
+    check_refused(&hand, "two.onnx", "output=b", "two.onnx: it has no output 'b'");
+}
+
+TEST(numbers_of_16_bits_become_floats)
+{
+    static const struct {
+        int32_t type;
+        uint16_t bits[4];
+        float expected[4];
+    } cases[] = {
+        {10, {0x3c00, 0xc000, 0x0001, 0x7bff}, {1, -2, 0x1p-24f, 65504}},
+        {16, {0x3f80, 0xc040, 0x0000, 0x4170}, {1, -3, 0, 15}},
+    };
+    for (size_t c = 0; c < 2; c++) {
+        struct hand hand = {0};
+        struct network *network;
+        uint8_t bytes[8];
+        hand_dim(&hand, 2, NULL);
+        hand_dim(&hand, 4, NULL);
+        hand_node(&hand, "Mul", "x", "w", "y");
+        hand_tensor(&hand, 4, NULL);
+        memcpy(bytes, cases[c].bits, sizeof bytes);
+        hand.tensor.data_type = cases[c].type;
+        hand.tensor.raw_data.data = bytes;
+        if (CHECK_OK(hand_read(&hand, "half.onnx", NULL, &network)) &&
+            CHECK_EQUAL_INT(network->given_count, 1) &&
+            CHECK_EQUAL_INT(network->given[0].count, 4))
+            for (int i = 0; i < 4; i++)
+                CHECK(network->given[0].values[i] == cases[c].expected[i]);
+        network_free(network);
+    }
 }
 
 TEST(what_is_no_model_is_refused_with_its_name)
@@ -396,6 +466,7 @@ ON_BACKENDS(what_random_networks_lack_comes_back_the_same)
         "relu\nglobal_max_pool\n",
         "input 4x3\nrnn 5 function=relu\ngru 3\nlstm 2 output=last\ndense 2\n",
         "input 4\np = parameter 4x2\na = reshape 1x4 < input\nmatmul < a, p\n",
+        "input 4\ny = dense 4\nreshape 2x2\n", /* what is called as the output is, of another shape */
     };
     if (!strcmp(rig->backend->name, "blas"))
         check_skip("it has a part of the ops only");

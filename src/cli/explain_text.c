@@ -139,7 +139,8 @@ static void print_memory(const struct explained *explained, struct text *out)
 void explained_text(const struct explained *explained, struct text *out)
 {
     const struct program *program = explained->program;
-    text_printf(out, "%s, batch %d, %s: ", program->name, program->batch, explained->phase);
+    text_printf(out, "%s, batch %d, %s: ", program->name, program->batch * program->portions,
+                explained->phase);
     text_add_grouped(out, params_count(&explained->params));
     text_printf(out, " parameters; program %016" PRIx64 "\n", program->hash);
     text_printf(out, "\n  %-9s %-20s %12s %12s %7s  %-*s %s\n", "part", "shape", "FLOP", "bytes",
@@ -149,5 +150,8 @@ void explained_text(const struct explained *explained, struct text *out)
     print_totals(explained, out);
     if (program->whole)
         text_add(out, "  one kernel runs all of these ops together, many steps in one launch\n");
+    if (program->portions > 1)
+        text_printf(out, "  runs in %d portions of %d samples, one after the other\n",
+                    program->portions, program->batch);
     print_memory(explained, out);
 }

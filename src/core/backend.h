@@ -86,7 +86,7 @@ struct explanation {
  * number is raised by hand; the others change by themselves when an op or an attribute comes. */
 enum {
     BACKEND_ABI =
-        4 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+        5 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
 };
 
 struct backend {
@@ -117,7 +117,8 @@ struct backend {
     enum status (*prepare)(struct instance *instance, const struct program *program,
                            const struct plan_options *options, struct plan **out);
     enum status (*bind)(struct plan *plan, const struct binding *binding);
-    /* n × run(…, 1), bit for bit. May return before the work is done. */
+    /* n × run(…, 1), bit for bit; a step runs the ops program->portions times. May return before
+     * the work is done. */
     enum status (*run)(struct plan *plan, unsigned parts, int slot, int64_t steps);
     /* Waits; errors of asynchronous work come out here; bound outputs are valid afterwards. */
     enum status (*sync)(struct plan *plan);

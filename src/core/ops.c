@@ -315,7 +315,7 @@ uint64_t op_flop(const struct program *program, const struct op *op)
             counts = true;
             any = false;
             if (!*at)
-                return sum;
+                return sum * (uint64_t)program->portions;
         } else if (*at == '*') {
             any = true;
             product *= (uint64_t)shape_count(&bindings.rest);
@@ -340,7 +340,7 @@ uint64_t op_bytes(const struct program *program, const struct op *op)
         int32_t tensor = program->operands[op->first + i];
         bytes += tensor < 0 ? 0 : program->tensors[tensor].bytes;
     }
-    return bytes;
+    return bytes * (uint64_t)program->portions;
 }
 
 void op_attributes(const struct op *op, void (*visit)(void *, const char *, const char *),

@@ -81,6 +81,7 @@ enum status program_begin(struct draft *draft, struct params *params, const char
     NEED(program);
     draft->program = program;
     program->batch = batch;
+    program->portions = 1;
     program->real = real;
     program->name = arena_text(&program->arena, name);
     if (!program->name)
@@ -416,7 +417,8 @@ enum status program_check_fetch(const struct program *program, int32_t tensor)
         FAIL(STATUS_INPUT, "the program '%s' has no tensor %d to fetch", program->name, tensor);
     const struct tensor *fetched = &program->tensors[program_root(program, tensor)];
     bool inside = fetched->role == ROLE_ACTIVATION || fetched->role == ROLE_GRAD;
-    if (fetched->lost || (program->whole && inside))
+    bool portion = program->portions > 1 && !role_is_kept(fetched->role);
+    if (fetched->lost || (program->whole && inside) || portion)
         FAIL(STATUS_INPUT,
              "the program '%s' does not keep the tensor '%s' to the end of a step, expected an "
              "output, a parameter, or one that is stored",
@@ -436,6 +438,7 @@ enum status program_recast(const struct program *from, struct draft *draft)
 {
     TRY(program_begin(draft, NULL, from->name, from->batch, from->real));
     draft->program->entries = from->entries;
+    draft->program->portions = from->portions;
     for (int32_t t = 0; t < from->tensor_count; t++)
         add_tensor(draft, from->tensors[t]);
     return STATUS_OK;

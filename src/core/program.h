@@ -100,6 +100,7 @@ struct program {
     struct arena arena; /* owns everything below */
     const char *name;
     int32_t batch;
+    int32_t portions; /* a step runs the ops so often, each time for the next `batch` samples */
     enum dtype real;
     int32_t tensor_count, op_count, operand_count;
     struct tensor *tensors;
@@ -188,7 +189,7 @@ void program_free(struct program *program);
 enum status program_recast(const struct program *from, struct draft *draft);
 struct op *draft_copy(struct draft *draft, const struct program *from, const struct op *op);
 
-/* What an op does, per run of it. Bytes: each operand read or written once. */
+/* What an op does in a step. Bytes: each operand read or written once. */
 uint64_t op_flop(const struct program *program, const struct op *op);
 uint64_t op_bytes(const struct program *program, const struct op *op);
 const char *op_name(enum op_kind kind);

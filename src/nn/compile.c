@@ -99,9 +99,13 @@ void emit_y(struct draft *draft, int32_t y, int32_t rows)
         return;
     program->tensors[y].name = "y";
     int32_t root = program_root(program, y);
-    for (int32_t t = 0; t < program->tensor_count; t++)
-        if (program_root(program, t) == root)
-            program->tensors[t].role = ROLE_OUTPUT;
+    for (int32_t t = 0; t < program->tensor_count; t++) {
+        if (program_root(program, t) != root)
+            continue;
+        program->tensors[t].role = ROLE_OUTPUT;
+        if (t != y && !strcmp(program->tensors[t].name, "y")) /* a layer of that name */
+            program->tensors[t].name = "y in another shape";
+    }
     draft_op(draft, OP_store, IN(y, rows), NOTHING);
 }
 

@@ -50,6 +50,7 @@ static void write_event(struct json_writer *json, const struct program *program,
                         const struct event *event, uint64_t zero_ns)
 {
     const struct op *op = &program->ops[event->op];
+    const double runs = program->portions; /* of the op in a step, an event each */
     char name[160];
     snprintf(name, sizeof name, "%s%s%s", op->layer, *op->layer ? " " : "", op_name(op->kind));
     json_object(json);
@@ -63,8 +64,8 @@ static void write_event(struct json_writer *json, const struct program *program,
     json_key(json, "args");
     json_object(json);
     add_text(json, "kernel", event->kernel);
-    add_real(json, "flop", (double)op_flop(program, op));
-    add_real(json, "bytes", (double)op_bytes(program, op));
+    add_real(json, "flop", (double)op_flop(program, op) / runs);
+    add_real(json, "bytes", (double)op_bytes(program, op) / runs);
     json_end(json);
     json_end(json);
 }

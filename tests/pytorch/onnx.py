@@ -64,6 +64,65 @@ class Recurrent(nn.Module):
         return self.last(self.layers(x)[0][:, -1])
 
 
+class Both(nn.Module):
+    """Both directions, of two layers; what the last step leaves behind, cells too."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.layers = kind(5, 4, num_layers=2, batch_first=True, bidirectional=True)
+        self.last = nn.Linear(8, 3)
+
+    def forward(self, x):
+        every, states = self.layers(x)
+        states = torch.cat(states, 0) if isinstance(states, tuple) else states
+        return self.last(every).flatten(1), states.transpose(0, 1).flatten(1)
+
+
+class Join(nn.Module):
+    """What a module gives, side by side."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return torch.cat(self.inner(x), 1)
+
+
+class Begun(nn.Module):
+    """Two inputs: a sequence, and the state to begin with."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.last = nn.LSTM(5, 4, batch_first=True), nn.Linear(4, 3)
+
+    def forward(self, x, state):
+        state = state.unsqueeze(0)
+        return self.last(self.layer(x, (state, state * 2))[0])
+
+
+class Volume(nn.Module):
+    """Convolution and pooling of three dimensions, strides and pads that differ."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.Conv3d(2, 4, (3, 2, 3), stride=(2, 1, 2), padding=(1, 0, 2), dilation=(1, 2, 1))
+        self.up = nn.ConvTranspose3d(4, 3, (2, 3, 4), stride=(3, 2, 1), padding=(0, 1, 2),
+                                     output_padding=(2, 1, 0))
+
+    def forward(self, x):
+        x = functional.max_pool3d(torch.relu(self.down(x)), 2, 1)
+        return functional.avg_pool3d(self.up(x), (1, 2, 3), (1, 2, 1)).flatten(1)
+
+
+class Steps(nn.Module):
+    """Places taken in steps and backwards; windows that are dilated."""
+
+    def forward(self, x):
+        x = functional.max_pool2d(x, (3, 2), stride=(2, 1), padding=1, dilation=(2, 3))
+        return torch.cat([x[:, :, ::2, 1::3].flatten(1), x.flip(3)[:, 1].flatten(1)], 1)
+
+
 class Mobile(nn.Module):
     """A convolution for each channel, activations that are clipped, a mean over the image."""
 
@@ -104,6 +163,11 @@ def cases():
     yield 'excite', Excite(), image
     yield 'rows', nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.BatchNorm1d(8), nn.ELU(),
                                 nn.Linear(8, 3), nn.Softplus()), torch.randn(ROWS, 4)
+    yield 'lstms', Join(Both(nn.LSTM)), sequence
+    yield 'grus', Join(Both(nn.GRU)), sequence
+    yield 'begun', Begun(), sequence, torch.randn(ROWS, 4)
+    yield 'volume', Volume(), torch.randn(ROWS, 2, 6, 7, 8)
+    yield 'steps', Steps(), image
 
 
 def write(path, rows, header):
@@ -117,13 +181,15 @@ def write(path, rows, header):
 def main(folder):
     warnings.simplefilter('ignore')
     torch.manual_seed(0)
-    for name, model, x in cases():
+    for name, model, *inputs in cases():
         model.eval()
-        write(f'{folder}/{name}.csv', x.reshape(ROWS, -1), True)
-        write(f'{folder}/{name}.out', model(x).detach().reshape(ROWS, -1), False)
-        for opset in 9, 13, 17:
-            torch.onnx.export(model, x, f'{folder}/{name}_{opset}.onnx', opset_version=opset,
-                              input_names=['input'], dynamic_axes={'input': {0: 'batch'}})
+        write(f'{folder}/{name}.csv', torch.cat([x.reshape(ROWS, -1) for x in inputs], 1), True)
+        write(f'{folder}/{name}.out', model(*inputs).detach().reshape(ROWS, -1), False)
+        names = [f'input{i}' for i in range(len(inputs))]
+        for opset in (13,) if name == 'steps' else (9, 13, 17):  # 9 has no steps
+            torch.onnx.export(model, tuple(inputs), f'{folder}/{name}_{opset}.onnx',
+                              opset_version=opset, input_names=names,
+                              dynamic_axes={name: {0: 'batch'} for name in names})
             print(f'{name}_{opset}', flush=True)
 
 

@@ -243,4 +243,5 @@ def main():
     sys.exit(not agree)
 
 
-main()
+if __name__ == "__main__":
+    main()

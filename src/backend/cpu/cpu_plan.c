@@ -344,7 +344,7 @@ enum status cpu_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
     }
     const struct call *calls = plan->calls + (size_t)slot * (size_t)plan->program->op_count;
     bool observed = plan->observer.level != OBSERVE_NOTHING;
-    for (int64_t step = 0; step < steps; step++)
+    for (int64_t run = 0; run < steps * plan->program->portions; run++)
         for (int part = 0; part < PART_COUNT; part++)
             if (!(parts & PART_BIT(part)))
                 continue;
@@ -384,10 +384,11 @@ enum status cpu_explain(const struct plan *plan, struct arena *arena, struct exp
         out->kernels[o] = (struct kernel_use){
             .op = o,
             .kernel = plan->whole ? plan->whole->name : plan->kernels[o]->name,
-            .launches = plan->whole ? 0 : 1,
+            .launches = plan->whole ? 0 : program->portions,
         };
     out->role_bytes[ROLE_GRAD] = plan->grad_bytes;
     for (size_t i = 0; i < sizeof per_slot / sizeof *per_slot; i++)
         out->role_bytes[per_slot[i]] = program->role_bytes[per_slot[i]] * (uint64_t)plan->slots;
+    out->role_bytes[ROLE_SCRATCH] += plan->workspace_bytes;
     return STATUS_OK;
 }

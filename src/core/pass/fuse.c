@@ -3,6 +3,8 @@
 #include "core/pass/fuse.h"
 
 #include "base/memory.h"
+#include "base/text.h"
+#include "core/pass/portion.h"
 
 #include <string.h>
 
@@ -299,11 +301,25 @@ static bool write_backward(struct fusion *fusion, struct draft *draft, int32_t o
     return true;
 }
 
+/* Replaces the program by one that goes in portions, where that is better. */
+static enum status cut_up(struct program **program)
+{
+    struct program *portions;
+    int32_t samples = portion_samples(*program);
+    if (samples == (*program)->batch)
+        return STATUS_OK;
+    TRY(portion(*program, samples, &portions));
+    program_free(*program);
+    *program = portions;
+    return STATUS_OK;
+}
+
 enum status fuse(const struct program *program, const struct backend *backend,
                  const struct device *device, struct program **out)
 {
     struct arena arena = {0};
     struct draft draft = {0};
+    struct program *fused = NULL;
     struct fusion fusion = {.program = program, .backend = backend, .device = device};
     enum status status;
     TRY_OR(done, survey(&fusion, &arena));
@@ -315,10 +331,14 @@ enum status fuse(const struct program *program, const struct backend *backend,
             !write_backward(&fusion, &draft, o))
             draft_copy(&draft, program, &program->ops[o]);
     }
-    status = program_finish(&draft, out);
-    if (status == STATUS_OK)
-        (*out)->whole = !backend->supports(device, *out, NULL);
+    TRY_OR(done, program_finish(&draft, &fused));
+    fused->whole = !backend->supports(device, fused, NULL);
+    if (text_equal(backend->unit, "cpu"))
+        TRY_OR(done, cut_up(&fused));
+    *out = fused;
 done:
+    if (status != STATUS_OK)
+        program_free(fused);
     draft_drop(&draft);
     arena_free(&arena);
     return status;

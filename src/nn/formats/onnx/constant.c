@@ -6,6 +6,7 @@
 #include "base/memory.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,14 +62,28 @@ static size_t element_bytes(int32_t type)
     case ELEMENT_INT32: return 4;
     case ELEMENT_INT64:
     case ELEMENT_DOUBLE: return 8;
+    case ELEMENT_HALF:
+    case ELEMENT_BFLOAT16: return 2;
     case ELEMENT_BOOL: return 1;
     default: return 0;
     }
 }
 
-static bool is_whole(const Onnx__TensorProto *tensor)
+/* Half precision: a sign, 5 bits of exponent, 10 of fraction; or the upper half of a float. */
+static float from_16_bits(int32_t type, uint16_t bits)
 {
-    return tensor->data_type != ELEMENT_FLOAT && tensor->data_type != ELEMENT_DOUBLE;
+    uint32_t wide = (uint32_t)bits << 16, exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float value;
+    if (type == ELEMENT_BFLOAT16) {
+        memcpy(&value, &wide, sizeof value);
+        return value;
+    }
+    if (exponent == 31)
+        value = fraction ? NAN : INFINITY;
+    else
+        value = exponent ? ldexpf((float)(1024 + fraction), (int)exponent - 25)
+                         : ldexpf((float)fraction, -24);
+    return bits >> 15 ? -value : value;
 }
 
 /* From bytes as they lie in the file, least significant first, as on this machine. */
@@ -78,11 +93,17 @@ static void take_bytes(struct constant *to, int32_t type, const unsigned char *b
         const unsigned char *at = bytes + (size_t)i * element_bytes(type);
         double real;
         int32_t word;
+        uint16_t half;
         switch (type) {
         case ELEMENT_FLOAT: memcpy(&to->reals[i], at, 4); break;
         case ELEMENT_DOUBLE:
             memcpy(&real, at, 8);
             to->reals[i] = (float)real;
+            break;
+        case ELEMENT_HALF:
+        case ELEMENT_BFLOAT16:
+            memcpy(&half, at, 2);
+            to->reals[i] = from_16_bits(type, half);
             break;
         case ELEMENT_INT64: memcpy(&to->wholes[i], at, 8); break;
         case ELEMENT_INT32:
@@ -101,6 +122,10 @@ static void take_list(struct constant *to, int32_t type, const Onnx__TensorProto
         switch (type) {
         case ELEMENT_FLOAT: to->reals[i] = from->float_data[i]; break;
         case ELEMENT_DOUBLE: to->reals[i] = (float)from->double_data[i]; break;
+        case ELEMENT_HALF:
+        case ELEMENT_BFLOAT16:
+            to->reals[i] = from_16_bits(type, (uint16_t)from->int32_data[i]);
+            break;
         case ELEMENT_INT64: to->wholes[i] = from->int64_data[i]; break;
         default: to->wholes[i] = from->int32_data[i];
         }
@@ -168,7 +193,7 @@ static enum status read_external(struct import *in, const Onnx__TensorProto *ten
                              "the tensor '%.80s' ends behind the end of the file '%.200s'", name,
                              entry_of(tensor, "location"));
     else
-        status = make(in, to, is_whole(tensor));
+        status = make(in, to, !element_is_real(tensor->data_type));
     if (status == STATUS_OK)
         take_bytes(to, tensor->data_type, (const unsigned char *)map + offset);
     file_unmap(map, length);
@@ -185,8 +210,8 @@ enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, st
                name, tensor->n_dims, SHAPE_MOST);
     if (!each)
         REFUSE(in, STATUS_UNSUPPORTED,
-               "the tensor '%.80s' has elements of type %d, expected float, double, int32, int64 "
-               "or bool",
+               "the tensor '%.80s' has elements of type %d, expected float, double, float16, "
+               "bfloat16, int32, int64 or bool",
                name, tensor->data_type);
     for (int32_t i = 0; i < shape.rank; i++)
         shape.dim[i] = tensor->dims[i];
@@ -204,7 +229,7 @@ enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, st
     in->numbers += external ? 0 : count;
     if (external)
         return read_external(in, tensor, bytes, *out);
-    TRY(make(in, *out, is_whole(tensor)));
+    TRY(make(in, *out, !element_is_real(tensor->data_type)));
     if (raw)
         take_bytes(*out, tensor->data_type, tensor->raw_data.data);
     else

@@ -282,18 +282,13 @@ static enum status fold_slice(struct import *in, struct constant **out)
         int32_t axis;
         int64_t by = counts[3] > i ? given[3][i] : 1;
         TRY(graph_axis(in, counts[2] > i ? given[2][i] : i, shape.rank, &axis));
-        int64_t size = x->shape.dim[axis], from = given[0][i], to = counts[1] > i ? given[1][i] : 0;
-        if (by == 0 || by == INT64_MIN || counts[1] <= i)
-            REFUSE(in, STATUS_INPUT, "found a step of 0, or a start without an end");
-        from = from < -size ? -1 : from < 0 ? from + size : from;
-        to = to < -size ? -1 : to < 0 ? to + size : to;
-        int64_t low = by > 0 ? 0 : -1, high = by > 0 ? size : size - 1;
-        from = from < 0 ? 0 : from > high ? high : from;
-        to = to < low ? low : to > high ? high : to;
-        int64_t room = by > 0 ? to - from : from - to, stride_by = by > 0 ? by : -by;
-        shape.dim[axis] = room > 0 ? (room - 1) / stride_by + 1 : 0;
-        offset += from * stride[axis];
-        step[axis] = stride[axis] * (shape.dim[axis] > 1 ? by : 0);
+        if (counts[1] <= i)
+            REFUSE(in, STATUS_INPUT, "found a start without an end");
+        struct range range;
+        TRY(graph_range(in, x->shape.dim[axis], given[0][i], given[1][i], by, &range));
+        shape.dim[axis] = range.count;
+        offset += range.from * stride[axis];
+        step[axis] = stride[axis] * (range.count > 1 ? by : 0);
     }
     TRY(constant_new(in, shape, x->wholes, out));
     walk(*out, x, offset, step);
@@ -304,7 +299,7 @@ static enum status fold_cast(struct import *in, struct constant **out)
 {
     const struct constant *x = known(in, 0);
     int64_t to = graph_int(in, "to", ELEMENT_FLOAT);
-    bool real = to == ELEMENT_FLOAT || to == ELEMENT_DOUBLE;
+    bool real = element_is_real(to);
     if (!real && to != ELEMENT_INT64 && to != ELEMENT_INT32 && to != ELEMENT_BOOL)
         REFUSE(in, STATUS_UNSUPPORTED, "found a cast to type %lld", (long long)to);
     if (real == (x->reals != NULL))

@@ -140,6 +140,19 @@ enum status graph_numbers(struct import *in, size_t i, const char *name, const i
     return STATUS_OK;
 }
 
+enum status graph_range(struct import *in, int64_t size, int64_t from, int64_t to, int64_t by,
+                        struct range *out)
+{
+    if (by == 0 || by == INT64_MIN)
+        REFUSE(in, STATUS_INPUT, "found a step of %lld", (long long)by);
+    int64_t low = by > 0 ? 0 : -1, high = by > 0 ? size : size - 1;
+    from = from < -size ? 0 : from < 0 ? from + size : from > high ? high : from;
+    to = to < -size ? low : to < 0 ? to + size : to > high ? high : to;
+    int64_t room = by > 0 ? to - from : from - to, step = by > 0 ? by : -by;
+    *out = (struct range){.from = from, .by = by, .count = room > 0 ? (room - 1) / step + 1 : 0};
+    return STATUS_OK;
+}
+
 enum status graph_number(struct import *in, size_t i, double usual, double *out)
 {
     const struct value *value = graph_input(in, i);

@@ -17,6 +17,12 @@
 
 #include <stdbool.h>
 
+/* Of a sample, anywhere in the network. */
+#define ELEMENTS_MOST ((int64_t)1 << 36)
+
+/* How many places are taken one by one. */
+enum { PICKS_MOST = 4096 };
+
 /* Among whole numbers: how many samples there are, which the file leaves open. */
 #define SAMPLES INT64_MIN
 
@@ -25,8 +31,17 @@ enum element {
     ELEMENT_INT32 = 6,
     ELEMENT_INT64 = 7,
     ELEMENT_BOOL = 9,
-    ELEMENT_DOUBLE = 11
+    ELEMENT_HALF = 10,
+    ELEMENT_DOUBLE = 11,
+    ELEMENT_BFLOAT16 = 16
 };
+
+/* Real numbers, which all become float; the other types are whole numbers. */
+static inline bool element_is_real(int64_t type)
+{
+    return type == ELEMENT_FLOAT || type == ELEMENT_DOUBLE || type == ELEMENT_HALF ||
+           type == ELEMENT_BFLOAT16;
+}
 
 /* Known numbers: a tensor of the file, or worked out of such. Its dimensions may be 0, its rank
  * too. */
@@ -60,7 +75,7 @@ struct value {
     struct line *line;         /* the line, NULL for the input */
     struct shape gives;        /* what that layer gives, of a sample: the same elements */
     int32_t uses;              /* by nodes and as the output */
-    int64_t pad[2][2];         /* zeros to be put before and behind its rows and columns */
+    int64_t pad[3][2];         /* zeros to be put before and behind its planes, rows, columns */
     bool padded;
     bool tokens;      /* whole numbers, the network's input */
     const char *pool; /* places in a max_pool of this name */
@@ -81,7 +96,10 @@ struct import {
     struct given *given;
     int32_t batch;   /* of the input, as it is tried; -1: none */
     int64_t samples; /* what the file says of it; 0: nothing */
-    struct value *input;
+    struct value **inputs;
+    int32_t input_count;
+    struct shape sample; /* of the network's input: all of these */
+    const char *reading; /* the input whose line is being written; NULL: none */
     int64_t tokens;    /* below which those of the input are; 0: it is real, or not known */
     bool softmax_last; /* it ended with a softmax, which goes to the loss */
     const Onnx__NodeProto *node; /* being done; NULL: none */
@@ -112,6 +130,13 @@ const int64_t *graph_ints(const struct import *in, const char *name, int64_t *co
 /* The same as input `i`, or where there is none as the attribute. Refuses what is not known. */
 enum status graph_numbers(struct import *in, size_t i, const char *name, const int64_t **out,
                           int64_t *count);
+/* The places that a slice takes of `size`: counted from behind where they are negative, and no more
+ * than there are. */
+struct range {
+    int64_t from, by, count;
+};
+enum status graph_range(struct import *in, int64_t size, int64_t from, int64_t to, int64_t by,
+                        struct range *out);
 /* One number that is known: input `i`; `usual` where there is none. */
 enum status graph_number(struct import *in, size_t i, double usual, double *out);
 /* An axis of `rank` dimensions, counted from behind where it is negative. */
@@ -158,6 +183,20 @@ enum status line_affine(struct import *in, const char *x, int32_t rank, double s
                         const char **out);
 enum status line_slice(struct import *in, const char *x, int32_t axis, int64_t from, int64_t size,
                        const char **out);
+/* Places of an axis in any order, also more than once: slices, one behind the other. */
+enum status line_pick(struct import *in, const char *x, int32_t axis, const int64_t *places,
+                      int64_t count, const char **out);
+/* Layers one behind the other. */
+enum status line_join(struct import *in, const char *const *layers, int64_t count, int32_t axis,
+                      const char **out);
+/* Known numbers put before and behind along an axis of a layer that gives `sample`; both change. */
+enum status line_pad(struct import *in, int32_t axis, int64_t before, int64_t behind, float number,
+                     struct shape *sample, const char **layer);
+/* The same elements in that shape. */
+enum status line_shape(struct import *in, const char *x, struct shape sample, const char **out);
+/* A layer of two others, without arguments. */
+enum status line_pair(struct import *in, const char *kind, const char *a, const char *b,
+                      const char **out);
 /* The parameter starts from these, which are the import's (weights). */
 enum status line_give(struct import *in, const struct line *line, const char *parameter,
                       const float *values, int64_t count);

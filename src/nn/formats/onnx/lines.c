@@ -8,8 +8,6 @@
 
 enum { LINES_MOST = 10000, NAME_MOST = 40 };
 
-static const int64_t ELEMENTS_MOST = (int64_t)1 << 36;
-
 struct shape value_sample(const struct value *value)
 {
     struct shape sample = {0};
@@ -49,6 +47,7 @@ static enum status name_line(struct import *in, const char **out)
     const Onnx__NodeProto *node = in->node;
     const char *from = node && node->name && *node->name ? node->name
                        : node && node->n_output          ? node->output[0]
+                       : in->reading                     ? in->reading
                                                          : "layer";
     char name[NAME_MOST + 1];
     size_t length = 0, skip = strlen(from) > NAME_MOST ? strlen(from) - NAME_MOST : 0;
@@ -182,6 +181,27 @@ enum status line_of_value(struct import *in, const struct value *value, const ch
     return line_of(in, value, value_sample(value), out);
 }
 
+enum status line_shape(struct import *in, const char *x, struct shape sample, const char **out)
+{
+    struct line *line;
+    const char *sizes;
+    TRY(line_sizes(in, &sample, &sizes));
+    TRY(line_add(in, "reshape", x, &line, "%s", sizes));
+    *out = line->name;
+    return STATUS_OK;
+}
+
+enum status line_pair(struct import *in, const char *kind, const char *a, const char *b,
+                      const char **out)
+{
+    const char *inputs = arena_format(&in->arena, "%s, %s", a, b);
+    struct line *line;
+    NEED(inputs);
+    TRY(line_add(in, kind, inputs, &line, "%s", ""));
+    *out = line->name;
+    return STATUS_OK;
+}
+
 enum status line_affine(struct import *in, const char *x, int32_t rank, double scale, double shift,
                         const char **out)
 {
@@ -192,14 +212,11 @@ enum status line_affine(struct import *in, const char *x, int32_t rank, double s
     *out = x;
     for (int i = 0; i < 2; i++) {
         const float value = (float)by[i];
-        const char *number, *inputs;
-        struct line *line;
+        const char *number;
         if (by[i] == (i ? 0 : 1))
             continue;
         TRY(line_constant(in, &value, 1, false, ones, &number));
-        NEED(inputs = arena_format(&in->arena, "%s, %s", *out, number));
-        TRY(line_add(in, i ? "add" : "multiply", inputs, &line, "%s", ""));
-        *out = line->name;
+        TRY(line_pair(in, i ? "add" : "multiply", *out, number, out));
     }
     return STATUS_OK;
 }
@@ -211,6 +228,62 @@ enum status line_slice(struct import *in, const char *x, int32_t axis, int64_t f
     TRY(line_add(in, "slice", x, &line, "%lld from=%lld axis=%d", (long long)size, (long long)from,
                  axis));
     *out = line->name;
+    return STATUS_OK;
+}
+
+/* At most as many at once as a line takes. */
+enum status line_join(struct import *in, const char *const *layers, int64_t count, int32_t axis,
+                      const char **out)
+{
+    const char *joined = layers[0];
+    for (int64_t at = 1; at < count;) {
+        struct text inputs = {0};
+        struct line *line;
+        text_add(&inputs, joined);
+        for (int taken = 1; at < count && taken < LAYER_INPUTS; taken++)
+            text_printf(&inputs, ", %s", layers[at++]);
+        const char *list = arena_text(&in->arena, text_of(&inputs));
+        text_free(&inputs);
+        NEED(list);
+        TRY(line_add(in, "concat", list, &line, "axis=%d", axis));
+        joined = line->name;
+    }
+    *out = joined;
+    return STATUS_OK;
+}
+
+enum status line_pick(struct import *in, const char *x, int32_t axis, const int64_t *places,
+                      int64_t count, const char **out)
+{
+    const char **parts = arena_array(&in->arena, (size_t)count, sizeof *parts);
+    int64_t parts_count = 0;
+    NEED(parts);
+    for (int64_t i = 0, run; i < count; i += run) {
+        for (run = 1; i + run < count && places[i + run] == places[i] + run;)
+            run++;
+        TRY(line_slice(in, x, axis, places[i], run, &parts[parts_count++]));
+    }
+    return line_join(in, parts, parts_count, axis, out);
+}
+
+enum status line_pad(struct import *in, int32_t axis, int64_t before, int64_t behind, float number,
+                     struct shape *sample, const char **layer)
+{
+    const int64_t sizes[2] = {before, behind};
+    for (int side = 0; side < 2; side++) {
+        struct shape shape = *sample;
+        struct constant *fill;
+        const char *parts[2] = {*layer, *layer};
+        if (!sizes[side])
+            continue;
+        shape.dim[axis - 1] = sizes[side];
+        TRY(constant_new(in, shape, false, &fill));
+        for (int64_t i = 0; i < fill->count; i++)
+            fill->reals[i] = number;
+        TRY(line_constant(in, fill->reals, fill->count, false, shape, &parts[side]));
+        TRY(line_join(in, parts, 2, axis, layer));
+        sample->dim[axis - 1] += sizes[side];
+    }
     return STATUS_OK;
 }
 

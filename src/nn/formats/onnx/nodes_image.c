@@ -1,171 +1,12 @@
 /* nodes_image.c: convolution, pooling and what belongs to it, over images [channels, height, width]
- * and, as images of one row, over [channels, length].
- *
- * Layers pad alike on both sides, ONNX need not: a wider pad is taken, whole strides wider before
- * the first place, and the places that ONNX does not have are cut off. */
-#include "nn/formats/onnx/importer.h"
+ * and, as images of one row, over [channels, length]; of volumes in apart.c. */
+#include "nn/formats/onnx/windows.h"
 
 #include <math.h>
 #include <string.h>
 
 node_writer node_conv, node_conv_transpose, node_pool, node_global_pool, node_max_unpool,
     node_batch_norm, node_lrn, node_pad;
-
-enum { SIZE_MOST = 1 << 24 };
-
-/* An input as a layer of images. */
-struct image {
-    const struct value *value;
-    const char *layer;
-    int64_t channels, size[2]; /* height, width */
-    int32_t axes;              /* 2, or 1: it has no height */
-};
-
-/* How a window moves along one axis. */
-struct slide {
-    int64_t window, stride, dilation, before, behind; /* pads */
-    int64_t places;                                   /* as ONNX counts them */
-    int64_t pad, from; /* the layer's, and which of its places is the first of ONNX */
-};
-
-static enum status open_image(struct import *in, struct image *out)
-{
-    struct value *value;
-    TRY(node_data(in, 0, &value));
-    int32_t rank = value->shape.rank;
-    bool single = value->batch < 0 && rank > 0 && value->shape.dim[0] == 1;
-    if ((rank != 3 && rank != 4) || (value->batch != 0 && !single))
-        REFUSE(in, STATUS_UNSUPPORTED,
-               "its input has %d dimensions, expected samples, channels and "
-               "one or two more",
-               rank);
-    *out = (struct image){.value = value, .channels = value->shape.dim[1], .axes = rank - 2};
-    out->size[0] = rank == 4 ? value->shape.dim[2] : 1;
-    out->size[1] = value->shape.dim[rank - 1];
-    struct value plain = *value;
-    plain.padded = false; /* whoever reads an image takes care of its pad, or refuses it */
-    return line_of(in, &plain, SHAPE(out->channels, out->size[0], out->size[1]), &out->layer);
-}
-
-/* Says what the output is: images of that many channels and that size. */
-static enum status give_image(struct import *in, const struct image *image, const char *layer,
-                              int64_t channels, int64_t height, int64_t width)
-{
-    struct shape gives = SHAPE(channels, height, width), shape = image->value->shape;
-    shape.dim[1] = channels;
-    shape.dim[2] = height;
-    shape.dim[shape.rank - 1] = width;
-    return line_gives(in, 0, layer, gives, shape, image->value->batch);
-}
-
-/* An attribute of a number for each axis; `usual` where it is absent. */
-static enum status read_sizes(struct import *in, const char *name, int32_t axes, int64_t usual,
-                              int64_t least, int64_t out[2])
-{
-    int64_t count;
-    const int64_t *given = graph_ints(in, name, &count);
-    out[0] = axes == 2 ? usual : least;
-    out[1] = usual;
-    if (count >= 0 && count != axes)
-        REFUSE(in, STATUS_INPUT, "%s has %lld numbers, expected %d", name, (long long)count, axes);
-    for (int32_t i = 0; i < count; i++) {
-        if (given[i] < least || given[i] > SIZE_MOST)
-            REFUSE(in, STATUS_UNSUPPORTED, "%s has %lld in it, expected %lld to %d", name,
-                   (long long)given[i], (long long)least, SIZE_MOST);
-        out[2 - axes + i] = given[i];
-    }
-    return STATUS_OK;
-}
-
-static int64_t extent(const struct slide *slide)
-{
-    return (slide->window - 1) * slide->dilation + 1;
-}
-
-/* auto_pad, or pads: those before all axes, then those behind. */
-static enum status read_pads(struct import *in, const struct image *image, struct slide slides[2])
-{
-    int64_t count;
-    const int64_t *pads = graph_ints(in, "pads", &count);
-    bool lower = graph_text_is(in, "auto_pad", "NOTSET", "SAME_LOWER");
-    if (lower || graph_text_is(in, "auto_pad", "NOTSET", "SAME_UPPER")) {
-        for (int i = 0; i < 2; i++) {
-            struct slide *s = &slides[i];
-            int64_t places = (image->size[i] - 1) / s->stride + 1;
-            int64_t all = (places - 1) * s->stride + extent(s) - image->size[i];
-            all = all < 0 ? 0 : all;
-            s->before = lower ? all - all / 2 : all / 2;
-            s->behind = all - s->before;
-        }
-        return STATUS_OK;
-    }
-    if (count < 0 || graph_text_is(in, "auto_pad", "NOTSET", "VALID"))
-        return STATUS_OK;
-    if (count != 2 * image->axes)
-        REFUSE(in, STATUS_INPUT, "pads has %lld numbers, expected %d", (long long)count,
-               2 * image->axes);
-    for (int32_t i = 0; i < 2 * image->axes; i++)
-        if (pads[i] < 0 || pads[i] > SIZE_MOST)
-            REFUSE(in, STATUS_UNSUPPORTED, "pads has %lld in it, expected 0 to %d",
-                   (long long)pads[i], SIZE_MOST);
-    for (int32_t i = 0; i < image->axes; i++) {
-        slides[2 - image->axes + i].before = pads[i];
-        slides[2 - image->axes + i].behind = pads[image->axes + i];
-    }
-    return STATUS_OK;
-}
-
-/* The window comes from the attribute, or where it is absent from the weights. */
-static enum status read_slides(struct import *in, const struct image *image,
-                               const struct constant *weights, struct slide slides[2])
-{
-    int64_t window[2], stride[2], dilation[2];
-    TRY(read_sizes(in, "kernel_shape", image->axes, 1, 1, window));
-    TRY(read_sizes(in, "strides", image->axes, 1, 1, stride));
-    TRY(read_sizes(in, "dilations", image->axes, 1, 1, dilation));
-    for (int i = 0; i < 2; i++) {
-        if (weights)
-            window[i] = i >= 2 - image->axes ? weights->shape.dim[i + image->axes] : 1;
-        slides[i] =
-            (struct slide){.window = window[i], .stride = stride[i], .dilation = dilation[i]};
-        if (window[i] > SIZE_MOST)
-            REFUSE(in, STATUS_UNSUPPORTED, "its window is %lld, expected at most %d",
-                   (long long)window[i], SIZE_MOST);
-    }
-    return read_pads(in, image, slides);
-}
-
-static enum status count_places(struct import *in, int64_t size, bool ceil, struct slide *slide)
-{
-    int64_t room = size + slide->before + slide->behind - extent(slide);
-    if (room < 0)
-        REFUSE(in, STATUS_INPUT,
-               "its window covers %lld, expected at most the %lld of its padded "
-               "input",
-               (long long)extent(slide), (long long)(room + extent(slide)));
-    slide->places = (room + (ceil ? slide->stride - 1 : 0)) / slide->stride + 1;
-    if (ceil) /* as a wider pad behind */
-        slide->behind = (slide->places - 1) * slide->stride + extent(slide) - size - slide->before;
-    if (slide->behind < 0)
-        slide->behind = 0;
-    int64_t more = slide->behind - slide->before;
-    slide->from = more > 0 ? (more - 1) / slide->stride + 1 : 0;
-    slide->pad = slide->before + slide->from * slide->stride;
-    return STATUS_OK;
-}
-
-/* Cuts off what the layer has before and behind the places of ONNX. */
-static enum status cut(struct import *in, const struct image *image, const struct slide slides[2],
-                       const char **layer)
-{
-    for (int i = 0; i < 2; i++) {
-        const struct slide *s = &slides[i];
-        int64_t places = (image->size[i] + 2 * s->pad - extent(s)) / s->stride + 1;
-        if (places != s->places)
-            TRY(line_slice(in, *layer, i + 2, s->from, s->places, layer));
-    }
-    return STATUS_OK;
-}
 
 /* The weights and the bias of both convolutions, which are the line's to change. */
 static enum status take_weights(struct import *in, struct line *line, const struct constant *w,
@@ -210,19 +51,21 @@ static enum status read_weights(struct import *in, const struct image *image, bo
 enum status node_conv(struct import *in)
 {
     struct image image;
-    struct slide slides[2];
+    struct slide slides[AXES];
     const struct constant *w;
     struct line *line;
     int64_t groups;
-    TRY(open_image(in, &image));
+    TRY(window_open(in, &image));
     TRY(read_weights(in, &image, false, &w, &groups));
-    TRY(read_slides(in, &image, w, slides));
-    for (int i = 0; i < 2; i++) {
+    TRY(window_read(in, &image, w, slides));
+    for (int i = 0; i < AXES; i++) {
         slides[i].before += image.value->padded ? image.value->pad[i][0] : 0;
         slides[i].behind += image.value->padded ? image.value->pad[i][1] : 0;
-        TRY(count_places(in, image.size[i], false, &slides[i]));
+        TRY(window_count(in, image.size[i], false, &slides[i]));
     }
-    const struct slide *h = &slides[0], *v = &slides[1];
+    if (image.axes > 2)
+        return apart_conv(in, &image, w, slides);
+    const struct slide *h = &slides[1], *v = &slides[2];
     TRY(line_add(in, "conv", image.layer, &line,
                  "%lld %lldx%lld stride=%lldx%lld pad=%lldx%lld dilation=%lldx%lld groups=%lld",
                  (long long)w->shape.dim[0], (long long)h->window, (long long)v->window,
@@ -231,13 +74,14 @@ enum status node_conv(struct import *in)
     TRY(take_weights(in, line, w, w->shape.dim[0]));
     line->run = w->count / w->shape.dim[0];
     const char *layer = line->name;
-    TRY(cut(in, &image, slides, &layer));
-    return give_image(in, &image, layer, w->shape.dim[0], h->places, v->places);
+    TRY(window_cut(in, &image, slides, &layer));
+    return window_give(in, &image, layer, w->shape.dim[0],
+                       (const int64_t[]){1, h->places, v->places});
 }
 
 /* Without pads its output is so large; output_shape says the pads that are left of it. */
-static enum status pads_of_output(struct import *in, const struct image *image, int64_t more[2],
-                                  int64_t whole[2], struct slide slides[2])
+static enum status pads_of_output(struct import *in, const struct image *image, int64_t more[AXES],
+                                  int64_t whole[AXES], struct slide slides[AXES])
 {
     int64_t count, wanted;
     const int64_t *shape = graph_ints(in, "output_shape", &count);
@@ -246,14 +90,11 @@ static enum status pads_of_output(struct import *in, const struct image *image, 
     if (count >= 0 && count < image->axes)
         REFUSE(in, STATUS_INPUT, "output_shape has %lld numbers, expected %d", (long long)count,
                image->axes);
-    for (int i = 0; i < 2; i++) {
+    for (int i = AXES - image->axes; i < AXES; i++) {
         struct slide *s = &slides[i];
         if (count < 0 && !same)
             continue;
-        if (i < 2 - image->axes)
-            continue;
-        wanted = count >= 0 ? shape[count - image->axes + i - (2 - image->axes)]
-                            : image->size[i] * s->stride;
+        wanted = count >= 0 ? shape[count - AXES + i] : image->size[i] * s->stride;
         int64_t all = whole[i] - wanted;
         if (all < 0) { /* wider than it would be: at its end */
             more[i] -= all;
@@ -272,26 +113,28 @@ static enum status pads_of_output(struct import *in, const struct image *image, 
 enum status node_conv_transpose(struct import *in)
 {
     struct image image;
-    struct slide slides[2];
+    struct slide slides[AXES];
     const struct constant *w;
     struct line *line;
-    int64_t groups, more[2], whole[2], size[2];
-    TRY(open_image(in, &image));
+    int64_t groups, more[AXES], whole[AXES], size[AXES];
+    TRY(window_open(in, &image));
     TRY(read_weights(in, &image, true, &w, &groups));
-    TRY(read_slides(in, &image, w, slides));
-    TRY(read_sizes(in, "output_padding", image.axes, 0, 0, more));
-    for (int i = 0; i < 2; i++) {
+    TRY(window_read(in, &image, w, slides));
+    TRY(window_sizes(in, "output_padding", image.axes, 0, 0, more));
+    for (int i = 0; i < AXES; i++) {
         struct slide *s = &slides[i];
-        whole[i] = (image.size[i] - 1) * s->stride + extent(s) + more[i];
+        whole[i] = (image.size[i] - 1) * s->stride + window_extent(s) + more[i];
     }
     TRY(pads_of_output(in, &image, more, whole, slides));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < AXES; i++) {
         slides[i].pad = slides[i].before == slides[i].behind ? slides[i].before : 0;
         size[i] = whole[i] - slides[i].before - slides[i].behind;
         if (size[i] < 1)
             REFUSE(in, STATUS_INPUT, "its output has %lld places", (long long)size[i]);
     }
-    const struct slide *h = &slides[0], *v = &slides[1];
+    if (image.axes > 2)
+        return apart_conv_transpose(in, &image, w, slides, more);
+    const struct slide *h = &slides[1], *v = &slides[2];
     int64_t channels = w->shape.dim[1] * groups;
     TRY(line_add(in, "conv_transpose", image.layer, &line,
                  "%lld %lldx%lld stride=%lldx%lld pad=%lldx%lld dilation=%lldx%lld groups=%lld "
@@ -299,14 +142,14 @@ enum status node_conv_transpose(struct import *in)
                  (long long)channels, (long long)h->window, (long long)v->window,
                  (long long)h->stride, (long long)v->stride, (long long)h->pad, (long long)v->pad,
                  (long long)h->dilation, (long long)v->dilation, (long long)groups,
-                 (long long)more[0], (long long)more[1]));
+                 (long long)more[1], (long long)more[2]));
     TRY(take_weights(in, line, w, channels));
     line->run = groups == 1 ? h->window * v->window : 0;
     const char *layer = line->name;
-    for (int i = 0; i < 2; i++)
+    for (int i = 1; i < AXES; i++)
         if (slides[i].before != slides[i].behind)
-            TRY(line_slice(in, layer, i + 2, slides[i].before, size[i], &layer));
-    return give_image(in, &image, layer, channels, size[0], size[1]);
+            TRY(line_slice(in, layer, i + 1, slides[i].before, size[i], &layer));
+    return window_give(in, &image, layer, channels, size);
 }
 
 /* How many places the layer has with ceil=1 and the pad of ONNX before the first. */
@@ -322,35 +165,39 @@ static int64_t ceil_places(int64_t size, const struct slide *slide)
 enum status node_pool(struct import *in)
 {
     struct image image;
-    struct slide slides[2];
+    struct slide slides[AXES];
     struct line *line;
     bool max = !strcmp(in->node->op_type, "MaxPool"), ceil = graph_int(in, "ceil_mode", 0) != 0;
-    bool count_pad = graph_int(in, "count_include_pad", 0) != 0;
+    bool count_pad = graph_int(in, "count_include_pad", 0) != 0, apart;
     bool even = true, alike = true, fits = true; /* of the pads; of the places of ceil=1 */
-    TRY(open_image(in, &image));
-    TRY(read_slides(in, &image, NULL, slides));
-    for (int i = 0; i < 2; i++) {
+    TRY(window_open(in, &image));
+    TRY(window_read(in, &image, NULL, slides));
+    apart = image.axes > 2;
+    for (int i = 0; i < AXES; i++) {
         struct slide *s = &slides[i];
         int64_t behind = s->behind;
-        if (s->dilation != 1)
-            REFUSE(in, STATUS_UNSUPPORTED, "dilations is %lld, expected 1", (long long)s->dilation);
-        TRY(count_places(in, image.size[i], ceil, s));
+        TRY(window_count(in, image.size[i], ceil, s));
+        apart = apart || s->dilation != 1;
         even = even && s->before >= s->behind && s->from == 0;
         alike = alike && s->before == behind;
         fits = fits && ceil_places(image.size[i], s) == s->places;
     }
     bool round_up = !even && fits && (max || !count_pad || alike);
-    if (ceil && !even && count_pad && !round_up)
+    if (ceil && !even && count_pad && (!round_up || apart))
         REFUSE(in, STATUS_UNSUPPORTED, "it counts the pad of windows that end behind it");
-    for (int i = 0; i < 2; i++) {
+    if (image.value->padded)
+        REFUSE(in, STATUS_UNSUPPORTED, "its input was padded, expected that only before Conv");
+    if (apart)
+        return apart_pool(in, &image, slides, max, count_pad);
+    for (int i = 0; i < AXES; i++) {
         if (round_up) {
             slides[i].pad = slides[i].before;
             slides[i].from = 0;
         }
-        if (slides[i].pad >= slides[i].window || image.value->padded)
+        if (slides[i].pad >= slides[i].window)
             REFUSE(in, STATUS_UNSUPPORTED, "its pads are as wide as its window, expected less");
     }
-    const struct slide *h = &slides[0], *v = &slides[1];
+    const struct slide *h = &slides[1], *v = &slides[2];
     TRY(line_add(in, max ? "max_pool" : "average_pool", image.layer, &line,
                  "%lldx%lld stride=%lldx%lld pad=%lldx%lld ceil=%d%s", (long long)h->window,
                  (long long)v->window, (long long)h->stride, (long long)v->stride,
@@ -358,13 +205,14 @@ enum status node_pool(struct import *in)
                  max || count_pad ? "" : " count_pad=0"));
     const char *layer = line->name;
     if (!round_up)
-        TRY(cut(in, &image, slides, &layer));
+        TRY(window_cut(in, &image, slides, &layer));
     struct value *places = graph_output(in, 1);
     if (places && layer == line->name && !graph_int(in, "storage_order", 0)) {
         places->pool = line->name;
         places->ready = true;
     }
-    return give_image(in, &image, layer, image.channels, h->places, v->places);
+    return window_give(in, &image, layer, image.channels,
+                       (const int64_t[]){1, h->places, v->places});
 }
 
 enum status node_global_pool(struct import *in)
@@ -372,7 +220,7 @@ enum status node_global_pool(struct import *in)
     struct image image;
     struct line *line;
     bool max = !strcmp(in->node->op_type, "GlobalMaxPool");
-    TRY(open_image(in, &image));
+    TRY(window_open(in, &image));
     if (image.value->padded)
         REFUSE(in, STATUS_UNSUPPORTED, "its input was padded, expected that only before Conv");
     TRY(line_add(in, max ? "global_max_pool" : "global_average_pool", image.layer, &line, "%s",
@@ -386,21 +234,23 @@ enum status node_global_pool(struct import *in)
 /* Where its places come from a MaxPool; it gives images of the size that one took. */
 enum status node_max_unpool(struct import *in)
 {
-    const struct value *places = graph_input(in, 1);
+    const struct value *places = graph_input(in, 1), *wanted = graph_input(in, 2);
     struct image image;
     struct line *line;
     const char *inputs;
-    TRY(open_image(in, &image));
-    if (!places->pool || !graph_input(in, 2) || !graph_input(in, 2)->constant ||
-        !graph_input(in, 2)->constant->wholes || image.axes != 2 ||
-        graph_input(in, 2)->constant->count != 4 || image.value->padded)
+    TRY(window_open(in, &image));
+    if (places->constant)
+        return apart_unpool(in, &image);
+    if (!places->pool || !wanted || !wanted->constant || !wanted->constant->wholes ||
+        image.axes != 2 || wanted->constant->count != 4 || image.value->padded)
         REFUSE(in, STATUS_UNSUPPORTED,
                "expected the second output of a MaxPool, and the size of "
                "the images it took");
     NEED(inputs = arena_format(&in->arena, "%s, %s", image.layer, places->pool));
     TRY(line_add(in, "max_unpool", inputs, &line, "%s", ""));
-    const int64_t *size = graph_input(in, 2)->constant->wholes;
-    return give_image(in, &image, line->name, image.channels, size[2], size[3]);
+    const int64_t *size = wanted->constant->wholes;
+    return window_give(in, &image, line->name, image.channels,
+                       (const int64_t[]){1, size[2], size[3]});
 }
 
 /* Into the weights and the bias of the line before it. */
@@ -425,6 +275,37 @@ static enum status fold_norm(struct import *in, struct line *line,
     return STATUS_OK;
 }
 
+/* Of one step of training: by the mean and variance of the samples themselves, which are one whole
+ * here. Each channel's numbers become a row that is normalised, then scaled and shifted. */
+static enum status norm_by_itself(struct import *in, const struct value *x,
+                                  const struct constant *const c[4], double epsilon)
+{
+    int64_t samples = x->shape.dim[0], channels = x->shape.dim[1], rest = 1;
+    const char *layer, *number;
+    struct line *line;
+    float *ones, *zeros;
+    for (int32_t d = 2; d < x->shape.rank; d++)
+        rest *= x->shape.dim[d];
+    TRY(line_of(in, x, SHAPE(samples, channels, rest), &layer));
+    TRY(line_add(in, "transpose", layer, &line, "2,1,3"));
+    TRY(line_shape(in, line->name, SHAPE(channels, samples * rest), &layer));
+    TRY(line_add(in, "layer_norm", layer, &line, "%.9g", epsilon));
+    TRY(line_weights(in, samples * rest, &ones));
+    TRY(line_weights(in, samples * rest, &zeros));
+    for (int64_t i = 0; i < samples * rest; i++)
+        ones[i] = 1;
+    TRY(line_give(in, line, "scale", ones, samples * rest));
+    TRY(line_give(in, line, "shift", zeros, samples * rest));
+    layer = line->name;
+    for (int i = 0; i < 2; i++) {
+        TRY(line_constant(in, c[i]->reals, channels, c[i]->learnt, SHAPE(channels, 1), &number));
+        TRY(line_pair(in, i ? "add" : "multiply", layer, number, &layer));
+    }
+    TRY(line_shape(in, layer, SHAPE(channels, samples, rest), &layer));
+    TRY(line_add(in, "transpose", layer, &line, "2,1,3"));
+    return line_gives(in, 0, line->name, SHAPE(samples, channels, rest), x->shape, -1);
+}
+
 enum status node_batch_norm(struct import *in)
 {
     static const char *const parameters[] = {"scale", "shift", "mean", "variance"};
@@ -434,10 +315,12 @@ enum status node_batch_norm(struct import *in)
     const char *layer;
     double epsilon = graph_real(in, "epsilon", 1e-5);
     TRY(node_data(in, 0, &x));
-    if (graph_int(in, "training_mode", 0))
-        REFUSE(in, STATUS_UNSUPPORTED, "training_mode is set, expected a model that predicts");
-    if (x->batch != 0 || x->shape.rank < 2)
-        REFUSE(in, STATUS_UNSUPPORTED, "its input should be samples, channels and what is theirs");
+    bool training = graph_int(in, "training_mode", 0) != 0;
+    if (x->batch != (training ? -1 : 0) || x->shape.rank < 2)
+        REFUSE(in, STATUS_UNSUPPORTED, training
+                                           ? "training_mode is set, which mixes samples"
+                                           : "its input should be samples, channels and what is "
+                                             "theirs");
     for (size_t i = 0; i < 4; i++) {
         TRY(node_known(in, i + 1, 1, &c[i]));
         if (c[i]->count != x->shape.dim[1])
@@ -446,6 +329,8 @@ enum status node_batch_norm(struct import *in)
                    "%lld channels",
                    i + 2, (long long)c[i]->count, (long long)x->shape.dim[1]);
     }
+    if (training)
+        return norm_by_itself(in, x, c, epsilon);
     line = x->line;
     bool image = line && text_starts(line->kind, "conv");
     if (line && x->uses == 1 && line->run && line->channels == x->shape.dim[1] &&
@@ -482,33 +367,6 @@ enum status node_lrn(struct import *in)
                  graph_real(in, "alpha", 1e-4), graph_real(in, "beta", 0.75),
                  graph_real(in, "bias", 1)));
     return line_gives_like(in, line->name, x);
-}
-
-/* One axis, by known numbers put before and behind. */
-static enum status pad_axis(struct import *in, int32_t axis, int64_t before, int64_t behind,
-                            float number, struct shape *sample, const char **layer)
-{
-    const char *parts[3] = {NULL, *layer, NULL}, *inputs;
-    const int64_t sizes[3] = {before, 0, behind};
-    struct line *line;
-    for (int side = 0; side < 3; side += 2) {
-        struct shape shape = *sample;
-        shape.dim[axis - 1] = sizes[side];
-        if (!sizes[side])
-            continue;
-        struct constant *fill;
-        TRY(constant_new(in, shape, false, &fill));
-        for (int64_t i = 0; i < fill->count; i++)
-            fill->reals[i] = number;
-        TRY(line_constant(in, fill->reals, fill->count, false, shape, &parts[side]));
-    }
-    NEED(inputs =
-             arena_format(&in->arena, "%s%s%s%s%s", parts[0] ? parts[0] : "", parts[0] ? ", " : "",
-                          parts[1], parts[2] ? ", " : "", parts[2] ? parts[2] : ""));
-    TRY(line_add(in, "concat", inputs, &line, "axis=%d", axis));
-    sample->dim[axis - 1] += before + behind;
-    *layer = line->name;
-    return STATUS_OK;
 }
 
 /* Zeros around the images that a convolution takes are its own pad. */
@@ -549,8 +407,8 @@ enum status node_pad(struct import *in)
         TRY(line_gives_same(in, x, x->shape, x->batch));
         y->padded = true;
         for (int32_t d = 2; d < rank; d++) {
-            y->pad[4 - rank + d - 2][0] = pads[d];
-            y->pad[4 - rank + d - 2][1] = pads[d + rank];
+            y->pad[AXES - rank + d][0] = pads[d];
+            y->pad[AXES - rank + d][1] = pads[d + rank];
         }
         return STATUS_OK;
     }
@@ -561,7 +419,7 @@ enum status node_pad(struct import *in)
         if (!pads[d] && !pads[d + rank])
             continue;
         TRY(value_axis(in, x, d, &axis));
-        TRY(pad_axis(in, axis, pads[d], pads[d + rank], (float)number, &sample, &layer));
+        TRY(line_pad(in, axis, pads[d], pads[d + rank], (float)number, &sample, &layer));
         shape.dim[d] += pads[d] + pads[d + rank];
     }
     if (layer == x->layer)

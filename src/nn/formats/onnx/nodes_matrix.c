@@ -32,7 +32,7 @@ static enum status add_c(struct import *in, struct line *line, int64_t rows, con
 {
     const struct value *c = graph_input(in, 2);
     double beta = graph_real(in, "beta", 1);
-    const char *other, *inputs;
+    const char *other;
     if (!c)
         return STATUS_OK;
     const struct constant *known;
@@ -54,10 +54,7 @@ static enum status add_c(struct import *in, struct line *line, int64_t rows, con
     for (int64_t i = 0; i < known->count; i++)
         scaled[i] = (float)(beta * (double)known->reals[i]);
     TRY(line_constant(in, scaled, known->count, known->learnt, SHAPE(high, wide), &other));
-    NEED(inputs = arena_format(&in->arena, "%s, %s", *layer, other));
-    TRY(line_add(in, "add", inputs, &line, "%s", ""));
-    *layer = line->name;
-    return STATUS_OK;
+    return line_pair(in, "add", *layer, other, layer);
 }
 
 /* The first factor is the data; where samples are its columns, a transposed one is rows of them. */

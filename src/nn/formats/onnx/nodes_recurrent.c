@@ -1,51 +1,50 @@
-/* nodes_recurrent.c: RNN, GRU and LSTM, in one direction. ONNX has a gate's weights as rows, [gates
- * · units, in], in another order than ours; a layer has them as columns. */
-#include "nn/formats/onnx/importer.h"
+/* nodes_recurrent.c: RNN, GRU and LSTM. ONNX has a gate's weights as rows, [gates · units, in], in
+ * another order than ours; a layer has them as columns.
+ *
+ * A direction is a layer over the sequence, or over the sequence turned around. What the layer
+ * cannot do (a state to begin with, peepholes, the reset before the product, other functions, the
+ * cells of the last step as an output) is written step by step in unroll.c. */
+#include "nn/formats/onnx/recurrent.h"
 
 #include <string.h>
 
 node_writer node_recurrent;
 
-struct recurrent {
-    const char *op, *kind;
-    int64_t gates;
-    int order[4]; /* where ours are in ONNX's */
+static const struct recurrent_kind kinds[] = {
+    {"RNN", "rnn", 1, {0}, {"Tanh"}},
+    {"GRU", "gru", 3, {1, 0, 2}, {"Sigmoid", "Tanh"}}, /* ONNX: z, r, h; ours: r, z, n */
+    {"LSTM", "lstm", 4, {0, 2, 3, 1}, {"Sigmoid", "Tanh", "Tanh"}}, /* i, o, f, c; i, f, g, o */
 };
 
-static const struct recurrent kinds[] = {
-    {"RNN", "rnn", 1, {0}},
-    {"GRU", "gru", 3, {1, 0, 2}},      /* ONNX: z, r, h; ours: r, z, n */
-    {"LSTM", "lstm", 4, {0, 2, 3, 1}}, /* ONNX: i, o, f, c; ours: i, f, g, o */
-};
-
-/* to [in, gates · units] from rows [gates · units, in] */
+/* to [in, gates · units] from rows [gates · units, in] of that direction */
 static enum status give_weight(struct import *in, const struct line *line, const char *name,
-                               const struct constant *from, const struct recurrent *kind,
-                               int64_t units)
+                               const struct constant *from, const struct recurrent *r)
 {
-    int64_t inputs = from->shape.dim[2], width = kind->gates * units;
+    const struct recurrent_kind *kind = r->kind;
+    int64_t inputs = from->shape.dim[2], width = kind->gates * r->units, count = width * inputs;
+    const float *rows = from->reals + r->direction * count;
     float *to;
-    TRY(line_weights(in, from->count, &to));
+    TRY(line_weights(in, count, &to));
     for (int64_t g = 0; g < kind->gates; g++)
-        for (int64_t u = 0; u < units; u++)
+        for (int64_t u = 0; u < r->units; u++)
             for (int64_t i = 0; i < inputs; i++)
-                to[i * width + g * units + u] =
-                    from->reals[(kind->order[g] * units + u) * inputs + i];
-    return line_give(in, line, name, to, from->count);
+                to[i * width + g * r->units + u] =
+                    rows[(kind->order[g] * r->units + u) * inputs + i];
+    return line_give(in, line, name, to, count);
 }
 
 /* Both biases lie in one tensor, that of the input first. */
 static enum status give_biases(struct import *in, const struct line *line,
-                               const struct constant *from, const struct recurrent *kind,
-                               int64_t units)
+                               const struct recurrent *r)
 {
     static const char *const names[] = {"input_bias", "state_bias"};
     for (int which = 0; which < 2; which++) {
-        int64_t width = kind->gates * units;
+        int64_t width = r->kind->gates * r->units;
+        const float *from = r->b ? r->b->reals + (2 * r->direction + which) * width : NULL;
         float *to;
         TRY(line_weights(in, width, &to));
         for (int64_t i = 0; from && i < width; i++)
-            to[i] = from->reals[which * width + kind->order[i / units] * units + i % units];
+            to[i] = from[r->kind->order[i / r->units] * r->units + i % r->units];
         TRY(line_give(in, line, names[which], to, width));
     }
     return STATUS_OK;
@@ -61,105 +60,183 @@ static bool is_absent(const struct import *in, size_t i)
     return zeros;
 }
 
-/* With the reset before the product a gru is another, but for one step from a state of 0, where the
- * bias of that product is 0. */
-static bool resets_alike(const struct import *in, int64_t time, const struct constant *b,
-                         int64_t units)
+/* The functions of the gates, where they are named: those of each direction. */
+static enum status read_functions(struct import *in, struct recurrent *r, bool *usual)
 {
-    bool alike = graph_int(in, "linear_before_reset", 0) != 0 || time == 1;
-    for (int64_t i = 0; alike && b && !graph_int(in, "linear_before_reset", 0) && i < units; i++)
-        alike = b->reals[5 * units + i] == 0;
-    return alike;
-}
-
-/* The functions of its gates, where they are named. */
-static enum status read_functions(struct import *in, const struct recurrent *kind, bool *relu)
-{
-    static const char *const usual[][3] = {
-        {"Tanh"}, {"Sigmoid", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
     const Onnx__AttributeProto *names = graph_attribute(in, "activations");
-    const char *const *expected = usual[kind - kinds];
-    *relu = false;
-    for (size_t i = 0; names && i < names->n_strings; i++) {
-        const ProtobufCBinaryData *name = &names->strings[i];
-        bool same = i < 3 && expected[i] && name->len == strlen(expected[i]) &&
-                    !memcmp(name->data, expected[i], name->len);
-        *relu =
-            !same && kind == kinds && i == 0 && name->len == 4 && !memcmp(name->data, "Relu", 4);
-        if (!same && !*relu)
-            REFUSE(in, STATUS_UNSUPPORTED, "found the activation '%.*s', expected the usual ones",
+    size_t each = r->kind->gates == 1 ? 1 : (size_t)r->kind->gates - 1;
+    size_t first = (size_t)r->direction * each;
+    *usual = true;
+    memcpy(r->functions, r->kind->functions, sizeof r->functions);
+    if (!names || !names->n_strings)
+        return STATUS_OK;
+    if (names->n_strings < first + each)
+        REFUSE(in, STATUS_INPUT, "found %zu activations, expected %zu for each direction",
+               names->n_strings, each);
+    for (size_t i = 0; i < each; i++) {
+        static const char *const known[] = {"Sigmoid", "Tanh", "Relu"};
+        const ProtobufCBinaryData *name = &names->strings[first + i];
+        const char *found = NULL;
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            if (name->len == strlen(known[k]) && !memcmp(name->data, known[k], name->len))
+                found = known[k];
+        if (!found)
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "found the activation '%.*s', expected Sigmoid, Tanh or Relu",
                    (int)(name->len < 40 ? name->len : 40), (const char *)name->data);
+        r->functions[i] = found;
+        *usual = *usual && !strcmp(found, r->kind->functions[i]);
     }
     return STATUS_OK;
 }
 
-/* What both kinds of output are of: every step, and the last one's state. */
-static enum status give_outputs(struct import *in, const char *all, const char *last,
-                                const struct value *x, int64_t units)
+static enum status check_lengths(struct import *in, int64_t time)
 {
-    bool first = graph_int(in, "layout", 0) != 0;
-    int64_t time = x->shape.dim[first];
-    struct shape every = first ? SHAPE(1, time, 1, units) : SHAPE(time, 1, 1, units);
-    struct shape state = SHAPE(1, 1, units);
-    if (all)
-        TRY(line_gives(in, 0, all, SHAPE(time, units), every, first ? 0 : 2));
-    return last ? line_gives(in, 1, last, SHAPE(units), state, first ? 0 : 1) : STATUS_OK;
+    const struct value *lengths = graph_input(in, 4);
+    bool all = !lengths || (lengths->constant && lengths->constant->wholes);
+    for (int64_t i = 0; lengths && all && i < lengths->constant->count; i++)
+        all = lengths->constant->wholes[i] == time;
+    if (!all)
+        REFUSE(in, STATUS_UNSUPPORTED, "it has lengths, expected sequences of %lld steps",
+               (long long)time);
+    return STATUS_OK;
 }
 
-static enum status check(struct import *in, const struct recurrent *kind, const struct value *x,
-                         const struct constant *w, const struct constant *r,
-                         const struct constant *b)
+static enum status check(struct import *in, const struct recurrent *r, int32_t directions)
 {
-    int64_t units = graph_int(in, "hidden_size", r->shape.dim[2]);
-    int32_t batch = graph_int(in, "layout", 0) ? 0 : 1;
-    if (x->shape.rank != 3 || x->batch != batch)
+    const struct recurrent_kind *kind = r->kind;
+    const struct constant *w = r->w, *s = r->r, *b = r->b;
+    int32_t batch = r->first ? 0 : 1;
+    if (r->x->shape.rank != 3 || r->x->batch != batch)
         REFUSE(in, STATUS_UNSUPPORTED,
                "its input should be a sequence, the samples in dimension %d", batch);
-    if (!graph_text_is(in, "direction", "forward", "forward"))
-        REFUSE(in, STATUS_UNSUPPORTED, "its direction is not 'forward'");
-    if (units < 1 || w->shape.dim[0] != 1 || r->shape.dim[0] != 1 || r->shape.dim[2] != units ||
-        w->shape.dim[1] != kind->gates * units || r->shape.dim[1] != kind->gates * units ||
-        w->shape.dim[2] != x->shape.dim[2] || (b && b->count != 2 * kind->gates * units))
+    if (r->units < 1 || w->shape.dim[0] != directions || s->shape.dim[0] != directions ||
+        s->shape.dim[2] != r->units || w->shape.dim[1] != kind->gates * r->units ||
+        s->shape.dim[1] != kind->gates * r->units || w->shape.dim[2] != r->x->shape.dim[2] ||
+        (b && b->count != 2 * directions * kind->gates * r->units))
         REFUSE(in, STATUS_INPUT, "its weights are not those of %lld units over %lld features",
-               (long long)units, (long long)x->shape.dim[2]);
-    if (!is_absent(in, 5) || !is_absent(in, 6) || !is_absent(in, 7) || graph_input(in, 4))
-        REFUSE(in, STATUS_UNSUPPORTED, "it has lengths, a state to begin with, or peepholes");
+               (long long)r->units, (long long)r->x->shape.dim[2]);
     if (graph_attribute(in, "clip") || graph_int(in, "input_forget", 0))
         REFUSE(in, STATUS_UNSUPPORTED, "it has clip or input_forget");
-    if (kind->gates == 3 && !resets_alike(in, x->shape.dim[!batch], b, units))
-        REFUSE(in, STATUS_UNSUPPORTED, "linear_before_reset is 0, expected 1");
+    return check_lengths(in, r->time);
+}
+
+/* May a layer do it? A gru with the reset before the product is another, but for one step from a
+ * state of 0 where the bias of that product is 0. */
+static bool fits_layer(const struct import *in, const struct recurrent *r, bool usual)
+{
+    bool relu = r->kind->gates == 1 && !strcmp(r->functions[0], "Relu");
+    bool fits = (usual || relu) && is_absent(in, 5) && is_absent(in, 6) && is_absent(in, 7) &&
+                !r->cells;
+    if (r->kind->gates != 3 || graph_int(in, "linear_before_reset", 0))
+        return fits;
+    fits = fits && r->time == 1;
+    const float *b = r->b ? r->b->reals + (6 * r->direction + 5) * r->units : NULL;
+    for (int64_t i = 0; fits && b && i < r->units; i++)
+        fits = b[i] == 0;
+    return fits;
+}
+
+static enum status write_layer(struct import *in, const struct recurrent *r, const char *x,
+                               struct recurrent_layers *out)
+{
+    struct line *line;
+    TRY(line_add(in, r->kind->layer, x, &line, "%lld%s%s", (long long)r->units,
+                 r->every ? "" : " output=last",
+                 r->kind->gates == 1 && !strcmp(r->functions[0], "Relu") ? " function=relu" : ""));
+    TRY(give_weight(in, line, "input_weight", r->w, r));
+    TRY(give_weight(in, line, "state_weight", r->r, r));
+    TRY(give_biases(in, line, r));
+    out->every = out->last = line->name;
+    return r->every && r->state ? line_slice(in, line->name, 1, r->time - 1, 1, &out->last)
+                                : STATUS_OK;
+}
+
+/* The steps of a layer from the last to the first. */
+static enum status turn_around(struct import *in, int64_t time, const char **layer)
+{
+    int64_t *places = arena_array(&in->arena, (size_t)time, sizeof *places);
+    NEED(places);
+    for (int64_t t = 0; t < time; t++)
+        places[t] = time - 1 - t;
+    return line_pick(in, *layer, 1, places, time, layer);
+}
+
+static enum status write_direction(struct import *in, struct recurrent *r, const char *x,
+                                   bool backwards, struct recurrent_layers *out)
+{
+    bool usual;
+    TRY(read_functions(in, r, &usual));
+    if (backwards)
+        TRY(turn_around(in, r->time, &x));
+    if (fits_layer(in, r, usual))
+        TRY(write_layer(in, r, x, out));
+    else
+        TRY(unroll(in, r, x, out));
+    if (backwards && r->every)
+        TRY(turn_around(in, r->time, &out->every));
+    if (r->state)
+        TRY(line_shape(in, out->last, SHAPE(r->units), &out->last));
+    return r->cells ? line_shape(in, out->cells, SHAPE(r->units), &out->cells) : STATUS_OK;
+}
+
+/* Every step, the last one's state and its cells, those of both directions side by side. */
+static enum status give_outputs(struct import *in, const struct recurrent *r,
+                                const struct recurrent_layers layers[2], int32_t directions)
+{
+    const char *every[] = {layers[0].every, layers[1].every};
+    const char *states[2][2] = {{layers[0].last, layers[1].last},
+                                {layers[0].cells, layers[1].cells}};
+    int64_t both = directions * r->units;
+    const char *joined;
+    struct shape steps = r->first ? SHAPE(1, r->time, directions, r->units)
+                                  : SHAPE(r->time, directions, 1, r->units);
+    struct shape state = r->first ? SHAPE(1, directions, r->units) : SHAPE(directions, 1, r->units);
+    if (r->every) {
+        TRY(line_join(in, every, directions, 2, &joined));
+        TRY(line_gives(in, 0, joined, SHAPE(r->time, both), steps, r->first ? 0 : 2));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (!(i ? r->cells : r->state))
+            continue;
+        TRY(line_join(in, states[i], directions, 1, &joined));
+        TRY(line_gives(in, i + 1, joined, SHAPE(both), state, r->first ? 0 : 1));
+    }
     return STATUS_OK;
+}
+
+static bool is_read(const struct import *in, size_t output)
+{
+    const struct value *value = graph_output(in, output);
+    return value && value->uses;
 }
 
 enum status node_recurrent(struct import *in)
 {
-    const struct recurrent *kind = kinds;
-    const struct constant *w, *r, *b = NULL;
-    const struct value *all = graph_output(in, 0), *last = graph_output(in, 1);
+    struct recurrent r = {.kind = kinds, .first = graph_int(in, "layout", 0) != 0};
+    struct recurrent_layers layers[2] = {0};
     struct value *x;
-    struct line *line;
     const char *layer;
-    bool relu, every = all && all->uses, state = last && last->uses;
-    while (strcmp(kind->op, in->node->op_type))
-        kind++;
+    bool both = graph_text_is(in, "direction", "forward", "bidirectional");
+    bool backwards = graph_text_is(in, "direction", "forward", "reverse");
+    while (strcmp(r.kind->op, in->node->op_type))
+        r.kind++;
     if (in->batch >= 0)
-        TRY(line_known(in, graph_input(in, 0), graph_int(in, "layout", 0) ? 0 : 1));
+        TRY(line_known(in, graph_input(in, 0), r.first ? 0 : 1));
     TRY(node_data(in, 0, &x));
-    TRY(node_known(in, 1, 3, &w));
-    TRY(node_known(in, 2, 3, &r));
+    TRY(node_known(in, 1, 3, &r.w));
+    TRY(node_known(in, 2, 3, &r.r));
     if (graph_input(in, 3))
-        TRY(node_known(in, 3, 2, &b));
-    TRY(check(in, kind, x, w, r, b));
-    TRY(read_functions(in, kind, &relu));
-    int64_t units = r->shape.dim[2], time = x->shape.dim[graph_int(in, "layout", 0) != 0];
+        TRY(node_known(in, 3, 2, &r.b));
+    r.x = x;
+    r.every = is_read(in, 0);
+    r.state = is_read(in, 1);
+    r.cells = r.kind->gates == 4 && is_read(in, 2);
+    r.units = graph_int(in, "hidden_size", r.r->shape.dim[2]);
+    r.time = x->shape.rank == 3 ? x->shape.dim[r.first] : 0;
+    TRY(check(in, &r, both ? 2 : 1));
     TRY(line_of_value(in, x, &layer));
-    TRY(line_add(in, kind->kind, layer, &line, "%lld%s%s", (long long)units,
-                 every ? "" : " output=last", relu ? " function=relu" : ""));
-    TRY(give_weight(in, line, "input_weight", w, kind, units));
-    TRY(give_weight(in, line, "state_weight", r, kind, units));
-    TRY(give_biases(in, line, b, kind, units));
-    layer = line->name;
-    if (every && state) /* the last of every */
-        TRY(line_slice(in, line->name, 1, time - 1, 1, &layer));
-    return give_outputs(in, every ? line->name : NULL, state ? layer : NULL, x, units);
+    for (r.direction = 0; r.direction < (both ? 2 : 1); r.direction++)
+        TRY(write_direction(in, &r, layer, backwards || r.direction == 1, &layers[r.direction]));
+    return give_outputs(in, &r, layers, both ? 2 : 1);
 }

@@ -186,6 +186,23 @@ enum status node_transpose(struct import *in)
     return line_gives(in, 0, line->name, value_sample(&turned), to, batch);
 }
 
+static enum status take_range(struct import *in, int32_t axis, int64_t size,
+                              const struct range *range, const char **layer)
+{
+    int64_t *places;
+    if (range->by == 1)
+        return range->count == size
+                   ? STATUS_OK
+                   : line_slice(in, *layer, axis, range->from, range->count, layer);
+    if (range->count > PICKS_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "it takes %lld places in steps, expected at most %d",
+               (long long)range->count, PICKS_MOST);
+    NEED(places = arena_array(&in->arena, (size_t)range->count, sizeof *places));
+    for (int64_t i = 0; i < range->count; i++)
+        places[i] = range->from + i * range->by;
+    return line_pick(in, *layer, axis, places, range->count, layer);
+}
+
 enum status node_slice(struct import *in)
 {
     static const char *const names[] = {"starts", "ends", "axes", "steps"};
@@ -204,20 +221,17 @@ enum status node_slice(struct import *in)
     for (int64_t i = 0; i < counts[0]; i++) {
         int32_t axis, own;
         TRY(graph_axis(in, counts[2] >= 0 ? given[2][i] : i, shape.rank, &axis));
-        if (counts[3] >= 0 && given[3][i] != 1)
-            REFUSE(in, STATUS_UNSUPPORTED, "it takes every %lld-th place, expected each",
-                   (long long)given[3][i]);
-        int64_t from = given[0][i], to = given[1][i], size = shape.dim[axis];
-        if (axis == x->batch && from == 0 && (to == SAMPLES || to >= INT32_MAX))
+        int64_t by = counts[3] >= 0 ? given[3][i] : 1, size = shape.dim[axis];
+        if (axis == x->batch && given[0][i] == 0 && by == 1 &&
+            (given[1][i] == SAMPLES || given[1][i] >= INT32_MAX))
             continue;
-        from = from < -size ? 0 : from < 0 ? from + size : from;
-        to = to < -size ? 0 : to < 0 ? to + size : to > size ? size : to;
-        if (from >= to)
+        struct range range;
+        TRY(graph_range(in, size, given[0][i], given[1][i], by, &range));
+        if (!range.count)
             REFUSE(in, STATUS_UNSUPPORTED, "it takes nothing of %lld places", (long long)size);
         TRY(value_axis(in, x, axis, &own));
-        shape.dim[axis] = to - from;
-        if (to - from != size)
-            TRY(line_slice(in, layer, own, from, to - from, &layer));
+        shape.dim[axis] = range.count;
+        TRY(take_range(in, own, size, &range, &layer));
     }
     if (layer == x->layer)
         return line_gives_same(in, x, shape, x->batch);
@@ -259,31 +273,6 @@ enum status node_split(struct import *in)
     return STATUS_OK;
 }
 
-/* Layers one behind the other: at most as many at once as a line takes. */
-static enum status join(struct import *in, const char **layers, size_t count, int32_t axis,
-                        const char **out)
-{
-    for (size_t at = 0; at < count;) {
-        struct text inputs = {0};
-        struct line *line;
-        size_t taken = at ? 1 : 0;
-        if (at)
-            text_add(&inputs, *out);
-        for (; at < count && taken < LAYER_INPUTS; at++, taken++)
-            text_printf(&inputs, "%s%s", taken ? ", " : "", layers[at]);
-        const char *list = arena_text(&in->arena, text_of(&inputs));
-        text_free(&inputs);
-        NEED(list);
-        if (taken == 1) {
-            *out = list;
-            continue;
-        }
-        TRY(line_add(in, "concat", list, &line, "axis=%d", axis));
-        *out = line->name;
-    }
-    return STATUS_OK;
-}
-
 enum status node_concat(struct import *in)
 {
     const struct value *like = NULL;
@@ -313,7 +302,7 @@ enum status node_concat(struct import *in)
         if (__builtin_add_overflow(shape.dim[axis], x->shape.dim[axis], &shape.dim[axis]))
             REFUSE(in, STATUS_INPUT, "its output is too large");
     }
-    TRY(join(in, layers, count, own, &layer));
+    TRY(line_join(in, layers, (int64_t)count, own, &layer));
     struct value joined = {.shape = shape, .batch = like->batch};
     return line_gives(in, 0, layer, value_sample(&joined), shape, like->batch);
 }
@@ -340,33 +329,39 @@ static enum status gather_tokens(struct import *in, const struct constant *table
     return line_gives(in, 0, line->name, gives, shape, tokens->batch);
 }
 
-/* Known places of one dimension: slices, one behind the other. */
+/* One of `size` places, counted from behind where it is negative. */
+static enum status find_place(struct import *in, int64_t pick, int64_t size, int64_t *out)
+{
+    *out = pick < 0 ? pick + size : pick;
+    if (*out < 0 || *out >= size)
+        REFUSE(in, STATUS_INPUT, "found place %lld of %lld", (long long)pick, (long long)size);
+    return STATUS_OK;
+}
+
+/* Known places of one dimension. */
 enum status node_gather(struct import *in)
 {
     const struct value *data = graph_input(in, 0), *index = graph_input(in, 1);
-    const char *layer, **layers;
+    const char *layer;
+    int64_t *places;
     struct shape shape = {0};
     int32_t axis, own, batch = -1;
     if (data->constant && index->tokens)
         return gather_tokens(in, data->constant, index);
     const struct constant *picks = index->constant;
     if (data->constant || data->tokens || !picks || !picks->wholes || picks->count < 1 ||
-        picks->count > 4096 || data->shape.rank + picks->shape.rank - 1 > SHAPE_MOST)
+        picks->count > PICKS_MOST || data->shape.rank + picks->shape.rank - 1 > SHAPE_MOST)
         REFUSE(in, STATUS_UNSUPPORTED,
-               "expected known places, at most 4096, of real numbers; or "
-               "known rows by the model's input of whole numbers");
+               "expected known places, at most %d, of real numbers; or "
+               "known rows by the model's input of whole numbers",
+               PICKS_MOST);
     TRY(graph_axis_of(in, "axis", 0, data->shape.rank, &axis));
     TRY(value_axis(in, data, axis, &own));
     TRY(line_of_value(in, data, &layer));
-    NEED(layers = arena_array(&in->arena, (size_t)picks->count, sizeof *layers));
-    for (int64_t i = 0; i < picks->count; i++) {
-        int64_t size = data->shape.dim[axis], pick = picks->wholes[i];
-        pick += pick < 0 ? size : 0;
-        if (pick < 0 || pick >= size)
-            REFUSE(in, STATUS_INPUT, "found place %lld of %lld", (long long)pick, (long long)size);
-        TRY(line_slice(in, layer, own, pick, 1, &layers[i]));
-    }
-    TRY(join(in, layers, (size_t)picks->count, own, &layer));
+    NEED(places = arena_array(&in->arena, (size_t)picks->count, sizeof *places));
+    for (int64_t i = 0; i < picks->count; i++)
+        TRY(find_place(in, picks->wholes[i], data->shape.dim[axis], &places[i]));
+    TRY(line_pick(in, layer, own, places, picks->count, &layer));
     for (int32_t d = 0; d < data->shape.rank; d++) {
         if (d == data->batch)
             batch = shape.rank;
@@ -380,14 +375,45 @@ enum status node_gather(struct import *in)
     return line_gives(in, 0, layer, gives, shape, batch);
 }
 
+/* Known places, each given by its coordinates in the first dimensions, of what is one whole. */
+static enum status gather_known(struct import *in, const struct value *data,
+                                const struct constant *index)
+{
+    int32_t rank = index->shape.rank, depth = rank ? (int32_t)index->shape.dim[rank - 1] : 0;
+    struct shape shape = index->shape;
+    const char *layer;
+    int64_t *places, rows = 1, count = 0;
+    if (data->batch >= 0 || graph_int(in, "batch_dims", 0) || !index->wholes || !index->count ||
+        depth < 1 || depth > data->shape.rank || rank - 1 + data->shape.rank - depth > SHAPE_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "expected places of the whole input, and batch_dims=0");
+    NEED(places = arena_array(&in->arena, (size_t)(index->count / depth), sizeof *places));
+    for (; count < index->count / depth; count++)
+        for (int32_t d = 0; d < depth; d++) {
+            int64_t place;
+            TRY(find_place(in, index->wholes[count * depth + d], data->shape.dim[d], &place));
+            places[count] = places[count] * data->shape.dim[d] + place;
+        }
+    shape.rank = rank - 1;
+    for (int32_t d = 0; d < data->shape.rank; d++)
+        if (d < depth)
+            rows *= data->shape.dim[d];
+        else
+            shape.dim[shape.rank++] = data->shape.dim[d];
+    int64_t behind = shape_count(&data->shape) / rows;
+    TRY(line_of(in, data, SHAPE(rows, behind), &layer));
+    TRY(line_pick(in, layer, 1, places, count, &layer));
+    return line_gives(in, 0, layer, SHAPE(count, behind), shape, -1);
+}
+
 /* Rows of each sample's own table, by its own tokens: what the layer `gather` is exported as. */
 enum status node_gather_nd(struct import *in)
 {
     struct value *table;
     const struct value *index = graph_input(in, 1);
-    struct line *line;
-    const char *layer, *tokens, *inputs;
+    const char *layer, *tokens;
     TRY(node_data(in, 0, &table));
+    if (index->constant)
+        return gather_known(in, table, index->constant);
     if (graph_int(in, "batch_dims", 0) != 1 || table->batch != 0 || table->shape.rank != 3 ||
         !index->tokens || index->batch != 0 || index->shape.rank != 3 || index->shape.dim[2] != 1)
         REFUSE(in, STATUS_UNSUPPORTED,
@@ -397,10 +423,9 @@ enum status node_gather_nd(struct import *in)
         in->tokens = table->shape.dim[1];
     TRY(line_of_value(in, table, &layer));
     TRY(line_of(in, index, SHAPE(index->shape.dim[1]), &tokens));
-    NEED(inputs = arena_format(&in->arena, "%s, %s", layer, tokens));
-    TRY(line_add(in, "gather", inputs, &line, "%s", ""));
+    TRY(line_pair(in, "gather", layer, tokens, &layer));
     struct shape shape = SHAPE(1, index->shape.dim[1], table->shape.dim[2]);
-    return line_gives(in, 0, line->name, SHAPE(shape.dim[1], shape.dim[2]), shape, 0);
+    return line_gives(in, 0, layer, SHAPE(shape.dim[1], shape.dim[2]), shape, 0);
 }
 
 /* Which dimensions a Reduce goes over: all where nothing is said. */

@@ -143,7 +143,7 @@ enum status node_cast(struct import *in)
 {
     const struct value *x = graph_input(in, 0);
     int64_t to = graph_int(in, "to", 0);
-    bool real = to == ELEMENT_FLOAT || to == ELEMENT_DOUBLE;
+    bool real = element_is_real(to);
     bool whole = to == ELEMENT_INT32 || to == ELEMENT_INT64;
     if (x->tokens ? !whole : !real)
         REFUSE(in, STATUS_UNSUPPORTED,
@@ -161,7 +161,7 @@ enum status node_dropout(struct import *in)
     double rate;
     TRY(node_data(in, 0, &x));
     TRY(graph_number(in, 1, graph_real(in, "ratio", 0.5), &rate));
-    if (training && !(training->constant && constant_at(training->constant, 0) == 0))
+    if (training && rate != 0 && !(training->constant && constant_at(training->constant, 0) == 0))
         REFUSE(in, STATUS_UNSUPPORTED, "training_mode is set, expected a model that predicts");
     if (!(rate >= 0 && rate < 1))
         REFUSE(in, STATUS_INPUT, "the ratio is %g, expected 0 to below 1", rate);
@@ -291,7 +291,7 @@ static enum status join_before(struct import *in, const struct pair *pair, bool 
 static enum status write_pair(struct import *in, const struct pair *pair, const char *kind,
                               const char **out)
 {
-    const char *layers[2], *inputs;
+    const char *layers[2];
     bool sum = !strcmp(kind, "add") && strcmp(in->node->op_type, "Sub");
     const struct constant *b = pair->side[1]->constant;
     struct shape first = operand_sample(pair, 0), second = operand_sample(pair, 1);
@@ -306,10 +306,7 @@ static enum status write_pair(struct import *in, const struct pair *pair, const 
         return line_give(in, line, "weight", kept, b->count);
     }
     TRY(second_operand(in, pair, &layers[1]));
-    NEED(inputs = arena_format(&in->arena, "%s, %s", layers[0], layers[1]));
-    TRY(line_add(in, kind, inputs, &line, "%s", ""));
-    *out = line->name;
-    return STATUS_OK;
+    return line_pair(in, kind, layers[0], layers[1], out);
 }
 
 enum status node_pair(struct import *in)

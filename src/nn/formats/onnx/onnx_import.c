@@ -25,14 +25,42 @@ static const struct {
 #undef NODE
 };
 
+/* Among what --shape says: "output=NAME", which one is wanted. The name, and how long it is; NULL
+ * where it says something else. */
+static const char *output_named(const char *at, size_t *length)
+{
+    if (!text_starts(at, "output="))
+        return NULL;
+    at += strlen("output=");
+    *length = strcspn(at, ",");
+    return at;
+}
+
+/* The part of --shape behind this one. */
+static const char *next_part(const char *at)
+{
+    at += strcspn(at, ",");
+    return at + (*at == ',');
+}
+
+/* The name of the output that is wanted; NULL: none is named. */
+static const char *wanted_output(const struct import *in, size_t *length)
+{
+    const char *name = NULL;
+    for (const char *at = in->shapes ? in->shapes : ""; *at && !name; at = next_part(at))
+        name = output_named(at, length);
+    return name;
+}
+
 /* What --shape says of a dimension's name; 0: nothing. */
 static enum status find_size(const struct import *in, const char *name, int64_t *out)
 {
-    const char *at = in->shapes ? in->shapes : "";
     *out = 0;
-    while (*at) {
+    for (const char *at = in->shapes ? in->shapes : ""; *at; at = next_part(at)) {
         size_t length = strcspn(at, ","), key = strcspn(at, "=");
         char number[24];
+        if (output_named(at, &length))
+            continue;
         if (key >= length || length - key - 1 >= sizeof number)
             REFUSE(in, STATUS_INPUT, "--shape is '%s', expected NAME=N, as in height=224",
                    in->shapes);
@@ -43,28 +71,34 @@ static enum status find_size(const struct import *in, const char *name, int64_t 
                    (int)length, at);
         if (name && strlen(name) == key && !strncmp(name, at, key))
             *out = size;
-        at += length;
-        at += *at == ',';
     }
     return STATUS_OK;
 }
 
-/* Is each name that --shape says one of the input's? */
-static enum status check_sizes(struct import *in, const Onnx__TensorShapeProto *shape)
+/* Is it the name of a dimension of an input? */
+static bool names_dimension(const struct import *in, const char *name, size_t length)
 {
-    const char *at = in->shapes ? in->shapes : "";
-    while (*at) {
-        size_t key = strcspn(at, "=");
-        bool known = false;
-        for (size_t d = 0; d < shape->n_dim; d++) {
-            const char *name = shape->dim[d]->dim_param;
-            known |= name && strlen(name) == key && !strncmp(name, at, key);
+    for (size_t i = 0; i < in->graph->n_input; i++) {
+        const Onnx__TypeProto *type = in->graph->input[i]->type;
+        const Onnx__TensorShapeProto *shape =
+            type && type->tensor_type ? type->tensor_type->shape : NULL;
+        for (size_t d = 0; shape && d < shape->n_dim; d++) {
+            const char *own = shape->dim[d]->dim_param;
+            if (own && strlen(own) == length && !strncmp(own, name, length))
+                return true;
         }
-        if (!known)
+    }
+    return false;
+}
+
+/* Is each name that --shape says one of the input's? */
+static enum status check_sizes(const struct import *in)
+{
+    for (const char *at = in->shapes ? in->shapes : ""; *at; at = next_part(at)) {
+        size_t key = strcspn(at, "="), length;
+        if (!output_named(at, &length) && !names_dimension(in, at, key))
             REFUSE(in, STATUS_INPUT, "--shape says '%.*s', which is no dimension of its input",
                    (int)key, at);
-        at += strcspn(at, ",");
-        at += *at == ',';
     }
     return STATUS_OK;
 }
@@ -94,26 +128,17 @@ static enum status read_input(struct import *in, const Onnx__ValueInfoProto *inf
 {
     const Onnx__TensorTypeProto *type = info->type ? info->type->tensor_type : NULL;
     struct value *value;
-    if (in->input)
-        REFUSE(in, STATUS_UNSUPPORTED, "found the inputs '%.60s' and '%.60s', expected one",
-               in->input->name, info->name);
     if (!type || !type->shape || type->shape->n_dim > SHAPE_MOST || !type->shape->n_dim)
         REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' has no shape, or more than %d dimensions",
                info->name, SHAPE_MOST);
     if (in->batch >= (int32_t)type->shape->n_dim)
         REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' has no dimension %d", info->name,
                in->batch);
-    TRY(check_sizes(in, type->shape));
     TRY(graph_add(in, info->name, &value));
-    switch (type->elem_type) {
-    case ELEMENT_FLOAT:
-    case ELEMENT_DOUBLE: break;
-    case ELEMENT_INT32:
-    case ELEMENT_INT64: value->tokens = true; break;
-    default:
+    value->tokens = type->elem_type == ELEMENT_INT32 || type->elem_type == ELEMENT_INT64;
+    if (!value->tokens && !element_is_real(type->elem_type))
         REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' is of type %d, expected float or int64",
                info->name, type->elem_type);
-    }
     for (size_t d = 0; d < type->shape->n_dim; d++)
         TRY(read_dimension(in, type->shape->dim[d], (int32_t)d, &value->shape));
     value->batch = in->batch;
@@ -121,9 +146,37 @@ static enum status read_input(struct import *in, const Onnx__ValueInfoProto *inf
     if (value->gives.rank >= SHAPE_MOST)
         REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' has more than %d dimensions", info->name,
                SHAPE_MOST - 1);
+    int64_t count = shape_count(&value->gives);
+    if (count < 1 || count > ELEMENTS_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its input '%.60s' is too large, expected at most %lld elements of a sample",
+               info->name, (long long)ELEMENTS_MOST);
     value->layer = "input";
     value->ready = true;
-    in->input = value;
+    in->inputs[in->input_count++] = value;
+    return STATUS_OK;
+}
+
+/* Several inputs are parts of one row, in the file's order. */
+static enum status join_inputs(struct import *in)
+{
+    int64_t from = 0;
+    in->sample = in->inputs[0]->gives;
+    for (int32_t i = 0; in->input_count > 1 && i < in->input_count; i++) {
+        struct value *value = in->inputs[i];
+        int64_t count = shape_count(&value->gives);
+        if (value->tokens)
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "its input '%.60s' is whole numbers beside %d others, expected real ones",
+                   value->name, in->input_count - 1);
+        in->reading = value->name;
+        if (value->uses)
+            TRY(line_slice(in, "input", 1, from, count, &value->layer));
+        value->gives = SHAPE(count);
+        from += count;
+        in->sample = SHAPE(from);
+    }
+    in->reading = NULL;
     return STATUS_OK;
 }
 
@@ -132,6 +185,8 @@ static enum status declare(struct import *in)
 {
     const Onnx__GraphProto *graph = in->graph;
     struct value *value;
+    NEED(in->inputs = arena_array(&in->arena, graph->n_input + 1, sizeof *in->inputs));
+    TRY(check_sizes(in));
     for (size_t i = 0; i < graph->n_initializer; i++) {
         TRY(graph_add(in, graph->initializer[i]->name ? graph->initializer[i]->name : "", &value));
         TRY(constant_read(in, graph->initializer[i], &value->constant));
@@ -145,7 +200,7 @@ static enum status declare(struct import *in)
         if (!graph_find(in, graph->input[i]->name))
             TRY(read_input(in, graph->input[i]));
     }
-    if (!in->input)
+    if (!in->input_count)
         REFUSE(in, STATUS_UNSUPPORTED, "found no input, expected one");
     for (size_t n = 0; n < graph->n_node; n++) {
         in->node = graph->node[n];
@@ -159,14 +214,31 @@ static enum status declare(struct import *in)
     return STATUS_OK;
 }
 
+/* The output that is wanted: the first, where none is named. */
+static enum status find_output(const struct import *in, struct value **out)
+{
+    const Onnx__GraphProto *graph = in->graph;
+    size_t length = 0;
+    const char *wanted = wanted_output(in, &length), *name = NULL;
+    for (size_t i = 0; i < graph->n_output && !name; i++) {
+        const char *own = graph->output[i]->name;
+        if (own && (!wanted || (strlen(own) == length && !strncmp(own, wanted, length))))
+            name = own;
+    }
+    if (!name && wanted)
+        REFUSE(in, STATUS_INPUT, "it has no output '%.*s'", (int)length, wanted);
+    if (!name)
+        REFUSE(in, STATUS_INPUT, "found no output");
+    if (!(*out = graph_find(in, name)))
+        REFUSE(in, STATUS_INPUT, "its output '%.80s' comes from no node", name);
+    return STATUS_OK;
+}
+
 /* Which nodes the output comes from, and how often each value is used. */
 static enum status mark(struct import *in, struct value **output)
 {
     const Onnx__GraphProto *graph = in->graph;
-    if (!graph->n_output || !graph->output[0]->name)
-        REFUSE(in, STATUS_INPUT, "found no output");
-    if (!(*output = graph_find(in, graph->output[0]->name)))
-        REFUSE(in, STATUS_INPUT, "its output '%.80s' comes from no node", graph->output[0]->name);
+    TRY(find_output(in, output));
     (*output)->uses++;
     NEED(in->needed = arena_array(&in->arena, graph->n_node + 1, sizeof *in->needed));
     for (size_t n = graph->n_node; n-- > 0;) {
@@ -280,8 +352,6 @@ static void write_line(const struct line *line, struct text *out)
 
 static enum status write_network(struct import *in, struct value *output, struct text *out)
 {
-    const struct shape *sample = &in->input->gives;
-    struct line *line;
     const char *sizes;
     TRY(line_known(in, output, in->batch));
     if (output->padded || output->pool)
@@ -289,16 +359,15 @@ static enum status write_network(struct import *in, struct value *output, struct
                "its output '%.80s' does not depend on its input as a "
                "network's does",
                output->name);
-    if (in->input->tokens && !in->tokens)
+    if (in->inputs[0]->tokens && !in->tokens)
         REFUSE(in, STATUS_UNSUPPORTED,
                "its input is whole numbers, expected them to be taken by "
                "Gather from a table");
-    if (!in->line_count) { /* what comes out is what went in */
-        TRY(line_sizes(in, &output->gives, &sizes));
-        TRY(line_add(in, "reshape", "input", &line, "%s", sizes));
-    }
+    const struct line *last = in->line_count ? in->lines[in->line_count - 1] : NULL;
+    if (!last || strcmp(last->name, output->layer)) /* a network gives what its last line does */
+        TRY(line_shape(in, output->layer, output->gives, &output->layer));
     take_softmax(in, output);
-    TRY(line_sizes(in, sample, &sizes));
+    TRY(line_sizes(in, &in->sample, &sizes));
     text_printf(out, "input %s", sizes);
     if (in->tokens)
         text_printf(out, " tokens=%lld", (long long)in->tokens);
@@ -336,15 +405,21 @@ static enum status import(struct import *in, const char *name, struct network **
 {
     struct value *output = NULL;
     struct text text = {0};
+    size_t length;
     int64_t size;
     TRY(find_size(in, NULL, &size));
     TRY(declare(in));
     TRY(mark(in, &output));
+    TRY(join_inputs(in));
     TRY(do_nodes(in));
     enum status status = write_network(in, output, &text);
     if (status == STATUS_OK)
         status = make_network(in, name, &text, out);
     text_free(&text);
+    if (status == STATUS_OK && in->graph->n_output > 1 && !wanted_output(in, &length))
+        log_warning("%s: it has %zu outputs, of which '%.60s' is taken; %s:output=NAME takes "
+                    "another",
+                    in->path, in->graph->n_output, output->name, in->path);
     if (status == STATUS_OK && batch)
         *batch = (struct onnx_batch){.input = in->batch, .output = output->batch};
     return status;
@@ -365,9 +440,6 @@ static enum status import_any(const struct import *model, const char *name, stru
         enum status status = import(&in, name, out, batch);
         arena_free(&in.arena);
         arena_free(&in.weights);
-        if (status == STATUS_OK && model->graph->n_output > 1)
-            log_warning("%s: it has %zu outputs, of which the first, '%.60s', is taken", name,
-                        model->graph->n_output, model->graph->output[0]->name);
         if (status != STATUS_INPUT && status != STATUS_UNSUPPORTED)
             return status;
         if (in.done > farthest)
