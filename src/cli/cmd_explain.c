@@ -154,6 +154,7 @@ static enum status read_flags(struct cli *cli, struct explain_flags *flags, int 
         {"recipe", ARG_TEXT, &flags->recipe, "NAME", "(the network's)", 0, 0, false},
         {"backend", ARG_TEXT, &flags->backend, "NAME", "also the kernels this backend runs", 0, 0,
          false},
+        CLI_UNIT(cli),
         {"no-fusion", ARG_FLAG, &flags->no_fusion, NULL, "the program before ops are merged", 0, 0,
          false},
         {"json", ARG_FLAG, &flags->json, NULL, "one line of JSON", 0, 0, false},
@@ -189,6 +190,7 @@ enum status cmd_explain(struct cli *cli, int argc, const char *const *argv)
     TRY(read_flags(cli, &flags, argc, argv, &help));
     if (help)
         return STATUS_OK;
+    TRY_OR(done, cli_unit(cli, &flags.backend));
     TRY_OR(done, compile(&explained, &flags));
     if (flags.backend) {
         const struct device_options device = {.isa = ISA_AVX512};

@@ -33,6 +33,7 @@ static enum status read_flags(struct cli *cli, struct generate_flags *flags, int
          0, 0, false},
         {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (the CPU's fastest)", 0, 0,
          false},
+        CLI_UNIT(cli),
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
     };
     struct args args = {
@@ -130,6 +131,7 @@ enum status cmd_generate(struct cli *cli, int argc, const char *const *argv)
     TRY(read_flags(cli, &flags, argc, argv, &help));
     if (help)
         return STATUS_OK;
+    TRY(cli_unit(cli, &flags.backend));
     const struct prony_options options = {.backend = flags.backend,
                                           .threads = (int32_t)flags.threads};
     TRY_OR(done, (enum status)prony_open(flags.network, &options, &network));

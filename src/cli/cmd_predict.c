@@ -31,6 +31,7 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
          1e9, false},
         {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (the CPU's fastest)", 0, 0,
          false},
+        CLI_UNIT(cli),
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
         CLI_SHAPE(cli),
     };
@@ -292,6 +293,7 @@ enum status cmd_predict(struct cli *cli, int argc, const char *const *argv)
     TRY(read_flags(cli, &flags, argc, argv, &help));
     if (help)
         return STATUS_OK;
+    TRY(cli_unit(cli, &flags.backend));
     const struct prony_options options = {.backend = flags.backend,
                                           .threads = (int32_t)flags.threads};
     TRY_OR(done, prony_open(flags.network, &options, &network));

@@ -3,6 +3,7 @@
 #include "cli/calibration_kept.h"
 #include "cli/commands.h"
 #include "cli/profile_output.h"
+#include "record/point.h"
 #include "record/version.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 struct profile_flags {
     const char *network; /* positional */
-    const char *phase, *backend, *isa, *trace, *callgrind;
+    const char *phase, *backend, *precision, *isa, *trace, *callgrind;
     int64_t batch, threads;
     double seconds;
     bool json, no_fusion;
@@ -61,15 +62,17 @@ static enum status print(const struct profile_flags *flags, const struct task *t
 static enum status profile(const struct cli *cli, struct profile_flags *flags)
 {
     bool training = strcmp(flags->phase, "training") == 0;
-    struct inside_options options = {
-        .network = {.device = {.threads = (int)flags->threads, .isa = ISA_AVX512},
-                    .fusion = !flags->no_fusion},
-        .measure = {.target = 0.01,
-                    .limit_ns = (uint64_t)(flags->seconds * 1e9),
-                    .stopped = cli_interrupted}};
+    struct inside_options options = {.network = {.device = {.threads = (int)flags->threads,
+                                                            .isa = ISA_AVX512,
+                                                            .precision = flags->precision},
+                                                 .fusion = !flags->no_fusion},
+                                     .measure = {.target = 0.01,
+                                                 .limit_ns = (uint64_t)(flags->seconds * 1e9),
+                                                 .stopped = cli_interrupted}};
     const struct task_options work = {.model = flags->network,
                                       .phase = training ? PHASE_TRAINING : PHASE_INFERENCE,
-                                      .batch = (int32_t)flags->batch};
+                                      .batch = (int32_t)flags->batch,
+                                      .precision = flags->precision};
     struct calibration calibration = {0};
     struct inside inside = {0};
     struct task *task = NULL;
@@ -79,6 +82,9 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
         FAIL(STATUS_INPUT, "--phase: found \"%s\", expected training or inference", flags->phase);
     if (flags->isa && !isa_parse(flags->isa, &options.network.device.isa))
         FAIL(STATUS_INPUT, "--isa: found \"%s\", expected scalar, avx2 or avx512", flags->isa);
+    if (flags->precision)
+        TRY(axis_check(&axes[AXIS_precision], flags->precision));
+    TRY(cli_unit(cli, &flags->backend));
     TRY(flags->backend ? registry_find(cli->registry, flags->backend, &options.network.backend)
                        : registry_first(cli->registry, NULL, &options.network.backend));
     flags->backend = options.network.backend->name;
@@ -102,6 +108,9 @@ enum status cmd_profile(struct cli *cli, int argc, const char *const *argv)
         {"batch", ARG_INT, &flags.batch, "N", "samples per step (1)", 1, TASK_BATCH_MOST, false},
         {"backend", ARG_TEXT, &flags.backend, "NAME", "what it runs on (the bench's default)", 0, 0,
          false},
+        CLI_UNIT(cli),
+        {"precision", ARG_TEXT, &flags.precision, "P", "of products: fp32, tf32, bf16 … (fp32)", 0,
+         0, false},
         {"threads", ARG_INT, &flags.threads, "N", "(1)", 1, POOL_MOST, false},
         {"isa", ARG_TEXT, &flags.isa, "ISA", "scalar, avx2 or avx512 (the best there is)", 0, 0,
          false},

@@ -121,6 +121,7 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
          "labels are numbers, even if they look like classes", 0, 0, false},
         {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (the CPU's fastest)", 0, 0,
          false},
+        CLI_UNIT(cli),
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
         {"out", ARG_TEXT, &flags->out, "FILE", "where the trained network is saved", 0, 0, false},
         {"resume", ARG_TEXT, &flags->resume, "FILE", "goes on with a saved training", 0, 0, false},
@@ -365,6 +366,7 @@ enum status cmd_train(struct cli *cli, int argc, const char *const *argv)
     TRY(read_flags(cli, &flags, argc, argv, &help));
     if (help)
         return STATUS_OK;
+    TRY(cli_unit(cli, &flags.backend));
     const struct prony_options options = {.backend = flags.backend,
                                           .threads = (int32_t)flags.threads,
                                           .seed = (uint64_t)flags.seed,

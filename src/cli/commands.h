@@ -13,6 +13,7 @@ struct cli {
     const char *folder;        /* of the executable */
     const char **positional;   /* room for every argument: what struct args asks for */
     const char *shape;         /* what --shape says, where a command has it */
+    const char *unit;          /* the same of --unit */
     struct arena arena;        /* of words that are made of arguments */
 };
 
@@ -56,6 +57,14 @@ enum status cli_args(struct args *args, int argc, const char *const *argv);
             false                                                                                  \
     }
 enum status cli_shape(struct cli *cli, struct args *args);
+
+/* The row of --unit, and what it does: without a name of a backend, the first that computes on this
+ * unit is it; with one, it must compute there. *backend stays NULL when neither was said. */
+#define CLI_UNIT(cli)                                                                              \
+    {                                                                                              \
+        "unit", ARG_TEXT, &(cli)->unit, "UNIT", "cpu or gpu: its first backend", 0, 0, false       \
+    }
+enum status cli_unit(const struct cli *cli, const char **backend);
 
 /* Calls visit with the arguments of each command in turn, as --help would show them: what
  * completion and the manual page are made of. */

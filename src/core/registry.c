@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 void registry_add(struct registry *registry, const struct backend *backend)
@@ -139,14 +140,20 @@ enum status registry_find(const struct registry *registry, const char *name,
 enum status registry_first(const struct registry *registry, const char *unit,
                            const struct backend **out)
 {
+    char reason[400] = "prony machine lists them";
     for (int i = 0; i < registry->count; i++) {
         const struct backend *backend = registry->list[i].backend;
-        if (backend && (!unit || strcmp(backend->unit, unit) == 0) &&
-            backend->probe() == STATUS_OK) {
+        if (!backend && unit && strcmp(unit, "gpu") == 0) /* plugins are for GPUs so far */
+            snprintf(reason, sizeof reason, "%s %s", registry->list[i].name,
+                     registry->list[i].problem);
+        if (!backend || (unit && strcmp(backend->unit, unit) != 0))
+            continue;
+        if (backend->probe() == STATUS_OK) {
             *out = backend;
             return STATUS_OK;
         }
+        snprintf(reason, sizeof reason, "%s: %s", backend->name, status_message());
     }
-    FAIL(STATUS_UNSUPPORTED, "no backend computes on %s here; prony machine lists them",
-         unit ? unit : "anything");
+    FAIL(STATUS_UNSUPPORTED, "no backend computes on %s here: %s", unit ? unit : "anything",
+         reason);
 }
