@@ -1,0 +1,32 @@
+# Plugins that are broken, each in its way: one line that says what is wrong and what to do, and the
+# other backends go on. Beside a prony of its own, so that nobody else sees them.
+
+suite=broken_plugins
+. tests/shell/command.sh
+if ! command -v cc >/dev/null; then
+    echo "skip broken_plugins: no C compiler to make a plugin with"
+    exit 0
+fi
+cp "$prony" "$folder/prony" || exit 2
+mine=$folder/prony
+
+echo 'int nothing_of_the_kind;' >"$folder/stranger.c"
+cat >"$folder/older.c" <<'C'
+struct backend { int abi; const char *name, *unit; } backend = {1, "older", "gpu"};
+struct { int abi; const void *backend; void (*share)(void *); } prony_plugin = {1, &backend, 0};
+C
+for plugin in stranger older; do
+    cc -shared -fPIC -o "$folder/prony_$plugin.so" "$folder/$plugin.c" || exit 2
+done
+echo 'no machine code' >"$folder/prony_junk.so"
+
+"$mine" machine >"$folder/machine" 2>&1
+expect says_that_it_is_older 0 'is of another version (1, expected' cat "$folder/machine"
+expect says_what_to_do 0 'build both together' cat "$folder/machine"
+expect says_that_it_is_none 0 'is not a plugin of prony' cat "$folder/machine"
+expect says_that_it_cannot_be_loaded 0 'cannot be loaded: ' cat "$folder/machine"
+expect refuses_it_by_name 1 "the backend 'older' " "$mine" train small iris --backend older
+expect skips_it_in_a_bench 0 "skipped: the backend 'older' " \
+    "$mine" bench small --backend older --seconds 0.05
+expect goes_on_with_the_others 0 'right' "$mine" bench small --backend ref --seconds 0.05
+exit $status
