@@ -10,6 +10,7 @@
  * its way to y. The bound is FMA; gathering costs about two loads and stores per tap of a panel,
  * which all outputs share. */
 #include "backend/cpu/simd/blocked.h"
+#include "backend/cpu/simd/conv_band.h"
 #include "backend/cpu/simd/conv_loops.h"
 #include "backend/cpu/simd/conv_patches.h"
 #include "backend/cpu/simd/team.h"
@@ -34,6 +35,7 @@ struct job_panels {
     bool turned;
     bool blocked; /* the weights */
     bool few;     /* pixels */
+    struct conv_band band;
     /* workspace */
     struct patch_phase *phases;
     struct patch_tap *taps;
@@ -44,7 +46,8 @@ struct job_panels {
 
 /* What a thread has. */
 struct member {
-    float *patches;            /* [TAPS][columns], turned [TAPS][PIXELS]; a vector behind it */
+    float *patches;            /* [TAPS][columns], turned [TAPS][PIXELS]; a vector behind it. Or a
+                                  band of some channels */
     float *sums;               /* [outputs][PIXELS], turned [pixels][outputs] */
     struct conv_piece *pieces; /* of each panel of a block … */
     int64_t *counts;           /* … and how many a tap has there */
@@ -67,6 +70,7 @@ static uint64_t lay_out_member(const struct job_panels *job, char *memory, struc
     uint64_t used = 0;
     member->patches = workspace_take(memory, &used, (TAPS + 1) * width, sizeof *member->patches);
     member->sums = workspace_take(memory, &used, most * PIXELS, sizeof *member->sums);
+    kernel = kernel < job->band.source.count ? job->band.source.count : kernel;
     member->pieces = workspace_take(memory, &used, kernel * PIXELS, sizeof *member->pieces);
     member->counts = workspace_take(memory, &used, PIXELS, sizeof *member->counts);
     member->runs = workspace_take(memory, &used, PIXELS, sizeof *member->runs);
@@ -88,6 +92,9 @@ static uint64_t lay_out(struct job_panels *job, int threads, char *workspace)
     job->phases = workspace_take(workspace, &used, patch_phases(r), sizeof *job->phases);
     job->taps =
         workspace_take(workspace, &used, r->down.kernel * r->across.kernel, sizeof *job->taps);
+    job->band.taps =
+        workspace_take(workspace, &used, job->band.source.count, sizeof *job->band.taps);
+    job->band.offsets = workspace_take(workspace, &used, TAPS, sizeof *job->band.offsets);
     job->weights =
         workspace_take(workspace, &used, packs(job) ? r->out * r->taps : 0, sizeof *job->weights);
     job->after.scale = workspace_take(workspace, &used, r->out, sizeof(float));
@@ -102,19 +109,44 @@ static int64_t pixels_of(const struct job_panels *job, const struct patch_phase 
     return job->relation.batch * phase->rows * phase->columns;
 }
 
-/* Whole panels where pixels are in lanes. */
-static int64_t blocks_of(const struct job_panels *job, const struct patch_phase *phase)
-{
-    int64_t most = job->turned ? PIXELS : PIXELS / job->gemm->columns * job->gemm->columns;
-    return (pixels_of(job, phase) + most - 1) / most;
-}
-
-/* Pixels of every block but the last: as many in each where they need not fill panels. */
+/* Pixels of every block but the last, which may have fewer: whole rows for bands, whole panels
+ * where pixels are in lanes, otherwise as many in each. */
 static int64_t block_size(const struct job_panels *job, const struct patch_phase *phase)
 {
-    int64_t blocks = blocks_of(job, phase), panel = job->turned ? 1 : job->gemm->columns;
+    if (job->band.rows)
+        return job->band.rows * phase->columns;
+    int64_t panel = job->turned ? 1 : job->gemm->columns, most = PIXELS / panel;
     int64_t panels = (pixels_of(job, phase) + panel - 1) / panel;
-    return blocks ? (panels + blocks - 1) / blocks * panel : 0;
+    int64_t blocks = (panels + most - 1) / most;
+    return blocks ? (panels + blocks - 1) / blocks * panel : 1;
+}
+
+/* Bands are blocks of one sample each. */
+static int64_t sample_blocks(const struct job_panels *job)
+{
+    return (job->relation.down.steps + job->band.rows - 1) / job->band.rows;
+}
+
+static int64_t blocks_of(const struct job_panels *job, const struct patch_phase *phase)
+{
+    int64_t size = block_size(job, phase);
+    if (job->band.rows)
+        return job->relation.batch * sample_blocks(job);
+    return (pixels_of(job, phase) + size - 1) / size;
+}
+
+/* The pixels of block number i. */
+static void place_block(const struct job_panels *job, struct block *block, int64_t i)
+{
+    const struct patch_phase *phase = block->phase;
+    int64_t size = block_size(job, phase), end = pixels_of(job, phase);
+    block->pixel = i * size;
+    if (job->band.rows) {
+        int64_t sample = i / sample_blocks(job), image = phase->rows * phase->columns;
+        block->pixel = sample * image + i % sample_blocks(job) * size;
+        end = (sample + 1) * image;
+    }
+    block->pixels = end - block->pixel < size ? end - block->pixel : size;
 }
 
 /* Outputs of a part: whole panels, but for the last. */
@@ -313,22 +345,45 @@ static void sum_plain(const struct job_panels *job, const struct member *member,
     }
 }
 
-/* A panel of weights by all pixels of a block, a few at a time. Where pixels are few the weights
- * come from memory: meanwhile the panel that is needed next is fetched into L2. */
+/* A panel of weights by all pixels of a block, a few neighbours in a row at a time. Where pixels
+ * are few the weights come from memory: meanwhile the panel that is needed next is fetched into L2.
+ */
 static void sum_panel(const struct job_panels *job, const struct member *member,
                       const struct block *block, struct gemm_tile tile, const float *next)
 {
-    int64_t pixels = block->pixels, floats = tile.inner * tile.columns, size;
+    int64_t columns = job->band.rows ? block->phase->columns : block->pixels, size;
+    int64_t floats = tile.inner * tile.columns;
     float *sums = tile.c;
-    for (int64_t j = 0; j < pixels; j += size) {
-        size = even_part(pixels, job->gemm->rows, j);
-        if (job->few)
-            for (int64_t i = floats * j / pixels; i < floats * (j + size) / pixels; i += LINE)
-                __builtin_prefetch(next + i, 0, 2);
-        tile.a = member->patches + j;
+    for (int64_t j = 0; j < block->pixels; j += size) {
+        int64_t row = j / columns, column = j % columns;
+        size = even_part(columns, job->gemm->rows, column);
+        if (job->few) {
+            tile.fetch = next + floats * j / block->pixels;
+            tile.fetch_step = tile.columns * size / block->pixels + 1;
+        }
+        tile.a = member->patches + row * job->band.down + column;
         tile.c = sums + j * tile.stride;
         job->gemm->tile[size](&tile);
     }
+}
+
+/* What of the source a block needs: the patches of its pixels, or their band. */
+static struct conv_gather gather_turned(const struct job_panels *job, const struct member *member,
+                                        const struct block *block)
+{
+    const struct conv_band *band = &job->band;
+    struct conv_gather gather = gather_of(job, member, block, band->rows ? band->lead : PIXELS);
+    if (!band->rows) {
+        gather.count = patch_pieces(&job->relation, block->phase, job->taps, job->conv->lanes,
+                                    block->pixel, block->pixels, block->pixels, member->pieces);
+        return gather;
+    }
+    int64_t columns = band->source.columns;
+    gather.taps = band->source.count;
+    gather.count = patch_pieces(&job->relation, &band->source, band->taps, job->conv->lanes,
+                                block->pixel / block->phase->columns * columns, columns, columns,
+                                member->pieces);
+    return gather;
 }
 
 /* The same, outputs in lanes: a piece of the taps of all pixels, then a panel of weights at a time.
@@ -336,19 +391,26 @@ static void sum_panel(const struct job_panels *job, const struct member *member,
 static void sum_turned(const struct job_panels *job, const struct member *member,
                        const struct block *block)
 {
-    int64_t width = job->gemm->columns, all = job->relation.in_group * block->phase->count, taps;
+    const struct conv_band *band = &job->band;
+    int64_t channels = job->relation.in_group, kernel = block->phase->count, taps;
+    int64_t width = job->gemm->columns, all = channels * kernel;
     const float *weights = block_weights(job, block);
-    struct conv_gather gather = gather_of(job, member, block, PIXELS);
-    gather.count = patch_pieces(&job->relation, block->phase, job->taps, job->conv->lanes,
-                                block->pixel, block->pixels, block->pixels, member->pieces);
+    struct conv_gather gather = gather_turned(job, member, block);
     for (int64_t k = 0; k < all; k += taps) {
-        taps = even_part(all, TAPS, k);
-        job->conv->gather(&gather, k, taps);
+        if (band->rows) {
+            int64_t some = even_part(channels, band->channels, k / kernel);
+            taps = some * kernel;
+            job->conv->gather(&gather, k / kernel * gather.taps, some * gather.taps);
+        } else {
+            taps = even_part(all, TAPS, k);
+            job->conv->gather(&gather, k, taps);
+        }
         for (int64_t o = 0; o < block->outputs; o += width) {
             const float *b = weights + o * all + k * width;
             struct gemm_tile tile = {
                 .inner = taps,
                 .lead = PIXELS,
+                .offsets = band->rows ? band->offsets : NULL,
                 .b = b,
                 .c = member->sums + o,
                 .stride = block->outputs,
@@ -383,8 +445,7 @@ static void sum_member(void *context, int index, int members)
     lay_out_member(job, job->members + (uint64_t)index * job->member_bytes, &member);
     for (int64_t i = 0; i < patch_phases(r); i++) {
         const struct patch_phase *phase = &job->phases[i];
-        int64_t pixels = pixels_of(job, phase), blocks = blocks_of(job, phase);
-        int64_t size = block_size(job, phase);
+        int64_t blocks = blocks_of(job, phase);
         long item, last;
         pool_share(r->groups * job->parts * blocks, 1, index, members, &item, &last);
         for (; item < last; item++) {
@@ -392,10 +453,9 @@ static void sum_member(void *context, int index, int members)
                 .phase = phase,
                 .group = item / blocks / job->parts,
                 .first = item / blocks % job->parts * part_size(job),
-                .pixel = item % blocks * size,
             };
             block.outputs = part_outputs(job, block.first);
-            block.pixels = pixels - block.pixel < size ? pixels - block.pixel : size;
+            place_block(job, &block, item % blocks);
             sum_block(job, &member, &block);
         }
     }
@@ -409,6 +469,13 @@ static bool should_turn(const struct job_panels *job)
     int64_t pixels = r->batch * r->down.steps * r->across.steps, width = job->gemm->columns;
     int64_t empty = (pixels + width - 1) / width * width - pixels;
     return r->out_group % width == 0 && (job->blocked || 20 * empty > pixels);
+}
+
+static void choose_form(struct job_panels *job)
+{
+    job->turned = should_turn(job);
+    if (job->turned)
+        job->band = band_of(&job->relation, PIXELS, TAPS, (int64_t)TAPS * PIXELS, job->gemm->rows);
 }
 
 /* Parts of the outputs: small enough for L2, and where there are few pixels, as many for each
@@ -437,10 +504,12 @@ void conv_gemm_sum(const struct call *call, const struct gemm_kernels *gemm,
         .y = call->data[call->op->inputs],
     };
     const struct conv_relation *r = &job.relation;
-    job.turned = should_turn(&job);
+    choose_form(&job);
     job.few = r->batch * r->down.steps * r->across.steps <= 4 * PIXELS;
     lay_out(&job, pool_at_once(call->pool), call->workspace);
     patch_list(r, job.phases, job.taps);
+    if (job.band.rows)
+        band_list(r, job.taps, &job.band);
     conv_after_of(call, r->out, &job.after);
     int64_t flop = 2 * r->batch * r->out * r->taps * r->down.steps * r->across.steps;
     int64_t pixels = r->batch * r->down.steps * r->across.steps;
@@ -457,6 +526,6 @@ uint64_t conv_gemm_sum_bytes(const struct gemm_kernels *gemm, const struct conv_
                              bool blocked, int threads)
 {
     struct job_panels job = {.gemm = gemm, .relation = patch_flat(relation), .blocked = blocked};
-    job.turned = should_turn(&job);
+    choose_form(&job);
     return lay_out(&job, threads, NULL);
 }

@@ -87,9 +87,9 @@ static struct conv_piece piece_of(const struct conv_relation *r, const struct pa
     int64_t column = run->column * move + tap->across;
     if (row < 0 || row >= r->down.in || column >= r->across.in)
         return piece;
-    int64_t from = column < 0 ? (move - 1 - column) / move : 0;
-    int64_t to = (r->across.in - column + move - 1) / move;
-    to = to < run->length ? to : run->length;
+    int64_t from = column < 0 ? (move - 1 - column) / move : 0, to = run->length;
+    if (column + (to - 1) * move >= r->across.in) /* divisions are dear */
+        to = (r->across.in - column + move - 1) / move;
     if (from >= to)
         return piece;
     piece.mask = (1u << to) - (1u << from);

@@ -18,8 +18,11 @@ enum { GEMM_ROWS = 14, GEMM_COLUMNS = 32 }; /* of a tile: the most that any ISA 
 /* A tile of c = scale·a·b + what it starts from: c itself, or a row of numbers, or 0. */
 struct gemm_tile {
     int64_t inner;
-    const float *a, *b; /* one panel of each */
-    int64_t lead;       /* from a row of a's panel to the next; 0: as many as it has */
+    const float *a, *b;     /* one panel of each */
+    int64_t lead;           /* from a row of a's panel to the next; 0: as many as it has … */
+    const int64_t *offsets; /* … or where each row of it is, or NULL */
+    const float *fetch;     /* what is needed next comes into L2 meanwhile, or NULL … */
+    int64_t fetch_step;     /* … so many floats a row */
     float *c;
     int64_t stride;  /* from a row of c to the next */
     int64_t columns; /* of c: at most the kernels' */

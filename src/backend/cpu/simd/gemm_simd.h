@@ -26,18 +26,19 @@ INLINE void store_row(const struct gemm_tile *t, int r, vec left, vec right)
         vec_store_part(c + VEC_LANES, vec_fma(scale, right, start_right), t->columns - VEC_LANES);
 }
 
-INLINE void tile_rows(const struct gemm_tile *t, const int R)
+/* The sums of R rows, a's being where `offsets` say or `lead` apart. */
+INLINE void tile_sums(const struct gemm_tile *t, const int R, const bool listed, vec *left,
+                      vec *right)
 {
-    vec left[ROWS_MOST], right[ROWS_MOST];
-    const float *a = t->a, *b = t->b;
+    const float *a = t->a, *b = t->b, *fetch = t->fetch ? t->fetch : b;
     const int64_t lead = t->lead ? t->lead : R;
-#pragma GCC unroll 14
-    for (int r = 0; r < R; r++)
-        left[r] = right[r] = vec_zero();
-    for (int64_t k = 0; k < t->inner; k++, a += lead, b += COLUMNS) {
+    for (int64_t k = 0; k < t->inner; k++, b += COLUMNS, fetch += t->fetch_step) {
+        if (listed)
+            a = t->a + t->offsets[k];
         vec b_left = vec_load_any(b), b_right = vec_load_any(b + VEC_LANES);
         vec_pin(b_left);
         vec_pin(b_right);
+        vec_prefetch(fetch);
 #pragma GCC unroll 14
         for (int r = 0; r < R; r++) {
             vec value = vec_set(a[r]);
@@ -45,7 +46,20 @@ INLINE void tile_rows(const struct gemm_tile *t, const int R)
             left[r] = vec_fma(value, b_left, left[r]);
             right[r] = vec_fma(value, b_right, right[r]);
         }
+        a += lead;
     }
+}
+
+INLINE void tile_rows(const struct gemm_tile *t, const int R)
+{
+    vec left[ROWS_MOST], right[ROWS_MOST];
+#pragma GCC unroll 14
+    for (int r = 0; r < R; r++)
+        left[r] = right[r] = vec_zero();
+    if (t->offsets)
+        tile_sums(t, R, true, left, right);
+    else
+        tile_sums(t, R, false, left, right);
 #pragma GCC unroll 14
     for (int r = 0; r < R; r++)
         store_row(t, r, left[r], right[r]);
