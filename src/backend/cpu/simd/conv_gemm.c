@@ -4,11 +4,11 @@
  *
  * over the pixels of all samples, one group and phase (conv_relation.h) at a time. The patches are
  * never there as a whole: each panel of them is gathered from the image, into L1, when it is
- * needed (conv_patches.h). Pixels are in lanes and weights broadcast; where few pixels would leave
- * lanes empty (49 of 64), the product is turned: outputs in lanes, patches broadcast. What follows
- * the convolution (bias, batch-norm, a second summand, a function) is done to a block of sums on
- * its way to y. The bound is FMA; gathering costs about two loads and stores per tap of a panel,
- * which all outputs share. */
+ * needed (conv_patches.h), or a band of rows that has them all (conv_band.h). Pixels are in lanes
+ * and weights broadcast; where few pixels would leave lanes empty (49 of 64), the product is
+ * turned: outputs in lanes, patches broadcast. What follows the convolution (bias, batch-norm, a
+ * second summand, a function) is done to a block of sums on its way to y. The bound is FMA;
+ * gathering costs about two loads and stores per tap of a panel, which all outputs share. */
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/conv_band.h"
 #include "backend/cpu/simd/conv_loops.h"

@@ -160,8 +160,11 @@ INLINE void finish_square(const struct conv_after *after, int64_t output, int64_
     vec_transpose(row);
     for (int i = 0; i < VEC_LANES; i++, place += plane) {
         vec value = row[i];
-        if (after->add)
+        vec_prefetch(y + place + VEC_LANES * plane); /* the outputs that come next */
+        if (after->add) {
+            vec_prefetch(after->add + place + VEC_LANES * plane);
             value = vec_add(value, vec_load_part(after->add + place, count));
+        }
         vec_store_part(y + place, vec_function(function, value, 0), count);
     }
 }
