@@ -110,6 +110,9 @@ TEST(lists_and_ranges_are_spelled_out)
     CHECK_EQUAL_TEXT(split("batch", "16-256*2"), "16 32 64 128 256");
     CHECK_EQUAL_TEXT(split("batch", "3,5-6,10-100*10"), "3 5 6 10 100");
     CHECK_EQUAL_TEXT(split("batch", "7-7"), "7");
+    CHECK_EQUAL_TEXT(split("batch", "1,1,1"), "1"); /* each is measured once */
+    CHECK_EQUAL_TEXT(split("batch", "2,1-4,04,8"), "2 1 3 4 8");
+    CHECK_EQUAL_TEXT(split("framework", "numpy,prony,numpy"), "numpy prony");
     CHECK_EQUAL_TEXT(split("batch", "9223372036854775806-9223372036854775807"),
                      "9223372036854775806 9223372036854775807");
     CHECK_EQUAL_TEXT(split("framework", "python-list,numpy"), "python-list numpy");

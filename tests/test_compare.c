@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { ROUNDS = 80, TRIALS = 200, NUMBERS = 16 };
+enum { ROUNDS = 80, TRIALS = 200, NUMBERS = 16, TURNS_MOST = 2000 };
 
 /* Noise that is never good: a time is 1 and something on top. */
 typedef double noise(struct rng_key key, uint32_t round, uint32_t who);
@@ -37,19 +37,31 @@ static double drift(struct rng_key key, uint32_t round, uint32_t who)
     return (1 + (double)round / ROUNDS) * (1 + 0.02 * uniform(key, round, who));
 }
 
-static const size_t starts[] = {0};
+static const size_t begins_once[] = {0};
+
+/* Compares when each turn has one sample. */
+static struct comparison compare(const double *a, const double *b, size_t turns,
+                                 const size_t *begins, size_t instances)
+{
+    size_t starts[TURNS_MOST];
+    struct comparison found;
+    for (size_t i = 0; i < turns; i++)
+        starts[i] = i;
+    const struct turns of_a = {a, turns, starts, turns}, of_b = {b, turns, starts, turns};
+    CHECK_OK(compare_turns(&of_a, &of_b, begins, instances, COMPARE_MARGIN, &found));
+    return found;
+}
 
 /* One comparison in which the first takes `factor` times as long as the second. */
 static enum verdict once(noise *of, double factor, uint32_t seed)
 {
     const struct rng_key key = {.seed = seed, .stream = 1};
     double a[ROUNDS], b[ROUNDS];
-    struct comparison found;
     for (uint32_t i = 0; i < ROUNDS; i++) {
         a[i] = factor * of(key, i, 0);
         b[i] = of(key, i, 1);
     }
-    CHECK_OK(compare_rounds(a, b, ROUNDS, starts, 1, COMPARE_MARGIN, &found));
+    struct comparison found = compare(a, b, ROUNDS, begins_once, 1);
     CHECK_EQUAL_INT(found.rounds, ROUNDS / 2);
     CHECK(found.low <= found.ratio && found.ratio <= found.high);
     return found.verdict;
@@ -98,19 +110,70 @@ TEST(the_luck_of_instances_does_not_deceive)
             a[i] = (1 + 0.04 * uniform(key, i / EACH, 0)) * (1 + 0.01 * uniform(key, i, 2));
             b[i] = (1 + 0.04 * uniform(key, i / EACH, 1)) * (1 + 0.01 * uniform(key, i, 3));
         }
-        CHECK_OK(compare_rounds(a, b, INSTANCES * EACH, begins, INSTANCES, COMPARE_MARGIN, &same));
+        same = compare(a, b, INSTANCES * EACH, begins, INSTANCES);
         wrong += same.verdict == VERDICT_FASTER || same.verdict == VERDICT_SLOWER;
-        CHECK_OK(compare_rounds(a, b, EACH, begins, 1, COMPARE_MARGIN, &same));
+        same = compare(a, b, EACH, begins, 1);
         deceived += same.verdict == VERDICT_FASTER || same.verdict == VERDICT_SLOWER;
         for (uint32_t i = 0; i < INSTANCES * EACH; i++)
             a[i] *= 1.05;
-        CHECK_OK(
-            compare_rounds(a, b, INSTANCES * EACH, begins, INSTANCES, COMPARE_MARGIN, &slower));
+        slower = compare(a, b, INSTANCES * EACH, begins, INSTANCES);
         found += slower.verdict == VERDICT_SLOWER;
     }
     CHECK(wrong <= 2);
     CHECK(deceived > TRIALS / 20); /* or this test shows nothing */
     CHECK(found >= TRIALS * 95 / 100);
+}
+
+/* Others come and go: for some milliseconds they take half of the CPU, then not, and each sample is
+ * hit or not for itself. Instances of 24 samples in 6 turns, as a comparison of peers has them. */
+static double crowded(struct rng_key key, uint32_t sample, uint32_t who)
+{
+    bool busy = uniform(key, sample / 8, 2) < 0.5; /* the same moment for both */
+    double hit = busy && uniform(key, sample, who) < 0.6 ? 1 + uniform(key, sample, who + 4) : 1;
+    return hit * (1 + 0.03 * uniform(key, sample, who + 8));
+}
+
+TEST(a_crowd_does_not_hide_a_difference)
+{
+    enum { INSTANCES = 16, TURNS = 6, EACH = 4, ALL = INSTANCES * TURNS * EACH };
+    int wrong = 0, found = 0;
+    for (uint32_t trial = 0; trial < TRIALS; trial++) {
+        const struct rng_key key = {.seed = trial, .stream = 3};
+        double a[ALL], slower[ALL], b[ALL];
+        size_t starts[INSTANCES * TURNS], begins[INSTANCES];
+        struct comparison same, different;
+        for (uint32_t i = 0; i < ALL; i++) {
+            a[i] = crowded(key, i, 0);
+            slower[i] = 1.05 * a[i];
+            b[i] = crowded(key, i, 1);
+            starts[i / EACH] = i / EACH * EACH;
+            begins[i / EACH / TURNS] = i / EACH / TURNS * TURNS;
+        }
+        const struct turns of_a = {a, ALL, starts, INSTANCES * TURNS},
+                           of_slower = {slower, ALL, starts, INSTANCES * TURNS},
+                           of_b = {b, ALL, starts, INSTANCES * TURNS};
+        CHECK_OK(compare_turns(&of_a, &of_b, begins, INSTANCES, COMPARE_MARGIN, &same));
+        CHECK_OK(compare_turns(&of_slower, &of_b, begins, INSTANCES, COMPARE_MARGIN, &different));
+        wrong += same.verdict == VERDICT_FASTER || same.verdict == VERDICT_SLOWER;
+        found += different.verdict == VERDICT_SLOWER;
+    }
+    CHECK(wrong <= 2);
+    CHECK(found >= TRIALS * 95 / 100);
+}
+
+/* Of many turns of one instance the units are equal shares. */
+TEST(one_instance_is_shared_out)
+{
+    double a[TURNS_MOST], b[TURNS_MOST];
+    for (int i = 0; i < TURNS_MOST; i++) {
+        a[i] = i % 4 == 3 ? 9 : 2; /* a quarter is disturbed */
+        b[i] = i % 4 == 1 ? 7 : 1;
+    }
+    struct comparison found = compare(a, b, TURNS_MOST, begins_once, 1);
+    CHECK_EQUAL_INT(found.rounds, TURNS_MOST / 2);
+    CHECK_NEAR(found.low, 2, 0);
+    CHECK_NEAR(found.high, 2, 0);
+    CHECK_EQUAL_INT(found.verdict, VERDICT_SLOWER);
 }
 
 /* Looks after every fourth round and stops at the first that is sure, as a measurement does. */
@@ -128,9 +191,7 @@ TEST(many_looks_do_not_deceive)
         }
         for (size_t rounds = 8; rounds <= ROUNDS; rounds += 4)
             for (int which = 0; which < 2; which++) {
-                struct comparison found;
-                CHECK_OK(compare_rounds(which ? slower : a, b, rounds, starts, 1, COMPARE_MARGIN,
-                                        &found));
+                struct comparison found = compare(which ? slower : a, b, rounds, begins_once, 1);
                 if (ended[which] || !(found.sure || rounds == ROUNDS))
                     continue;
                 ended[which] = true;
@@ -172,12 +233,11 @@ TEST(few_rounds_say_nothing)
 {
     const double a[14] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
     const double b[14] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    struct comparison found;
-    CHECK_OK(compare_rounds(a, b, 14, starts, 1, COMPARE_MARGIN, &found));
+    struct comparison found = compare(a, b, 14, begins_once, 1);
     CHECK_EQUAL_INT(found.verdict, VERDICT_UNKNOWN);
     CHECK_NEAR(found.ratio, 2, 0);
     CHECK(isnan(found.low));
-    CHECK_OK(compare_rounds(a, b, 1, starts, 1, COMPARE_MARGIN, &found));
+    found = compare(a, b, 1, begins_once, 1);
     CHECK_EQUAL_INT(found.rounds, 0);
 }
 

@@ -118,4 +118,70 @@ TEST(half_the_bits_are_half_the_bytes_that_forward_reads)
     CHECK_EQUAL_INT(work_in(&work, "tf32").forward.bytes, 1000);
 }
 
+/* What is known of a CPU so well that nothing is measured. */
+static void know(struct calibration *calibration, enum ceiling ceiling, enum isa isa,
+                 enum pages pages, uint64_t set_bytes, double per_s)
+{
+    const struct ceiling_row row = {.ceiling = ceiling,
+                                    .isa = isa,
+                                    .threads = 1,
+                                    .pages = pages,
+                                    .set_bytes = set_bytes,
+                                    .per_s = per_s,
+                                    .spent_ns = 1e12};
+    CHECK_OK(calibration_merge(calibration, &row));
+}
+
+static const struct op *find_op(const struct program *program, enum op_kind kind)
+{
+    for (int32_t i = 0; i < program->op_count; i++)
+        if (program->ops[i].kind == kind)
+            return &program->ops[i];
+    return NULL;
+}
+
+/* 4-3 at batch 2: weights of 12 numbers read at the speed of the whole step, and all operands (8
+ * in, 6 out) at the higher of the speeds of so small a set. */
+TEST(an_op_has_the_floor_of_what_it_moves)
+{
+    struct cpu cpu;
+    struct calibration calibration = {0};
+    struct network *network = NULL;
+    struct params params;
+    struct program *program = NULL;
+    const struct compile_options options = {.batch = 2, .use = USE_INFERENCE};
+    const struct ceilings slow_all = {
+        .threads = 1, .flop_per_s = 1e15, .read_per_s = 1e6, .update_per_s = 5e5};
+    const struct ceilings fast_all = {
+        .threads = 1, .flop_per_s = 1e15, .read_per_s = 1e15, .update_per_s = 1e15};
+    const struct ceilings no_flop = {
+        .threads = 1, .flop_per_s = 1e3, .read_per_s = 1e15, .update_per_s = 1e15};
+    double ns;
+
+    cpu_detect(&cpu);
+    know(&calibration, CEILING_FP32, cpu.isa, PAGES_4K, 0, 1e15);
+    know(&calibration, CEILING_READ, cpu.isa, PAGES_2M, 16384, 2e9);
+    know(&calibration, CEILING_UPDATE, cpu.isa, PAGES_2M, 16384, 4e9);
+    params_init(&params, DTYPE_F32);
+    if (CHECK_OK(network_open("mlp:4-3", &network)) &&
+        CHECK_OK(network_compile(network, &params, &options, &program))) {
+        const struct op *op = find_op(program, OP_dense);
+        enum status status =
+            op ? floor_of_op(program, op, &calibration, &fast_all, &ns) : STATUS_INPUT;
+        if (status == STATUS_UNSUPPORTED)
+            check_skip("%s", status_message());
+        else if (CHECK_OK(status)) {
+            CHECK_NEAR(ns, (double)op_bytes(program, op) / 4, 1e-9); /* 4 GB/s: the higher one */
+            CHECK_OK(floor_of_op(program, op, &calibration, &slow_all, &ns));
+            CHECK_NEAR(ns, 1e3 * 4 * (12 + 3), 1e-6); /* weights and bias, read */
+            CHECK_OK(floor_of_op(program, op, &calibration, &no_flop, &ns));
+            CHECK_NEAR(ns, 1e6 * (double)op_flop(program, op), 1e-3);
+        }
+    }
+    program_free(program);
+    params_free(&params);
+    network_free(network);
+    calibration_free(&calibration);
+}
+
 CHECK_MAIN

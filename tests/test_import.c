@@ -117,6 +117,27 @@ TEST(llama_bench)
     CHECK_NEAR(seen.records[2].throughput, 512 / 200e-9, 1); /* as its own avg_ts */
 }
 
+TEST(llama_bench_line_by_line)
+{
+    struct seen seen = import("{\"model_type\":\"llama 7B\",\"n_threads\":8,\"n_prompt\":512,"
+                              "\"n_gen\":0,\"avg_ns\":100,\"samples_ns\":[90,100,110]}\n"
+                              "{\"model_type\":\"llama 7B\",\"n_prompt\":0,\"n_gen\":128,"
+                              "\"avg_ns\":1280,\"samples_ns\":[1280]}\n\n");
+    if (!CHECK_EQUAL_INT(seen.count, 2))
+        return;
+    CHECK_EQUAL_INT(seen.records[0].time_ns.count, 3);
+    CHECK_NEAR(seen.records[1].time_ns.median, 10, 1e-9);
+    CHECK_EQUAL_INT(import("{\"avg_ns\":1,\"n_gen\":1,\"samples_ns\":[5]}").count, 1);
+    CHECK_EQUAL_INT(import("{\"prony\":1,\"kind\":\"result\"}\n{\"avg_ns\":1}\n").count, 0);
+
+    struct text lines = {0};
+    bool foreign;
+    static const char cut[] = "{\"avg_ns\":1,\"samples_ns\":[5]}\n{\"avg_ns\":1,\n";
+    CHECK_STATUS(STATUS_INPUT, import_lines("file", cut, strlen(cut), &foreign, &lines));
+    CHECK_MESSAGE("file: line:2");
+    text_free(&lines);
+}
+
 TEST(dlbs_logs)
 {
     struct seen seen = import("2018-03-01 starting\n__exp.framework__=\"tensorflow\"\n"

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "bench/measure.h"
 #include "bench/meters.h"
+#include "record/stats.h"
 
 #include <math.h>
 
@@ -78,7 +79,7 @@ TEST(rounds_go_forth_and_back)
     const char *rounds = trace + traced - samples; /* before them: calibration and warm-up */
     for (size_t i = 0; i < samples; i++)
         CHECK_EQUAL_INT(rounds[i], "aabbccccbbaa"[i % 12]);
-    CHECK_EQUAL_INT(list[0].round_count, list[0].count);
+    CHECK_EQUAL_INT(list[0].turn_count, list[0].count);
     for (int i = 0; i < 3; i++)
         measure_free(&list[i]);
 }
@@ -106,6 +107,40 @@ TEST(the_price_of_a_call_is_spread_over_a_group)
     CHECK(list[0].per >= 64); /* 20 µs over 64 × 10 µs is 3 %; doubling gains 1.5 %, then less */
     CHECK(list[0].samples_ns[0] < 10000 * 1.03);
     measure_free(&list[0]);
+}
+
+/* Waking a peer up takes time outside its own clock, which a sample must be ten times as long as.
+ */
+TEST(what_passes_outside_a_jobs_clock_is_spread_over_a_group)
+{
+    struct fake a = fake('a', 1000);
+    a.sleeps_ns = 1000000;
+    struct contender list[1] = {{.job = &a.job}};
+    const struct measure_options options = {.target = 0.01, .limit_ns = 60000000000};
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK(list[0].per >= 512); /* within a call that takes a millisecond: of it nine tenths */
+    measure_free(&list[0]);
+}
+
+/* A single look is not enough for the interval to be as narrow as was asked for. */
+TEST(the_interval_is_within_the_target_when_it_stops)
+{
+    const double targets[] = {0.05, 0.01};
+    for (int i = 0; i < 2; i++) {
+        struct fake a = fake('a', 1e7);
+        a.spread = 0.2;
+        struct contender list[1] = {{.job = &a.job}};
+        const struct measure_options options = {.target = targets[i], .limit_ns = 60000000000};
+        struct stats stats;
+        if (!CHECK_OK(measure(&options, list, 1)) ||
+            !CHECK_OK(stats_compute(list[0].samples_ns, list[0].count, 1, &stats)))
+            return;
+        CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
+        CHECK((stats.ci_high - stats.ci_low) / 2 <= targets[i] * stats.median);
+        CHECK(stats.count > 6);
+        measure_free(&list[0]);
+    }
 }
 
 TEST(noise_runs_until_the_time_is_up)
@@ -158,6 +193,24 @@ TEST(a_comparison_stops_when_the_ratio_is_known)
     measure_free(&list[1]);
 }
 
+/* Long enough not to be held up by what passes outside, short enough to slip between what disturbs;
+ * and both alike. */
+TEST(samples_that_are_compared_are_short_and_equally_long)
+{
+    struct fake a = fake('a', 1000), b = fake('b', 3000);
+    a.sleeps_ns = b.sleeps_ns = 5000000;
+    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct measure_options options = {
+        .target = 0.01, .limit_ns = 60000000000, .compare = true, .margin = COMPARE_MARGIN};
+    if (!CHECK_OK(measure(&options, list, 2)))
+        return;
+    CHECK_NEAR((double)list[0].per / (double)list[1].per, 3, 0.01);
+    CHECK(list[0].per * 1000 <= 3500000); /* not compared, they would be 5 ms */
+    CHECK(list[0].per * 1000 >= 900000);
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
 static enum status fake_renew(struct job *job, int *process)
 {
     struct fake *fake = (struct fake *)job;
@@ -187,8 +240,8 @@ TEST(a_comparison_takes_several_instances)
     CHECK_EQUAL_INT(a.renewals, b.renewals);
     CHECK_EQUAL_INT(list[0].instances, a.renewals + 1);
     for (size_t i = 0; i < list[0].instances; i++) {
-        CHECK_EQUAL_INT(list[0].starts[i], list[1].starts[i]);
-        CHECK_EQUAL_INT(list[0].starts[i] % 2, 0);
+        CHECK_EQUAL_INT(list[0].begins[i], list[1].begins[i]);
+        CHECK_EQUAL_INT(list[0].begins[i] % 2, 0);
     }
     measure_free(&list[0]);
     measure_free(&list[1]);
@@ -395,13 +448,14 @@ TEST(meters_have_their_units)
     enum { BYTES = 64 << 20 };
     const struct meters meters = {
         .wall_ns = 2000000000, .cpu_ns = 1000000000, .page_faults = 10, .context_switches = 4};
+    const struct family ours = {.count = 0};
     struct record_meter before[METERS_COUNT], rows[METERS_COUNT];
-    meters_report(&meters, 0, before);
+    meters_report(&meters, &ours, before);
     char *touched = mem_array(BYTES, 1);
     if (!CHECK(touched != NULL))
         return;
     memset(touched, 1, BYTES);
-    meters_report(&meters, 0, rows);
+    meters_report(&meters, &ours, rows);
     mem_free(touched);
     CHECK_NEAR(rows[0].value, 50, 1e-9);
     CHECK(rows[1].value - before[1].value > 0.99 * BYTES);

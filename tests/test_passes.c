@@ -7,6 +7,7 @@
 #include "bench/job_peer.h"
 #include "bench/passes.h"
 #include "bench/syscalls.h"
+#include "bench/watch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 enum { PARENTS = 3, IDS = 2 };
+static const struct family ours;
 
 /* Each iteration asks three times for its parent and twice for itself. */
 static enum status known_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
@@ -35,7 +37,7 @@ TEST(counts_every_system_call)
 {
     struct job job = {&known_kind};
     struct syscalls calls;
-    enum status status = syscalls_count(&job, 0, 100, &calls);
+    enum status status = syscalls_count(&job, &ours, 100, &calls);
     if (status == STATUS_UNSUPPORTED)
         SKIP("%s", status_message());
     if (!CHECK_OK(status))
@@ -64,7 +66,7 @@ TEST(what_makes_no_call_has_none)
 {
     struct job job = {&quiet_kind};
     struct syscalls calls;
-    enum status status = syscalls_count(&job, 0, 1000, &calls);
+    enum status status = syscalls_count(&job, &ours, 1000, &calls);
     if (status == STATUS_UNSUPPORTED)
         SKIP("%s", status_message());
     CHECK_OK(status);
@@ -77,7 +79,7 @@ TEST(tracing_leaves_no_trace)
     struct job job = {&known_kind};
     struct syscalls calls;
     for (int i = 0; i < 3; i++) {
-        enum status status = syscalls_count(&job, 0, 1, &calls);
+        enum status status = syscalls_count(&job, &ours, 1, &calls);
         if (status == STATUS_UNSUPPORTED)
             SKIP("%s", status_message());
         CHECK_OK(status);
@@ -99,7 +101,7 @@ TEST(work_that_breaks_is_an_error)
 {
     struct job job = {&broken_kind};
     struct syscalls calls;
-    enum status status = syscalls_count(&job, 0, 1, &calls);
+    enum status status = syscalls_count(&job, &ours, 1, &calls);
     if (status == STATUS_UNSUPPORTED)
         SKIP("%s", status_message());
     CHECK_EQUAL_INT(status, STATUS_DEVICE);
@@ -110,13 +112,14 @@ TEST(a_process_that_is_not_there_cannot_be_traced)
 {
     struct job job = {&known_kind};
     struct syscalls calls;
-    CHECK_STATUS(STATUS_UNSUPPORTED, syscalls_count(&job, 2147483600, 1, &calls));
+    const struct family nobody = {{2147483600}, 1};
+    CHECK_STATUS(STATUS_UNSUPPORTED, syscalls_count(&job, &nobody, 1, &calls));
 }
 
 TEST(rates_follow_from_the_time_of_an_iteration)
 {
     struct job job = {&known_kind};
-    const struct passes passes = {.job = &job, .iteration_ns = 1e7, .batch = 1};
+    const struct passes passes = {.job = &job, .family = &ours, .iteration_ns = 1e7, .batch = 4};
     struct record_meter rows[PASSES_ROWS];
     struct arena arena = {0};
     size_t count;
@@ -140,12 +143,83 @@ TEST(counters_count_or_say_why_not)
 {
     struct job job = {&quiet_kind};
     struct counters counters;
-    enum status status = counters_count(&job, 0, 1000000, &counters);
+    enum status status = counters_count(&job, &ours, 1000000, &counters);
     if (status == STATUS_UNSUPPORTED)
         SKIP("%s", status_message());
     CHECK_OK(status);
     if (!isnan(counters.per_iteration[1])) /* a load, an add, a store, a branch */
         CHECK(counters.per_iteration[1] >= 3 && counters.per_iteration[1] < 30);
+}
+
+/* Each iteration uses three joules. */
+static const char *counter_path;
+static long joules_used;
+
+static enum status burning_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    char text[40];
+    (void)job;
+    joules_used += 3 * (long)iterations;
+    snprintf(text, sizeof text, "%ld", 1000000 * joules_used);
+    *elapsed_ns = 1;
+    return file_write(counter_path, text, strlen(text));
+}
+
+static const struct job_kind burning_kind = {.name = "burning", .run = burning_run};
+
+TEST(energy_is_that_of_a_sample)
+{
+    char folder[] = "/tmp/test_passes-XXXXXX", domain[200], path[200];
+    struct job job = {&burning_kind};
+    struct record_meter rows[PASSES_ROWS];
+    struct arena arena = {0};
+    size_t count = 0;
+    uint64_t elapsed_ns;
+    if (!CHECK(mkdtemp(folder) != NULL))
+        return;
+    snprintf(domain, sizeof domain, "%s/intel-rapl:0", folder);
+    snprintf(path, sizeof path, "%s/intel-rapl:0/energy_uj", folder);
+    counter_path = path;
+    CHECK_OK(file_make_folder(domain));
+    CHECK_OK(burning_run(&job, 1, &elapsed_ns));
+    const struct passes passes = {
+        .job = &job, .family = &ours, .iteration_ns = 1e7, .batch = 4, .powercap = folder};
+    double energy = 0;
+    if (CHECK_OK(passes_run(&passes, &arena, rows, &count)))
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(rows[i].name, "energy") == 0)
+                energy = rows[i].value;
+    CHECK_NEAR(energy, 3.0 / 4, 1e-9);
+    arena_free(&arena);
+    unlink(path);
+    rmdir(domain);
+    rmdir(folder);
+}
+
+/* Two seconds of two CPUs: the host took 0.1 s, we used 1 s of 3. */
+TEST(steal_and_load_have_their_units)
+{
+    struct watch watch = {
+        .start = {.wall_ns = 5000000000, .steal_ns = 1e9, .busy_ns = 2e9, .ours_ns = 7e9},
+        .end = {.wall_ns = 7000000000, .steal_ns = 1.1e9, .busy_ns = 5e9, .ours_ns = 8e9}};
+    struct record_meter rows[WATCH_ROWS];
+    struct text notes = {0};
+    watch.start.ghz = 3;
+    watch.end.ghz = 2;
+    watch_report(&watch, rows);
+    CHECK_EQUAL_TEXT(rows[0].name, "steal");
+    CHECK_NEAR(rows[0].value, 5, 1e-9);
+    CHECK_EQUAL_TEXT(rows[1].name, "other_load");
+    CHECK_NEAR(rows[1].value, 1, 1e-9);
+    watch_note(&watch, &notes);
+    CHECK_EQUAL_TEXT(text_of(&notes), "; the host took 5 % of a CPU away; others kept 1.0 cores "
+                                      "busy; the clock went from 3.0 to 2.0 GHz");
+    text_clear(&notes);
+    watch.end = watch.start;
+    watch.end.wall_ns += 2000000000;
+    watch_note(&watch, &notes);
+    CHECK_EQUAL_TEXT(text_of(&notes), "");
+    text_free(&notes);
 }
 
 TEST(energy_is_that_of_the_packages)

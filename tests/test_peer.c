@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 static enum status judge_values(void *context, const struct json *answer, double *error)
@@ -227,14 +228,53 @@ TEST(a_peer_that_claims_the_impossible_is_a_failure)
     close_peer(job);
 }
 
+/* The process of that name in what the peer says of its software. */
+static pid_t process_named(struct job *job, const char *name)
+{
+    struct arena arena = {0};
+    struct text text = {0};
+    struct json_writer writer;
+    struct json *tree;
+    pid_t process = 0;
+    json_begin(&writer, &text);
+    json_object(&writer);
+    job->kind->describe(job, &writer);
+    json_end(&writer);
+    if (CHECK_OK(json_parse(&arena, "peer", text_of(&text), text.length, &tree)))
+        process = (pid_t)strtol(json_text(json_get(tree, "software"), name, "0"), NULL, 10);
+    text_free(&text);
+    arena_free(&arena);
+    return process;
+}
+
+TEST(a_peer_leaves_nobody_behind)
+{
+    struct job *job = open_peer("tests/peers/strays/peer"),
+               *good = open_peer("tests/peers/good/peer");
+    uint64_t elapsed_ns;
+    CHECK_OK(job->kind->prepare(job));
+    CHECK_OK(good->kind->prepare(good));
+    pid_t child = process_named(job, "child"), orphan = process_named(job, "orphan");
+    if (CHECK(child > 0 && orphan > 0)) {
+        CHECK_EQUAL_INT(kill(child, 0), 0);
+        CHECK_EQUAL_INT(kill(orphan, 0), 0);
+    }
+    close_peer(job);
+    CHECK(kill(child, 0) != 0 && errno == ESRCH);
+    CHECK(kill(orphan, 0) != 0 && errno == ESRCH);
+    CHECK_OK(good->kind->run(good, 1, &elapsed_ns)); /* who is not closed is left alone */
+    close_peer(good);
+}
+
 TEST(measure_times_a_peer_as_any_job)
 {
     struct job *job = open_peer("tests/peers/boasts/peer"),
                *good = open_peer("tests/peers/good/peer");
     CHECK_OK(job->kind->prepare(job));
     CHECK_OK(good->kind->prepare(good));
-    struct contender list[2] = {{.job = job, .process = job_peer_process(job)},
-                                {.job = good, .process = job_peer_process(good)}};
+    struct contender list[2] = {{.job = job}, {.job = good}};
+    family_find(job_peer_process(job), &list[0].family);
+    family_find(job_peer_process(good), &list[1].family);
     const struct measure_options options = {.target = 0.01, .limit_ns = 1000000000};
     if (CHECK_OK(measure(&options, list, 2))) {
         CHECK_EQUAL_INT(list[0].stop, MEASURE_FAILED);

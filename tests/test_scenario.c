@@ -92,6 +92,52 @@ TEST(a_server_finds_a_rate_that_holds)
     scenario_free(&result);
 }
 
+/* Of a thousand latencies nine tenths are short, 5 % longer, 5 % very long. */
+TEST(a_bound_is_held_by_its_own_percentile)
+{
+    double latencies[1000], percentile;
+    bool holds;
+    for (int i = 0; i < 1000; i++)
+        latencies[i] = i % 20 == 0 ? 100 : i % 20 == 1 ? 10 : 1;
+    struct scenario_result result = {.latencies_ns = latencies, .count = 1000, .per = 1};
+    const struct {
+        struct scenario_bound bound;
+        bool holds;
+    } cases[] = {{{0.90, 1}, true},
+                 {{0.90, 0.9}, false},
+                 {{0.99, 1}, false},
+                 {{0.99, 10}, false},
+                 {{0.99, 100}, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_OK(scenario_holds(&cases[i].bound, &result, &percentile, &holds));
+        CHECK_EQUAL_INT(holds, cases[i].holds);
+        CHECK_NEAR(percentile, cases[i].bound.quantile > 0.95 ? 100 : 1, 0);
+    }
+    result.behind = true;
+    CHECK_OK(scenario_holds(&cases[4].bound, &result, &percentile, &holds));
+    CHECK(!holds);
+    result.behind = false;
+    result.count = 600; /* too few for a p99 */
+    CHECK_OK(scenario_holds(&cases[4].bound, &result, &percentile, &holds));
+    CHECK(!holds);
+}
+
+/* It says that a query takes 10 µs, and takes a third of a millisecond: whatever the bound, more
+ * than three thousand a second only make the queue grow. */
+TEST(a_growing_queue_holds_no_bound)
+{
+    struct fake fake = {.job = {&fake_kind}, .says_ns = 10000, .sleeps_ns = 333333};
+    struct scenario_options options = options_for(SCENARIO_SERVER);
+    struct scenario_result result;
+    options.bound = (struct scenario_bound){0.90, 1e12};
+    enum status status = scenario_run(&options, &fake.job, &result);
+    if (status == STATUS_UNSUPPORTED) /* a machine on which nothing returns soon */
+        CHECK_MESSAGE("no rate from");
+    else if (CHECK_OK(status))
+        CHECK(result.rate < 10000);
+    scenario_free(&result);
+}
+
 TEST(a_bound_that_nothing_holds_is_said)
 {
     struct fake fake = {.job = {&fake_kind}, .says_ns = 1000000};

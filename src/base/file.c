@@ -221,12 +221,25 @@ static enum status append_locked(int fd, const char *path, const char *line)
     return status;
 }
 
+static enum status open_append(const char *path, int *fd)
+{
+    *fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    return *fd < 0 ? refuse(path, "open") : STATUS_OK;
+}
+
+enum status file_try_append(const char *path)
+{
+    int fd;
+    TRY(open_append(path, &fd));
+    close(fd);
+    return STATUS_OK;
+}
+
 enum status file_append_line(const char *path, const char *line)
 {
+    int fd;
     assert(!strchr(line, '\n'));
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return refuse(path, "open");
+    TRY(open_append(path, &fd));
     int locked;
     do
         locked = flock(fd, LOCK_EX);

@@ -31,6 +31,9 @@ enum status file_write(const char *path, const void *bytes, size_t length); /* a
 /* Appends one whole line (adds the '\n') to a file others may append to: O_APPEND, one write under
  * a lock, fsync. */
 enum status file_append_line(const char *path, const char *line);
+/* Could lines be appended? Asked before what they will hold is worked out; a file that was not
+ * there is, and empty. */
+enum status file_try_append(const char *path);
 
 /* Maps a regular file for reading; *data is NULL for an empty file. */
 enum status file_map(const char *path, const void **data, size_t *length);

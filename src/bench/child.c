@@ -3,11 +3,15 @@
 #include "bench/child.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
+#include "bench/family.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
@@ -17,7 +21,8 @@
 #include <unistd.h>
 
 /* In the child, between fork and exec: only calls that are safe there. Does not return. */
-static void child_become(const char *path, int input, int output, int errors, pid_t parent)
+static void child_become(const char *path, char *const *environment, int input, int output,
+                         int errors, pid_t parent)
 {
     char *const arguments[] = {(char *)(uintptr_t)path, (char[]){"peer"}, NULL};
 
@@ -31,7 +36,7 @@ static void child_become(const char *path, int input, int output, int errors, pi
     if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0)
         _exit(127);
     close_range(3, ~0u, 0);
-    execv(path, arguments);
+    execve(path, arguments, environment);
     dprintf(2, "%s\n", strerror(errno));
     _exit(127);
 }
@@ -42,12 +47,24 @@ static void child_close_pair(const int pair[2])
     close(pair[1]);
 }
 
-enum status child_open(struct child *child, const char *path)
+/* Ours with the child's mark in it. */
+static enum status child_environment(struct child *child, char ***out)
+{
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    NEED(*out = mem_array(count + 2, sizeof **out));
+    memcpy(*out + 1, environ, count * sizeof **out);
+    snprintf(child->mark, sizeof child->mark, "PRONY_PEER=%d.%" PRIu64, (int)getpid(), clock_ns());
+    (*out)[0] = child->mark;
+    return STATUS_OK;
+}
+
+static enum status child_start(struct child *child, const char *path, char *const *environment)
 {
     int input[2], output[2], errors[2];
     pid_t parent = getpid();
 
-    memset(child, 0, sizeof *child);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input) < 0)
         FAIL(STATUS_IO, "%s: no socket for its input: %s", path, strerror(errno));
     if (pipe2(output, O_CLOEXEC) < 0) {
@@ -61,7 +78,7 @@ enum status child_open(struct child *child, const char *path)
     }
     pid_t pid = fork();
     if (pid == 0)
-        child_become(path, input[1], output[1], errors[1], parent);
+        child_become(path, environment, input[1], output[1], errors[1], parent);
     int trouble = errno;
     close(input[1]);
     close(output[1]);
@@ -80,6 +97,18 @@ enum status child_open(struct child *child, const char *path)
     fcntl(child->errors, F_SETFL, O_NONBLOCK);
     child->pid = pid;
     return STATUS_OK;
+}
+
+enum status child_open(struct child *child, const char *path)
+{
+    char **environment;
+
+    memset(child, 0, sizeof *child);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* whom it leaves behind becomes a child of ours */
+    TRY(child_environment(child, &environment));
+    enum status status = child_start(child, path, environment);
+    mem_free(environment);
+    return status;
 }
 
 /* Takes what is there of its standard error and keeps the end. */
@@ -228,6 +257,52 @@ enum status child_ask(struct child *child, const char *line, uint64_t limit_ns, 
     }
 }
 
+/* Waits for a child that was killed, or for all those of a group (negative). */
+static void child_reap(pid_t which)
+{
+    pid_t found;
+    do
+        found = waitpid(which, NULL, 0);
+    while ((found > 0 && which < 0) || (found < 0 && errno == EINTR));
+}
+
+/* Was it started by this child, or by one that was? */
+static bool child_is_parent_of(const struct child *child, pid_t process)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)process);
+    FILE *environment = fopen(path, "re");
+    bool found = false, same = true; /* as the mark, so far */
+    size_t at = 0;
+    for (int c; environment && !found && (c = fgetc(environment)) != EOF;) {
+        same = same && c == child->mark[at];
+        found = same && c == '\0';
+        at = same && c != '\0' ? at + 1 : 0;
+        same = same || c == '\0';
+    }
+    if (environment)
+        fclose(environment);
+    return found;
+}
+
+/* What went into another group or session became our child when its parent ended; when it is
+ * killed, its own children do. */
+static void child_end_orphans(const struct child *child)
+{
+    pid_t children[FAMILY_MOST];
+    for (bool found = true; found;) {
+        int count = family_children(getpid(), children);
+        found = false;
+        for (int i = 0; i < count; i++) {
+            if (!child_is_parent_of(child, children[i]))
+                continue;
+            kill(children[i], SIGKILL);
+            child_reap(children[i]);
+            found = true;
+        }
+    }
+}
+
 void child_close(struct child *child, uint64_t grace_ns)
 {
     if (!child->pid)
@@ -241,10 +316,10 @@ void child_close(struct child *child, uint64_t grace_ns)
             break;
         clock_sleep_ns(500000);
     }
-    kill(-child->pid,
-         SIGKILL); /* and whatever it started; it is not reaped yet: the id is its own */
-    while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    kill(-child->pid, SIGKILL); /* it is not reaped yet: the id is its own */
+    child_reap(child->pid);
+    child_reap(-child->pid);
+    child_end_orphans(child);
     close(child->from);
     close(child->errors);
     text_free(&child->pending);

@@ -1,19 +1,15 @@
 /* counters.c: see counters.h. */
 #include "bench/counters.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-enum { THREADS_MOST = 256 };
 
 const char *const counter_names[COUNTERS] = {"cycles", "instructions", "cache_misses",
                                              "branch_misses"};
@@ -22,7 +18,7 @@ static const uint64_t kinds[COUNTERS] = {PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW
 
 /* One counter on every thread. */
 struct counter {
-    int fds[THREADS_MOST];
+    int fds[FAMILY_THREADS];
     int count;
 };
 
@@ -45,24 +41,17 @@ static void counter_close(struct counter *counter)
 }
 
 /* All threads or none; errno says why. */
-static bool counter_open(struct counter *counter, uint64_t kind, pid_t process)
+static bool counter_open(struct counter *counter, uint64_t kind, const struct family *family)
 {
-    char path[40];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)(process ? process : getpid()));
-    DIR *tasks = opendir(path);
-    int trouble = tasks ? 0 : errno;
-    for (struct dirent *task; tasks && !trouble && (task = readdir(tasks)) != NULL;) {
-        pid_t thread = (pid_t)strtol(task->d_name, NULL, 10);
-        if (thread <= 0 || counter->count == THREADS_MOST)
-            continue;
-        int fd = open_counter(kind, thread);
+    pid_t threads[FAMILY_THREADS];
+    int count = family_threads(family, threads), trouble = count < 0 ? errno : 0;
+    for (int i = 0; i < count && !trouble; i++) {
+        int fd = open_counter(kind, threads[i]);
         if (fd < 0)
             trouble = errno;
         else
             counter->fds[counter->count++] = fd;
     }
-    if (tasks)
-        closedir(tasks);
     if (trouble)
         counter_close(counter);
     errno = trouble;
@@ -86,14 +75,15 @@ static double counter_read(const struct counter *counter)
     return counter->count ? sum : (double)NAN;
 }
 
-enum status counters_count(struct job *job, pid_t process, int64_t iterations, struct counters *out)
+enum status counters_count(struct job *job, const struct family *family, int64_t iterations,
+                           struct counters *out)
 {
     struct counter counters[COUNTERS] = {{.count = 0}};
     uint64_t elapsed_ns;
     int trouble = 0, opened = 0;
 
     for (int i = 0; i < COUNTERS; i++) {
-        if (counter_open(&counters[i], kinds[i], process))
+        if (counter_open(&counters[i], kinds[i], family))
             opened++;
         else
             trouble = errno;

@@ -3,9 +3,8 @@
 #ifndef PRONY_BENCH_COUNTERS_H
 #define PRONY_BENCH_COUNTERS_H
 
+#include "bench/family.h"
 #include "core/job.h"
-
-#include <sys/types.h>
 
 enum { COUNTERS = 4 };
 extern const char *const counter_names[COUNTERS]; /* "cycles", "instructions" … */
@@ -14,9 +13,9 @@ struct counters {
     double per_iteration[COUNTERS]; /* NaN where this one is not available */
 };
 
-/* Of all threads that `process` (0: this one) has when it begins. STATUS_UNSUPPORTED, with the
+/* Of all threads that the family has when it begins. STATUS_UNSUPPORTED, with the
  * reason, when there is not one counter. */
-enum status counters_count(struct job *job, pid_t process, int64_t iterations,
+enum status counters_count(struct job *job, const struct family *family, int64_t iterations,
                            struct counters *out);
 
 #endif

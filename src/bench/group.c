@@ -32,6 +32,7 @@ struct entrant {
     struct record record;
     struct job *job, *cold; /* cold: what is timed in its place, or NULL */
     bool is_peer, runs;     /* runs: it is prepared and right, and will be timed */
+    struct family family;   /* of a peer */
     uint64_t first_ns;      /* the first iteration, and what it used */
     struct meters first_meters;
     struct text prepare, check, notes;
@@ -174,10 +175,10 @@ static enum status group_start(struct group *group, struct entrant *entrant)
     TRY(is_prony(&record->point) ? group_open_network(group, entrant)
                                  : group_open_peer(group, entrant));
     TRY(entrant->job->kind->prepare(entrant->job));
-    pid_t process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
-    meters_begin(&entrant->first_meters, process);
+    family_find(entrant->is_peer ? job_peer_process(entrant->job) : 0, &entrant->family);
+    meters_begin(&entrant->first_meters, &entrant->family);
     TRY(entrant->job->kind->run(entrant->job, 1, &entrant->first_ns));
-    meters_end(&entrant->first_meters, process);
+    meters_end(&entrant->first_meters, &entrant->family);
     record->start_ns = (double)(clock_ns() - start_ns);
     TRY(group_describe(group, entrant));
     TRY(group_check(group, entrant));
@@ -278,6 +279,17 @@ static enum status group_compare(struct group *group)
     return STATUS_OK;
 }
 
+/* Being watched costs every part of a tiny network about as much as it takes: what they say is how
+ * they share the step, which was timed unwatched. */
+static void group_scale_parts(double ns[PART_COUNT], double step_ns)
+{
+    double sum = 0;
+    for (int part = 0; part < PART_COUNT; part++)
+        sum += isnan(ns[part]) ? 0 : ns[part];
+    for (int part = 0; part < PART_COUNT && sum > step_ns; part++)
+        ns[part] *= step_ns / sum;
+}
+
 /* Where an iteration's time goes; not worth another two where one is long. */
 static enum status group_parts(const struct group *group, struct entrant *entrant)
 {
@@ -285,6 +297,7 @@ static enum status group_parts(const struct group *group, struct entrant *entran
     if (entrant->is_peer || entrant->first_ns > group->bench->measure.limit_ns / 4)
         return STATUS_OK;
     enum status status = job_network_parts(entrant->job, ns);
+    group_scale_parts(ns, entrant->record.time_ns.median);
     if (status == STATUS_OK)
         entrant->record.parts_ns = (struct record_parts){
             ns[PART_PREPARE], ns[PART_FORWARD], ns[PART_BACKWARD], (double)NAN, ns[PART_UPDATE]};
@@ -298,14 +311,14 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
     const struct contender *contender = entrant->contender;
     struct record_meter *rows = entrant->meters;
     const struct passes passes = {.job = entrant->job,
-                                  .process = contender->process,
+                                  .family = &contender->family,
                                   .gpu = strcmp(record->point.unit, "gpu") == 0,
                                   .iteration_ns = record->time_ns.median,
                                   .batch = record->point.batch};
     size_t count = METERS_COUNT + WATCH_ROWS, more;
 
     meters_report(contender->meters.wall_ns ? &contender->meters : &entrant->first_meters,
-                  contender->process, rows);
+                  &contender->family, rows);
     watch_report(&group->watch, rows + METERS_COUNT);
     if (entrant->rate > 0)
         rows[count++] = (struct record_meter){"rate", entrant->rate, NULL};
@@ -479,10 +492,10 @@ static enum status group_enter(struct group *group, struct entrant *entrant)
     }
     contender->job = entrant->cold ? entrant->cold : entrant->job;
     contender->first_ns = entrant->first_ns;
-    contender->process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
+    contender->family = entrant->family;
     contender->threads = entrant->record.point.threads;
     contender->start_ns = (uint64_t)entrant->record.start_ns;
-    watch_process(&group->watch, contender->process);
+    watch_family(&group->watch, &contender->family);
     group->watch.gpu = group->watch.gpu || strcmp(entrant->record.point.unit, "gpu") == 0;
     entrant->contender = contender;
     group->contender_count++;
@@ -500,9 +513,9 @@ static enum status group_scenario(struct group *group, struct entrant *entrant)
     struct scenario_result result;
 
     scenario_parse(entrant->record.point.scenario, &options.scenario);
-    meters_begin(&contender->meters, contender->process);
+    meters_begin(&contender->meters, &contender->family);
     enum status status = scenario_run(&options, contender->job, &result);
-    meters_end(&contender->meters, contender->process);
+    meters_end(&contender->meters, &contender->family);
     if (status != STATUS_OK) {
         scenario_free(&result);
         entrant->runs = false;
@@ -548,7 +561,7 @@ static enum status group_measure(struct group *group)
     enum status status = group_time(group);
     group->watch.process_count = 0; /* a comparison starts new ones */
     for (int i = 0; i < group->contender_count; i++)
-        watch_process(&group->watch, group->contenders[i].process);
+        watch_family(&group->watch, &group->contenders[i].family);
     watch_end(&group->watch);
     return status;
 }

@@ -18,8 +18,13 @@ enum {
     REPEATS = 3,               /* of a calibration sample; the quickest counts */
     SLICE_NS = 5000000,        /* how long a contender's turn lasts */
     SLICE_MOST = 64,           /* samples in a turn */
-    ROUNDS_LEAST = 6,          /* before an interval is believed */
-    START_SHARE = 12,          /* of the time: what takes longer to start has one instance */
+    SLICE_LEAST = 3,           /* … and of samples that take less than: */
+    SHORT_NS = 10000000,
+    COMPARED_LEAST_NS = 50000, /* of a comparison: what a sample lasts, … */
+    COMPARED_MOST_NS = 1000000,
+    COMPARED_OUTSIDE = 2, /* … which is this many times what passes outside, or the most */
+    ROUNDS_LEAST = 6,     /* before an interval is believed */
+    START_SHARE = 12,     /* of the time: what takes longer to start has one instance */
 };
 static const int64_t PER_MOST = (int64_t)1 << 32;
 static const double STEADY = 0.02; /* a slice that is not faster by this is no progress */
@@ -105,32 +110,47 @@ static enum status measure_calibrate(struct contender *contender, uint64_t limit
     }
     contender->per = per;
     contender->sample_ns = elapsed_ns;
+    contender->outside_ns = outside_ns;
     return STATUS_OK;
 }
 
 static int measure_slice_samples(const struct contender *contender)
 {
-    uint64_t count = SLICE_NS / (contender->sample_ns + 1);
-    return count < 1 ? 1 : count > SLICE_MOST ? SLICE_MOST : (int)count;
+    uint64_t count = SLICE_NS / (contender->sample_ns + contender->outside_ns + 1);
+    uint64_t least = contender->sample_ns < SHORT_NS ? SLICE_LEAST : 1;
+    return count < least ? (int)least : count > SLICE_MOST ? SLICE_MOST : (int)count;
 }
 
-/* Appends to a growing list. */
-static enum status measure_append(double **list, size_t *count, size_t *room, double value)
+/* A growing list, with room for one more; NULL when memory is out. */
+static void *measure_room(void *list, size_t count, size_t *room, size_t bytes)
 {
-    if (*count == *room) {
-        size_t wider = *room ? 2 * *room : 256;
-        double *grown = mem_grow(*list, wider, sizeof *grown);
-        NEED(grown);
-        *list = grown;
+    if (count < *room)
+        return list;
+    size_t wider = *room ? 2 * *room : 256;
+    void *grown = mem_grow(list, wider, bytes);
+    if (grown)
         *room = wider;
-    }
-    (*list)[(*count)++] = value;
-    return STATUS_OK;
+    return grown;
 }
 
 static enum status measure_keep(struct contender *contender, double sample_ns)
 {
-    return measure_append(&contender->samples_ns, &contender->count, &contender->room, sample_ns);
+    double *list =
+        measure_room(contender->samples_ns, contender->count, &contender->room, sizeof *list);
+    NEED(list);
+    contender->samples_ns = list;
+    list[contender->count++] = sample_ns;
+    return STATUS_OK;
+}
+
+static enum status measure_keep_turn(struct contender *contender, size_t first_sample)
+{
+    size_t *list =
+        measure_room(contender->turns, contender->turn_count, &contender->turn_room, sizeof *list);
+    NEED(list);
+    contender->turns = list;
+    list[contender->turn_count++] = first_sample;
+    return STATUS_OK;
 }
 
 /* A contender's turn: its samples are kept, or only their quickest is told (warm-up). */
@@ -183,29 +203,31 @@ static enum status measure_warm(const struct measure_options *options, struct co
 static enum status measure_turn(const struct measure_options *options, struct contender *contender,
                                 bool switched)
 {
-    double turn[SLICE_MOST], quickest_ns, median_ns, low, high;
     uint64_t elapsed_ns, outside_ns;
+    double quickest_ns;
 
     if (switched && contender->sample_ns < LONG_NS)
         TRY(measure_sample(contender, contender->per, &elapsed_ns, &outside_ns));
     size_t before = contender->count;
-    meters_begin(&contender->meters, contender->process);
+    meters_begin(&contender->meters, &contender->family);
     enum status status = measure_slice(options, contender, true, &quickest_ns);
-    meters_end(&contender->meters, contender->process);
+    meters_end(&contender->meters, &contender->family);
     TRY(status);
-    memcpy(turn, contender->samples_ns + before, (contender->count - before) * sizeof *turn);
-    stats_median(turn, contender->count - before, 0.95, &median_ns, &low, &high);
-    return measure_append(&contender->round_ns, &contender->round_count, &contender->round_room,
-                          median_ns);
+    return measure_keep_turn(contender, before);
+}
+
+static struct turns measure_turns(const struct contender *contender)
+{
+    return (struct turns){contender->samples_ns, contender->count, contender->turns,
+                          contender->turn_count};
 }
 
 enum status measure_compare(const struct measure_options *options, const struct contender *a,
                             const struct contender *b, struct comparison *out)
 {
-    size_t rounds = a->round_count < b->round_count ? a->round_count : b->round_count;
+    const struct turns of_a = measure_turns(a), of_b = measure_turns(b);
     size_t instances = a->instances < b->instances ? a->instances : b->instances;
-    return compare_rounds(a->round_ns, b->round_ns, rounds, a->starts, instances, options->margin,
-                          out);
+    return compare_turns(&of_a, &of_b, a->begins, instances, options->margin, out);
 }
 
 /* Is the interval within the target? */
@@ -252,14 +274,14 @@ static bool measure_renews(const struct measure_options *options, const struct c
 static enum status measure_renew(const struct measure_options *options, struct contender *contender)
 {
     double quickest_ns;
-    int process = (int)contender->process;
+    int process = 0;
     uint64_t start_ns = clock_ns();
     TRY(contender->job->kind->renew(contender->job, &process));
-    contender->process = process;
     contender->spent_ns += clock_ns() - start_ns;
     TRY(measure_slice(options, contender, false, &quickest_ns)); /* warm again */
+    family_find(process, &contender->family);
     contender->renewed_ns = contender->spent_ns;
-    contender->starts[contender->instances++] = contender->round_count;
+    contender->begins[contender->instances++] = contender->turn_count;
     return STATUS_OK;
 }
 
@@ -276,7 +298,7 @@ static enum status measure_renew_pair(const struct measure_options *options, str
 {
     uint64_t stint_ns = measure_stint(options, pair);
     if (!measure_renews(options, pair) || pair[0].instances == MEASURE_INSTANCES ||
-        pair[0].round_count != pair[1].round_count ||
+        pair[0].turn_count != pair[1].turn_count ||
         pair[0].spent_ns - pair[0].renewed_ns + pair[1].spent_ns - pair[1].renewed_ns <
             2 * stint_ns)
         return STATUS_OK;
@@ -342,7 +364,7 @@ static void measure_conclude(const struct measure_options *options, struct conte
 static void measure_reset(struct contender *contender)
 {
     *contender = (struct contender){.job = contender->job,
-                                    .process = contender->process,
+                                    .family = contender->family,
                                     .threads = contender->threads,
                                     .start_ns = contender->start_ns,
                                     .instances = 1, /* the first, from round 0 on */
@@ -367,19 +389,32 @@ static enum status measure_warm_all(const struct measure_options *options, struc
     return STATUS_OK;
 }
 
+/* How long a sample of one that is compared should be. Short: most of what disturbs lasts for
+ * milliseconds, and hits some samples and not others; but an iteration at least. */
+static uint64_t measure_length(const struct contender *contender)
+{
+    uint64_t one_ns = contender->sample_ns / (uint64_t)contender->per;
+    uint64_t most_ns = COMPARED_OUTSIDE * contender->outside_ns;
+    uint64_t length_ns = contender->sample_ns;
+    most_ns = most_ns > COMPARED_MOST_NS ? most_ns : COMPARED_MOST_NS;
+    length_ns = length_ns < most_ns ? length_ns : most_ns;
+    length_ns = length_ns > COMPARED_LEAST_NS ? length_ns : COMPARED_LEAST_NS;
+    return length_ns > one_ns ? length_ns : one_ns;
+}
+
 /* Samples of two that are compared are equally long: what each one pays for being woken up, and for
  * caches that the other has used, weighs the same. */
 static void measure_equalise(struct contender *pair)
 {
-    uint64_t longest =
-        pair[0].sample_ns > pair[1].sample_ns ? pair[0].sample_ns : pair[1].sample_ns;
+    if (pair[0].out || pair[1].out || pair[0].alone || pair[1].alone)
+        return;
+    uint64_t a_ns = measure_length(&pair[0]), b_ns = measure_length(&pair[1]);
+    uint64_t length_ns = a_ns > b_ns ? a_ns : b_ns;
     for (int i = 0; i < 2; i++) {
-        struct contender *contender = &pair[i];
-        if (contender->out || contender->alone || contender->sample_ns == 0)
-            continue;
-        double one_ns = (double)contender->sample_ns / (double)contender->per;
-        contender->per = llround((double)longest / one_ns);
-        contender->sample_ns = longest;
+        double one_ns = (double)pair[i].sample_ns / (double)pair[i].per;
+        int64_t per = llround((double)length_ns / one_ns);
+        pair[i].per = per > 1 ? per : 1;
+        pair[i].sample_ns = (uint64_t)((double)pair[i].per * one_ns);
     }
 }
 
@@ -396,7 +431,7 @@ static enum status measure_pinned_round(const struct measure_options *options,
     if (round % 2 == 0)
         *cpu = pins_choose(pins, round / 2);
     for (int i = 0; i < count && round % 2 == 0; i++)
-        pins_set(pins, list[i].process, *cpu);
+        pins_set(pins, &list[i].family, *cpu);
     TRY(measure_round(options, list, count, round, judge));
     for (int i = 0; i < count; i++) {
         cpu_ns += list[i].meters.cpu_ns;
@@ -442,7 +477,7 @@ enum status measure(const struct measure_options *options, struct contender *lis
     if (status == STATUS_OK)
         status = measure_rounds(options, list, count, &pins);
     for (int i = 0; i < count; i++)
-        pins_release(&pins, list[i].process);
+        pins_release(&pins, &list[i].family);
     measure_conclude(options, list, count);
     return status;
 }
@@ -450,8 +485,8 @@ enum status measure(const struct measure_options *options, struct contender *lis
 void measure_free(struct contender *contender)
 {
     mem_free(contender->samples_ns);
-    mem_free(contender->round_ns);
-    contender->round_ns = NULL;
+    mem_free(contender->turns);
+    contender->turns = NULL;
     contender->samples_ns = NULL;
-    contender->count = contender->room = contender->round_count = contender->round_room = 0;
+    contender->count = contender->room = contender->turn_count = contender->turn_room = 0;
 }

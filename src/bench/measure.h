@@ -43,12 +43,12 @@ enum { MEASURE_INSTANCES = 32 };
 
 struct contender {
     struct job *job;
-    pid_t process;     /* whose resources are metered; 0: this process */
-    int64_t threads;   /* that it computes with; 0: not known */
-    bool alone;        /* a sample is one iteration, however short */
-    uint64_t start_ns; /* what it took to get ready; 0: not known */
-    uint64_t first_ns; /* an iteration that was run already, or 0: if it is longer than the limit it
-                          is the only sample */
+    struct family family; /* whose resources are metered */
+    int64_t threads;      /* that it computes with; 0: not known */
+    bool alone;           /* a sample is one iteration, however short */
+    uint64_t start_ns;    /* what it took to get ready; 0: not known */
+    uint64_t first_ns;    /* an iteration that was run already, or 0: if it is longer than the limit
+                             it is the only sample */
 
     /* Set by measure; all but samples is a plain value. */
     enum measure_stop stop;
@@ -59,15 +59,16 @@ struct contender {
     double *samples_ns; /* of one iteration each; freed by measure_free */
     size_t count, room;
     struct meters meters;
-    double *round_ns; /* the median of each of its turns: what comparisons are made of */
-    size_t round_count, round_room;
-    size_t starts[MEASURE_INSTANCES]; /* the round with which each instance began */
+    size_t *turns; /* the first sample of each of its turns: what comparisons are made of */
+    size_t turn_count, turn_room;
+    size_t begins[MEASURE_INSTANCES]; /* the turn with which each instance began */
     size_t instances;
 
     /* Working state. */
     uint64_t spent_ns;   /* wall time used */
     uint64_t renewed_ns; /* … when the instance began */
     uint64_t sample_ns;  /* of one sample, as far as known */
+    uint64_t outside_ns; /* … and what passes beside it, outside the job's own clock */
     bool tight, out;
 };
 

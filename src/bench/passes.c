@@ -56,7 +56,7 @@ static enum status add_syscalls(const struct passes *passes, struct sheet *sheet
     struct syscalls calls;
     bool told[SYSCALLS_NUMBERS] = {false};
     enum status status =
-        syscalls_count(passes->job, passes->process, iterations_for(passes, PASS_NS), &calls);
+        syscalls_count(passes->job, passes->family, iterations_for(passes, PASS_NS), &calls);
     if (status != STATUS_OK)
         return add_failed(sheet, "system_calls", status);
     double per_s = 1e9 / passes->iteration_ns / (double)calls.iterations;
@@ -76,7 +76,7 @@ static enum status add_counters(const struct passes *passes, struct sheet *sheet
 {
     struct counters counters;
     enum status status =
-        counters_count(passes->job, passes->process, iterations_for(passes, PASS_NS), &counters);
+        counters_count(passes->job, passes->family, iterations_for(passes, PASS_NS), &counters);
     for (int i = 0; i < COUNTERS && status == STATUS_OK; i++)
         add(sheet, counter_names[i], counters.per_iteration[i],
             isnan(counters.per_iteration[i]) ? "this CPU does not count them" : NULL);
@@ -91,11 +91,11 @@ static enum status add_cpu_energy(const struct passes *passes, struct sheet *she
     int64_t iterations = iterations_for(passes, ENERGY_NS);
     double before, after;
     uint64_t elapsed_ns;
-    enum status status = energy_read_cpu(NULL, &before);
+    enum status status = energy_read_cpu(passes->powercap, &before);
     if (status != STATUS_OK)
         return add_failed(sheet, "energy", status);
     TRY(passes->job->kind->run(passes->job, iterations, &elapsed_ns));
-    TRY(energy_read_cpu(NULL, &after));
+    TRY(energy_read_cpu(passes->powercap, &after));
     double joules = (after - before) / (double)(iterations * passes->batch);
     add(sheet, "energy", joules, joules < 0 ? "the counter wrapped around" : NULL);
     return STATUS_OK;
@@ -170,7 +170,9 @@ enum status passes_try(struct arena *arena, struct record_meter rows[PASSES_ROWS
 {
     static const struct job_kind idle = {.name = "idle", .run = idle_run};
     struct job job = {&idle};
-    const struct passes passes = {.job = &job, .iteration_ns = LONG_NS, .batch = 1};
+    const struct family ours = {.count = 0};
+    const struct passes passes = {
+        .job = &job, .family = &ours, .iteration_ns = LONG_NS, .batch = 1};
     TRY(passes_run(&passes, arena, rows, count));
     struct sheet sheet = {.arena = arena, .rows = rows + *count};
     TRY(add_gpu(&passes, &sheet));

@@ -5,20 +5,21 @@
 #define PRONY_BENCH_PASSES_H
 
 #include "base/arena.h"
+#include "bench/family.h"
 #include "core/job.h"
 #include "record/record.h"
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 enum { PASSES_CALLS = 8 /* named, at most */, PASSES_ROWS = 24 };
 
 struct passes {
     struct job *job;
-    pid_t process; /* that does the work; 0: this one */
-    bool gpu;      /* … on a GPU */
+    const struct family *family; /* that does the work */
+    bool gpu;                    /* … on a GPU */
     double iteration_ns;
     int64_t batch;
+    const char *powercap; /* the folder of RAPL's counters; NULL: the system's */
 };
 
 /* Rows for the record: system_calls and system_calls.NAME of the most frequent ones (a second),

@@ -3,11 +3,8 @@
 
 #include "base/cpu.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 void pins_find(struct pins *pins)
 {
@@ -39,41 +36,33 @@ void pins_note(struct pins *pins, int index, uint64_t cpu_ns, uint64_t wall_ns)
         pins->waits[index] = 1 - fmin(1, (double)cpu_ns / (double)wall_ns);
 }
 
-static void apply(pid_t process, const cpu_set_t *set)
+static void apply(const struct family *family, const cpu_set_t *set)
 {
-    char path[40];
-    if (!process) {
+    pid_t threads[FAMILY_THREADS];
+    if (!family->count) {
         sched_setaffinity(0, sizeof *set, set);
         return;
     }
-    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
-    DIR *tasks = opendir(path);
-    if (!tasks)
-        return;
-    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
-        pid_t thread = (pid_t)strtol(task->d_name, NULL, 10);
-        if (thread > 0)
-            sched_setaffinity(thread, sizeof *set, set);
-    }
-    closedir(tasks);
+    for (int i = family_threads(family, threads) - 1; i >= 0; i--)
+        sched_setaffinity(threads[i], sizeof *set, set);
 }
 
-void pins_set(const struct pins *pins, pid_t process, int index)
+void pins_set(const struct pins *pins, const struct family *family, int index)
 {
     cpu_set_t set;
     if (pins->count < 2)
         return;
     CPU_ZERO(&set);
     CPU_SET((size_t)pins->cpus[index], &set);
-    apply(process, &set);
+    apply(family, &set);
 }
 
-void pins_release(const struct pins *pins, pid_t process)
+void pins_release(const struct pins *pins, const struct family *family)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (int i = 0; i < pins->count; i++)
         CPU_SET((size_t)pins->cpus[i], &set);
     if (pins->count >= 2)
-        apply(process, &set);
+        apply(family, &set);
 }

@@ -3,8 +3,9 @@
 #ifndef PRONY_BENCH_PIN_H
 #define PRONY_BENCH_PIN_H
 
+#include "bench/family.h"
+
 #include <stdint.h>
-#include <sys/types.h>
 
 enum { PIN_CPUS = 1024 };
 
@@ -21,10 +22,10 @@ void pins_find(struct pins *pins);
 int pins_choose(struct pins *pins, int64_t round);
 /* What was seen there: CPU time and time. */
 void pins_note(struct pins *pins, int index, uint64_t cpu_ns, uint64_t wall_ns);
-/* Every thread of the process (0: the calling thread) runs on cpus[index] from now on. What the
- * system refuses is left as it is: only noise. */
-void pins_set(const struct pins *pins, pid_t process, int index);
+/* Every thread of the family (of this process the calling thread) runs on cpus[index] from now on.
+ * What the system refuses is left as it is: only noise. */
+void pins_set(const struct pins *pins, const struct family *family, int index);
 /* … on all of them again. */
-void pins_release(const struct pins *pins, pid_t process);
+void pins_release(const struct pins *pins, const struct family *family);
 
 #endif

@@ -164,15 +164,13 @@ static enum status run_arrivals(const struct scenario_options *options, struct j
     return STATUS_OK;
 }
 
-/* Does the percentile hold? A hopeless run has too few queries to have one; a short one may end
- * before its queue is as long as the bound. */
-static enum status holds_bound(const struct scenario_options *options,
-                               const struct scenario_result *result, double *percentile, bool *out)
+enum status scenario_holds(const struct scenario_bound *bound, const struct scenario_result *result,
+                           double *percentile, bool *out)
 {
     struct stats stats;
     TRY(stats_compute(result->latencies_ns, result->count, 1, &stats));
-    *percentile = options->bound.quantile > 0.95 ? stats.p99 : stats.p90;
-    *out = !result->behind && *percentile <= options->bound.ns; /* NaN: false */
+    *percentile = bound->quantile > 0.95 ? stats.p99 : stats.p90;
+    *out = !result->behind && *percentile <= bound->ns; /* NaN: false */
     return STATUS_OK;
 }
 
@@ -190,7 +188,7 @@ static enum status run_server(const struct scenario_options *options, struct job
 
     TRY(run_stream(options, job, share_ns, (size_t)needed, out));
     failing = out->rate;
-    TRY(holds_bound(options, out, &percentile, &holds));
+    TRY(scenario_holds(&options->bound, out, &percentile, &holds));
     if (!holds)
         FAIL(STATUS_UNSUPPORTED,
              "no rate holds the bound: a query at a time takes %.3g ms, bound %.3g ms",
@@ -199,7 +197,7 @@ static enum status run_server(const struct scenario_options *options, struct job
         double rate = (holding + failing) / 2, queries = rate * (double)share_ns * 1e-9;
         queries = fmin(fmax(queries, (double)needed), QUERIES_MOST);
         TRY_OR(done, run_arrivals(options, job, rate, (int64_t)queries, &tried));
-        TRY_OR(done, holds_bound(options, &tried, &percentile, &holds));
+        TRY_OR(done, scenario_holds(&options->bound, &tried, &percentile, &holds));
         *(holds ? &holding : &failing) = rate;
         if (holds) {
             struct scenario_result older = *out;

@@ -49,6 +49,11 @@ struct scenario_result {
     bool behind; /* server: at the end the queue was still growing */
 };
 
+/* Does the bound's percentile of the latencies hold, and the queue not grow? A hopeless run has too
+ * few queries to have one; a short one may end before its queue is as long as the bound. */
+enum status scenario_holds(const struct scenario_bound *bound, const struct scenario_result *result,
+                           double *percentile, bool *out);
+
 /* Server: STATUS_UNSUPPORTED when not even a query at a time holds the bound. On failure too, the
  * result is to be freed. */
 enum status scenario_run(const struct scenario_options *options, struct job *job,

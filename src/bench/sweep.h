@@ -32,10 +32,12 @@ struct sweep {
     void *context;
 };
 
-/* "1,2,4", and for numbers also "1-8" and "16-256*2"; each value is checked against the axis. The
- * texts are in the arena. */
+/* "1,2,4", and for numbers also "1-8" and "16-256*2"; each value is checked against the axis and
+ * taken once. The texts are in the arena. */
 enum status sweep_split(const struct axis *axis, const char *text, struct arena *arena,
                         struct sweep_list *out);
+
+bool sweep_has(const struct sweep_list *list, const char *value);
 
 /* "framework=python-list model=large; batch=64-256*2": rules with a ';' between them. */
 enum status sweep_parse_skip(struct sweep *sweep, const char *text, struct arena *arena);

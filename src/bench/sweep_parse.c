@@ -25,11 +25,26 @@ static bool range_parse(const char *text, struct range *out)
     return !*end || (end[0] == '*' && text_to_int(end + 1, &out->times));
 }
 
-static enum status add_value(const struct axis *axis, const char *value, struct sweep_list *out)
+bool sweep_has(const struct sweep_list *list, const char *value)
 {
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->values[i], value) == 0)
+            return true;
+    return false;
+}
+
+/* What is there already (1-8,4) is measured once. */
+static enum status add_value(const struct axis *axis, const char *value, struct arena *arena,
+                             struct sweep_list *out)
+{
+    int64_t number;
+    TRY(axis_check(axis, value));
+    if (axis->kind == AXIS_INT && text_to_int(value, &number)) /* 04 is 4 */
+        NEED(value = arena_format(arena, "%lld", (long long)number));
+    if (sweep_has(out, value))
+        return STATUS_OK;
     if (out->count == VALUES_MOST)
         FAIL(STATUS_INPUT, "--%s: found more than %d values", axis->key, VALUES_MOST);
-    TRY(axis_check(axis, value));
     ((const char **)(uintptr_t)out->values)[out->count++] = value;
     return STATUS_OK;
 }
@@ -44,7 +59,7 @@ static enum status add_range(const struct axis *axis, const char *text, const st
     for (int64_t at = range->first; at <= range->last;) {
         char *value = arena_format(arena, "%lld", (long long)at);
         NEED(value);
-        TRY(add_value(axis, value, out));
+        TRY(add_value(axis, value, arena, out));
         if (multiplies ? __builtin_mul_overflow(at, range->times, &at)
                        : __builtin_add_overflow(at, 1, &at))
             break;
@@ -68,7 +83,7 @@ enum status sweep_split(const struct axis *axis, const char *text, struct arena 
         if (axis->kind == AXIS_INT && range_parse(item, &range))
             TRY(add_range(axis, item, &range, arena, out));
         else
-            TRY(add_value(axis, item, out));
+            TRY(add_value(axis, item, arena, out));
         at += length;
         if (!*at)
             return STATUS_OK;

@@ -3,14 +3,12 @@
 
 #include "base/clock.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <linux/ptrace.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -110,25 +108,21 @@ uint64_t syscalls_total(const struct syscalls *syscalls)
 
 /* What follows runs in the helper, which may only make system calls: its other threads are gone. */
 
-static int seize_threads(pid_t process)
+/* A thread that ended since it was listed is none to trace. */
+static int seize_threads(const pid_t *threads, int count)
 {
-    char path[40];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
-    DIR *tasks = opendir(path);
-    if (!tasks)
-        return errno;
-    int trouble = 0;
-    for (struct dirent *task; !trouble && (task = readdir(tasks)) != NULL;) {
-        long thread = strtol(task->d_name, NULL, 10);
-        if (thread <= 0)
-            continue;
-        if (ptrace(PTRACE_SEIZE, thread, 0L, (long)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE)) !=
-                0 ||
-            ptrace(PTRACE_INTERRUPT, thread, 0L, 0L) != 0)
-            trouble = errno;
+    const long options =
+        PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+    int seized = 0;
+    for (int i = 0; i < count; i++) {
+        long thread = threads[i];
+        if (ptrace(PTRACE_SEIZE, thread, 0L, options) == 0 &&
+            ptrace(PTRACE_INTERRUPT, thread, 0L, 0L) == 0)
+            seized++;
+        else if (errno != ESRCH)
+            return errno;
     }
-    closedir(tasks);
-    return trouble;
+    return seized ? 0 : ESRCH;
 }
 
 /* A thread has stopped: counts the call it is about to make, and lets it go on, with the signal it
@@ -149,9 +143,9 @@ static void let_go_on(struct tally *tally, pid_t thread, int status)
 }
 
 /* Until it is killed, which lets whoever is traced go. */
-static void trace(struct tally *tally, pid_t process)
+static void trace(struct tally *tally, const pid_t *threads, int count)
 {
-    int status, trouble = seize_threads(process);
+    int status, trouble = seize_threads(threads, count);
     atomic_store(&tally->trouble, trouble);
     atomic_store(&tally->state, trouble ? TALLY_FAILED : TALLY_TRACES);
     for (pid_t thread; !trouble && (thread = waitpid(-1, &status, __WALL)) > 0;)
@@ -162,16 +156,19 @@ static void trace(struct tally *tally, pid_t process)
 
 /* In the process that asks. */
 
-static enum status start_helper(struct tally *tally, pid_t process, pid_t *helper)
+static enum status start_helper(struct tally *tally, const struct family *family, pid_t *helper)
 {
-    pid_t ours = getpid();
+    pid_t ours = getpid(), threads[FAMILY_THREADS];
+    int count = family_threads(family, threads);
+    if (count < 0)
+        FAIL(STATUS_UNSUPPORTED, "it cannot be traced: %s", strerror(errno));
     *helper = fork();
     if (*helper < 0)
         FAIL(STATUS_UNSUPPORTED, "no process to trace with: %s", strerror(errno));
     if (*helper == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() == ours)
-            trace(tally, process ? process : ours);
+            trace(tally, threads, count);
         _exit(1);
     }
     prctl(PR_SET_PTRACER, *helper); /* where only parents may trace their children */
@@ -185,7 +182,8 @@ static enum status start_helper(struct tally *tally, pid_t process, pid_t *helpe
     return STATUS_OK;
 }
 
-enum status syscalls_count(struct job *job, pid_t process, int64_t iterations, struct syscalls *out)
+enum status syscalls_count(struct job *job, const struct family *family, int64_t iterations,
+                           struct syscalls *out)
 {
     pid_t helper = 0;
     uint64_t elapsed_ns;
@@ -196,7 +194,7 @@ enum status syscalls_count(struct job *job, pid_t process, int64_t iterations, s
         mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (tally == MAP_FAILED)
         FAIL(STATUS_UNSUPPORTED, "no memory to share: %s", strerror(errno));
-    enum status status = start_helper(tally, process, &helper);
+    enum status status = start_helper(tally, family, &helper);
     if (status == STATUS_OK) {
         atomic_store(&tally->counting, 1);
         status = job->kind->run(job, iterations, &elapsed_ns);

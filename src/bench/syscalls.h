@@ -6,10 +6,10 @@
 #ifndef PRONY_BENCH_SYSCALLS_H
 #define PRONY_BENCH_SYSCALLS_H
 
+#include "bench/family.h"
 #include "core/job.h"
 
 #include <stdint.h>
-#include <sys/types.h>
 
 enum { SYSCALLS_NUMBERS = 512 };
 
@@ -18,9 +18,9 @@ struct syscalls {
     int64_t iterations;
 };
 
-/* Runs so many iterations of the job while `process` (0: this one) is traced. STATUS_UNSUPPORTED,
- * with the reason, where the system does not allow it. */
-enum status syscalls_count(struct job *job, pid_t process, int64_t iterations,
+/* Runs so many iterations of the job while the family is traced, and what it starts meanwhile.
+ * STATUS_UNSUPPORTED, with the reason, where the system does not allow it. */
+enum status syscalls_count(struct job *job, const struct family *family, int64_t iterations,
                            struct syscalls *out);
 
 uint64_t syscalls_total(const struct syscalls *syscalls);

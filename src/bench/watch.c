@@ -113,10 +113,10 @@ static void note_held(struct text *notes, double seconds, double wall_ns, const 
                     fmin(share, 100));
 }
 
-void watch_process(struct watch *watch, pid_t process)
+void watch_family(struct watch *watch, const struct family *family)
 {
-    if (process && watch->process_count < WATCH_PROCESSES)
-        watch->processes[watch->process_count++] = process;
+    for (int i = 0; i < family->count && watch->process_count < WATCH_PROCESSES; i++)
+        watch->processes[watch->process_count++] = family->processes[i];
 }
 
 void watch_begin(struct watch *watch)

@@ -4,13 +4,13 @@
 #define PRONY_BENCH_WATCH_H
 
 #include "base/text.h"
+#include "bench/family.h"
 #include "record/record.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-enum { WATCH_ROWS = 2, WATCH_PROCESSES = 16 };
+enum { WATCH_ROWS = 2, WATCH_PROCESSES = 256 };
 
 /* What the system counts up, and its state at one moment; NaN where it does not tell. */
 struct watch_reading {
@@ -28,8 +28,8 @@ struct watch {
     struct watch_reading start, end;
 };
 
-/* What this process does is ours too; 0 is passed over. What ended meanwhile is counted. */
-void watch_process(struct watch *watch, pid_t process);
+/* What this process does is ours too. What ended meanwhile is counted. */
+void watch_family(struct watch *watch, const struct family *family);
 void watch_begin(struct watch *watch);
 void watch_end(struct watch *watch);
 

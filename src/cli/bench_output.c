@@ -161,6 +161,8 @@ enum status bench_output_open(struct bench_output *output, const struct output_f
         FAIL(STATUS_INPUT,
              "--format: found \"%s\", expected table, json, csv, md, tests or ingestion", format);
     output->file = flags->file;
+    if (flags->file) /* not after an hour's work */
+        TRY(file_try_append(flags->file));
     return flags->store ? bench_output_use(output, flags->store) : STATUS_OK;
 }
 

@@ -110,6 +110,19 @@ static enum status request_until(struct bench_request *request)
     return target_parse(request->until, &request->accuracy, &request->loss);
 }
 
+/* Each once. */
+static enum status request_models(struct sweep_list *out, const char *const *models, int count,
+                                  struct arena *arena)
+{
+    const char **once = arena_array(arena, (size_t)count, sizeof *once);
+    NEED(once);
+    *out = (struct sweep_list){once, 0};
+    for (int i = 0; i < count; i++)
+        if (!sweep_has(out, models[i]))
+            once[out->count++] = models[i];
+    return STATUS_OK;
+}
+
 enum status bench_request_sweep(struct bench_request *request, const char *const *models,
                                 int model_count, struct arena *arena)
 {
@@ -120,7 +133,7 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
     sweep->against = request->against;
     if (request->seconds <= 0)
         request->seconds = request->against ? 6 : 3;
-    sweep->lists[AXIS_model] = (struct sweep_list){models, model_count};
+    TRY(request_models(&sweep->lists[AXIS_model], models, model_count, arena));
     if (request->bound)
         TRY(scenario_parse_bound(request->bound, &request->holds));
     TRY(request_until(request));

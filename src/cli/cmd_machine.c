@@ -88,13 +88,14 @@ done:
 /* Each meter is tried on this process. */
 static enum status find_meters(struct arena *arena, struct abilities *out)
 {
+    const struct family ours = {.count = 0};
     struct meters meters = {0};
     struct record_meter rows[METERS_COUNT + PASSES_ROWS];
     size_t more;
 
-    meters_begin(&meters, 0);
-    meters_end(&meters, 0);
-    meters_report(&meters, 0, rows);
+    meters_begin(&meters, &ours);
+    meters_end(&meters, &ours);
+    meters_report(&meters, &ours, rows);
     TRY(passes_try(arena, rows + METERS_COUNT, &more));
     NEED(out->list = arena_array(arena, METERS_COUNT + more, sizeof *out->list));
     for (size_t i = 0; i < METERS_COUNT + more; i++)

@@ -18,7 +18,8 @@ enum { FLOP_GRAINS = 16 }; /* what a thread's flop kernel is given */
 static const uint64_t BURST_NS = 1000000;  /* the least that one takes */
 static const uint64_t FIRST_NS = 60000000; /* for a ceiling that is not known */
 static const uint64_t LOOK_NS = 20000000, ENOUGH_NS = 1000000000; /* a look; all of them */
-static const uint64_t AGAIN_NS = 300000000;                       /* when it is too low */
+static const uint64_t PEAK_NS = 3000000;    /* a look at a peak, of which there are many */
+static const uint64_t AGAIN_NS = 300000000; /* when it is too low */
 
 #ifdef __OPTIMIZE__
 static const bool optimised = true;
@@ -46,12 +47,22 @@ struct ground {
     uint64_t mapped_bytes;
 };
 
+/* Each thread on a CPU of its own: left to itself the system wakes a thread on the CPU of the one
+ * that called it, and two of them take turns for longer than a burst lasts. One alone may go where
+ * it is quiet. */
+static enum status ground_team(int threads, struct pool **out)
+{
+    if (threads > 1 && pool_open(threads, POOL_SPREAD, out) == STATUS_OK)
+        return STATUS_OK;
+    return pool_open(threads, POOL_NONE, out);
+}
+
 static enum status ground_open(struct ground *ground, int threads, enum pages pages,
                                uint64_t set_bytes)
 {
     *ground = (struct ground){.mapped_bytes = set_bytes + 2 * HUGE_PAGE};
     cpu_detect(&ground->cpu);
-    TRY(pool_open(threads, POOL_NONE, &ground->pool));
+    TRY(ground_team(threads, &ground->pool));
     ground->mapped = mmap(NULL, ground->mapped_bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (ground->mapped == MAP_FAILED) {
@@ -272,13 +283,13 @@ struct tour {
     double done, all;
 };
 
-static enum status tour_row(struct tour *tour, const struct ceiling_row *like)
+static enum status tour_row(struct tour *tour, const struct ceiling_row *like, uint64_t look_ns)
 {
     struct ceiling_row *row;
     if (!burst_ways(like->ceiling, like->isa, &tour->ground.cpu)[0])
         return STATUS_OK;
     NEED(row = find_row(tour->calibration, like));
-    row_look(&tour->ground, row, LOOK_NS);
+    row_look(&tour->ground, row, look_ns);
     tour->calibration->changed = true;
     if (tour->progress && !tour->progress(tour->done / tour->all))
         FAIL(STATUS_INTERRUPTED, "stopped");
@@ -289,22 +300,30 @@ static enum status tour_peaks(struct tour *tour, int threads)
 {
     for (int isa = ISA_SCALAR; isa <= (int)tour->ground.cpu.isa; isa++)
         for (int ceiling = 0; ceiling_is_flop((enum ceiling)ceiling); ceiling++)
-            TRY(tour_row(tour, &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
-                                                     .isa = (enum isa)isa,
-                                                     .threads = threads}));
+            TRY(tour_row(tour,
+                         &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
+                                               .isa = (enum isa)isa,
+                                               .threads = threads},
+                         PEAK_NS));
     return STATUS_OK;
 }
 
+/* Between the sizes the peaks are looked at for a moment, and so all the time: two virtual CPUs
+ * that share a core for seconds are half as fast together. */
 static enum status tour_curves(struct tour *tour, int threads, enum pages pages)
 {
     const struct cpu *cpu = &tour->ground.cpu;
-    for (uint64_t set = SET_LEAST; set <= most_bytes(cpu); set = next_set(set), tour->done++)
+    for (uint64_t set = SET_LEAST; set <= most_bytes(cpu); set = next_set(set), tour->done++) {
+        TRY(tour_peaks(tour, threads));
         for (int ceiling = CEILING_READ; ceiling_is_memory((enum ceiling)ceiling); ceiling++)
-            TRY(tour_row(tour, &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
-                                                     .isa = cpu->isa,
-                                                     .threads = threads,
-                                                     .pages = pages,
-                                                     .set_bytes = set}));
+            TRY(tour_row(tour,
+                         &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
+                                               .isa = cpu->isa,
+                                               .threads = threads,
+                                               .pages = pages,
+                                               .set_bytes = set},
+                         LOOK_NS));
+    }
     return STATUS_OK;
 }
 
@@ -320,9 +339,7 @@ static enum status tour_walk(struct tour *tour, const struct cpu *cpu, int cores
     for (int threads = 1; threads <= cores; threads = next_threads(threads, cores))
         for (int pages = 0; pages < PAGES_COUNT; pages++) {
             TRY(ground_open(&tour->ground, threads, (enum pages)pages, most_bytes(cpu)));
-            enum status status = pages == 0 ? tour_peaks(tour, threads) : STATUS_OK;
-            if (status == STATUS_OK)
-                status = tour_curves(tour, threads, (enum pages)pages);
+            enum status status = tour_curves(tour, threads, (enum pages)pages);
             ground_close(&tour->ground);
             TRY(status);
         }

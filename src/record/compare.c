@@ -39,40 +39,61 @@ static bool is_sure(const struct comparison *found, double *ratios, size_t count
             (high - low) / 2 <= COMPARE_SAME * median);
 }
 
-/* Puts the median of each instance's ratios in the place of the ratios; how many there are. */
-static size_t fold_instances(double *ratios, size_t count, const size_t *starts, size_t instances)
+/* What an iteration takes in the turns [from, to): of a few samples the mean, in which a drift
+ * evens out, of more the lower quartile. NaN when memory is out. */
+static double unit_time(const struct turns *turns, size_t from, size_t to)
 {
-    size_t folded = 0;
-    for (size_t i = 0; i < instances; i++) {
-        size_t from = starts[i] / 2, to = i + 1 < instances ? starts[i + 1] / 2 : count;
-        double median, low, high;
-        if (from >= to)
-            continue; /* it had no whole round */
-        stats_median(ratios + from, to - from, confidence, &median, &low, &high);
-        ratios[folded++] = median;
-    }
-    return folded;
+    enum { FEW = 8 };
+    size_t first = turns->starts[from];
+    size_t end = to < turns->count ? turns->starts[to] : turns->sample_count;
+    double sum = 0;
+    if (end - first >= FEW)
+        return stats_quantile(turns->samples + first, end - first, 0.25);
+    for (size_t i = first; i < end; i++)
+        sum += turns->samples[i];
+    return sum / (double)(end - first);
 }
 
-enum status compare_rounds(const double *a, const double *b, size_t rounds, const size_t *starts,
-                           size_t instances, double margin, struct comparison *out)
+/* The ratio of each unit; how many there are. */
+static size_t unit_ratios(const struct turns *a, const struct turns *b, size_t rounds,
+                          const size_t *begins, size_t instances, double *ratios)
 {
-    size_t count = rounds / 2;
+    size_t units = rounds < COMPARE_UNITS ? rounds : COMPARE_UNITS, count = 0;
+    bool fresh = instances >= COMPARE_INSTANCES;
+    for (size_t i = 0; i < (fresh ? instances : units); i++) {
+        size_t from = fresh ? begins[i] : 2 * (rounds * i / units);
+        size_t to = !fresh              ? 2 * (rounds * (i + 1) / units)
+                    : i + 1 < instances ? begins[i + 1]
+                                        : 2 * rounds;
+        if (from < to) /* or it had no whole round */
+            ratios[count++] = unit_time(a, from, to) / unit_time(b, from, to);
+    }
+    return count;
+}
+
+enum status compare_turns(const struct turns *a, const struct turns *b, const size_t *begins,
+                          size_t instances, double margin, struct comparison *out)
+{
+    size_t rounds = (a->count < b->count ? a->count : b->count) / 2;
     double *ratios;
 
-    *out = (struct comparison){NAN,  NAN, NAN, (int64_t)count, (int64_t)instances, VERDICT_UNKNOWN,
+    *out = (struct comparison){NAN,  NAN, NAN, (int64_t)rounds, (int64_t)instances, VERDICT_UNKNOWN,
                                false};
-    if (count == 0)
+    if (rounds == 0)
         return STATUS_OK;
-    NEED(ratios = mem_array(count, sizeof *ratios));
+    NEED(ratios = mem_array(instances > COMPARE_UNITS ? instances : COMPARE_UNITS, sizeof *ratios));
+    size_t count = unit_ratios(a, b, rounds, begins, instances, ratios);
+    bool known = true;
     for (size_t i = 0; i < count; i++)
-        ratios[i] = (a[2 * i] + a[2 * i + 1]) / (b[2 * i] + b[2 * i + 1]);
-    if (instances >= COMPARE_INSTANCES)
-        count = fold_instances(ratios, count, starts, instances);
-    stats_median(ratios, count, confidence, &out->ratio, &out->low, &out->high);
-    out->verdict = verdict_of(out->low, out->high, margin);
-    out->sure = is_sure(out, ratios, count, margin);
+        known = known && isfinite(ratios[i]);
+    if (known) {
+        stats_median(ratios, count, confidence, &out->ratio, &out->low, &out->high);
+        out->verdict = verdict_of(out->low, out->high, margin);
+        out->sure = is_sure(out, ratios, count, margin);
+    }
     mem_free(ratios);
+    if (!known)
+        FAIL(STATUS_MEMORY, "out of memory");
     return STATUS_OK;
 }
 

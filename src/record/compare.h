@@ -1,13 +1,15 @@
 /* compare.h: which of two is faster, and whether that can be said at all.
  *
- * The unit is the round: both are timed within a moment, forth and back, so that whatever the
- * machine does hits both alike, and each round gives one ratio. From these come the median and its
- * 99 % interval, by ranks: nothing is assumed of how times are distributed. The verdict leaves a
- * margin, because where code happens to lie in memory is worth a per cent.
+ * Both are timed within a moment, forth and back, so that whatever the machine does hits both
+ * alike: a round. Some rounds in a row are a unit, and each unit gives one ratio: of the lower
+ * quartiles of their samples, because what disturbs only ever adds, and adds much, to some. From
+ * the ratios come the median and its 99 % interval, by ranks: nothing is assumed of how times are
+ * distributed. The verdict leaves a margin, because where code happens to lie in memory is worth a
+ * per cent.
  *
  * Where memory lies is worth more, and stays the same for as long as a process or a plan lives:
  * rounds do not average it out. So both are started afresh every now and then, and with enough such
- * instances each of them, not each round, gives one ratio: the median of its rounds. */
+ * instances each of them is a unit. */
 #ifndef PRONY_RECORD_COMPARE_H
 #define PRONY_RECORD_COMPARE_H
 
@@ -32,12 +34,20 @@ struct comparison {
                 */
 };
 
-enum { COMPARE_INSTANCES = 8 }; /* with fewer, a round is the unit */
+enum { COMPARE_INSTANCES = 8 }; /* with fewer, the rounds are shared out among so many units: */
+enum { COMPARE_UNITS = 32 };
 
-/* a and b: the time of each in every round, forth (even) and back (odd); two make one ratio.
- * `starts` (ascending, even, the first 0) says with which round each instance began. */
-enum status compare_rounds(const double *a, const double *b, size_t rounds, const size_t *starts,
-                           size_t instances, double margin, struct comparison *out);
+/* The samples of one, turn after turn: forth (even) and back (odd), a round has both. */
+struct turns {
+    const double *samples;
+    size_t sample_count;
+    const size_t *starts; /* of each turn, its first sample; ascending */
+    size_t count;
+};
+
+/* `begins` (ascending, even, the first 0) says with which turn each instance began. */
+enum status compare_turns(const struct turns *a, const struct turns *b, const size_t *begins,
+                          size_t instances, double margin, struct comparison *out);
 
 /* Two results from two runs, of which only the summaries can be compared: the interval is as wide
  * as both together. */

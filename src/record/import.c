@@ -105,24 +105,52 @@ static enum status import_google(struct import *import, const struct json *conte
 
 /* llama-bench: a prompt is one iteration over so many tokens, those that are made after it in the
  * same run included; generating alone is an iteration a token. */
-static enum status import_llama(struct import *import, const struct json *results)
+static enum status import_llama(struct import *import, const struct json *result)
 {
-    for (const struct json *result = results->first; result; result = result->next) {
-        struct record record;
-        double *samples;
-        size_t count;
-        int64_t prompt = json_int(result, "n_prompt", 0), made = json_int(result, "n_gen", 0);
-        int64_t per = prompt > 0 ? 1 : made > 0 ? made : 1;
-        TRY(import_start(&record, "llama.cpp", json_text(result, "model_type", "")));
-        TRY(point_set(&record.point, &axes[AXIS_phase], "inference"));
-        TRY(point_set(&record.point, &axes[AXIS_backend], json_text(result, "backends", "")));
-        TRY(point_set(&record.point, &axes[AXIS_unit_name], json_text(result, "cpu_info", "")));
-        record.point.batch = prompt > 0 ? prompt + made : 1;
-        record.point.threads = json_int(result, "n_threads", 0);
-        record.at = json_text(result, "test_time", NULL);
-        TRY(import_samples(import, json_get(result, "samples_ns"), 1 / (double)per, &samples,
-                           &count));
-        TRY(import_write(import, &record, samples, count, per));
+    struct record record;
+    double *samples;
+    size_t count;
+    int64_t prompt = json_int(result, "n_prompt", 0), made = json_int(result, "n_gen", 0);
+    int64_t per = prompt > 0 ? 1 : made > 0 ? made : 1;
+    TRY(import_start(&record, "llama.cpp", json_text(result, "model_type", "")));
+    TRY(point_set(&record.point, &axes[AXIS_phase], "inference"));
+    TRY(point_set(&record.point, &axes[AXIS_backend], json_text(result, "backends", "")));
+    TRY(point_set(&record.point, &axes[AXIS_unit_name], json_text(result, "cpu_info", "")));
+    record.point.batch = prompt > 0 ? prompt + made : 1;
+    record.point.threads = json_int(result, "n_threads", 0);
+    record.at = json_text(result, "test_time", NULL);
+    TRY(import_samples(import, json_get(result, "samples_ns"), 1 / (double)per, &samples, &count));
+    return import_write(import, &record, samples, count, per);
+}
+
+static bool is_llama(const struct json *tree)
+{
+    return json_get(tree, "avg_ns") && json_get(tree, "samples_ns");
+}
+
+static size_t line_bytes(const char *at, const char *end)
+{
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    return (size_t)((newline ? newline : end) - at);
+}
+
+/* llama-bench -o jsonl: an object a line. Any other file is not touched. */
+static enum status import_llama_lines(struct import *import, const char *text, size_t length,
+                                      bool *foreign)
+{
+    const char *end = text + length;
+    size_t line = 1;
+    for (const char *at = text; at < end; at += line_bytes(at, end) + 1, line++) {
+        struct json *tree;
+        if (at[0] != '{')
+            continue; /* a blank one at the end */
+        enum status status =
+            json_parse_line(import->arena, "line", line, at, line_bytes(at, end), &tree);
+        if (!*foreign && status != STATUS_MEMORY && (status != STATUS_OK || !is_llama(tree)))
+            return STATUS_OK;
+        TRY(status);
+        *foreign = true;
+        TRY(import_llama(import, tree));
     }
     return STATUS_OK;
 }
@@ -178,8 +206,7 @@ static enum status import_dlbs(struct import *import, const char *text, size_t l
     size_t count = 0;
     TRY(import_start(&record, "", ""));
     for (const char *at = text, *end = text + length; at < end;) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        size_t bytes = (size_t)((newline ? newline : end) - at);
+        size_t bytes = line_bytes(at, end);
         TRY(import_dlbs_line(import, &record, at, bytes, &samples, &count));
         at += bytes + 1;
     }
@@ -194,9 +221,9 @@ static enum status import_json(struct import *import, const struct json *tree, b
         return import_hyperfine(import, results);
     if (list && list->kind == JSON_ARRAY && json_get(tree, "context"))
         return import_google(import, json_get(tree, "context"), list);
-    if (tree->kind == JSON_ARRAY && json_get(tree->first, "avg_ns"))
-        return import_llama(import, tree);
-    *foreign = false;
+    *foreign = tree->kind == JSON_ARRAY && is_llama(tree->first);
+    for (const struct json *result = *foreign ? tree->first : NULL; result; result = result->next)
+        TRY(import_llama(import, result));
     return STATUS_OK;
 }
 
@@ -216,8 +243,8 @@ enum status import_lines(const char *name, const char *text, size_t length, bool
         status = json_parse(&arena, name, text, length, &tree);
         if (status == STATUS_OK)
             status = import_json(&import, tree, foreign);
-        else if (status != STATUS_MEMORY)
-            status = STATUS_OK;
+        if (status != STATUS_MEMORY && !*foreign)
+            status = import_llama_lines(&import, text, length, foreign);
     }
     arena_free(&arena);
     return status == STATUS_OK ? STATUS_OK : status_prefix(status, "%s", name);
