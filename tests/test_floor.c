@@ -146,6 +146,7 @@ TEST(an_op_has_the_floor_of_what_it_moves)
 {
     struct cpu cpu;
     struct calibration calibration = {0};
+    const struct yardstick here = {.calibration = &calibration, .threads = 1};
     struct network *network = NULL;
     struct params params;
     struct program *program = NULL;
@@ -166,15 +167,14 @@ TEST(an_op_has_the_floor_of_what_it_moves)
     if (CHECK_OK(network_open("mlp:4-3", &network)) &&
         CHECK_OK(network_compile(network, &params, &options, &program))) {
         const struct op *op = find_op(program, OP_dense);
-        enum status status =
-            op ? floor_of_op(program, op, &calibration, &fast_all, &ns) : STATUS_INPUT;
+        enum status status = op ? floor_of_op(program, op, &here, &fast_all, &ns) : STATUS_INPUT;
         if (status == STATUS_UNSUPPORTED)
             check_skip("%s", status_message());
         else if (CHECK_OK(status)) {
             CHECK_NEAR(ns, (double)op_bytes(program, op) / 4, 1e-9); /* 4 GB/s: the higher one */
-            CHECK_OK(floor_of_op(program, op, &calibration, &slow_all, &ns));
+            CHECK_OK(floor_of_op(program, op, &here, &slow_all, &ns));
             CHECK_NEAR(ns, 1e3 * 4 * (12 + 3), 1e-6); /* weights and bias, read */
-            CHECK_OK(floor_of_op(program, op, &calibration, &no_flop, &ns));
+            CHECK_OK(floor_of_op(program, op, &here, &no_flop, &ns));
             CHECK_NEAR(ns, 1e6 * (double)op_flop(program, op), 1e-3);
         }
     }
