@@ -147,7 +147,7 @@ struct draft {
     struct op scrap;    /* what draft_op hands out once the draft has failed */
     enum status status; /* the first failure; its message is in `message` */
     char message[1000];
-    char failed_in[64]; /* the layer whose op or emitter it was, or "" */
+    char failed_in[160]; /* the layer whose op or emitter it was, or "" */
 };
 
 /* `params` gets entries for what the draft declares; it must outlive the draft, not the program. */

@@ -33,7 +33,13 @@ static void emit_layers(const struct network *network, struct draft *draft,
         emit.given = network->given;
         emit.given_count = network->given_count;
         emit.inputs = inputs;
-        draft->layer = layer->name;
+        const char *name =
+            arena_format(&draft->program->arena, "%s%s", common->prefix, layer->name);
+        if (!name) {
+            draft_fail(draft, STATUS_MEMORY, "out of memory");
+            return;
+        }
+        draft->layer = name;
         tensors[i] = layer->kind->emit(&emit);
     }
     draft->layer = "";
@@ -193,11 +199,18 @@ void emit_feed_forward(struct draft *draft, const struct network *network,
     emit_y(draft, y, rows);
 }
 
+/* "encoder.dense1" is the layer dense1 of the network that is its file's encoder. */
+static bool is_layer(const char *name, const struct layer *layer)
+{
+    return text_equal(name, layer->name) ||
+           (text_ends(name, layer->name) && name[strlen(name) - strlen(layer->name) - 1] == '.');
+}
+
 void emit_locate(const struct network *network, const char *name, enum status status)
 {
     for (int32_t i = 0; i < network->layer_count; i++) {
         const struct layer *layer = &network->layers[i];
-        if (!strcmp(layer->name, name)) {
+        if (is_layer(name, layer)) {
             status_prefix(status, "%s:%d:%d", network->name, layer->line, layer->column);
             return;
         }

@@ -318,6 +318,8 @@ export const viewTests = {
     const page = await openPage(browser, await address, "/");
     assert.match(await page.textContent("main"), /No results yet.*prony bench small/s);
     await picture(page, "empty-light");
+    const networks = await openPage(browser, await address, "/?view=networks");
+    assert.match(await networks.textContent("main"), /No networks yet.*prony explain lenet/s);
     assert.equal(await stopGuide(guide), 0);
   },
 };

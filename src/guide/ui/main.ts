@@ -112,7 +112,7 @@ class Page {
       if (this.status.records === 0 || view.name === "live" || view.name !== this.shown)
         this.status = await fetchStatus();
       showStore(this.status);
-      if (this.status.records === 0 && view.name !== "live") return emptyStore(this.status);
+      if (this.status.records === 0 && !view.early) return emptyStore(this.status);
       return await view.show(this.asked(view, parameters));
     } catch (error) {
       return trouble(error);

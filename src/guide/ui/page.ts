@@ -30,6 +30,7 @@ export interface Content {
 export interface View {
   name: string; // in the address: /?view=NAME
   title: string; // in the navigation; "" keeps it out of there
+  early?: boolean; // it has something to show before there are results
   show(asked: Asked): Promise<Content>;
 }
 

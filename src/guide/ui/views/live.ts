@@ -111,6 +111,7 @@ async function chart(newest: LiveRecord | undefined, asked: Asked): Promise<Chil
 
 export const live: View = {
   name: "live",
+  early: true,
   title: "Live",
   async show(asked: Asked): Promise<Content> {
     const newest = (await fetchLive(Number.MAX_SAFE_INTEGER)).newest;

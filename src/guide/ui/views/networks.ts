@@ -233,6 +233,8 @@ function summary(
   );
 }
 
+const BESIDE = 320; // pixels: a wider drawing stands above its table
+
 async function onePage(model: string, entry: NetworkEntry | undefined, asked: Asked): Promise<Child[]> {
   const text = (key: string) => asked.parameters.get(key) ?? "";
   if (!entry || entry.explained.length === 0)
@@ -249,10 +251,12 @@ async function onePage(model: string, entry: NetworkEntry | undefined, asked: As
     ...page.network.programs.map((program, index) => {
       const place = index > 0 ? `-${index + 1}` : "";
       const title = page.network.programs.length > 1 ? `${program.name}: ` : "";
+      const image = drawProgram(program, place);
+      const wide = Number(image.getAttribute("width")) > BESIDE;
       return element(
         "div",
-        { className: "network-pair" },
-        layersCard(program, title, place),
+        { className: wide ? "network-pair wide" : "network-pair" },
+        layersCard(program, image, title, place),
         opsCard(program, title, place, asked),
       );
     }),
@@ -264,8 +268,7 @@ function headed(title: string, tools: HTMLElement): HTMLElement {
 }
 
 // `place` keeps the parts of the page that belong to one program apart: "", "-2" …
-function layersCard(program: Program, title: string, place: string): HTMLElement {
-  const image = drawProgram(program, place);
+function layersCard(program: Program, image: SVGElement, title: string, place: string): HTMLElement {
   const save = () => download(fileName(program.name, "svg"), "image/svg+xml", drawingFile(image));
   const region = element("div", { className: "scroll drawing", id: `drawing${place}`, tabIndex: 0 }, image);
   attributed(region, { role: "region", "aria-label": `Drawing of ${program.name}` });
@@ -292,6 +295,7 @@ function opsCard(program: Program, title: string, place: string, asked: Asked): 
 export const networks: View = {
   name: "networks",
   title: "Networks",
+  early: true,
   async show(asked: Asked): Promise<Content> {
     const entries = await fetchNetworks();
     const model = asked.parameters.get("model");
@@ -303,6 +307,17 @@ export const networks: View = {
           entries.find((entry) => entry.model === model),
           asked,
         ),
+      };
+    if (entries.length === 0)
+      return {
+        title: "Networks",
+        main: [
+          note(
+            "No networks yet",
+            element("p", {}, "They appear with their results, or when they are explained into the store:"),
+            explainCommand("lenet", asked.status),
+          ),
+        ],
       };
     const all = card(
       element("h1", {}, "Networks"),
