@@ -297,8 +297,7 @@ TEST(numbers_of_16_bits_become_floats)
         hand.tensor.data_type = cases[c].type;
         hand.tensor.raw_data.data = bytes;
         if (CHECK_OK(hand_read(&hand, "half.onnx", NULL, &network)) &&
-            CHECK_EQUAL_INT(network->given_count, 1) &&
-            CHECK_EQUAL_INT(network->given[0].count, 4))
+            CHECK_EQUAL_INT(network->given_count, 1) && CHECK_EQUAL_INT(network->given[0].count, 4))
             for (int i = 0; i < 4; i++)
                 CHECK(network->given[0].values[i] == cases[c].expected[i]);
         network_free(network);
@@ -466,7 +465,8 @@ ON_BACKENDS(what_random_networks_lack_comes_back_the_same)
         "relu\nglobal_max_pool\n",
         "input 4x3\nrnn 5 function=relu\ngru 3\nlstm 2 output=last\ndense 2\n",
         "input 4\np = parameter 4x2\na = reshape 1x4 < input\nmatmul < a, p\n",
-        "input 4\ny = dense 4\nreshape 2x2\n", /* what is called as the output is, of another shape */
+        "input 4\ny = dense 4\nreshape 2x2\n", /* what is called as the output is, of another shape
+                                                */
     };
     if (!strcmp(rig->backend->name, "blas"))
         check_skip("it has a part of the ops only");

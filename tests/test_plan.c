@@ -36,6 +36,43 @@ ON_BACKENDS(accumulation_over_four_batches)
     compiled_close(&large);
 }
 
+/* A plan of one slot may put gradients where activations were; one of two slots keeps them beside.
+ */
+ON_BACKENDS(where_gradients_lie_changes_nothing)
+{
+    static const char net[] =
+        "input 2x9x9\nconv 7 3 pad=1\nbatch_norm\nrelu\na = conv 40 3 stride=2\n"
+        "relu\nb = conv 40 1\nadd < a, b\nglobal_average_pool\ndense 67\n"
+        "tanh\ndense 3\nloss mse\noptimiser momentum clip=0.1\n";
+    enum { SAMPLES = 3, STEPS = 4 };
+    struct compiled model;
+    struct params after[2];
+    float x[SAMPLES * 2 * 9 * 9], target[SAMPLES * 3];
+    fill_random(x, SAMPLES * 2 * 9 * 9, 1);
+    fill_random(target, SAMPLES * 3, 2);
+    if (!compiled_open(&model, net,
+                       (struct compile_options){.batch = SAMPLES, .use = USE_TRAINING}))
+        return;
+    for (int slots = 1; slots <= 2; slots++) {
+        struct ready ready = {0};
+        struct instance *instance = NULL;
+        copy_params(&after[slots - 1], &model.params);
+        if (CHECK_OK(rig->backend->attach(rig->device, &model.params, &instance)) &&
+            ready_on(&ready, rig, instance, model.program,
+                     &(struct plan_options){.slots = slots}) &&
+            bind_xt(&ready, model.program, x, target, SAMPLES, NULL, 0, 0) &&
+            ready_run(&ready, PARTS_ALL, 0, STEPS))
+            CHECK_OK(rig->backend->download(instance, &after[slots - 1]));
+        ready_close(&ready);
+        if (instance)
+            rig->backend->detach(instance);
+    }
+    CHECK(same_params(&after[0], &after[1]));
+    params_free(&after[0]);
+    params_free(&after[1]);
+    compiled_close(&model);
+}
+
 /* Two micro-batches in flight: both forward, then both backward, each in its slot. */
 ON_BACKENDS(slots_keep_micro_batches_apart)
 {

@@ -151,7 +151,7 @@ void explained_begin_json(const struct explained *explained, struct json_writer 
     add_text(json, "model", explained->network->name);
     add_text(json, "phase", explained->phase);
     json_key(json, "batch");
-    json_add_int(json, explained->program->batch);
+    json_add_int(json, explained->program->batch * explained->program->portions);
     add_text(json, "backend", explained->backend ? explained->backend->name : NULL);
     add_hash(json, "program", recipe_hash(&explained->step));
     add_uint(json, "parameters", params_count(&explained->params));
@@ -167,6 +167,7 @@ void explained_program_json(const struct explained *explained, struct json_write
     add_hash(json, "program", program->hash);
     json_key(json, "whole");
     json_add_bool(json, program->whole);
+    add_uint(json, "portions", (uint64_t)program->portions);
     write_parts(json, explained);
     write_memory(json, explained);
     write_tensors(json, program);

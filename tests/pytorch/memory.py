@@ -55,7 +55,7 @@ def explain(prony, network, batch, phase):
     words = [prony, "explain", network, "--phase", phase, "--batch", str(batch), "--backend", "simd",
              "--json"]
     said = subprocess.run(words, capture_output=True, check=True, text=True).stdout
-    return json.loads(said)["network"]
+    return json.loads(said)["network"]["programs"][0]
 
 
 def weights(explained):

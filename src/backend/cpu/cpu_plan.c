@@ -19,8 +19,9 @@ struct plan {
     int slots;
     char *grads;            /* gradients, in the form of their parameters … */
     uint64_t *grad_offsets; /* … per entry */
-    uint64_t grad_bytes;
-    char *workspace; /* of the kernel that needs most */
+    uint64_t grad_bytes;    /* that they take beside the activations */
+    bool grads_inside;      /* they lie where activations were */
+    char *workspace;        /* of the kernel that needs most */
     uint64_t workspace_bytes;
     char *memory;        /* slots × slot_bytes: inputs, outputs, activations, scratch */
     uint64_t slot_bytes; /* of one slot */
@@ -88,13 +89,44 @@ static enum status choose_kernels(struct plan *plan)
     return STATUS_OK;
 }
 
-/* A gradient is stored as its parameter is, so that updates are elementwise. */
+/* Does a step leave gradients to the next one, which adds to them? */
+static bool accumulates(const struct program *program)
+{
+    for (int32_t o = program->parts[PART_UPDATE].from; o < program->parts[PART_UPDATE].to; o++) {
+        const struct op *op = &program->ops[o];
+        for (int32_t i = 0; op->kind != OP_clip && i < op->outputs; i++) {
+            int32_t tensor = op_output(program, op, i);
+            if (tensor >= 0 && program->tensors[tensor].role == ROLE_GRAD)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* In the block of the activations, which gets longer by grad_bytes. */
+static enum status lay_grads_inside(struct plan *plan)
+{
+    const struct instance *instance = plan->instance;
+    uint64_t *bytes, block_bytes;
+    NEED(bytes = arena_array(&plan->arena, (size_t)instance->entries + 1, sizeof *bytes));
+    for (int32_t e = 0; e < instance->entries; e++)
+        bytes[e] = instance->places[e].bytes;
+    TRY(layout_grads(plan->program, bytes, plan->grad_offsets, &block_bytes));
+    plan->grad_bytes = block_bytes - plan->program->role_bytes[ROLE_ACTIVATION];
+    plan->grads_inside = true;
+    return STATUS_OK;
+}
+
+/* A gradient is stored as its parameter is, so that updates are elementwise. Slots share gradients;
+ * with one, and none that is left to the next step, they lie where activations were. */
 static enum status lay_out_grads(struct plan *plan)
 {
     const struct program *program = plan->program;
     const struct instance *instance = plan->instance;
     NEED(plan->grad_offsets =
              arena_array(&plan->arena, (size_t)instance->entries + 1, sizeof *plan->grad_offsets));
+    if (plan->slots == 1 && !plan->whole && !accumulates(program))
+        return lay_grads_inside(plan);
     for (int32_t t = 0; program->role_bytes[ROLE_GRAD] && t < program->tensor_count; t++) {
         const struct tensor *tensor = &program->tensors[t];
         if (tensor->role != ROLE_GRAD || tensor->view_of >= 0)
@@ -127,19 +159,23 @@ static enum status take_memory(struct plan *plan)
     for (size_t i = 0; i < sizeof per_slot / sizeof *per_slot; i++) {
         plan->role_start[per_slot[i]] = plan->slot_bytes;
         plan->slot_bytes += program->role_bytes[per_slot[i]];
+        if (per_slot[i] == ROLE_ACTIVATION && plan->grads_inside)
+            plan->slot_bytes += plan->grad_bytes;
     }
     if (plan->dry)
         return STATUS_OK;
     size_t bytes;
     if (!size_mul((size_t)plan->slot_bytes, (size_t)plan->slots, &bytes) ||
         !(plan->memory = mem_large(bytes)) ||
-        !(plan->grads = mem_large((size_t)plan->grad_bytes)) ||
+        (!plan->grads_inside && !(plan->grads = mem_large((size_t)plan->grad_bytes))) ||
         !(plan->workspace = mem_large((size_t)plan->workspace_bytes)) ||
         (plan->whole && !(plan->whole_state = mem_large(plan->whole->bytes(program)))))
         FAIL(STATUS_MEMORY, "out of memory: the plan needs %.1f MB; a smaller batch needs less",
              ((double)plan->slot_bytes * plan->slots + (double)plan->grad_bytes +
               (double)plan->workspace_bytes) /
                  1e6);
+    if (plan->grads_inside)
+        plan->grads = plan->memory + plan->role_start[ROLE_ACTIVATION];
     return STATUS_OK;
 }
 
@@ -230,7 +266,8 @@ void cpu_release(struct plan *plan)
     if (!plan)
         return;
     mem_free_large(plan->memory, (size_t)plan->slot_bytes * (size_t)plan->slots);
-    mem_free_large(plan->grads, (size_t)plan->grad_bytes);
+    if (!plan->grads_inside)
+        mem_free_large(plan->grads, (size_t)plan->grad_bytes);
     mem_free_large(plan->workspace, (size_t)plan->workspace_bytes);
     if (plan->whole)
         mem_free_large(plan->whole_state, plan->whole->bytes(plan->program));

@@ -218,3 +218,38 @@ enum status layout_memory(struct program *program)
     mem_free(lives);
     return STATUS_OK;
 }
+
+enum status layout_grads(const struct program *program, const uint64_t *bytes, uint64_t *offsets,
+                         uint64_t *block_bytes)
+{
+    size_t tensors = (size_t)program->tensor_count + 1;
+    struct life *lives = mem_array(3 * tensors, sizeof *lives), *placed = lives + tensors;
+    struct life *grads = placed + tensors;
+    int32_t count = 0, grad_count = 0;
+    NEED(lives);
+    find_lives(program, lives);
+    for (int32_t t = 0; t < program->tensor_count; t++) {
+        const struct tensor *tensor = &program->tensors[t];
+        lives[t].offset = tensor->offset;
+        if (is_placed(program, &lives[t]))
+            placed[count++] = lives[t];
+        if (tensor->role != ROLE_GRAD || tensor->view_of >= 0 || lives[t].last < 0)
+            continue;
+        grads[grad_count] = lives[t];
+        grads[grad_count].bytes = padded(bytes[tensor->entry]);
+        if (bytes[tensor->entry] > tensor->bytes)
+            grads[grad_count].first = 0;
+        grads[grad_count++].last = program->op_count;
+    }
+    qsort(grads, (size_t)grad_count, sizeof *grads, larger_first);
+    *block_bytes = program->role_bytes[ROLE_ACTIVATION];
+    for (int32_t i = 0; i < grad_count; i++) {
+        uint64_t offset = lowest_gap(&grads[i], placed, count);
+        grads[i].offset = offsets[program->tensors[grads[i].tensor].entry] = offset;
+        placed[count++] = grads[i];
+        if (offset + grads[i].bytes > *block_bytes)
+            *block_bytes = offset + grads[i].bytes;
+    }
+    mem_free(lives);
+    return STATUS_OK;
+}

@@ -1,9 +1,9 @@
 /* portion.c: where nothing but the weights joins one sample of a batch with another, a step may run
  * all its ops for a few samples, then for the next few. Activations then take the memory of a
- * portion, and are found in the caches by the op that reads them; weights are fetched once a portion
- * instead of once a step. So a portion is the smallest that has as many bytes of activations as
- * there are weights: they are then at most half of what comes from memory. It has a sample for each
- * core, for kernels that share out samples. */
+ * portion, and are found in the caches by the op that reads them; weights are fetched once a
+ * portion instead of once a step. So a portion is the smallest that has as many bytes of
+ * activations as there are weights: they are then at most half of what comes from memory. It has a
+ * sample for each core, for kernels that share out samples. */
 #include "core/pass/portion.h"
 
 #include "base/cpu.h"
@@ -43,9 +43,8 @@ int32_t portion_samples(const struct program *program)
     cpu_detect(&cpu);
     uint64_t each = program->activation_bytes_unshared / (uint64_t)program->batch;
     int32_t samples = 1;
-    while (samples < program->batch &&
-           (program->batch % samples || samples < cpu.cores ||
-            (uint64_t)samples * each < program->role_bytes[ROLE_PARAM]))
+    while (samples < program->batch && (program->batch % samples || samples < cpu.cores ||
+                                        (uint64_t)samples * each < program->role_bytes[ROLE_PARAM]))
         samples++;
     return samples;
 }

@@ -153,8 +153,8 @@ enum status apart_pool(struct import *in, const struct image *image,
 
 /* Sizes of what unpooling gives: `inner`, in which places count, and the whole, which may go on
  * behind it. */
-static enum status unpooled_sizes(struct import *in, const struct image *image,
-                                  int64_t inner[AXES], int64_t whole[AXES])
+static enum status unpooled_sizes(struct import *in, const struct image *image, int64_t inner[AXES],
+                                  int64_t whole[AXES])
 {
     struct slide slides[AXES];
     const struct value *wanted = graph_input(in, 2);

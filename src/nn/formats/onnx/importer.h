@@ -100,8 +100,8 @@ struct import {
     int32_t input_count;
     struct shape sample; /* of the network's input: all of these */
     const char *reading; /* the input whose line is being written; NULL: none */
-    int64_t tokens;    /* below which those of the input are; 0: it is real, or not known */
-    bool softmax_last; /* it ended with a softmax, which goes to the loss */
+    int64_t tokens;      /* below which those of the input are; 0: it is real, or not known */
+    bool softmax_last;   /* it ended with a softmax, which goes to the loss */
     const Onnx__NodeProto *node; /* being done; NULL: none */
     int64_t numbers, made;       /* that stand in the file; that were worked out of them */
     int32_t done;                /* nodes */

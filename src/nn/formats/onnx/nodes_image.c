@@ -317,10 +317,10 @@ enum status node_batch_norm(struct import *in)
     TRY(node_data(in, 0, &x));
     bool training = graph_int(in, "training_mode", 0) != 0;
     if (x->batch != (training ? -1 : 0) || x->shape.rank < 2)
-        REFUSE(in, STATUS_UNSUPPORTED, training
-                                           ? "training_mode is set, which mixes samples"
-                                           : "its input should be samples, channels and what is "
-                                             "theirs");
+        REFUSE(in, STATUS_UNSUPPORTED,
+               training ? "training_mode is set, which mixes samples"
+                        : "its input should be samples, channels and what is "
+                          "theirs");
     for (size_t i = 0; i < 4; i++) {
         TRY(node_known(in, i + 1, 1, &c[i]));
         if (c[i]->count != x->shape.dim[1])

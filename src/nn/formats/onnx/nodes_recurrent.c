@@ -126,8 +126,8 @@ static enum status check(struct import *in, const struct recurrent *r, int32_t d
 static bool fits_layer(const struct import *in, const struct recurrent *r, bool usual)
 {
     bool relu = r->kind->gates == 1 && !strcmp(r->functions[0], "Relu");
-    bool fits = (usual || relu) && is_absent(in, 5) && is_absent(in, 6) && is_absent(in, 7) &&
-                !r->cells;
+    bool fits =
+        (usual || relu) && is_absent(in, 5) && is_absent(in, 6) && is_absent(in, 7) && !r->cells;
     if (r->kind->gates != 3 || graph_int(in, "linear_before_reset", 0))
         return fits;
     fits = fits && r->time == 1;

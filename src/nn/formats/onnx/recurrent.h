@@ -18,7 +18,7 @@ struct recurrent {
     const struct constant *w, *r, *b; /* of all directions; b may be NULL */
     const char *functions[3];
     int64_t units, time;
-    bool first; /* samples are counted by the first dimension, else by the second */
+    bool first;               /* samples are counted by the first dimension, else by the second */
     bool every, state, cells; /* who is read: all steps, the last one's state, its cells */
     int32_t direction;
 };
