@@ -221,10 +221,14 @@ static void group_floor(struct group *group, struct entrant *entrant)
     record->bytes = (double)(work->forward.bytes + work->backward.bytes);
     record->parameters = (int64_t)params_count(&group->task->params);
     record->layers = params_layers(&group->task->params);
-    if (group_ceilings(group, &record->point, false, &ceilings) != STATUS_OK)
+    if (group_ceilings(group, &record->point, false, &ceilings) != STATUS_OK) {
         text_printf(&entrant->notes, "; no floor: %s", status_message());
-    else
-        group_use_ceilings(group, entrant, &ceilings);
+        return;
+    }
+    group_use_ceilings(group, entrant, &ceilings);
+    if (!record->point.unit_name[0]) /* other frameworks do not say which GPU it is */
+        snprintf(record->point.unit_name, sizeof record->point.unit_name, "%s",
+                 group->bench->calibration.unit.name);
 }
 
 /* Something that is faster than possible shows that the ceilings were seen too low, in a bad
