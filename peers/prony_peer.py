@@ -131,7 +131,7 @@ def find_packages(packages):
 def limit_threads(count):
     """Must come before the import of a library that makes threads."""
     for library in ("OMP", "OPENBLAS", "BLIS", "MKL"):
-        os.environ[library + "_NUM_THREADS"] = str(count)
+        os.environ[library + "_NUM_THREADS"] = str(count or 1)  # on a GPU none is asked for
     os.environ["OMP_WAIT_POLICY"] = "passive"  # whoever is not being timed must not spin
 
 
