@@ -41,6 +41,20 @@ static enum status find_backends(const struct registry *registry, struct arena *
     return STATUS_OK;
 }
 
+/* The first backend there is that computes on the unit of number i's; several may. */
+static bool is_first(const struct registry *registry, int i)
+{
+    const struct backend *backend = registry->list[i].backend;
+    if (!backend || backend->probe() != STATUS_OK)
+        return false;
+    for (int k = 0; k < i; k++) {
+        const struct backend *other = registry->list[k].backend;
+        if (other && strcmp(other->unit, backend->unit) == 0 && other->probe() == STATUS_OK)
+            return false;
+    }
+    return true;
+}
+
 /* The units beside the CPU, each as its backend describes it. */
 static enum status find_units(const struct registry *registry, struct arena *arena,
                               struct json *list[REGISTRY_MOST], int *count)
@@ -49,7 +63,7 @@ static enum status find_units(const struct registry *registry, struct arena *are
     for (int i = 0; i < registry->count; i++) {
         const struct backend *backend = registry->list[i].backend;
         struct device *device;
-        if (!backend || strcmp(backend->unit, "cpu") == 0 || backend->probe() != STATUS_OK ||
+        if (!is_first(registry, i) || strcmp(backend->unit, "cpu") == 0 ||
             backend->open(&usual, &device) != STATUS_OK)
             continue; /* the list of backends says why */
         enum status status = describe_device(backend, device, arena, &list[*count]);
@@ -271,10 +285,8 @@ static enum status calibrate_units(const struct cli *cli, const char *unit,
         TRY(calibrate_all(calibration, show_progress));
     for (int i = 0; i < registry->count; i++) {
         const struct backend *backend = registry->list[i].backend;
-        if (!backend || !backend->burst || (unit && strcmp(unit, backend->unit) != 0) ||
-            backend->probe() != STATUS_OK)
-            continue;
-        TRY(calibrate_unit_all(calibration, backend, show_progress));
+        if (is_first(registry, i) && backend->burst && (!unit || strcmp(unit, backend->unit) == 0))
+            TRY(calibrate_unit_all(calibration, backend, show_progress));
     }
     return STATUS_OK;
 }
