@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const uint64_t UNIT_LOOK_NS = 20000000, UNIT_AGAIN_NS = 200000000;
-static const uint64_t UNIT_SET_LEAST = (uint64_t)1 << 20; /* smaller ones are as fast */
+static const uint64_t UNIT_SET_LEAST = (uint64_t)1 << 24; /* smaller ones are as fast */
 static const uint64_t UNIT_SET_MOST = (uint64_t)1 << 30;
 
 static enum status read_name(struct calibration *calibration)
