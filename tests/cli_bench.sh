@@ -132,6 +132,23 @@ expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time 
 expect says_what_is_not_checked 0 'measured once' \
     "$prony" bench large --batch 3 --seconds 0.01 --patience 0.1
 
+# Where samples lie, how they come, and from where on a GPU is worth it.
+expect reads_samples_from_a_file 0 'right' "$prony" bench small --data real/dram,real/cache $quick
+expect leaves_samples_where_they_lie 0 'skipped: a CPU reads samples where they lie' \
+    "$prony" bench small --ingestion pinned $quick
+expect leaves_data_to_peers 0 'skipped: other frameworks are measured on data they hold' \
+    "$prony" bench small --framework python-list --data real/dram $quick
+expect tells_how_samples_came 0 '| small, training | cpu | real/dram | resident | 1 |' \
+    "$prony" bench small --data real/dram --format ingestion $quick
+expect wants_a_gpu_to_cross_over_to 1 'no backend computes on gpu here: ' \
+    env CUDA_VISIBLE_DEVICES= "$prony" bench small --find-crossover
+expect crosses_over_between_units 2 'leave out --against' \
+    "$prony" bench small --find-crossover --against ref
+expect calibrates_what_is_there 1 'no backend computes on gpu here: ' \
+    env CUDA_VISIBLE_DEVICES= "$prony" machine --calibrate --unit gpu
+expect looks_at_a_unit_to_calibrate_it 2 'prony machine --calibrate --unit gpu' \
+    "$prony" machine --unit gpu
+
 # Kernels by themselves.
 kernels="bench --kernels sgd activate --seconds 0.02"
 expect times_kernels 0 'sgd_f32_ref' "$prony" $kernels
