@@ -144,7 +144,8 @@ static enum status kernel_check(struct job *job, double *error)
     TRY_OR(done, trial_open(&reference, kernel->options.reference, &one, op_case, DTYPE_F64));
     TRY_OR(done, trial_run(&reference, 1));
     TRY_OR(done, reference.backend->download(reference.instance, &reference.params));
-    status = case_compare(&found, &reference.params, error);
+    status = case_compare(&found, &reference.params,
+                          case_tolerance(kernel->options.device.precision), error);
 done:
     trial_close(&reference);
     program_free(same);

@@ -331,10 +331,22 @@ static double largest_difference(const struct params *found, const struct params
     return most;
 }
 
-enum status case_compare(const struct params *found, const struct params *expected, double *error)
+double case_tolerance(const char *precision)
 {
-    /* of single precision, after sums of a thousand products; near 0 it is absolute */
-    static const double TOLERANCE = 3e-6, NEAR_0 = 1e-7;
+    static const struct {
+        const char *precision;
+        double tolerance;
+    } rows[] = {{"tf32", 2e-3}, {"fp16", 2e-3}, {"bf16", 1e-2}};
+    for (size_t i = 0; precision && i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].precision, precision) == 0)
+            return rows[i].tolerance;
+    return 3e-6;
+}
+
+enum status case_compare(const struct params *found, const struct params *expected,
+                         double tolerance, double *error)
+{
+    static const double NEAR_0 = 1e-7; /* there it is absolute */
     *error = 0;
     for (int32_t e = 0; e < found->count; e++) {
         const char *name = found->entries[e].name;
@@ -343,8 +355,8 @@ enum status case_compare(const struct params *found, const struct params *expect
             continue;
         if (text_starts(name, "guard ") && most > 0)
             FAIL(STATUS_WRONG, "it writes beyond the end of '%s'", name + strlen("guard "));
-        *error = fmax(*error, most / (size + NEAR_0 / TOLERANCE));
-        if (!(most <= TOLERANCE * size + NEAR_0))
+        *error = fmax(*error, most / (size + NEAR_0 / tolerance));
+        if (!(most <= tolerance * size + NEAR_0))
             FAIL(STATUS_WRONG, "'%s' differs by %g where the largest value is %g", name, most,
                  size);
     }

@@ -25,9 +25,14 @@ enum { CASE_GUARD_ELEMENTS = 16 };
 enum status case_program(const struct op_case *op_case, uint64_t seed, struct params *params,
                          struct program **out);
 
+/* How far results may be off in that precision (as the axis has it; NULL: fp32) after sums of a
+ * thousand products, relative to the largest value. */
+double case_tolerance(const char *precision);
+
 /* Are these the results of the case, where `expected` has them in double precision? STATUS_WRONG
- * names the operand that differs, or that was written beyond its end. *error is the largest
- * difference, relative to the largest value of its operand. */
-enum status case_compare(const struct params *found, const struct params *expected, double *error);
+ * names the operand that differs by more than `tolerance`, or that was written beyond its end.
+ * *error is the largest difference, relative to the largest value of its operand. */
+enum status case_compare(const struct params *found, const struct params *expected,
+                         double tolerance, double *error);
 
 #endif

@@ -1,15 +1,13 @@
-/* blas.cu: the GEMM family through cuBLASLt: bias and relu in the product's epilogue, and the
- * update of dense_sgd as a product that adds to the weights. Its library is loaded at run time.
+/* blas.cu: products through cuBLASLt, whose library is loaded at run time.
  *
- * cuBLASLt counts by columns: our y[n, o] = x[n, i]·W[i, o] is its yᵀ = Wᵀ·xᵀ, the same bytes. */
-#include "backend/cuda/activation.h"
+ * It proposes several algorithms for a product. For large ones the proposals are timed when a plan
+ * is prepared, on numbers of their own, and the choice is kept as long as the device is open: the
+ * same product is the same bits in all its plans. Small ones take the first proposal. */
 #include "backend/cuda/blas.h"
-#include "backend/cuda/families.h"
-#include "backend/cuda/reduce.h"
-#include "backend/cuda/update.h"
 
 #include <cublasLt.h>
 #include <dlfcn.h>
+#include <pthread.h>
 
 extern "C" {
 #include "base/memory.h"
@@ -29,10 +27,19 @@ extern "C" {
     DO(MatrixLayoutCreate)                                                                         \
     DO(MatrixLayoutDestroy)
 
+/* What was chosen for a product of this form. */
+struct choice {
+    struct choice *next;
+    struct product form; /* its addresses replaced by what matters of them */
+    cublasLtMatmulAlgo_t how;
+};
+
 struct blas {
     void *library;
     cublasLtHandle_t handle;
-    bool tf32;
+    enum precision precision;
+    pthread_mutex_t lock; /* of `choices`: plans that update nothing may be captured at once */
+    struct choice *choices;
 #define DO(name) decltype(&cublasLt##name) name;
     BLAS_FUNCTIONS(DO)
 #undef DO
@@ -62,15 +69,15 @@ static bool library_read(struct blas *blas)
     return blas->Create(&blas->handle) == CUBLAS_STATUS_SUCCESS;
 }
 
-struct blas *blas_open(bool tf32)
+struct blas *blas_open(enum precision precision)
 {
     void *library = library_open();
     struct blas *blas = library ? (struct blas *)mem_alloc(sizeof *blas) : NULL;
     if (!blas)
         return NULL;
     blas->library = library;
-    blas->tf32 = tf32;
-    if (library_read(blas))
+    blas->precision = precision;
+    if (library_read(blas) && pthread_mutex_init(&blas->lock, NULL) == 0)
         return blas;
     dlclose(library);
     mem_free(blas);
@@ -81,37 +88,40 @@ void blas_close(struct blas *blas)
 {
     if (!blas)
         return;
+    for (struct choice *choice = blas->choices, *next; choice; choice = next) {
+        next = choice->next;
+        mem_free(choice);
+    }
+    pthread_mutex_destroy(&blas->lock);
     blas->Destroy(blas->handle);
     dlclose(blas->library);
     mem_free(blas);
 }
 
-/* A plan's workspace as these kernels use it: two factors, then what cuBLASLt may take. */
-enum { FACTORS_BYTES = 256, PRODUCT_BYTES = 32 << 20 };
-
-static uint64_t workspace_blas(const struct program *, const struct op *)
-{
-    return FACTORS_BYTES + PRODUCT_BYTES;
-}
-
-/* One product by columns: d[m, n] = alpha·a·b + beta·d, a being [m, k] and b [k, n], or turned. */
-struct product {
-    int64_t m, n, k;
-    bool a_turned, b_turned;
-    const float *a, *b;
-    float *d;
-    const float *factors; /* device: alpha and beta; NULL: 1 and 0 */
-    const float *bias;    /* [m], or NULL */
-    bool relu;
-};
-
 /* What cuBLASLt wants to know, and how it would do it. */
+enum { PROPOSALS = 8 };
+
 struct recipe {
     cublasLtMatmulDesc_t what;
     cublasLtMatrixLayout_t a, b, d;
     cublasLtMatmulPreference_t wish;
-    cublasLtMatmulHeuristicResult_t how;
+    cublasLtMatmulHeuristicResult_t how[PROPOSALS];
+    int found;
 };
+
+static cudaDataType_t type_of(enum precision precision)
+{
+    return precision == PRECISION_BF16   ? CUDA_R_16BF
+           : precision == PRECISION_FP16 ? CUDA_R_16F
+                                         : CUDA_R_32F;
+}
+
+static cublasLtEpilogue_t ending_of(const struct product *product)
+{
+    if (product->bias)
+        return product->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+    return product->relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+}
 
 static bool recipe_describe(const struct blas *blas, const struct product *product,
                             struct recipe *recipe)
@@ -120,47 +130,66 @@ static bool recipe_describe(const struct blas *blas, const struct product *produ
     const cublasOperation_t b = product->b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasLtPointerMode_t mode =
         product->factors ? CUBLASLT_POINTER_MODE_DEVICE : CUBLASLT_POINTER_MODE_HOST;
-    const cublasLtEpilogue_t end = product->bias && product->relu ? CUBLASLT_EPILOGUE_RELU_BIAS
-                                   : product->bias                ? CUBLASLT_EPILOGUE_BIAS
-                                   : product->relu                ? CUBLASLT_EPILOGUE_RELU
-                                                                  : CUBLASLT_EPILOGUE_DEFAULT;
+    const cublasLtEpilogue_t end = ending_of(product);
     const auto set = [&](cublasLtMatmulDescAttributes_t name, const void *value, size_t size) {
         return blas->MatmulDescSetAttribute(recipe->what, name, value, size) ==
                CUBLAS_STATUS_SUCCESS;
     };
-    const cublasComputeType_t compute =
-        blas->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const bool tf32 = blas->precision == PRECISION_TF32 && !precision_is_narrow(product->in);
+    const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     return blas->MatmulDescCreate(&recipe->what, compute, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
            set(CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a) &&
            set(CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b) &&
            set(CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode, sizeof mode) &&
            set(CUBLASLT_MATMUL_DESC_EPILOGUE, &end, sizeof end) &&
            (!product->bias ||
-            set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, &product->bias, sizeof(const float *)));
+            set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, &product->bias, sizeof product->bias));
+}
+
+/* Of an address, in bytes, as far as it can matter. */
+static uint32_t alignment_of(const void *address)
+{
+    const uintptr_t bits = (uintptr_t)address | 256;
+    return (uint32_t)(bits & (~bits + 1));
+}
+
+static bool recipe_wish(const struct blas *blas, const struct product *product,
+                        struct recipe *recipe)
+{
+    const size_t room = PRODUCT_BYTES;
+    const uint32_t a = alignment_of(product->a), b = alignment_of(product->b);
+    const uint32_t d = alignment_of(product->d);
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t name, const void *value,
+                         size_t size) {
+        return blas->MatmulPreferenceSetAttribute(recipe->wish, name, value, size) ==
+               CUBLAS_STATUS_SUCCESS;
+    };
+    return blas->MatmulPreferenceCreate(&recipe->wish) == CUBLAS_STATUS_SUCCESS &&
+           set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room) &&
+           set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &a, sizeof a) &&
+           set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &b, sizeof b) &&
+           set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &d, sizeof d) &&
+           set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &d, sizeof d);
 }
 
 static bool recipe_find(const struct blas *blas, const struct product *product,
                         struct recipe *recipe)
 {
     const uint64_t m = (uint64_t)product->m, n = (uint64_t)product->n, k = (uint64_t)product->k;
-    const auto layout = [&](cublasLtMatrixLayout_t *out, bool turned, uint64_t rows,
-                            uint64_t columns) {
+    const auto layout = [&](cublasLtMatrixLayout_t *out, enum precision type, bool turned,
+                            uint64_t rows, uint64_t columns) {
         const uint64_t tall = turned ? columns : rows;
-        return blas->MatrixLayoutCreate(out, CUDA_R_32F, tall, turned ? rows : columns,
+        return blas->MatrixLayoutCreate(out, type_of(type), tall, turned ? rows : columns,
                                         (int64_t)tall) == CUBLAS_STATUS_SUCCESS;
     };
-    const size_t room = PRODUCT_BYTES;
-    int found = 0;
-    return recipe_describe(blas, product, recipe) && layout(&recipe->a, product->a_turned, m, k) &&
-           layout(&recipe->b, product->b_turned, k, n) && layout(&recipe->d, false, m, n) &&
-           blas->MatmulPreferenceCreate(&recipe->wish) == CUBLAS_STATUS_SUCCESS &&
-           blas->MatmulPreferenceSetAttribute(recipe->wish,
-                                              CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room,
-                                              sizeof room) == CUBLAS_STATUS_SUCCESS &&
+    return recipe_describe(blas, product, recipe) &&
+           layout(&recipe->a, product->in, product->a_turned, m, k) &&
+           layout(&recipe->b, product->in, product->b_turned, k, n) &&
+           layout(&recipe->d, product->out, false, m, n) && recipe_wish(blas, product, recipe) &&
            blas->MatmulAlgoGetHeuristic(blas->handle, recipe->what, recipe->a, recipe->b, recipe->d,
-                                        recipe->d, recipe->wish, 1, &recipe->how,
-                                        &found) == CUBLAS_STATUS_SUCCESS &&
-           found > 0;
+                                        recipe->d, recipe->wish, PROPOSALS, recipe->how,
+                                        &recipe->found) == CUBLAS_STATUS_SUCCESS &&
+           recipe->found > 0;
 }
 
 static void recipe_drop(const struct blas *blas, struct recipe *recipe)
@@ -172,182 +201,185 @@ static void recipe_drop(const struct blas *blas, struct recipe *recipe)
     blas->MatmulDescDestroy(recipe->what);
 }
 
-static void multiply(const struct call *call, struct queue *queue, const struct product *product)
+static bool recipe_run(const struct blas *blas, const struct recipe *recipe,
+                       const struct product *product, const cublasLtMatmulAlgo_t *how, void *room,
+                       cudaStream_t stream)
 {
     static const float one_and_zero[2] = {1.0f, 0.0f};
     const float *factors = product->factors ? product->factors : one_and_zero;
-    const struct blas *blas = queue->blas;
+    return blas->Matmul(blas->handle, recipe->what, factors, product->a, recipe->a, product->b,
+                        recipe->b, factors + 1, product->d, recipe->d, product->d, recipe->d, how,
+                        room, PRODUCT_BYTES, stream) == CUBLAS_STATUS_SUCCESS;
+}
+
+/* Numbers between -1 and 1: zeros are multiplied with less power, and so quicker. */
+static __global__ void fill_any(int64_t count, struct cells cells)
+{
+    FOR_EACH(index, count)
+    cells_put(cells, index, (float)((uint32_t)index * 2654435761u >> 8) / 8388608.0f - 1.0f);
+}
+
+/* Memory like that of a product, which timing may overwrite. */
+struct trial {
+    void *room; /* device; the operands lie behind it */
+    struct product product;
+    cudaStream_t stream;
+    cudaEvent_t from, to;
+};
+
+static uint64_t trial_bytes(int64_t count, enum precision type)
+{
+    const uint64_t bytes = (uint64_t)count * (precision_is_narrow(type) ? 2 : 4);
+    return (bytes + 255) / 256 * 256;
+}
+
+static bool trial_open(const struct product *product, struct trial *trial)
+{
+    const struct {
+        int64_t count;
+        enum precision type;
+    } parts[] = {{product->m * product->k, product->in},
+                 {product->k * product->n, product->in},
+                 {product->m * product->n, product->out},
+                 {product->m, product->out},
+                 {2, PRECISION_FP32}};
+    void *at[sizeof parts / sizeof *parts];
+    uint64_t bytes = PRODUCT_BYTES;
+    for (const auto &part : parts)
+        bytes += trial_bytes(part.count, part.type);
+    if (cudaMalloc(&trial->room, bytes) != cudaSuccess ||
+        cudaStreamCreateWithFlags(&trial->stream, cudaStreamNonBlocking) != cudaSuccess ||
+        cudaEventCreate(&trial->from) != cudaSuccess || cudaEventCreate(&trial->to) != cudaSuccess)
+        return false;
+    char *next = (char *)trial->room + PRODUCT_BYTES;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        at[i] = next;
+        next += trial_bytes(parts[i].count, parts[i].type);
+        fill_any<<<blocks_striding(parts[i].count), THREADS, 0, trial->stream>>>(
+            parts[i].count, cells{at[i], parts[i].type});
+    }
+    trial->product = *product;
+    trial->product.a = at[0];
+    trial->product.b = at[1];
+    trial->product.d = at[2];
+    trial->product.bias = product->bias ? at[3] : NULL;
+    trial->product.factors = product->factors ? (const float *)at[4] : NULL;
+    return cudaGetLastError() == cudaSuccess;
+}
+
+static void trial_close(struct trial *trial)
+{
+    if (trial->to)
+        cudaEventDestroy(trial->to);
+    if (trial->from)
+        cudaEventDestroy(trial->from);
+    if (trial->stream)
+        cudaStreamDestroy(trial->stream);
+    cudaFree(trial->room);
+    (void)cudaGetLastError(); /* who gets no memory to try in takes the first proposal */
+}
+
+/* Milliseconds of a few runs; infinite when it fails. */
+static float trial_time(const struct blas *blas, const struct trial *trial,
+                        const struct recipe *recipe, const cublasLtMatmulAlgo_t *how)
+{
+    enum { RUNS = 5 };
+    float ms;
+    bool ok = recipe_run(blas, recipe, &trial->product, how, trial->room, trial->stream) &&
+              cudaEventRecord(trial->from, trial->stream) == cudaSuccess;
+    for (int i = 0; ok && i < RUNS; i++)
+        ok = recipe_run(blas, recipe, &trial->product, how, trial->room, trial->stream);
+    ok = ok && cudaEventRecord(trial->to, trial->stream) == cudaSuccess &&
+         cudaEventSynchronize(trial->to) == cudaSuccess &&
+         cudaEventElapsedTime(&ms, trial->from, trial->to) == cudaSuccess;
+    return ok ? ms : INFINITY;
+}
+
+/* The quickest of what is proposed for the product: a later proposal must be clearly quicker than
+ * an earlier one. */
+static int recipe_choose(const struct blas *blas, const struct product *product,
+                         const struct recipe *recipe)
+{
+    static const float CLEARLY = 0.97f;
+    static const double LEAST = 1 << 27; /* multiply-adds that are worth a search */
+    struct trial trial = {};
+    struct recipe apart = {};
+    int best = 0;
+    if ((double)product->m * (double)product->n * (double)product->k < LEAST || recipe->found == 1)
+        return 0;
+    if (trial_open(product, &trial) && recipe_describe(blas, &trial.product, &apart)) {
+        struct recipe tried = *recipe;
+        tried.what = apart.what; /* with the trial's bias */
+        float least = trial_time(blas, &trial, &tried, &recipe->how[0].algo);
+        for (int i = 1; i < recipe->found; i++) {
+            const float ms = trial_time(blas, &trial, &tried, &recipe->how[i].algo);
+            if (ms < least * CLEARLY) {
+                least = ms;
+                best = i;
+            }
+        }
+    }
+    blas->MatmulDescDestroy(apart.what);
+    trial_close(&trial);
+    return best;
+}
+
+/* Addresses are replaced by what matters of them. */
+static struct product form_of(const struct product *product)
+{
+    struct product form = *product;
+    form.a = (const void *)(uintptr_t)alignment_of(product->a);
+    form.b = (const void *)(uintptr_t)alignment_of(product->b);
+    form.d = (void *)(uintptr_t)alignment_of(product->d);
+    form.bias = (const void *)(uintptr_t)(product->bias != NULL);
+    form.factors = (const float *)(uintptr_t)(product->factors != NULL);
+    return form;
+}
+
+static bool same_form(const struct product *a, const struct product *b)
+{
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->a_turned == b->a_turned &&
+           a->b_turned == b->b_turned && a->a == b->a && a->b == b->b && a->in == b->in &&
+           a->d == b->d && a->out == b->out && a->factors == b->factors && a->bias == b->bias &&
+           a->relu == b->relu;
+}
+
+static cublasLtMatmulAlgo_t choose(struct blas *blas, const struct product *product,
+                                   const struct recipe *recipe)
+{
+    const struct product form = form_of(product);
+    cublasLtMatmulAlgo_t how = recipe->how[0].algo;
+    pthread_mutex_lock(&blas->lock);
+    struct choice *choice = blas->choices;
+    while (choice && !same_form(&choice->form, &form))
+        choice = choice->next;
+    if (choice) {
+        how = choice->how;
+    } else {
+        how = recipe->how[recipe_choose(blas, product, recipe)].algo;
+        choice = (struct choice *)mem_alloc(sizeof *choice);
+        if (choice) {
+            *choice = {blas->choices, form, how};
+            blas->choices = choice;
+        }
+    }
+    pthread_mutex_unlock(&blas->lock);
+    return how;
+}
+
+void blas_multiply(struct queue *queue, const struct product *product, void *room)
+{
+    struct blas *blas = queue->blas;
     struct recipe recipe = {};
     queue->launches++;
     if (queue->counting || queue->error != cudaSuccess)
         return;
-    bool ok = recipe_find(blas, product, &recipe) &&
-              blas->Matmul(blas->handle, recipe.what, factors, product->a, recipe.a, product->b,
-                           recipe.b, factors + 1, product->d, recipe.d, product->d, recipe.d,
-                           &recipe.how.algo, (char *)call->workspace + FACTORS_BYTES, PRODUCT_BYTES,
-                           queue->stream) == CUBLAS_STATUS_SUCCESS;
+    bool ok = recipe_find(blas, product, &recipe);
+    if (ok) {
+        const cublasLtMatmulAlgo_t how = choose(blas, product, &recipe);
+        ok = recipe_run(blas, &recipe, product, &how, room, queue->stream);
+    }
     recipe_drop(blas, &recipe);
     if (!ok)
         queue->error = cudaErrorNotSupported;
-}
-
-static __global__ void activate_each(int64_t count, enum activation function, float *y)
-{
-    FOR_EACH(index, count)
-    y[index] = activation_value(function, y[index]);
-}
-
-static void activate(const struct call *call, struct queue *queue, int32_t operand,
-                     enum activation function)
-{
-    const int64_t count = call_count(call, operand);
-    if (function != ACTIVATION_NONE && function != ACTIVATION_RELU)
-        enqueue(queue, activate_each, dim3(blocks_striding(count)), dim3(THREADS), count, function,
-                call_reals(call, operand));
-}
-
-static void launch_dense_blas(const struct call *call, struct queue *queue)
-{
-    const enum activation function = (enum activation)call->op->attr.dense.activation;
-    struct product product = {};
-    product.m = call_dim(call, 1, 1);
-    product.n = call_dim(call, 0, 0);
-    product.k = call_dim(call, 1, 0);
-    product.a = call_reals(call, 1);
-    product.b = call_reals(call, 0);
-    product.d = call_reals(call, 3);
-    product.bias = call_reals(call, 2);
-    product.relu = function == ACTIVATION_RELU;
-    multiply(call, queue, &product);
-    activate(call, queue, 3, function);
-}
-
-/* y[n, i] = x[n, o]·Wᵀ, the gradient of a layer's input among them */
-static struct product product_turned(const float *x, const float *w, float *y, int64_t n, int64_t i,
-                                     int64_t o)
-{
-    struct product product = {};
-    product.m = i;
-    product.n = n;
-    product.k = o;
-    product.a_turned = true;
-    product.a = w;
-    product.b = x;
-    product.d = y;
-    return product;
-}
-
-static void launch_dense_t_blas(const struct call *call, struct queue *queue)
-{
-    const enum activation function = (enum activation)call->op->attr.dense_t.activation;
-    struct product product =
-        product_turned(call_reals(call, 0), call_reals(call, 1), call_reals(call, 3),
-                       call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1));
-    product.bias = call_reals(call, 2);
-    product.relu = function == ACTIVATION_RELU;
-    multiply(call, queue, &product);
-    activate(call, queue, 3, function);
-}
-
-/* dw[i, o] from x[n, i] and dy[n, o] */
-static struct product product_outer(const float *x, const float *dy, float *dw, int64_t n,
-                                    int64_t i, int64_t o)
-{
-    struct product product = {};
-    product.m = o;
-    product.n = i;
-    product.k = n;
-    product.b_turned = true;
-    product.a = dy;
-    product.b = x;
-    product.d = dw;
-    return product;
-}
-
-static __global__ void factors_set(float alpha, const float *rate, float beta, float *factors)
-{
-    factors[0] = rate ? -*rate : alpha;
-    factors[1] = beta;
-}
-
-static void set_factors(const struct call *call, struct queue *queue, float alpha,
-                        const float *rate, float beta)
-{
-    enqueue(queue, factors_set, dim3(1), dim3(1), alpha, rate, beta, (float *)call->workspace);
-}
-
-static void launch_outer_blas(const struct call *call, struct queue *queue)
-{
-    const auto &attr = call->op->attr.outer;
-    struct product product =
-        product_outer(call_reals(call, 0), call_reals(call, 1), call_reals(call, 2),
-                      call_dim(call, 0, 0), call_dim(call, 0, 1), call_dim(call, 1, 1));
-    if (attr.scale != 1.0f || attr.accumulate) {
-        set_factors(call, queue, attr.scale, NULL, attr.accumulate ? 1.0f : 0.0f);
-        product.factors = (const float *)call->workspace;
-    }
-    multiply(call, queue, &product);
-}
-
-/* b -= rate · Σ dy; whoever has the first column also writes the factors of the update. */
-struct to_bias {
-    float *b;
-    const float *rate;
-    float *factors;
-    __device__ void put(int64_t, int64_t col, float sum) const
-    {
-        b[col] = update_sgd(b[col], sum, *rate);
-        if (col == 0) {
-            factors[0] = -*rate;
-            factors[1] = 1.0f;
-        }
-    }
-};
-
-/* dx comes first: it is made with the weights as they were. */
-static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
-{
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
-    const float *x = call_reals(call, 0), *dy = call_reals(call, 1), *rate = call_reals(call, 4);
-    float *factors = (float *)call->workspace;
-    if (call_has(call, 7)) {
-        const struct product down =
-            product_turned(dy, call_reals(call, 5), call_reals(call, 7), n, i, o);
-        multiply(call, queue, &down);
-    }
-    if (call_has(call, 6))
-        sum_rows(queue, n, o, reduce_value{dy}, to_bias{call_reals(call, 6), rate, factors});
-    else
-        set_factors(call, queue, 0.0f, rate, 1.0f);
-    struct product update = product_outer(x, dy, call_reals(call, 5), n, i, o);
-    update.factors = factors;
-    multiply(call, queue, &update);
-}
-
-#define ROW(kind, type)                                                                            \
-    {                                                                                              \
-        OP_##kind, #kind "_" type "_cublaslt", launch_##kind##_blas, workspace_blas                \
-    }
-
-static const struct kernel kernels_f32[] = {ROW(dense, "f32"), ROW(dense_t, "f32"),
-                                            ROW(outer, "f32"), ROW(dense_sgd, "f32")};
-static const struct kernel kernels_tf32[] = {ROW(dense, "tf32"), ROW(dense_t, "tf32"),
-                                             ROW(outer, "tf32"), ROW(dense_sgd, "tf32")};
-
-const struct kernel *blas_kernel(const struct blas *blas, const struct program *program,
-                                 const struct op *op)
-{
-    enum { SAMPLES_LEAST = 13, WEIGHTS_LEAST = 1024 }; /* below, tiles of ours are as fast */
-    const bool is_outer = op->kind == OP_outer;
-    for (const struct kernel &kernel : blas && blas->tf32 ? kernels_tf32 : kernels_f32) {
-        if (!blas || kernel.kind != op->kind)
-            continue;
-        const struct shape *x = &program->tensors[op_input(program, op, 0)].shape;
-        const int32_t matrix = is_outer ? op_output(program, op, 0)
-                                        : op_input(program, op, op->kind == OP_dense_sgd ? 2 : 1);
-        const struct shape *w = &program->tensors[matrix].shape;
-        if (x->dim[0] >= SAMPLES_LEAST && w->dim[0] * w->dim[1] >= WEIGHTS_LEAST)
-            return &kernel;
-    }
-    return NULL;
 }

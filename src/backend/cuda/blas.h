@@ -5,12 +5,32 @@
 
 #include "backend/cuda/launch.h"
 
-/* NULL when the library is not there. `tf32`: products may round their factors to 11 bits. */
-struct blas *blas_open(bool tf32);
+/* NULL when the library is not there. */
+struct blas *blas_open(enum precision precision);
 void blas_close(struct blas *blas);
 
-/* The kernel for this op, when there is one and the op is large enough for it to win; else NULL. */
-const struct kernel *blas_kernel(const struct blas *blas, const struct program *program,
-                                 const struct op *op);
+/* One product by columns: d[m, n] = f(alpha·a·b + beta·d + bias), a being [m, k] and b [k, n], or
+ * turned. Sums are in fp32, whatever the factors are. */
+struct product {
+    int64_t m, n, k;
+    bool a_turned, b_turned;
+    const void *a, *b;
+    enum precision in; /* of a and b: fp32 (then tf32 is tf32's), bf16 or fp16 */
+    void *d;
+    enum precision out;   /* of d and the bias: fp32, or as `in` */
+    const float *factors; /* device: alpha and beta; NULL: 1 and 0 */
+    const void *bias;     /* [m], or NULL */
+    bool relu;
+};
+
+enum { PRODUCT_BYTES = 32 << 20 }; /* of workspace that a product may take */
+
+/* `room` is PRODUCT_BYTES on the device, nobody else's while it runs. */
+void blas_multiply(struct queue *queue, const struct product *product, void *room);
+
+/* dense_blas.cu: the kernel for this op, when there is one and the op is large enough for it to
+ * win; else NULL. */
+const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
+                                       const struct op *op);
 
 #endif

@@ -59,16 +59,29 @@ enum status cuda_probe(void)
     return read_properties(0, &properties);
 }
 
-/* Products in tf32 are cuBLASLt's: without it they would be fp32 under another name. */
+static enum status parse_precision(const char *text, enum precision *out)
+{
+    static const char *const names[PRECISION_COUNT] = {"fp32", "tf32", "bf16", "fp16"};
+    int i = 0;
+    while (text && text[0] && i < PRECISION_COUNT && strcmp(names[i], text) != 0)
+        i++;
+    if (i == PRECISION_COUNT)
+        FAIL(STATUS_UNSUPPORTED, "the CUDA backend computes in fp32, tf32, bf16 or fp16, not in %s",
+             text);
+    *out = (enum precision)i;
+    return STATUS_OK;
+}
+
+/* Products in anything but fp32 are cuBLASLt's: without it they would be fp32 under another name.
+ */
 static enum status open_blas(struct device *device, const char *precision)
 {
-    const bool tf32 = precision && strcmp(precision, "tf32") == 0;
-    if (precision && precision[0] && !tf32 && strcmp(precision, "fp32") != 0)
-        FAIL(STATUS_UNSUPPORTED, "the CUDA backend computes in fp32 or tf32, not in %s", precision);
-    device->blas = blas_open(tf32);
-    if (tf32 && !device->blas)
+    TRY(parse_precision(precision, &device->precision));
+    device->blas = blas_open(device->precision);
+    if (device->precision != PRECISION_FP32 && !device->blas)
         FAIL(STATUS_UNSUPPORTED,
-             "tf32 needs cuBLASLt (libcublasLt.so.12 or .13): install NVIDIA's CUDA libraries");
+             "%s needs cuBLASLt (libcublasLt.so.12 or .13): install NVIDIA's CUDA libraries",
+             precision);
     return STATUS_OK;
 }
 
@@ -143,6 +156,8 @@ void cuda_describe(const struct device *device, struct json_writer *out)
 const char *cuda_supports(const struct device *device, const struct program *program,
                           const struct op *op)
 {
+    if (!op && device && precision_is_narrow(device->precision))
+        return "whole steps are computed in fp32";
     if (!op)
         return whole_supports(device, program);
     for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
@@ -150,6 +165,8 @@ const char *cuda_supports(const struct device *device, const struct program *pro
         if (tensor >= 0 && program->tensors[tensor].dtype == DTYPE_F64)
             return "the CUDA backend computes in f32, not f64";
     }
+    if (op->kind == OP_dense_sgd && device && device->precision == PRECISION_FP16)
+        return "in fp16 no update may begin before all gradients are known";
     return kernel_of(op->kind) ? NULL : "the CUDA backend has no kernel for it";
 }
 

@@ -4,6 +4,7 @@
 #define PRONY_BACKEND_CUDA_CUDA_DEVICE_H
 
 #include "backend/cuda/launch.h"
+#include "backend/cuda/narrow.h"
 
 /* One stream for all plans: work is done in the order in which it was asked for, so plans that
  * share an instance (a GAN's two sides) need no waiting between them. */
@@ -11,7 +12,8 @@ struct device {
     int index;
     cudaDeviceProp properties;
     cudaStream_t stream;
-    struct blas *blas; /* or NULL: not installed */
+    enum precision precision; /* of products */
+    struct blas *blas;        /* or NULL: not installed */
 };
 
 struct instance {
@@ -22,6 +24,8 @@ struct instance {
         uint64_t bytes;
     } blocks[ROLE_COUNT];    /* the kept roles */
     struct control *control; /* device */
+    char *copy;              /* device: the parameters in 16 bits, or NULL */
+    struct scaling *scaling; /* device; fp16 only, else NULL */
 };
 
 /* A view in host memory and its copy on the device. */
@@ -74,6 +78,9 @@ struct plan {
     char *grads;                     /* device; all slots add to the same */
     char *workspace;                 /* device; the most any op asks for */
     uint64_t workspace_bytes;
+    char *aside; /* device; the same for what ops do aside */
+    uint64_t aside_bytes;
+    struct narrow *narrow; /* NULL: everything is in fp32 */
 
     struct whole *whole;           /* runs all parts together; NULL: they run op by op */
     const struct kernel **kernels; /* [op] */
@@ -87,9 +94,12 @@ struct plan {
     struct intake intake;
     bool pending; /* something ran since the last sync */
 
-    cudaStream_t capture_stream; /* nothing runs in it */
-    struct capture *captures;    /* [slot][parts] */
-    cudaEvent_t *marks;          /* observed plans: before, between and after what is timed */
+    cudaStream_t capture_stream, side_stream; /* nothing runs in them */
+    cudaEvent_t parting;                      /* where work leaves for the side … */
+    cudaEvent_t *done;                        /* [op], … and where that of an op ends there */
+    bool *put_aside; /* [op], while a step is enqueued: it did, and nobody has waited for it */
+    struct capture *captures; /* [slot][parts] */
+    cudaEvent_t *marks;       /* observed plans: before, between and after what is timed */
     int32_t mark_count;
 };
 

@@ -18,6 +18,18 @@ static enum status take_blocks(struct instance *instance, const struct params *p
     }
     TRY(cuda_alloc(instance->device, sizeof(struct control), "the control block", &memory));
     instance->control = (struct control *)memory;
+    if (!precision_is_narrow(instance->device->precision))
+        return STATUS_OK;
+    TRY(cuda_alloc(instance->device, instance->blocks[ROLE_PARAM].bytes / 2,
+                   "a copy of the parameters in 16 bits", &memory));
+    instance->copy = (char *)memory;
+    if (instance->device->precision != PRECISION_FP16)
+        return STATUS_OK;
+    const struct scaling scaling = {SCALING_FIRST, 0, 0};
+    TRY(cuda_alloc(instance->device, sizeof scaling, "the scale of the loss", &memory));
+    instance->scaling = (struct scaling *)memory;
+    CUDA(cudaMemcpyAsync(instance->scaling, &scaling, sizeof scaling, cudaMemcpyHostToDevice,
+                         instance->device->stream));
     return STATUS_OK;
 }
 
@@ -49,6 +61,8 @@ void cuda_detach(struct instance *instance)
     cudaSetDevice(instance->device->index);
     for (enum role role : kept)
         cudaFree(instance->blocks[role].data);
+    cudaFree(instance->scaling);
+    cudaFree(instance->copy);
     cudaFree(instance->control);
     mem_free(instance);
 }
@@ -63,6 +77,19 @@ static enum status check_same(const struct instance *instance, const struct para
     return STATUS_OK;
 }
 
+/* The copy in 16 bits, from the parameters that are there. */
+static enum status round_params(struct instance *instance)
+{
+    const int64_t count = (int64_t)(instance->blocks[ROLE_PARAM].bytes / sizeof(float));
+    struct queue queue = {};
+    queue.stream = instance->device->stream;
+    if (instance->copy)
+        narrow_cast(&queue, count, cells{instance->blocks[ROLE_PARAM].data, PRECISION_FP32},
+                    cells{instance->copy, instance->device->precision});
+    CUDA(queue.error);
+    return STATUS_OK;
+}
+
 enum status cuda_upload(struct instance *instance, const struct params *params)
 {
     cudaStream_t stream = instance->device->stream;
@@ -74,6 +101,7 @@ enum status cuda_upload(struct instance *instance, const struct params *params)
                                  instance->blocks[role].bytes, cudaMemcpyHostToDevice, stream));
     CUDA(cudaMemcpyAsync(instance->control, &params->control, sizeof params->control,
                          cudaMemcpyHostToDevice, stream));
+    TRY(round_params(instance));
     CUDA(cudaStreamSynchronize(stream));
     return STATUS_OK;
 }

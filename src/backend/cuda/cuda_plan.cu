@@ -11,23 +11,76 @@ extern "C" {
 
 static const enum role per_slot[] = {ROLE_INPUT, ROLE_OUTPUT, ROLE_ACTIVATION, ROLE_SCRATCH};
 
+static bool has_narrow(const struct plan *plan, const struct op *op)
+{
+    for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
+        const int32_t tensor = plan->program->operands[op->first + i];
+        if (tensor >= 0 && plan->narrow->tensors[tensor])
+            return true;
+    }
+    return false;
+}
+
+/* In 16 bits: which tensors are, and the kernels that take them. */
+static enum status choose_narrow(struct plan *plan, const bool *is_product)
+{
+    const struct program *program = plan->program;
+    const struct instance *instance = plan->instance;
+    bool some = false, scales = false;
+    NEED(plan->narrow = (struct narrow *)arena_alloc(&plan->arena, sizeof *plan->narrow));
+    NEED(plan->narrow->tensors =
+             (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
+    narrow_choose(program, is_product, plan->narrow->tensors);
+    for (int32_t o = 0; o < program->op_count; o++) {
+        some = some || is_product[o];
+        scales = scales || scaling_begins(program->ops[o].kind);
+        if (!is_product[o] && has_narrow(plan, &program->ops[o]))
+            plan->kernels[o] = narrow_kernel(&program->ops[o]);
+    }
+    if (!some)
+        FAIL(STATUS_UNSUPPORTED,
+             "nothing of '%s' would be computed in 16 bits: the CUDA backend does so for products "
+             "with 1,024 weights and more; use --precision fp32",
+             program->name);
+    plan->narrow->type = instance->device->precision;
+    plan->narrow->params = instance->copy;
+    plan->narrow->scaling = scales ? instance->scaling : NULL;
+    return STATUS_OK;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static enum status choose_kernels(struct plan *plan)
 {
     const struct program *program = plan->program;
+    const struct device *device = plan->instance->device;
+    bool *is_product;
+    NEED(is_product =
+             (bool *)arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof(bool)));
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
-        const char *why = cuda_supports(plan->instance->device, program, op);
+        const char *why = cuda_supports(device, program, op);
         if (why)
             FAIL(STATUS_UNSUPPORTED, "the backend 'cuda' cannot run the op %s (%s): %s",
                  op_name(op->kind), op->layer, why);
-        plan->kernels[o] = blas_kernel(plan->instance->device->blas, program, op);
-        if (!plan->kernels[o])
+        plan->kernels[o] = dense_blas_kernel(device, program, op);
+        is_product[o] = plan->kernels[o] != NULL;
+        if (!is_product[o])
             plan->kernels[o] = kernel_of(op->kind);
-        if (!plan->kernels[o]->workspace_bytes)
-            continue;
-        uint64_t bytes = plan->kernels[o]->workspace_bytes(program, op);
-        if (bytes > plan->workspace_bytes)
-            plan->workspace_bytes = bytes;
+    }
+    if (precision_is_narrow(device->precision))
+        TRY(choose_narrow(plan, is_product));
+    for (int32_t o = 0; o < program->op_count; o++) {
+        const struct op *op = &program->ops[o];
+        const struct kernel *kernel = plan->kernels[o];
+        if (kernel->workspace_bytes)
+            plan->workspace_bytes =
+                larger(plan->workspace_bytes, kernel->workspace_bytes(program, op));
+        if (kernel->aside && plan->observer.level == OBSERVE_NOTHING)
+            plan->aside_bytes = larger(plan->aside_bytes, kernel->aside_bytes(program, op));
     }
     return STATUS_OK;
 }
@@ -51,6 +104,7 @@ static enum status take_memory(struct plan *plan)
     TRY(take(plan, bytes, "the plan's activations", &plan->memory));
     TRY(take(plan, program->role_bytes[ROLE_GRAD], "the plan's gradients", &plan->grads));
     TRY(take(plan, plan->workspace_bytes, "the plan's workspace", &plan->workspace));
+    TRY(take(plan, plan->aside_bytes, "the plan's second workspace", &plan->aside));
     TRY(take(plan, sizeof(struct feed), "the plan's place in the data", &feed));
     plan->feed = (struct feed *)feed;
     TRY(take(plan, sizeof(struct feed_view) * (uint64_t)program->tensor_count,
@@ -79,10 +133,15 @@ static void write_calls(struct plan *plan, void **operands)
         for (int32_t i = 0; i < program->operand_count; i++)
             operands[i] = cuda_locate(plan, program->operands[i], slot);
         for (int32_t o = 0; o < program->op_count; o++) {
-            const struct call call = {
-                program,         &program->ops[o],        operands + program->ops[o].first,
-                plan->workspace, plan->instance->control, plan->feed,
-                plan->views};
+            const struct call call = {program,
+                                      &program->ops[o],
+                                      operands + program->ops[o].first,
+                                      plan->workspace,
+                                      plan->instance->control,
+                                      plan->feed,
+                                      plan->views,
+                                      plan->aside,
+                                      plan->narrow};
             plan->calls[(int64_t)slot * program->op_count + o] = call;
         }
         operands += program->operand_count;
@@ -91,7 +150,7 @@ static void write_calls(struct plan *plan, void **operands)
         struct queue queue = {};
         queue.counting = true;
         queue.blas = plan->instance->device->blas;
-        plan->kernels[o]->launch(&plan->calls[o], &queue);
+        narrow_launch(plan->kernels[o], &plan->calls[o], &queue);
         plan->launches[o] = queue.launches;
     }
 }
@@ -106,6 +165,22 @@ static enum status make_marks(struct plan *plan)
              (cudaEvent_t *)arena_array(&plan->arena, (size_t)marks + 1, sizeof *plan->marks));
     for (; plan->mark_count < marks + 1; plan->mark_count++)
         CUDA(cudaEventCreate(&plan->marks[plan->mark_count]));
+    return STATUS_OK;
+}
+
+/* What a plan needs some of whose ops do work aside. */
+static enum status make_side(struct plan *plan)
+{
+    const int32_t ops = plan->program->op_count;
+    if (!plan->aside_bytes)
+        return STATUS_OK;
+    NEED(plan->done = (cudaEvent_t *)arena_array(&plan->arena, (size_t)ops, sizeof *plan->done));
+    NEED(plan->put_aside = (bool *)arena_array(&plan->arena, (size_t)ops, sizeof(bool)));
+    CUDA(cudaStreamCreateWithFlags(&plan->side_stream, cudaStreamNonBlocking));
+    CUDA(cudaEventCreateWithFlags(&plan->parting, cudaEventDisableTiming));
+    for (int32_t o = 0; o < ops; o++)
+        if (plan->kernels[o]->aside)
+            CUDA(cudaEventCreateWithFlags(&plan->done[o], cudaEventDisableTiming));
     return STATUS_OK;
 }
 
@@ -137,6 +212,7 @@ static enum status fill_plan(struct plan *plan)
     if (plan->dry)
         return STATUS_OK;
     TRY(make_marks(plan));
+    TRY(make_side(plan));
     CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
     return plan->whole ? STATUS_OK : cuda_capture(plan, PARTS_ALL, 0);
 }
@@ -188,6 +264,13 @@ void cuda_release(struct plan *plan)
             mem_free(plan->mirrors[i].flags);
         cuda_forget_mirror(&plan->mirrors[i]);
     }
+    for (int32_t o = 0; plan->done && o < plan->program->op_count; o++)
+        if (plan->done[o])
+            cudaEventDestroy(plan->done[o]);
+    if (plan->parting)
+        cudaEventDestroy(plan->parting);
+    if (plan->side_stream)
+        cudaStreamDestroy(plan->side_stream);
     if (plan->capture_stream)
         cudaStreamDestroy(plan->capture_stream);
     intake_end(plan);
@@ -195,6 +278,7 @@ void cuda_release(struct plan *plan)
     cudaFree(plan->order);
     cudaFree(plan->views);
     cudaFree(plan->feed);
+    cudaFree(plan->aside);
     cudaFree(plan->workspace);
     cudaFree(plan->grads);
     cudaFree(plan->memory);
@@ -203,16 +287,40 @@ void cuda_release(struct plan *plan)
     mem_free(plan);
 }
 
+/* A tensor that is kept in 16 bits, as floats in memory of the device: *out is to be freed. */
+static enum status widen(const struct plan *plan, int32_t tensor, void **out)
+{
+    const struct tensor *kept = &plan->program->tensors[tensor];
+    struct queue queue = {};
+    queue.stream = plan->instance->device->stream;
+    TRY(cuda_alloc(plan->instance->device, kept->bytes, "a tensor that is fetched", out));
+    narrow_cast(&queue, shape_count(&kept->shape),
+                cells{cuda_locate(plan, tensor, 0), plan->narrow->type},
+                cells{*out, PRECISION_FP32});
+    if (queue.error == cudaSuccess)
+        return STATUS_OK;
+    cudaFree(*out);
+    return cuda_fail(__FILE__, __LINE__, queue.error, "narrow_cast");
+}
+
 enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
 {
     cudaStream_t stream = plan->instance->device->stream;
+    const bool narrow = plan->narrow && plan->narrow->tensors[tensor];
+    void *wide = NULL;
     if (plan->dry)
         FAIL(STATUS_INPUT, "a dry plan has nothing to fetch");
     TRY(program_check_fetch(plan->program, tensor));
     TRY(cuda_use(plan->instance->device));
-    CUDA(cudaMemcpyAsync(out, cuda_locate(plan, tensor, 0), plan->program->tensors[tensor].bytes,
-                         cudaMemcpyDeviceToHost, stream));
-    CUDA(cudaStreamSynchronize(stream));
+    if (narrow)
+        TRY(widen(plan, tensor, &wide));
+    cudaError_t error =
+        cudaMemcpyAsync(out, narrow ? wide : cuda_locate(plan, tensor, 0),
+                        plan->program->tensors[tensor].bytes, cudaMemcpyDeviceToHost, stream);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(stream);
+    cudaFree(wide);
+    CUDA(error);
     return STATUS_OK;
 }
 
@@ -231,6 +339,7 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (enum role role : per_slot)
         out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->slots;
-    out->role_bytes[ROLE_SCRATCH] += plan->workspace_bytes + (plan->whole ? plan->whole->bytes : 0);
+    out->role_bytes[ROLE_SCRATCH] +=
+        plan->workspace_bytes + plan->aside_bytes + (plan->whole ? plan->whole->bytes : 0);
     return STATUS_OK;
 }

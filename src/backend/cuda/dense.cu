@@ -3,6 +3,7 @@
  * another ending. */
 #include "backend/cuda/families.h"
 #include "backend/cuda/gemm.h"
+#include "backend/cuda/narrow.h"
 #include "backend/cuda/reduce.h"
 #include "backend/cuda/update.h"
 
@@ -43,12 +44,17 @@ void launch_outer(const struct call *call, struct queue *queue)
          finish);
 }
 
+uint64_t workspace_sum_rows(const struct program *program, const struct op *op)
+{
+    return sum_rows_bytes(program->tensors[op_input(program, op, 0)].shape.dim[1]);
+}
+
 void launch_sum_rows(const struct call *call, struct queue *queue)
 {
     const struct to_gradient finish = {call_reals(call, 1), 0, call->op->attr.sum_rows.scale,
                                        call->op->attr.sum_rows.accumulate != 0};
-    sum_rows(queue, call_dim(call, 0, 0), call_dim(call, 0, 1), reduce_value{call_reals(call, 0)},
-             finish);
+    sum_rows_split(queue, call_dim(call, 0, 0), call_dim(call, 0, 1),
+                   cells_value{call_cells(call, 0)}, finish, (float *)call->workspace);
 }
 
 /* dx comes first: it is made with the weights as they were. */

@@ -3,38 +3,37 @@
  * element): base/rng.h. */
 #include "backend/cuda/activation.h"
 #include "backend/cuda/families.h"
+#include "backend/cuda/narrow.h"
 
 #include "base/rng.h"
 
-static __global__ void activate_each(int64_t count, enum activation function, float alpha,
-                                     const float *x, float *y)
-{
-    FOR_EACH(index, count)
-    y[index] = activation_value_alpha(function, alpha, x[index]);
-}
-
 void launch_activate(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
-    enqueue(queue, activate_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            (enum activation)call->op->attr.activate.function, call->op->attr.activate.alpha,
-            (const float *)call_reals(call, 0), call_reals(call, 1));
+    narrow_activate(queue, call_count(call, 0), (enum activation)call->op->attr.activate.function,
+                    call->op->attr.activate.alpha, call_cells(call, 0), call_cells(call, 1));
 }
 
 static __global__ void activate_grad_each(int64_t count, enum activation function, float alpha,
-                                          const float *saved, const float *dy, float *dx)
+                                          struct cells saved, struct cells dy, struct cells dx)
 {
-    FOR_EACH(index, count)
-    dx[index] = dy[index] * activation_slope(function, alpha, saved[index]);
+    for_eights(count, [=](int64_t first, int some) {
+        float slopes[CELLS], values[CELLS];
+        cells_read_some(saved, first, some, slopes);
+        cells_read_some(dy, first, some, values);
+#pragma unroll
+        for (int i = 0; i < CELLS; i++)
+            values[i] *= activation_slope(function, alpha, slopes[i]);
+        cells_write_some(dx, first, some, values);
+    });
 }
 
 void launch_activate_grad(const struct call *call, struct queue *queue)
 {
     const int64_t count = call_count(call, 0);
-    enqueue(queue, activate_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+    enqueue(queue, activate_grad_each, dim3(blocks_of_eights(count)), dim3(THREADS), count,
             (enum activation)call->op->attr.activate_grad.function,
-            call->op->attr.activate_grad.alpha, (const float *)call_reals(call, 0),
-            (const float *)call_reals(call, 1), call_reals(call, 2));
+            call->op->attr.activate_grad.alpha, call_cells(call, 0), call_cells(call, 1),
+            call_cells(call, 2));
 }
 
 static __global__ void add_each(int64_t count, const float *a, const float *b, float *y)

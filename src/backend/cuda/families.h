@@ -12,6 +12,7 @@ launch_function launch_rows, launch_load, launch_store;
 /* dense.cu */
 launch_function launch_dense, launch_dense_t, launch_outer, launch_sum_rows, launch_dense_sgd;
 launch_function launch_matmul, launch_matmul_nt, launch_matmul_tn;
+workspace_function workspace_sum_rows;
 /* elementwise.cu */
 launch_function launch_activate, launch_activate_grad, launch_add, launch_fill;
 launch_function launch_multiply, launch_add_rows;

@@ -2,10 +2,12 @@
  * `supports`; a faster kernel replaces a row and gets a name of its own. */
 #include "backend/cuda/families.h"
 
-#define ROW(kind, workspace_bytes)                                                                 \
+#define FULL_ROW(kind, workspace_bytes, rounds)                                                    \
     {                                                                                              \
-        OP_##kind, #kind "_f32_cuda", launch_##kind, workspace_bytes                               \
+        OP_##kind, #kind "_f32_cuda", launch_##kind, workspace_bytes, NULL, 0, rounds              \
     }
+#define ROW(kind, workspace_bytes) FULL_ROW(kind, workspace_bytes, false)
+#define OPTIMISER(kind, workspace_bytes) FULL_ROW(kind, workspace_bytes, true)
 
 static const struct kernel kernels[] = {
     ROW(rows, NULL),
@@ -15,7 +17,7 @@ static const struct kernel kernels[] = {
     ROW(dense, NULL),
     ROW(dense_t, NULL),
     ROW(outer, NULL),
-    ROW(sum_rows, NULL),
+    ROW(sum_rows, workspace_sum_rows),
     ROW(dense_sgd, NULL),
     ROW(matmul, NULL),
     ROW(matmul_nt, NULL),
@@ -86,12 +88,12 @@ static const struct kernel kernels[] = {
     ROW(clip, workspace_clip),
     ROW(tick, NULL),
 
-    ROW(sgd, NULL),
-    ROW(momentum, NULL),
-    ROW(adagrad, NULL),
-    ROW(rmsprop, NULL),
-    ROW(adam, workspace_adam),
-    ROW(rprop, NULL),
+    OPTIMISER(sgd, NULL),
+    OPTIMISER(momentum, NULL),
+    OPTIMISER(adagrad, NULL),
+    OPTIMISER(rmsprop, NULL),
+    OPTIMISER(adam, workspace_adam),
+    OPTIMISER(rprop, NULL),
 };
 
 const struct kernel *kernel_of(enum op_kind kind)

@@ -18,6 +18,8 @@ extern "C" {
 #include "core/backend.h"
 }
 
+#include "backend/cuda/precision.h"
+
 #include <cuda_runtime.h>
 
 /* Where the data of a plan is, on the device. */
@@ -45,17 +47,22 @@ struct call {
     void *workspace;       /* device; as much as the op's row asks for; shared by all ops */
     struct control *control;
     struct feed *feed;
-    struct feed_view *views; /* by tensor */
+    struct feed_view *views;     /* by tensor */
+    void *aside;                 /* device; workspace of what the op does aside */
+    const struct narrow *narrow; /* narrow.h; NULL: everything is in fp32 */
 };
 
 struct blas; /* blas.h */
 
 struct queue {
     cudaStream_t stream;
-    const struct blas *blas; /* or NULL: not loaded */
-    bool counting;           /* only count launches */
-    int32_t launches;        /* so far */
-    cudaError_t error;       /* the first one; nothing is launched after it */
+    cudaStream_t side;   /* for work that what follows need not wait for; NULL: there is none */
+    cudaEvent_t parting; /* where it leaves the stream */
+    bool aside;          /* the op at hand has put work there */
+    struct blas *blas;   /* or NULL: not loaded */
+    bool counting;       /* only count launches */
+    int32_t launches;    /* so far */
+    cudaError_t error;   /* the first one; nothing is launched after it */
 };
 
 struct kernel {
@@ -63,6 +70,9 @@ struct kernel {
     const char *name;
     void (*launch)(const struct call *call, struct queue *queue);
     uint64_t (*workspace_bytes)(const struct program *program, const struct op *op); /* or NULL */
+    uint64_t (*aside_bytes)(const struct program *program, const struct op *op);     /* or NULL */
+    uint32_t aside; /* bit i: what it does aside reads or writes its operand i */
+    bool rounds;    /* it also writes the 16-bit copies of the parameters it writes (narrow.h) */
 };
 
 /* The row of this kind, or NULL when there is none. */
@@ -79,6 +89,26 @@ static inline void enqueue(struct queue *queue, void (*kernel)(Parameters...), d
         return;
     kernel<<<grid, block, 0, queue->stream>>>(arguments...);
     queue->error = cudaGetLastError();
+}
+
+/* What is enqueued between these two follows all that was enqueued so far, and runs beside what
+ * comes after; whoever needs its results or its operands' places waits for it (cuda_run.cu). */
+static inline cudaStream_t queue_part(struct queue *queue)
+{
+    cudaStream_t stream = queue->stream;
+    if (!queue->side || queue->error != cudaSuccess)
+        return stream;
+    queue->error = cudaEventRecord(queue->parting, stream);
+    if (queue->error == cudaSuccess)
+        queue->error = cudaStreamWaitEvent(queue->side, queue->parting, 0);
+    queue->stream = queue->side;
+    queue->aside = true;
+    return stream;
+}
+
+static inline void queue_return(struct queue *queue, cudaStream_t stream)
+{
+    queue->stream = stream;
 }
 
 static inline unsigned blocks_for(int64_t count, int64_t per_block)

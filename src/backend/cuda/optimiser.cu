@@ -2,15 +2,24 @@
  * one element: it is given the weight and the gradient, moves its state and returns the new weight.
  * The bound is the bytes: everything is read and written once. */
 #include "backend/cuda/families.h"
+#include "backend/cuda/narrow.h"
 #include "backend/cuda/update.h"
 
+/* `copy` is the parameter in 16 bits, if there is one. */
 template <typename Rule>
 static __global__ void update_each(int64_t count, float *w, float *g, bool clear, const float *rate,
-                                   Rule rule)
+                                   Rule rule, struct cells copy, const struct scaling *scaling)
 {
+    const bool skip = scaling_skips(scaling);
+    const float down = scaling_down(scaling);
     FOR_EACH(index, count)
     {
-        w[index] = rule.step(index, w[index], g[index], *rate);
+        if (!skip) {
+            const float moved = rule.step(index, w[index], g[index] * down, *rate);
+            w[index] = moved;
+            if (copy.data)
+                cells_put(copy, index, moved);
+        }
         if (clear)
             g[index] = 0.0f;
     }
@@ -21,9 +30,12 @@ template <typename Rule>
 static void update(const struct call *call, struct queue *queue, const Rule &rule)
 {
     const int64_t count = call_count(call, 0);
+    const struct cells none = {}, copy = call->narrow && call_tensor(call, 0)->role == ROLE_PARAM
+                                             ? narrow_copy(call->narrow, call_tensor(call, 0))
+                                             : none;
     enqueue(queue, update_each<Rule>, dim3(blocks_striding(count)), dim3(THREADS), count,
             call_reals(call, 0), call_reals(call, 1), call_has(call, call->op->inputs + 1),
-            (const float *)call_reals(call, 2), rule);
+            (const float *)call_reals(call, 2), rule, copy, call_scaling(call));
 }
 
 struct sgd_rule {

@@ -63,6 +63,14 @@ struct reduce_value {
     }
 };
 
+struct cells_value {
+    struct cells cells;
+    __device__ float at(int64_t index) const
+    {
+        return cells_get(cells, index);
+    }
+};
+
 static inline unsigned reduce_blocks(int64_t count)
 {
     int64_t blocks = (count + REDUCE_SHARE - 1) / REDUCE_SHARE;
@@ -89,8 +97,7 @@ static void reduce(struct queue *queue, int64_t count, Term term, float scale, f
 enum { SUM_COLS = 32, SUM_LINES = 8 };
 
 template <typename Term, typename Finish>
-static __global__ void __launch_bounds__(SUM_COLS *SUM_LINES)
-    sum_rows_tile(int64_t rows, int64_t cols, Term term, Finish finish)
+static __device__ void sum_rows_block(int64_t rows, int64_t cols, Term term, Finish finish)
 {
     __shared__ float partial[SUM_LINES][SUM_COLS];
     const int line = (int)threadIdx.y;
@@ -109,10 +116,69 @@ static __global__ void __launch_bounds__(SUM_COLS *SUM_LINES)
 }
 
 template <typename Term, typename Finish>
+static __global__ void __launch_bounds__(SUM_COLS *SUM_LINES)
+    sum_rows_tile(int64_t rows, int64_t cols, Term term, Finish finish)
+{
+    sum_rows_block(rows, cols, term, finish);
+}
+
+template <typename Term, typename Finish>
 static void sum_rows(struct queue *queue, int64_t rows, int64_t cols, Term term, Finish finish)
 {
     enqueue(queue, sum_rows_tile<Term, Finish>, dim3(blocks_for(cols, SUM_COLS)),
             dim3(SUM_COLS, SUM_LINES), rows, cols, term, finish);
+}
+
+/* Many rows are summed in chunks that run at once, whose sums are then added in order. `partial`
+ * holds sum_rows_bytes. */
+enum { SUM_CHUNKS = 64, SUM_CHUNK_ROWS = 32 }; /* at most; at least */
+
+static inline uint64_t sum_rows_bytes(int64_t cols)
+{
+    return (uint64_t)cols * SUM_CHUNKS * sizeof(float);
+}
+
+/* The elements of one chunk of rows, and where their sums go. */
+template <typename Term> struct chunk_of {
+    Term term;
+    int64_t first; /* elements before the chunk */
+    __device__ float at(int64_t index) const
+    {
+        return term.at(first + index);
+    }
+};
+
+struct to_partial {
+    float *sums;
+    __device__ void put(int64_t, int64_t col, float sum) const
+    {
+        sums[col] = sum;
+    }
+};
+
+template <typename Term>
+static __global__ void __launch_bounds__(SUM_COLS *SUM_LINES)
+    sum_rows_chunk(int64_t rows, int64_t cols, int64_t chunk_rows, Term term, float *partial)
+{
+    const int64_t from = blockIdx.y * chunk_rows, left = rows - from;
+    sum_rows_block(left < chunk_rows ? left : chunk_rows, cols, chunk_of<Term>{term, from * cols},
+                   to_partial{partial + blockIdx.y * cols});
+}
+
+template <typename Term, typename Finish>
+static void sum_rows_split(struct queue *queue, int64_t rows, int64_t cols, Term term,
+                           Finish finish, float *partial)
+{
+    if (rows < 2 * SUM_CHUNK_ROWS) {
+        sum_rows(queue, rows, cols, term, finish);
+        return;
+    }
+    const int64_t least = (rows + SUM_CHUNKS - 1) / SUM_CHUNKS;
+    const int64_t chunk_rows = least < SUM_CHUNK_ROWS ? (int64_t)SUM_CHUNK_ROWS : least;
+    const unsigned chunks = blocks_for(rows, chunk_rows);
+    enqueue(queue, sum_rows_chunk<Term>, dim3(blocks_for(cols, SUM_COLS), chunks),
+            dim3(SUM_COLS, SUM_LINES), rows, cols, chunk_rows, term, partial);
+    sum_rows(queue, (int64_t)chunks, cols, reduce_value{partial}, finish);
 }
 
 #endif

@@ -1,0 +1,242 @@
+/* test_precision.c: backends that compute products in less than fp32 (tf32, bf16, fp16): every such
+ * op against the reference in double precision, networks over some steps against the reference in
+ * fp32, both with what the arithmetic allows; and that what cannot be computed so is refused. */
+#include "compiled.h"
+#include "core/cases.h"
+#include "core/pass/fuse.h"
+
+static const char *const precisions[] = {"tf32", "bf16", "fp16"};
+enum { PRECISIONS = sizeof precisions / sizeof *precisions };
+
+/* False: the test is skipped with the reason. */
+static bool open_in(struct rig *rig, const struct rig *plain, const char *precision)
+{
+    struct device_options options = {.threads = 2, .isa = ISA_AVX512, .precision = precision};
+    *rig = (struct rig){.backend = plain->backend};
+    if (rig->backend->open(&options, &rig->device) == STATUS_OK)
+        return true;
+    check_skip("%s", status_message());
+    return false;
+}
+
+/* Attaches, prepares, runs one step. STATUS_UNSUPPORTED: not in this precision. */
+static enum status run_case(struct rig *rig, const struct program *program, struct params *params)
+{
+    const struct plan_options usual = {0};
+    struct instance *instance = NULL;
+    struct plan *plan = NULL;
+    enum status status;
+    TRY(rig->backend->attach(rig->device, params, &instance));
+    TRY_OR(done, rig->backend->prepare(instance, program, &usual, &plan));
+    TRY_OR(done, rig->backend->run(plan, PARTS_ALL, 0, 1));
+    TRY_OR(done, rig->backend->sync(plan));
+    TRY_OR(done, rig->backend->download(instance, params));
+done:
+    if (plan)
+        rig->backend->release(plan);
+    rig->backend->detach(instance);
+    return status;
+}
+
+/* Was the case computed in this precision? Checked when it was. */
+static bool check_case(struct rig *rig, struct rig *oracle, const struct op_case *op_case,
+                       const char *precision)
+{
+    struct params found, expected;
+    struct program *program = NULL, *wide = NULL;
+    double error = 0;
+    params_init(&found, DTYPE_F32);
+    params_init(&expected, DTYPE_F64);
+    enum status status = case_program(op_case, 7, &found, &program);
+    if (status == STATUS_OK)
+        status = run_case(rig, program, &found);
+    bool ran = status == STATUS_OK;
+    CHECK(ran || status == STATUS_UNSUPPORTED);
+    if (ran && CHECK_OK(case_program(op_case, 7, &expected, &wide)) &&
+        CHECK_OK(run_case(oracle, wide, &expected)) &&
+        !CHECK_OK(case_compare(&found, &expected, case_tolerance(precision), &error)))
+        printf("    %s %s in %s\n", op_name(op_case->kind), op_case->sizes, precision);
+    program_free(program);
+    program_free(wide);
+    params_free(&found);
+    params_free(&expected);
+    return ran;
+}
+
+ON_BACKENDS(every_case_agrees_with_f64)
+{
+    struct rig oracle, low;
+    struct op_case op_case;
+    CHECK(rig_open(&oracle, "ref"));
+    for (int p = 0; p < PRECISIONS; p++) {
+        int ran = 0;
+        if (!open_in(&low, rig, precisions[p]))
+            continue;
+        for (int32_t i = 0; case_at(i, &op_case); i++)
+            ran += check_case(&low, &oracle, &op_case, precisions[p]);
+        rig_close(&low);
+        CHECK(ran > 0);
+        printf("    '%s' ran %d cases in %s\n", rig->backend->name, ran, precisions[p]);
+    }
+    rig_close(&oracle);
+}
+
+/* Networks whose layers are kept in 16 bits from end to end, and ones that change to and fro;
+ * widths that fill no vector. */
+static const struct lesson {
+    const char *text;
+    int64_t in, out; /* numbers of a sample */
+    int32_t batch;
+    const char *optimiser;
+} lessons[] = {
+    {"input 13\ndense 129\nrelu\ndense 67\nrelu\ndense 5\nloss mse\n", 13, 5, 37, "sgd"},
+    {"input 64\ndense 200\nsigmoid\ndense 100\nsigmoid\ndense 3\nloss mse\n", 64, 3, 64, "sgd"},
+    {"input 16\ndense 96\ntanh\ndense 96\nrelu\ndense 8\nloss mse\n", 16, 8, 7,
+     "momentum:clip=0.5"},
+    {"input 33\ndense 65\nlayer_norm\nrelu\ndense 64\ndropout 0.2\ndense 33\nloss mse\n", 33, 33,
+     32, "adam"},
+    {"input 1x12x12\nconv 8 3x3\nrelu\nmax_pool 2\nflatten\ndense 64\nrelu\ndense 24\nloss mse\n",
+     144, 24, 16, "sgd:decay=0.001"},
+};
+
+enum { STEPS = 20, WIDEST = 144 };
+
+struct course {
+    struct compiled model;
+    struct program *fused;
+    struct params before;
+    float x[ROWS * WIDEST], target[ROWS * WIDEST], loss[STEPS];
+};
+
+static bool course_open(struct course *course, struct rig *rig, const struct lesson *lesson,
+                        double rate, float size)
+{
+    *course = (struct course){0};
+    if (!compiled_open(&course->model, lesson->text,
+                       (struct compile_options){.batch = lesson->batch,
+                                                .use = USE_TRAINING,
+                                                .optimiser = lesson->optimiser}))
+        return false;
+    course->model.params.control.rate = rate;
+    copy_params(&course->before, &course->model.params);
+    fill_random(course->x, ROWS * lesson->in, 5);
+    fill_random(course->target, ROWS * lesson->out, 6);
+    for (int64_t i = 0; i < ROWS * lesson->out; i++)
+        course->target[i] *= size;
+    return CHECK_OK(fuse(course->model.program, rig->backend, rig->device, &course->fused));
+}
+
+static void course_close(struct course *course)
+{
+    program_free(course->fused);
+    params_free(&course->before);
+    compiled_close(&course->model);
+    *course = (struct course){0};
+}
+
+/* Runs the steps, `at_once` of them in a call. */
+static bool course_run(struct course *course, struct rig *rig, int64_t steps, int64_t at_once)
+{
+    struct ready ready;
+    bool ok = ready_open(&ready, rig, &course->model.params, course->fused) &&
+              ready_bind(&ready, course->fused, (const char *[]){"x", "target", "loss"},
+                         (void *[]){course->x, course->target, course->loss},
+                         (int64_t[]){ROWS, ROWS, STEPS}, 3, NULL, 0, 0);
+    for (int64_t done = 0; ok && done < steps; done += at_once)
+        ok = ready_run(&ready, PARTS_ALL, 0, at_once);
+    ok = ok && CHECK_OK(rig->backend->download(ready.instance, &course->model.params));
+    ready_close(&ready);
+    return ok;
+}
+
+/* How far the parameters of two courses are apart, as a share of how far they went. */
+static double apart(const struct course *found, const struct course *expected)
+{
+    double squares = 0, moved = 0;
+    for (int32_t e = 0; e < found->before.count; e++) {
+        const struct entry *entry = &found->before.entries[e];
+        const float *a = params_data(&found->model.params, e);
+        const float *b = params_data(&expected->model.params, e);
+        const float *from = params_data(&found->before, e);
+        for (int64_t i = 0; entry->role == ROLE_PARAM && i < shape_count(&entry->shape); i++) {
+            squares += pow((double)a[i] - (double)b[i], 2);
+            moved += pow((double)b[i] - (double)from[i], 2);
+        }
+    }
+    return sqrt(squares / moved);
+}
+
+/* The same steps in fp32 on the reference; and again one at a time, which gives the same bits. */
+static void check_lesson(struct rig *low, struct rig *reference, const struct lesson *lesson,
+                         const char *precision, double most)
+{
+    static struct course found, expected, single;
+    const double rate = lesson->optimiser[0] == 'a' ? 1e-3 : 0.05;
+    if (course_open(&found, low, lesson, rate, 1) && course_open(&single, low, lesson, rate, 1) &&
+        course_open(&expected, reference, lesson, rate, 1) &&
+        course_run(&found, low, STEPS, STEPS) && course_run(&single, low, STEPS, 1) &&
+        course_run(&expected, reference, STEPS, STEPS)) {
+        double off = apart(&found, &expected);
+        if (!CHECK(off <= most) || !CHECK(same_params(&found.model.params, &single.model.params)))
+            printf("    %s with %s in %s: off by %g\n", lesson->text, lesson->optimiser, precision,
+                   off);
+        CHECK(difference(found.loss, expected.loss, STEPS) <= most);
+    }
+    course_close(&found);
+    course_close(&single);
+    course_close(&expected);
+}
+
+ON_BACKENDS(networks_learn_as_in_fp32)
+{
+    static const double most[PRECISIONS] = {0.02, 0.1, 0.02};
+    struct rig reference, low;
+    CHECK(rig_open(&reference, "ref"));
+    for (int p = 0; p < PRECISIONS && open_in(&low, rig, precisions[p]); p++) {
+        for (size_t i = 0; i < sizeof lessons / sizeof *lessons; i++)
+            check_lesson(&low, &reference, &lessons[i], precisions[p], most[p]);
+        rig_close(&low);
+    }
+    rig_close(&reference);
+}
+
+/* Gradients beyond the range of fp16: updates are left out until the scale fits. */
+ON_BACKENDS(the_scale_of_the_loss_finds_its_place)
+{
+    static struct course course;
+    struct rig low;
+    if (!open_in(&low, rig, "fp16"))
+        return;
+    if (course_open(&course, &low, &lessons[0], 1e-9, 1e5f) && course_run(&course, &low, 1, 1))
+        CHECK(!memcmp(course.before.blocks[ROLE_PARAM].data,
+                      course.model.params.blocks[ROLE_PARAM].data,
+                      (size_t)course.before.blocks[ROLE_PARAM].bytes));
+    if (course_run(&course, &low, STEPS, STEPS)) {
+        double moved = params_difference(&course.model.params, &course.before, ROLE_PARAM);
+        CHECK(moved > 0 && moved < 1);
+    }
+    course_close(&course);
+    rig_close(&low);
+}
+
+ON_BACKENDS(what_has_no_large_product_is_refused)
+{
+    static const struct lesson tiny = {"input 4\ndense 3\nloss mse\n", 4, 3, 8, "sgd"};
+    static struct course course;
+    struct rig low;
+    struct instance *instance = NULL;
+    struct plan *plan = NULL;
+    if (!open_in(&low, rig, "bf16"))
+        return;
+    if (course_open(&course, &low, &tiny, 0.1, 1) &&
+        CHECK_OK(low.backend->attach(low.device, &course.model.params, &instance))) {
+        CHECK_STATUS(STATUS_UNSUPPORTED, low.backend->prepare(instance, course.fused,
+                                                              &(struct plan_options){0}, &plan));
+        CHECK_MESSAGE("would be computed in 16 bits");
+        low.backend->detach(instance);
+    }
+    course_close(&course);
+    rig_close(&low);
+}
+
+CHECK_MAIN
