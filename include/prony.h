@@ -48,6 +48,7 @@ struct prony_options {
     double rate;           /* the learning rate: the optimiser's own */
     const char *schedule;  /* the network's own; "cosine:period=1000" … */
     const char *recipe;    /* the network's own; "autoencoder", "rbm:steps=5" … */
+    const char *precision; /* of products: "fp32"; on a GPU "tf32", "bf16", "fp16" */
 };
 
 /* "0.1.0" */

@@ -10,7 +10,7 @@
 
 struct explain_flags {
     const char *network; /* positional */
-    const char *phase, *backend, *loss, *optimiser, *recipe;
+    const char *phase, *backend, *precision, *loss, *optimiser, *recipe;
     int64_t batch, classes;
     bool json, no_fusion;
 };
@@ -155,6 +155,8 @@ static enum status read_flags(struct cli *cli, struct explain_flags *flags, int 
         {"backend", ARG_TEXT, &flags->backend, "NAME", "also the kernels this backend runs", 0, 0,
          false},
         CLI_UNIT(cli),
+        {"precision", ARG_TEXT, &flags->precision, "NAME",
+         "of the backend's products: fp32; on a GPU tf32, bf16, fp16", 0, 0, false},
         {"no-fusion", ARG_FLAG, &flags->no_fusion, NULL, "the program before ops are merged", 0, 0,
          false},
         {"json", ARG_FLAG, &flags->json, NULL, "one line of JSON", 0, 0, false},
@@ -193,7 +195,7 @@ enum status cmd_explain(struct cli *cli, int argc, const char *const *argv)
     TRY_OR(done, cli_unit(cli, &flags.backend));
     TRY_OR(done, compile(&explained, &flags));
     if (flags.backend) {
-        const struct device_options device = {.isa = ISA_AVX512};
+        const struct device_options device = {.isa = ISA_AVX512, .precision = flags.precision};
         TRY_OR(done, registry_find(cli->registry, flags.backend, &explained.backend));
         TRY_OR(done, explained.backend->probe());
         TRY_OR(done, explained.backend->open(&device, &explained.device));

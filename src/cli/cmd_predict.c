@@ -13,7 +13,7 @@ enum { ROWS_SHOWN = 20, NAME_SHOWN = 14, PLACES_SHOWN = 8, VALUES_SHOWN = 10, CL
 
 struct predict_flags {
     const char *network, *weights, *data; /* positional */
-    const char *backend, *label, *labels, *out;
+    const char *backend, *precision, *label, *labels, *out;
     int64_t threads;
     double memory;
 };
@@ -33,6 +33,8 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
          false},
         CLI_UNIT(cli),
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
+        {"precision", ARG_TEXT, &flags->precision, "NAME",
+         "of products: fp32; on a GPU tf32, bf16, fp16", 0, 0, false},
         CLI_SHAPE(cli),
     };
     struct args args = {
@@ -294,8 +296,8 @@ enum status cmd_predict(struct cli *cli, int argc, const char *const *argv)
     if (help)
         return STATUS_OK;
     TRY(cli_unit(cli, &flags.backend));
-    const struct prony_options options = {.backend = flags.backend,
-                                          .threads = (int32_t)flags.threads};
+    const struct prony_options options = {
+        .backend = flags.backend, .threads = (int32_t)flags.threads, .precision = flags.precision};
     TRY_OR(done, prony_open(flags.network, &options, &network));
     if (flags.weights)
         TRY_OR(done, prony_load(network, flags.weights));

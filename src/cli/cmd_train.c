@@ -22,7 +22,7 @@ struct train_flags {
     double rate, test, validate, memory;
     int64_t patience, labelled;
     const char *loss, *optimiser, *schedule, *recipe, *backend, *label, *labels, *out, *resume,
-        *until;
+        *until, *precision;
     bool numbers;
     double until_accuracy, until_loss; /* what `until` says */
 };
@@ -123,6 +123,8 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
          false},
         CLI_UNIT(cli),
         {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
+        {"precision", ARG_TEXT, &flags->precision, "NAME",
+         "of products: fp32; on a GPU tf32, bf16, fp16", 0, 0, false},
         {"out", ARG_TEXT, &flags->out, "FILE", "where the trained network is saved", 0, 0, false},
         {"resume", ARG_TEXT, &flags->resume, "FILE", "goes on with a saved training", 0, 0, false},
         CLI_SHAPE(cli),
@@ -374,7 +376,8 @@ enum status cmd_train(struct cli *cli, int argc, const char *const *argv)
                                           .optimiser = flags.optimiser,
                                           .rate = flags.rate,
                                           .schedule = flags.schedule,
-                                          .recipe = flags.recipe};
+                                          .recipe = flags.recipe,
+                                          .precision = flags.precision};
     const struct prony_data_options data_options = {.label = flags.label,
                                                     .labels = flags.labels,
                                                     .numbers = flags.numbers,

@@ -11,7 +11,8 @@ class Options(ctypes.Structure):
     _fields_ = [("backend", ctypes.c_char_p), ("threads", ctypes.c_int32),
                 ("seed", ctypes.c_uint64), ("classes", ctypes.c_int32), ("loss", ctypes.c_char_p),
                 ("optimiser", ctypes.c_char_p), ("rate", ctypes.c_double),
-                ("schedule", ctypes.c_char_p), ("recipe", ctypes.c_char_p)]
+                ("schedule", ctypes.c_char_p), ("recipe", ctypes.c_char_p),
+                ("precision", ctypes.c_char_p)]
 
 
 class Prony:
