@@ -301,7 +301,7 @@ static int recipe_choose(const struct blas *blas, const struct product *product,
                          const struct recipe *recipe)
 {
     static const float CLEARLY = 0.97f;
-    static const double LEAST = 1 << 27; /* multiply-adds that are worth a search */
+    static const double LEAST = 1 << 22; /* multiply-adds that are worth a search */
     struct trial trial = {};
     struct recipe apart = {};
     int best = 0;

@@ -3,6 +3,7 @@
 #ifndef PRONY_BACKEND_CUDA_CUDA_DEVICE_H
 #define PRONY_BACKEND_CUDA_CUDA_DEVICE_H
 
+#include "backend/cuda/aside.h"
 #include "backend/cuda/launch.h"
 #include "backend/cuda/narrow.h"
 
@@ -78,8 +79,6 @@ struct plan {
     char *grads;                     /* device; all slots add to the same */
     char *workspace;                 /* device; the most any op asks for */
     uint64_t workspace_bytes;
-    char *aside; /* device; the same for what ops do aside */
-    uint64_t aside_bytes;
     struct narrow *narrow; /* NULL: everything is in fp32 */
 
     struct whole *whole;           /* runs all parts together; NULL: they run op by op */
@@ -94,10 +93,8 @@ struct plan {
     struct intake intake;
     bool pending; /* something ran since the last sync */
 
-    cudaStream_t capture_stream, side_stream; /* nothing runs in them */
-    cudaEvent_t parting;                      /* where work leaves for the side … */
-    cudaEvent_t *done;                        /* [op], … and where that of an op ends there */
-    bool *put_aside; /* [op], while a step is enqueued: it did, and nobody has waited for it */
+    cudaStream_t capture_stream; /* nothing runs in it */
+    struct aside aside;
     struct capture *captures; /* [slot][parts] */
     cudaEvent_t *marks;       /* observed plans: before, between and after what is timed */
     int32_t mark_count;

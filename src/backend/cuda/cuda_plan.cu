@@ -48,11 +48,6 @@ static enum status choose_narrow(struct plan *plan, const bool *is_product)
     return STATUS_OK;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static enum status choose_kernels(struct plan *plan)
 {
     const struct program *program = plan->program;
@@ -74,15 +69,13 @@ static enum status choose_kernels(struct plan *plan)
     if (precision_is_narrow(device->precision))
         TRY(choose_narrow(plan, is_product));
     for (int32_t o = 0; o < program->op_count; o++) {
-        const struct op *op = &program->ops[o];
-        const struct kernel *kernel = plan->kernels[o];
-        if (kernel->workspace_bytes)
-            plan->workspace_bytes =
-                larger(plan->workspace_bytes, kernel->workspace_bytes(program, op));
-        if (kernel->aside && plan->observer.level == OBSERVE_NOTHING)
-            plan->aside_bytes = larger(plan->aside_bytes, kernel->aside_bytes(program, op));
+        if (!plan->kernels[o]->workspace_bytes)
+            continue;
+        uint64_t bytes = plan->kernels[o]->workspace_bytes(program, &program->ops[o]);
+        if (bytes > plan->workspace_bytes)
+            plan->workspace_bytes = bytes;
     }
-    return STATUS_OK;
+    return aside_choose(plan);
 }
 
 static enum status take(struct plan *plan, uint64_t bytes, const char *what, char **out)
@@ -104,7 +97,7 @@ static enum status take_memory(struct plan *plan)
     TRY(take(plan, bytes, "the plan's activations", &plan->memory));
     TRY(take(plan, program->role_bytes[ROLE_GRAD], "the plan's gradients", &plan->grads));
     TRY(take(plan, plan->workspace_bytes, "the plan's workspace", &plan->workspace));
-    TRY(take(plan, plan->aside_bytes, "the plan's second workspace", &plan->aside));
+    TRY(take(plan, plan->aside.bytes, "the plan's second workspace", &plan->aside.workspace));
     TRY(take(plan, sizeof(struct feed), "the plan's place in the data", &feed));
     plan->feed = (struct feed *)feed;
     TRY(take(plan, sizeof(struct feed_view) * (uint64_t)program->tensor_count,
@@ -133,14 +126,15 @@ static void write_calls(struct plan *plan, void **operands)
         for (int32_t i = 0; i < program->operand_count; i++)
             operands[i] = cuda_locate(plan, program->operands[i], slot);
         for (int32_t o = 0; o < program->op_count; o++) {
+            const bool whole = plan->aside.operands[o] == ASIDE_WHOLE;
             const struct call call = {program,
                                       &program->ops[o],
                                       operands + program->ops[o].first,
-                                      plan->workspace,
+                                      whole ? plan->aside.workspace : plan->workspace,
                                       plan->instance->control,
                                       plan->feed,
                                       plan->views,
-                                      plan->aside,
+                                      plan->aside.workspace,
                                       plan->narrow};
             plan->calls[(int64_t)slot * program->op_count + o] = call;
         }
@@ -165,22 +159,6 @@ static enum status make_marks(struct plan *plan)
              (cudaEvent_t *)arena_array(&plan->arena, (size_t)marks + 1, sizeof *plan->marks));
     for (; plan->mark_count < marks + 1; plan->mark_count++)
         CUDA(cudaEventCreate(&plan->marks[plan->mark_count]));
-    return STATUS_OK;
-}
-
-/* What a plan needs some of whose ops do work aside. */
-static enum status make_side(struct plan *plan)
-{
-    const int32_t ops = plan->program->op_count;
-    if (!plan->aside_bytes)
-        return STATUS_OK;
-    NEED(plan->done = (cudaEvent_t *)arena_array(&plan->arena, (size_t)ops, sizeof *plan->done));
-    NEED(plan->put_aside = (bool *)arena_array(&plan->arena, (size_t)ops, sizeof(bool)));
-    CUDA(cudaStreamCreateWithFlags(&plan->side_stream, cudaStreamNonBlocking));
-    CUDA(cudaEventCreateWithFlags(&plan->parting, cudaEventDisableTiming));
-    for (int32_t o = 0; o < ops; o++)
-        if (plan->kernels[o]->aside)
-            CUDA(cudaEventCreateWithFlags(&plan->done[o], cudaEventDisableTiming));
     return STATUS_OK;
 }
 
@@ -212,7 +190,7 @@ static enum status fill_plan(struct plan *plan)
     if (plan->dry)
         return STATUS_OK;
     TRY(make_marks(plan));
-    TRY(make_side(plan));
+    TRY(aside_open(plan));
     CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
     return plan->whole ? STATUS_OK : cuda_capture(plan, PARTS_ALL, 0);
 }
@@ -264,13 +242,6 @@ void cuda_release(struct plan *plan)
             mem_free(plan->mirrors[i].flags);
         cuda_forget_mirror(&plan->mirrors[i]);
     }
-    for (int32_t o = 0; plan->done && o < plan->program->op_count; o++)
-        if (plan->done[o])
-            cudaEventDestroy(plan->done[o]);
-    if (plan->parting)
-        cudaEventDestroy(plan->parting);
-    if (plan->side_stream)
-        cudaStreamDestroy(plan->side_stream);
     if (plan->capture_stream)
         cudaStreamDestroy(plan->capture_stream);
     intake_end(plan);
@@ -278,7 +249,7 @@ void cuda_release(struct plan *plan)
     cudaFree(plan->order);
     cudaFree(plan->views);
     cudaFree(plan->feed);
-    cudaFree(plan->aside);
+    aside_close(plan);
     cudaFree(plan->workspace);
     cudaFree(plan->grads);
     cudaFree(plan->memory);
@@ -340,6 +311,6 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     for (enum role role : per_slot)
         out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->slots;
     out->role_bytes[ROLE_SCRATCH] +=
-        plan->workspace_bytes + plan->aside_bytes + (plan->whole ? plan->whole->bytes : 0);
+        plan->workspace_bytes + plan->aside.bytes + (plan->whole ? plan->whole->bytes : 0);
     return STATUS_OK;
 }

@@ -46,63 +46,6 @@ static void put_mark(const struct plan *plan, struct queue *queue, int32_t *mark
                                                 cudaEventRecordExternal);
 }
 
-/* Do these operands of two ops lie in the same bytes, one of them being written? */
-static bool operands_meet(const struct program *program, const struct op *a, int32_t i,
-                          const struct op *b, int32_t k)
-{
-    const int32_t first = program->operands[a->first + i], second = program->operands[b->first + k];
-    if (first < 0 || second < 0 || (i < a->inputs && k < b->inputs))
-        return false;
-    const struct tensor *x = &program->tensors[first], *y = &program->tensors[second];
-    return x->role == y->role && x->offset < y->offset + y->bytes &&
-           y->offset < x->offset + x->bytes;
-}
-
-/* Must the op `next` wait for what `op` does aside? */
-static bool must_wait(const struct plan *plan, int32_t op, int32_t next)
-{
-    const struct program *program = plan->program;
-    const struct op *a = &program->ops[op], *b = &program->ops[next];
-    for (int32_t i = 0; i < a->inputs + a->outputs; i++)
-        for (int32_t k = 0; (plan->kernels[op]->aside >> i & 1) && k < b->inputs + b->outputs; k++)
-            if (operands_meet(program, a, i, b, k))
-                return true;
-    return false;
-}
-
-/* Work aside is done in its order: who waits for one op's has waited for those before it. */
-static void wait_aside(const struct plan *plan, int32_t op, struct queue *queue)
-{
-    if (queue->error == cudaSuccess)
-        queue->error = cudaStreamWaitEvent(queue->stream, plan->done[op], 0);
-    for (int32_t o = 0; o <= op; o++)
-        plan->put_aside[o] = false;
-}
-
-/* Waits for whatever the op `next` needs; beyond the last op that is everything. */
-static void wait_before(const struct plan *plan, int32_t next, struct queue *queue)
-{
-    const int32_t ops = plan->program->op_count;
-    for (int32_t op = ops - 1; queue->side && op >= 0; op--)
-        if (plan->put_aside[op] && (next == ops || must_wait(plan, op, next))) {
-            wait_aside(plan, op, queue);
-            return;
-        }
-}
-
-static void enqueue_op(const struct plan *plan, const struct call *call, int32_t o,
-                       struct queue *queue)
-{
-    wait_before(plan, o, queue);
-    queue->aside = false;
-    narrow_launch(plan->kernels[o], call, queue);
-    if (!queue->aside)
-        return;
-    if (queue->error == cudaSuccess)
-        queue->error = cudaEventRecord(plan->done[o], queue->side);
-    plan->put_aside[o] = true;
-}
-
 static void enqueue_step(const struct plan *plan, unsigned parts, int slot, struct queue *queue)
 {
     const struct program *program = plan->program;
@@ -120,7 +63,7 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int slot, stru
             scaling_look(queue, (int64_t)(program->role_bytes[ROLE_GRAD] / sizeof(float)),
                          (const float *)plan->grads, scaling);
         for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++) {
-            enqueue_op(plan, &calls[o], o, queue);
+            aside_enqueue(plan, &calls[o], o, queue);
             if (level == OBSERVE_OPS)
                 put_mark(plan, queue, &mark);
         }
@@ -129,7 +72,7 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int slot, stru
         if (level == OBSERVE_PARTS)
             put_mark(plan, queue, &mark);
     }
-    wait_before(plan, program->op_count, queue);
+    aside_join(plan, queue);
 }
 
 static enum status capture_steps(const struct plan *plan, unsigned parts, int slot, int32_t repeats,
@@ -138,8 +81,8 @@ static enum status capture_steps(const struct plan *plan, unsigned parts, int sl
     struct queue queue = {};
     cudaGraph_t graph = NULL;
     queue.stream = plan->capture_stream;
-    queue.side = plan->side_stream;
-    queue.parting = plan->parting;
+    queue.side = plan->aside.stream;
+    queue.parting = plan->aside.parting;
     queue.blas = plan->instance->device->blas;
     /* Relaxed: nothing but launches happens here, and other threads need not be restricted. */
     CUDA(cudaStreamBeginCapture(queue.stream, cudaStreamCaptureModeRelaxed));

@@ -245,7 +245,11 @@ static const struct kernel kernels[PRECISION_COUNT][4] = {ROWS("f32"), ROWS("tf3
 const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
                                        const struct op *op)
 {
-    enum { SAMPLES_LEAST = 13, WEIGHTS_LEAST = 1024 }; /* below, tiles of ours are as fast */
+    enum {
+        SAMPLES_LEAST = 13,
+        WEIGHTS_LEAST = 1024,
+        DEPTH_LEAST = 16
+    }; /* below, ours are faster */
     const bool narrow = precision_is_narrow(device->precision);
     if (!device->blas)
         return NULL;
@@ -261,6 +265,8 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
             return NULL;
         if (narrow)
             return wide_bias ? NULL : &kernel;
+        if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
+            return NULL;
         return tensor_of(program, op, 0)->shape.dim[0] >= SAMPLES_LEAST ? &kernel : NULL;
     }
     return NULL;

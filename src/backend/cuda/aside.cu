@@ -1,0 +1,144 @@
+/* aside.cu: see aside.h. */
+#include "backend/cuda/aside.h"
+
+#include "backend/cuda/cuda_device.h"
+
+/* Is the whole op beside the way from the data to the gradients? */
+static bool is_beside(const struct program *program, int32_t o)
+{
+    switch (program->ops[o].kind) {
+    case OP_schedule:
+    case OP_mse:
+    case OP_binary_cross_entropy:
+    case OP_right_class:
+    case OP_right_level:
+    case OP_store:
+    case OP_tick: return true;
+    case OP_load: /* the first is what the first layer waits for */
+        for (int32_t before = 0; before < o; before++)
+            if (program->ops[before].kind == OP_load)
+                return true;
+        return false;
+    default: return false;
+    }
+}
+
+enum status aside_choose(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    const auto &backward = program->parts[PART_BACKWARD];
+    NEED(plan->aside.operands = (uint32_t *)arena_array(&plan->arena, (size_t)program->op_count + 1,
+                                                        sizeof(uint32_t)));
+    if (plan->observer.level != OBSERVE_NOTHING || backward.from == backward.to)
+        return STATUS_OK;
+    for (int32_t o = 0; o < program->op_count; o++) {
+        const struct kernel *kernel = plan->kernels[o];
+        const bool whole = is_beside(program, o);
+        const auto bytes_of = whole ? kernel->workspace_bytes : kernel->aside_bytes;
+        const uint64_t bytes = bytes_of ? bytes_of(program, &program->ops[o]) : 0;
+        plan->aside.operands[o] = whole ? (uint32_t)ASIDE_WHOLE : kernel->aside;
+        if (plan->aside.operands[o] && bytes > plan->aside.bytes)
+            plan->aside.bytes = bytes;
+    }
+    return STATUS_OK;
+}
+
+enum status aside_open(struct plan *plan)
+{
+    struct aside *aside = &plan->aside;
+    const int32_t ops = plan->program->op_count;
+    bool some = false;
+    for (int32_t o = 0; o < ops; o++)
+        some = some || aside->operands[o];
+    if (!some)
+        return STATUS_OK;
+    NEED(aside->pending = (bool *)arena_array(&plan->arena, (size_t)ops, sizeof(bool)));
+    NEED(aside->done = (cudaEvent_t *)arena_array(&plan->arena, (size_t)ops, sizeof *aside->done));
+    CUDA(cudaEventCreateWithFlags(&aside->parting, cudaEventDisableTiming));
+    for (int32_t o = 0; o < ops; o++)
+        if (aside->operands[o])
+            CUDA(cudaEventCreateWithFlags(&aside->done[o], cudaEventDisableTiming));
+    CUDA(cudaStreamCreateWithFlags(&aside->stream, cudaStreamNonBlocking));
+    return STATUS_OK;
+}
+
+void aside_close(struct plan *plan)
+{
+    struct aside *aside = &plan->aside;
+    for (int32_t o = 0; aside->done && o < plan->program->op_count; o++)
+        if (aside->done[o])
+            cudaEventDestroy(aside->done[o]);
+    if (aside->parting)
+        cudaEventDestroy(aside->parting);
+    if (aside->stream)
+        cudaStreamDestroy(aside->stream);
+    cudaFree(aside->workspace);
+}
+
+/* Do these operands of two ops lie in the same bytes, one of them being written? */
+static bool operands_meet(const struct program *program, const struct op *a, int32_t i,
+                          const struct op *b, int32_t k)
+{
+    const int32_t first = program->operands[a->first + i], second = program->operands[b->first + k];
+    if (first < 0 || second < 0 || (i < a->inputs && k < b->inputs))
+        return false;
+    const struct tensor *x = &program->tensors[first], *y = &program->tensors[second];
+    return x->role == y->role && x->offset < y->offset + y->bytes &&
+           y->offset < x->offset + x->bytes;
+}
+
+/* Must the op `next` wait for what `op` does aside? */
+static bool must_wait(const struct plan *plan, int32_t op, int32_t next)
+{
+    const struct program *program = plan->program;
+    const struct op *a = &program->ops[op], *b = &program->ops[next];
+    for (int32_t i = 0; i < a->inputs + a->outputs; i++)
+        for (int32_t k = 0; k < b->inputs + b->outputs; k++)
+            if ((plan->aside.operands[op] >> i & 1) && operands_meet(program, a, i, b, k))
+                return true;
+    return false;
+}
+
+/* Work aside is done in its order: who waits for one op's has waited for those before it. */
+static void wait_for(const struct plan *plan, int32_t op, struct queue *queue)
+{
+    if (queue->error == cudaSuccess)
+        queue->error = cudaStreamWaitEvent(queue->stream, plan->aside.done[op], 0);
+    for (int32_t o = 0; o <= op; o++)
+        plan->aside.pending[o] = false;
+}
+
+/* Waits for what the op `next` needs; beyond the last op that is everything. */
+static void wait_before(const struct plan *plan, int32_t next, struct queue *queue)
+{
+    const int32_t ops = plan->program->op_count;
+    for (int32_t op = ops - 1; queue->side && op >= 0; op--)
+        if (plan->aside.pending[op] && (next == ops || must_wait(plan, op, next))) {
+            wait_for(plan, op, queue);
+            return;
+        }
+}
+
+void aside_enqueue(const struct plan *plan, const struct call *call, int32_t op,
+                   struct queue *queue)
+{
+    const bool whole = queue->side && plan->aside.operands[op] == ASIDE_WHOLE;
+    cudaStream_t stream = queue->stream;
+    queue->aside = false;
+    if (whole)
+        queue_part(queue);
+    else
+        wait_before(plan, op, queue);
+    narrow_launch(plan->kernels[op], call, queue);
+    queue_return(queue, stream);
+    if (!queue->aside)
+        return;
+    if (queue->error == cudaSuccess)
+        queue->error = cudaEventRecord(plan->aside.done[op], queue->side);
+    plan->aside.pending[op] = true;
+}
+
+void aside_join(const struct plan *plan, struct queue *queue)
+{
+    wait_before(plan, plan->program->op_count, queue);
+}
