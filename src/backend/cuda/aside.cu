@@ -3,6 +3,10 @@
 
 #include "backend/cuda/cuda_device.h"
 
+extern "C" {
+#include "core/pass/layout.h"
+}
+
 /* Is the whole op beside the way from the data to the gradients? */
 static bool is_beside(const struct program *program, int32_t o)
 {
@@ -23,12 +27,34 @@ static bool is_beside(const struct program *program, int32_t o)
     }
 }
 
+/* Gives the activations that the op's work aside touches places of their own. */
+static void take_places(struct plan *plan, int32_t o)
+{
+    const struct program *program = plan->program;
+    const struct op *op = &program->ops[o];
+    for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
+        const int32_t tensor = program->operands[op->first + i];
+        if (!(plan->aside.operands[o] >> i & 1) || tensor < 0)
+            continue;
+        const int32_t root = program_root(program, tensor);
+        if (program->tensors[root].role != ROLE_ACTIVATION || plan->aside.places[root] >= 0)
+            continue;
+        plan->aside.places[root] = (int64_t)plan->aside.places_bytes;
+        plan->aside.places_bytes +=
+            (program->tensors[root].bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
+    }
+}
+
 enum status aside_choose(struct plan *plan)
 {
     const struct program *program = plan->program;
     const auto &backward = program->parts[PART_BACKWARD];
     NEED(plan->aside.operands = (uint32_t *)arena_array(&plan->arena, (size_t)program->op_count + 1,
                                                         sizeof(uint32_t)));
+    NEED(plan->aside.places = (int64_t *)arena_array(
+             &plan->arena, (size_t)program->tensor_count + 1, sizeof(int64_t)));
+    for (int32_t t = 0; t < program->tensor_count; t++)
+        plan->aside.places[t] = -1;
     if (plan->observer.level != OBSERVE_NOTHING || backward.from == backward.to)
         return STATUS_OK;
     for (int32_t o = 0; o < program->op_count; o++) {
@@ -39,6 +65,8 @@ enum status aside_choose(struct plan *plan)
         plan->aside.operands[o] = whole ? (uint32_t)ASIDE_WHOLE : kernel->aside;
         if (plan->aside.operands[o] && bytes > plan->aside.bytes)
             plan->aside.bytes = bytes;
+        if (!whole)
+            take_places(plan, o);
     }
     return STATUS_OK;
 }
@@ -76,15 +104,16 @@ void aside_close(struct plan *plan)
 }
 
 /* Do these operands of two ops lie in the same bytes, one of them being written? */
-static bool operands_meet(const struct program *program, const struct op *a, int32_t i,
+static bool operands_meet(const struct plan *plan, const struct op *a, int32_t i,
                           const struct op *b, int32_t k)
 {
+    const struct program *program = plan->program;
     const int32_t first = program->operands[a->first + i], second = program->operands[b->first + k];
     if (first < 0 || second < 0 || (i < a->inputs && k < b->inputs))
         return false;
-    const struct tensor *x = &program->tensors[first], *y = &program->tensors[second];
-    return x->role == y->role && x->offset < y->offset + y->bytes &&
-           y->offset < x->offset + x->bytes;
+    const char *x = (const char *)cuda_locate(plan, first, 0);
+    const char *y = (const char *)cuda_locate(plan, second, 0);
+    return x < y + program->tensors[second].bytes && y < x + program->tensors[first].bytes;
 }
 
 /* Must the op `next` wait for what `op` does aside? */
@@ -94,7 +123,7 @@ static bool must_wait(const struct plan *plan, int32_t op, int32_t next)
     const struct op *a = &program->ops[op], *b = &program->ops[next];
     for (int32_t i = 0; i < a->inputs + a->outputs; i++)
         for (int32_t k = 0; k < b->inputs + b->outputs; k++)
-            if ((plan->aside.operands[op] >> i & 1) && operands_meet(program, a, i, b, k))
+            if ((plan->aside.operands[op] >> i & 1) && operands_meet(plan, a, i, b, k))
                 return true;
     return false;
 }

@@ -3,7 +3,9 @@
  * The list of ops is one valid order: what shares no bytes may run at once. On the way from the
  * data to the gradients each op needs the one before it; updates, losses that are only stored and
  * counts of right answers are beside that way, and would lengthen it by their launches. An op that
- * writes where work aside still reads or writes, or reads what it writes, waits for it. */
+ * writes where work aside still reads or writes, or reads what it writes, waits for it. So
+ * that this is rare, activations that such work reads have places of their own; others take turns.
+ */
 #ifndef PRONY_BACKEND_CUDA_ASIDE_H
 #define PRONY_BACKEND_CUDA_ASIDE_H
 
@@ -16,6 +18,8 @@ struct aside {
     uint32_t *operands; /* [op]: bit i: what it does aside touches its operand i; 0: nothing is */
     char *workspace;    /* device */
     uint64_t bytes;
+    int64_t *places; /* [tensor], in a slot: of activations that work aside touches; -1: others */
+    uint64_t places_bytes;
     cudaStream_t stream; /* nothing runs in it: it is captured. NULL: all is done in order */
     cudaEvent_t parting; /* where work leaves the step … */
     cudaEvent_t *done;   /* [op], … and where that of an op ends */

@@ -115,8 +115,10 @@ void *cuda_locate(const struct plan *plan, int32_t index, int slot)
         return plan->instance->blocks[tensor->role].data + tensor->offset;
     if (tensor->role == ROLE_GRAD)
         return plan->grads + tensor->offset;
-    return plan->memory + (uint64_t)slot * plan->slot_bytes + plan->role_start[tensor->role] +
-           tensor->offset;
+    const int64_t own = plan->aside.places[program_root(plan->program, index)];
+    const uint64_t place = own < 0 ? plan->role_start[tensor->role] + tensor->offset
+                                   : plan->slot_bytes - plan->aside.places_bytes + (uint64_t)own;
+    return plan->memory + (uint64_t)slot * plan->slot_bytes + place;
 }
 
 static void write_calls(struct plan *plan, void **operands)
@@ -182,6 +184,7 @@ static enum status fill_plan(struct plan *plan)
         plan->role_start[role] = plan->slot_bytes;
         plan->slot_bytes += program->role_bytes[role];
     }
+    plan->slot_bytes += plan->aside.places_bytes; /* behind them */
     if (!plan->dry)
         TRY(take_memory(plan));
     write_calls(plan, operands);
@@ -310,6 +313,7 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (enum role role : per_slot)
         out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->slots;
+    out->role_bytes[ROLE_ACTIVATION] += plan->aside.places_bytes * (uint64_t)plan->slots;
     out->role_bytes[ROLE_SCRATCH] +=
         plan->workspace_bytes + plan->aside.bytes + (plan->whole ? plan->whole->bytes : 0);
     return STATUS_OK;
