@@ -61,23 +61,34 @@ void narrow_activate(struct queue *queue, int64_t count, enum activation functio
             alpha, x, y);
 }
 
-/* A block a row. */
-static __global__ void load_row(int64_t width, const int32_t *rows, const struct feed_view *view,
-                                struct cells x)
+/* A block a row; eight numbers a thread where rows begin at multiples of that. */
+static __global__ void load_row(int64_t width, const int32_t *rows, const struct feed *feed,
+                                const struct feed_view *view, struct cells x)
 {
-    const float *from = (const float *)view->data + rows[blockIdx.x] * width;
+    const int64_t row =
+        view->staged ? (int64_t)feed->part * gridDim.x + blockIdx.x : rows[blockIdx.x];
+    float *from = (float *)view->data + row * width;
     const int64_t to = (int64_t)blockIdx.x * width;
-    for (int64_t i = threadIdx.x; i < width; i += blockDim.x)
-        cells_put(x, to + i, from[i]);
+    if (width % CELLS == 0)
+        for (int64_t i = threadIdx.x * CELLS; i < width; i += blockDim.x * CELLS) {
+            float values[CELLS];
+            cells_read(cells{from, PRECISION_FP32}, i, values);
+            cells_write(x, to + i, values);
+        }
+    else
+        for (int64_t i = threadIdx.x; i < width; i += blockDim.x)
+            cells_put(x, to + i, from[i]);
 }
 
 static void load_narrow(const struct call *call, struct queue *queue)
 {
     const int64_t rows = call_dim(call, 0, 0), width = call_count(call, 1) / rows;
     const int32_t tensor = op_output(call->program, call->op, 0);
-    const unsigned threads = width < THREADS ? ((unsigned)width + 31) / 32 * 32 : (unsigned)THREADS;
+    const int64_t share = width % CELLS == 0 ? width / CELLS : width;
+    const unsigned threads = share < THREADS ? ((unsigned)share + 31) / 32 * 32 : (unsigned)THREADS;
     enqueue(queue, load_row, dim3((unsigned)rows), dim3(threads), width, call_integers(call, 0),
-            (const struct feed_view *)&call->views[tensor], call_cells(call, 1));
+            (const struct feed *)call->feed, (const struct feed_view *)&call->views[tensor],
+            call_cells(call, 1));
 }
 
 #define ROW(kind, launch, workspace_bytes)                                                         \

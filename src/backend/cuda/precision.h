@@ -6,6 +6,7 @@
 #define PRONY_BACKEND_CUDA_PRECISION_H
 
 #include <cstdint>
+#define CUDA_NO_HALF /* no type `half`: the word is ours */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
