@@ -98,6 +98,11 @@ void blas_close(struct blas *blas)
     mem_free(blas);
 }
 
+bool blas_is_tf32(const struct blas *blas)
+{
+    return blas->precision == PRECISION_TF32;
+}
+
 /* What cuBLASLt wants to know, and how it would do it. */
 enum { PROPOSALS = 8 };
 
@@ -135,7 +140,7 @@ static bool recipe_describe(const struct blas *blas, const struct product *produ
         return blas->MatmulDescSetAttribute(recipe->what, name, value, size) ==
                CUBLAS_STATUS_SUCCESS;
     };
-    const bool tf32 = blas->precision == PRECISION_TF32 && !precision_is_narrow(product->in);
+    const bool tf32 = blas_is_tf32(blas) && !precision_is_narrow(product->in);
     const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     return blas->MatmulDescCreate(&recipe->what, compute, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
            set(CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a) &&
@@ -177,15 +182,15 @@ static bool recipe_find(const struct blas *blas, const struct product *product,
 {
     const uint64_t m = (uint64_t)product->m, n = (uint64_t)product->n, k = (uint64_t)product->k;
     const auto layout = [&](cublasLtMatrixLayout_t *out, enum precision type, bool turned,
-                            uint64_t rows, uint64_t columns) {
+                            uint64_t rows, uint64_t columns, int64_t step) {
         const uint64_t tall = turned ? columns : rows;
         return blas->MatrixLayoutCreate(out, type_of(type), tall, turned ? rows : columns,
-                                        (int64_t)tall) == CUBLAS_STATUS_SUCCESS;
+                                        step ? step : (int64_t)tall) == CUBLAS_STATUS_SUCCESS;
     };
     return recipe_describe(blas, product, recipe) &&
-           layout(&recipe->a, product->in, product->a_turned, m, k) &&
-           layout(&recipe->b, product->in, product->b_turned, k, n) &&
-           layout(&recipe->d, product->out, false, m, n) && recipe_wish(blas, product, recipe) &&
+           layout(&recipe->a, product->in, product->a_turned, m, k, product->a_step) &&
+           layout(&recipe->b, product->in, product->b_turned, k, n, product->b_step) &&
+           layout(&recipe->d, product->out, false, m, n, 0) && recipe_wish(blas, product, recipe) &&
            blas->MatmulAlgoGetHeuristic(blas->handle, recipe->what, recipe->a, recipe->b, recipe->d,
                                         recipe->d, recipe->wish, PROPOSALS, recipe->how,
                                         &recipe->found) == CUBLAS_STATUS_SUCCESS &&
@@ -220,8 +225,10 @@ static __global__ void fill_any(int64_t count, struct cells cells)
 }
 
 /* Memory like that of a product, which timing may overwrite. */
+enum { FLUSH_BYTES = 128 << 20 }; /* more than any cache: weights mostly come from memory */
+
 struct trial {
-    void *room; /* device; the operands lie behind it */
+    void *room; /* device; what is written to empty the caches lies behind it, then operands */
     struct product product;
     cudaStream_t stream;
     cudaEvent_t from, to;
@@ -233,25 +240,31 @@ static uint64_t trial_bytes(int64_t count, enum precision type)
     return (bytes + 255) / 256 * 256;
 }
 
+static int64_t operand_count(bool turned, int64_t rows, int64_t columns, int64_t step)
+{
+    return step ? step * (turned ? rows : columns) : rows * columns;
+}
+
 static bool trial_open(const struct product *product, struct trial *trial)
 {
     const struct {
         int64_t count;
         enum precision type;
-    } parts[] = {{product->m * product->k, product->in},
-                 {product->k * product->n, product->in},
-                 {product->m * product->n, product->out},
-                 {product->m, product->out},
-                 {2, PRECISION_FP32}};
+    } parts[] = {
+        {operand_count(product->a_turned, product->m, product->k, product->a_step), product->in},
+        {operand_count(product->b_turned, product->k, product->n, product->b_step), product->in},
+        {product->m * product->n, product->out},
+        {product->m, product->out},
+        {2, PRECISION_FP32}};
     void *at[sizeof parts / sizeof *parts];
-    uint64_t bytes = PRODUCT_BYTES;
+    uint64_t bytes = PRODUCT_BYTES + FLUSH_BYTES;
     for (const auto &part : parts)
         bytes += trial_bytes(part.count, part.type);
     if (cudaMalloc(&trial->room, bytes) != cudaSuccess ||
         cudaStreamCreateWithFlags(&trial->stream, cudaStreamNonBlocking) != cudaSuccess ||
         cudaEventCreate(&trial->from) != cudaSuccess || cudaEventCreate(&trial->to) != cudaSuccess)
         return false;
-    char *next = (char *)trial->room + PRODUCT_BYTES;
+    char *next = (char *)trial->room + PRODUCT_BYTES + FLUSH_BYTES;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         at[i] = next;
         next += trial_bytes(parts[i].count, parts[i].type);
@@ -279,16 +292,21 @@ static void trial_close(struct trial *trial)
     (void)cudaGetLastError(); /* who gets no memory to try in takes the first proposal */
 }
 
-/* Milliseconds of a few runs; infinite when it fails. */
+/* Milliseconds of a few runs, each with empty caches, and of emptying them; `how` NULL: of this
+ * alone. Infinite when it fails. */
 static float trial_time(const struct blas *blas, const struct trial *trial,
                         const struct recipe *recipe, const cublasLtMatmulAlgo_t *how)
 {
-    enum { RUNS = 5 };
+    enum { RUNS = 4 };
     float ms;
-    bool ok = recipe_run(blas, recipe, &trial->product, how, trial->room, trial->stream) &&
-              cudaEventRecord(trial->from, trial->stream) == cudaSuccess;
+    const auto run = [&] {
+        return !how || recipe_run(blas, recipe, &trial->product, how, trial->room, trial->stream);
+    };
+    bool ok = run() && cudaEventRecord(trial->from, trial->stream) == cudaSuccess;
     for (int i = 0; ok && i < RUNS; i++)
-        ok = recipe_run(blas, recipe, &trial->product, how, trial->room, trial->stream);
+        ok = cudaMemsetAsync((char *)trial->room + PRODUCT_BYTES, 0, FLUSH_BYTES, trial->stream) ==
+                 cudaSuccess &&
+             run();
     ok = ok && cudaEventRecord(trial->to, trial->stream) == cudaSuccess &&
          cudaEventSynchronize(trial->to) == cudaSuccess &&
          cudaEventElapsedTime(&ms, trial->from, trial->to) == cudaSuccess;
@@ -310,9 +328,10 @@ static int recipe_choose(const struct blas *blas, const struct product *product,
     if (trial_open(product, &trial) && recipe_describe(blas, &trial.product, &apart)) {
         struct recipe tried = *recipe;
         tried.what = apart.what; /* with the trial's bias */
-        float least = trial_time(blas, &trial, &tried, &recipe->how[0].algo);
+        const float empty = trial_time(blas, &trial, &tried, NULL);
+        float least = trial_time(blas, &trial, &tried, &recipe->how[0].algo) - empty;
         for (int i = 1; i < recipe->found; i++) {
-            const float ms = trial_time(blas, &trial, &tried, &recipe->how[i].algo);
+            const float ms = trial_time(blas, &trial, &tried, &recipe->how[i].algo) - empty;
             if (ms < least * CLEARLY) {
                 least = ms;
                 best = i;
@@ -339,9 +358,9 @@ static struct product form_of(const struct product *product)
 static bool same_form(const struct product *a, const struct product *b)
 {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->a_turned == b->a_turned &&
-           a->b_turned == b->b_turned && a->a == b->a && a->b == b->b && a->in == b->in &&
-           a->d == b->d && a->out == b->out && a->factors == b->factors && a->bias == b->bias &&
-           a->relu == b->relu;
+           a->b_turned == b->b_turned && a->a_step == b->a_step && a->b_step == b->b_step &&
+           a->a == b->a && a->b == b->b && a->in == b->in && a->d == b->d && a->out == b->out &&
+           a->factors == b->factors && a->bias == b->bias && a->relu == b->relu;
 }
 
 static cublasLtMatmulAlgo_t choose(struct blas *blas, const struct product *product,

@@ -8,6 +8,7 @@
 /* NULL when the library is not there. */
 struct blas *blas_open(enum precision precision);
 void blas_close(struct blas *blas);
+bool blas_is_tf32(const struct blas *blas);
 
 /* One product by columns: d[m, n] = f(alpha·a·b + beta·d + bias), a being [m, k] and b [k, n], or
  * turned. Sums are in fp32, whatever the factors are. */
@@ -15,7 +16,8 @@ struct product {
     int64_t m, n, k;
     bool a_turned, b_turned;
     const void *a, *b;
-    enum precision in; /* of a and b: fp32 (then tf32 is tf32's), bf16 or fp16 */
+    int64_t a_step, b_step; /* elements from one column to the next; 0: they lie close together */
+    enum precision in;      /* of a and b: fp32 (then tf32 is tf32's), bf16 or fp16 */
     void *d;
     enum precision out;   /* of d and the bias: fp32, or as `in` */
     const float *factors; /* device: alpha and beta; NULL: 1 and 0 */

@@ -11,15 +11,21 @@
 #include "backend/cuda/reduce.h"
 #include "backend/cuda/update.h"
 
+/* What the products need beside their operands: factors in 16 bits when they are not kept so; in
+ * tf32, for the gradient of weights, both factors turned: the matrix units take numbers of 32 bits
+ * in the order of the sum only, here the order of the samples, and cuBLASLt is half as fast
+ * without. */
+enum spare { SPARE_NONE, SPARE_TURNED, SPARE_ROUNDED };
+
 /* A workspace as these kernels use it: alpha and beta, the parts of a bias's gradient, what the
- * product may take; then, not aside, both factors in 16 bits when they are not kept so. */
+ * product may take, and one spare place for each of the first three operands. */
 struct room {
     float *factors, *sums;
     void *product;
-    char *rounded[2];
+    char *spare[3];
 };
 
-enum { FACTORS_BYTES = 256 };
+enum { FACTORS_BYTES = 256, TURNS_FROM = 128, TURNED_STEP = 8 };
 
 static uint64_t padded(uint64_t bytes)
 {
@@ -37,19 +43,49 @@ static uint64_t sums_bytes(const struct program *program, const struct op *op)
     return op->kind == OP_dense_sgd ? sum_rows_bytes(tensor_of(program, op, 1)->shape.dim[1]) : 0;
 }
 
-static uint64_t aside_blas(const struct program *program, const struct op *op)
+/* Is it a gradient of weights over enough samples for turning to pay? */
+static bool turns(const struct program *program, const struct op *op)
 {
-    return FACTORS_BYTES + padded(sums_bytes(program, op)) + PRODUCT_BYTES;
+    const int64_t *x = tensor_of(program, op, 0)->shape.dim;
+    const int64_t *dy = tensor_of(program, op, 1)->shape.dim;
+    return (op->kind == OP_outer || op->kind == OP_dense_sgd) && x[0] >= TURNS_FROM &&
+           x[1] >= TURNS_FROM && dy[1] >= TURNS_FROM;
 }
 
+/* Of a turned factor, from one row to the next. */
+static int64_t turned_step(int64_t samples)
+{
+    return (samples + TURNED_STEP - 1) / TURNED_STEP * TURNED_STEP;
+}
+
+static uint64_t spare_bytes(enum spare spare, const struct program *program, const struct op *op,
+                            int32_t operand)
+{
+    if (operand >= op->inputs || op_input(program, op, operand) < 0)
+        return 0;
+    const struct tensor *tensor = tensor_of(program, op, operand);
+    if (spare == SPARE_ROUNDED)
+        return padded(tensor->bytes / 2);
+    if (spare == SPARE_TURNED && operand < 2 && turns(program, op))
+        return padded((uint64_t)(tensor->shape.dim[1] * turned_step(tensor->shape.dim[0])) *
+                      sizeof(float));
+    return 0;
+}
+
+template <enum spare SPARE>
 static uint64_t workspace_blas(const struct program *program, const struct op *op)
 {
-    return aside_blas(program, op) + padded(tensor_of(program, op, 0)->bytes / 2) +
-           padded(tensor_of(program, op, 1)->bytes / 2);
+    uint64_t bytes = FACTORS_BYTES + padded(sums_bytes(program, op)) + PRODUCT_BYTES;
+    for (int32_t operand = 0; operand < 3; operand++)
+        bytes += spare_bytes(SPARE, program, op, operand);
+    return bytes;
 }
 
-static struct room room_of(const struct call *call, void *workspace)
+static struct room room_of(const struct call *call, const struct queue *queue, void *workspace)
 {
+    const enum spare spare = call->narrow                ? SPARE_ROUNDED
+                             : blas_is_tf32(queue->blas) ? SPARE_TURNED
+                                                         : SPARE_NONE;
     struct room room;
     char *at = (char *)workspace;
     room.factors = (float *)at;
@@ -57,21 +93,24 @@ static struct room room_of(const struct call *call, void *workspace)
     room.sums = (float *)at;
     at += padded(sums_bytes(call->program, call->op));
     room.product = at;
-    room.rounded[0] = at + PRODUCT_BYTES;
-    room.rounded[1] = room.rounded[0] + padded(call_tensor(call, 0)->bytes / 2);
+    at += PRODUCT_BYTES;
+    for (int32_t operand = 0; operand < 3; operand++) {
+        room.spare[operand] = at;
+        at += spare_bytes(spare, call->program, call->op, operand);
+    }
     return room;
 }
 
-/* An operand as a factor of a product: as it is kept, or rounded; `rounded` says where to. */
+/* An operand as a factor of a product: as it is kept, or rounded. */
 static struct cells factor_of(const struct call *call, struct queue *queue, int32_t operand,
-                              char *rounded)
+                              const struct room *room)
 {
     const struct cells kept = call_cells(call, operand);
     if (!call->narrow || precision_is_narrow(kept.type))
         return kept;
     if (call_tensor(call, operand)->role == ROLE_PARAM)
         return narrow_copy(call->narrow, call_tensor(call, operand));
-    const struct cells factor = {rounded, call->narrow->type};
+    const struct cells factor = {room->spare[operand], call->narrow->type};
     narrow_cast(queue, call_count(call, operand), kept, factor);
     return factor;
 }
@@ -100,20 +139,19 @@ static void finish_layer(const struct call *call, struct queue *queue, struct pr
                             ? narrow_copy(call->narrow, call_tensor(call, 2)).data
                             : call_reals(call, 2);
     product->relu = function == ACTIVATION_RELU;
-    blas_multiply(queue, product, room_of(call, call->workspace).product);
+    blas_multiply(queue, product, room_of(call, queue, call->workspace).product);
     if (function != ACTIVATION_NONE && function != ACTIVATION_RELU)
         narrow_activate(queue, call_count(call, 3), function, 0.0f, y, y);
 }
 
 static void launch_dense_blas(const struct call *call, struct queue *queue)
 {
-    const struct room room = room_of(call, call->workspace);
+    const struct room room = room_of(call, queue, call->workspace);
     struct product product = {};
     product.m = call_dim(call, 1, 1);
     product.n = call_dim(call, 0, 0);
     product.k = call_dim(call, 1, 0);
-    set_factors_of(&product, factor_of(call, queue, 1, room.rounded[1]),
-                   factor_of(call, queue, 0, room.rounded[0]));
+    set_factors_of(&product, factor_of(call, queue, 1, &room), factor_of(call, queue, 0, &room));
     finish_layer(call, queue, &product, (enum activation)call->op->attr.dense.activation);
 }
 
@@ -132,25 +170,66 @@ static struct product product_turned(struct cells x, struct cells w, int64_t n, 
 
 static void launch_dense_t_blas(const struct call *call, struct queue *queue)
 {
-    const struct room room = room_of(call, call->workspace);
-    const struct cells x = factor_of(call, queue, 0, room.rounded[0]);
-    const struct cells w = factor_of(call, queue, 1, room.rounded[1]);
+    const struct room room = room_of(call, queue, call->workspace);
+    const struct cells x = factor_of(call, queue, 0, &room);
+    const struct cells w = factor_of(call, queue, 1, &room);
     struct product product =
         product_turned(x, w, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1));
     finish_layer(call, queue, &product, (enum activation)call->op->attr.dense_t.activation);
 }
 
-/* dw[i, o] from x[n, i] and dy[n, o] */
-static struct product product_outer(struct cells x, struct cells dy, float *dw, int64_t n,
-                                    int64_t i, int64_t o)
+/* turned[i, n] = matrix[n, i], of one of two matrices, a tile of 32 × 32 a block. */
+struct turned {
+    const float *matrix;
+    int64_t width;
+    float *turned;
+};
+
+enum { TURN_TILE = 32, TURN_LINES = 8 };
+
+static __global__ void __launch_bounds__(TURN_TILE *TURN_LINES)
+    turn_tiles(int64_t samples, int64_t step, struct turned first, struct turned second)
 {
+    __shared__ float tile[TURN_TILE][TURN_TILE + 1];
+    const struct turned it = blockIdx.z ? second : first;
+    const int64_t column0 = (int64_t)blockIdx.x * TURN_TILE;
+    const int64_t sample0 = (int64_t)blockIdx.y * TURN_TILE;
+    const int x = (int)threadIdx.x;
+    if (column0 >= it.width)
+        return;
+    for (int line = (int)threadIdx.y; line < TURN_TILE; line += TURN_LINES)
+        if (sample0 + line < samples && column0 + x < it.width)
+            tile[line][x] = it.matrix[(sample0 + line) * it.width + column0 + x];
+    __syncthreads();
+    for (int line = (int)threadIdx.y; line < TURN_TILE; line += TURN_LINES)
+        if (column0 + line < it.width && sample0 + x < samples)
+            it.turned[(column0 + line) * step + sample0 + x] = tile[x][line];
+}
+
+/* dw[i, o] from x[n, i] and dy[n, o] */
+static struct product product_outer(const struct call *call, struct queue *queue,
+                                    const struct room *room, struct cells x, struct cells dy)
+{
+    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 0, 1), o = call_dim(call, 1, 1);
     struct product product = {};
     product.m = o;
     product.n = i;
     product.k = n;
     product.b_turned = true;
+    if (blas_is_tf32(queue->blas) && turns(call->program, call->op)) {
+        const struct turned turned[2] = {{(const float *)x.data, i, (float *)room->spare[0]},
+                                         {(const float *)dy.data, o, (float *)room->spare[1]}};
+        const int64_t step = turned_step(n);
+        enqueue(queue, turn_tiles,
+                dim3(blocks_for(i > o ? i : o, TURN_TILE), blocks_for(n, TURN_TILE), 2),
+                dim3(TURN_TILE, TURN_LINES), n, step, turned[0], turned[1]);
+        x.data = turned[0].turned;
+        dy.data = turned[1].turned;
+        product.a_turned = true;
+        product.b_turned = false;
+        product.a_step = product.b_step = step;
+    }
     set_factors_of(&product, dy, x);
-    set_result(&product, cells{dw, PRECISION_FP32});
     return product;
 }
 
@@ -169,11 +248,11 @@ static void set_factors(struct queue *queue, float alpha, const float *rate, flo
 static void launch_outer_blas(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.outer;
-    const struct room room = room_of(call, call->workspace);
-    const struct cells x = factor_of(call, queue, 0, room.rounded[0]);
-    const struct cells dy = factor_of(call, queue, 1, room.rounded[1]);
-    struct product product = product_outer(x, dy, call_reals(call, 2), call_dim(call, 0, 0),
-                                           call_dim(call, 0, 1), call_dim(call, 1, 1));
+    const struct room room = room_of(call, queue, call->workspace);
+    const struct cells x = factor_of(call, queue, 0, &room);
+    const struct cells dy = factor_of(call, queue, 1, &room);
+    struct product product = product_outer(call, queue, &room, x, dy);
+    set_result(&product, call_cells(call, 2));
     if (attr.scale != 1.0f || attr.accumulate) {
         set_factors(queue, attr.scale, NULL, attr.accumulate ? 1.0f : 0.0f, room.factors);
         product.factors = room.factors;
@@ -203,23 +282,24 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
     const float *rate = call_reals(call, 4);
     const bool rounds = call->narrow && (!call_is_narrow(call, 0) || !call_is_narrow(call, 1));
-    struct room room = room_of(call, call->workspace);
-    const struct cells x = factor_of(call, queue, 0, room.rounded[0]);
-    const struct cells dy = factor_of(call, queue, 1, room.rounded[1]);
+    struct room room = room_of(call, queue, call->workspace);
+    const struct cells x = factor_of(call, queue, 0, &room);
+    const struct cells dy = factor_of(call, queue, 1, &room);
     if (call_has(call, 7)) {
-        struct product down = product_turned(dy, factor_of(call, queue, 2, NULL), n, i, o);
+        struct product down = product_turned(dy, factor_of(call, queue, 2, &room), n, i, o);
         set_result(&down, call_cells(call, 7));
         blas_multiply(queue, &down, room.product);
     }
     cudaStream_t stream = rounds ? queue->stream : queue_part(queue);
     if (queue->aside)
-        room = room_of(call, call->aside);
+        room = room_of(call, queue, call->aside);
     if (call_has(call, 6))
         sum_rows_split(queue, n, o, cells_value{call_cells(call, 1)},
                        to_bias{call_reals(call, 6), rate, room.factors}, room.sums);
     else
         set_factors(queue, 0.0f, rate, 1.0f, room.factors);
-    struct product update = product_outer(x, dy, call_reals(call, 5), n, i, o);
+    struct product update = product_outer(call, queue, &room, x, dy);
+    set_result(&update, call_cells(call, 5));
     update.factors = room.factors;
     blas_multiply(queue, &update, room.product);
     narrow_refresh(call, queue);
@@ -228,19 +308,20 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
 
 enum { ASIDE_DENSE_SGD = 0x7f }; /* all operands but dx */
 
-#define ROW(kind, type, aside)                                                                     \
+#define ROW(kind, type, spare, aside)                                                              \
     {                                                                                              \
-        OP_##kind, #kind "_" type "_cublaslt", launch_##kind##_blas, workspace_blas, aside_blas,   \
-            aside, aside != 0                                                                      \
+        OP_##kind, #kind "_" type "_cublaslt", launch_##kind##_blas, workspace_blas<spare>,        \
+            workspace_blas<spare>, aside, aside != 0                                               \
     }
-#define ROWS(type)                                                                                 \
+#define ROWS(type, spare)                                                                          \
     {                                                                                              \
-        ROW(dense, type, 0), ROW(dense_t, type, 0), ROW(outer, type, 0),                           \
-            ROW(dense_sgd, type, ASIDE_DENSE_SGD)                                                  \
+        ROW(dense, type, spare, 0), ROW(dense_t, type, spare, 0), ROW(outer, type, spare, 0),      \
+            ROW(dense_sgd, type, spare, ASIDE_DENSE_SGD)                                           \
     }
 
-static const struct kernel kernels[PRECISION_COUNT][4] = {ROWS("f32"), ROWS("tf32"), ROWS("bf16"),
-                                                          ROWS("f16")};
+static const struct kernel kernels[PRECISION_COUNT][4] = {
+    ROWS("f32", SPARE_NONE), ROWS("tf32", SPARE_TURNED), ROWS("bf16", SPARE_ROUNDED),
+    ROWS("f16", SPARE_ROUNDED)};
 
 const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
                                        const struct op *op)
@@ -250,7 +331,6 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
         WEIGHTS_LEAST = 1024,
         DEPTH_LEAST = 16
     }; /* below, ours are faster */
-    const bool narrow = precision_is_narrow(device->precision);
     if (!device->blas)
         return NULL;
     for (const struct kernel &kernel : kernels[device->precision]) {
@@ -258,13 +338,10 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
             continue;
         const int32_t matrix = op->kind == OP_outer ? 2 : op->kind == OP_dense_sgd ? 2 : 1;
         const struct tensor *w = tensor_of(program, op, matrix);
-        const bool wide_bias = op->kind != OP_outer && op->kind != OP_dense_sgd &&
-                               op_input(program, op, 2) >= 0 &&
-                               tensor_of(program, op, 2)->role != ROLE_PARAM;
         if (w->shape.dim[0] * w->shape.dim[1] < WEIGHTS_LEAST)
             return NULL;
-        if (narrow)
-            return wide_bias ? NULL : &kernel;
+        if (precision_is_narrow(device->precision))
+            return &kernel;
         if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
             return NULL;
         return tensor_of(program, op, 0)->shape.dim[0] >= SAMPLES_LEAST ? &kernel : NULL;

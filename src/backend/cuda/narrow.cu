@@ -109,12 +109,18 @@ const struct kernel *narrow_kernel(const struct op *op)
     return NULL;
 }
 
-/* May this operand be in 16 bits? Of products: factors, and what is no gradient of a parameter. */
-static bool takes_narrow(const struct op *op, bool is_product, int32_t operand)
+/* May this operand be in 16 bits? Of products: factors, and what is no gradient of a parameter; an
+ * output with a bias needs that in 16 bits as well. */
+static bool takes_narrow(const struct program *program, const struct op *op, bool is_product,
+                         int32_t operand)
 {
+    const bool output = operand == 3;
+    const int32_t bias = op->inputs > 2 ? op_input(program, op, 2) : -1;
     switch (op->kind) {
     case OP_dense:
-    case OP_dense_t: return is_product && (operand == 0 || operand == 3);
+    case OP_dense_t:
+        return is_product && (operand == 0 ||
+                              (output && (bias < 0 || program->tensors[bias].role == ROLE_PARAM)));
     case OP_outer: return is_product && operand <= 1;
     case OP_dense_sgd: return is_product && (operand <= 1 || operand == 7);
     default: return narrow_kernel(op) && !(op->kind == OP_sum_rows && operand == 1);
@@ -155,14 +161,14 @@ void narrow_choose(const struct program *program, const bool *is_product, bool *
         for (int32_t i = 0; is_product[o] && i < program->ops[o].inputs + program->ops[o].outputs;
              i++) {
             const int32_t t = program->operands[program->ops[o].first + i];
-            if (t >= 0 && takes_narrow(&program->ops[o], true, i))
+            if (t >= 0 && takes_narrow(program, &program->ops[o], true, i))
                 tensors[program_root(program, t)] = true;
         }
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
         for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
             const int32_t t = program->operands[op->first + i];
-            if (t >= 0 && !takes_narrow(op, is_product[o], i))
+            if (t >= 0 && !takes_narrow(program, op, is_product[o], i))
                 tensors[program_root(program, t)] = false;
         }
     }
