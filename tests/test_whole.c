@@ -132,18 +132,19 @@ static bool near(const char *what, const struct row *row, double rate, double fo
     return false;
 }
 
-/* The same steps on the reference, and again one at a time, which must give the same bits. */
+/* The same steps on the reference, and again one at a time, which must give the same bits. Of
+ * programs that are run whole, or of those that are not: `ran` counts them. */
 static void compare(struct rig *rig, struct rig *reference, const struct row *row,
-                    enum program_use use, double rate, int *whole)
+                    enum program_use use, double rate, bool whole, int *ran)
 {
     struct trial found = {0}, expected = {0}, single = {0};
     struct program *fused = NULL;
     if (trial_open(&found, row, use) && trial_open(&expected, row, use) &&
         trial_open(&single, row, use) &&
-        CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused)) && fused->whole &&
+        CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused)) && fused->whole == whole &&
         trial_run(&found, rig, fused, rate, STEPS) && trial_run(&single, rig, fused, rate, 1) &&
         trial_run(&expected, reference, expected.program, rate, STEPS)) {
-        ++*whole;
+        ++*ran;
         near("parameters", row, rate,
              params_difference(&found.params, &expected.params, ROLE_PARAM), 2e-4);
         near("losses", row, rate, difference(found.loss, expected.loss, RING), 2e-4);
@@ -167,14 +168,29 @@ ON_BACKENDS(a_whole_program_does_what_its_ops_do)
     CHECK(rig_open(&reference, "ref"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
-            compare(rig, &reference, &rows[i], USE_TRAINING, rates[r], &whole);
-        compare(rig, &reference, &rows[i], USE_INFERENCE, 0, &whole);
-        compare(rig, &reference, &rows[i], USE_EVALUATION, 0, &whole);
+            compare(rig, &reference, &rows[i], USE_TRAINING, rates[r], true, &whole);
+        compare(rig, &reference, &rows[i], USE_INFERENCE, 0, true, &whole);
+        compare(rig, &reference, &rows[i], USE_EVALUATION, 0, true, &whole);
     }
     rig_close(&reference);
     if (!whole)
         SKIP("'%s' runs nothing whole", rig->backend->name);
     printf("    '%s' ran %d programs whole\n", rig->backend->name, whole);
+}
+
+/* Convolution, op by op; only where other arithmetic than the reference's is worth the time. */
+ON_BACKENDS(steps_of_a_convolution_agree_on_a_gpu)
+{
+    static const struct row lenet = {"lenet", 5, LOSS_CROSS_ENTROPY, 10, NULL};
+    struct rig reference;
+    int ran = 0;
+    if (strcmp(rig->backend->unit, "gpu") != 0)
+        SKIP("'%s' is not on a GPU", rig->backend->name);
+    CHECK(rig_open(&reference, "ref"));
+    compare(rig, &reference, &lenet, USE_TRAINING, 1e-3, false, &ran);
+    compare(rig, &reference, &lenet, USE_TRAINING, 0.05, false, &ran);
+    rig_close(&reference);
+    CHECK_EQUAL_INT(ran, 2);
 }
 
 CHECK_MAIN

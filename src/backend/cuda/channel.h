@@ -1,31 +1,124 @@
-/* channel.h: one block a channel of x[n, c, inner]: its n × inner values, summed in a fixed order.
- */
+/* channel.h: sums over the channels of x[n, c, inner], in a fixed order.
+ *
+ * A channel is cut into pieces, one block each; a block leaves two sums, and who needs the whole
+ * channel's adds those of its pieces. Where to cut depends on the shape only. */
 #ifndef PRONY_BACKEND_CUDA_CHANNEL_H
 #define PRONY_BACKEND_CUDA_CHANNEL_H
 
 #include "backend/cuda/reduce.h"
 
-/* The values of one channel of x[n, c, inner], numbered 0 … n·inner - 1. */
-struct channel {
+enum { CHANNEL_PIECE = 4096, CHANNEL_PIECES = 64 }; /* values worth a block; at most */
+
+struct channels {
     int64_t n, channels, inner;
-    __device__ int64_t count() const
+    int32_t pieces;
+    bool wide; /* values can be read by fours */
+};
+
+static inline struct channels channels_of_shape(const struct shape *shape)
+{
+    struct channels channels = {shape->dim[0], shape->dim[1], 0, 0, false};
+    channels.inner = shape_count(shape) / channels.n / channels.channels;
+    const int64_t pieces = channels.n * channels.inner / CHANNEL_PIECE;
+    channels.pieces = pieces < 1 ? 1 : pieces < CHANNEL_PIECES ? (int32_t)pieces : CHANNEL_PIECES;
+    channels.wide = channels.inner % 4 == 0;
+    return channels;
+}
+
+static inline struct channels channels_of(const struct call *call)
+{
+    return channels_of_shape(&call_tensor(call, 0)->shape);
+}
+
+static inline dim3 channels_grid(const struct channels &channels)
+{
+    return dim3((unsigned)channels.channels * (unsigned)channels.pieces);
+}
+
+/* Where a block works: a piece of a channel. */
+struct channel_piece {
+    struct channels all;
+    int64_t channel;
+    int32_t piece;
+    __device__ channel_piece(const struct channels &channels)
+        : all(channels), channel(blockIdx.x / (unsigned)channels.pieces),
+          piece((int32_t)(blockIdx.x % (unsigned)channels.pieces))
     {
-        return n * inner;
     }
-    __device__ int64_t index(int64_t value) const
+    /* visit(index) for every WIDE values of the piece that are this thread's. */
+    template <int WIDE, typename Visit> __device__ void each(Visit visit) const
     {
-        return (value / inner * channels + blockIdx.x) * inner + value % inner;
+        const uint32_t row = (uint32_t)(all.inner / WIDE);
+        const int64_t count = all.n * row, share = (count + all.pieces - 1) / all.pieces;
+        const int64_t to = min(share * (piece + 1), count);
+        for (int64_t value = share * piece + threadIdx.x; value < to; value += THREADS) {
+            uint32_t rest;
+            const int64_t sample = split_number(value, row, &rest);
+            visit((sample * all.channels + channel) * all.inner + (int64_t)rest * WIDE);
+        }
     }
 };
 
-static inline struct channel channel_of(const struct call *call)
+struct two {
+    float a, b;
+};
+
+/* Workspace: two sums of every piece. */
+static inline uint64_t channels_bytes(const struct program *program, const struct op *op)
 {
-    const int64_t n = call_dim(call, 0, 0), channels = call_dim(call, 0, 1);
-    const struct channel channel = {n, channels, call_count(call, 0) / n / channels};
-    return channel;
+    const struct channels channels =
+        channels_of_shape(&program->tensors[op_input(program, op, 0)].shape);
+    return (uint64_t)channels.channels * (uint64_t)channels.pieces * sizeof(struct two);
 }
 
-#define FOR_CHANNEL(value, channel)                                                                \
-    for (int64_t value = threadIdx.x; value < (channel).count(); value += THREADS)
+/* The sums of a block's channel. */
+static inline __device__ struct two channel_whole(const struct channel_piece &at,
+                                                  const struct two *sums)
+{
+    struct two whole = {};
+    for (int32_t piece = 0; piece < at.all.pieces; piece++) {
+        const struct two sum = sums[at.channel * at.all.pieces + piece];
+        whole.a += sum.a;
+        whole.b += sum.b;
+    }
+    return whole;
+}
+
+/* Σ term.of(channel, value at index …) of every piece. */
+template <int WIDE, typename Term>
+static __global__ void __launch_bounds__(THREADS)
+    sum_pieces(struct channels channels, Term term, struct two *sums)
+{
+    const struct channel_piece at(channels);
+    const typename Term::fixed fixed = term.of_channel(at);
+    float a = 0.0f, b = 0.0f;
+    at.each<WIDE>([&](int64_t index) {
+        const vector<WIDE> first = *(const vector<WIDE> *)(term.first + index);
+        const vector<WIDE> second =
+            term.second ? *(const vector<WIDE> *)(term.second + index) : vector<WIDE>{};
+#pragma unroll
+        for (int i = 0; i < WIDE; i++) {
+            const struct two value = Term::of(fixed, first.at[i], second.at[i]);
+            a += value.a;
+            b += value.b;
+        }
+    });
+    a = block_sum(a);
+    b = block_sum(b);
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = {a, b};
+}
+
+template <typename Term>
+static void sum_channel_pieces(struct queue *queue, const struct channels &channels, Term term,
+                               struct two *sums)
+{
+    if (channels.wide)
+        enqueue(queue, sum_pieces<4, Term>, channels_grid(channels), dim3(THREADS), channels, term,
+                sums);
+    else
+        enqueue(queue, sum_pieces<1, Term>, channels_grid(channels), dim3(THREADS), channels, term,
+                sums);
+}
 
 #endif

@@ -2,6 +2,7 @@
  * its device addresses worked out. A dry plan has the same calls without addresses: enough to count
  * bytes and launches. */
 #include "backend/cuda/blas.h"
+#include "backend/cuda/conv.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/whole_run.h"
 
@@ -63,7 +64,9 @@ static enum status choose_kernels(struct plan *plan)
                  op_name(op->kind), op->layer, why);
         plan->kernels[o] = dense_blas_kernel(device, program, op);
         is_product[o] = plan->kernels[o] != NULL;
-        if (!is_product[o])
+        if (!is_product[o] && device->precision == PRECISION_TF32)
+            plan->kernels[o] = conv_kernel_tf32(op);
+        if (!plan->kernels[o])
             plan->kernels[o] = kernel_of(op->kind);
     }
     if (precision_is_narrow(device->precision))

@@ -36,32 +36,52 @@ void launch_activate_grad(const struct call *call, struct queue *queue)
             call_cells(call, 2));
 }
 
-static __global__ void add_each(int64_t count, const float *a, const float *b, float *y)
+/* y = f(a, b), element by element; y may lie where a or b does. */
+template <typename Function>
+static __global__ void map_each(int64_t count, Function function, struct cells a, struct cells b,
+                                struct cells y)
 {
-    FOR_EACH(index, count)
-    y[index] = a[index] + b[index];
+    for_eights(count, [=](int64_t first, int some) {
+        float left[CELLS], right[CELLS];
+        cells_read_some(a, first, some, left);
+        cells_read_some(b, first, some, right);
+#pragma unroll
+        for (int i = 0; i < CELLS; i++)
+            left[i] = function.of(left[i], right[i]);
+        cells_write_some(y, first, some, left);
+    });
 }
+
+template <typename Function>
+static void map(const struct call *call, struct queue *queue, Function function)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, map_each<Function>, dim3(blocks_of_eights(count)), dim3(THREADS), count,
+            function, call_cells(call, 0), call_cells(call, 1), call_cells(call, 2));
+}
+
+struct sum_of {
+    __device__ float of(float a, float b) const
+    {
+        return a + b;
+    }
+};
 
 void launch_add(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
-    enqueue(queue, add_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
-            call_reals(call, 2));
+    map(call, queue, sum_of{});
 }
 
-static __global__ void multiply_each(int64_t count, const float *a, const float *b, float *y)
-{
-    FOR_EACH(index, count)
-    y[index] = a[index] * b[index];
-}
+struct product_of {
+    __device__ float of(float a, float b) const
+    {
+        return a * b;
+    }
+};
 
 void launch_multiply(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
-    enqueue(queue, multiply_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
-            call_reals(call, 2));
+    map(call, queue, product_of{});
 }
 
 static __global__ void add_rows_each(int64_t count, int64_t width, const float *x, const float *b,

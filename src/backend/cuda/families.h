@@ -24,7 +24,8 @@ launch_function launch_divergence, launch_divergence_grad;
 launch_function launch_expand, launch_transpose, launch_concat, launch_slice, launch_slice_grad;
 launch_function launch_gather, launch_scatter, launch_reduce, launch_reduce_grad;
 /* conv.cu */
-launch_function launch_conv, launch_conv_t, launch_conv_dw, launch_sum_channels;
+launch_function launch_conv, launch_conv_t, launch_conv_fused, launch_conv_dw, launch_sum_channels;
+workspace_function workspace_conv, workspace_channels;
 /* pool.cu */
 launch_function launch_max_pool, launch_max_unpool, launch_max_unpool_grad;
 launch_function launch_average_pool, launch_average_pool_grad;
@@ -33,6 +34,9 @@ launch_function launch_batch_norm, launch_batch_norm_fixed, launch_batch_norm_gr
 launch_function launch_layer_norm, launch_layer_norm_grad, launch_lrn, launch_lrn_grad;
 /* lstm.cu */
 launch_function launch_lstm, launch_lstm_grad;
+workspace_function workspace_lstm, workspace_lstm_grad;
+/* recurrent.cu */
+workspace_function workspace_sums_grad;
 /* rnn.cu */
 launch_function launch_rnn, launch_rnn_grad;
 /* gru.cu */

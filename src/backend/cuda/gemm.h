@@ -146,4 +146,67 @@ static void gemm(struct queue *queue, int64_t rows, int64_t cols, int64_t depths
                 cols, depths, left, right, finish);
 }
 
+/* Of an operand, the depths of one of several products: each has `each` of all `depths`. */
+template <typename Operand> struct piece_of {
+    Operand whole;
+    int64_t each, depths;
+    static constexpr bool along_depth = Operand::along_depth;
+    __device__ float at(int64_t position, int64_t depth) const
+    {
+        depth += blockIdx.z * each;
+        return depth < depths ? whole.at(position, depth) : 0.0f;
+    }
+};
+
+struct to_piece {
+    float *data;
+    int64_t stride, count;
+    __device__ void put(int64_t row, int64_t col, float sum) const
+    {
+        data[blockIdx.z * count + row * stride + col] = sum;
+    }
+};
+
+template <typename Finish>
+static __global__ void gemm_add_pieces(int64_t rows, int64_t cols, int32_t pieces,
+                                       const float *data, Finish finish)
+{
+    FOR_EACH(index, rows * cols)
+    {
+        float sum = 0.0f;
+#pragma unroll 8
+        for (int32_t piece = 0; piece < pieces; piece++)
+            sum += data[piece * rows * cols + index];
+        finish.put(index / cols, index % cols, sum);
+    }
+}
+
+/* Pieces that the depth is worth being cut into, by shape only. */
+static inline int32_t gemm_pieces(int64_t rows, int64_t cols, int64_t depths)
+{
+    enum { TILE = 64, BLOCKS_WANTED = 528, LEAST = 8 * TILE_DEPTH };
+    const int64_t tiles = (int64_t)blocks_for(rows, TILE) * blocks_for(cols, TILE);
+    const int64_t wanted = (BLOCKS_WANTED + tiles - 1) / tiles, most = depths / LEAST;
+    const int64_t pieces = wanted < most ? wanted : most;
+    return pieces < 1 ? 1 : (int32_t)pieces;
+}
+
+/* A small result of a large depth: that is cut into pieces, which are added in order. `parts` holds
+ * them: gemm_pieces · rows · cols floats. */
+template <typename Left, typename Right, typename Finish>
+static void gemm_deep(struct queue *queue, int64_t rows, int64_t cols, int64_t depths, Left left,
+                      Right right, Finish finish, float *parts)
+{
+    const int32_t pieces = gemm_pieces(rows, cols, depths);
+    const int64_t each = (depths + pieces - 1) / pieces;
+    if (pieces == 1) {
+        gemm(queue, rows, cols, depths, left, right, finish);
+        return;
+    }
+    gemm(queue, rows, cols, each, piece_of<Left>{left, each, depths},
+         piece_of<Right>{right, each, depths}, to_piece{parts, cols, rows * cols}, pieces);
+    enqueue(queue, gemm_add_pieces<Finish>, dim3(blocks_striding(rows * cols)), dim3(THREADS), rows,
+            cols, pieces, (const float *)parts, finish);
+}
+
 #endif

@@ -6,6 +6,7 @@
  * Four values a unit are kept: r, z, m and s. The order of work is the lstm's (lstm.cu); the
  * gradients of the sums with x and with h differ in m's by the reset r. */
 #include "backend/cuda/families.h"
+#include "backend/cuda/gemm.h"
 #include "backend/cuda/recurrent.h"
 
 /* What h adds to the sums of a step: to r's and z's, while s has a place of its own. */

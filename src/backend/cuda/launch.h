@@ -111,6 +111,22 @@ static inline void queue_return(struct queue *queue, cudaStream_t stream)
     queue->stream = stream;
 }
 
+/* … of a kernel that takes more shared memory than a block has unasked, `bytes` of it. */
+template <typename... Parameters, typename... Arguments>
+static inline void enqueue_large(struct queue *queue, void (*kernel)(Parameters...), dim3 grid,
+                                 dim3 block, size_t bytes, Arguments... arguments)
+{
+    queue->launches++;
+    if (queue->counting || queue->error != cudaSuccess)
+        return;
+    queue->error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (queue->error != cudaSuccess)
+        return;
+    kernel<<<grid, block, bytes, queue->stream>>>(arguments...);
+    queue->error = cudaGetLastError();
+}
+
 static inline unsigned blocks_for(int64_t count, int64_t per_block)
 {
     return (unsigned)((count + per_block - 1) / per_block);
@@ -127,6 +143,21 @@ static inline unsigned blocks_striding(int64_t count)
 #define FOR_EACH(index, count)                                                                     \
     for (int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; index < (count);          \
          index += (int64_t)gridDim.x * blockDim.x)
+
+/* number / by, and what remains: by 32 bits where that is enough, which takes a third of the time.
+ */
+static inline __device__ int64_t split_number(int64_t number, uint32_t by, uint32_t *rest)
+{
+    const bool is_small = (uint64_t)number >> 32 == 0;
+    const int64_t whole = is_small ? (uint32_t)number / by : number / by;
+    *rest = (uint32_t)(number - whole * by);
+    return whole;
+}
+
+/* WIDE neighbours in memory, moved at once. */
+template <int WIDE> struct alignas(WIDE * sizeof(float)) vector {
+    float at[WIDE];
+};
 
 /* Operands are counted over inputs and outputs, as ops.def has them. */
 static inline const struct tensor *call_tensor(const struct call *call, int32_t operand)

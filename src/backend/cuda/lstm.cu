@@ -1,12 +1,13 @@
-/* lstm.cu: the lstm over a whole sequence, and its gradient.
+/* lstm.cu: the lstm over a whole sequence, and its gradient. x·Wx + bx is one product over all
+ * steps, and so are the gradients of the weights; what goes from step to step is one kernel
+ * (lstm_resident.cu) for layers of up to 256 units.
  *
- * Forward: x·Wx + bx, for all steps in one product where the gates are kept, else step by step; for
- * each step h·Wh is added and the cell advances, hn and cn serving as the running state. Backward:
- * for each step from the last, the gates' gradients, then dh = dgates·Whᵀ, with dh0 and dc0 as the
- * running state; the weights' gradients are products over all steps afterwards. Two kernels a step
- * at least: the recurrent weights are not kept on chip here. */
+ * For wider ones it is two kernels a step: forward h·Wh is added to the sums and the cell advances,
+ * hn and cn serving as the running state; backward the gates' gradients, then dh = dgates·Whᵀ, with
+ * dh0 and dc0 as the running state. */
 #include "backend/cuda/families.h"
-#include "backend/cuda/recurrent.h"
+#include "backend/cuda/gemm.h"
+#include "backend/cuda/lstm_resident.h"
 
 /* gates += sum + bh */
 struct to_gates {
@@ -47,35 +48,66 @@ static __global__ void lstm_cell(struct sequence sequence, int64_t step, struct 
 enum { LSTM_X, LSTM_WX, LSTM_WH, LSTM_BX, LSTM_BH, LSTM_H0, LSTM_C0, LSTM_LENGTHS };
 enum { LSTM_Y = 8, LSTM_HN, LSTM_CN, LSTM_SUMS, LSTM_GATES, LSTM_CELLS };
 
+/* Workspace: the sums of all steps where the gates are not kept, then the exchanged words. */
+static uint64_t sums_bytes(const struct program *program, const struct op *op)
+{
+    const struct shape *x = &program->tensors[op_input(program, op, LSTM_X)].shape;
+    const struct shape *wh = &program->tensors[op_input(program, op, LSTM_WH)].shape;
+    const bool kept = op_output(program, op, LSTM_GATES - LSTM_Y) >= 0;
+    return kept ? 0 : (uint64_t)(x->dim[0] * x->dim[1] * wh->dim[1]) * sizeof(float);
+}
+
+uint64_t workspace_lstm(const struct program *program, const struct op *op)
+{
+    const int64_t n = program->tensors[op_input(program, op, LSTM_X)].shape.dim[0];
+    return sums_bytes(program, op) + lstm_words_bytes(n, false);
+}
+
+/* Sums lie in `gates`, by sample. */
+static void step_by_step(const struct call *call, struct queue *queue,
+                         const struct sequence &sequence, const struct gate_block &gates)
+{
+    const int64_t n = sequence.n, hidden = sequence.hidden, all = 4 * hidden;
+    float *h = call_reals(call, LSTM_HN), *c = call_reals(call, LSTM_CN);
+    begin_state(queue, n * hidden, call_reals(call, LSTM_H0), h);
+    begin_state(queue, n * hidden, call_reals(call, LSTM_C0), c);
+    for (int64_t step = 0; step < sequence.steps; step++) {
+        gemm(queue, n, all, hidden, by_row{h, hidden}, by_column{call_reals(call, LSTM_WH), all},
+             to_gates{gates.data + step * all, gates.sample_stride, call_reals(call, LSTM_BH)});
+        enqueue(queue, lstm_cell, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence, step,
+                gates, h, c, call_reals(call, LSTM_Y), call_reals(call, LSTM_CELLS));
+    }
+}
+
 void launch_lstm(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, LSTM_X, 0), steps = call_dim(call, LSTM_X, 1);
     const int64_t in = call_dim(call, LSTM_X, 2), hidden = call_dim(call, LSTM_WH, 0);
     const int64_t all = 4 * hidden;
     const struct sequence sequence = {n, steps, hidden, call_integers(call, LSTM_LENGTHS)};
-    const float *x = call_reals(call, LSTM_X), *wx = call_reals(call, LSTM_WX);
-    const float *bx = call_reals(call, LSTM_BX);
-    float *h = call_reals(call, LSTM_HN), *c = call_reals(call, LSTM_CN);
     const bool kept = call_has(call, LSTM_GATES);
-    const struct gate_block gates = kept
-                                        ? gate_block{call_reals(call, LSTM_GATES), steps * all, all}
-                                        : gate_block{call_reals(call, LSTM_SUMS), all, 0};
+    float *sums = kept ? call_reals(call, LSTM_GATES) : (float *)call->workspace;
 
-    begin_state(queue, n * hidden, call_reals(call, LSTM_H0), h);
-    begin_state(queue, n * hidden, call_reals(call, LSTM_C0), c);
-    if (kept)
-        gemm(queue, n * steps, all, in, by_row{x, in}, by_column{wx, all},
-             to_layer{gates.data, all, bx, ACTIVATION_NONE});
-    for (int64_t step = 0; step < steps; step++) {
-        float *sums = gates.data + step * gates.step_stride;
-        if (!kept)
-            gemm(queue, n, all, in, by_row{x + step * in, steps * in}, by_column{wx, all},
-                 to_layer{sums, all, bx, ACTIVATION_NONE});
-        gemm(queue, n, all, hidden, by_row{h, hidden}, by_column{call_reals(call, LSTM_WH), all},
-             to_gates{sums, gates.sample_stride, call_reals(call, LSTM_BH)});
-        enqueue(queue, lstm_cell, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence, step,
-                gates, h, c, call_reals(call, LSTM_Y), call_reals(call, LSTM_CELLS));
+    gemm(queue, n * steps, all, in, by_row{call_reals(call, LSTM_X), in},
+         by_column{call_reals(call, LSTM_WX), all},
+         to_layer{sums, all, call_reals(call, LSTM_BX), ACTIVATION_NONE});
+    if (!lstm_is_resident(hidden)) {
+        step_by_step(call, queue, sequence, gate_block{sums, steps * all, all});
+        return;
     }
+    const struct lstm_forward lstm = {call_reals(call, LSTM_WH),
+                                      call_reals(call, LSTM_BH),
+                                      call_reals(call, LSTM_H0),
+                                      call_reals(call, LSTM_C0),
+                                      sums,
+                                      call_reals(call, LSTM_Y),
+                                      call_reals(call, LSTM_HN),
+                                      call_reals(call, LSTM_CN),
+                                      call_reals(call, LSTM_GATES),
+                                      call_reals(call, LSTM_CELLS),
+                                      (char *)call->workspace +
+                                          sums_bytes(call->program, call->op)};
+    lstm_resident(queue, sequence, lstm);
 }
 
 struct lstm_saved {
@@ -120,6 +152,30 @@ enum { GRAD_X, GRAD_WX, GRAD_WH, GRAD_Y, GRAD_GATES, GRAD_CELLS, GRAD_H0, GRAD_C
 enum { GRAD_LENGTHS = 8, GRAD_DY, GRAD_DHN, GRAD_DCN };
 enum { GRAD_DH0 = 17, GRAD_DC0, GRAD_DGATES };
 
+/* Workspace: the exchanged words, and when they are spent, parts of the weights' gradients. */
+uint64_t workspace_lstm_grad(const struct program *program, const struct op *op)
+{
+    const int64_t n = program->tensors[op_input(program, op, GRAD_X)].shape.dim[0];
+    const uint64_t words = lstm_words_bytes(n, true), parts = workspace_sums_grad(program, op);
+    return words > parts ? words : parts;
+}
+
+static void step_by_step_back(const struct call *call, struct queue *queue,
+                              const struct sequence &sequence, const struct lstm_saved &saved,
+                              const struct gate_block &dgates)
+{
+    const int64_t n = sequence.n, hidden = sequence.hidden, all = 4 * hidden;
+    float *dh = call_reals(call, GRAD_DH0), *dc = call_reals(call, GRAD_DC0);
+    begin_state(queue, n * hidden, call_reals(call, GRAD_DHN), dh);
+    begin_state(queue, n * hidden, call_reals(call, GRAD_DCN), dc);
+    for (int64_t step = sequence.steps - 1; step >= 0; step--) {
+        enqueue(queue, lstm_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence,
+                step, saved, (const float *)dh, dc, dgates);
+        gemm(queue, n, hidden, all, by_row{dgates.data + step * all, sequence.steps * all},
+             by_row{call_reals(call, GRAD_WH), all}, to_state{dh, sequence, step, false});
+    }
+}
+
 void launch_lstm_grad(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, GRAD_X, 0), steps = call_dim(call, GRAD_X, 1);
@@ -130,16 +186,21 @@ void launch_lstm_grad(const struct call *call, struct queue *queue)
                                      call_reals(call, GRAD_C0),
                                      call_reals(call, GRAD_DY)};
     const struct gate_block dgates = {call_reals(call, GRAD_DGATES), steps * all, all};
-    float *dh = call_reals(call, GRAD_DH0), *dc = call_reals(call, GRAD_DC0);
-
-    begin_state(queue, n * hidden, call_reals(call, GRAD_DHN), dh);
-    begin_state(queue, n * hidden, call_reals(call, GRAD_DCN), dc);
-    for (int64_t step = steps - 1; step >= 0; step--) {
-        enqueue(queue, lstm_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence,
-                step, saved, (const float *)dh, dc, dgates);
-        gemm(queue, n, hidden, all, by_row{dgates.data + step * all, steps * all},
-             by_row{call_reals(call, GRAD_WH), all}, to_state{dh, sequence, step, false});
-    }
+    const struct lstm_backward lstm = {call_reals(call, GRAD_WH),
+                                       saved.gates.data,
+                                       saved.cells,
+                                       saved.c0,
+                                       saved.dy,
+                                       call_reals(call, GRAD_DHN),
+                                       call_reals(call, GRAD_DCN),
+                                       call_reals(call, GRAD_DH0),
+                                       call_reals(call, GRAD_DC0),
+                                       dgates.data,
+                                       call->workspace};
+    if (lstm_is_resident(hidden))
+        lstm_resident_back(queue, sequence, lstm);
+    else
+        step_by_step_back(call, queue, sequence, saved, dgates);
     sums_grad(call, queue, call_reals(call, GRAD_H0), dgates.data, dgates.data,
               call->op->attr.lstm_grad.accumulate != 0);
 }

@@ -1,5 +1,6 @@
-/* norm.cu: batch-norm over all but the channel, one block a channel; layer-norm, one block a row;
- * local response normalisation, one thread an element. */
+/* norm.cu: batch-norm over all but the channel: sums of pieces of a channel, then a second pass by
+ * the same pieces (channel.h); layer-norm, one block a row; local response normalisation, one
+ * thread an element. */
 #include "backend/cuda/channel.h"
 #include "backend/cuda/families.h"
 #include "backend/cuda/gemm.h"
@@ -10,32 +11,47 @@ struct norm_training {
     float epsilon, momentum;
 };
 
-/* The variance is Σ(x - mean)² in a second pass: no cancellation. The running variance takes the
- * unbiased one. */
+/* x - pivot and its square: the pivot is a value of the channel, so that nothing cancels when the
+ * mean is far from 0. */
+struct norm_moments {
+    const float *first, *second;
+    struct fixed {
+        float pivot;
+    };
+    __device__ struct fixed of_channel(const struct channel_piece &at) const
+    {
+        return {first[at.channel * at.all.inner]};
+    }
+    static __device__ struct two of(struct fixed fixed, float x, float)
+    {
+        const float difference = x - fixed.pivot;
+        return {difference, difference * difference};
+    }
+};
+
+/* The running variance takes the unbiased one. */
+template <int WIDE>
 static __global__ void __launch_bounds__(THREADS)
-    batch_norm_channel(struct channel channel, struct norm_training norm)
+    batch_norm_piece(struct channels channels, struct norm_training norm, const struct two *sums)
 {
-    const unsigned c = blockIdx.x;
-    const float count = (float)channel.count();
-    float sum = 0.0f, squares = 0.0f;
-    FOR_CHANNEL(value, channel)
-    sum += norm.x[channel.index(value)];
-    const float mean = block_sum(sum) / count;
-    FOR_CHANNEL(value, channel)
-    {
-        float difference = norm.x[channel.index(value)] - mean;
-        squares += difference * difference;
-    }
-    squares = block_sum(squares);
-    const float variance = squares / count, scale = 1.0f / sqrtf(variance + norm.epsilon);
-    FOR_CHANNEL(value, channel)
-    {
-        int64_t index = channel.index(value);
-        norm.y[index] = (norm.x[index] - mean) * (norm.gamma[c] * scale) + norm.beta[c];
-    }
-    if (threadIdx.x > 0)
+    const struct channel_piece at(channels);
+    const int64_t c = at.channel;
+    const float count = (float)(channels.n * channels.inner);
+    const struct two whole = channel_whole(at, sums);
+    const float offset = whole.a / count, mean = norm.x[c * channels.inner] + offset;
+    const float variance = fmaxf(whole.b / count - offset * offset, 0.0f);
+    const float scale = 1.0f / sqrtf(variance + norm.epsilon);
+    const float slope = norm.gamma[c] * scale, beta = norm.beta[c];
+    at.each<WIDE>([&](int64_t index) {
+        vector<WIDE> value = *(const vector<WIDE> *)(norm.x + index);
+#pragma unroll
+        for (int i = 0; i < WIDE; i++)
+            value.at[i] = (value.at[i] - mean) * slope + beta;
+        *(vector<WIDE> *)(norm.y + index) = value;
+    });
+    if (threadIdx.x > 0 || at.piece > 0)
         return;
-    const float unbiased = count > 1.0f ? squares / (count - 1.0f) : variance;
+    const float unbiased = count > 1.0f ? variance * (count / (count - 1.0f)) : variance;
     norm.saved_mean[c] = mean;
     norm.saved_scale[c] = scale;
     norm.mean[c] += norm.momentum * (mean - norm.mean[c]);
@@ -44,7 +60,8 @@ static __global__ void __launch_bounds__(THREADS)
 
 void launch_batch_norm(const struct call *call, struct queue *queue)
 {
-    const struct channel channel = channel_of(call);
+    const struct channels channels = channels_of(call);
+    struct two *sums = (struct two *)call->workspace;
     const struct norm_training norm = {call_reals(call, 0),
                                        call_reals(call, 1),
                                        call_reals(call, 2),
@@ -55,33 +72,55 @@ void launch_batch_norm(const struct call *call, struct queue *queue)
                                        call_reals(call, 9),
                                        call->op->attr.batch_norm.epsilon,
                                        call->op->attr.batch_norm.momentum};
-    enqueue(queue, batch_norm_channel, dim3((unsigned)channel.channels), dim3(THREADS), channel,
-            norm);
+    sum_channel_pieces(queue, channels, norm_moments{norm.x, NULL}, sums);
+    enqueue(queue, channels.wide ? batch_norm_piece<4> : batch_norm_piece<1>,
+            channels_grid(channels), dim3(THREADS), channels, norm, (const struct two *)sums);
 }
 
+template <int WIDE>
 static __global__ void __launch_bounds__(THREADS)
-    batch_norm_fixed_channel(struct channel channel, const float *x, const float *gamma,
-                             const float *beta, const float *mean, const float *variance,
-                             float epsilon, float *y)
+    batch_norm_fixed_piece(struct channels channels, const float *x, const float *gamma,
+                           const float *beta, const float *mean, const float *variance,
+                           float epsilon, float *y)
 {
-    const unsigned c = blockIdx.x;
+    const struct channel_piece at(channels);
+    const int64_t c = at.channel;
     const float scale = gamma[c] / sqrtf(variance[c] + epsilon);
-    FOR_CHANNEL(value, channel)
-    {
-        int64_t index = channel.index(value);
-        y[index] = (x[index] - mean[c]) * scale + beta[c];
-    }
+    at.each<WIDE>([&](int64_t index) {
+        vector<WIDE> value = *(const vector<WIDE> *)(x + index);
+#pragma unroll
+        for (int i = 0; i < WIDE; i++)
+            value.at[i] = (value.at[i] - mean[c]) * scale + beta[c];
+        *(vector<WIDE> *)(y + index) = value;
+    });
 }
 
 void launch_batch_norm_fixed(const struct call *call, struct queue *queue)
 {
-    const struct channel channel = channel_of(call);
-    enqueue(queue, batch_norm_fixed_channel, dim3((unsigned)channel.channels), dim3(THREADS),
-            channel, (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
-            (const float *)call_reals(call, 2), (const float *)call_reals(call, 3),
-            (const float *)call_reals(call, 4), call->op->attr.batch_norm_fixed.epsilon,
-            call_reals(call, 5));
+    const struct channels channels = channels_of(call);
+    enqueue(queue, channels.wide ? batch_norm_fixed_piece<4> : batch_norm_fixed_piece<1>,
+            channels_grid(channels), dim3(THREADS), channels, (const float *)call_reals(call, 0),
+            (const float *)call_reals(call, 1), (const float *)call_reals(call, 2),
+            (const float *)call_reals(call, 3), (const float *)call_reals(call, 4),
+            call->op->attr.batch_norm_fixed.epsilon, call_reals(call, 5));
 }
+
+/* dy and dy·x̂ */
+struct norm_slopes {
+    const float *first, *second; /* dy, x */
+    const float *mean, *scale;
+    struct fixed {
+        float mean, scale;
+    };
+    __device__ struct fixed of_channel(const struct channel_piece &at) const
+    {
+        return {mean[at.channel], scale[at.channel]};
+    }
+    static __device__ struct two of(struct fixed fixed, float dy, float x)
+    {
+        return {dy, dy * ((x - fixed.mean) * fixed.scale)};
+    }
+};
 
 struct norm_gradient {
     const float *x, *gamma, *saved_mean, *saved_scale, *dy;
@@ -90,44 +129,47 @@ struct norm_gradient {
 };
 
 /* dbeta = Σdy, dgamma = Σdy·x̂, dx = gamma·scale·(dy - dbeta/count - x̂·dgamma/count). */
+template <int WIDE>
 static __global__ void __launch_bounds__(THREADS)
-    batch_norm_grad_channel(struct channel channel, struct norm_gradient norm)
+    batch_norm_grad_piece(struct channels channels, struct norm_gradient norm,
+                          const struct two *sums)
 {
-    const unsigned c = blockIdx.x;
-    const float count = (float)channel.count();
+    const struct channel_piece at(channels);
+    const int64_t c = at.channel;
+    const float count = (float)(channels.n * channels.inner);
     const float mean = norm.saved_mean[c], scale = norm.saved_scale[c];
-    float dbeta = 0.0f, dgamma = 0.0f;
-    FOR_CHANNEL(value, channel)
-    {
-        int64_t index = channel.index(value);
-        dbeta += norm.dy[index];
-        dgamma += norm.dy[index] * ((norm.x[index] - mean) * scale);
-    }
-    dbeta = block_sum(dbeta);
-    dgamma = block_sum(dgamma);
+    const struct two whole = channel_whole(at, sums);
+    const float slope = norm.gamma[c] * scale;
+    const float dbeta = whole.a / count, dgamma = whole.b / count;
     if (norm.dx)
-        FOR_CHANNEL(value, channel)
-        {
-            int64_t index = channel.index(value);
-            float centred = (norm.x[index] - mean) * scale;
-            norm.dx[index] = norm.gamma[c] * scale *
-                             (norm.dy[index] - dbeta / count - centred * (dgamma / count));
-        }
-    if (threadIdx.x > 0)
+        at.each<WIDE>([&](int64_t index) {
+            const vector<WIDE> x = *(const vector<WIDE> *)(norm.x + index);
+            vector<WIDE> value = *(const vector<WIDE> *)(norm.dy + index);
+#pragma unroll
+            for (int i = 0; i < WIDE; i++) {
+                const float centred = (x.at[i] - mean) * scale;
+                value.at[i] = slope * (value.at[i] - dbeta - centred * dgamma);
+            }
+            *(vector<WIDE> *)(norm.dx + index) = value;
+        });
+    if (threadIdx.x > 0 || at.piece > 0)
         return;
-    norm.dgamma[c] = norm.accumulate ? norm.dgamma[c] + dgamma : dgamma;
-    norm.dbeta[c] = norm.accumulate ? norm.dbeta[c] + dbeta : dbeta;
+    norm.dgamma[c] = norm.accumulate ? norm.dgamma[c] + whole.b : whole.b;
+    norm.dbeta[c] = norm.accumulate ? norm.dbeta[c] + whole.a : whole.a;
 }
 
 void launch_batch_norm_grad(const struct call *call, struct queue *queue)
 {
-    const struct channel channel = channel_of(call);
+    const struct channels channels = channels_of(call);
+    struct two *sums = (struct two *)call->workspace;
     const struct norm_gradient norm = {
         call_reals(call, 0), call_reals(call, 1), call_reals(call, 2),
         call_reals(call, 3), call_reals(call, 4), call_reals(call, 5),
         call_reals(call, 6), call_reals(call, 7), call->op->attr.batch_norm_grad.accumulate != 0};
-    enqueue(queue, batch_norm_grad_channel, dim3((unsigned)channel.channels), dim3(THREADS),
-            channel, norm);
+    sum_channel_pieces(queue, channels,
+                       norm_slopes{norm.dy, norm.x, norm.saved_mean, norm.saved_scale}, sums);
+    enqueue(queue, channels.wide ? batch_norm_grad_piece<4> : batch_norm_grad_piece<1>,
+            channels_grid(channels), dim3(THREADS), channels, norm, (const struct two *)sums);
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -257,9 +299,9 @@ static __global__ void lrn_each(int64_t count, struct response response, const f
 void launch_lrn(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.lrn;
-    const struct channel channel = channel_of(call);
-    const struct response response = {channel.channels,
-                                      channel.inner,
+    const struct channels channels = channels_of(call);
+    const struct response response = {channels.channels,
+                                      channels.inner,
                                       attr.size / 2,
                                       (attr.size - 1) / 2,
                                       attr.alpha / (float)attr.size,
@@ -289,9 +331,9 @@ static __global__ void lrn_grad_each(int64_t count, struct response response, co
 void launch_lrn_grad(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.lrn_grad;
-    const struct channel channel = channel_of(call);
-    const struct response response = {channel.channels,
-                                      channel.inner,
+    const struct channels channels = channels_of(call);
+    const struct response response = {channels.channels,
+                                      channels.inner,
                                       (attr.size - 1) / 2,
                                       attr.size / 2,
                                       attr.alpha / (float)attr.size,

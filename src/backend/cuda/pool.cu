@@ -4,19 +4,23 @@
 #include "backend/cuda/families.h"
 
 struct pooling {
-    int64_t height, width; /* of the image */
-    int64_t rows, columns; /* of what it is pooled to */
-    int64_t window_h, window_w, stride_h, stride_w, pad_h, pad_w;
+    int32_t height, width; /* of the image */
+    int32_t rows, columns; /* of what it is pooled to */
+    int32_t window_h, window_w, stride_h, stride_w, pad_h, pad_w;
+    __host__ __device__ int64_t plane(void) const
+    {
+        return (int64_t)height * width;
+    }
 };
 
 /* The attributes of the pooling ops begin alike. */
 static struct pooling pooling_of(const struct call *call, int32_t image, int32_t pooled)
 {
     const auto &attr = call->op->attr.max_pool;
-    const struct pooling pooling = {call_dim(call, image, 2),
-                                    call_dim(call, image, 3),
-                                    call_dim(call, pooled, 2),
-                                    call_dim(call, pooled, 3),
+    const struct pooling pooling = {(int32_t)call_dim(call, image, 2),
+                                    (int32_t)call_dim(call, image, 3),
+                                    (int32_t)call_dim(call, pooled, 2),
+                                    (int32_t)call_dim(call, pooled, 3),
                                     attr.window_h,
                                     attr.window_w,
                                     attr.stride_h,
@@ -31,24 +35,19 @@ static struct pooling pooling_of(const struct call *call, int32_t image, int32_t
  * before.
  */
 struct patch {
-    int64_t top, bottom, left, right;
-    int64_t padded;
+    int32_t top, bottom, left, right;
+    int32_t padded;
 };
 
-static __device__ int64_t smaller(int64_t a, int64_t b)
+static __device__ struct patch patch_at(const struct pooling &pooling, int32_t p, int32_t q)
 {
-    return a < b ? a : b;
-}
-
-static __device__ struct patch patch_at(const struct pooling &pooling, int64_t p, int64_t q)
-{
-    const int64_t top = p * pooling.stride_h - pooling.pad_h;
-    const int64_t left = q * pooling.stride_w - pooling.pad_w;
-    const int64_t bottom = top + pooling.window_h, right = left + pooling.window_w;
-    const struct patch patch = {top < 0 ? 0 : top, smaller(bottom, pooling.height),
-                                left < 0 ? 0 : left, smaller(right, pooling.width),
-                                (smaller(bottom, pooling.height + pooling.pad_h) - top) *
-                                    (smaller(right, pooling.width + pooling.pad_w) - left)};
+    const int32_t top = p * pooling.stride_h - pooling.pad_h;
+    const int32_t left = q * pooling.stride_w - pooling.pad_w;
+    const int32_t bottom = top + pooling.window_h, right = left + pooling.window_w;
+    const struct patch patch = {max(top, 0), min(bottom, pooling.height), max(left, 0),
+                                min(right, pooling.width),
+                                (min(bottom, pooling.height + pooling.pad_h) - top) *
+                                    (min(right, pooling.width + pooling.pad_w) - left)};
     return patch;
 }
 
@@ -56,9 +55,10 @@ static __device__ struct patch patch_at(const struct pooling &pooling, int64_t p
 static __device__ struct patch patch_of(const struct pooling &pooling, int64_t place,
                                         int64_t *plane)
 {
-    const int64_t row = place / pooling.columns;
-    *plane = row / pooling.rows;
-    return patch_at(pooling, row % pooling.rows, place % pooling.columns);
+    uint32_t row, column;
+    const int64_t line = split_number(place, (uint32_t)pooling.columns, &column);
+    *plane = split_number(line, (uint32_t)pooling.rows, &row);
+    return patch_at(pooling, (int32_t)row, (int32_t)column);
 }
 
 /* Of several largest the first; a NaN is larger than anything. */
@@ -69,17 +69,21 @@ static __global__ void max_pool_each(int64_t count, struct pooling pooling, cons
     {
         int64_t plane;
         const struct patch patch = patch_of(pooling, index, &plane);
-        const float *image = x + plane * pooling.height * pooling.width;
-        int64_t best = patch.top * pooling.width + patch.left;
-        for (int64_t row = patch.top; row < patch.bottom; row++)
-            for (int64_t column = patch.left; column < patch.right; column++) {
-                const int64_t place = row * pooling.width + column;
-                if (image[place] > image[best] || isnan(image[place]))
+        const float *image = x + plane * pooling.plane();
+        int32_t best = patch.top * pooling.width + patch.left;
+        float largest = image[best];
+        for (int32_t row = patch.top; row < patch.bottom; row++)
+            for (int32_t column = patch.left; column < patch.right; column++) {
+                const int32_t place = row * pooling.width + column;
+                const float value = image[place];
+                if (value > largest || isnan(value)) {
                     best = place;
+                    largest = value;
+                }
             }
-        y[index] = image[best];
+        y[index] = largest;
         if (places)
-            places[index] = (int32_t)best;
+            places[index] = best;
     }
 }
 
@@ -91,23 +95,44 @@ void launch_max_pool(const struct call *call, struct queue *queue)
             (int32_t *)call_reals(call, 2));
 }
 
-/* A thread has a plane to itself, so what meets at one place adds up in order, without atomics. */
-static __global__ void max_unpool_plane(int64_t planes, int64_t pooled, int64_t image,
-                                        const float *x, const int32_t *places, float *y)
+/* A block has a plane to itself and takes its elements in order, THREADS at a time. Those that go
+ * to one place must be added one after the other: of all that want a place the first one goes, then
+ * the next. Who is first is found by a small table, by place; two places that share an entry wait
+ * for each other, which changes nothing but the time. */
+enum { UNPOOL_TABLE = 1024 };
+
+static __global__ void __launch_bounds__(THREADS)
+    max_unpool_plane(int64_t pooled, int64_t image, const float *x, const int32_t *places, float *y)
 {
-    FOR_EACH(plane, planes)
-    {
-        for (int64_t place = 0; place < image; place++)
-            y[plane * image + place] = 0.0f;
-        for (int64_t index = plane * pooled; index < (plane + 1) * pooled; index++)
-            y[plane * image + places[index]] += x[index];
+    __shared__ int first[UNPOOL_TABLE];
+    const int thread = (int)threadIdx.x;
+    y += blockIdx.x * image;
+    for (int64_t place = thread; place < image; place += THREADS)
+        y[place] = 0.0f;
+    for (int64_t from = 0; from < pooled; from += THREADS) {
+        const int64_t index = blockIdx.x * pooled + from + thread;
+        bool waiting = from + thread < pooled;
+        const int32_t place = waiting ? places[index] : 0;
+        int *entry = &first[place % UNPOOL_TABLE];
+        while (__syncthreads_or(waiting)) {
+            if (waiting)
+                *entry = THREADS;
+            __syncthreads();
+            if (waiting)
+                atomicMin(entry, thread);
+            __syncthreads();
+            if (waiting && *entry == thread) {
+                y[place] += x[index];
+                waiting = false;
+            }
+        }
     }
 }
 
 void launch_max_unpool(const struct call *call, struct queue *queue)
 {
     const int64_t planes = call_dim(call, 0, 0) * call_dim(call, 0, 1);
-    enqueue(queue, max_unpool_plane, dim3(blocks_striding(planes)), dim3(THREADS), planes,
+    enqueue(queue, max_unpool_plane, dim3((unsigned)planes), dim3(THREADS),
             call_count(call, 0) / planes, call_count(call, 2) / planes,
             (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
 }
@@ -116,7 +141,10 @@ static __global__ void max_unpool_grad_each(int64_t count, int64_t pooled, int64
                                             const float *dy, const int32_t *places, float *dx)
 {
     FOR_EACH(index, count)
-    dx[index] = dy[index / pooled * image + places[index]];
+    {
+        uint32_t rest;
+        dx[index] = dy[split_number(index, (uint32_t)pooled, &rest) * image + places[index]];
+    }
 }
 
 void launch_max_unpool_grad(const struct call *call, struct queue *queue)
@@ -142,10 +170,10 @@ static __global__ void average_pool_each(int64_t count, struct pooling pooling, 
     {
         int64_t plane;
         const struct patch patch = patch_of(pooling, index, &plane);
-        const float *image = x + plane * pooling.height * pooling.width;
+        const float *image = x + plane * pooling.plane();
         float sum = 0.0f;
-        for (int64_t row = patch.top; row < patch.bottom; row++)
-            for (int64_t column = patch.left; column < patch.right; column++)
+        for (int32_t row = patch.top; row < patch.bottom; row++)
+            for (int32_t column = patch.left; column < patch.right; column++)
                 sum += image[row * pooling.width + column];
         y[index] = sum / divisor(patch, include_pad);
     }
@@ -160,7 +188,7 @@ void launch_average_pool(const struct call *call, struct queue *queue)
 }
 
 /* Along one axis, the first of the windows that contain a place (which is counted with the pad). */
-static __device__ int64_t first_window(int64_t place, int64_t window, int64_t stride)
+static __device__ int32_t first_window(int32_t place, int32_t window, int32_t stride)
 {
     return place < window ? 0 : (place - window) / stride + 1;
 }
@@ -171,14 +199,16 @@ static __global__ void average_pool_grad_each(int64_t count, struct pooling pool
 {
     FOR_EACH(index, count)
     {
-        const int64_t line = index / pooling.width, plane = line / pooling.height;
-        const int64_t row = line % pooling.height + pooling.pad_h;
-        const int64_t column = index % pooling.width + pooling.pad_w;
+        uint32_t within_row, within;
+        const int64_t line = split_number(index, (uint32_t)pooling.width, &within_row);
+        const int64_t plane = split_number(line, (uint32_t)pooling.height, &within);
+        const int32_t row = (int32_t)within + pooling.pad_h;
+        const int32_t column = (int32_t)within_row + pooling.pad_w;
         const float *pooled = dy + plane * pooling.rows * pooling.columns;
         float sum = 0.0f;
-        for (int64_t p = first_window(row, pooling.window_h, pooling.stride_h);
+        for (int32_t p = first_window(row, pooling.window_h, pooling.stride_h);
              p < pooling.rows && p * pooling.stride_h <= row; p++)
-            for (int64_t q = first_window(column, pooling.window_w, pooling.stride_w);
+            for (int32_t q = first_window(column, pooling.window_w, pooling.stride_w);
                  q < pooling.columns && q * pooling.stride_w <= column; q++)
                 sum +=
                     pooled[p * pooling.columns + q] / divisor(patch_at(pooling, p, q), include_pad);

@@ -5,6 +5,7 @@
  * taken in the product's ending. The state before a step is read from y, so that no block reads
  * what another writes. Backward: as for the lstm (lstm.cu). */
 #include "backend/cuda/families.h"
+#include "backend/cuda/gemm.h"
 #include "backend/cuda/recurrent.h"
 
 /* y = h = f(y + sum + bh); beyond the sample's length y is 0 and h stands still. */

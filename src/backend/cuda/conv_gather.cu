@@ -1,0 +1,379 @@
+/* conv_gather.cu: y from x, and x from y: a product of weights and pixels (conv_tile.h).
+ *
+ * Rows of the result are channels, columns are pixels numbered over the batch, depth is (channel of
+ * the source, ky, kx). A thread brings one column: its pixel's place in the source is worked out
+ * once, and how far each depth lies from there is the same for all pixels: a short table, made a
+ * slab at a time beside the products.
+ *
+ * A 1 × 1 convolution without stride and pad brings four pixels of one depth at once.
+ *
+ * On the way back with a stride, only every stride-th pixel meets a given weight. So the pixels are
+ * taken in phases, (row mod stride, column mod stride), each a product of its own over the weights
+ * that it meets: none of the work is with zeros.
+ *
+ * The weights lie before as the products want them, [channel of the result][depth], the depth a
+ * whole number of slabs. */
+#include "backend/cuda/activation.h"
+#include "backend/cuda/conv.h"
+#include "backend/cuda/conv_tile.h"
+
+/* Along one axis, in one phase: which weights are met, and where. Weight first + i·every lies shift
+ * + i·turn pixels of the source away from source_step · (number of the result's pixel). */
+struct walk {
+    int32_t first, every, count;
+    int32_t shift, turn, source_step;
+    int32_t places;             /* pixels of the result … */
+    int32_t begin, result_step; /* … at begin + number · result_step */
+};
+
+static __host__ __device__ struct walk walk_of(const struct conv_axis &axis, bool back,
+                                               int32_t phase)
+{
+    if (!back) {
+        const struct walk walk = {0,           1,      axis.kernel, -axis.pad, axis.dilation,
+                                  axis.stride, axis.y, 0,           1};
+        return walk;
+    }
+    int32_t every = 1, first = 0;
+    while (every * axis.dilation % axis.stride)
+        every++;
+    while (first < every && (phase + axis.pad - first * axis.dilation) % axis.stride)
+        first++;
+    const bool met = first < every && first < axis.kernel;
+    const struct walk walk = {first,
+                              every,
+                              met ? (axis.kernel - first + every - 1) / every : 0,
+                              (phase + axis.pad - first * axis.dilation) / axis.stride,
+                              -(every * axis.dilation / axis.stride),
+                              1,
+                              (axis.x - phase + axis.stride - 1) / axis.stride,
+                              phase,
+                              axis.stride};
+    return walk;
+}
+
+static __host__ __device__ int32_t phases_across(const struct conv &conv, bool back)
+{
+    return back ? conv.across.stride : 1;
+}
+
+static int32_t phases_of(const struct conv &conv, bool back)
+{
+    return back ? conv.down.stride * conv.across.stride : 1;
+}
+
+static __host__ __device__ int32_t tall_of(const struct conv &conv, bool back)
+{
+    return back ? conv.inner : conv.outer;
+}
+
+/* The most depths of any phase, as whole slabs. */
+static int32_t depth_room(const struct conv &conv, bool back)
+{
+    int32_t down = 0, across = 0;
+    for (int32_t phase = 0; phase < (back ? conv.down.stride : 1); phase++)
+        down = max(down, walk_of(conv.down, back, phase).count);
+    for (int32_t phase = 0; phase < phases_across(conv, back); phase++)
+        across = max(across, walk_of(conv.across, back, phase).count);
+    const int32_t depths = (back ? conv.outer : conv.inner) * down * across;
+    return (depths + SLAB - 1) / SLAB * SLAB;
+}
+
+/* Do the weights lie as they are wanted? */
+static bool is_ready(const struct conv &conv, bool back)
+{
+    return !back && conv.inner * conv.taps % SLAB == 0;
+}
+
+uint64_t conv_gather_bytes(const struct conv &conv, bool back)
+{
+    if (is_ready(conv, back))
+        return 0;
+    return (uint64_t)conv.groups * (uint64_t)phases_of(conv, back) * (uint64_t)tall_of(conv, back) *
+           (uint64_t)depth_room(conv, back) * sizeof(float);
+}
+
+/* packed[group][phase][row][depth] from w[out][inner][ky][kx] */
+static __global__ void pack_weights(struct conv conv, bool back, int32_t room, int64_t count,
+                                    const float *w, float *packed)
+{
+    const int32_t tall = tall_of(conv, back), phases = back ? conv.down.stride : 1;
+    FOR_EACH(index, count)
+    {
+        const int32_t depth = (int32_t)(index % room), row = (int32_t)(index / room % tall);
+        const int32_t which = (int32_t)(index / room / tall);
+        const int32_t wide = phases_across(conv, back);
+        const struct walk across = walk_of(conv.across, back, which % wide);
+        const struct walk down = walk_of(conv.down, back, which / wide % phases);
+        const int32_t group = which / wide / phases, taps = down.count * across.count;
+        const int32_t channel = taps ? depth / taps : 0, tap = taps ? depth % taps : 0;
+        if (!taps || channel >= (back ? conv.outer : conv.inner)) {
+            packed[index] = 0.0f;
+            continue;
+        }
+        const int32_t ky = down.first + tap / across.count * down.every;
+        const int32_t kx = across.first + tap % across.count * across.every;
+        const int64_t output = group * conv.outer + (back ? channel : row);
+        packed[index] = w[((output * conv.inner + (back ? row : channel)) * conv.down.kernel + ky) *
+                              conv.across.kernel +
+                          kx];
+    }
+}
+
+struct gather {
+    struct conv conv;
+    bool back;
+    bool points;  /* every pixel meets itself alone: four neighbours are brought at once */
+    int32_t room; /* depths of a row of w */
+    const float *from, *w;
+    float *to;
+    struct conv_ending ending;
+};
+
+/* A product of one group and phase. */
+struct section {
+    struct walk down, across;
+    int32_t depths;
+    int32_t source_rows, source_columns, source_channels, source_first; /* channels: of the group */
+    int64_t source_sample;                                              /* floats of a sample */
+    int32_t result_columns, result_plane;
+    int64_t result_sample;
+};
+
+static __device__ struct section section_of(const struct gather &gather, int32_t which)
+{
+    const struct conv &conv = gather.conv;
+    const bool back = gather.back;
+    const int32_t wide = phases_across(conv, back), tall = back ? conv.down.stride : 1;
+    const int32_t group = which / wide / tall;
+    struct section section;
+    section.down = walk_of(conv.down, back, which / wide % tall);
+    section.across = walk_of(conv.across, back, which % wide);
+    section.source_channels = back ? conv.outer : conv.inner;
+    section.depths = section.source_channels * section.down.count * section.across.count;
+    section.source_rows = back ? conv.down.y : conv.down.x;
+    section.source_columns = back ? conv.across.y : conv.across.x;
+    section.source_first = group * section.source_channels;
+    section.source_sample =
+        (int64_t)section.source_rows * section.source_columns * (back ? conv.out : conv.in);
+    section.result_columns = back ? conv.across.x : conv.across.y;
+    section.result_plane = section.result_columns * (back ? conv.down.x : conv.down.y);
+    section.result_sample = (int64_t)section.result_plane * (back ? conv.in : conv.out);
+    return section;
+}
+
+/* How far this depth lies from a pixel. */
+static __device__ struct step_to step_of(const struct section &section, int32_t depth)
+{
+    struct step_to step = {0, NOWHERE, 0, 0};
+    if (depth >= section.depths)
+        return step;
+    const int32_t tap = depth / section.across.count, channel = tap / section.down.count;
+    step.row = section.down.shift + tap % section.down.count * section.down.turn;
+    step.column = section.across.shift + depth % section.across.count * section.across.turn;
+    step.offset = (channel * section.source_rows + step.row) * section.source_columns + step.column;
+    return step;
+}
+
+/* The column of the tile that this thread brings. */
+struct column {
+    const float *from;
+    int32_t row, column; /* of the source */
+    bool inside;
+};
+
+static __device__ struct column column_of(const struct gather &gather,
+                                          const struct section &section, int64_t pixel,
+                                          int64_t *result)
+{
+    const uint32_t places = (uint32_t)(section.down.places * section.across.places);
+    const int64_t sample = places ? pixel / places : gather.conv.samples;
+    const uint32_t within = (uint32_t)(pixel - sample * places);
+    const int32_t row = (int32_t)(within / (uint32_t)section.across.places);
+    const int32_t across = (int32_t)(within % (uint32_t)section.across.places);
+    struct column column = {gather.from, row * section.down.source_step,
+                            across * section.across.source_step, sample < gather.conv.samples};
+    *result = -1;
+    if (!column.inside)
+        return column;
+    column.from += sample * section.source_sample +
+                   ((int64_t)section.source_first * section.source_rows + column.row) *
+                       section.source_columns +
+                   column.column;
+    *result = sample * section.result_sample +
+              (section.down.begin + row * section.down.result_step) * section.result_columns +
+              section.across.begin + across * section.across.result_step;
+    return column;
+}
+
+template <int TALL> struct gather_room {
+    float a[STAGES][TALL][DEPTH_STRIDE], b[STAGES][SLAB][WIDE_STRIDE];
+    struct step_to steps[STAGES][SLAB];
+    int64_t results[TILE_WIDE]; /* where a column's pixel is written, channel 0; -1: nowhere */
+};
+
+/* What the sums of one channel become. */
+struct channel_end {
+    float bias, mean, scale, beta;
+    __device__ channel_end(const struct conv_ending &ending, int32_t channel)
+    {
+        bias = ending.bias ? ending.bias[channel] : 0.0f;
+        mean = ending.gamma ? ending.mean[channel] : 0.0f;
+        scale = ending.gamma
+                    ? ending.gamma[channel] / sqrtf(ending.variance[channel] + ending.epsilon)
+                    : 1.0f;
+        beta = ending.gamma ? ending.beta[channel] : 0.0f;
+    }
+    __device__ float of(float sum) const
+    {
+        return (sum + bias - mean) * scale + beta;
+    }
+};
+
+template <int TALL>
+static __device__ void put_sums(const struct gather &gather, const struct section &section,
+                                const int64_t *results, int32_t group, int32_t row0,
+                                const struct sums<TALL> &sums)
+{
+    const int32_t tall = tall_of(gather.conv, gather.back), column = first_column();
+    const struct conv_ending &ending = gather.ending;
+#pragma unroll
+    for (int i = 0; i < TALL / 16; i++) {
+        const int32_t row = row0 + first_row<TALL>() + i * 8;
+        if (row >= tall)
+            continue;
+        const struct channel_end end(ending, group * tall + row);
+        const int64_t plane = (int64_t)(group * tall + row) * section.result_plane;
+#pragma unroll
+        for (int p = 0; p < PAIRS; p++) {
+            const int64_t at[2] = {results[column + p * 8], results[column + p * 8 + 1]};
+            float y[2];
+#pragma unroll
+            for (int k = 0; k < 2; k++) {
+                y[k] = end.of(sums.at[i][p][k]);
+                if (ending.add && at[k] >= 0)
+                    y[k] += ending.add[at[k] + plane];
+                y[k] = activation_value(ending.activation, y[k]);
+            }
+            float *to = gather.to + at[0] + plane;
+            if (at[0] >= 0 && at[1] == at[0] + 1 && (uintptr_t)to % sizeof(float2) == 0)
+                *(float2 *)to = make_float2(y[0], y[1]);
+            else
+                for (int k = 0; k < 2; k++)
+                    if (at[k] >= 0)
+                        gather.to[at[k] + plane] = y[k];
+        }
+    }
+}
+
+template <bool TF32, int TALL>
+static __global__ void __launch_bounds__(TILE_THREADS, 2) gather_tile(struct gather gather)
+{
+    extern __shared__ float4 shared[];
+    struct gather_room<TALL> &room = *(struct gather_room<TALL> *)shared;
+    const int thread = (int)threadIdx.x;
+    const int32_t tall = tall_of(gather.conv, gather.back), up = (tall + TALL - 1) / TALL;
+    const int32_t row0 = (int32_t)blockIdx.x % up * TALL;
+    const struct section section = section_of(gather, (int32_t)blockIdx.y);
+    const int64_t pixel0 = (int64_t)(blockIdx.x / up) * TILE_WIDE;
+    struct column column = column_of(gather, section, pixel0 + thread, &room.results[thread]);
+    int64_t elsewhere;
+    if (gather.points)
+        column = column_of(gather, section, pixel0 + thread % 32 * 4, &elsewhere);
+    const float *w = gather.w + ((int64_t)blockIdx.y * tall + row0) * gather.room;
+    const int32_t slabs = (section.depths + SLAB - 1) / SLAB;
+    struct sums<TALL> sums {
+    };
+
+    const auto load_points = [&](int32_t slab) {
+#pragma unroll
+        for (int i = 0; i < SLAB * TILE_WIDE / 4 / TILE_THREADS; i++) {
+            const int depth = i * (TILE_THREADS / 32) + thread / 32;
+            const bool inside = column.inside && slab * SLAB + depth < section.depths;
+            const int64_t plane = (int64_t)section.source_rows * section.source_columns;
+            copy_vector(&room.b[slab % STAGES][depth][thread % 32 * 4],
+                        inside ? column.from + (slab * SLAB + depth) * plane : gather.from, inside);
+        }
+    };
+    const auto load = [&](int32_t slab) {
+        const int stage = slab % STAGES;
+#pragma unroll
+        for (int i = 0; i < TALL * SLAB / 4 / TILE_THREADS; i++) {
+            const int row = (thread + i * TILE_THREADS) / 4, at = thread % 4 * 4;
+            const bool inside = row0 + row < tall;
+            copy_vector(&room.a[stage][row][at],
+                        w + (inside ? (int64_t)row * gather.room + slab * SLAB + at : 0), inside);
+        }
+        if (gather.points) {
+            load_points(slab);
+            return;
+        }
+#pragma unroll
+        for (int depth = 0; depth < SLAB; depth++) {
+            const struct step_to step = room.steps[stage][depth];
+            const bool inside =
+                column.inside &&
+                (uint32_t)(column.row + step.row) < (uint32_t)section.source_rows &&
+                (uint32_t)(column.column + step.column) < (uint32_t)section.source_columns;
+            copy_element(&room.b[stage][depth][thread],
+                         inside ? column.from + step.offset : gather.from, inside);
+        }
+    };
+    if (thread < STAGES * SLAB)
+        room.steps[thread / SLAB][thread % SLAB] = step_of(section, thread);
+    __syncthreads();
+    for (int32_t slab = 0; slab < STAGES - 1; slab++) {
+        if (slab < slabs)
+            load(slab);
+        copy_commit();
+    }
+    for (int32_t slab = 0; slab < slabs; slab++) {
+        copy_wait();
+        __syncthreads();
+        if (slab + STAGES - 1 < slabs)
+            load(slab + STAGES - 1);
+        copy_commit();
+        if (thread < SLAB) /* where the steps of `slab` were: read by nobody any more */
+            room.steps[slab % STAGES][thread] = step_of(section, (slab + STAGES) * SLAB + thread);
+        add_slab<TF32, TALL, by_depth>(sums, &room.a[slab % STAGES][0][0],
+                                       &room.b[slab % STAGES][0][0]);
+    }
+    put_sums<TALL>(gather, section, room.results,
+                   (int32_t)blockIdx.y / (int32_t)(gridDim.y / (unsigned)gather.conv.groups), row0,
+                   sums);
+}
+
+template <bool TF32, int TALL>
+static void gather_launch(struct queue *queue, const struct gather &gather)
+{
+    const struct conv &conv = gather.conv;
+    const struct walk down = walk_of(conv.down, gather.back, 0);
+    const struct walk across = walk_of(conv.across, gather.back, 0);
+    const int64_t pixels = (int64_t)conv.samples * down.places * across.places;
+    const unsigned tiles =
+        blocks_for(pixels, TILE_WIDE) * blocks_for(tall_of(conv, gather.back), TALL);
+    enqueue_large(queue, gather_tile<TF32, TALL>,
+                  dim3(tiles, (unsigned)(conv.groups * phases_of(conv, gather.back))),
+                  dim3(TILE_THREADS), sizeof(struct gather_room<TALL>), gather);
+}
+
+void conv_gather(struct queue *queue, const struct conv &conv, bool back, bool tf32,
+                 const float *from, const float *w, float *to, const struct conv_ending &ending,
+                 void *workspace)
+{
+    const int32_t tall = tall_of(conv, back);
+    struct gather gather = {conv, back,  conv_is_pointwise(conv), depth_room(conv, back), from, w,
+                            to,   ending};
+    if (!is_ready(conv, back)) {
+        const int64_t count = (int64_t)(conv_gather_bytes(conv, back) / sizeof(float));
+        enqueue(queue, pack_weights, dim3(blocks_striding(count)), dim3(THREADS), conv, back,
+                gather.room, count, w, (float *)workspace);
+        gather.w = (const float *)workspace;
+    }
+    if (tf32)
+        tall > 64 ? gather_launch<true, 128>(queue, gather)
+                  : gather_launch<true, 64>(queue, gather);
+    else
+        tall > 64 ? gather_launch<false, 128>(queue, gather)
+                  : gather_launch<false, 64>(queue, gather);
+}
