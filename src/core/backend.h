@@ -86,7 +86,7 @@ struct explanation {
  * number is raised by hand; the others change by themselves when an op or an attribute comes. */
 enum {
     BACKEND_ABI =
-        5 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+        6 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
 };
 
 struct backend {
@@ -141,6 +141,7 @@ struct plugin {
     int abi; /* BACKEND_ABI */
     const struct backend *backend;
     void (*share)(struct error *(*host_last)(void)); /* status_share of the plugin's copy */
+    const struct backend *second; /* the same unit by other kernels, or NULL */
 };
 
 #endif

@@ -17,8 +17,8 @@ void registry_add(struct registry *registry, const struct backend *backend)
 }
 
 /* Opens one plugin; on failure *problem says why, in the registry's arena. */
-static const struct backend *open_plugin(struct registry *registry, const char *path,
-                                         void **library, const char **problem)
+static const struct plugin *open_plugin(struct registry *registry, const char *path, void **library,
+                                        const char **problem)
 {
     *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!*library) {
@@ -34,7 +34,7 @@ static const struct backend *open_plugin(struct registry *registry, const char *
                                 path, plugin->abi, BACKEND_ABI);
     else {
         plugin->share(status_last);
-        return plugin->backend;
+        return plugin;
     }
     dlclose(*library);
     *library = NULL;
@@ -66,11 +66,14 @@ static enum status load_folder(struct registry *registry, const char *folder)
         }
         int i = registry->count++;
         registry->list[i].name = name;
-        registry->list[i].backend =
+        const struct plugin *plugin =
             open_plugin(registry, path, &registry->list[i].library, &registry->list[i].problem);
-        if (registry->list[i].backend)
-            registry->list[i].name = registry->list[i].backend->name;
-        else if (!registry->list[i].problem)
+        if (plugin) {
+            registry->list[i].backend = plugin->backend;
+            registry->list[i].name = plugin->backend->name;
+            if (plugin->second && registry->count < REGISTRY_MOST)
+                registry_add(registry, plugin->second);
+        } else if (!registry->list[i].problem)
             registry->list[i].problem = "out of memory";
     }
     closedir(entries);

@@ -23,13 +23,8 @@ static void run_conv_t(const struct call *call, struct queue *queue, bool tf32)
 
 static void run_conv_fused(const struct call *call, struct queue *queue, bool tf32)
 {
-    const auto &attr = call->op->attr.conv_fused;
-    const struct conv_ending ending = {call_reals(call, 2), call_reals(call, 3),
-                                       call_reals(call, 4), call_reals(call, 5),
-                                       call_reals(call, 6), call_reals(call, 7),
-                                       attr.epsilon,        (enum activation)attr.activation};
     conv_gather(queue, conv_of(call->program, call->op), false, tf32, call_reals(call, 0),
-                call_reals(call, 1), call_reals(call, 8), ending, call->workspace);
+                call_reals(call, 1), call_reals(call, 8), conv_ending_of(call), call->workspace);
 }
 
 /* dw[o,i,ky,kx] = Σ_{n,p,q} x[n,i,row,column]·dy[n,o,p,q] */

@@ -33,6 +33,24 @@ struct conv_ending {
     enum activation activation;
 };
 
+/* What the sums of one channel become. */
+struct conv_channel_end {
+    float bias, mean, scale, beta;
+    __device__ conv_channel_end(const struct conv_ending &ending, int32_t channel)
+    {
+        bias = ending.bias ? ending.bias[channel] : 0.0f;
+        mean = ending.gamma ? ending.mean[channel] : 0.0f;
+        scale = ending.gamma
+                    ? ending.gamma[channel] / sqrtf(ending.variance[channel] + ending.epsilon)
+                    : 1.0f;
+        beta = ending.gamma ? ending.beta[channel] : 0.0f;
+    }
+    __device__ float of(float sum) const
+    {
+        return (sum + bias - mean) * scale + beta;
+    }
+};
+
 static inline struct conv_axis conv_axis_of(int64_t x, int64_t y, int64_t kernel, int32_t stride,
                                             int32_t pad, int32_t dilation)
 {
@@ -71,6 +89,16 @@ static inline struct conv conv_of(const struct program *program, const struct op
     case OP_conv_fused: return conv_between(op, shape(0), shape(1), shape(8));
     default: return conv_between(op, shape(0), shape(1), shape(3));
     }
+}
+
+static inline struct conv_ending conv_ending_of(const struct call *call)
+{
+    const auto &attr = call->op->attr.conv_fused;
+    const struct conv_ending ending = {call_reals(call, 2), call_reals(call, 3),
+                                       call_reals(call, 4), call_reals(call, 5),
+                                       call_reals(call, 6), call_reals(call, 7),
+                                       attr.epsilon,        (enum activation)attr.activation};
+    return ending;
 }
 
 /* Does every pixel meet itself alone, and do planes consist of whole vectors of four? */

@@ -212,24 +212,6 @@ template <int TALL> struct gather_room {
     int64_t results[TILE_WIDE]; /* where a column's pixel is written, channel 0; -1: nowhere */
 };
 
-/* What the sums of one channel become. */
-struct channel_end {
-    float bias, mean, scale, beta;
-    __device__ channel_end(const struct conv_ending &ending, int32_t channel)
-    {
-        bias = ending.bias ? ending.bias[channel] : 0.0f;
-        mean = ending.gamma ? ending.mean[channel] : 0.0f;
-        scale = ending.gamma
-                    ? ending.gamma[channel] / sqrtf(ending.variance[channel] + ending.epsilon)
-                    : 1.0f;
-        beta = ending.gamma ? ending.beta[channel] : 0.0f;
-    }
-    __device__ float of(float sum) const
-    {
-        return (sum + bias - mean) * scale + beta;
-    }
-};
-
 template <int TALL>
 static __device__ void put_sums(const struct gather &gather, const struct section &section,
                                 const int64_t *results, int32_t group, int32_t row0,
@@ -242,7 +224,7 @@ static __device__ void put_sums(const struct gather &gather, const struct sectio
         const int32_t row = row0 + first_row<TALL>() + i * 8;
         if (row >= tall)
             continue;
-        const struct channel_end end(ending, group * tall + row);
+        const struct conv_channel_end end(ending, group * tall + row);
         const int64_t plane = (int64_t)(group * tall + row) * section.result_plane;
 #pragma unroll
         for (int p = 0; p < PAIRS; p++) {

@@ -1,6 +1,7 @@
 /* cuda_device.cu: the GPU: is there one, what is it, its stream and its memory. */
 #include "backend/cuda/blas.h"
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cudnn.h"
 
 #include <cstdio>
 #include <cstring>
@@ -113,12 +114,32 @@ enum status cuda_open(const struct device_options *options, struct device **out)
     return STATUS_OK;
 }
 
+enum status cuda_probe_cudnn(void)
+{
+    TRY(cuda_probe());
+    return cudnn_probe();
+}
+
+enum status cuda_open_cudnn(const struct device_options *options, struct device **out)
+{
+    struct device *device;
+    TRY(cuda_open(options, &device));
+    enum status status = cudnn_open(device->precision == PRECISION_TF32, &device->cudnn);
+    if (status != STATUS_OK) {
+        cuda_close(device);
+        return status;
+    }
+    *out = device;
+    return STATUS_OK;
+}
+
 void cuda_close(struct device *device)
 {
     if (!device)
         return;
     cudaSetDevice(device->index);
     blas_close(device->blas);
+    cudnn_close(device->cudnn);
     if (device->stream)
         cudaStreamDestroy(device->stream);
     mem_free(device);

@@ -15,6 +15,7 @@ struct device {
     cudaStream_t stream;
     enum precision precision; /* of products */
     struct blas *blas;        /* or NULL: not installed */
+    struct cudnn *cudnn;      /* the backend 'cudnn'; else NULL */
 };
 
 struct instance {
@@ -113,6 +114,9 @@ enum status cuda_fail(const char *file, int line, cudaError_t error, const char 
 /* cuda_device.cu. cuda_use makes the device the calling thread's; every hook begins with it. */
 enum status cuda_probe(void);
 enum status cuda_open(const struct device_options *options, struct device **out);
+/* … as the backend 'cudnn' */
+enum status cuda_probe_cudnn(void);
+enum status cuda_open_cudnn(const struct device_options *options, struct device **out);
 void cuda_close(struct device *device);
 void cuda_describe(const struct device *device, struct json_writer *out);
 const char *cuda_supports(const struct device *device, const struct program *program,

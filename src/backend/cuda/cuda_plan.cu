@@ -4,6 +4,7 @@
 #include "backend/cuda/blas.h"
 #include "backend/cuda/conv.h"
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cudnn.h"
 #include "backend/cuda/whole_run.h"
 
 extern "C" {
@@ -64,7 +65,9 @@ static enum status choose_kernels(struct plan *plan)
                  op_name(op->kind), op->layer, why);
         plan->kernels[o] = dense_blas_kernel(device, program, op);
         is_product[o] = plan->kernels[o] != NULL;
-        if (!is_product[o] && device->precision == PRECISION_TF32)
+        if (!is_product[o])
+            plan->kernels[o] = cudnn_kernel(device->cudnn, program, op, plan->dry);
+        if (!plan->kernels[o] && device->precision == PRECISION_TF32)
             plan->kernels[o] = conv_kernel_tf32(op);
         if (!plan->kernels[o])
             plan->kernels[o] = kernel_of(op->kind);
@@ -149,6 +152,7 @@ static void write_calls(struct plan *plan, void **operands)
         struct queue queue = {};
         queue.counting = true;
         queue.blas = plan->instance->device->blas;
+        queue.cudnn = plan->instance->device->cudnn;
         narrow_launch(plan->kernels[o], &plan->calls[o], &queue);
         plan->launches[o] = queue.launches;
     }

@@ -84,6 +84,7 @@ static enum status capture_steps(const struct plan *plan, unsigned parts, int sl
     queue.side = plan->aside.stream;
     queue.parting = plan->aside.parting;
     queue.blas = plan->instance->device->blas;
+    queue.cudnn = plan->instance->device->cudnn;
     /* Relaxed: nothing but launches happens here, and other threads need not be restricted. */
     CUDA(cudaStreamBeginCapture(queue.stream, cudaStreamCaptureModeRelaxed));
     for (int32_t i = 0; i < repeats; i++)

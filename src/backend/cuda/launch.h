@@ -52,7 +52,8 @@ struct call {
     const struct narrow *narrow; /* narrow.h; NULL: everything is in fp32 */
 };
 
-struct blas; /* blas.h */
+struct blas;  /* blas.h */
+struct cudnn; /* cudnn.h */
 
 struct queue {
     cudaStream_t stream;
@@ -60,9 +61,10 @@ struct queue {
     cudaEvent_t parting; /* where it leaves the stream */
     bool aside;          /* the op at hand has put work there */
     struct blas *blas;   /* or NULL: not loaded */
-    bool counting;       /* only count launches */
-    int32_t launches;    /* so far */
-    cudaError_t error;   /* the first one; nothing is launched after it */
+    const struct cudnn *cudnn; /* or NULL: not asked for */
+    bool counting;             /* only count launches */
+    int32_t launches;          /* so far */
+    cudaError_t error;         /* the first one; nothing is launched after it */
 };
 
 struct kernel {

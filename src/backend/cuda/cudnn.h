@@ -1,0 +1,21 @@
+/* cudnn.h: convolution through NVIDIA's cuDNN, where it is installed: the backend 'cudnn', which is
+ * 'cuda' but for these kernels, to compare with. The library is loaded when such a device is
+ * opened. */
+#ifndef PRONY_BACKEND_CUDA_CUDNN_H
+#define PRONY_BACKEND_CUDA_CUDNN_H
+
+#include "backend/cuda/launch.h"
+
+struct cudnn;
+
+/* Is the library there? STATUS_UNSUPPORTED says what to install. */
+enum status cudnn_probe(void);
+enum status cudnn_open(bool tf32, struct cudnn **out);
+void cudnn_close(struct cudnn *cudnn);
+
+/* The kernel for this op, or NULL when it is none of cuDNN's. Unless the plan is dry, its quickest
+ * algorithm is found by trying, once for each shape. */
+const struct kernel *cudnn_kernel(struct cudnn *cudnn, const struct program *program,
+                                  const struct op *op, bool dry);
+
+#endif
