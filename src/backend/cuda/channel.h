@@ -7,7 +7,7 @@
 
 #include "backend/cuda/reduce.h"
 
-enum { CHANNEL_PIECE = 4096, CHANNEL_PIECES = 64 }; /* values worth a block; at most */
+enum { CHANNEL_PIECE = 1024, CHANNEL_PIECES = 64 }; /* values worth a block; at most */
 
 struct channels {
     int64_t n, channels, inner;

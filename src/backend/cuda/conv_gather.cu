@@ -280,8 +280,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) gather_tile(struct gat
     const auto load = [&](int32_t slab) {
         const int stage = slab % STAGES;
 #pragma unroll
-        for (int i = 0; i < TALL * SLAB / 4 / TILE_THREADS; i++) {
-            const int row = (thread + i * TILE_THREADS) / 4, at = thread % 4 * 4;
+        for (int i = thread; i < TALL * SLAB / 4; i += TILE_THREADS) {
+            const int row = i / 4, at = i % 4 * 4;
             const bool inside = row0 + row < tall;
             copy_vector(&room.a[stage][row][at],
                         w + (inside ? (int64_t)row * gather.room + slab * SLAB + at : 0), inside);
@@ -352,10 +352,10 @@ void conv_gather(struct queue *queue, const struct conv &conv, bool back, bool t
                 gather.room, count, w, (float *)workspace);
         gather.w = (const float *)workspace;
     }
-    if (tf32)
-        tall > 64 ? gather_launch<true, 128>(queue, gather)
-                  : gather_launch<true, 64>(queue, gather);
+    if (tall <= 16)
+        gather_launch<false, 16>(queue, gather);
+    else if (tall <= 64)
+        tf32 ? gather_launch<true, 64>(queue, gather) : gather_launch<false, 64>(queue, gather);
     else
-        tall > 64 ? gather_launch<false, 128>(queue, gather)
-                  : gather_launch<false, 64>(queue, gather);
+        tf32 ? gather_launch<true, 128>(queue, gather) : gather_launch<false, 128>(queue, gather);
 }

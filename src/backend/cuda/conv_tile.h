@@ -7,9 +7,10 @@
  * of SLAB depths by cp.async, STAGES - 1 slabs ahead, each element or vector from wherever it lies;
  * what lies outside is written as 0. Rows are padded so that no two lanes meet in a bank.
  *
- * fp32 is a chain of fmaf in the order of depth. tf32 rounds both factors to 11 bits, to nearest,
- * and adds in fp32. Bound: shared memory, which must hand a warp 128 values for 32 products of
- * 16 × 8 × 8; about half of what wgmma reaches. */
+ * fp32 is a chain of fmaf in the order of depth; also where tf32 is allowed but few rows would
+ * leave most of a tensor core's tile empty. tf32 rounds both factors to 11 bits, to nearest, and
+ * adds in fp32. Bound: shared memory, which must hand a warp 128 values for 32 products of 16 × 8 ×
+ * 8; about half of what wgmma reaches. */
 #ifndef PRONY_BACKEND_CUDA_CONV_TILE_H
 #define PRONY_BACKEND_CUDA_CONV_TILE_H
 
@@ -193,7 +194,7 @@ static __device__ void add_slab_f32(struct sums<TALL> &sums, const float *a, con
 template <bool TF32, int TALL, typename Right>
 static __device__ void add_slab(struct sums<TALL> &sums, const float *a, const float *b)
 {
-    if (TF32)
+    if constexpr (TF32)
         add_slab_tf32<TALL, Right>(sums, a, b);
     else
         add_slab_f32<TALL, Right>(sums, a, b);

@@ -8,8 +8,11 @@
  * itself, and the pieces are added in order. Where to cut depends on the shape only. */
 #include "backend/cuda/conv.h"
 #include "backend/cuda/conv_tile.h"
+#include "backend/cuda/gemm.h"
+#include "backend/cuda/reduce.h"
 
 enum { BLOCKS_WANTED = 528, SLABS_LEAST = 8 }; /* four for each of 132 multiprocessors */
+enum { MANY_PIECES = 16 };                     /* too many for one thread to add */
 
 /* How the depth is cut. */
 struct cut {
@@ -19,7 +22,7 @@ struct cut {
 
 static struct cut cut_of(const struct conv &conv)
 {
-    struct cut cut = {conv.outer > 64 ? 128 : 64, 1, 0};
+    struct cut cut = {conv.outer > 64 ? 128 : conv.outer > 16 ? 64 : 16, 1, 0};
     const int64_t places = (int64_t)conv.samples * conv.down.y * conv.across.y;
     const int64_t slabs = (places + SLAB - 1) / SLAB;
     const int64_t tiles = (int64_t)blocks_for(conv.outer, cut.tall) *
@@ -214,14 +217,17 @@ void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const f
         weigh.dw = (float *)workspace;
         weigh.accumulate = false;
     }
-    if (tf32)
-        weigh.cut.tall > 64 ? weigh_launch<true, 128>(queue, weigh)
-                            : weigh_launch<true, 64>(queue, weigh);
+    if (weigh.cut.tall == 16)
+        weigh_launch<false, 16>(queue, weigh);
+    else if (weigh.cut.tall == 64)
+        tf32 ? weigh_launch<true, 64>(queue, weigh) : weigh_launch<false, 64>(queue, weigh);
     else
-        weigh.cut.tall > 64 ? weigh_launch<false, 128>(queue, weigh)
-                            : weigh_launch<false, 64>(queue, weigh);
+        tf32 ? weigh_launch<true, 128>(queue, weigh) : weigh_launch<false, 128>(queue, weigh);
     const int64_t count = (int64_t)conv.out * conv.inner * conv.taps;
-    if (cut)
+    if (weigh.cut.pieces > MANY_PIECES)
+        sum_rows(queue, weigh.cut.pieces, count, reduce_value{(const float *)workspace},
+                 to_gradient{dw, 0, 1.0f, accumulate});
+    else if (cut)
         enqueue(queue, add_pieces, dim3(blocks_striding(count)), dim3(THREADS), count,
                 weigh.cut.pieces, (const float *)workspace, accumulate, dw);
 }
