@@ -16,7 +16,7 @@ static const struct backend backend_cudnn = {
     BACKEND_ABI,   "cudnn",       "gpu",        cuda_probe_cudnn, cuda_open_cudnn,
     cuda_close,    cuda_describe, cuda_attach,  cuda_detach,      cuda_upload,
     cuda_download, cuda_supports, cuda_prepare, cuda_bind,        cuda_run,
-    cuda_sync,     cuda_fetch,    cuda_explain, cuda_release,
+    cuda_sync,     cuda_fetch,    cuda_explain, cuda_release,     cuda_burst,
 };
 
 extern "C" {
