@@ -58,7 +58,7 @@ BOTH(conv_dw)
 
 #define ROW(kind)                                                                                  \
     {                                                                                              \
-        OP_##kind, #kind "_tf32_cuda", launch_##kind##_tf32, workspace_conv                        \
+        OP_##kind, #kind "_tf32_cuda", launch_##kind##_tf32, workspace_conv, NULL, 0, false        \
     }
 
 const struct kernel *conv_kernel_tf32(const struct op *op)

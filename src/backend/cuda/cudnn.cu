@@ -291,14 +291,16 @@ static void launch_conv_dw_cudnn(const struct call *call, struct queue *queue)
 }
 
 static const struct kernel kernels[2][4] = {
-    {{OP_conv, "conv_f32_cudnn", launch_conv_cudnn, workspace_cudnn},
-     {OP_conv_t, "conv_t_f32_cudnn", launch_conv_cudnn, workspace_cudnn},
-     {OP_conv_fused, "conv_fused_f32_cudnn", launch_conv_fused_cudnn, workspace_cudnn},
-     {OP_conv_dw, "conv_dw_f32_cudnn", launch_conv_dw_cudnn, workspace_cudnn}},
-    {{OP_conv, "conv_tf32_cudnn", launch_conv_cudnn, workspace_cudnn},
-     {OP_conv_t, "conv_t_tf32_cudnn", launch_conv_cudnn, workspace_cudnn},
-     {OP_conv_fused, "conv_fused_tf32_cudnn", launch_conv_fused_cudnn, workspace_cudnn},
-     {OP_conv_dw, "conv_dw_tf32_cudnn", launch_conv_dw_cudnn, workspace_cudnn}}};
+    {{OP_conv, "conv_f32_cudnn", launch_conv_cudnn, workspace_cudnn, NULL, 0, false},
+     {OP_conv_t, "conv_t_f32_cudnn", launch_conv_cudnn, workspace_cudnn, NULL, 0, false},
+     {OP_conv_fused, "conv_fused_f32_cudnn", launch_conv_fused_cudnn, workspace_cudnn, NULL, 0,
+      false},
+     {OP_conv_dw, "conv_dw_f32_cudnn", launch_conv_dw_cudnn, workspace_cudnn, NULL, 0, false}},
+    {{OP_conv, "conv_tf32_cudnn", launch_conv_cudnn, workspace_cudnn, NULL, 0, false},
+     {OP_conv_t, "conv_t_tf32_cudnn", launch_conv_cudnn, workspace_cudnn, NULL, 0, false},
+     {OP_conv_fused, "conv_fused_tf32_cudnn", launch_conv_fused_cudnn, workspace_cudnn, NULL, 0,
+      false},
+     {OP_conv_dw, "conv_dw_tf32_cudnn", launch_conv_dw_cudnn, workspace_cudnn, NULL, 0, false}}};
 
 /* Are there as many places as cuDNN works out from pads on both sides? */
 static bool is_even(const struct conv_axis &axis)
