@@ -31,6 +31,7 @@ expect asks_a_peer_for_its_backend 0 'skipped: this peer has no backend blis: it
 expect takes_its_own_backend_beside_a_peer 0 'python-list' \
     "$prony" bench small --framework prony,python-list --backend ref $quick
 
+expect takes_networks_as_a_list 0 'mlp:2-3-1' "$prony" bench small,mlp:2-3-1 $quick
 expect wants_a_network 2 'NETWORK' "$prony" bench
 expect knows_its_networks 2 'small' "$prony" bench smal
 expect knows_its_frameworks 2 'did you mean numpy?' "$prony" bench small --framework numpi

@@ -2,6 +2,7 @@
 #include "cli/bench_request.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "bench/target.h"
 #include "cli/calibration_kept.h"
@@ -110,16 +111,24 @@ static enum status request_until(struct bench_request *request)
     return target_parse(request->until, &request->accuracy, &request->loss);
 }
 
-/* Each once. */
+/* "small large" or "small,large", each once; a file may have a comma in its name. */
 static enum status request_models(struct sweep_list *out, const char *const *models, int count,
                                   struct arena *arena)
 {
-    const char **once = arena_array(arena, (size_t)count, sizeof *once);
+    size_t room = 0;
+    for (int i = 0; i < count; i++)
+        room += strlen(models[i]) / 2 + 1; /* a name and its comma are two bytes at least */
+    const char **once = arena_array(arena, room, sizeof *once);
     NEED(once);
     *out = (struct sweep_list){once, 0};
-    for (int i = 0; i < count; i++)
-        if (!sweep_has(out, models[i]))
-            once[out->count++] = models[i];
+    for (int i = 0; i < count; i++) {
+        struct sweep_list list = {&models[i], 1};
+        if (!file_exists(models[i]))
+            TRY(sweep_split(&axes[AXIS_model], models[i], arena, &list));
+        for (int k = 0; k < list.count; k++)
+            if (!sweep_has(out, list.values[k]))
+                once[out->count++] = list.values[k];
+    }
     return STATUS_OK;
 }
 

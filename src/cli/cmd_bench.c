@@ -57,7 +57,7 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
         .examples = "  prony bench small\n"
                     "  prony bench small large --phase training,inference --batch 1,3,10\n"
                     "  prony bench small --framework prony,python-list,numpy --out results.jsonl\n"
-                    "  prony bench fcn --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
+                    "  prony bench fcn,lenet --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
                     "  prony bench --kernels dense conv --backend simd --threads 1,2\n"
                     "  prony bench large fcn --find-crossover\n",
         .list = request.list,
