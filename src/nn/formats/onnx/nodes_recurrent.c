@@ -4,7 +4,7 @@
  * A direction is a layer over the sequence, or over the sequence turned around. What the layer
  * cannot do (a state to begin with, peepholes, the reset before the product, other functions, the
  * cells of the last step as an output) is written step by step in unroll.c. */
-#include "nn/formats/onnx/recurrent.h"
+#include "nn/formats/onnx/unroll.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* unroll.c: a recurrent node step by step, for what no recurrent layer does. The product with the
  * input is one dense layer over all steps; that with the state is a matmul with one parameter,
  * which all steps share. Values of a step are [1, units]; gates are in ONNX's order. */
-#include "nn/formats/onnx/recurrent.h"
+#include "nn/formats/onnx/unroll.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* recurrent.h: what the two ways to write a recurrent node share. */
-#ifndef PRONY_NN_FORMATS_ONNX_RECURRENT_H
-#define PRONY_NN_FORMATS_ONNX_RECURRENT_H
+/* unroll.h: what the two ways to write a recurrent node share. */
+#ifndef PRONY_NN_FORMATS_ONNX_UNROLL_H
+#define PRONY_NN_FORMATS_ONNX_UNROLL_H
 
 #include "nn/formats/onnx/importer.h"
 
