@@ -141,7 +141,7 @@ struct plugin {
     int abi; /* BACKEND_ABI */
     const struct backend *backend;
     void (*share)(struct error *(*host_last)(void)); /* status_share of the plugin's copy */
-    const struct backend *second; /* the same unit by other kernels, or NULL */
+    const struct backend *second;                    /* the same unit by other kernels, or NULL */
 };
 
 #endif
