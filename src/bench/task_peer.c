@@ -72,7 +72,9 @@ enum status task_peer_prepare(struct task *task, const struct point *point, stru
     const struct network *network = task->network;
     const struct compile_options options = {.batch = task->batch, .use = USE_TRAINING};
 
-    if (network->part_count || network->recipe.kind->id != RECIPE_feed_forward)
+    /* what a single network predicts has nothing to do with how it learnt */
+    bool plain = network->recipe.kind->id == RECIPE_feed_forward;
+    if (network->part_count || (!plain && task->phase == PHASE_TRAINING))
         FAIL(STATUS_UNSUPPORTED, "%s learns by the recipe %s, which peers do not know",
              network->name, network->recipe.kind->name);
     TRY(task_write_files(task));
