@@ -56,6 +56,7 @@ right images_in_pytorch 6 lenet "$folder/image.net" lstm --phase training,infere
     --framework pytorch
 right images_in_onnxruntime 3 lenet "$folder/image.net" lstm --phase inference --batch 3 \
     --framework onnxruntime
+right recipes_predict_in_pytorch 3 autoencoder rbm dbn --phase inference --batch 3 --framework pytorch
 right optimisers_in_pytorch 7 small --batch 3 --framework pytorch \
     --optimiser momentum,nesterov,adagrad,rmsprop,adam,adamw,rprop
 right blas_by_name 4 small --phase training,inference --batch 3 --framework blas \
