@@ -19,11 +19,13 @@ enum status calibration_open(struct calibration *calibration)
 void calibration_close(struct calibration *calibration)
 {
     struct text path = {0};
+    const struct error why = *status_last(); /* of what came before, which may be told yet */
     enum status status = calibration_path(&path);
     if (status == STATUS_OK)
         status = calibration_keep(calibration, text_of(&path));
     if (status != STATUS_OK)
         log_info("the calibration is not kept: %s", status_message());
+    *status_last() = why;
     text_free(&path);
     calibration_free(calibration);
 }

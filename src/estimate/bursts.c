@@ -8,7 +8,7 @@
 #include <immintrin.h>
 #endif
 
-enum { LINE = 64, STREAMS = 8, READ_AHEAD = 2048, WRITE_AHEAD = 1024 };
+enum { LINE = 64, STREAMS = 4, READ_AHEAD = 3072, WRITE_AHEAD = 1024, TURNS_AHEAD = 16 };
 enum { REGISTER_BYTES = 64 }; /* a flop kernel does one vector operation for so many bytes */
 
 typedef int64_t words __attribute__((vector_size(LINE)));
@@ -111,9 +111,27 @@ INLINE float read_streams(const char *data, long bytes, long times)
     words a = {0}, b = {0}, c = {0}, d = {0};
     const long stride = bytes / STREAMS;
     for (; times > 0; times--) {
-        for (const char *at = data; at < data + stride; at += LINE) {
+        for (const char *at = data; at < data + stride; at += LINE)
             READ_FOUR(0, stride);
-            READ_FOUR(4 * stride, stride);
+        PASS_ENDS;
+    }
+    a ^= b ^ c ^ d;
+    return fold(&a);
+}
+
+/* Forth and back: of a set beyond the cache the end of one pass is still in it when the next
+ * begins.
+ */
+INLINE float read_turning(const char *data, long bytes, long times)
+{
+    words a = {0}, b = {0}, c = {0}, d = {0};
+    for (; times > 0; times--) {
+        const long step = times % 2 ? 4 * LINE : -4 * LINE;
+        const char *at = times % 2 ? data : data + bytes - 4 * LINE;
+        for (long left = bytes; left > 0; left -= 4 * LINE, at += step) {
+            for (int line = 0; line < 4; line++)
+                __builtin_prefetch(at + TURNS_AHEAD * step + line * LINE, 0, 2);
+            READ_FOUR(0, LINE);
         }
         PASS_ENDS;
     }
@@ -215,6 +233,7 @@ static float flop_scalar(char *data, long bytes, long times)
     MEMORY_KERNEL(read_plain, isa, target)                                                         \
     MEMORY_KERNEL(read_ahead, isa, target)                                                         \
     MEMORY_KERNEL(read_streams, isa, target)                                                       \
+    MEMORY_KERNEL(read_turning, isa, target)                                                       \
     MEMORY_KERNEL(copy_plain, isa, target)                                                         \
     MEMORY_KERNEL(update_plain, isa, target)                                                       \
     MEMORY_KERNEL(update_ahead, isa, target)                                                       \
@@ -288,7 +307,8 @@ TARGET("avx512f,avx512vnni") static float flop_int8(char *data, long bytes, long
 #define WAYS(isa, flop)                                                                            \
     {                                                                                              \
         [CEILING_FP32] = {flop},                                                                   \
-        [CEILING_READ] = {read_plain_##isa, read_ahead_##isa, read_streams_##isa},                 \
+        [CEILING_READ] = {read_plain_##isa, read_ahead_##isa, read_streams_##isa,                  \
+                          read_turning_##isa},                                                     \
         [CEILING_COPY] = {copy_plain_##isa, copy_library},                                         \
         [CEILING_UPDATE] = {update_plain_##isa, update_ahead_##isa, update_turning_##isa},         \
     }

@@ -1,7 +1,7 @@
 /* bursts.h: the kernels that find out what a CPU can do at best, for every ISA.
  *
  * A kernel goes `times` times over its bytes and does nothing else. For a kind there are several
- * ways to do it (prefetching or not, one stream or eight, forth or forth and back), because which
+ * ways to do it (prefetching or not, one stream or four, forth or forth and back), because which
  * one is fastest changes with the size and the machine: the best of them is the ceiling. */
 #ifndef PRONY_ESTIMATE_BURSTS_H
 #define PRONY_ESTIMATE_BURSTS_H
@@ -28,7 +28,7 @@ bool ceiling_is_memory(enum ceiling ceiling);
 
 /* `bytes` is a multiple of BURST_GRAIN; of a flop kernel it only says how long it takes. */
 typedef float burst_kernel(char *data, long bytes, long times);
-enum { BURST_GRAIN = 3072, BURST_WAYS = 3 };
+enum { BURST_GRAIN = 3072, BURST_WAYS = 4 };
 
 /* The ways there are on this CPU for an ISA, NULL after the last; none when it cannot do it. */
 burst_kernel *const *burst_ways(enum ceiling ceiling, enum isa isa, const struct cpu *cpu);

@@ -12,12 +12,13 @@
 #include <sys/mman.h>
 
 static const uint64_t SET_LEAST = (uint64_t)16 << 10, SET_MOST = (uint64_t)1 << 30;
-static const uint64_t HUGE_PAGE = (uint64_t)2 << 20;
+static const uint64_t HUGE_PAGE = (uint64_t)2 << 20, COARSE_SET = (uint64_t)128 << 20;
+static const uint64_t LATER_MOST = (uint64_t)256 << 20;
 enum { FLOP_GRAINS = 16 }; /* what a thread's flop kernel is given */
 
 static const uint64_t BURST_NS = 1000000;  /* the least that one takes */
 static const uint64_t FIRST_NS = 60000000; /* for a ceiling that is not known */
-static const uint64_t LOOK_NS = 20000000, ENOUGH_NS = 1000000000; /* a look; all of them */
+static const uint64_t LOOK_NS = 16000000, ENOUGH_NS = 1000000000; /* a look; all of them */
 static const uint64_t PEAK_NS = 3000000;    /* a look at a peak, of which there are many */
 static const uint64_t AGAIN_NS = 300000000; /* when it is too low */
 
@@ -47,29 +48,15 @@ struct ground {
     uint64_t mapped_bytes;
 };
 
-/* Each thread on a CPU of its own: left to itself the system wakes a thread on the CPU of the one
- * that called it, and two of them take turns for longer than a burst lasts. One alone may go where
- * it is quiet. */
-static enum status ground_team(int threads, struct pool **out)
-{
-    if (threads > 1 && pool_open(threads, POOL_SPREAD, out) == STATUS_OK)
-        return STATUS_OK;
-    return pool_open(threads, POOL_NONE, out);
-}
-
-static enum status ground_open(struct ground *ground, int threads, enum pages pages,
-                               uint64_t set_bytes)
+static enum status ground_open(struct ground *ground, enum pages pages, uint64_t set_bytes)
 {
     *ground = (struct ground){.mapped_bytes = set_bytes + 2 * HUGE_PAGE};
     cpu_detect(&ground->cpu);
-    TRY(ground_team(threads, &ground->pool));
     ground->mapped = mmap(NULL, ground->mapped_bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (ground->mapped == MAP_FAILED) {
-        pool_close(ground->pool);
+    if (ground->mapped == MAP_FAILED)
         FAIL(STATUS_MEMORY, "no %llu bytes to calibrate with: %s",
              (unsigned long long)ground->mapped_bytes, strerror(errno));
-    }
     uintptr_t beyond = (uintptr_t)ground->mapped % HUGE_PAGE;
     ground->data = ground->mapped + (beyond ? HUGE_PAGE - beyond : 0);
     /* Refused, 2 MB pages are slower, not wrong. */
@@ -77,6 +64,22 @@ static enum status ground_open(struct ground *ground, int threads, enum pages pa
             pages == PAGES_2M ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     memset(ground->data, 0, set_bytes);
     return STATUS_OK;
+}
+
+/* Each thread on a CPU of its own: left to itself the system wakes a thread on the CPU of the one
+ * that called it, and two of them take turns for longer than a burst lasts. One alone may go where
+ * it is quiet. */
+static enum status ground_team(struct ground *ground, int threads)
+{
+    if (threads > 1 && pool_open(threads, POOL_SPREAD, &ground->pool) == STATUS_OK)
+        return STATUS_OK;
+    return pool_open(threads, POOL_NONE, &ground->pool);
+}
+
+static void ground_dismiss(struct ground *ground)
+{
+    pool_close(ground->pool);
+    ground->pool = NULL;
 }
 
 static void ground_close(struct ground *ground)
@@ -214,9 +217,12 @@ static enum status calibrate_row(struct calibration *calibration, const struct c
     limit_ns = limit_ns > least_ns ? limit_ns : least_ns;
     if (limit_ns) {
         uint64_t bytes = like->set_bytes ? like->set_bytes : BURST_GRAIN * FLOP_GRAINS;
-        TRY(ground_open(&ground, like->threads, like->pages, bytes));
-        row_look(&ground, row, limit_ns);
+        TRY(ground_open(&ground, like->pages, bytes));
+        enum status status = ground_team(&ground, like->threads);
+        if (status == STATUS_OK)
+            row_look(&ground, row, limit_ns);
         ground_close(&ground);
+        TRY(status);
         calibration->changed = true;
     }
     *per_s = calibration_best(calibration, like);
@@ -263,15 +269,19 @@ enum status calibrate_again(struct calibration *calibration, int threads, uint64
     return calibrate_for(calibration, threads, set_bytes, AGAIN_NS, out);
 }
 
-static uint64_t most_bytes(const struct cpu *cpu)
+/* The largest working set of a tour. Getting a gigabyte takes longer than all looks at it: the
+ * first tour does. */
+static uint64_t most_bytes(const struct cpu *cpu, int number)
 {
-    uint64_t fits = cpu->memory_bytes / 4;
-    return fits && fits < SET_MOST ? fits : SET_MOST;
+    uint64_t most = number ? LATER_MOST : SET_MOST, fits = cpu->memory_bytes / 4;
+    return fits && fits < most ? fits : most;
 }
 
-/* 16 KB, 24 KB, 32 KB, 48 KB … */
+/* 16 KB, 24 KB, 32 KB, 48 KB … and, where it is all memory and takes long, 128 MB, 256 MB … */
 static uint64_t next_set(uint64_t set_bytes)
 {
+    if (set_bytes >= COARSE_SET)
+        return 2 * set_bytes;
     return (set_bytes & (set_bytes - 1)) ? set_bytes / 3 * 4 : set_bytes / 2 * 3;
 }
 
@@ -280,6 +290,7 @@ struct tour {
     struct calibration *calibration;
     struct ground ground;
     bool (*progress)(double share);
+    uint64_t most; /* the largest working set */
     double done, all;
 };
 
@@ -313,7 +324,7 @@ static enum status tour_peaks(struct tour *tour, int threads)
 static enum status tour_curves(struct tour *tour, int threads, enum pages pages)
 {
     const struct cpu *cpu = &tour->ground.cpu;
-    for (uint64_t set = SET_LEAST; set <= most_bytes(cpu); set = next_set(set), tour->done++) {
+    for (uint64_t set = SET_LEAST; set <= tour->most; set = next_set(set), tour->done++) {
         TRY(tour_peaks(tour, threads));
         for (int ceiling = CEILING_READ; ceiling_is_memory((enum ceiling)ceiling); ceiling++)
             TRY(tour_row(tour,
@@ -333,16 +344,26 @@ static int next_threads(int threads, int cores)
     return threads < cores && 2 * threads > cores ? cores : 2 * threads;
 }
 
-/* Once through all rows. */
-static enum status tour_walk(struct tour *tour, const struct cpu *cpu, int cores)
+static enum status tour_threads(struct tour *tour, int threads, enum pages pages)
 {
-    for (int threads = 1; threads <= cores; threads = next_threads(threads, cores))
-        for (int pages = 0; pages < PAGES_COUNT; pages++) {
-            TRY(ground_open(&tour->ground, threads, (enum pages)pages, most_bytes(cpu)));
-            enum status status = tour_curves(tour, threads, (enum pages)pages);
-            ground_close(&tour->ground);
-            TRY(status);
-        }
+    TRY(ground_team(&tour->ground, threads));
+    enum status status = tour_curves(tour, threads, pages);
+    ground_dismiss(&tour->ground);
+    return status;
+}
+
+/* Once through all rows. */
+static enum status tour_walk(struct tour *tour, int cores)
+{
+    for (int pages = 0; pages < PAGES_COUNT; pages++) {
+        enum status status = STATUS_OK;
+        TRY(ground_open(&tour->ground, (enum pages)pages, tour->most));
+        for (int threads = 1; threads <= cores && status == STATUS_OK;
+             threads = next_threads(threads, cores))
+            status = tour_threads(tour, threads, (enum pages)pages);
+        ground_close(&tour->ground);
+        TRY(status);
+    }
     return STATUS_OK;
 }
 
@@ -358,9 +379,12 @@ enum status calibrate_all(struct calibration *calibration, bool (*progress)(doub
     cpu_detect(&cpu);
     int cores = cpu.cores > POOL_MOST ? POOL_MOST : cpu.cores;
     for (int threads = 1; threads <= cores; threads = next_threads(threads, cores))
-        for (uint64_t set = SET_LEAST; set <= most_bytes(&cpu); set = next_set(set))
-            tour.all += TOURS * PAGES_COUNT;
-    for (int i = 0; i < TOURS; i++)
-        TRY(tour_walk(&tour, &cpu, cores));
+        for (int i = 0; i < TOURS; i++)
+            for (uint64_t set = SET_LEAST; set <= most_bytes(&cpu, i); set = next_set(set))
+                tour.all += PAGES_COUNT;
+    for (int i = 0; i < TOURS; i++) {
+        tour.most = most_bytes(&cpu, i);
+        TRY(tour_walk(&tour, cores));
+    }
     return STATUS_OK;
 }
