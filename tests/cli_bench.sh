@@ -50,6 +50,11 @@ for format in table json csv md tests; do
 done
 expect says_what_it_cannot_write 1 'nowhere/out.jsonl' \
     "$prony" bench small --out "$folder/nowhere/out.jsonl" $quick
+[ -z "$("$prony" bench small --out "$folder/nowhere/out.jsonl" --format json $quick 2>/dev/null)" ]
+report tries_the_file_before_it_measures $? "it measured first"
+[ "$("$prony" bench small small --batch 1,1-1,01 --format json $quick 2>/dev/null |
+    grep -c '"kind":"result"')" = 1 ]
+report measures_what_is_named_twice_once $? "small at batch 1 was measured several times"
 
 # With --format json standard output is records and nothing else, the same as in the file.
 "$prony" bench small --framework prony,python-list --batch 1,3 --format json $quick \
