@@ -341,6 +341,20 @@ static inline __attribute__((always_inline)) vec quarter_lane(vec v, int j)
     }
 }
 
+/* The function is known here, so that all sums are finished side by side. */
+static inline __attribute__((always_inline)) void batch_finish(const struct product *p,
+                                                               const enum activation function,
+                                                               const int squares, const int vectors,
+                                                               const vec *sums)
+{
+#pragma GCC unroll 8
+    for (int k = 0; k < squares * vectors; k++) {
+        int64_t at = k / vectors * p->plane + k % vectors * VEC_LANES;
+        vec_store(p->y + at, p->value ? slope(function, vec_load(p->value + at), sums[k])
+                                      : vec_activate((int32_t)function, sums[k]));
+    }
+}
+
 /* Even and odd rows have sums of their own where registers allow: half as long a chain. */
 static inline __attribute__((always_inline)) void batch_tile(const struct product *p,
                                                              const int squares, const int vectors)
@@ -374,42 +388,55 @@ static inline __attribute__((always_inline)) void batch_tile(const struct produc
 #pragma GCC unroll 4
     for (int k = 0; k < other; k++)
         sums[k] = vec_add(sums[k], sums[count + k]);
-#pragma GCC unroll 8
-    for (int k = 0; k < count; k++) {
-        int64_t at = k / vectors * p->plane + k % vectors * VEC_LANES;
-        vec_store(p->y + at, p->value ? slope(p->function, vec_load(p->value + at), sums[k])
-                                      : vec_activate((int32_t)p->function, sums[k]));
+    switch (p->function) {
+    case ACTIVATION_SIGMOID: batch_finish(p, ACTIVATION_SIGMOID, squares, vectors, sums); break;
+    case ACTIVATION_TANH: batch_finish(p, ACTIVATION_TANH, squares, vectors, sums); break;
+    case ACTIVATION_RELU: batch_finish(p, ACTIVATION_RELU, squares, vectors, sums); break;
+    default: batch_finish(p, ACTIVATION_NONE, squares, vectors, sums);
     }
 }
 
-/* Tiles of one or two squares and up to TILE vectors. */
-static void batch_product(const struct product *whole, int32_t out)
+/* One or two squares of outputs. Loops over `vectors` are unrolled where it is known. */
+static inline __attribute__((always_inline)) void batch_squares(const struct product *p,
+                                                                int32_t out, const int vectors)
 {
-    const int64_t vectors = whole->plane / VEC_LANES;
-    int64_t count;
-    for (int32_t o = 0; o < out; o += 2 * QUAD)
-        for (int64_t v = 0; v < vectors; v += count) {
-            struct product p = *whole;
-            p.x += v * VEC_LANES;
-            p.w += o * QUAD;
-            p.start += p.start ? o : 0;
-            p.value += p.value ? o / QUAD * p.plane + v * VEC_LANES : 0;
-            p.y += o / QUAD * p.plane + v * VEC_LANES;
-            count = at_most(vectors - v, TILE);
-            switch (count + (out - o > QUAD ? TILE : 0)) {
-            case 1: batch_tile(&p, 1, 1); break;
-            case 2: batch_tile(&p, 1, 2); break;
-            case 3: batch_tile(&p, 1, 3); break;
-            case 4: batch_tile(&p, 1, 4); break;
-            case 5: batch_tile(&p, 2, 1); break;
-            case 6: batch_tile(&p, 2, 2); break;
-            case 7: batch_tile(&p, 2, 3); break;
-            default: batch_tile(&p, 2, 4);
-            }
-        }
+    if (out > QUAD)
+        batch_tile(p, 2, vectors);
+    else
+        batch_tile(p, 1, vectors);
 }
 
-static void batch_forward(const struct tiny *tiny)
+/* Tiles of one or two squares and up to TILE vectors; `vectors`: of all samples, or 0 where there
+ * are more. */
+static inline __attribute__((always_inline)) void batch_product(const struct product *whole,
+                                                                int32_t out, const int vectors)
+{
+    for (int32_t o = 0; o < out; o += 2 * QUAD) {
+        struct product p = *whole;
+        p.w += o * QUAD;
+        p.start += p.start ? o : 0;
+        p.value += p.value ? o / QUAD * p.plane : 0;
+        p.y += o / QUAD * p.plane;
+        if (vectors) {
+            batch_squares(&p, out - o, vectors);
+            continue;
+        }
+        for (int64_t left = p.plane / VEC_LANES; left > 0; left -= TILE) {
+            switch (left) {
+            case 1: batch_squares(&p, out - o, 1); break;
+            case 2: batch_squares(&p, out - o, 2); break;
+            case 3: batch_squares(&p, out - o, 3); break;
+            default: batch_squares(&p, out - o, 4);
+            }
+            p.x += TILE * VEC_LANES;
+            p.value += p.value ? TILE * VEC_LANES : 0;
+            p.y += TILE * VEC_LANES;
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void batch_forward(const struct tiny *tiny,
+                                                                const int vectors)
 {
     const float *x = tiny->x;
     for (int32_t l = 0; l < tiny->layers; l++) {
@@ -425,7 +452,7 @@ static void batch_forward(const struct tiny *tiny)
                 .rows = layer->in,
                 .function = layer->activation,
             },
-            layer->out);
+            layer->out, vectors);
         x = layer->y;
     }
 }
@@ -470,12 +497,15 @@ static void batch_classes(struct tiny *tiny)
 }
 
 /* `rows` rows of a square: w -= rate·xᵀ·d, a sum over the samples. */
-static inline __attribute__((always_inline)) void batch_square(int rows, const float *x,
-                                                               const float *d, int64_t plane,
-                                                               vec rate, float *w, float *back)
+static inline __attribute__((always_inline)) void batch_square(const int rows, const int vectors,
+                                                               const float *x, const float *d,
+                                                               int64_t plane, vec rate, float *w,
+                                                               float *back)
 {
+    const int64_t end = vectors ? vectors * VEC_LANES : plane;
     vec sums[QUAD] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
-    for (int64_t at = 0; at < plane; at += VEC_LANES) {
+#pragma GCC unroll 4
+    for (int64_t at = 0; at < end; at += VEC_LANES) {
         vec value = vec_load(x + at), slopes = vec_load(d + at);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
@@ -484,12 +514,15 @@ static inline __attribute__((always_inline)) void batch_square(int rows, const f
     vec_fold_step(sums, rate, w, back);
 }
 
-static inline void batch_bias(const struct tiny *tiny, const struct tiny_layer *layer, __m128 rate)
+static inline __attribute__((always_inline)) void
+batch_bias(const struct tiny *tiny, const struct tiny_layer *layer, __m128 rate, const int vectors)
 {
+    const int64_t plane = vectors ? vectors * VEC_LANES : tiny->plane;
     const float *d = layer->d;
     for (int32_t o = 0; o < layer->out; o += QUAD) {
         vec sum = vec_zero();
-        for (int64_t at = 0; at < tiny->plane; at += VEC_LANES, d += VEC_LANES)
+#pragma GCC unroll 4
+        for (int64_t at = 0; at < plane; at += VEC_LANES, d += VEC_LANES)
             sum = vec_add(sum, vec_load(d));
         __m128 b = _mm_load_ps(layer->b + o), step = _mm_mul_ps(vec_fold(sum), rate);
         _mm_store_ps(layer->b + o, _mm_sub_ps(b, step));
@@ -497,8 +530,10 @@ static inline void batch_bias(const struct tiny *tiny, const struct tiny_layer *
 }
 
 /* W -= rate·xᵀ·d, square by square, and its other form the same. */
-static inline void batch_update(const struct tiny *tiny, const struct tiny_layer *layer,
-                                const float *x, float rate)
+static inline __attribute__((always_inline)) void batch_update(const struct tiny *tiny,
+                                                               const struct tiny_layer *layer,
+                                                               const float *x, float rate,
+                                                               const int vectors)
 {
     const int64_t plane = tiny->plane, down = tiny_squares(layer->in) * SQUARE;
     const vec rates = vec_set(rate);
@@ -508,20 +543,21 @@ static inline void batch_update(const struct tiny *tiny, const struct tiny_layer
         float *back = layer->back ? layer->back + i * QUAD : NULL;
         for (int32_t o = 0; o < layer->out; o += QUAD, w += SQUARE, d += plane) {
             switch (layer->in - i) {
-            case 1: batch_square(1, x, d, plane, rates, w, back); break;
-            case 2: batch_square(2, x, d, plane, rates, w, back); break;
-            case 3: batch_square(3, x, d, plane, rates, w, back); break;
-            default: batch_square(4, x, d, plane, rates, w, back);
+            case 1: batch_square(1, vectors, x, d, plane, rates, w, back); break;
+            case 2: batch_square(2, vectors, x, d, plane, rates, w, back); break;
+            case 3: batch_square(3, vectors, x, d, plane, rates, w, back); break;
+            default: batch_square(4, vectors, x, d, plane, rates, w, back);
             }
             back += back ? down : 0;
         }
     }
     if (layer->kept_b)
-        batch_bias(tiny, layer, _mm_set1_ps(rate));
+        batch_bias(tiny, layer, _mm_set1_ps(rate), vectors);
 }
 
 /* A layer's d is the gradient of what its activation was given; the loss gave the last one's. */
-static void batch_backward(struct tiny *tiny)
+static inline __attribute__((always_inline)) void batch_backward(struct tiny *tiny,
+                                                                 const int vectors)
 {
     const float rate = tiny_rate(tiny);
     for (int32_t l = tiny->layers - 1; l >= 0; l--) {
@@ -538,14 +574,15 @@ static void batch_backward(struct tiny *tiny)
                     .rows = layer->out,
                     .function = below->activation,
                 },
-                layer->in);
-        batch_update(tiny, layer, l ? below->y : tiny->x, rate);
+                layer->in, vectors);
+        batch_update(tiny, layer, l ? below->y : tiny->x, rate, vectors);
     }
     ++*tiny->count;
     tiny->control->step++;
 }
 
-static void steps_batch(struct tiny *tiny, int64_t steps)
+static inline __attribute__((always_inline)) void steps_vectors(struct tiny *tiny, int64_t steps,
+                                                                const int vectors)
 {
     struct tiny_walk walk = tiny_begin(tiny, steps);
     batch_gather(tiny, &walk);
@@ -553,7 +590,7 @@ static void steps_batch(struct tiny *tiny, int64_t steps)
         batch_take(tiny);
         if (s + 1 < steps)
             batch_gather(tiny, &walk);
-        batch_forward(tiny);
+        batch_forward(tiny, vectors);
         if (tiny->bound_y && tiny->bound_y->data)
             batch_store(tiny);
         if (tiny->loss == OP_mse)
@@ -561,6 +598,17 @@ static void steps_batch(struct tiny *tiny, int64_t steps)
         else if (tiny->loss == OP_cross_entropy)
             batch_classes(tiny);
         if (tiny->trains)
-            batch_backward(tiny);
+            batch_backward(tiny, vectors);
+    }
+}
+
+static void steps_batch(struct tiny *tiny, int64_t steps)
+{
+    switch (tiny->plane / VEC_LANES) {
+    case 1: steps_vectors(tiny, steps, 1); break;
+    case 2: steps_vectors(tiny, steps, 2); break;
+    case 3: steps_vectors(tiny, steps, 3); break;
+    case 4: steps_vectors(tiny, steps, 4); break;
+    default: steps_vectors(tiny, steps, 0);
     }
 }
