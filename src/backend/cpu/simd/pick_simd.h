@@ -12,6 +12,17 @@ static inline vec pick_even(vec a, vec b)
     return _mm512_permutex2var_ps(
         a, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), b);
 }
+/* And those between them. */
+static inline vec pick_odd(vec a, vec b)
+{
+    return _mm512_permutex2var_ps(
+        a, _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31), b);
+}
+/* The larger of each lane; a NaN is larger than anything. */
+static inline vec pick_largest(vec a, vec b)
+{
+    return _mm512_mask_mov_ps(_mm512_max_ps(a, b), _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), a);
+}
 /* 0, step, 2·step, … */
 static inline pick_index pick_series(int32_t step)
 {
@@ -46,6 +57,15 @@ static inline vec pick_even(vec a, vec b)
 {
     vec mixed = _mm256_shuffle_ps(a, b, 0x88);
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xD8));
+}
+static inline vec pick_odd(vec a, vec b)
+{
+    vec mixed = _mm256_shuffle_ps(a, b, 0xDD);
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xD8));
+}
+static inline vec pick_largest(vec a, vec b)
+{
+    return _mm256_blendv_ps(_mm256_max_ps(a, b), a, _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
 }
 static inline pick_index pick_series(int32_t step)
 {

@@ -133,26 +133,73 @@ static void largest_of_many(const struct pooling *p, const float *plane, int64_t
                          place);
 }
 
+/* A vector of places of some rows of a plane, only the largest, of windows of 2 or 3 columns that
+ * are 2 apart: first the largest of each column, which windows share, then of neighbours. */
+static inline __attribute__((always_inline)) void largest_of_pairs(const struct pooling *p,
+                                                                   const float *plane, int64_t row,
+                                                                   int64_t rows, int64_t column,
+                                                                   const int64_t window, float *y)
+{
+    const int64_t count = smaller(p->last - column, VEC_LANES);
+    const uint32_t pairs = (uint32_t)((1ull << 2 * count) - 1), high_pairs = pairs >> VEC_LANES;
+    const uint32_t third = pairs >> 1, high_third = third >> VEC_LANES;
+    for (y += row * p->columns; rows > 0; rows--, row++, y += p->columns) {
+        int64_t top = row * p->stride_h - p->pad_h, bottom = smaller(top + p->window_h, p->height);
+        top = top < 0 ? 0 : top;
+        const float *x = plane + top * p->width + column * 2 - p->pad_w;
+        vec low = vec_load_mask(x, pairs), high = vec_load_mask(x + VEC_LANES, high_pairs);
+        vec next = window == 3 ? vec_load_mask(x + 2, third) : vec_zero();
+        vec next_high = window == 3 ? vec_load_mask(x + 2 + VEC_LANES, high_third) : vec_zero();
+        for (int64_t r = top + 1; r < bottom; r++) {
+            x += p->width;
+            low = pick_largest(vec_load_mask(x, pairs), low);
+            high = pick_largest(vec_load_mask(x + VEC_LANES, high_pairs), high);
+            if (window == 3) {
+                next = pick_largest(vec_load_mask(x + 2, third), next);
+                next_high = pick_largest(vec_load_mask(x + 2 + VEC_LANES, high_third), next_high);
+            }
+        }
+        vec best = pick_largest(pick_odd(low, high), pick_even(low, high));
+        if (window == 3)
+            best = pick_largest(pick_even(next, next_high), best);
+        vec_store_part(y + column, best, count);
+    }
+}
+
+static void largest_of_plane(const struct pooling *p, const float *x, float *y, int32_t *place)
+{
+    bool pairs = !place && p->stride_w == 2 && (p->window_w == 2 || p->window_w == 3);
+    /* All rows at once, or row by row, so that a wide plane is read in its order. */
+    int64_t rows = p->last - p->first > VEC_LANES ? 1 : p->rows;
+    for (int64_t row = 0; pairs && row < p->rows; row += rows)
+        for (int64_t q = p->first; q < p->last; q += VEC_LANES)
+            if (p->window_w == 2)
+                largest_of_pairs(p, x, row, rows, q, 2, y);
+            else
+                largest_of_pairs(p, x, row, rows, q, 3, y);
+    for (int64_t row = 0; row < p->rows; row++, y += p->columns) {
+        for (int64_t q = 0; q < p->first; q++)
+            largest_of_one(p, x, row, q, y, place);
+        for (int64_t q = p->first; q < p->last && !pairs; q += VEC_LANES)
+            largest_of_many(p, x, row, q, smaller(p->last - q, VEC_LANES), y, place);
+        for (int64_t q = p->last; q < p->columns; q++)
+            largest_of_one(p, x, row, q, y, place);
+        place += place ? p->columns : 0;
+    }
+}
+
 static void max_pool_member(void *context, int member, int members)
 {
     const struct pooling *p = context;
     const struct call *call = p->call;
     long plane, last;
     pool_share(p->planes, 1, member, members, &plane, &last);
-    for (; plane < last; plane++)
-        for (int64_t row = 0; row < p->rows; row++) {
-            const float *x = (const float *)call->data[0] + plane * p->height * p->width;
-            int64_t at = (plane * p->rows + row) * p->columns;
-            float *y = (float *)call->data[1] + at;
-            int32_t *place = call->data[2] ? (int32_t *)call->data[2] + at : NULL;
-            for (int64_t q = 0; q < p->first; q++)
-                largest_of_one(p, x, row, q, y, place);
-            for (int64_t q = p->first; q < p->last; q += VEC_LANES)
-                largest_of_many(p, x, row, q, p->last - q < VEC_LANES ? p->last - q : VEC_LANES, y,
-                                place);
-            for (int64_t q = p->last; q < p->columns; q++)
-                largest_of_one(p, x, row, q, y, place);
-        }
+    for (; plane < last; plane++) {
+        int64_t at = plane * p->rows * p->columns;
+        largest_of_plane(p, (const float *)call->data[0] + plane * p->height * p->width,
+                         (float *)call->data[1] + at,
+                         call->data[2] ? (int32_t *)call->data[2] + at : NULL);
+    }
 }
 
 static void run_planes(struct pooling *p, pool_task *task)
