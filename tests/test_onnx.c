@@ -335,7 +335,7 @@ TEST(what_is_no_model_is_refused_with_its_name)
 /* Every allocation of reading fails once. */
 TEST(memory_that_is_out_is_said)
 {
-    static const char *const names[] = {"image", "attention", "time", "numbers"};
+    static const char *const names[] = {"image", "attention", "time", "numbers", "begun", "volume"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[100];
         struct text bytes = {0};

@@ -3,6 +3,7 @@
 #ifdef PRONY_HAVE_GUIDE
 #include "base/clock.h"
 #include "cli/store_file.h"
+#include "cli/zoo_shelf.h"
 #include "guide/guide.h"
 #endif
 
@@ -28,14 +29,16 @@ static void print_address(const struct guide *guide, const struct options *optio
     fflush(stdout);
 }
 
-/* A store that is not there yet is made, with the results that come with prony. */
+/* A store that is not there yet is made, with the results that come with prony; it has the zoo. */
 static enum status serve(const struct options *options, const char *path)
 {
     struct http_place place = {options->listen, (uint16_t)options->port};
     struct store *made;
     struct guide *guide;
     TRY(store_open(path, STORE_SHIPPED, &made));
+    enum status status = zoo_shelf_fill(made);
     store_close(made);
+    TRY(status);
     TRY(guide_start(path, &place, &guide));
     print_address(guide, options, path);
     while (!cli_interrupted())

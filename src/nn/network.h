@@ -129,6 +129,8 @@ const struct network *network_part(const struct network *network, const char *na
  * several networks in a file (section.h), or FILE.onnx[:NAME=N,…] (formats/onnx.h). Unknown names
  * are refused with the nearest one. */
 enum status network_open(const char *spec, struct network **out);
+/* The zoo's files, one after the other: "lenet.net"; NULL behind the last. */
+const char *network_zoo(int32_t number);
 /* `name` is used in messages: "NAME:LINE:COLUMN: …". */
 enum status network_parse(const char *name, const char *text, size_t length, struct network **out);
 void network_free(struct network *network);

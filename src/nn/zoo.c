@@ -75,6 +75,11 @@ static enum status write_mlp(const char *spec, struct text *text)
     return text_done(text);
 }
 
+const char *network_zoo(int32_t number)
+{
+    return zoo_files[number].name;
+}
+
 static const struct embedded *find_zoo(const char *name)
 {
     for (const struct embedded *file = zoo_files; file->name; file++) {

@@ -6,7 +6,7 @@ import type { Op, Program } from "./api";
 import { attributed, drawn } from "./dom";
 import { label, quantity, shapeText } from "./format";
 
-const BOX = { width: 188, height: 46, across: 26, down: 26, edge: 8 };
+const BOX = { width: 206, height: 46, across: 26, down: 26, edge: 8 };
 const NOT_LAYERS = new Set(["store", "right_class", "right_value"]); // they only count what came out
 
 interface Box {
