@@ -48,6 +48,8 @@ class Work:
         self.rate = self.settings["rate"]
         self.backend, self.unit = request["backend"], request["unit"]
         self.precision = request["precision"]
+        # each iteration is a call, from host memory to host memory
+        self.calls = request.get("scenario", "iterate") not in ("iterate", "offline")
         self.weights = read_safetensors(request["weights"])
         data = read_safetensors(request["data"])
         self.inputs, self.targets, self.labels = data["x"], data.get("target"), data.get("label")

@@ -76,6 +76,29 @@ TEST(offline_asks_for_much_at_once)
     scenario_free(&result);
 }
 
+TEST(what_is_queued_is_waited_for_together)
+{
+    struct fake fake = {.job = {&fake_kind}, .says_ns = 1000};
+    struct scenario_options options = options_for(SCENARIO_QUEUED);
+    struct scenario_result result;
+    if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
+        CHECK_EQUAL_INT(result.per, 1000);
+        CHECK_EQUAL_INT(fake.iterations, 1000 * fake.calls);
+        CHECK_NEAR(result.rate, 1e6, 1e-3);
+        CHECK_NEAR(result.latencies_ns[0], 1000, 1e-9);
+    }
+    scenario_free(&result);
+}
+
+TEST(scenarios_say_how_to_answer)
+{
+    CHECK_EQUAL_INT(scenario_answering("iterate"), ANSWER_STEPS);
+    CHECK_EQUAL_INT(scenario_answering("offline"), ANSWER_STEPS);
+    CHECK_EQUAL_INT(scenario_answering("single-stream"), ANSWER_CALLS);
+    CHECK_EQUAL_INT(scenario_answering("queued"), ANSWER_CALLS);
+    CHECK_EQUAL_INT(scenario_answering("resident"), ANSWER_RESIDENT);
+}
+
 /* A query takes a millisecond or more, so that a thousand a second cannot be answered. */
 TEST(a_server_finds_a_rate_that_holds)
 {

@@ -20,6 +20,11 @@ struct row {
 static const struct row rows[] = {
     {"small", 1, LOSS_MSE, 0, NULL},
     {"small", 10, LOSS_MSE, 0, NULL},
+    {"mlp:8-8-1:relu", 1, LOSS_MSE, 0, "step:period=7,factor=0.5"},
+    {"mlp:2-5-6-3:sigmoid", 1, LOSS_CROSS_ENTROPY, 3, NULL},
+    {"mlp:7-4-2:tanh", 12, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
+    {"mlp:3-8-5-8-8:relu", 2, LOSS_CROSS_ENTROPY, 8, "cosine:period=40,least=0.1"},
+    {"mlp:3-7-8-2:tanh", 33, LOSS_MSE, 0, NULL},
     {"mlp:3-7-8-2:tanh", 4, LOSS_MSE, 0, NULL},
     {"mlp:5-16-11-4:relu", 7, LOSS_CROSS_ENTROPY, 4, "step:period=7,factor=0.5"},
     {"mlp:9-32-31-3:sigmoid", 13, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
@@ -123,6 +128,29 @@ static bool trial_run(struct trial *trial, struct rig *rig, const struct program
     return ok;
 }
 
+/* The same as calls: so many one by one, more than there is room for at once, and after the unit
+ * was used for something else. False: the backend cannot. */
+static bool trial_call(struct trial *trial, struct rig *rig, const struct program *program,
+                       enum answering answering)
+{
+    static const int64_t calls[] = {1, 1, 3, 150};
+    const struct plan_options options = {.answering = answering};
+    struct ready ready = {.backend = rig->backend, .owns_instance = true};
+    if (!CHECK_OK(rig->backend->attach(rig->device, &trial->params, &ready.instance)))
+        return false;
+    enum status status = rig->backend->prepare(ready.instance, program, &options, &ready.plan);
+    bool ok = status == STATUS_OK && trial_bind(trial, &ready, program);
+    if (answering != ANSWER_RESIDENT)
+        CHECK_OK(status);
+    for (size_t i = 0; ok && i < sizeof calls / sizeof *calls; i++) {
+        ok = ready_run(&ready, PARTS_ALL, 0, calls[i]);
+        if (i % 2)
+            ok = ok && CHECK_OK(rig->backend->download(ready.instance, &trial->params));
+    }
+    ready_close(&ready);
+    return ok;
+}
+
 static bool near(const char *what, const struct row *row, double rate, double found, double most)
 {
     if (CHECK(found <= most))
@@ -158,6 +186,39 @@ static void compare(struct rig *rig, struct rig *reference, const struct row *ro
     trial_close(&found);
     trial_close(&expected);
     trial_close(&single);
+}
+
+/* What is asked in calls, and the same on the reference. */
+static void compare_calls(struct rig *rig, struct rig *reference, const struct row *row,
+                          enum answering answering, int *answered)
+{
+    struct trial found = {0}, expected = {0};
+    struct program *fused = NULL;
+    if (trial_open(&found, row, USE_INFERENCE) && trial_open(&expected, row, USE_INFERENCE) &&
+        CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused)) &&
+        trial_call(&found, rig, fused, answering) &&
+        trial_call(&expected, reference, expected.program, ANSWER_CALLS)) {
+        ++*answered;
+        near("answers", row, 0, difference(found.y, expected.y, ROWS * (int64_t)1024), 2e-5);
+    }
+    program_free(fused);
+    trial_close(&found);
+    trial_close(&expected);
+}
+
+ON_BACKENDS(calls_are_answered)
+{
+    struct rig reference;
+    int answered = 0, resident = 0;
+    CHECK(rig_open(&reference, "ref"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        compare_calls(rig, &reference, &rows[i], ANSWER_CALLS, &answered);
+        compare_calls(rig, &reference, &rows[i], ANSWER_RESIDENT, &resident);
+    }
+    rig_close(&reference);
+    CHECK_EQUAL_INT(answered, (int)(sizeof rows / sizeof *rows));
+    printf("    '%s' answers calls of %d programs by a kernel that stays\n", rig->backend->name,
+           resident);
 }
 
 ON_BACKENDS(a_whole_program_does_what_its_ops_do)

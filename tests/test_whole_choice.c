@@ -21,10 +21,29 @@ static struct chain stack(const int32_t *widths)
 TEST(narrow_networks_take_one_block)
 {
     const struct chain small = STACK(4, 3, 4, 5, 1), wide = STACK(4, 33, 1);
-    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(whole_choose(&small, WARP_BATCH_MOST + 1, &h200), WHOLE_BLOCK);
     CHECK_EQUAL_INT(whole_choose(&small, 64, &h200), WHOLE_BLOCK);
     CHECK_EQUAL_INT(whole_choose(&small, 65, &h200), WHOLE_NONE);
     CHECK_EQUAL_INT(whole_choose(&wide, 10, &h200), WHOLE_GRID);
+}
+
+/* Kernels without branches: for few layers, of the usual activations. */
+TEST(the_narrowest_take_one_warp)
+{
+    struct chain small = STACK(4, 3, 4, 5, 1), one = STACK(4, 3), deep = STACK(4, 3, 3, 3, 3, 1);
+    const struct chain wide = STACK(4, 9, 1);
+    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_WARP);
+    CHECK_EQUAL_INT(whole_choose(&small, WARP_BATCH_MOST, &h200), WHOLE_WARP);
+    CHECK_EQUAL_INT(whole_choose(&one, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(whole_choose(&deep, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(whole_choose(&wide, 1, &h200), WHOLE_BLOCK);
+    small.layer[3].activation = ACTIVATION_NONE;
+    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_WARP);
+    small.layer[3].activation = ACTIVATION_RELU;
+    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_BLOCK);
+    small.layer[3].activation = ACTIVATION_NONE;
+    small.layer[1].activation = ACTIVATION_RELU;
+    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_BLOCK);
 }
 
 TEST(larger_ones_take_the_grid_at_small_batches)

@@ -101,6 +101,8 @@ static enum status check_scenario(const struct bench *bench, const struct point 
         FAIL(STATUS_UNSUPPORTED, "single-stream has one sample a query: --batch 1");
     if (scenario == SCENARIO_MULTI_STREAM && point->batch < 2)
         FAIL(STATUS_UNSUPPORTED, "multi-stream has several samples a query: --batch 8 or so");
+    if (scenario == SCENARIO_RESIDENT && strcmp(point->framework, "prony") != 0)
+        FAIL(STATUS_UNSUPPORTED, "of other frameworks nothing stays on the unit to wait for calls");
     if (scenario == SCENARIO_SERVER && bench->bound.ns <= 0)
         FAIL(STATUS_UNSUPPORTED, "server needs a bound for its latencies: --bound p99=10ms");
     return STATUS_OK;

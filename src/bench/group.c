@@ -77,7 +77,8 @@ static enum status group_refuse(struct group *group, struct entrant *entrant, en
 static enum status group_open_network(struct group *group, struct entrant *entrant)
 {
     const struct point *point = &entrant->record.point;
-    struct network_options options = {.fusion = strcmp(point->fusion, "on") == 0};
+    struct network_options options = {.fusion = strcmp(point->fusion, "on") == 0,
+                                      .answering = scenario_answering(point->scenario)};
 
     TRY(entry_device(group->bench, point, &options.backend, &options.device));
     TRY(entry_samples(point, &options));

@@ -76,7 +76,10 @@ static enum status network_bind(struct job_network *network, int32_t turn, struc
                                     .view_count = count,
                                     .order = task->order,
                                     .order_count = task->rows,
-                                    .ingestion = network->options.ingestion};
+                                    .ingestion =
+                                        network->options.answering == ANSWER_STEPS
+                                            ? network->options.ingestion
+                                            : INGEST_PINNED}; /* calls come from the host */
     return network->options.backend->bind(plan, &binding);
 }
 
@@ -91,7 +94,7 @@ static enum status network_bind_all(struct job_network *network)
 static enum status network_attach(struct job_network *network)
 {
     const struct backend *backend = network->options.backend;
-    const struct plan_options plain = {0};
+    const struct plan_options plain = {.answering = network->options.answering};
 
     TRY(backend->attach(network->device, &network->task->params, &network->instance));
     for (int32_t turn = 0; turn < network->task->step.count; turn++)
@@ -144,14 +147,15 @@ static enum status network_renew(struct job *job, int *process)
     return network_attach(network);
 }
 
-/* So many iterations: of one program all at once, of several in turn. */
+/* So many iterations: of one program all at once, unless they are calls; of several in turn. */
 static enum status network_iterate(const struct job_network *network, int64_t iterations)
 {
     const struct backend *backend = network->options.backend;
     int32_t turns = network->task->step.count;
-    if (turns == 1)
+    const bool at_once = turns == 1 && network->options.answering == ANSWER_STEPS;
+    if (at_once)
         TRY(backend->run(network->plans[0], PARTS_ALL, 0, iterations));
-    for (int64_t i = 0; turns > 1 && i < iterations; i++)
+    for (int64_t i = 0; !at_once && i < iterations; i++)
         for (int32_t turn = 0; turn < turns; turn++)
             TRY(backend->run(network->plans[turn], PARTS_ALL, 0, 1));
     for (int32_t turn = 0; turn < turns; turn++)

@@ -12,6 +12,7 @@ struct network_options {
     bool fusion;
     enum samples_place place;
     enum ingestion ingestion;
+    enum answering answering;
 };
 
 /* The task must outlive the job. Opens nothing yet. */

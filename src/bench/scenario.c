@@ -15,6 +15,7 @@ enum {
     PROBES = 8,             /* rates that are tried */
     QUERIES_MOST = 1 << 20, /* in one */
     OFFLINE_QUERIES = 8,
+    QUEUED = 1000, /* queries that are waited for together */
 };
 static const uint64_t SPIN_NS = 200000; /* the rest of a wait: sleeping would come back too late */
 static const double HOPELESS = 20;      /* bounds that a query is late: the queue only grows */
@@ -24,13 +25,21 @@ static const double PAUSE_NS = 5e6; /* beyond what a process may have to wait fo
 bool scenario_parse(const char *name, enum scenario *out)
 {
     static const char *const names[SCENARIO_COUNT] = {"single-stream", "multi-stream", "offline",
-                                                      "server"};
+                                                      "server",        "queued",       "resident"};
     for (int i = 0; i < SCENARIO_COUNT; i++)
         if (strcmp(names[i], name) == 0) {
             *out = (enum scenario)i;
             return true;
         }
     return false;
+}
+
+enum answering scenario_answering(const char *name)
+{
+    enum scenario scenario;
+    if (!scenario_parse(name, &scenario) || scenario == SCENARIO_OFFLINE)
+        return ANSWER_STEPS;
+    return scenario == SCENARIO_RESIDENT ? ANSWER_RESIDENT : ANSWER_CALLS;
 }
 
 enum status scenario_parse_bound(const char *text, struct scenario_bound *out)
@@ -82,22 +91,22 @@ static enum status ask_whether_stopped(const struct scenario_options *options)
     return STATUS_OK;
 }
 
-/* One query after another, for a time, and at least so many. */
-static enum status run_stream(const struct scenario_options *options, struct job *job,
+/* `per` queries after `per` others, for a time, and at least so often. */
+static enum status run_stream(const struct scenario_options *options, struct job *job, int64_t per,
                               uint64_t limit_ns, size_t least, struct scenario_result *out)
 {
     uint64_t start_ns = clock_ns(), elapsed_ns;
     double sum_ns = 0;
 
-    TRY(job->kind->run(job, 1, &elapsed_ns)); /* warm */
+    TRY(job->kind->run(job, per, &elapsed_ns)); /* warm */
     while (out->count < least || (clock_ns() - start_ns < limit_ns && out->count < QUERIES_MOST)) {
         TRY(ask_whether_stopped(options));
-        TRY(job->kind->run(job, 1, &elapsed_ns));
-        TRY(keep_latency(out, (double)elapsed_ns));
+        TRY(job->kind->run(job, per, &elapsed_ns));
+        TRY(keep_latency(out, (double)elapsed_ns / (double)per));
         sum_ns += (double)elapsed_ns;
     }
-    out->per = 1;
-    out->rate = (double)out->count / sum_ns * 1e9;
+    out->per = per;
+    out->rate = (double)out->count * (double)per / sum_ns * 1e9;
     return STATUS_OK;
 }
 
@@ -186,7 +195,7 @@ static enum status run_server(const struct scenario_options *options, struct job
     bool holds;
     enum status status;
 
-    TRY(run_stream(options, job, share_ns, (size_t)needed, out));
+    TRY(run_stream(options, job, 1, share_ns, (size_t)needed, out));
     failing = out->rate;
     TRY(scenario_holds(&options->bound, out, &percentile, &holds));
     if (!holds)
@@ -220,6 +229,7 @@ enum status scenario_run(const struct scenario_options *options, struct job *job
     switch (options->scenario) {
     case SCENARIO_OFFLINE: return run_offline(options, job, out);
     case SCENARIO_SERVER: return run_server(options, job, out);
-    default: return run_stream(options, job, options->limit_ns, 1, out);
+    case SCENARIO_QUEUED: return run_stream(options, job, QUEUED, options->limit_ns, 1, out);
+    default: return run_stream(options, job, 1, options->limit_ns, 1, out);
     }
 }

@@ -3,6 +3,10 @@
  *
  *   single-stream  the next query when the last is answered, one sample each: latency
  *   multi-stream   the same with several samples a query
+ *   resident       the same as single-stream, of any batch, where the unit keeps something running
+ *                  that waits for queries: what a call costs without its launch
+ *   queued         queries follow each other at once, each a call of its own, and are waited for a
+ *                  thousand at a time: what a call costs without the wait
  *   offline        everything is there at the start: samples a second
  *   server         queries arrive at random (Poisson), whether or not the last is answered: the
  *                  highest rate at which a percentile of the latencies holds a bound
@@ -12,6 +16,7 @@
 #ifndef PRONY_BENCH_SCENARIO_H
 #define PRONY_BENCH_SCENARIO_H
 
+#include "core/backend.h"
 #include "core/job.h"
 
 #include <stdbool.h>
@@ -22,9 +27,13 @@ enum scenario {
     SCENARIO_MULTI_STREAM,
     SCENARIO_OFFLINE,
     SCENARIO_SERVER,
+    SCENARIO_QUEUED,
+    SCENARIO_RESIDENT,
     SCENARIO_COUNT,
 };
 bool scenario_parse(const char *name, enum scenario *out); /* false also for "iterate" */
+/* How a backend is to answer in the scenario of this name. */
+enum answering scenario_answering(const char *name);
 
 struct scenario_bound {
     double quantile; /* 0.9 or 0.99; 0: there is none */
@@ -44,7 +53,7 @@ struct scenario_options {
 struct scenario_result {
     double *latencies_ns; /* of queries, in order; freed by scenario_free */
     size_t count, room;
-    int64_t per; /* queries in one of them: > 1 offline only */
+    int64_t per; /* queries in one of them: > 1 offline and queued only */
     double rate; /* queries a second: as measured, or the highest that holds the bound */
     bool behind; /* server: at the end the queue was still growing */
 };

@@ -90,6 +90,7 @@ enum status task_peer_prepare(struct task *task, const struct point *point, stru
     peer_text(&writer, "backend", point->backend);
     peer_text(&writer, "unit", point->unit);
     peer_text(&writer, "precision", point->precision);
+    peer_text(&writer, "scenario", point->scenario);
     peer_layers(network, &writer);
     peer_text(&writer, "loss", loss_name(network_loss(network, &options)));
     peer_optimiser(&task->optimiser, &writer);

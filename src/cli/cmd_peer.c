@@ -5,6 +5,7 @@
  * weights and the data it is given, on the backend it is told. */
 #include "base/memory.h"
 #include "bench/job_network.h"
+#include "bench/scenario.h"
 #include "cli/commands.h"
 #include "nn/formats/safetensors.h"
 #include "record/version.h"
@@ -67,7 +68,8 @@ static enum status answer_prepare(struct session *session, const struct json *re
 {
     struct network_options options = {
         .device = {.threads = (int)json_int(request, "threads", 1), .isa = ISA_AVX512},
-        .fusion = true};
+        .fusion = true,
+        .answering = scenario_answering(json_text(request, "scenario", "iterate"))};
     bool training = strcmp(json_text(request, "phase", ""), "training") == 0;
     const char *backend = json_text(request, "backend", "");
     struct text optimiser = {0};

@@ -34,10 +34,20 @@ struct device_options {
     const char *precision; /* of products, as the axis has it; NULL or "": fp32 */
 };
 
+/* How steps are asked for. */
+enum answering {
+    ANSWER_STEPS,    /* many in a run, over data that was bound before and may lie on the unit */
+    ANSWER_CALLS,    /* one in a run: a call, from host memory to host memory. Others may be asked
+                        before it is answered */
+    ANSWER_RESIDENT, /* calls, answered by what stays on the unit and waits for them. Whatever else
+                        is asked of the device ends its stay, and the next call begins it anew */
+};
+
 struct plan_options {
     int slots; /* micro-batches in flight: each has activations of its own; 0 means 1 */
     bool dry;  /* only answers explain: takes no memory, cannot run */
     struct observer observer;
+    enum answering answering;
 };
 
 /* Rows of one bound tensor, in host memory, for as long as the binding lives. */

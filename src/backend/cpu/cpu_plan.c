@@ -239,6 +239,9 @@ enum status cpu_prepare(struct instance *instance, const struct program *program
              "the program '%s' needs parameters that the instance does not have: "
              "attach after all programs are compiled",
              program->name);
+    if (options->answering == ANSWER_RESIDENT)
+        FAIL(STATUS_UNSUPPORTED,
+             "a CPU computes where it is called, and nothing has to stay there");
     struct plan *plan = mem_alloc(sizeof *plan);
     NEED(plan);
     plan->instance = instance;

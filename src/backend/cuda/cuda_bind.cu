@@ -3,7 +3,7 @@
  * sync brings back the rows that were stored, and no others: several plans may write rows of the
  * same view. The kernels find all of it through the feed and the view list of the plan, whose
  * addresses never change: captured steps stay valid. */
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/answer.h"
 
 #include <cstring>
 
@@ -148,6 +148,8 @@ enum status cuda_bind(struct plan *plan, const struct binding *binding)
     uint64_t samples;
     if (plan->dry)
         FAIL(STATUS_INPUT, "a dry plan cannot be bound");
+    if (plan->answer)
+        return answer_bind(plan, binding);
     TRY(binding_check(plan->program, binding, &samples));
     TRY(cuda_sync(plan)); /* what ran so far belongs to the views bound so far */
     TRY(forget_views(plan));
@@ -190,6 +192,8 @@ enum status cuda_sync(struct plan *plan)
     cudaStream_t stream = plan->instance->device->stream;
     const int32_t tensors = plan->program->tensor_count;
     bool copied = false;
+    if (plan->answer)
+        return answer_sync(plan);
     if (!plan->pending)
         return STATUS_OK;
     TRY(cuda_use(plan->instance->device));

@@ -191,10 +191,10 @@ const char *cuda_supports(const struct device *device, const struct program *pro
     return kernel_of(op->kind) ? NULL : "the CUDA backend has no kernel for it";
 }
 
-enum status cuda_use(const struct device *device)
+enum status cuda_use(struct device *device)
 {
     CUDA(cudaSetDevice(device->index));
-    return STATUS_OK;
+    return answer_stop(device);
 }
 
 enum status cuda_alloc(const struct device *device, uint64_t bytes, const char *what, void **out)

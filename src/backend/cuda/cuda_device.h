@@ -16,6 +16,7 @@ struct device {
     enum precision precision; /* of products */
     struct blas *blas;        /* or NULL: not installed */
     struct cudnn *cudnn;      /* the backend 'cudnn'; else NULL */
+    struct plan *resident;    /* whose kernel waits for calls in the stream, or NULL */
 };
 
 struct instance {
@@ -65,6 +66,7 @@ struct capture {
 };
 
 struct whole;
+struct answer;
 
 struct plan {
     struct arena arena; /* the tables below */
@@ -83,6 +85,7 @@ struct plan {
     struct narrow *narrow; /* NULL: everything is in fp32 */
 
     struct whole *whole;           /* runs all parts together; NULL: they run op by op */
+    struct answer *answer;         /* answers them through a mailbox; or NULL */
     const struct kernel **kernels; /* [op] */
     int32_t *launches;             /* [op], in one step */
     struct call *calls;            /* [slot][op] */
@@ -111,7 +114,8 @@ enum status cuda_fail(const char *file, int line, cudaError_t error, const char 
             return cuda_fail(__FILE__, __LINE__, cuda_error_, #call);                              \
     } while (0)
 
-/* cuda_device.cu. cuda_use makes the device the calling thread's; every hook begins with it. */
+/* cuda_device.cu. cuda_use makes the device the calling thread's, and ends a kernel that waits
+ * there for calls; every hook begins with it. */
 enum status cuda_probe(void);
 enum status cuda_open(const struct device_options *options, struct device **out);
 /* … as the backend 'cudnn' */
@@ -121,7 +125,7 @@ void cuda_close(struct device *device);
 void cuda_describe(const struct device *device, struct json_writer *out);
 const char *cuda_supports(const struct device *device, const struct program *program,
                           const struct op *op);
-enum status cuda_use(const struct device *device);
+enum status cuda_use(struct device *device);
 /* Zeroed device memory; `what` is named when there is not enough. 0 bytes: *out is NULL. */
 enum status cuda_alloc(const struct device *device, uint64_t bytes, const char *what, void **out);
 
@@ -143,9 +147,13 @@ void *cuda_locate(const struct plan *plan, int32_t tensor, int slot);
 
 /* whole.cu: programs that one kernel runs. NULL, or why there is none for it. */
 const char *whole_supports(const struct device *device, const struct program *program);
-enum status whole_prepare(struct plan *plan);
+enum status whole_prepare(struct plan *plan); /* chooses; takes nothing yet */
+enum status whole_begin(struct plan *plan);
 enum status whole_run(struct plan *plan, int64_t steps);
 void whole_release(struct plan *plan);
+
+/* answer.cu: lets the kernel leave that waits for calls, if there is one. */
+enum status answer_stop(struct device *device);
 
 /* cuda_bind.cu */
 enum status cuda_bind(struct plan *plan, const struct binding *binding);

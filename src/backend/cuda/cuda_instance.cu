@@ -58,7 +58,7 @@ void cuda_detach(struct instance *instance)
 {
     if (!instance)
         return;
-    cudaSetDevice(instance->device->index);
+    (void)cuda_use(instance->device);
     for (enum role role : kept)
         cudaFree(instance->blocks[role].data);
     cudaFree(instance->scaling);

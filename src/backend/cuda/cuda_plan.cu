@@ -1,6 +1,7 @@
 /* cuda_plan.cu: a program prepared for the GPU: memory, and for every op of every slot a call with
  * its device addresses worked out. A dry plan has the same calls without addresses: enough to count
  * bytes and launches. */
+#include "backend/cuda/answer.h"
 #include "backend/cuda/blas.h"
 #include "backend/cuda/conv.h"
 #include "backend/cuda/cuda_device.h"
@@ -171,7 +172,29 @@ static enum status make_marks(struct plan *plan)
     return STATUS_OK;
 }
 
-static enum status fill_plan(struct plan *plan)
+/* What cannot be answered through a mailbox is run call by call. */
+static enum status prepare_answers(struct plan *plan, enum answering answering)
+{
+    const bool resident = answering == ANSWER_RESIDENT;
+    if (answering == ANSWER_STEPS)
+        return STATUS_OK;
+    const char *why = answer_supports(plan, resident);
+    if (!why)
+        return answer_prepare(plan, resident);
+    if (resident)
+        FAIL(STATUS_UNSUPPORTED,
+             "the backend 'cuda' has no kernel that waits for calls of '%s': %s",
+             plan->program->name, why);
+    return STATUS_OK;
+}
+
+/* Calls that have kernels of their own need nothing of those for whole steps. */
+static bool runs_whole(const struct plan *plan)
+{
+    return plan->whole && (!plan->answer || plan->answer->grid);
+}
+
+static enum status fill_plan(struct plan *plan, enum answering answering)
 {
     const struct program *program = plan->program;
     struct arena *arena = &plan->arena;
@@ -197,12 +220,15 @@ static enum status fill_plan(struct plan *plan)
     write_calls(plan, operands);
     if (program->whole && plan->observer.level == OBSERVE_NOTHING && plan->slots == 1)
         TRY(whole_prepare(plan));
-    if (plan->dry)
-        return STATUS_OK;
-    TRY(make_marks(plan));
-    TRY(aside_open(plan));
-    CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
-    return plan->whole ? STATUS_OK : cuda_capture(plan, PARTS_ALL, 0);
+    if (!plan->dry) {
+        TRY(make_marks(plan));
+        TRY(aside_open(plan));
+        CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
+    }
+    TRY(prepare_answers(plan, answering));
+    if (runs_whole(plan) && !plan->dry)
+        TRY(whole_begin(plan));
+    return plan->dry || plan->whole ? STATUS_OK : cuda_capture(plan, PARTS_ALL, 0);
 }
 
 enum status cuda_prepare(struct instance *instance, const struct program *program,
@@ -224,7 +250,7 @@ enum status cuda_prepare(struct instance *instance, const struct program *progra
     plan->observer = options->observer;
     plan->dry = options->dry;
     plan->slots = options->slots ? options->slots : 1;
-    enum status status = fill_plan(plan);
+    enum status status = fill_plan(plan, options->answering);
     if (status != STATUS_OK) {
         cuda_release(plan);
         return status;
@@ -237,7 +263,7 @@ void cuda_release(struct plan *plan)
 {
     if (!plan)
         return;
-    cudaSetDevice(plan->instance->device->index);
+    (void)cuda_use(plan->instance->device);
     cudaStreamSynchronize(plan->instance->device->stream);
     for (unsigned i = 0; plan->captures && i < (unsigned)plan->slots * (PARTS_ALL + 1); i++) {
         if (plan->captures[i].once)
@@ -255,6 +281,7 @@ void cuda_release(struct plan *plan)
     if (plan->capture_stream)
         cudaStreamDestroy(plan->capture_stream);
     intake_end(plan);
+    answer_release(plan);
     whole_release(plan);
     cudaFree(plan->order);
     cudaFree(plan->views);
@@ -314,14 +341,17 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     out->kernel_count = program->op_count;
     for (int32_t o = 0; o < program->op_count; o++) {
         out->kernels[o].op = o;
-        out->kernels[o].kernel = plan->whole ? plan->whole->name : plan->kernels[o]->name;
+        out->kernels[o].kernel = plan->answer  ? plan->answer->name
+                                 : plan->whole ? plan->whole->name
+                                               : plan->kernels[o]->name;
         out->kernels[o].launches = plan->whole ? 0 : plan->launches[o];
     }
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (enum role role : per_slot)
         out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->slots;
     out->role_bytes[ROLE_ACTIVATION] += plan->aside.places_bytes * (uint64_t)plan->slots;
-    out->role_bytes[ROLE_SCRATCH] +=
-        plan->workspace_bytes + plan->aside.bytes + (plan->whole ? plan->whole->bytes : 0);
+    out->role_bytes[ROLE_SCRATCH] += plan->workspace_bytes + plan->aside.bytes +
+                                     (runs_whole(plan) ? plan->whole->bytes : 0) +
+                                     (plan->answer ? plan->answer->bytes : 0);
     return STATUS_OK;
 }

@@ -2,7 +2,7 @@
  * once repeated, and replayed: many steps are few launches, and none waits for the host. An
  * observed plan's graph also holds an event between any two things that are timed; its steps run
  * one at a time, and their times are handed out after each. */
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/answer.h"
 
 extern "C" {
 #include "base/clock.h"
@@ -215,6 +215,8 @@ enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
     parts = parts_that_run(plan->program, parts);
     if (!parts || steps < 1)
         return STATUS_OK;
+    if (plan->answer && parts == parts_that_run(plan->program, PARTS_ALL))
+        return answer_run(plan, steps);
     cudaStream_t stream = plan->instance->device->stream;
     TRY(cuda_use(plan->instance->device));
     if (plan->whole && !takes_rows(plan, parts) &&

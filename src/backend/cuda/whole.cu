@@ -58,10 +58,11 @@ static struct whole_step step_of(const struct plan *plan, const struct chain *ch
     step.right_kind = chain->right < 0 ? OP_COUNT : program->ops[chain->right].kind;
     if (chain->right >= 0 && step.right_kind == OP_right_level)
         step.half = 0.5f / (float)(program->ops[chain->right].attr.right_level.classes - 1);
+    const float elements = (float)program->batch * (float)chain->layer[chain->layers - 1].out;
+    step.share = 1.0f / (step.loss_kind == OP_cross_entropy ? (float)program->batch : elements);
     if (chain->loss_grad < 0)
         return step;
     const struct op *grad = &program->ops[chain->loss_grad];
-    const float elements = (float)program->batch * (float)chain->layer[chain->layers - 1].out;
     step.gradient = step.loss_kind == OP_mse ? grad->attr.mse_grad.scale * 2.0f / elements
                     : step.loss_kind == OP_cross_entropy
                         ? grad->attr.cross_entropy_grad.scale / (float)program->batch
@@ -78,6 +79,8 @@ static struct whole_step step_of(const struct plan *plan, const struct chain *ch
 
 enum status whole_prepare(struct plan *plan)
 {
+    static const char *const names[] = {"", "whole_warp_f32_cuda", "whole_block_f32_cuda",
+                                        "whole_grid_f32_cuda"}; /* by enum whole_kind */
     const struct program *program = plan->program;
     const struct whole_limits limits = limits_of(plan->instance->device);
     struct chain chain;
@@ -88,13 +91,21 @@ enum status whole_prepare(struct plan *plan)
     struct whole *whole = (struct whole *)arena_array(&plan->arena, 1, sizeof *whole);
     NEED(whole);
     whole->kind = whole_choose(&chain, program->batch, &limits);
-    whole->name = whole->kind == WHOLE_BLOCK ? "whole_block_f32_cuda" : "whole_grid_f32_cuda";
+    whole->name = names[whole->kind];
     if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, program->batch, &limits, &grid))
         whole->bytes = grid_bytes(&grid);
     plan->whole = whole;
-    if (plan->dry)
-        return STATUS_OK;
+    return STATUS_OK;
+}
+
+enum status whole_begin(struct plan *plan)
+{
+    const struct whole_limits limits = limits_of(plan->instance->device);
+    struct whole *whole = plan->whole;
+    struct chain chain;
+    struct grid_layout grid;
     void *memory;
+    chain_find(plan->program, &chain);
     TRY(cuda_alloc(plan->instance->device, whole->bytes, "the whole step's kernel", &memory));
     whole->memory = (char *)memory;
     for (int32_t l = 0; l < chain.layers; l++) {
@@ -102,10 +113,10 @@ enum status whole_prepare(struct plan *plan)
         whole->biases[l] = (float *)cuda_locate(plan, chain.layer[l].b, 0);
     }
     const struct whole_step step = step_of(plan, &chain);
-    if (whole->kind == WHOLE_BLOCK)
-        block_prepare(whole, &chain, &step);
-    else
+    if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, step.batch, &limits, &grid))
         grid_prepare(whole, &chain, &step, &grid);
+    else
+        block_prepare(whole, &chain, &step);
     return STATUS_OK;
 }
 
@@ -115,8 +126,9 @@ enum status whole_run(struct plan *plan, int64_t steps)
     cudaStream_t stream = plan->instance->device->stream;
     for (int64_t left = steps; left > 0; left -= STEPS_MOST) {
         const int64_t now = left < STEPS_MOST ? left : (int64_t)STEPS_MOST;
-        CUDA(plan->whole->kind == WHOLE_BLOCK ? block_launch(plan->whole, now, stream)
-                                              : grid_launch(plan->whole, now, stream));
+        CUDA(plan->whole->kind == WHOLE_WARP    ? warp_launch(plan->whole, now, stream)
+             : plan->whole->kind == WHOLE_BLOCK ? block_launch(plan->whole, now, stream)
+                                                : grid_launch(plan->whole, now, stream));
     }
     return STATUS_OK;
 }

@@ -23,6 +23,7 @@ struct whole_step {
     int32_t *count;                     /* updates done; NULL: inference */
     enum op_kind loss_kind, right_kind; /* OP_COUNT: none */
     float gradient;                     /* factor of the loss's gradient */
+    float share;                        /* of one element, or of one label, in the loss */
     float half;                         /* of the distance between two levels */
     int32_t schedule_kind, warmup, period;
     float schedule_factor, schedule_scale;
@@ -87,18 +88,31 @@ static inline __device__ float whole_slope(enum activation function, float y)
     return function == ACTIVATION_NONE ? 1.0f : other_slope(function, y);
 }
 
+/* One level of a sum over lanes: of two halves, each lane keeps one and adds its partner's, whose
+ * lane number differs in `bit`. */
+template <int H, int V> static __device__ void lanes_halve(float (&values)[V], int bit)
+{
+    const bool upper = threadIdx.x & (unsigned)bit;
+#pragma unroll
+    for (int k = 0; k < H; k++) {
+        const float other = __shfl_xor_sync(~0u, upper ? values[k] : values[k + H], bit);
+        values[k] = (upper ? values[k + H] : values[k]) + other;
+    }
+}
+
 /* Where a number of each step goes; only the thread that writes has one. */
 struct ring {
     uint32_t *data; /* NULL: nowhere */
     uint8_t *written;
-    uint64_t rows, at;
+    uint32_t rows, at;
 };
 
 static inline __device__ struct ring ring_of(const struct feed_view *view)
 {
     struct ring ring = {};
     if (view && view->data)
-        ring = {view->data, view->written, view->rows, view->stored % view->rows};
+        ring = {view->data, view->written, (uint32_t)view->rows,
+                (uint32_t)(view->stored % view->rows)};
     return ring;
 }
 

@@ -19,7 +19,7 @@ extern "C" {
 #define SIZE_INLINE static inline
 #endif
 
-enum whole_kind { WHOLE_NONE, WHOLE_BLOCK, WHOLE_GRID };
+enum whole_kind { WHOLE_NONE, WHOLE_WARP, WHOLE_BLOCK, WHOLE_GRID };
 
 /* Of the GPU. */
 struct whole_limits {
@@ -90,6 +90,29 @@ static inline void block_lay_out(const struct chain *chain, int32_t batch, struc
     *out = layout;
 }
 
+/* --- One warp: the usual kinds of networks at most 8 wide, which have kernels without branches. */
+enum {
+    WARP_WIDTH_MOST = 8,
+    WARP_LAYERS_LEAST = 2,
+    WARP_LAYERS_MOST = 4,
+    WARP_BATCH_MOST = 12, /* three samples for each of four groups of lanes */
+};
+
+static inline bool warp_takes(const struct chain *chain, int32_t batch)
+{
+    if (chain->layers < WARP_LAYERS_LEAST || chain->layers > WARP_LAYERS_MOST ||
+        batch > WARP_BATCH_MOST || chain_widest(chain) > WARP_WIDTH_MOST)
+        return false;
+    const enum activation hidden = chain->layer[0].activation;
+    const enum activation last = chain->layer[chain->layers - 1].activation;
+    for (int32_t l = 0; l < chain->layers - 1; l++)
+        if (chain->layer[l].activation != hidden)
+            return false;
+    if (last != ACTIVATION_NONE)
+        return hidden == ACTIVATION_SIGMOID && last == ACTIVATION_SIGMOID;
+    return hidden == ACTIVATION_SIGMOID || hidden == ACTIVATION_RELU || hidden == ACTIVATION_TANH;
+}
+
 /* --- All multiprocessors: a grid of rows × columns of blocks, each of which owns a tile of every
  * layer's weights. Features are counted in quadruples; a slice is what one of several blocks has of
  * them. In every second layer rows and columns change places, so that what a block gets as outputs
@@ -135,6 +158,13 @@ SIZE_INLINE int32_t quads_of(int32_t features)
 static inline int32_t grid_packets(int32_t samples)
 {
     return (samples + 2) / 3;
+}
+
+/* What a call's inputs take on their way to all blocks, and a packet that says whether it goes on.
+ */
+static inline int32_t grid_relay_packets(const struct chain *chain, int32_t samples)
+{
+    return 1 + chain->layer[0].in * grid_packets(samples);
 }
 
 SIZE_INLINE int32_t round_up(int32_t count, int32_t to)
@@ -214,6 +244,7 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
     memset(&layout, 0, sizeof layout);
     layout.samples = samples;
     grid_shape(chain, limits, &layout);
+    layout.packets = grid_relay_packets(chain, samples);
     layout.tiles = at;
     at += CHAIN_MOST * GRID_TILE_FLOATS;
     for (int32_t l = 0; l <= last; l++) {
@@ -270,6 +301,8 @@ static inline enum whole_kind whole_choose(const struct chain *chain, int32_t ba
     struct grid_layout grid;
     if (!whole_can_activate(chain))
         return WHOLE_NONE;
+    if (warp_takes(chain, batch))
+        return WHOLE_WARP;
     if (chain_widest(chain) <= BLOCK_WIDTH_MOST && batch <= BLOCK_THREADS_MOST) {
         block_lay_out(chain, batch, &block);
         if (block.threads <= BLOCK_THREADS_MOST && block.shared_bytes <= limits->shared_bytes)

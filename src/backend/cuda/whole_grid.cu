@@ -19,277 +19,7 @@
  *
  * Bound: each weight is read once up, read and written once down, from shared memory (128 bytes a
  * cycle) or L2; an exchange costs about 0.7 µs, and a step of L layers has 2·L - 2 of them. */
-#include "backend/cuda/whole_tile.h"
-
-/* Four features of all samples, [4][N]. */
-template <int N> static __device__ void load_quad(const float *x, int quad, float (&into)[4 * N])
-{
-    const float4 *from = (const float4 *)&x[quad * grid_quad_floats(N)];
-#pragma unroll
-    for (int k = 0; k < N; k++)
-        *(float4 *)&into[4 * k] = from[k];
-}
-
-/* Where feature i of sample n lies among the inputs of a layer. */
-template <int N> static __device__ int input_place(int i, int n)
-{
-    return i / 4 * grid_quad_floats(N) + i % 4 * N + n;
-}
-
-/* Rows of delta are whole quadruples. */
-template <int N> constexpr int DELTA = (N + 3) / 4 * 4;
-/* One level of a sum over lanes: of two halves, each lane keeps one and adds its partner's, whose
- * lane number differs in `bit`. */
-template <int H, int V> static __device__ void lanes_halve(float (&values)[V], int bit)
-{
-    const bool upper = threadIdx.x & (unsigned)bit;
-#pragma unroll
-    for (int k = 0; k < H; k++) {
-        const float other = __shfl_xor_sync(~0u, upper ? values[k] : values[k + H], bit);
-        values[k] = (upper ? values[k + H] : values[k]) + other;
-    }
-}
-
-/* And one where all have the same numbers to add. */
-template <int H, int V> static __device__ void lanes_add(float (&values)[V], int bit)
-{
-#pragma unroll
-    for (int k = 0; k < H; k++)
-        values[k] += __shfl_xor_sync(~0u, values[k], bit);
-}
-
-/* The weights that a warp begins a layer with: they do not wait for x. Where a column has no more
- * inputs, lanes read what follows: x is 0 there. */
-template <int SETS> struct first_weights {
-    const float4 *from[SETS];
-    float4 w[SETS];
-    __device__ void load(const struct weight_tile<SETS> &tile, int pass)
-    {
-        const int lane = (int)threadIdx.x % 32;
-        if (pass >= tile.passes)
-            return;
-#pragma unroll
-        for (int s = 0; s < SETS; s++) {
-            from[s] = tile.at(pass, s, lane / 8) + lane % 8;
-            w[s] = *from[s];
-        }
-    }
-};
-
-/* The block's part of x·W, sent to its column. Eight lanes share the inputs, four the columns of a
- * set; a warp takes SETS sets. */
-template <int N, int SETS>
-static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float *x,
-                               struct first_weights<SETS> &first, uint32_t number)
-{
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, part = lane % 8;
-    const int rounds = (tile.quads + 7) / 8;
-    uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
-    for (int pass = warp; pass < tile.passes; pass += GRID_WARPS) {
-        float sum[SETS * N] = {};
-        if (pass != warp)
-            first.load(tile, pass);
-        for (int round = 0; round < rounds; round++) {
-            float4 then[SETS];
-            float in[4 * N];
-#pragma unroll
-            for (int s = 0; s < SETS; s++)
-                then[s] = first.from[s][round + 1 < rounds ? 8 : 0];
-            load_quad<N>(x, round * 8 + part, in);
-#pragma unroll
-            for (int s = 0; s < SETS; s++) {
-#pragma unroll
-                for (int n = 0; n < N; n++) {
-                    float *to = &sum[s * N + n];
-                    *to = fmaf(first.w[s].x, in[n], *to);
-                    *to = fmaf(first.w[s].y, in[N + n], *to);
-                    *to = fmaf(first.w[s].z, in[2 * N + n], *to);
-                    *to = fmaf(first.w[s].w, in[3 * N + n], *to);
-                }
-                first.w[s] = then[s];
-                first.from[s] += 8;
-            }
-        }
-        int set = pass * SETS;
-        if constexpr (SETS == 4) {
-            lanes_halve<2 * N>(sum, 1);
-            lanes_halve<N>(sum, 2);
-            lanes_add<N>(sum, 4);
-            set += part % 2 * 2 + part / 2 % 2;
-        } else {
-            lanes_halve<N>(sum, 1);
-            lanes_add<N>(sum, 2);
-            lanes_add<N>(sum, 4);
-            set += part % 2;
-        }
-        const int sender = part / SETS, senders = 8 / SETS;
-#pragma unroll
-        for (int p = 0; p < PACKETS<N>; p++)
-            if (p % senders == sender && set < tile.sets)
-                packet_put(&up[(int64_t)(4 * set + lane / 8) * PACKETS<N> + p], sum[3 * p],
-                           3 * p + 1 < N ? sum[3 * p + 1] : 0.0f,
-                           3 * p + 2 < N ? sum[3 * p + 2] : 0.0f, number);
-    }
-}
-
-/* Outputs f(Σ parts + b) of the block's columns, [quadruple][4][N], quadruples `apart` from each
- * other; 0 where there is no such output. */
-template <int N, int SETS>
-static __device__ void grid_take_up(const struct weight_tile<SETS> &tile, const float *bias,
-                                    enum activation function, uint32_t number, float *to, int apart)
-{
-    const uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0);
-    for (int item = (int)threadIdx.x; item < 4 * tile.sets * PACKETS<N>; item += GRID_THREADS) {
-        const int column = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
-        const float3 sum = packets_sum(up + item, tile.rows, tile.up_apart, number);
-        const float y[3] = {sum.x, sum.y, sum.z};
-        float *place = &to[column / 4 * apart + column % 4 * N + n0];
-#pragma unroll
-        for (int k = 0; k < 3; k++)
-            if (n0 + k < N)
-                place[k] =
-                    column < tile.outputs ? whole_activation(function, y[k] + bias[column]) : 0.0f;
-    }
-}
-
-/* The way down through the tile: gradients of its inputs as far as its columns make them, to
- * parts[group of columns][quads][4][N], and new weights. Eight lanes are eight quadruples of
- * inputs, four lanes the columns of a set; warps share the quadruples, and where there are fewer of
- * these, the sets. */
-struct parting {
-    int lines, groups;
-    __device__ explicit parting(int quads)
-        : lines((quads + 7) / 8), groups(lines == 0 || lines > GRID_WARPS ? 1 : GRID_WARPS / lines)
-    {
-    }
-};
-
-template <int N, int SETS>
-static __device__ void grid_down(const struct weight_tile<SETS> &tile, const float *x,
-                                 const float *delta, float rate, bool wanted, float *parts)
-{
-    const struct parting parting(tile.quads);
-    const int lane = (int)threadIdx.x % 32, across = lane / 8;
-    const int each = (tile.passes + parting.groups - 1) / parting.groups;
-    for (int item = (int)threadIdx.x / 32; item < parting.lines * parting.groups;
-         item += GRID_WARPS) {
-        const int group = item / parting.lines, quad = item % parting.lines * 8 + lane % 8;
-        const int begin = group * each;
-        const int end = begin + each < tile.passes ? begin + each : tile.passes;
-        const bool inside = quad < tile.quads;
-        const float *dy_at = &delta[(4 * SETS * begin + across) * DELTA<N>];
-        float input[4 * N], dx[4 * N] = {};
-        float4 *at[SETS], w[SETS];
-        if (N <= 4)
-            load_quad<N>(x, quad, input);
-#pragma unroll
-        for (int s = 0; s < SETS && begin < end; s++) {
-            at[s] = tile.at(begin, s, across) + (inside ? quad : 0);
-            w[s] = inside ? *at[s] : float4{};
-        }
-        for (int pass = begin; pass < end; pass++, dy_at += 4 * SETS * DELTA<N>) {
-            float4 then[SETS];
-            if (N > 4) /* no registers for them from pass to pass */
-                load_quad<N>(x, quad, input);
-#pragma unroll
-            for (int s = 0; s < SETS; s++)
-                then[s] = inside ? at[s][pass + 1 < end ? tile.stride(s) : 0] : float4{};
-#pragma unroll
-            for (int s = 0; s < SETS; s++) {
-                float dy[DELTA<N>], g[4] = {};
-#pragma unroll
-                for (int n = 0; n < N; n += 4)
-                    *(float4 *)&dy[n] = *(const float4 *)&dy_at[4 * s * DELTA<N> + n];
-#pragma unroll
-                for (int n = 0; n < N; n++) {
-#pragma unroll
-                    for (int k = 0; k < 4; k++)
-                        g[k] = fmaf(input[k * N + n], dy[n], g[k]);
-                    dx[n] = fmaf(w[s].x, dy[n], dx[n]);
-                    dx[N + n] = fmaf(w[s].y, dy[n], dx[N + n]);
-                    dx[2 * N + n] = fmaf(w[s].z, dy[n], dx[2 * N + n]);
-                    dx[3 * N + n] = fmaf(w[s].w, dy[n], dx[3 * N + n]);
-                }
-                w[s].x = fmaf(-rate, g[0], w[s].x);
-                w[s].y = fmaf(-rate, g[1], w[s].y);
-                w[s].z = fmaf(-rate, g[2], w[s].z);
-                w[s].w = fmaf(-rate, g[3], w[s].w);
-                if (inside)
-                    *at[s] = w[s];
-                w[s] = then[s];
-                at[s] += tile.stride(s);
-            }
-        }
-        if (!wanted)
-            continue;
-        lanes_halve<2 * N>(dx, 8);
-        lanes_halve<N>(dx, 16);
-        const int k = across % 2 * 2 + across / 2;
-#pragma unroll
-        for (int n = 0; n < N; n++)
-            if (inside)
-                parts[((group * tile.quads + quad) * 4 + k) * N + n] = dx[n];
-    }
-}
-
-template <int N, int SETS>
-static __device__ void grid_bias(const struct weight_tile<SETS> &tile, const float *delta,
-                                 float rate, float *bias)
-{
-    for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS) {
-        float sum = 0.0f;
-#pragma unroll
-        for (int n = 0; n < N; n++)
-            sum += delta[c * DELTA<N> + n];
-        bias[c] = update_sgd(bias[c], sum, rate);
-    }
-}
-
-/* What the groups of warps made of one input's gradient, for up to three samples from n0 on. */
-template <int N, int SETS>
-static __device__ float3 parts_sum(const struct weight_tile<SETS> &tile, const float *parts, int i,
-                                   int n0)
-{
-    const int groups = parting(tile.quads).groups;
-    float sum[3] = {};
-    for (int group = 0; group < groups; group++)
-#pragma unroll
-        for (int k = 0; k < 3; k++)
-            if (n0 + k < N)
-                sum[k] += parts[(group * tile.quads * 4 + i) * N + n0 + k];
-    return make_float3(sum[0], sum[1], sum[2]);
-}
-
-/* The gradients of the block's inputs through the activation that made them: delta of the layer
- * below. `x` is this layer's input. Of a copied layer nothing has to be exchanged. */
-template <int N, int SETS>
-static __device__ void grid_take_down(const struct weight_tile<SETS> &tile, const float *parts,
-                                      const float *x, enum activation function, uint32_t number,
-                                      float *delta)
-{
-    const int items = 4 * tile.quads * PACKETS<N>;
-    const int all =
-        4 * round_up(tile.quads, SETS) * PACKETS<N>; /* the layer below counts in passes */
-    uint4 *down = tile.down ? tile.down + (number % 2 ? tile.down_odd : 0) : NULL;
-    for (int item = (int)threadIdx.x; down && item < items; item += GRID_THREADS) {
-        const float3 sum = parts_sum<N>(tile, parts, item / PACKETS<N>, item % PACKETS<N> * 3);
-        packet_put(&down[tile.column * tile.down_apart + item], sum.x, sum.y, sum.z, number);
-    }
-    for (int item = (int)threadIdx.x; item < all; item += GRID_THREADS) {
-        const int i = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
-        const float3 sum = item >= items ? make_float3(0.0f, 0.0f, 0.0f)
-                           : down ? packets_sum(down + item, tile.columns, tile.down_apart, number)
-                                  : parts_sum<N>(tile, parts, i, n0);
-        const float dx[3] = {sum.x, sum.y, sum.z};
-#pragma unroll
-        for (int k = 0; k < 3; k++)
-            if (n0 + k < N)
-                delta[i * DELTA<N> + n0 + k] =
-                    i < tile.inputs && item < items
-                        ? dx[k] * whole_slope(function, x[input_place<N>(i, n0 + k)])
-                        : 0.0f;
-    }
-}
+#include "backend/cuda/whole_ways.h"
 
 static __device__ float warp_sum(float value)
 {
@@ -321,15 +51,15 @@ static __device__ float2 grid_judge(const struct whole_step *step, int out, int 
     float gradient = 0.0f, loss = 0.0f, right = 0.0f;
     if (step->loss_kind == OP_mse) {
         gradient = error;
-        loss = error * error / (float)(out * step->batch);
+        loss = error * error * step->share;
     } else if (step->loss_kind == OP_binary_cross_entropy) {
         gradient = sigmoid(y) - wanted;
-        loss = (fmaxf(y, 0.0f) - y * wanted + log1pf(expf(-fabsf(y)))) / (float)(out * step->batch);
+        loss = (fmaxf(y, 0.0f) - y * wanted + log1pf(expf(-fabsf(y)))) * step->share;
     } else {
         const float most = warp_max(counts ? y : -INFINITY);
         const float e = counts ? expf(y - most) : 0.0f, sum = warp_sum(e);
         gradient = e / sum - (lane == label ? 1.0f : 0.0f);
-        loss = lane == label ? (logf(sum) - (y - most)) / (float)step->batch : 0.0f;
+        loss = lane == label ? (logf(sum) - (y - most)) * step->share : 0.0f;
     }
     if (step->right_kind == OP_right_level) {
         right = fabsf(error) < step->half ? 1.0f : 0.0f;
@@ -399,11 +129,79 @@ struct grid_block {
     struct weight_tile<SETS> *tiles; /* in shared memory */
     float rate;
 
+    __device__ grid_block(const struct grid_net *net_, float *shared_)
+        : net(net_), shared(shared_),
+          tiles((struct weight_tile<SETS> *)&shared_[net_->layout.tiles]), rate(0.0f)
+    {
+    }
+    __device__ void settle() const;
+    __device__ bool hear(uint32_t number, uint32_t call) const;
     __device__ void forward(uint32_t number) const;
     __device__ void backward(uint32_t number) const;
     __device__ void judge(struct ring *loss, struct ring *right) const;
     __device__ void store_outputs(const uint32_t *rows) const;
+    __device__ void answer(uint32_t call) const;
 };
+
+/* Works out the tiles, and fetches what is kept of them. */
+template <int N> __device__ void grid_block<N>::settle() const
+{
+    const int thread = (int)threadIdx.x;
+    for (int64_t k = thread; k < net->layout.shared_bytes / 4; k += GRID_THREADS)
+        shared[k] = 0.0f;
+    __syncthreads();
+    if (thread < net->step.layers)
+        tiles[thread] = tile_of<N, SETS>(net, shared, thread);
+    __syncthreads();
+    grid_begin<SETS>(net, shared, tiles);
+}
+
+/* The inputs of a call, in place of data: the first block waits for the question and passes it on.
+ * It does so for the next one only after this one's last layer, for which it has had packets of all
+ * that read it here. False: nobody asks any more. */
+template <int N> __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call) const
+{
+    const int thread = (int)threadIdx.x, in = net->layer[0].in;
+    const struct weight_tile<SETS> &tile = tiles[0];
+    float *heard = &shared[net->layout.scratch]; /* [batch][in] */
+    int *goes_on = (int *)&shared[net->layout.shares];
+    if (blockIdx.x == 0) {
+        uint64_t note;
+        const bool asked = mail_wait(net->mail, call, &note);
+        if (thread < net->mail.inputs)
+            heard[thread] = __uint_as_float((uint32_t)note);
+        __syncthreads();
+        for (int item = thread; item < in * PACKETS<N>; item += GRID_THREADS) {
+            const int n0 = item % PACKETS<N> * 3;
+            float x[3];
+#pragma unroll
+            for (int k = 0; k < 3; k++)
+                x[k] = asked && n0 + k < net->step.batch ? heard[(n0 + k) * in + item / PACKETS<N>]
+                                                         : 0.0f;
+            packet_put(&net->relay[1 + item], x[0], x[1], x[2], number);
+        }
+        if (thread == 0)
+            packet_put(net->relay, asked ? 1.0f : 0.0f, 0.0f, 0.0f, number);
+    }
+    if (thread == GRID_THREADS - 1) {
+        const float3 word = packet_wait(net->relay, number);
+        *goes_on = word.x + word.y + word.z > 0.0f;
+    }
+    for (int item = thread; item < 4 * tile.quads * PACKETS<N>; item += GRID_THREADS) {
+        const int i = item / PACKETS<N>, p = item % PACKETS<N>;
+        if (i >= tile.inputs)
+            continue;
+        const float3 three =
+            packet_wait(&net->relay[1 + (4 * tile.quad0 + i) * PACKETS<N> + p], number);
+        const float x[3] = {three.x, three.y, three.z};
+#pragma unroll
+        for (int k = 0; k < 3; k++)
+            if (3 * p + k < N)
+                shared[net->layout.layer[0].x + input_place<N>(i, 3 * p + k)] = x[k];
+    }
+    __syncthreads();
+    return *goes_on;
+}
 
 /* Begins with the step's inputs in place; ends with its outputs in y. */
 template <int N> __device__ void grid_block<N>::forward(uint32_t number) const
@@ -484,13 +282,22 @@ template <int N> __device__ void grid_block<N>::store_outputs(const uint32_t *ro
     }
 }
 
+/* … or answers the call. */
+template <int N> __device__ void grid_block<N>::answer(uint32_t call) const
+{
+    const int out = net->layer[net->step.layers - 1].out;
+    if (blockIdx.x > 0)
+        return;
+    for (int e = (int)threadIdx.x; e < net->mail.outputs; e += GRID_THREADS)
+        note_put(net->mail.answer(call) + e, shared[net->layout.y + e % out * N + e / out], call);
+}
+
 template <int N>
 static __global__ void __launch_bounds__(GRID_THREADS, 1)
     whole_grid(const __grid_constant__ struct grid_net net, int64_t steps)
 {
     constexpr int AHEAD =
         N <= 4 ? 2 : 1; /* elements of the next step that a thread fetches early */
-    constexpr int SETS = GRID_SETS_AT_ONCE(N);
     extern __shared__ float4 shared_quads[];
     float *shared = (float *)shared_quads;
     const struct whole_step &step = net.step;
@@ -499,25 +306,14 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     const uint64_t samples = step.feed->samples, jump = (uint64_t)step.batch % samples;
     const int32_t updates = step.count ? *step.count : 0;
     uint64_t place = (step.feed->place + (uint64_t)thread) % samples;
-    struct weight_tile<SETS> *tiles = (struct weight_tile<SETS> *)&shared[net.layout.tiles];
-    struct grid_block<N> block;
-    block.net = &net;
-    block.shared = shared;
-    block.tiles = tiles;
-    block.rate = 0.0f;
+    struct grid_block<N> block(&net, shared);
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *rows = (uint32_t *)&shared[net.layout.taken]; /* of even and of odd steps */
 
     if (step.count)
         block.rate = whole_rate(&step, updates);
-    for (int64_t k = thread; k < net.layout.shared_bytes / 4; k += GRID_THREADS)
-        shared[k] = 0.0f;
-    __syncthreads();
-    if (thread < step.layers)
-        tiles[thread] = tile_of<N, SETS>(&net, shared, thread);
-    __syncthreads();
-    const struct data_intake<N> intake = intake_of<N>(&net, tiles[0]);
-    grid_begin<SETS>(&net, shared, tiles);
+    block.settle();
+    const struct data_intake<N> intake = intake_of<N>(&net, block.tiles[0]);
     if (has_sample) {
         rows[thread] = whole_row(step.feed, place);
         place = whole_move(place, jump, samples);
@@ -560,11 +356,27 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
         __syncthreads();
     }
     if (step.count)
-        grid_end<SETS>(&net, shared, tiles);
+        grid_end<grid_block<N>::SETS>(&net, shared, block.tiles);
     /* What the others read of the feed at the start they have read: this block has had packets of
      * theirs, or there are no others. */
     if (blockIdx.x == 0 && thread == 0)
         whole_end(&step, steps);
+}
+
+/* Stays and answers calls. */
+template <int N>
+static __global__ void __launch_bounds__(GRID_THREADS, 1)
+    grid_listener(const __grid_constant__ struct grid_net net)
+{
+    extern __shared__ float4 shared_quads[];
+    struct grid_block<N> block(&net, (float *)shared_quads);
+    block.settle();
+    __syncthreads();
+    for (uint32_t done = 0; block.hear(net.first + done, net.call + done); done++) {
+        block.forward(net.first + done);
+        block.answer(net.call + done);
+        __syncthreads();
+    }
 }
 
 static void *grid_kernel(int32_t samples)
@@ -592,6 +404,8 @@ void grid_prepare(struct whole *whole, const struct chain *chain, const struct w
     const int64_t packets = 4 * grid_packets(layout->samples);
     float *far = (float *)whole->memory;
     uint4 *exchange = (uint4 *)(whole->memory + layout->far_bytes);
+    net->relay = exchange;
+    exchange += grid_relay_packets(chain, layout->samples);
     net->step = *step;
     net->layout = *layout;
     net->first = 1; /* no packet has come yet: all numbers are 0 */
@@ -614,17 +428,45 @@ void grid_prepare(struct whole *whole, const struct chain *chain, const struct w
     }
 }
 
-cudaError_t grid_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
+static cudaError_t launch_grid(const struct grid_net *net, void *kernel, void **arguments,
+                               cudaStream_t stream)
 {
-    struct grid_net *net = (struct grid_net *)whole->net;
-    void *arguments[] = {net, &steps};
-    void *kernel = grid_kernel(net->layout.samples);
     const int32_t blocks = net->layout.rows * net->layout.columns;
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)net->layout.shared_bytes);
     if (error == cudaSuccess)
         error = cudaLaunchCooperativeKernel(kernel, dim3((unsigned)blocks), dim3(GRID_THREADS),
                                             arguments, (size_t)net->layout.shared_bytes, stream);
+    return error;
+}
+
+cudaError_t grid_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
+{
+    struct grid_net *net = (struct grid_net *)whole->net;
+    void *arguments[] = {net, &steps};
+    const cudaError_t error = launch_grid(net, grid_kernel(net->layout.samples), arguments, stream);
     net->first += (uint32_t)steps;
     return error;
+}
+
+enum { LISTENED = 3 }; /* samples of a call, at most */
+
+bool grid_can_listen(const struct chain *chain, int32_t batch)
+{
+    return batch <= LISTENED && batch * chain->layer[0].in <= GRID_THREADS;
+}
+
+void grid_listen(struct whole *whole, const struct mailbox *mail)
+{
+    ((struct grid_net *)whole->net)->mail = *mail;
+}
+
+/* The last launch has had the calls up to this one, and one number more to say that it leaves. */
+cudaError_t grid_launch_from(struct whole *whole, uint32_t call, cudaStream_t stream)
+{
+    struct grid_net *net = (struct grid_net *)whole->net;
+    void *arguments[] = {net};
+    net->first += call - net->call + 1;
+    net->call = call;
+    return launch_grid(net, (void *)grid_listener<LISTENED>, arguments, stream);
 }

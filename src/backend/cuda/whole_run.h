@@ -2,6 +2,7 @@
 #ifndef PRONY_BACKEND_CUDA_WHOLE_RUN_H
 #define PRONY_BACKEND_CUDA_WHOLE_RUN_H
 
+#include "backend/cuda/mailbox.h"
 #include "backend/cuda/whole.h"
 
 enum { WHOLE_NET_BYTES = 4000 }; /* a kernel's parameters are at most 4 KB */
@@ -19,10 +20,18 @@ struct whole {
 void block_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step);
 cudaError_t block_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
 
+/* whole_warp.cu, after block_prepare */
+cudaError_t warp_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+
 /* whole_grid.cu; memory is zeroed */
 uint64_t grid_bytes(const struct grid_layout *layout);
 void grid_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step,
                   const struct grid_layout *layout);
 cudaError_t grid_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+/* Calls in place of steps: after grid_listen only grid_launch_from is right, for a kernel that
+ * stays from this call on. */
+bool grid_can_listen(const struct chain *chain, int32_t batch);
+void grid_listen(struct whole *whole, const struct mailbox *mail);
+cudaError_t grid_launch_from(struct whole *whole, uint32_t call, cudaStream_t stream);
 
 #endif

@@ -3,13 +3,17 @@
 #ifndef PRONY_BACKEND_CUDA_WHOLE_TILE_H
 #define PRONY_BACKEND_CUDA_WHOLE_TILE_H
 
+#include "backend/cuda/mailbox.h"
 #include "backend/cuda/update.h"
 #include "backend/cuda/whole_run.h"
 
 struct grid_net {
     struct whole_step step;
     struct grid_layout layout;
-    uint32_t first; /* the number of the launch's first step; never the same twice */
+    uint32_t first;      /* the number of the launch's first step; never the same twice */
+    struct mailbox mail; /* where calls come from, … */
+    uint32_t call;       /* … from this one on; without inputs: steps over data */
+    uint4 *relay;        /* [1 + inputs × packets]: whether it goes on, then a call's inputs */
     struct {
         int32_t in, out;
         enum activation function;
@@ -41,6 +45,16 @@ static __device__ uint4 packet_look(const uint4 *from)
                  : "l"(from)
                  : "memory");
     return make_uint4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32));
+}
+
+/* One packet, once it has come. */
+static __device__ float3 packet_wait(const uint4 *from, uint32_t number)
+{
+    uint4 packet = packet_look(from);
+    while (packet.w != number)
+        packet = packet_look(from);
+    return make_float3(__uint_as_float(packet.x), __uint_as_float(packet.y),
+                       __uint_as_float(packet.z));
 }
 
 /* The sum of `count` packets, `apart` from each other, in their order, once they have come. All

@@ -1,0 +1,66 @@
+/* answer.h: plans that answer calls (plan_options.answering): the inputs of each are read from host
+ * memory when it is asked, and its outputs are in host memory when it is answered. For stacks of
+ * dense layers (core/pass/chain.h) at inference.
+ *
+ * Calls go through a mailbox. Either each is a launch, captured once for each of its slots
+ * (answer_narrow.cu: one kernel, for what fits one block; answer_layers.cu: one kernel a layer),
+ * or, resident, a kernel stays and takes one after the other (answer_narrow.cu, whole_grid.cu). The
+ * host does not synchronise: it looks for the answer. */
+#ifndef PRONY_BACKEND_CUDA_ANSWER_H
+#define PRONY_BACKEND_CUDA_ANSWER_H
+
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/mailbox.h"
+#include "backend/cuda/whole_run.h"
+
+struct answer_layer {
+    int32_t in, out;
+    enum activation function;
+    const float *w, *b; /* [in][out], [out] or NULL */
+};
+
+/* What a network's kernels are told. */
+struct answer_net {
+    struct mailbox mail;
+    int32_t batch, layers;
+    int32_t width; /* narrow: lanes of a sample */
+    struct answer_layer layer[CHAIN_MOST];
+};
+
+struct answer {
+    const char *name;
+    struct answer_net net;
+    struct whole *grid;   /* resident, not narrow: the kernel that stays; else NULL */
+    bool resident, waits; /* waits: a kernel has been launched, and not been told to leave */
+    uint64_t *memory;     /* pinned, mapped: the mailbox */
+    cudaGraphExec_t slots[MAIL_SLOTS]; /* what answers the call in each; not resident */
+    float *between;                    /* device: activations; layers only */
+    uint64_t bytes;                    /* of device memory */
+    uint32_t *order;                   /* host, or NULL */
+    uint64_t samples;
+    uint64_t asking, answering; /* places in the data of the next call to ask, to collect … */
+    uint32_t asked, collected;  /* … and the numbers of the last ones asked and collected */
+    const float *x;             /* bound; [rows][in] */
+    float *y;                   /* bound, or NULL; [rows][out] */
+};
+
+/* answer.cu. NULL, or why this program is not answered so (static text). */
+const char *answer_supports(const struct plan *plan, bool resident);
+enum status answer_prepare(struct plan *plan, bool resident);
+enum status answer_bind(struct plan *plan, const struct binding *binding);
+enum status answer_run(struct plan *plan, int64_t calls);
+enum status answer_sync(struct plan *plan);
+void answer_release(struct plan *plan);
+
+/* answer_narrow.cu: the call in the slot of number `first` or, if it stays, all from that on. */
+int64_t narrow_shared_bytes(const struct answer_net *net);
+cudaError_t narrow_launch(const struct answer_net *net, uint32_t first, bool stays,
+                          cudaStream_t stream);
+
+/* answer_layers.cu: `between` is room for the activations of all layers. */
+uint64_t layers_bytes(const struct answer_net *net);
+bool layers_take(const struct answer_net *net, int64_t shared_bytes);
+cudaError_t layers_launch(const struct answer_net *net, float *between, bool overlap, uint32_t slot,
+                          cudaStream_t stream);
+
+#endif

@@ -1,0 +1,306 @@
+/* answer_layers.cu: calls of a stack of wide layers at a small batch, one kernel a layer, straight
+ * from the parameters where they lie.
+ *
+ * A block has up to 128 neighbouring outputs and a slice of the inputs, so that each row of it is
+ * half a kilobyte in a piece; its warps share the inputs. What the slices of a layer find is added
+ * up by whoever needs it as an input of the next. Each thread keeps ROWS loads of weights in
+ * flight, and has the first of them on their way before the layer below is done: kernels are
+ * launched so that the next one begins as soon as all blocks of the last are running, and waits for
+ * its results only when it needs them (programmatic dependent launch).
+ *
+ * The first kernel of a call waits for all that was asked of the GPU before, and lets the next one
+ * begin only then: nobody reads weights that an update is still writing.
+ *
+ * Bound: each weight is read once, from device memory. */
+#include "backend/cuda/answer.h"
+
+enum {
+    LAYER_THREADS = 256,
+    LAYER_WARPS = LAYER_THREADS / 32,
+    LAYER_BLOCKS = 132, /* about so many, as far as there is work */
+    LAYER_SLICE = 32,   /* inputs that are worth a block */
+};
+
+/* Where a layer's inputs come from and what it is made of. */
+struct layer_call {
+    struct answer_layer layer, below; /* below: of the last one the bias and the function */
+    int32_t batch;
+    int32_t lanes;            /* that stand side by side for outputs; the others for inputs */
+    int32_t slices;           /* of the inputs … */
+    int32_t below_slices;     /* … and of those of the layer below */
+    bool first, last;         /* of the call */
+    const uint64_t *question; /* the first layer: its inputs */
+    const float *x;           /* else: [slice below][in][N] */
+    uint64_t *answer;         /* the last layer: its outputs */
+    float *y;                 /* else: [slice][out][N] */
+};
+
+/* Beside each other in memory: outputs. Four at once where all rows of weights are aligned. */
+template <int VECTOR> struct some_weights;
+template <> struct some_weights<1> {
+    float w[1];
+    __device__ void load(const float *from, bool there)
+    {
+        w[0] = there ? __ldg(from) : 0.0f;
+    }
+};
+template <> struct some_weights<4> {
+    float w[4];
+    __device__ void load(const float *from, bool there)
+    {
+        const float4 four = there ? __ldg((const float4 *)from) : float4{};
+        w[0] = four.x, w[1] = four.y, w[2] = four.z, w[3] = four.w;
+    }
+};
+
+static __device__ void wait_for_last(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+static __device__ void let_next_begin(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" :::);
+#endif
+}
+
+/* x of this slice's inputs and all samples, [rows + 1][N], zeros for samples that the batch does
+ * not have and in the end. */
+template <int N>
+static __device__ void take_inputs(const struct layer_call &call, int begin, int rows, float *x)
+{
+    const int in = call.layer.in;
+    if (threadIdx.x < N)
+        x[rows * N + (int)threadIdx.x] = 0.0f;
+    for (int e = (int)threadIdx.x; e < rows * N; e += LAYER_THREADS) {
+        const int n = e % N, i = begin + e / N;
+        float value = 0.0f;
+        if (call.first) {
+            if (n < call.batch)
+                value = __uint_as_float((uint32_t)note_look(&call.question[n * in + i]));
+        } else {
+            value = call.below.b ? __ldg(&call.below.b[i]) : 0.0f;
+            for (int k = 0; k < call.below_slices; k++) /* written while this kernel runs: L2 */
+                value += __ldcg(&call.x[((int64_t)k * in + i) * N + n]);
+            value = whole_activation(call.below.function, value);
+        }
+        x[e] = value;
+    }
+}
+
+/* One input of all samples. */
+template <int N> static __device__ void read_input(const float *x, float (&into)[N])
+{
+    if constexpr (N % 4 == 0) {
+#pragma unroll
+        for (int n = 0; n < N; n += 4)
+            *(float4 *)&into[n] = *(const float4 *)&x[n];
+    } else {
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            into[n] = x[n];
+    }
+}
+
+/* Sums over the lanes of a warp that have the same outputs, then over warps. */
+template <int N, int VECTOR>
+static __device__ void give_outputs(const struct layer_call &call, uint32_t number,
+                                    float (&sum)[VECTOR][N], float *parts)
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, out = call.layer.out;
+    const int wide = call.lanes * VECTOR * N, first = (int)blockIdx.x * call.lanes * VECTOR;
+    for (int apart = call.lanes; apart < 32; apart *= 2)
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++)
+#pragma unroll
+            for (int n = 0; n < N; n++)
+                sum[v][n] += __shfl_xor_sync(~0u, sum[v][n], apart);
+    if (lane < call.lanes)
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++)
+#pragma unroll
+            for (int n = 0; n < N; n++)
+                parts[warp * wide + (lane * VECTOR + v) * N + n] = sum[v][n];
+    __syncthreads();
+    for (int e = (int)threadIdx.x; e < wide; e += LAYER_THREADS) {
+        const int n = e % N, o = first + e / N;
+        float y = 0.0f;
+        if (o >= out)
+            break;
+#pragma unroll
+        for (int k = 0; k < LAYER_WARPS; k++)
+            y += parts[k * wide + e];
+        if (!call.last) {
+            call.y[((int64_t)blockIdx.y * out + o) * N + n] = y;
+        } else if (n < call.batch) {
+            y += call.layer.b ? __ldg(&call.layer.b[o]) : 0.0f;
+            note_put(&call.answer[n * out + o], whole_activation(call.layer.function, y), number);
+        }
+    }
+}
+
+template <int N, int VECTOR>
+static __global__ void __launch_bounds__(LAYER_THREADS, 2)
+    answer_layer_kernel(const __grid_constant__ struct layer_call call)
+{
+    constexpr int ROWS = N <= 4 ? 16 : 8; /* more samples need the registers for sums */
+    extern __shared__ float4 layer_shared[];
+    const int out = call.layer.out, per = (call.layer.in + call.slices - 1) / call.slices;
+    const int begin = (int)blockIdx.y * per;
+    const int rows = begin + per < call.layer.in ? per : call.layer.in - begin;
+    const int at_once = LAYER_THREADS / call.lanes; /* inputs */
+    const int o = ((int)blockIdx.x * call.lanes + (int)threadIdx.x % call.lanes) * VECTOR;
+    const int64_t apart = (int64_t)at_once * out;
+    int i = (int)threadIdx.x / call.lanes;
+    const float *from = call.layer.w + (int64_t)(begin + i) * out + o;
+    float *x = (float *)layer_shared, *parts = x + (per + 1) * N;
+    struct some_weights<VECTOR> w[ROWS];
+    float sum[VECTOR][N] = {};
+    uint64_t note = 0;
+
+    if (call.first)
+        wait_for_last();
+    let_next_begin();
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        w[r].load(from + r * apart, o < out && i + r * at_once < rows);
+    if (call.last) /* its number; the host has asked before it launched */
+        note = note_look(call.question);
+    if (!call.first)
+        wait_for_last();
+    take_inputs<N>(call, begin, rows, x);
+    __syncthreads();
+    for (; i < rows; i += ROWS * at_once) {
+        from += ROWS * apart;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const int row = i + r * at_once;
+            float value[N];
+            read_input<N>(&x[(row < rows ? row : rows) * N], value);
+#pragma unroll
+            for (int n = 0; n < N; n++)
+#pragma unroll
+                for (int v = 0; v < VECTOR; v++)
+                    sum[v][n] = fmaf(value[n], w[r].w[v], sum[v][n]);
+            w[r].load(from + r * apart, o < out && row + ROWS * at_once < rows);
+        }
+    }
+    give_outputs<N, VECTOR>(call, note_number(note), sum, parts);
+}
+
+/* Samples that the kernel is compiled for. */
+static int32_t layers_samples(int32_t batch)
+{
+    return batch <= 1 ? 1 : batch <= 4 ? 4 : GRID_BATCH_MOST;
+}
+
+static void *layer_kernel(int32_t samples, bool quads)
+{
+    switch (samples) {
+    case 1: return quads ? (void *)answer_layer_kernel<1, 4> : (void *)answer_layer_kernel<1, 1>;
+    case 4: return quads ? (void *)answer_layer_kernel<4, 4> : (void *)answer_layer_kernel<4, 1>;
+    default:
+        return quads ? (void *)answer_layer_kernel<GRID_BATCH_MOST, 4>
+                     : (void *)answer_layer_kernel<GRID_BATCH_MOST, 1>;
+    }
+}
+
+/* Rows of weights begin at multiples of 16 bytes. */
+static bool in_quads(const struct answer_layer *layer)
+{
+    return layer->out % 4 == 0 && (uintptr_t)layer->w % 16 == 0;
+}
+
+/* How a layer is cut: into tiles of outputs and slices of inputs. */
+struct layer_cut {
+    int32_t vector, lanes, tiles, slices, rows;
+    int64_t shared_bytes;
+};
+
+static struct layer_cut cut_of(const struct answer_net *net, int32_t l)
+{
+    const struct answer_layer *layer = &net->layer[l];
+    const int32_t samples = layers_samples(net->batch);
+    struct layer_cut cut = {};
+    cut.vector = in_quads(layer) ? 4 : 1;
+    const int32_t wanted = (layer->out + cut.vector - 1) / cut.vector;
+    for (cut.lanes = 1; cut.lanes < wanted && cut.lanes < 32;)
+        cut.lanes *= 2;
+    cut.tiles = (wanted + cut.lanes - 1) / cut.lanes;
+    cut.slices = LAYER_BLOCKS / cut.tiles;
+    if (cut.slices > layer->in / LAYER_SLICE)
+        cut.slices = layer->in / LAYER_SLICE;
+    if (cut.slices < 1 || l == 0 || l == net->layers - 1)
+        cut.slices = 1; /* the last one ends the call, and the first one asks the host */
+    cut.rows = (layer->in + cut.slices - 1) / cut.slices;
+    cut.slices = (layer->in + cut.rows - 1) / cut.rows;
+    cut.shared_bytes = 4 * (int64_t)samples * (cut.rows + 1 + LAYER_WARPS * cut.lanes * cut.vector);
+    return cut;
+}
+
+uint64_t layers_bytes(const struct answer_net *net)
+{
+    uint64_t floats = 0;
+    for (int32_t l = 0; l < net->layers - 1; l++)
+        floats += (uint64_t)net->layer[l].out * (uint64_t)cut_of(net, l).slices;
+    return floats * (uint64_t)layers_samples(net->batch) * sizeof(float);
+}
+
+bool layers_take(const struct answer_net *net, int64_t shared_bytes)
+{
+    for (int32_t l = 0; l < net->layers; l++)
+        if (cut_of(net, l).shared_bytes > shared_bytes)
+            return false;
+    return net->batch <= GRID_BATCH_MOST;
+}
+
+static cudaError_t layer_launch(struct layer_call *call, const struct layer_cut *cut,
+                                int32_t samples, bool overlap, cudaStream_t stream)
+{
+    void *kernel = layer_kernel(samples, cut->vector == 4), *arguments[] = {call};
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t launch = {};
+    cudaError_t error = cudaSuccess;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    launch.gridDim = dim3((unsigned)cut->tiles, (unsigned)cut->slices);
+    launch.blockDim = dim3(LAYER_THREADS);
+    launch.dynamicSmemBytes = (size_t)cut->shared_bytes;
+    launch.stream = stream;
+    launch.attrs = &attribute;
+    launch.numAttrs = overlap ? 1 : 0;
+    if (cut->shared_bytes > 48 << 10)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     (int)cut->shared_bytes);
+    return error == cudaSuccess ? cudaLaunchKernelExC(&launch, kernel, arguments) : error;
+}
+
+cudaError_t layers_launch(const struct answer_net *net, float *between, bool overlap, uint32_t slot,
+                          cudaStream_t stream)
+{
+    const int32_t samples = layers_samples(net->batch);
+    struct layer_call call = {};
+    cudaError_t error = cudaSuccess;
+    call.batch = net->batch;
+    call.question = net->mail.question(slot);
+    call.answer = net->mail.answer(slot);
+    call.slices = 1;
+    for (int32_t l = 0; l < net->layers && error == cudaSuccess; l++) {
+        const struct layer_cut cut = cut_of(net, l);
+        call.below = call.layer;
+        call.layer = net->layer[l];
+        call.lanes = cut.lanes;
+        call.below_slices = call.slices;
+        call.slices = cut.slices;
+        call.first = l == 0;
+        call.last = l == net->layers - 1;
+        call.x = call.y;
+        call.y = between;
+        between += (int64_t)call.layer.out * cut.slices * samples;
+        error = layer_launch(&call, &cut, samples, overlap, stream);
+    }
+    return error;
+}

@@ -1,0 +1,105 @@
+/* mailbox.h: calls between host and GPU through host memory that both see (pinned, mapped).
+ *
+ * A note is eight bytes, a float and the number of the call, which are written and read as one: who
+ * sees the right number has the float, so nothing needs to be ordered or waited for. A question is
+ * the notes of all inputs of a batch, an answer those of its outputs. There is a ring of both, so
+ * that calls can follow each other before they are answered. Calls are numbered from 1. */
+#ifndef PRONY_BACKEND_CUDA_MAILBOX_H
+#define PRONY_BACKEND_CUDA_MAILBOX_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    MAIL_SLOTS = 16,
+    /* A look takes more than a microsecond: so many are on their way, one after the other. */
+    MAIL_AHEAD = 4,
+    MAIL_APART = 600, /* cycles between them */
+    /* A kernel that waits looks so often, which takes about a quarter of a second, and leaves: a
+     * host that has stopped, or has forgotten it, cannot keep the GPU. */
+    MAIL_LOOKS = 800000,
+    MAIL_STOPS = 256, /* looks between two at the host's word to stop */
+};
+
+struct mailbox {
+    uint64_t *stop;          /* not 0: who waits for a question leaves */
+    uint64_t *questions;     /* [slot][batch][in] */
+    uint64_t *answers;       /* [slot][batch][out] */
+    int32_t inputs, outputs; /* of a call: batch × in, batch × out */
+
+    __host__ __device__ uint64_t *question(uint32_t number) const
+    {
+        return questions + (uint64_t)(number % MAIL_SLOTS) * (uint64_t)inputs;
+    }
+    __host__ __device__ uint64_t *answer(uint32_t number) const
+    {
+        return answers + (uint64_t)(number % MAIL_SLOTS) * (uint64_t)outputs;
+    }
+};
+
+static inline __host__ __device__ uint32_t note_number(uint64_t note)
+{
+    return (uint32_t)(note >> 32);
+}
+
+static inline uint64_t note_of(float value, uint32_t number)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint64_t)number << 32 | bits;
+}
+
+static inline float note_value(uint64_t note)
+{
+    const uint32_t bits = (uint32_t)note;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+#ifdef __CUDACC__
+static inline __device__ uint64_t note_look(const uint64_t *from)
+{
+    uint64_t note;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(note) : "l"(from) : "memory");
+    return note;
+}
+
+static inline __device__ void note_put(uint64_t *to, float value, uint32_t number)
+{
+    const uint64_t note = (uint64_t)number << 32 | __float_as_uint(value);
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(note) : "memory");
+}
+
+/* By all threads of a block: waits for question `number`. Each of the first threads then has the
+ * note of its number in *note. False: nobody asks any more. */
+static inline __device__ bool mail_wait(const struct mailbox &mail, uint32_t number, uint64_t *note)
+{
+    const int thread = (int)threadIdx.x;
+    const bool looks = thread < mail.inputs;
+    const uint64_t *from = mail.question(number) + thread;
+    uint64_t notes[MAIL_AHEAD];
+#pragma unroll
+    for (int k = 0; k < MAIL_AHEAD; k++) {
+        const long long start = clock64();
+        notes[k] = looks ? note_look(from) : 0;
+        while (k < MAIL_AHEAD - 1 && clock64() - start < MAIL_APART)
+            continue;
+    }
+    for (int look = 0; look < MAIL_LOOKS; look += MAIL_AHEAD) {
+#pragma unroll
+        for (int k = 0; k < MAIL_AHEAD; k++) {
+            *note = notes[k];
+            if (__syncthreads_and(!looks || note_number(*note) == number))
+                return true;
+            notes[k] = looks ? note_look(from) : 0;
+        }
+        if (look % MAIL_STOPS == 0 && __syncthreads_or(thread == 0 && note_look(mail.stop) != 0))
+            return false;
+    }
+    return false;
+}
+#endif
+
+#endif

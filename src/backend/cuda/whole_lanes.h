@@ -1,0 +1,152 @@
+/* whole_lanes.h: a sample as a group of 8, 16 or 32 lanes, a lane being a unit of the layer at
+ * hand: what the kernels of narrow networks (whole_block.cu, whole_warp.cu) have in common. */
+#ifndef PRONY_BACKEND_CUDA_WHOLE_LANES_H
+#define PRONY_BACKEND_CUDA_WHOLE_LANES_H
+
+#include "backend/cuda/update.h"
+#include "backend/cuda/whole_run.h"
+
+struct block_net {
+    struct whole_step step;
+    struct block_layout layout;
+    struct {
+        int32_t in, out;
+        enum activation function;
+        float *w, *b; /* [in][out], [out] or NULL */
+    } layer[CHAIN_MOST];
+};
+
+/* What is known when it is compiled saves branches in a chain where nothing hides them. */
+enum { AS_IT_COMES = -1 };
+template <int WIDTH_, int LAYERS_, int HIDDEN_, int LAST_> struct block_kind {
+    static constexpr int WIDTH = WIDTH_;
+    static constexpr int LAYERS = LAYERS_; /* 0: as many as there are */
+    static constexpr int HIDDEN = HIDDEN_; /* enum activation, or AS_IT_COMES */
+    static constexpr int LAST = LAST_;
+    static __device__ int layers(const struct block_net *net)
+    {
+        return LAYERS ? LAYERS : net->step.layers;
+    }
+    static __device__ enum activation function(const struct block_net *net, int l)
+    {
+        if (HIDDEN == AS_IT_COMES)
+            return net->layer[l].function;
+        return (enum activation)(l == LAYERS - 1 ? LAST : HIDDEN);
+    }
+};
+
+template <int WIDTH> static __device__ float group_max(float value)
+{
+#pragma unroll
+    for (int apart = WIDTH / 2; apart > 0; apart /= 2)
+        value = fmaxf(value, __shfl_xor_sync(~0u, value, apart, WIDTH));
+    return value;
+}
+
+template <int WIDTH> static __device__ float group_sum(float value)
+{
+#pragma unroll
+    for (int apart = WIDTH / 2; apart > 0; apart /= 2)
+        value += __shfl_xor_sync(~0u, value, apart, WIDTH);
+    return value;
+}
+
+struct judged {
+    float gradient;    /* of the loss with respect to this lane's output */
+    float loss, right; /* this lane's share */
+};
+
+/* The losses that are seldom asked for of narrow networks; called, not repeated. */
+template <int WIDTH>
+static __device__ __noinline__ struct judged judge_others(const struct whole_step *step,
+                                                          bool counts, float y, float target)
+{
+    const int lane = (int)threadIdx.x % WIDTH, label = __float_as_int(target);
+    struct judged judged = {};
+    if (step->loss_kind == OP_binary_cross_entropy) {
+        judged.gradient = step->gradient * (sigmoid(y) - target);
+        judged.loss = (fmaxf(y, 0.0f) - y * target + log1pf(expf(-fabsf(y)))) * step->share;
+    } else {
+        const float most = group_max<WIDTH>(counts ? y : -INFINITY);
+        const float e = counts ? expf(y - most) : 0.0f, sum = group_sum<WIDTH>(e);
+        judged.gradient = step->gradient * (e / sum - (lane == label ? 1.0f : 0.0f));
+        judged.loss = lane == label ? (logf(sum) - (y - most)) * step->share : 0.0f;
+    }
+    return judged;
+}
+
+/* `target` is a number, or the bits of a label. Lanes from `out` on get zeros. */
+template <int WIDTH>
+static __device__ struct judged judge(const struct whole_step *step, int out, float y, float target)
+{
+    const int lane = (int)threadIdx.x % WIDTH, label = __float_as_int(target);
+    const bool counts = lane < out;
+    struct judged judged = {};
+    if (step->loss_kind == OP_mse) {
+        const float error = y - target;
+        judged.gradient = step->gradient * error;
+        judged.loss = error * error * step->share;
+    } else {
+        judged = judge_others<WIDTH>(step, counts, y, target);
+    }
+    if (step->right_kind == OP_right_level) {
+        judged.right = fabsf(y - target) < step->half ? 1.0f : 0.0f;
+    } else if (step->right_kind == OP_right_class) {
+        const float most = group_max<WIDTH>(counts ? y : -INFINITY);
+        const unsigned group = (unsigned)(threadIdx.x % 32) / WIDTH * WIDTH;
+        const unsigned best = __ballot_sync(~0u, counts && y == most) >> group;
+        judged.right = lane == label && __ffs((int)best) - 1 == label ? 1.0f : 0.0f;
+    }
+    const struct judged nothing = {};
+    return counts ? judged : nothing;
+}
+
+/* One thread's sample: its row, its input and its target. */
+struct sample {
+    uint32_t row;
+    float x, target;
+};
+
+/* Where samples come from, read once. */
+struct source {
+    const uint32_t *x, *target, *order;
+    uint32_t samples, jump; /* from a step to the next */
+    __device__ explicit source(const struct whole_step *step)
+        : x(step->x->data), target(step->target ? step->target->data : NULL),
+          order(step->feed->order), samples((uint32_t)step->feed->samples),
+          jump((uint32_t)step->batch % samples)
+    {
+    }
+    /* a step later; rows are numbered in 31 bits */
+    __device__ uint32_t after(uint32_t place) const
+    {
+        place += jump;
+        return place >= samples ? place - samples : place;
+    }
+    __device__ uint32_t row(uint32_t place) const
+    {
+        return order ? __ldg(&order[place]) : place;
+    }
+};
+
+template <int WIDTH>
+static __device__ struct sample fetch(const struct block_net *net, const struct source *source,
+                                      uint32_t row, bool there)
+{
+    const int lane = (int)threadIdx.x % WIDTH;
+    const unsigned in = (unsigned)net->layer[0].in;
+    const unsigned out = (unsigned)net->layer[net->step.layers - 1].out;
+    struct sample sample = {row, 0.0f, 0.0f};
+    if (there && lane < (int)in)
+        sample.x = __uint_as_float(__ldg(&source->x[(uint64_t)row * in + (unsigned)lane]));
+    if (there && source->target) {
+        if (net->step.loss_kind == OP_cross_entropy)
+            sample.target = __uint_as_float(__ldg(&source->target[row]));
+        else if (lane < (int)out)
+            sample.target =
+                __uint_as_float(__ldg(&source->target[(uint64_t)row * out + (unsigned)lane]));
+    }
+    return sample;
+}
+
+#endif

@@ -1,0 +1,266 @@
+/* whole_ways.h: the way up and the way down through a block's tile of one layer (whole_tile.h), and
+ * what the blocks exchange between two layers. */
+#ifndef PRONY_BACKEND_CUDA_WHOLE_WAYS_H
+#define PRONY_BACKEND_CUDA_WHOLE_WAYS_H
+
+#include "backend/cuda/whole_tile.h"
+
+/* Four features of all samples, [4][N]. */
+template <int N> static __device__ void load_quad(const float *x, int quad, float (&into)[4 * N])
+{
+    const float4 *from = (const float4 *)&x[quad * grid_quad_floats(N)];
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        *(float4 *)&into[4 * k] = from[k];
+}
+
+/* Where feature i of sample n lies among the inputs of a layer. */
+template <int N> static __device__ int input_place(int i, int n)
+{
+    return i / 4 * grid_quad_floats(N) + i % 4 * N + n;
+}
+
+/* Rows of delta are whole quadruples. */
+template <int N> constexpr int DELTA = (N + 3) / 4 * 4;
+/* And one where all have the same numbers to add. */
+template <int H, int V> static __device__ void lanes_add(float (&values)[V], int bit)
+{
+#pragma unroll
+    for (int k = 0; k < H; k++)
+        values[k] += __shfl_xor_sync(~0u, values[k], bit);
+}
+
+/* The weights that a warp begins a layer with: they do not wait for x. Where a column has no more
+ * inputs, lanes read what follows: x is 0 there. */
+template <int SETS> struct first_weights {
+    const float4 *from[SETS];
+    float4 w[SETS];
+    __device__ void load(const struct weight_tile<SETS> &tile, int pass)
+    {
+        const int lane = (int)threadIdx.x % 32;
+        if (pass >= tile.passes)
+            return;
+#pragma unroll
+        for (int s = 0; s < SETS; s++) {
+            from[s] = tile.at(pass, s, lane / 8) + lane % 8;
+            w[s] = *from[s];
+        }
+    }
+};
+
+/* The block's part of x·W, sent to its column. Eight lanes share the inputs, four the columns of a
+ * set; a warp takes SETS sets. */
+template <int N, int SETS>
+static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float *x,
+                               struct first_weights<SETS> &first, uint32_t number)
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, part = lane % 8;
+    const int rounds = (tile.quads + 7) / 8;
+    uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
+    for (int pass = warp; pass < tile.passes; pass += GRID_WARPS) {
+        float sum[SETS * N] = {};
+        if (pass != warp)
+            first.load(tile, pass);
+        for (int round = 0; round < rounds; round++) {
+            float4 then[SETS];
+            float in[4 * N];
+#pragma unroll
+            for (int s = 0; s < SETS; s++)
+                then[s] = first.from[s][round + 1 < rounds ? 8 : 0];
+            load_quad<N>(x, round * 8 + part, in);
+#pragma unroll
+            for (int s = 0; s < SETS; s++) {
+#pragma unroll
+                for (int n = 0; n < N; n++) {
+                    float *to = &sum[s * N + n];
+                    *to = fmaf(first.w[s].x, in[n], *to);
+                    *to = fmaf(first.w[s].y, in[N + n], *to);
+                    *to = fmaf(first.w[s].z, in[2 * N + n], *to);
+                    *to = fmaf(first.w[s].w, in[3 * N + n], *to);
+                }
+                first.w[s] = then[s];
+                first.from[s] += 8;
+            }
+        }
+        int set = pass * SETS;
+        if constexpr (SETS == 4) {
+            lanes_halve<2 * N>(sum, 1);
+            lanes_halve<N>(sum, 2);
+            lanes_add<N>(sum, 4);
+            set += part % 2 * 2 + part / 2 % 2;
+        } else {
+            lanes_halve<N>(sum, 1);
+            lanes_add<N>(sum, 2);
+            lanes_add<N>(sum, 4);
+            set += part % 2;
+        }
+        const int sender = part / SETS, senders = 8 / SETS;
+#pragma unroll
+        for (int p = 0; p < PACKETS<N>; p++)
+            if (p % senders == sender && set < tile.sets)
+                packet_put(&up[(int64_t)(4 * set + lane / 8) * PACKETS<N> + p], sum[3 * p],
+                           3 * p + 1 < N ? sum[3 * p + 1] : 0.0f,
+                           3 * p + 2 < N ? sum[3 * p + 2] : 0.0f, number);
+    }
+}
+
+/* Outputs f(Σ parts + b) of the block's columns, [quadruple][4][N], quadruples `apart` from each
+ * other; 0 where there is no such output. */
+template <int N, int SETS>
+static __device__ void grid_take_up(const struct weight_tile<SETS> &tile, const float *bias,
+                                    enum activation function, uint32_t number, float *to, int apart)
+{
+    const uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0);
+    for (int item = (int)threadIdx.x; item < 4 * tile.sets * PACKETS<N>; item += GRID_THREADS) {
+        const int column = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
+        const float3 sum = packets_sum(up + item, tile.rows, tile.up_apart, number);
+        const float y[3] = {sum.x, sum.y, sum.z};
+        float *place = &to[column / 4 * apart + column % 4 * N + n0];
+#pragma unroll
+        for (int k = 0; k < 3; k++)
+            if (n0 + k < N)
+                place[k] =
+                    column < tile.outputs ? whole_activation(function, y[k] + bias[column]) : 0.0f;
+    }
+}
+
+/* The way down through the tile: gradients of its inputs as far as its columns make them, to
+ * parts[group of columns][quads][4][N], and new weights. Eight lanes are eight quadruples of
+ * inputs, four lanes the columns of a set; warps share the quadruples, and where there are fewer of
+ * these, the sets. */
+struct parting {
+    int lines, groups;
+    __device__ explicit parting(int quads)
+        : lines((quads + 7) / 8), groups(lines == 0 || lines > GRID_WARPS ? 1 : GRID_WARPS / lines)
+    {
+    }
+};
+
+template <int N, int SETS>
+static __device__ void grid_down(const struct weight_tile<SETS> &tile, const float *x,
+                                 const float *delta, float rate, bool wanted, float *parts)
+{
+    const struct parting parting(tile.quads);
+    const int lane = (int)threadIdx.x % 32, across = lane / 8;
+    const int each = (tile.passes + parting.groups - 1) / parting.groups;
+    for (int item = (int)threadIdx.x / 32; item < parting.lines * parting.groups;
+         item += GRID_WARPS) {
+        const int group = item / parting.lines, quad = item % parting.lines * 8 + lane % 8;
+        const int begin = group * each;
+        const int end = begin + each < tile.passes ? begin + each : tile.passes;
+        const bool inside = quad < tile.quads;
+        const float *dy_at = &delta[(4 * SETS * begin + across) * DELTA<N>];
+        float input[4 * N], dx[4 * N] = {};
+        float4 *at[SETS], w[SETS];
+        if (N <= 4)
+            load_quad<N>(x, quad, input);
+#pragma unroll
+        for (int s = 0; s < SETS && begin < end; s++) {
+            at[s] = tile.at(begin, s, across) + (inside ? quad : 0);
+            w[s] = inside ? *at[s] : float4{};
+        }
+        for (int pass = begin; pass < end; pass++, dy_at += 4 * SETS * DELTA<N>) {
+            float4 then[SETS];
+            if (N > 4) /* no registers for them from pass to pass */
+                load_quad<N>(x, quad, input);
+#pragma unroll
+            for (int s = 0; s < SETS; s++)
+                then[s] = inside ? at[s][pass + 1 < end ? tile.stride(s) : 0] : float4{};
+#pragma unroll
+            for (int s = 0; s < SETS; s++) {
+                float dy[DELTA<N>], g[4] = {};
+#pragma unroll
+                for (int n = 0; n < N; n += 4)
+                    *(float4 *)&dy[n] = *(const float4 *)&dy_at[4 * s * DELTA<N> + n];
+#pragma unroll
+                for (int n = 0; n < N; n++) {
+#pragma unroll
+                    for (int k = 0; k < 4; k++)
+                        g[k] = fmaf(input[k * N + n], dy[n], g[k]);
+                    dx[n] = fmaf(w[s].x, dy[n], dx[n]);
+                    dx[N + n] = fmaf(w[s].y, dy[n], dx[N + n]);
+                    dx[2 * N + n] = fmaf(w[s].z, dy[n], dx[2 * N + n]);
+                    dx[3 * N + n] = fmaf(w[s].w, dy[n], dx[3 * N + n]);
+                }
+                w[s].x = fmaf(-rate, g[0], w[s].x);
+                w[s].y = fmaf(-rate, g[1], w[s].y);
+                w[s].z = fmaf(-rate, g[2], w[s].z);
+                w[s].w = fmaf(-rate, g[3], w[s].w);
+                if (inside)
+                    *at[s] = w[s];
+                w[s] = then[s];
+                at[s] += tile.stride(s);
+            }
+        }
+        if (!wanted)
+            continue;
+        lanes_halve<2 * N>(dx, 8);
+        lanes_halve<N>(dx, 16);
+        const int k = across % 2 * 2 + across / 2;
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            if (inside)
+                parts[((group * tile.quads + quad) * 4 + k) * N + n] = dx[n];
+    }
+}
+
+template <int N, int SETS>
+static __device__ void grid_bias(const struct weight_tile<SETS> &tile, const float *delta,
+                                 float rate, float *bias)
+{
+    for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            sum += delta[c * DELTA<N> + n];
+        bias[c] = update_sgd(bias[c], sum, rate);
+    }
+}
+
+/* What the groups of warps made of one input's gradient, for up to three samples from n0 on. */
+template <int N, int SETS>
+static __device__ float3 parts_sum(const struct weight_tile<SETS> &tile, const float *parts, int i,
+                                   int n0)
+{
+    const int groups = parting(tile.quads).groups;
+    float sum[3] = {};
+    for (int group = 0; group < groups; group++)
+#pragma unroll
+        for (int k = 0; k < 3; k++)
+            if (n0 + k < N)
+                sum[k] += parts[(group * tile.quads * 4 + i) * N + n0 + k];
+    return make_float3(sum[0], sum[1], sum[2]);
+}
+
+/* The gradients of the block's inputs through the activation that made them: delta of the layer
+ * below. `x` is this layer's input. Of a copied layer nothing has to be exchanged. */
+template <int N, int SETS>
+static __device__ void grid_take_down(const struct weight_tile<SETS> &tile, const float *parts,
+                                      const float *x, enum activation function, uint32_t number,
+                                      float *delta)
+{
+    const int items = 4 * tile.quads * PACKETS<N>;
+    const int all =
+        4 * round_up(tile.quads, SETS) * PACKETS<N>; /* the layer below counts in passes */
+    uint4 *down = tile.down ? tile.down + (number % 2 ? tile.down_odd : 0) : NULL;
+    for (int item = (int)threadIdx.x; down && item < items; item += GRID_THREADS) {
+        const float3 sum = parts_sum<N>(tile, parts, item / PACKETS<N>, item % PACKETS<N> * 3);
+        packet_put(&down[tile.column * tile.down_apart + item], sum.x, sum.y, sum.z, number);
+    }
+    for (int item = (int)threadIdx.x; item < all; item += GRID_THREADS) {
+        const int i = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
+        const float3 sum = item >= items ? make_float3(0.0f, 0.0f, 0.0f)
+                           : down ? packets_sum(down + item, tile.columns, tile.down_apart, number)
+                                  : parts_sum<N>(tile, parts, i, n0);
+        const float dx[3] = {sum.x, sum.y, sum.z};
+#pragma unroll
+        for (int k = 0; k < 3; k++)
+            if (n0 + k < N)
+                delta[i * DELTA<N> + n0 + k] =
+                    i < tile.inputs && item < items
+                        ? dx[k] * whole_slope(function, x[input_place<N>(i, n0 + k)])
+                        : 0.0f;
+    }
+}
+
+#endif
