@@ -143,10 +143,10 @@ enum status registry_find(const struct registry *registry, const char *name,
 enum status registry_first(const struct registry *registry, const char *unit,
                            const struct backend **out)
 {
-    char reason[400] = "prony machine lists them";
+    char reason[400] = ""; /* the first there is */
     for (int i = 0; i < registry->count; i++) {
         const struct backend *backend = registry->list[i].backend;
-        if (!backend && unit && strcmp(unit, "gpu") == 0) /* plugins are for GPUs so far */
+        if (!backend && !reason[0] && unit && strcmp(unit, "gpu") == 0) /* plugins are for GPUs */
             snprintf(reason, sizeof reason, "%s %s", registry->list[i].name,
                      registry->list[i].problem);
         if (!backend || (unit && strcmp(backend->unit, unit) != 0))
@@ -155,8 +155,9 @@ enum status registry_first(const struct registry *registry, const char *unit,
             *out = backend;
             return STATUS_OK;
         }
-        snprintf(reason, sizeof reason, "%s: %s", backend->name, status_message());
+        if (!reason[0])
+            snprintf(reason, sizeof reason, "%s: %s", backend->name, status_message());
     }
     FAIL(STATUS_UNSUPPORTED, "no backend computes on %s here: %s", unit ? unit : "anything",
-         reason);
+         reason[0] ? reason : "prony machine lists them");
 }
