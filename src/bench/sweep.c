@@ -128,7 +128,7 @@ static enum status walk_choose_backend(const struct walk *walk, struct point *po
     const char *unit = walk->sweep->lists[AXIS_unit].count ? point->unit : NULL;
     const struct backend *backend;
     if (registry_first(walk->bench->registry, unit, &backend) != STATUS_OK)
-        return STATUS_OK;
+        return point_set(point, &axes[AXIS_backend], "");
     return point_set(point, &axes[AXIS_backend], backend->name);
 }
 
