@@ -22,7 +22,6 @@ extern "C" {
 
 enum { GATHERERS = 8 };                         /* threads, where there are twice as many cores */
 static const uint64_t GATHER_LEAST = 256 << 10; /* bytes that are worth waking one more of them */
-static const uint64_t CHUNK_BYTES = 8 << 20;    /* is copied while the next is being gathered */
 
 void intake_end(struct plan *plan)
 {
@@ -140,8 +139,8 @@ static uint64_t row_of(const struct intake *intake, uint64_t i)
 struct gathering {
     const struct intake *intake;
     const struct mirror *mirror;
-    char *to;         /* of the first sample's row */
-    long first, rows; /* samples of the step */
+    char *to;
+    long rows;
 };
 
 static void gather(void *context, int member, int members)
@@ -151,7 +150,7 @@ static void gather(void *context, int member, int members)
     const uint64_t bytes = mirror->row_bytes;
     long from, to;
     pool_share(gathering->rows, 1, member, members, &from, &to);
-    for (long i = gathering->first + from; i < gathering->first + to; i++)
+    for (long i = from; i < to; i++)
         memcpy(gathering->to + (uint64_t)i * bytes,
                (const char *)mirror->host + row_of(gathering->intake, (uint64_t)i) * bytes, bytes);
 }
@@ -160,20 +159,12 @@ static enum status copy_gathered(const struct plan *plan, const struct mirror *m
                                  uint32_t part, cudaStream_t stream)
 {
     const struct intake *intake = &plan->intake;
-    const uint64_t row_bytes = mirror->row_bytes, place = part * (uint64_t)rows * row_bytes;
-    const int64_t chunk = row_bytes < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / row_bytes) : 1;
-    const uint64_t most = (uint64_t)pool_at_once(intake->pool);
-    for (int64_t first = 0; first < rows; first += chunk) {
-        const int64_t now = rows - first < chunk ? rows - first : chunk;
-        const uint64_t bytes = (uint64_t)now * row_bytes,
-                       start = place + (uint64_t)first * row_bytes;
-        const uint64_t worth = 1 + bytes / GATHER_LEAST;
-        struct gathering gathering = {intake, mirror, mirror->pinned + place, (long)first,
-                                      (long)now};
-        pool_run(intake->pool, (int)(worth < most ? worth : most), gather, &gathering);
-        CUDA(cudaMemcpyAsync((char *)mirror->data + start, mirror->pinned + start, bytes,
-                             cudaMemcpyHostToDevice, stream));
-    }
+    const uint64_t bytes = (uint64_t)rows * mirror->row_bytes, place = part * bytes;
+    struct gathering gathering = {intake, mirror, mirror->pinned + place, (long)rows};
+    const uint64_t worth = 1 + bytes / GATHER_LEAST, most = (uint64_t)pool_at_once(intake->pool);
+    pool_run(intake->pool, (int)(worth < most ? worth : most), gather, &gathering);
+    CUDA(cudaMemcpyAsync((char *)mirror->data + place, mirror->pinned + place, bytes,
+                         cudaMemcpyHostToDevice, stream));
     return STATUS_OK;
 }
 
