@@ -224,7 +224,7 @@ TEST(verdicts_keep_their_margins)
     const struct stats vague = {.median = 102, .ci_low = 95, .ci_high = 110};
     compare_results(&vague, &one, COMPARE_MARGIN, &found);
     CHECK_EQUAL_INT(found.verdict, VERDICT_UNKNOWN);
-    const struct stats unknown = {.median = 150, .ci_low = NAN, .ci_high = NAN};
+    const struct stats unknown = {.median = 150, .ci_low = (double)NAN, .ci_high = (double)NAN};
     compare_results(&unknown, &one, COMPARE_MARGIN, &found);
     CHECK_EQUAL_INT(found.verdict, VERDICT_UNKNOWN);
 }

@@ -19,7 +19,7 @@ int pins_choose(struct pins *pins, int64_t round)
 {
     if (pins->count == 0)
         return 0;
-    double least = INFINITY;
+    double least = (double)INFINITY;
     for (int i = 0; i < pins->count; i++) {
         pins->waits[i] *= FORGETS;
         least = fmin(least, pins->waits[i]);

@@ -77,8 +77,11 @@ enum status compare_turns(const struct turns *a, const struct turns *b, const si
     size_t rounds = (a->count < b->count ? a->count : b->count) / 2;
     double *ratios;
 
-    *out = (struct comparison){NAN,  NAN, NAN, (int64_t)rounds, (int64_t)instances, VERDICT_UNKNOWN,
-                               false};
+    *out = (struct comparison){.ratio = (double)NAN,
+                               .low = (double)NAN,
+                               .high = (double)NAN,
+                               .rounds = (int64_t)rounds,
+                               .instances = (int64_t)instances};
     if (rounds == 0)
         return STATUS_OK;
     NEED(ratios = mem_array(instances > COMPARE_UNITS ? instances : COMPARE_UNITS, sizeof *ratios));
