@@ -83,6 +83,8 @@ enum status aside_open(struct plan *plan)
     NEED(aside->pending = (bool *)arena_array(&plan->arena, (size_t)ops, sizeof(bool)));
     NEED(aside->done = (cudaEvent_t *)arena_array(&plan->arena, (size_t)ops, sizeof *aside->done));
     CUDA(cudaEventCreateWithFlags(&aside->parting, cudaEventDisableTiming));
+    CUDA(cudaEventCreateWithFlags(&aside->meeting, cudaEventDisableTiming));
+    CUDA(cudaStreamCreateWithFlags(&aside->twin, cudaStreamNonBlocking));
     for (int32_t o = 0; o < ops; o++)
         if (aside->operands[o])
             CUDA(cudaEventCreateWithFlags(&aside->done[o], cudaEventDisableTiming));
@@ -98,6 +100,10 @@ void aside_close(struct plan *plan)
             cudaEventDestroy(aside->done[o]);
     if (aside->parting)
         cudaEventDestroy(aside->parting);
+    if (aside->meeting)
+        cudaEventDestroy(aside->meeting);
+    if (aside->twin)
+        cudaStreamDestroy(aside->twin);
     if (aside->stream)
         cudaStreamDestroy(aside->stream);
     cudaFree(aside->workspace);

@@ -20,10 +20,11 @@ struct aside {
     uint64_t bytes;
     int64_t *places; /* [tensor], in a slot: of activations that work aside touches; -1: others */
     uint64_t places_bytes;
-    cudaStream_t stream; /* nothing runs in it: it is captured. NULL: all is done in order */
-    cudaEvent_t parting; /* where work leaves the step … */
-    cudaEvent_t *done;   /* [op], … and where that of an op ends */
-    bool *pending;       /* [op], while a step is enqueued: nobody has waited for it */
+    cudaStream_t stream, twin; /* nothing runs in them: they are captured. NULL: all is in order */
+    cudaEvent_t parting;       /* where work leaves the step … */
+    cudaEvent_t meeting;       /* … where what the twin does ends … */
+    cudaEvent_t *done;         /* [op], … and where that of an op ends */
+    bool *pending;             /* [op], while a step is enqueued: nobody has waited for it */
 };
 
 enum : uint32_t { ASIDE_WHOLE = UINT32_MAX }; /* the whole op is done aside */

@@ -34,5 +34,9 @@ void blas_multiply(struct queue *queue, const struct product *product, void *roo
  * win; else NULL. */
 const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
                                        const struct op *op);
+/* Does it turn its factors? Then rows of a turned one are so many elements apart. */
+bool dense_blas_turns(const struct device *device, const struct program *program,
+                      const struct op *op);
+int64_t dense_blas_turned_step(int64_t samples);
 
 #endif

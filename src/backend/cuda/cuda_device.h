@@ -6,6 +6,7 @@
 #include "backend/cuda/aside.h"
 #include "backend/cuda/launch.h"
 #include "backend/cuda/narrow.h"
+#include "backend/cuda/slope.h"
 
 /* One stream for all plans: work is done in the order in which it was asked for, so plans that
  * share an instance (a GAN's two sides) need no waiting between them. */
@@ -83,6 +84,9 @@ struct plan {
     char *workspace;                 /* device; the most any op asks for */
     uint64_t workspace_bytes;
     struct narrow *narrow; /* NULL: everything is in fp32 */
+    struct slope **slopes; /* [op], or NULL */
+    char *slope_memory;    /* device */
+    uint64_t slope_bytes;
 
     struct whole *whole;           /* runs all parts together; NULL: they run op by op */
     struct answer *answer;         /* answers them through a mailbox; or NULL */

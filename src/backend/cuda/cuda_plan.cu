@@ -82,6 +82,7 @@ static enum status choose_kernels(struct plan *plan)
         if (bytes > plan->workspace_bytes)
             plan->workspace_bytes = bytes;
     }
+    TRY(slope_choose(plan));
     return aside_choose(plan);
 }
 
@@ -104,6 +105,8 @@ static enum status take_memory(struct plan *plan)
     TRY(take(plan, bytes, "the plan's activations", &plan->memory));
     TRY(take(plan, program->role_bytes[ROLE_GRAD], "the plan's gradients", &plan->grads));
     TRY(take(plan, plan->workspace_bytes, "the plan's workspace", &plan->workspace));
+    TRY(take(plan, plan->slope_bytes, "what is left for updates", &plan->slope_memory));
+    slope_place(plan);
     TRY(take(plan, plan->aside.bytes, "the plan's second workspace", &plan->aside.workspace));
     TRY(take(plan, sizeof(struct feed), "the plan's place in the data", &feed));
     plan->feed = (struct feed *)feed;
@@ -144,7 +147,8 @@ static void write_calls(struct plan *plan, void **operands)
                                       plan->feed,
                                       plan->views,
                                       plan->aside.workspace,
-                                      plan->narrow};
+                                      plan->narrow,
+                                      plan->slopes[o]};
             plan->calls[(int64_t)slot * program->op_count + o] = call;
         }
         operands += program->operand_count;
@@ -287,6 +291,7 @@ void cuda_release(struct plan *plan)
     cudaFree(plan->views);
     cudaFree(plan->feed);
     aside_close(plan);
+    cudaFree(plan->slope_memory);
     cudaFree(plan->workspace);
     cudaFree(plan->grads);
     cudaFree(plan->memory);
@@ -350,7 +355,7 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     for (enum role role : per_slot)
         out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->slots;
     out->role_bytes[ROLE_ACTIVATION] += plan->aside.places_bytes * (uint64_t)plan->slots;
-    out->role_bytes[ROLE_SCRATCH] += plan->workspace_bytes + plan->aside.bytes +
+    out->role_bytes[ROLE_SCRATCH] += plan->workspace_bytes + plan->aside.bytes + plan->slope_bytes +
                                      (runs_whole(plan) ? plan->whole->bytes : 0) +
                                      (plan->answer ? plan->answer->bytes : 0);
     return STATUS_OK;

@@ -83,6 +83,8 @@ static enum status capture_steps(const struct plan *plan, unsigned parts, int sl
     queue.stream = plan->capture_stream;
     queue.side = plan->aside.stream;
     queue.parting = plan->aside.parting;
+    queue.twin = plan->aside.twin;
+    queue.meeting = plan->aside.meeting;
     queue.blas = plan->instance->device->blas;
     queue.cudnn = plan->instance->device->cudnn;
     /* Relaxed: nothing but launches happens here, and other threads need not be restricted. */

@@ -9,6 +9,7 @@
 #include "backend/cuda/families.h"
 #include "backend/cuda/narrow.h"
 #include "backend/cuda/reduce.h"
+#include "backend/cuda/slope.h"
 #include "backend/cuda/update.h"
 
 /* What the products need beside their operands: factors in 16 bits when they are not kept so; in
@@ -25,7 +26,7 @@ struct room {
     char *spare[3];
 };
 
-enum { FACTORS_BYTES = 256, TURNS_FROM = 128, TURNED_STEP = 8 };
+enum { FACTORS_BYTES = 256, TURNS_FROM = 512, TURNED_STEP = 8 };
 
 static uint64_t padded(uint64_t bytes)
 {
@@ -52,8 +53,13 @@ static bool turns(const struct program *program, const struct op *op)
            x[1] >= TURNS_FROM && dy[1] >= TURNS_FROM;
 }
 
-/* Of a turned factor, from one row to the next. */
-static int64_t turned_step(int64_t samples)
+bool dense_blas_turns(const struct device *device, const struct program *program,
+                      const struct op *op)
+{
+    return device->precision == PRECISION_TF32 && turns(program, op);
+}
+
+int64_t dense_blas_turned_step(int64_t samples)
 {
     return (samples + TURNED_STEP - 1) / TURNED_STEP * TURNED_STEP;
 }
@@ -67,8 +73,9 @@ static uint64_t spare_bytes(enum spare spare, const struct program *program, con
     if (spare == SPARE_ROUNDED)
         return padded(tensor->bytes / 2);
     if (spare == SPARE_TURNED && operand < 2 && turns(program, op))
-        return padded((uint64_t)(tensor->shape.dim[1] * turned_step(tensor->shape.dim[0])) *
-                      sizeof(float));
+        return padded(
+            (uint64_t)(tensor->shape.dim[1] * dense_blas_turned_step(tensor->shape.dim[0])) *
+            sizeof(float));
     return 0;
 }
 
@@ -217,14 +224,16 @@ static struct product product_outer(const struct call *call, struct queue *queue
     product.k = n;
     product.b_turned = true;
     if (blas_is_tf32(queue->blas) && turns(call->program, call->op)) {
-        const struct turned turned[2] = {{(const float *)x.data, i, (float *)room->spare[0]},
-                                         {(const float *)dy.data, o, (float *)room->spare[1]}};
-        const int64_t step = turned_step(n);
+        const struct turned of_x = {(const float *)x.data, i, (float *)room->spare[0]};
+        const struct turned of_dy = {(const float *)dy.data, o,
+                                     call->slope ? call->slope->turned : (float *)room->spare[1]};
+        const int64_t step = dense_blas_turned_step(n);
+        const unsigned matrices = call->slope ? 1 : 2, widest = (unsigned)(i > o ? i : o);
         enqueue(queue, turn_tiles,
-                dim3(blocks_for(i > o ? i : o, TURN_TILE), blocks_for(n, TURN_TILE), 2),
-                dim3(TURN_TILE, TURN_LINES), n, step, turned[0], turned[1]);
-        x.data = turned[0].turned;
-        dy.data = turned[1].turned;
+                dim3(blocks_for(widest, TURN_TILE), blocks_for(n, TURN_TILE), matrices),
+                dim3(TURN_TILE, TURN_LINES), n, step, of_x, of_dy);
+        x.data = of_x.turned;
+        dy.data = of_dy.turned;
         product.a_turned = true;
         product.b_turned = false;
         product.a_step = product.b_step = step;
@@ -260,48 +269,58 @@ static void launch_outer_blas(const struct call *call, struct queue *queue)
     blas_multiply(queue, &product, room.product);
 }
 
-/* b -= rate · Σ dy; whoever has the first column also writes the factors of the update. */
+/* b -= rate · Σ dy */
 struct to_bias {
     float *b;
     const float *rate;
-    float *factors;
     __device__ void put(int64_t, int64_t col, float sum) const
     {
         b[col] = update_sgd(b[col], sum, *rate);
-        if (col == 0) {
-            factors[0] = -*rate;
-            factors[1] = 1.0f;
-        }
     }
 };
 
-/* dx comes first: it is made with the weights as they were. Nothing waits for the update but what
- * follows the step, so it is done aside, unless a factor is where the next op rounds its own. */
+/* Nothing waits for the update but what follows the step, so it is done aside, unless a factor was
+ * rounded to where the next op rounds its own. dx is made with the weights as they were: the update
+ * waits for it, or where dx reads a copy of the weights, the copy does. */
 static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
     const float *rate = call_reals(call, 4);
     const bool rounds = call->narrow && (!call_is_narrow(call, 0) || !call_is_narrow(call, 1));
-    struct room room = room_of(call, queue, call->workspace);
-    const struct cells x = factor_of(call, queue, 0, &room);
-    const struct cells dy = factor_of(call, queue, 1, &room);
-    if (call_has(call, 7)) {
-        struct product down = product_turned(dy, factor_of(call, queue, 2, &room), n, i, o);
-        set_result(&down, call_cells(call, 7));
-        blas_multiply(queue, &down, room.product);
-    }
+    const struct room here = room_of(call, queue, call->workspace);
+    const struct cells x = factor_of(call, queue, 0, &here);
+    const struct cells dy = factor_of(call, queue, 1, &here);
+
     cudaStream_t stream = rounds ? queue->stream : queue_part(queue);
-    if (queue->aside)
-        room = room_of(call, queue, call->aside);
-    if (call_has(call, 6))
-        sum_rows_split(queue, n, o, cells_value{call_cells(call, 1)},
-                       to_bias{call_reals(call, 6), rate, room.factors}, room.sums);
-    else
-        set_factors(queue, 0.0f, rate, 1.0f, room.factors);
+    const struct room room = queue->aside ? room_of(call, queue, call->aside) : here;
+    if (call_has(call, 6)) {
+        const struct to_bias finish = {call_reals(call, 6), rate};
+        cudaStream_t side = queue_twin(queue);
+        if (call->slope)
+            sum_rows(queue, call->slope->chunks, o, reduce_value{call->slope->sums}, finish);
+        else
+            sum_rows_split(queue, n, o, cells_value{call_cells(call, 1)}, finish, room.sums);
+        queue_return(queue, side);
+    }
+    set_factors(queue, 0.0f, rate, 1.0f, room.factors);
     struct product update = product_outer(call, queue, &room, x, dy);
     set_result(&update, call_cells(call, 5));
     update.factors = room.factors;
-    blas_multiply(queue, &update, room.product);
+    if (call->narrow)
+        blas_multiply(queue, &update, room.product);
+    queue_return(queue, stream);
+
+    if (call_has(call, 7)) {
+        struct product down = product_turned(dy, factor_of(call, queue, 2, &here), n, i, o);
+        set_result(&down, call_cells(call, 7));
+        blas_multiply(queue, &down, here.product);
+    }
+    if (!rounds)
+        queue_part(queue);
+    if (!call->narrow)
+        blas_multiply(queue, &update, room.product);
+    if (call_has(call, 6))
+        queue_meet(queue);
     narrow_refresh(call, queue);
     queue_return(queue, stream);
 }

@@ -50,6 +50,7 @@ struct call {
     struct feed_view *views;     /* by tensor */
     void *aside;                 /* device; workspace of what the op does aside */
     const struct narrow *narrow; /* narrow.h; NULL: everything is in fp32 */
+    const struct slope *slope;   /* slope.h; what one op leaves for the next, or NULL */
 };
 
 struct blas;  /* blas.h */
@@ -59,6 +60,8 @@ struct queue {
     cudaStream_t stream;
     cudaStream_t side;   /* for work that what follows need not wait for; NULL: there is none */
     cudaEvent_t parting; /* where it leaves the stream */
+    cudaStream_t twin;   /* beside that, for parts of it that do not need each other … */
+    cudaEvent_t meeting; /* … and where these end */
     bool aside;          /* the op at hand has put work there */
     struct blas *blas;   /* or NULL: not loaded */
     const struct cudnn *cudnn; /* or NULL: not asked for */
@@ -94,7 +97,7 @@ static inline void enqueue(struct queue *queue, void (*kernel)(Parameters...), d
 }
 
 /* What is enqueued between these two follows all that was enqueued so far, and runs beside what
- * comes after; whoever needs its results or its operands' places waits for it (cuda_run.cu). */
+ * comes after; whoever needs its results or its operands' places waits for it (aside.h). */
 static inline cudaStream_t queue_part(struct queue *queue)
 {
     cudaStream_t stream = queue->stream;
@@ -111,6 +114,27 @@ static inline cudaStream_t queue_part(struct queue *queue)
 static inline void queue_return(struct queue *queue, cudaStream_t stream)
 {
     queue->stream = stream;
+}
+
+/* From here to queue_return, aside: what needs nothing of the work aside since it parted. */
+static inline cudaStream_t queue_twin(struct queue *queue)
+{
+    cudaStream_t stream = queue->stream;
+    if (!queue->aside || queue->error != cudaSuccess)
+        return stream;
+    queue->error = cudaStreamWaitEvent(queue->twin, queue->parting, 0);
+    queue->stream = queue->twin;
+    return stream;
+}
+
+/* Aside: what follows waits for what its twin does. */
+static inline void queue_meet(struct queue *queue)
+{
+    if (!queue->aside || queue->error != cudaSuccess)
+        return;
+    queue->error = cudaEventRecord(queue->meeting, queue->twin);
+    if (queue->error == cudaSuccess)
+        queue->error = cudaStreamWaitEvent(queue->stream, queue->meeting, 0);
 }
 
 /* … of a kernel that takes more shared memory than a block has unasked, `bytes` of it. */

@@ -169,7 +169,7 @@ template <typename Term, typename Finish>
 static void sum_rows_split(struct queue *queue, int64_t rows, int64_t cols, Term term,
                            Finish finish, float *partial)
 {
-    if (rows < 2 * SUM_CHUNK_ROWS) {
+    if (rows < 4 * SUM_CHUNK_ROWS) {
         sum_rows(queue, rows, cols, term, finish);
         return;
     }

@@ -1,0 +1,152 @@
+/* slope.cu: see slope.h. The bound is the bytes: two numbers are read and one is written for each
+ * element, or two where it is turned; without this pass the update would read it twice more. */
+#include "backend/cuda/slope.h"
+
+#include "backend/cuda/activation.h"
+#include "backend/cuda/blas.h"
+#include "backend/cuda/cuda_device.h"
+
+/* A block has a tile of 64 columns, two neighbours a thread, and goes down a chunk of rows, 32 at a
+ * time: a line of 32 threads has every 8th of them. */
+enum { SLOPE_COLS = 64, SLOPE_ROWS = 32, SLOPE_LINES = 8, SLOPE_CHUNKS = 64, SLOPE_FROM = 128 };
+
+static __device__ float2 pair_read(struct cells cells, int64_t index)
+{
+    if (precision_is_narrow(cells.type)) {
+        const uint32_t bits = *(const uint32_t *)((const uint16_t *)cells.data + index);
+        return make_float2(narrow_value((uint16_t)bits, cells.type),
+                           narrow_value((uint16_t)(bits >> 16), cells.type));
+    }
+    return *(const float2 *)((const float *)cells.data + index);
+}
+
+static __device__ void pair_write(struct cells cells, int64_t index, float2 pair)
+{
+    if (precision_is_narrow(cells.type))
+        *(uint32_t *)((uint16_t *)cells.data + index) =
+            (uint32_t)narrow_bits(pair.x, cells.type) | (uint32_t)narrow_bits(pair.y, cells.type)
+                                                            << 16;
+    else
+        *(float2 *)((float *)cells.data + index) = pair;
+}
+
+static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
+    slope_tiles(struct slope slope, enum activation function, float alpha, struct cells saved,
+                struct cells dy, struct cells dx)
+{
+    __shared__ float tile[SLOPE_ROWS][SLOPE_COLS + 1];
+    const int x = (int)threadIdx.x, line = (int)threadIdx.y;
+    const int64_t column0 = (int64_t)blockIdx.x * SLOPE_COLS, column = column0 + 2 * x;
+    const int64_t from = blockIdx.y * slope.chunk_rows;
+    const int64_t to =
+        from + slope.chunk_rows < slope.samples ? from + slope.chunk_rows : slope.samples;
+    float2 sum = make_float2(0.0f, 0.0f);
+    for (int64_t row0 = from; row0 < to; row0 += SLOPE_ROWS) {
+#pragma unroll
+        for (int i = 0; i < SLOPE_ROWS / SLOPE_LINES; i++) {
+            const int64_t row = row0 + line + i * SLOPE_LINES;
+            if (row >= to || column >= slope.width)
+                continue;
+            const int64_t index = row * slope.width + column;
+            const float2 value = pair_read(saved, index);
+            float2 pair = pair_read(dy, index);
+            pair.x *= activation_slope(function, alpha, value.x);
+            pair.y *= activation_slope(function, alpha, value.y);
+            pair_write(dx, index, pair);
+            sum.x += pair.x;
+            sum.y += pair.y;
+            tile[line + i * SLOPE_LINES][2 * x] = pair.x;
+            tile[line + i * SLOPE_LINES][2 * x + 1] = pair.y;
+        }
+        if (!slope.turns)
+            continue;
+        __syncthreads();
+        for (int c = line; c < SLOPE_COLS; c += SLOPE_LINES)
+            if (column0 + c < slope.width && row0 + x < to)
+                slope.turned[(column0 + c) * slope.step + row0 + x] = tile[x][c];
+        __syncthreads();
+    }
+    __syncthreads();
+    tile[line][2 * x] = sum.x;
+    tile[line][2 * x + 1] = sum.y;
+    __syncthreads();
+    const int c = line * SLOPE_COLS / 2 + x;
+    if (c >= SLOPE_COLS || column0 + c >= slope.width)
+        return;
+    float all = 0.0f;
+    for (int other = 0; other < SLOPE_LINES; other++)
+        all += tile[other][c];
+    slope.sums[blockIdx.y * slope.width + column0 + c] = all;
+}
+
+static void launch_slope(const struct call *call, struct queue *queue)
+{
+    const auto &attr = call->op->attr.activate_grad;
+    const struct slope *slope = call->slope;
+    enqueue(queue, slope_tiles, dim3(blocks_for(slope->width, SLOPE_COLS), (unsigned)slope->chunks),
+            dim3(SLOPE_COLS / 2, SLOPE_LINES), *slope, (enum activation)attr.function, attr.alpha,
+            call_cells(call, 0), call_cells(call, 1), call_cells(call, 2));
+}
+
+static const struct kernel kernel_slope = {
+    OP_activate_grad, "activate_grad_sums_cuda", launch_slope, NULL, NULL, 0, false};
+
+static uint64_t take_bytes(struct plan *plan, int64_t floats)
+{
+    const uint64_t at = plan->slope_bytes, bytes = (uint64_t)floats * sizeof(float);
+    plan->slope_bytes += (bytes + 255) / 256 * 256;
+    return at;
+}
+
+/* Does the op `o` begin with what the op before it ends with? */
+static bool follows(const struct program *program, int32_t o)
+{
+    if (o == 0 || program->ops[o].kind != OP_dense_sgd ||
+        program->ops[o - 1].kind != OP_activate_grad)
+        return false;
+    const int32_t dy = op_input(program, &program->ops[o], 1);
+    const struct shape *shape = &program->tensors[dy].shape;
+    return op_output(program, &program->ops[o - 1], 0) == dy &&
+           program->ops[o].part == program->ops[o - 1].part && shape->dim[0] >= SLOPE_FROM &&
+           shape->dim[1] % 2 == 0 && op_input(program, &program->ops[o], 3) >= 0;
+}
+
+enum status slope_choose(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    const struct device *device = plan->instance->device;
+    NEED(plan->slopes = (struct slope **)arena_array(&plan->arena, (size_t)program->op_count + 1,
+                                                     sizeof *plan->slopes));
+    for (int32_t o = 0; o < program->op_count; o++) {
+        if (plan->kernels[o] != dense_blas_kernel(device, program, &program->ops[o]) ||
+            !follows(program, o))
+            continue;
+        struct slope *slope;
+        NEED(slope = (struct slope *)arena_alloc(&plan->arena, sizeof *slope));
+        const int64_t *dim = program->tensors[op_input(program, &program->ops[o], 1)].shape.dim;
+        const int64_t least = (dim[0] + SLOPE_CHUNKS - 1) / SLOPE_CHUNKS;
+        slope->samples = dim[0];
+        slope->width = dim[1];
+        slope->chunk_rows = (least + SLOPE_ROWS - 1) / SLOPE_ROWS * SLOPE_ROWS;
+        slope->chunks = blocks_for(slope->samples, slope->chunk_rows);
+        slope->sums_at = take_bytes(plan, slope->chunks * slope->width);
+        slope->turns = dense_blas_turns(device, program, &program->ops[o]);
+        slope->step = dense_blas_turned_step(slope->samples);
+        if (slope->turns)
+            slope->turned_at = take_bytes(plan, slope->width * slope->step);
+        plan->slopes[o - 1] = plan->slopes[o] = slope;
+        plan->kernels[o - 1] = &kernel_slope;
+    }
+    return STATUS_OK;
+}
+
+void slope_place(struct plan *plan)
+{
+    for (int32_t o = 0; o < plan->program->op_count; o++) {
+        struct slope *slope = plan->slopes[o];
+        if (!slope)
+            continue;
+        slope->sums = (float *)(plan->slope_memory + slope->sums_at);
+        slope->turned = slope->turns ? (float *)(plan->slope_memory + slope->turned_at) : NULL;
+    }
+}
