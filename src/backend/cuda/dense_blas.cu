@@ -290,6 +290,7 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     const struct room here = room_of(call, queue, call->workspace);
     const struct cells x = factor_of(call, queue, 0, &here);
     const struct cells dy = factor_of(call, queue, 1, &here);
+    const struct cells w = factor_of(call, queue, 2, &here);
 
     cudaStream_t stream = rounds ? queue->stream : queue_part(queue);
     const struct room room = queue->aside ? room_of(call, queue, call->aside) : here;
@@ -311,7 +312,7 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     queue_return(queue, stream);
 
     if (call_has(call, 7)) {
-        struct product down = product_turned(dy, factor_of(call, queue, 2, &here), n, i, o);
+        struct product down = product_turned(dy, w, n, i, o);
         set_result(&down, call_cells(call, 7));
         blas_multiply(queue, &down, here.product);
     }

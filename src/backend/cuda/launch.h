@@ -58,12 +58,12 @@ struct cudnn; /* cudnn.h */
 
 struct queue {
     cudaStream_t stream;
-    cudaStream_t side;   /* for work that what follows need not wait for; NULL: there is none */
-    cudaEvent_t parting; /* where it leaves the stream */
-    cudaStream_t twin;   /* beside that, for parts of it that do not need each other … */
-    cudaEvent_t meeting; /* … and where these end */
-    bool aside;          /* the op at hand has put work there */
-    struct blas *blas;   /* or NULL: not loaded */
+    cudaStream_t side;       /* for work that what follows need not wait for; NULL: there is none */
+    cudaEvent_t parting;     /* where it leaves the stream */
+    cudaStream_t twin;       /* beside that, for parts of it that do not need each other … */
+    cudaEvent_t meeting;     /* … and where these end */
+    bool aside;              /* the op at hand has put work there */
+    const struct blas *blas; /* or NULL: not loaded */
     const struct cudnn *cudnn; /* or NULL: not asked for */
     bool counting;             /* only count launches */
     int32_t launches;          /* so far */
