@@ -33,21 +33,23 @@ struct conv_ending {
     enum activation activation;
 };
 
-/* What the sums of one channel become. */
+/* What the sums of one channel become, but for what is added and the function. */
 struct conv_channel_end {
-    float bias, mean, scale, beta;
-    __device__ conv_channel_end(const struct conv_ending &ending, int32_t channel)
+    float offset, scale, beta;
+    __device__ void take(const struct conv_ending &ending, int32_t channel)
     {
-        bias = ending.bias ? ending.bias[channel] : 0.0f;
-        mean = ending.gamma ? ending.mean[channel] : 0.0f;
-        scale = ending.gamma
-                    ? ending.gamma[channel] / sqrtf(ending.variance[channel] + ending.epsilon)
-                    : 1.0f;
-        beta = ending.gamma ? ending.beta[channel] : 0.0f;
+        offset = ending.bias ? ending.bias[channel] : 0.0f;
+        scale = 1.0f;
+        beta = 0.0f;
+        if (!ending.gamma)
+            return;
+        offset -= ending.mean[channel];
+        scale = ending.gamma[channel] / sqrtf(ending.variance[channel] + ending.epsilon);
+        beta = ending.beta[channel];
     }
     __device__ float of(float sum) const
     {
-        return (sum + bias - mean) * scale + beta;
+        return (sum + offset) * scale + beta;
     }
 };
 

@@ -1,11 +1,11 @@
 /* conv_gather.cu: y from x, and x from y: a product of weights and pixels (conv_tile.h).
  *
- * Rows of the result are channels, columns are pixels numbered over the batch, depth is (channel of
- * the source, ky, kx). A thread brings one column: its pixel's place in the source is worked out
- * once, and how far each depth lies from there is the same for all pixels: a short table, made a
- * slab at a time beside the products.
- *
- * A 1 × 1 convolution without stride and pad brings four pixels of one depth at once.
+ * Rows of the result are channels, columns are pixels numbered over the batch. A thread brings one
+ * column: its pixel's place in the source is worked out once. Depth is (ky, kx, channel of the
+ * source), the channels filled up to whole slabs: all of a slab lie equally far from the pixel, so
+ * a slab takes one look whether that is outside the image. A 1 × 1 convolution without stride and
+ * pad brings four pixels of one depth at once. Where channels are few, depth is (channel, ky, kx),
+ * and how far each lies is read from a short table, made a slab at a time beside the products.
  *
  * On the way back with a stride, only every stride-th pixel meets a given weight. So the pixels are
  * taken in phases, (row mod stride, column mod stride), each a product of its own over the weights
@@ -67,7 +67,30 @@ static __host__ __device__ int32_t tall_of(const struct conv &conv, bool back)
     return back ? conv.inner : conv.outer;
 }
 
-/* The most depths of any phase, as whole slabs. */
+static __host__ __device__ int32_t source_of(const struct conv &conv, bool back)
+{
+    return back ? conv.outer : conv.inner;
+}
+
+/* Are all depths of a slab of one weight (ky, kx)? */
+static __host__ __device__ bool is_even(const struct conv &conv, bool back)
+{
+    return source_of(conv, back) >= SLAB;
+}
+
+static __host__ __device__ int32_t slabs_of(int32_t depths)
+{
+    return (depths + SLAB - 1) / SLAB;
+}
+
+/* Slabs of so many weights (ky, kx). */
+static __host__ __device__ int32_t slabs_for(const struct conv &conv, bool back, int32_t taps)
+{
+    const int32_t channels = source_of(conv, back);
+    return is_even(conv, back) ? taps * slabs_of(channels) : slabs_of(taps * channels);
+}
+
+/* The most depths of any phase. */
 static int32_t depth_room(const struct conv &conv, bool back)
 {
     int32_t down = 0, across = 0;
@@ -75,14 +98,13 @@ static int32_t depth_room(const struct conv &conv, bool back)
         down = max(down, walk_of(conv.down, back, phase).count);
     for (int32_t phase = 0; phase < phases_across(conv, back); phase++)
         across = max(across, walk_of(conv.across, back, phase).count);
-    const int32_t depths = (back ? conv.outer : conv.inner) * down * across;
-    return (depths + SLAB - 1) / SLAB * SLAB;
+    return slabs_for(conv, back, down * across) * SLAB;
 }
 
 /* Do the weights lie as they are wanted? */
 static bool is_ready(const struct conv &conv, bool back)
 {
-    return !back && conv.inner * conv.taps % SLAB == 0;
+    return !back && conv.taps == 1 && conv.inner % SLAB == 0;
 }
 
 uint64_t conv_gather_bytes(const struct conv &conv, bool back)
@@ -98,25 +120,29 @@ static __global__ void pack_weights(struct conv conv, bool back, int32_t room, i
                                     const float *w, float *packed)
 {
     const int32_t tall = tall_of(conv, back), phases = back ? conv.down.stride : 1;
+    const int32_t wide = phases_across(conv, back), channels = source_of(conv, back);
+    const int32_t filled = slabs_of(channels) * SLAB;
     FOR_EACH(index, count)
     {
-        const int32_t depth = (int32_t)(index % room), row = (int32_t)(index / room % tall);
-        const int32_t which = (int32_t)(index / room / tall);
-        const int32_t wide = phases_across(conv, back);
+        uint32_t depth, row;
+        const int32_t which = (int32_t)split_number(split_number(index, (uint32_t)room, &depth),
+                                                    (uint32_t)tall, &row);
         const struct walk across = walk_of(conv.across, back, which % wide);
         const struct walk down = walk_of(conv.down, back, which / wide % phases);
         const int32_t group = which / wide / phases, taps = down.count * across.count;
-        const int32_t channel = taps ? depth / taps : 0, tap = taps ? depth % taps : 0;
-        if (!taps || channel >= (back ? conv.outer : conv.inner)) {
-            packed[index] = 0.0f;
+        const int32_t each = is_even(conv, back) ? filled : max(taps, 1);
+        const int32_t high = (int32_t)depth / each, low = (int32_t)depth % each;
+        const int32_t tap = is_even(conv, back) ? high : low;
+        const int32_t channel = is_even(conv, back) ? low : high;
+        packed[index] = 0.0f;
+        if (tap >= taps || channel >= channels)
             continue;
-        }
         const int32_t ky = down.first + tap / across.count * down.every;
         const int32_t kx = across.first + tap % across.count * across.every;
-        const int64_t output = group * conv.outer + (back ? channel : row);
-        packed[index] = w[((output * conv.inner + (back ? row : channel)) * conv.down.kernel + ky) *
-                              conv.across.kernel +
-                          kx];
+        const int64_t output = group * conv.outer + (back ? channel : (int32_t)row);
+        const int64_t input = back ? (int32_t)row : channel;
+        packed[index] =
+            w[((output * conv.inner + input) * conv.down.kernel + ky) * conv.across.kernel + kx];
     }
 }
 
@@ -149,7 +175,7 @@ static __device__ struct section section_of(const struct gather &gather, int32_t
     struct section section;
     section.down = walk_of(conv.down, back, which / wide % tall);
     section.across = walk_of(conv.across, back, which % wide);
-    section.source_channels = back ? conv.outer : conv.inner;
+    section.source_channels = source_of(conv, back);
     section.depths = section.source_channels * section.down.count * section.across.count;
     section.source_rows = back ? conv.down.y : conv.down.x;
     section.source_columns = back ? conv.across.y : conv.across.x;
@@ -212,41 +238,71 @@ template <int TALL> struct gather_room {
     int64_t results[TILE_WIDE]; /* where a column's pixel is written, channel 0; -1: nowhere */
 };
 
+/* Not for relu and none; called, since its code would not fit into the cache 128 times. */
+static __device__ __noinline__ float rare_activation(enum activation function, float x)
+{
+    return activation_value(function, x);
+}
+
 template <int TALL>
 static __device__ void put_sums(const struct gather &gather, const struct section &section,
                                 const int64_t *results, int32_t group, int32_t row0,
                                 const struct sums<TALL> &sums)
 {
+    constexpr int ROWS = TALL / 16;
     const int32_t tall = tall_of(gather.conv, gather.back), column = first_column();
+    const int32_t row = row0 + first_row<TALL>();
     const struct conv_ending &ending = gather.ending;
+    struct conv_channel_end ends[ROWS];
 #pragma unroll
-    for (int i = 0; i < TALL / 16; i++) {
-        const int32_t row = row0 + first_row<TALL>() + i * 8;
-        if (row >= tall)
-            continue;
-        const struct conv_channel_end end(ending, group * tall + row);
-        const int64_t plane = (int64_t)(group * tall + row) * section.result_plane;
+    for (int i = 0; i < ROWS; i++)
+        ends[i].take(ending, group * tall + min(row + i * 8, tall - 1));
 #pragma unroll
-        for (int p = 0; p < PAIRS; p++) {
-            const int64_t at[2] = {results[column + p * 8], results[column + p * 8 + 1]};
-            float y[2];
+    for (int p = 0; p < PAIRS; p++) {
+        const int64_t at[2] = {results[column + p * 8], results[column + p * 8 + 1]};
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            const int64_t plane = (int64_t)(group * tall + row + i * 8) * section.result_plane;
+            float *to = gather.to + at[0] + plane, y[2];
+            if (row + i * 8 >= tall)
+                continue;
 #pragma unroll
             for (int k = 0; k < 2; k++) {
-                y[k] = end.of(sums.at[i][p][k]);
+                y[k] = ends[i].of(sums.at[i][p][k]);
                 if (ending.add && at[k] >= 0)
                     y[k] += ending.add[at[k] + plane];
-                y[k] = activation_value(ending.activation, y[k]);
+                if (ending.activation == ACTIVATION_RELU)
+                    y[k] = y[k] > 0.0f ? y[k] : 0.0f;
+                else if (ending.activation != ACTIVATION_NONE)
+                    y[k] = rare_activation(ending.activation, y[k]);
             }
-            float *to = gather.to + at[0] + plane;
-            if (at[0] >= 0 && at[1] == at[0] + 1 && (uintptr_t)to % sizeof(float2) == 0)
+            if (at[0] >= 0 && at[1] == at[0] + 1 && (uintptr_t)to % sizeof(float2) == 0) {
                 *(float2 *)to = make_float2(y[0], y[1]);
-            else
-                for (int k = 0; k < 2; k++)
-                    if (at[k] >= 0)
-                        gather.to[at[k] + plane] = y[k];
+                continue;
+            }
+            if (at[0] >= 0)
+                *to = y[0];
+            if (at[1] >= 0)
+                gather.to[at[1] + plane] = y[1];
         }
     }
 }
+
+/* Where the next slab of an even depth lies. */
+struct place_in_depth {
+    int32_t channel, down, across;
+    __device__ void advance(const struct section &section)
+    {
+        channel += SLAB;
+        if (channel < section.source_channels)
+            return;
+        channel = 0;
+        if (++across < section.across.count)
+            return;
+        across = 0;
+        down++;
+    }
+};
 
 template <bool TF32, int TALL>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) gather_tile(struct gather gather)
@@ -254,68 +310,91 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) gather_tile(struct gat
     extern __shared__ float4 shared[];
     struct gather_room<TALL> &room = *(struct gather_room<TALL> *)shared;
     const int thread = (int)threadIdx.x;
+    const bool even = is_even(gather.conv, gather.back);
     const int32_t tall = tall_of(gather.conv, gather.back), up = (tall + TALL - 1) / TALL;
     const int32_t row0 = (int32_t)blockIdx.x % up * TALL;
     const struct section section = section_of(gather, (int32_t)blockIdx.y);
+    const int32_t source_plane = section.source_rows * section.source_columns;
     const int64_t pixel0 = (int64_t)(blockIdx.x / up) * TILE_WIDE;
     struct column column = column_of(gather, section, pixel0 + thread, &room.results[thread]);
     int64_t elsewhere;
     if (gather.points)
         column = column_of(gather, section, pixel0 + thread % 32 * 4, &elsewhere);
     const float *w = gather.w + ((int64_t)blockIdx.y * tall + row0) * gather.room;
-    const int32_t slabs = (section.depths + SLAB - 1) / SLAB;
-    struct sums<TALL> sums {
-    };
+    const int32_t slabs =
+        slabs_for(gather.conv, gather.back, section.down.count * section.across.count);
+    struct place_in_depth place = {};
+    struct sums<TALL> sums{};
 
-    const auto load_points = [&](int32_t slab) {
-#pragma unroll
-        for (int i = 0; i < SLAB * TILE_WIDE / 4 / TILE_THREADS; i++) {
-            const int depth = i * (TILE_THREADS / 32) + thread / 32;
-            const bool inside = column.inside && slab * SLAB + depth < section.depths;
-            const int64_t plane = (int64_t)section.source_rows * section.source_columns;
-            copy_vector(&room.b[slab % STAGES][depth][thread % 32 * 4],
-                        inside ? column.from + (slab * SLAB + depth) * plane : gather.from, inside);
-        }
-    };
-    const auto load = [&](int32_t slab) {
-        const int stage = slab % STAGES;
+    const auto load_weights = [&](int32_t slab) {
 #pragma unroll
         for (int i = thread; i < TALL * SLAB / 4; i += TILE_THREADS) {
             const int row = i / 4, at = i % 4 * 4;
             const bool inside = row0 + row < tall;
-            copy_vector(&room.a[stage][row][at],
+            copy_vector(&room.a[slab % STAGES][row][at],
                         w + (inside ? (int64_t)row * gather.room + slab * SLAB + at : 0), inside);
         }
-        if (gather.points) {
-            load_points(slab);
-            return;
-        }
+    };
+    const auto load_points = [&](int32_t slab) {
+        const float *from = column.from + (int64_t)(slab * SLAB + thread / 32) * source_plane;
 #pragma unroll
+        for (int i = 0; i < SLAB; i += TILE_THREADS / 32) {
+            const int depth = i + thread / 32;
+            const bool inside = column.inside && slab * SLAB + depth < section.source_channels;
+            copy_vector(&room.b[slab % STAGES][depth][thread % 32 * 4],
+                        inside ? from + (int64_t)i * source_plane : gather.from, inside);
+        }
+    };
+    const auto load_even = [&](int32_t slab) {
+        const int32_t row = section.down.shift + place.down * section.down.turn;
+        const int32_t across = section.across.shift + place.across * section.across.turn;
+        const bool inside = column.inside &&
+                            (uint32_t)(column.row + row) < (uint32_t)section.source_rows &&
+                            (uint32_t)(column.column + across) < (uint32_t)section.source_columns;
+        const int32_t there = inside ? section.source_channels - place.channel : 0;
+        const float *from = column.from + (int64_t)place.channel * source_plane +
+                            row * section.source_columns + across;
+#pragma unroll
+        for (int depth = 0; depth < SLAB; depth++)
+            copy_element(&room.b[slab % STAGES][depth][thread],
+                         depth < there ? from + (int64_t)depth * source_plane : gather.from,
+                         depth < there);
+        place.advance(section);
+    };
+    const auto load_uneven = [&](int32_t slab) {
+#pragma unroll 4
         for (int depth = 0; depth < SLAB; depth++) {
-            const struct step_to step = room.steps[stage][depth];
+            const struct step_to step = room.steps[slab % STAGES][depth];
             const bool inside =
                 column.inside &&
                 (uint32_t)(column.row + step.row) < (uint32_t)section.source_rows &&
                 (uint32_t)(column.column + step.column) < (uint32_t)section.source_columns;
-            copy_element(&room.b[stage][depth][thread],
+            copy_element(&room.b[slab % STAGES][depth][thread],
                          inside ? column.from + step.offset : gather.from, inside);
         }
     };
-    if (thread < STAGES * SLAB)
+    const auto load = [&](int32_t slab) {
+        if (slab < slabs) {
+            load_weights(slab);
+            if (gather.points)
+                load_points(slab);
+            else if (even)
+                load_even(slab);
+            else
+                load_uneven(slab);
+        }
+        copy_commit();
+    };
+    if (!even && thread < STAGES * SLAB)
         room.steps[thread / SLAB][thread % SLAB] = step_of(section, thread);
     __syncthreads();
-    for (int32_t slab = 0; slab < STAGES - 1; slab++) {
-        if (slab < slabs)
-            load(slab);
-        copy_commit();
-    }
+    for (int32_t slab = 0; slab < STAGES - 1; slab++)
+        load(slab);
     for (int32_t slab = 0; slab < slabs; slab++) {
         copy_wait();
         __syncthreads();
-        if (slab + STAGES - 1 < slabs)
-            load(slab + STAGES - 1);
-        copy_commit();
-        if (thread < SLAB) /* where the steps of `slab` were: read by nobody any more */
+        load(slab + STAGES - 1);
+        if (!even && thread < SLAB) /* where the steps of `slab` were: read by nobody any more */
             room.steps[slab % STAGES][thread] = step_of(section, (slab + STAGES) * SLAB + thread);
         add_slab<TF32, TALL, by_depth>(sums, &room.a[slab % STAGES][0][0],
                                        &room.b[slab % STAGES][0][0]);

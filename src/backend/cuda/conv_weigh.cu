@@ -8,7 +8,6 @@
  * itself, and the pieces are added in order. Where to cut depends on the shape only. */
 #include "backend/cuda/conv.h"
 #include "backend/cuda/conv_tile.h"
-#include "backend/cuda/gemm.h"
 #include "backend/cuda/reduce.h"
 
 enum { BLOCKS_WANTED = 528, SLABS_LEAST = 8 }; /* four for each of 132 multiprocessors */
@@ -50,7 +49,30 @@ struct weigh {
     bool accumulate;
     bool fours;  /* four neighbours of y are brought at once … */
     bool points; /* … and of x, where every pixel meets itself alone */
+    bool even;   /* columns are (ky, kx, input), and half a tile's have one (ky, kx) */
 };
+
+/* dw[out][inner·taps] = sum, or added to what is there. Columns may be (ky, kx, input). */
+struct to_weights {
+    float *dw;
+    int32_t columns, inner, taps;
+    bool even, accumulate;
+    __device__ void put_at(int64_t row, int32_t column, float sum) const
+    {
+        if (even)
+            column = column % inner * taps + column / inner;
+        float *to = &dw[row * columns + column];
+        *to = accumulate ? *to + sum : sum;
+    }
+    __device__ void put(int64_t, int64_t index, float sum) const
+    {
+        uint32_t column;
+        const int64_t row = split_number(index, (uint32_t)columns, &column);
+        put_at(row, (int32_t)column, sum);
+    }
+};
+
+enum { HALF = TILE_WIDE / 2 };
 
 template <int TALL> struct weigh_room {
     float a[STAGES][TALL][DEPTH_STRIDE], b[STAGES][TILE_WIDE][DEPTH_STRIDE];
@@ -58,14 +80,15 @@ template <int TALL> struct weigh_room {
 };
 
 /* How far the pixel of this column lies from the one that a place begins at. */
-static __device__ struct step_to step_of(const struct conv &conv, int32_t column)
+static __device__ struct step_to step_of(const struct conv &conv, bool even, int32_t column)
 {
     struct step_to step = {0, NOWHERE, 0, 0};
     if (column >= conv.inner * conv.taps)
         return step;
-    const int32_t line = column / conv.across.kernel, channel = line / conv.down.kernel;
-    step.row = line % conv.down.kernel * conv.down.dilation;
-    step.column = column % conv.across.kernel * conv.across.dilation;
+    const int32_t channel = even ? column % conv.inner : column / conv.taps;
+    const int32_t tap = even ? column / conv.inner : column % conv.taps;
+    step.row = tap / conv.across.kernel * conv.down.dilation;
+    step.column = tap % conv.across.kernel * conv.across.dilation;
     step.offset = (channel * conv.down.x + step.row) * conv.across.x + step.column;
     return step;
 }
@@ -78,6 +101,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
     const struct conv &conv = weigh.conv;
     const int thread = (int)threadIdx.x, lane = thread % SLAB, line = thread / SLAB;
     constexpr int LINES = TILE_THREADS / SLAB;
+    const int64_t x_plane = (int64_t)conv.down.x * conv.across.x;
     const int32_t columns = conv.inner * conv.taps, up = (conv.outer + TALL - 1) / TALL;
     const int32_t group = (int32_t)blockIdx.z;
     const int32_t row0 = (int32_t)blockIdx.x % up * TALL;
@@ -87,8 +111,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
     const int64_t begin = (int64_t)blockIdx.y * weigh.cut.slabs_each * SLAB;
     const int64_t end = min(begin + (int64_t)weigh.cut.slabs_each * SLAB, places);
     const int32_t slabs = (int32_t)((end - begin + SLAB - 1) / SLAB);
-    struct sums<TALL> sums {
-    };
+    struct sums<TALL> sums{};
 
     /* Four places at a time of an image whose planes are as y's: rows of a tile from `first` on. */
     const auto load_fours = [&](float(*tile)[DEPTH_STRIDE], int32_t slab, const float *image,
@@ -135,7 +158,21 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
         const float *x = weigh.x +
                          (sample * conv.in + group * conv.inner) * conv.down.x * conv.across.x +
                          (int64_t)(down - conv.down.pad) * conv.across.x + column;
+        if (weigh.even) {
 #pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const struct step_to step = room.steps[half * HALF];
+                const bool there = (uint32_t)(row + step.row) < (uint32_t)conv.down.x &&
+                                   (uint32_t)(column + step.column) < (uint32_t)conv.across.x;
+                const float *from = x + step.offset + line * x_plane;
+#pragma unroll
+                for (int i = 0; i < HALF / LINES; i++)
+                    copy_element(&room.b[stage][half * HALF + line + i * LINES][lane],
+                                 there ? from + (int64_t)(i * LINES) * x_plane : weigh.x, there);
+            }
+            return;
+        }
+#pragma unroll 4
         for (int i = 0; i < TILE_WIDE / LINES; i++) {
             const struct step_to step = room.steps[line + i * LINES];
             const bool there = (uint32_t)(row + step.row) < (uint32_t)conv.down.x &&
@@ -144,7 +181,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
                          there);
         }
     };
-    room.steps[thread] = step_of(conv, column0 + thread);
+    room.steps[thread] = step_of(conv, weigh.even, column0 + thread);
     __syncthreads();
     for (int32_t slab = 0; slab < STAGES - 1; slab++) {
         if (slab < slabs)
@@ -160,6 +197,13 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
         add_slab<TF32, TALL, by_column_depth>(sums, &room.a[slab % STAGES][0][0],
                                               &room.b[slab % STAGES][0][0]);
     }
+    const struct to_weights finish = {
+        weigh.dw + (weigh.cut.pieces > 1 ? (int64_t)blockIdx.y * conv.out * columns : 0),
+        columns,
+        conv.inner,
+        conv.taps,
+        weigh.even && weigh.cut.pieces == 1,
+        weigh.accumulate};
 #pragma unroll
     for (int i = 0; i < TALL / 16; i++)
 #pragma unroll
@@ -168,17 +212,13 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
             for (int k = 0; k < 2; k++) {
                 const int32_t row = row0 + first_row<TALL>() + i * 8;
                 const int32_t column = column0 + first_column() + p * 8 + k;
-                if (row >= conv.outer || column >= columns)
-                    continue;
-                float *dw = weigh.dw +
-                            ((int64_t)blockIdx.y * conv.out + group * conv.outer + row) * columns +
-                            column;
-                *dw = weigh.accumulate ? *dw + sums.at[i][p][k] : sums.at[i][p][k];
+                if (row < conv.outer && column < columns)
+                    finish.put_at(group * conv.outer + row, column, sums.at[i][p][k]);
             }
 }
 
-static __global__ void add_pieces(int64_t count, int32_t pieces, const float *from, bool accumulate,
-                                  float *dw)
+static __global__ void add_pieces(int64_t count, int32_t pieces, const float *from,
+                                  struct to_weights finish)
 {
     FOR_EACH(index, count)
     {
@@ -186,7 +226,7 @@ static __global__ void add_pieces(int64_t count, int32_t pieces, const float *fr
 #pragma unroll 8
         for (int32_t piece = 0; piece < pieces; piece++)
             sum += from[piece * count + index];
-        dw[index] = accumulate ? dw[index] + sum : sum;
+        finish.put(0, index, sum);
     }
 }
 
@@ -211,9 +251,11 @@ void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const f
                           dw,
                           accumulate,
                           conv.down.y * conv.across.y % 4 == 0,
-                          conv_is_pointwise(conv)};
-    const bool cut = weigh.cut.pieces > 1;
-    if (cut) {
+                          conv_is_pointwise(conv),
+                          conv.inner % HALF == 0};
+    const int32_t pieces = weigh.cut.pieces, columns = conv.inner * conv.taps;
+    const float *parts = (const float *)workspace;
+    if (pieces > 1) {
         weigh.dw = (float *)workspace;
         weigh.accumulate = false;
     }
@@ -223,11 +265,11 @@ void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const f
         tf32 ? weigh_launch<true, 64>(queue, weigh) : weigh_launch<false, 64>(queue, weigh);
     else
         tf32 ? weigh_launch<true, 128>(queue, weigh) : weigh_launch<false, 128>(queue, weigh);
-    const int64_t count = (int64_t)conv.out * conv.inner * conv.taps;
-    if (weigh.cut.pieces > MANY_PIECES)
-        sum_rows(queue, weigh.cut.pieces, count, reduce_value{(const float *)workspace},
-                 to_gradient{dw, 0, 1.0f, accumulate});
-    else if (cut)
-        enqueue(queue, add_pieces, dim3(blocks_striding(count)), dim3(THREADS), count,
-                weigh.cut.pieces, (const float *)workspace, accumulate, dw);
+    const int64_t count = (int64_t)conv.out * columns;
+    const struct to_weights finish = {dw, columns, conv.inner, conv.taps, weigh.even, accumulate};
+    if (pieces > MANY_PIECES)
+        sum_rows(queue, pieces, count, reduce_value{parts}, finish);
+    else if (pieces > 1)
+        enqueue(queue, add_pieces, dim3(blocks_striding(count)), dim3(THREADS), count, pieces,
+                parts, finish);
 }

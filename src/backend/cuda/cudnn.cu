@@ -226,7 +226,8 @@ static __global__ void finish_each(int64_t count, uint32_t plane, uint32_t chann
     {
         uint32_t within, channel;
         split_number(split_number(index, plane, &within), channels, &channel);
-        const struct conv_channel_end end(ending, (int32_t)channel);
+        struct conv_channel_end end;
+        end.take(ending, (int32_t)channel);
         const float value = end.of(y[index]);
         y[index] =
             activation_value(ending.activation, ending.add ? value + ending.add[index] : value);

@@ -147,6 +147,9 @@ static inline void enqueue_large(struct queue *queue, void (*kernel)(Parameters.
         return;
     queue->error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (queue->error == cudaSuccess) /* left to itself CUDA has room for one block */
+        queue->error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                            cudaSharedmemCarveoutMaxShared);
     if (queue->error != cudaSuccess)
         return;
     kernel<<<grid, block, bytes, queue->stream>>>(arguments...);
