@@ -8,6 +8,7 @@
 #include "backend/cuda/reduce.h"
 
 enum { CHANNEL_PIECE = 1024, CHANNEL_PIECES = 64 }; /* values worth a block; at most */
+enum { CHANNEL_BLOCKS = 2048 };                     /* enough to fill a GPU */
 
 struct channels {
     int64_t n, channels, inner;
@@ -20,7 +21,11 @@ static inline struct channels channels_of_shape(const struct shape *shape)
     struct channels channels = {shape->dim[0], shape->dim[1], 0, 0, false};
     channels.inner = shape_count(shape) / channels.n / channels.channels;
     const int64_t pieces = channels.n * channels.inner / CHANNEL_PIECE;
-    channels.pieces = pieces < 1 ? 1 : pieces < CHANNEL_PIECES ? (int32_t)pieces : CHANNEL_PIECES;
+    const int64_t most = CHANNEL_PIECES < CHANNEL_BLOCKS / channels.channels
+                             ? CHANNEL_PIECES
+                             : CHANNEL_BLOCKS / channels.channels;
+    channels.pieces = (int32_t)(pieces < most ? pieces : most);
+    channels.pieces = channels.pieces < 1 ? 1 : channels.pieces;
     channels.wide = channels.inner % 4 == 0;
     return channels;
 }
