@@ -7,9 +7,24 @@ extern "C" {
 #include "core/pass/layout.h"
 }
 
+/* Is the op the gradient or the update of a convolution's parameters, and so small that it leaves
+ * most of a GPU to others? */
+static bool is_small_gradient(const struct program *program, const struct op *op)
+{
+    enum { SMALL_BYTES = 8 << 20 };
+    if (op->kind != OP_conv_dw && op->kind != OP_sum_channels && op->kind != OP_sgd)
+        return false;
+    for (int32_t i = 0; i < op->inputs; i++)
+        if (program->tensors[op_input(program, op, i)].bytes > SMALL_BYTES)
+            return false;
+    return true;
+}
+
 /* Is the whole op beside the way from the data to the gradients? */
 static bool is_beside(const struct program *program, int32_t o)
 {
+    if (is_small_gradient(program, &program->ops[o]))
+        return true;
     switch (program->ops[o].kind) {
     case OP_schedule:
     case OP_mse:
@@ -65,7 +80,7 @@ enum status aside_choose(struct plan *plan)
         plan->aside.operands[o] = whole ? (uint32_t)ASIDE_WHOLE : kernel->aside;
         if (plan->aside.operands[o] && bytes > plan->aside.bytes)
             plan->aside.bytes = bytes;
-        if (!whole)
+        if (!whole || is_small_gradient(program, &program->ops[o]))
             take_places(plan, o);
     }
     return STATUS_OK;
