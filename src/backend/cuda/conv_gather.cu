@@ -324,6 +324,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) gather_tile(struct gat
     const int32_t slabs =
         slabs_for(gather.conv, gather.back, section.down.count * section.across.count);
     struct place_in_depth place = {};
+    float fetched[SLAB]; /* of the slab after the next, on their way */
     struct sums<TALL> sums{};
 
     const auto load_weights = [&](int32_t slab) {
@@ -345,7 +346,15 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) gather_tile(struct gat
                         inside ? from + (int64_t)i * source_plane : gather.from, inside);
         }
     };
-    const auto load_even = [&](int32_t slab) {
+    const auto load = [&](int32_t slab) {
+        if (slab < slabs) {
+            load_weights(slab);
+            if (gather.points)
+                load_points(slab);
+        }
+        copy_commit();
+    };
+    const auto fetch_even = [&]() {
         const int32_t row = section.down.shift + place.down * section.down.turn;
         const int32_t across = section.across.shift + place.across * section.across.turn;
         const bool inside = column.inside &&
@@ -356,44 +365,48 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) gather_tile(struct gat
                             row * section.source_columns + across;
 #pragma unroll
         for (int depth = 0; depth < SLAB; depth++)
-            copy_element(&room.b[slab % STAGES][depth][thread],
-                         depth < there ? from + (int64_t)depth * source_plane : gather.from,
-                         depth < there);
+            fetched[depth] = depth < there ? from[(int64_t)depth * source_plane] : 0.0f;
         place.advance(section);
     };
-    const auto load_uneven = [&](int32_t slab) {
-#pragma unroll 4
+    const auto fetch_uneven = [&](int32_t slab) {
+#pragma unroll
         for (int depth = 0; depth < SLAB; depth++) {
             const struct step_to step = room.steps[slab % STAGES][depth];
             const bool inside =
                 column.inside &&
                 (uint32_t)(column.row + step.row) < (uint32_t)section.source_rows &&
                 (uint32_t)(column.column + step.column) < (uint32_t)section.source_columns;
-            copy_element(&room.b[slab % STAGES][depth][thread],
-                         inside ? column.from + step.offset : gather.from, inside);
+            fetched[depth] = inside ? column.from[step.offset] : 0.0f;
         }
     };
-    const auto load = [&](int32_t slab) {
-        if (slab < slabs) {
-            load_weights(slab);
-            if (gather.points)
-                load_points(slab);
-            else if (even)
-                load_even(slab);
-            else
-                load_uneven(slab);
-        }
-        copy_commit();
+    const auto fetch = [&](int32_t slab) {
+        if (gather.points || slab >= slabs)
+            return;
+        if (even)
+            fetch_even();
+        else
+            fetch_uneven(slab);
+    };
+    const auto put = [&](int32_t slab) {
+        if (!gather.points && slab < slabs)
+#pragma unroll
+            for (int depth = 0; depth < SLAB; depth++)
+                room.b[slab % STAGES][depth][thread] = fetched[depth];
     };
     if (!even && thread < STAGES * SLAB)
         room.steps[thread / SLAB][thread % SLAB] = step_of(section, thread);
     __syncthreads();
     for (int32_t slab = 0; slab < STAGES - 1; slab++)
         load(slab);
+    fetch(0);
+    put(0);
+    fetch(1);
     for (int32_t slab = 0; slab < slabs; slab++) {
         copy_wait();
         __syncthreads();
         load(slab + STAGES - 1);
+        put(slab + 1);
+        fetch(slab + 2);
         if (!even && thread < SLAB) /* where the steps of `slab` were: read by nobody any more */
             room.steps[slab % STAGES][thread] = step_of(section, (slab + STAGES) * SLAB + thread);
         add_slab<TF32, TALL, by_depth>(sums, &room.a[slab % STAGES][0][0],

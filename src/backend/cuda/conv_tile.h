@@ -4,8 +4,9 @@
  * Four warps make a tile of TALL × TILE_WIDE, each a quarter of it; a thread keeps the sums of
  * TALL / 16 rows and 8 pairs of columns in registers, in the places that the tensor cores' results
  * have (mma.m16n8k8), so that both precisions end alike. Operands come into shared memory in slabs
- * of SLAB depths by cp.async, STAGES - 1 slabs ahead, each element or vector from wherever it lies;
- * what lies outside is written as 0. Rows are padded so that no two lanes meet in a bank.
+ * of SLAB depths: vectors of four by cp.async, STAGES - 1 slabs ahead; what lies apart by way of
+ * registers, two slabs ahead, since cp.async of single elements takes 32 cycles a warp. What lies
+ * outside is written as 0. Rows are padded so that no two lanes meet in a bank.
  *
  * fp32 is a chain of fmaf in the order of depth; also where tf32 is allowed but few rows would
  * leave most of a tensor core's tile empty. tf32 rounds both factors to 11 bits, to nearest, and
@@ -38,13 +39,7 @@ static __device__ uint32_t shared_address(const void *at)
     return (uint32_t)__cvta_generic_to_shared(at);
 }
 
-/* Copies an element; or writes 0 and does not read. */
-static __device__ void copy_element(float *to, const float *from, bool inside)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)),
-                 "l"(from), "r"(inside ? 4 : 0));
-}
-
+/* Copies four floats; or writes 0 and does not read. */
 static __device__ void copy_vector(float *to, const float *from, bool inside)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),

@@ -111,6 +111,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
     const int64_t begin = (int64_t)blockIdx.y * weigh.cut.slabs_each * SLAB;
     const int64_t end = min(begin + (int64_t)weigh.cut.slabs_each * SLAB, places);
     const int32_t slabs = (int32_t)((end - begin + SLAB - 1) / SLAB);
+    float fetched[TILE_WIDE / LINES]; /* of the slab after the next, on their way */
     struct sums<TALL> sums{};
 
     /* Four places at a time of an image whose planes are as y's: rows of a tile from `first` on. */
@@ -128,72 +129,90 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
                         inside && row < there);
     };
     const auto load = [&](int32_t slab) {
-        const int stage = slab % STAGES;
+        if (slab < slabs && weigh.fours)
+            load_fours(room.a[slab % STAGES], slab, weigh.dy, group * conv.outer + row0, conv.out,
+                       TALL, conv.outer - row0);
+        if (slab < slabs && weigh.points)
+            load_fours(room.b[slab % STAGES], slab, weigh.x, group * conv.inner + column0, conv.in,
+                       TILE_WIDE, conv.inner - column0);
+        copy_commit();
+    };
+    /* One element at a time, of the place that is this thread's. */
+    const auto bring_dy = [&](int32_t slab) {
+        const int64_t place = begin + slab * SLAB + lane;
+        const int64_t sample = place < end ? place / plane : 0;
+        const float *dy = weigh.dy +
+                          (sample * conv.out + group * conv.outer + row0) * (int64_t)plane +
+                          (place - sample * plane);
+        const int32_t there = place < end ? conv.outer - row0 : 0;
+        float values[TALL / LINES];
+#pragma unroll
+        for (int i = 0; i < TALL / LINES; i++) {
+            const int row = line + i * LINES;
+            values[i] = row < there ? dy[(int64_t)row * plane] : 0.0f;
+        }
+#pragma unroll
+        for (int i = 0; i < TALL / LINES; i++)
+            room.a[slab % STAGES][line + i * LINES][lane] = values[i];
+    };
+    const auto fetch_x = [&](int32_t slab) {
         const int64_t place = begin + slab * SLAB + lane;
         const bool inside = place < end;
         const int64_t sample = inside ? place / plane : 0;
         const uint32_t within = inside ? (uint32_t)(place - sample * plane) : 0;
-        const float *dy =
-            weigh.dy + (sample * conv.out + group * conv.outer + row0) * (int64_t)plane + within;
-        if (weigh.fours)
-            load_fours(room.a[stage], slab, weigh.dy, group * conv.outer + row0, conv.out, TALL,
-                       conv.outer - row0);
-        else
-#pragma unroll
-            for (int i = 0; i < TALL / LINES; i++) {
-                const int row = line + i * LINES;
-                const bool there = inside && row0 + row < conv.outer;
-                copy_element(&room.a[stage][row][lane],
-                             there ? dy + (int64_t)row * plane : weigh.dy, there);
-            }
-        if (weigh.points) {
-            load_fours(room.b[stage], slab, weigh.x, group * conv.inner + column0, conv.in,
-                       TILE_WIDE, conv.inner - column0);
-            return;
-        }
         const int32_t down = (int32_t)(within / (uint32_t)conv.across.y) * conv.down.stride;
         const int32_t across = (int32_t)(within % (uint32_t)conv.across.y) * conv.across.stride;
         const int32_t row = inside ? down - conv.down.pad : NOWHERE;
         const int32_t column = across - conv.across.pad;
-        const float *x = weigh.x +
-                         (sample * conv.in + group * conv.inner) * conv.down.x * conv.across.x +
+        const float *x = weigh.x + (sample * conv.in + group * conv.inner) * x_plane +
                          (int64_t)(down - conv.down.pad) * conv.across.x + column;
-        if (weigh.even) {
+        const auto is_there = [&](const struct step_to &step) {
+            return (uint32_t)(row + step.row) < (uint32_t)conv.down.x &&
+                   (uint32_t)(column + step.column) < (uint32_t)conv.across.x;
+        };
+        if (weigh.even)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 const struct step_to step = room.steps[half * HALF];
-                const bool there = (uint32_t)(row + step.row) < (uint32_t)conv.down.x &&
-                                   (uint32_t)(column + step.column) < (uint32_t)conv.across.x;
+                const bool there = is_there(step);
                 const float *from = x + step.offset + line * x_plane;
 #pragma unroll
                 for (int i = 0; i < HALF / LINES; i++)
-                    copy_element(&room.b[stage][half * HALF + line + i * LINES][lane],
-                                 there ? from + (int64_t)(i * LINES) * x_plane : weigh.x, there);
+                    fetched[half * (HALF / LINES) + i] =
+                        there ? from[(int64_t)(i * LINES) * x_plane] : 0.0f;
             }
-            return;
-        }
-#pragma unroll 4
-        for (int i = 0; i < TILE_WIDE / LINES; i++) {
-            const struct step_to step = room.steps[line + i * LINES];
-            const bool there = (uint32_t)(row + step.row) < (uint32_t)conv.down.x &&
-                               (uint32_t)(column + step.column) < (uint32_t)conv.across.x;
-            copy_element(&room.b[stage][line + i * LINES][lane], there ? x + step.offset : weigh.x,
-                         there);
-        }
+        else
+#pragma unroll
+            for (int i = 0; i < TILE_WIDE / LINES; i++) {
+                const struct step_to step = room.steps[line + i * LINES];
+                fetched[i] = is_there(step) ? x[step.offset] : 0.0f;
+            }
+    };
+    const auto fetch = [&](int32_t slab) {
+        if (!weigh.points && slab < slabs)
+            fetch_x(slab);
+    };
+    const auto put = [&](int32_t slab) {
+        if (!weigh.points && slab < slabs)
+#pragma unroll
+            for (int i = 0; i < TILE_WIDE / LINES; i++)
+                room.b[slab % STAGES][line + i * LINES][lane] = fetched[i];
+        if (!weigh.fours && slab < slabs)
+            bring_dy(slab);
     };
     room.steps[thread] = step_of(conv, weigh.even, column0 + thread);
     __syncthreads();
-    for (int32_t slab = 0; slab < STAGES - 1; slab++) {
-        if (slab < slabs)
-            load(slab);
-        copy_commit();
-    }
+    for (int32_t slab = 0; slab < STAGES - 1; slab++)
+        load(slab);
+    fetch(0);
+    put(0);
+    fetch(1);
     for (int32_t slab = 0; slab < slabs; slab++) {
         copy_wait();
         __syncthreads();
-        if (slab + STAGES - 1 < slabs)
-            load(slab + STAGES - 1);
-        copy_commit();
+        load(slab + STAGES - 1);
+        put(slab + 1);
+        fetch(slab + 2);
         add_slab<TF32, TALL, by_column_depth>(sums, &room.a[slab % STAGES][0][0],
                                               &room.b[slab % STAGES][0][0]);
     }
