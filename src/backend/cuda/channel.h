@@ -20,12 +20,10 @@ static inline struct channels channels_of_shape(const struct shape *shape)
 {
     struct channels channels = {shape->dim[0], shape->dim[1], 0, 0, false};
     channels.inner = shape_count(shape) / channels.n / channels.channels;
-    const int64_t pieces = channels.n * channels.inner / CHANNEL_PIECE;
-    const int64_t most = CHANNEL_PIECES < CHANNEL_BLOCKS / channels.channels
-                             ? CHANNEL_PIECES
-                             : CHANNEL_BLOCKS / channels.channels;
-    channels.pieces = (int32_t)(pieces < most ? pieces : most);
-    channels.pieces = channels.pieces < 1 ? 1 : channels.pieces;
+    const int64_t fill = CHANNEL_BLOCKS / channels.channels;
+    const int64_t worth = channels.n * channels.inner / CHANNEL_PIECE;
+    const int64_t pieces = fill < worth ? fill : worth;
+    channels.pieces = pieces < 1 ? 1 : pieces < CHANNEL_PIECES ? (int32_t)pieces : CHANNEL_PIECES;
     channels.wide = channels.inner % 4 == 0;
     return channels;
 }
