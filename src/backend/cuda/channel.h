@@ -38,29 +38,48 @@ static inline dim3 channels_grid(const struct channels &channels)
     return dim3((unsigned)channels.channels * (unsigned)channels.pieces);
 }
 
-/* Where a block works: a piece of a channel. */
+/* Where a block works: a piece of a channel. A second pass begins with the last ones, which the
+ * first has left in the cache. */
 struct channel_piece {
     struct channels all;
     int64_t channel;
     int32_t piece;
-    __device__ channel_piece(const struct channels &channels)
-        : all(channels), channel(blockIdx.x / (unsigned)channels.pieces),
-          piece((int32_t)(blockIdx.x % (unsigned)channels.pieces))
+    __device__ channel_piece(const struct channels &channels, bool second) : all(channels)
     {
+        const unsigned block = second ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+        channel = block / (unsigned)channels.pieces;
+        piece = (int32_t)(block % (unsigned)channels.pieces);
     }
     /* visit(index) for every WIDE values of the piece that are this thread's. */
     template <int WIDE, typename Visit> __device__ void each(Visit visit) const
     {
         const uint32_t row = (uint32_t)(all.inner / WIDE);
+        const uint32_t skip = THREADS / row, over = THREADS % row;
         const int64_t count = all.n * row, share = (count + all.pieces - 1) / all.pieces;
         const int64_t to = min(share * (piece + 1), count);
-        for (int64_t value = share * piece + threadIdx.x; value < to; value += THREADS) {
-            uint32_t rest;
-            const int64_t sample = split_number(value, row, &rest);
+        uint32_t rest;
+        int64_t value = share * piece + threadIdx.x, sample = split_number(value, row, &rest);
+#pragma unroll 4
+        for (; value < to; value += THREADS) {
             visit((sample * all.channels + channel) * all.inner + (int64_t)rest * WIDE);
+            rest += over;
+            sample += skip + (rest >= row);
+            rest -= rest >= row ? row : 0;
         }
     }
 };
+
+/* Neighbours that nothing writes while they are read: so that several can be on their way. */
+template <int WIDE> static inline __device__ vector<WIDE> read_only(const float *from)
+{
+    vector<WIDE> value;
+    if constexpr (WIDE == 4) {
+        const float4 four = __ldg((const float4 *)from);
+        value.at[0] = four.x, value.at[1] = four.y, value.at[2] = four.z, value.at[3] = four.w;
+    } else
+        value.at[0] = __ldg(from);
+    return value;
+}
 
 struct two {
     float a, b;
@@ -92,13 +111,13 @@ template <int WIDE, typename Term>
 static __global__ void __launch_bounds__(THREADS)
     sum_pieces(struct channels channels, Term term, struct two *sums)
 {
-    const struct channel_piece at(channels);
+    const struct channel_piece at(channels, false);
     const typename Term::fixed fixed = term.of_channel(at);
     float a = 0.0f, b = 0.0f;
     at.each<WIDE>([&](int64_t index) {
-        const vector<WIDE> first = *(const vector<WIDE> *)(term.first + index);
+        const vector<WIDE> first = read_only<WIDE>(term.first + index);
         const vector<WIDE> second =
-            term.second ? *(const vector<WIDE> *)(term.second + index) : vector<WIDE>{};
+            term.second ? read_only<WIDE>(term.second + index) : vector<WIDE>{};
 #pragma unroll
         for (int i = 0; i < WIDE; i++) {
             const struct two value = Term::of(fixed, first.at[i], second.at[i]);
@@ -109,7 +128,7 @@ static __global__ void __launch_bounds__(THREADS)
     a = block_sum(a);
     b = block_sum(b);
     if (threadIdx.x == 0)
-        sums[blockIdx.x] = {a, b};
+        sums[at.channel * channels.pieces + at.piece] = {a, b};
 }
 
 template <typename Term>

@@ -34,7 +34,7 @@ template <int WIDE>
 static __global__ void __launch_bounds__(THREADS)
     batch_norm_piece(struct channels channels, struct norm_training norm, const struct two *sums)
 {
-    const struct channel_piece at(channels);
+    const struct channel_piece at(channels, true);
     const int64_t c = at.channel;
     const float count = (float)(channels.n * channels.inner);
     const struct two whole = channel_whole(at, sums);
@@ -43,7 +43,7 @@ static __global__ void __launch_bounds__(THREADS)
     const float scale = 1.0f / sqrtf(variance + norm.epsilon);
     const float slope = norm.gamma[c] * scale, beta = norm.beta[c];
     at.each<WIDE>([&](int64_t index) {
-        vector<WIDE> value = *(const vector<WIDE> *)(norm.x + index);
+        vector<WIDE> value = read_only<WIDE>(norm.x + index);
 #pragma unroll
         for (int i = 0; i < WIDE; i++)
             value.at[i] = (value.at[i] - mean) * slope + beta;
@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(THREADS)
                            const float *beta, const float *mean, const float *variance,
                            float epsilon, float *y)
 {
-    const struct channel_piece at(channels);
+    const struct channel_piece at(channels, true);
     const int64_t c = at.channel;
     const float scale = gamma[c] / sqrtf(variance[c] + epsilon);
     at.each<WIDE>([&](int64_t index) {
@@ -134,7 +134,7 @@ static __global__ void __launch_bounds__(THREADS)
     batch_norm_grad_piece(struct channels channels, struct norm_gradient norm,
                           const struct two *sums)
 {
-    const struct channel_piece at(channels);
+    const struct channel_piece at(channels, true);
     const int64_t c = at.channel;
     const float count = (float)(channels.n * channels.inner);
     const float mean = norm.saved_mean[c], scale = norm.saved_scale[c];
@@ -143,8 +143,8 @@ static __global__ void __launch_bounds__(THREADS)
     const float dbeta = whole.a / count, dgamma = whole.b / count;
     if (norm.dx)
         at.each<WIDE>([&](int64_t index) {
-            const vector<WIDE> x = *(const vector<WIDE> *)(norm.x + index);
-            vector<WIDE> value = *(const vector<WIDE> *)(norm.dy + index);
+            const vector<WIDE> x = read_only<WIDE>(norm.x + index);
+            vector<WIDE> value = read_only<WIDE>(norm.dy + index);
 #pragma unroll
             for (int i = 0; i < WIDE; i++) {
                 const float centred = (x.at[i] - mean) * scale;
