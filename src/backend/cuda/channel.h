@@ -57,10 +57,12 @@ struct channel_piece {
         const uint32_t skip = THREADS / row, over = THREADS % row;
         const int64_t count = all.n * row, share = (count + all.pieces - 1) / all.pieces;
         const int64_t to = min(share * (piece + 1), count);
+        const int64_t first = share * piece + threadIdx.x;
+        const int32_t mine = first < to ? (int32_t)((to - first + THREADS - 1) / THREADS) : 0;
         uint32_t rest;
-        int64_t value = share * piece + threadIdx.x, sample = split_number(value, row, &rest);
+        int64_t sample = split_number(first, row, &rest);
 #pragma unroll 4
-        for (; value < to; value += THREADS) {
+        for (int32_t i = 0; i < mine; i++) {
             visit((sample * all.channels + channel) * all.inner + (int64_t)rest * WIDE);
             rest += over;
             sample += skip + (rest >= row);
