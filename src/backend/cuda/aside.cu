@@ -8,7 +8,7 @@ extern "C" {
 }
 
 /* Is the op the gradient or the update of a convolution's parameters, and so small that it leaves
- * most of a GPU to others? */
+ * most of a GPU to others? In 16 bits no update begins before all gradients are there. */
 static bool is_small_gradient(const struct program *program, const struct op *op)
 {
     enum { SMALL_BYTES = 8 << 20 };
@@ -23,8 +23,6 @@ static bool is_small_gradient(const struct program *program, const struct op *op
 /* Is the whole op beside the way from the data to the gradients? */
 static bool is_beside(const struct program *program, int32_t o)
 {
-    if (is_small_gradient(program, &program->ops[o]))
-        return true;
     switch (program->ops[o].kind) {
     case OP_schedule:
     case OP_mse:
@@ -74,13 +72,14 @@ enum status aside_choose(struct plan *plan)
         return STATUS_OK;
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct kernel *kernel = plan->kernels[o];
-        const bool whole = is_beside(program, o);
+        const bool small = !plan->narrow && is_small_gradient(program, &program->ops[o]);
+        const bool whole = small || is_beside(program, o);
         const auto bytes_of = whole ? kernel->workspace_bytes : kernel->aside_bytes;
         const uint64_t bytes = bytes_of ? bytes_of(program, &program->ops[o]) : 0;
         plan->aside.operands[o] = whole ? (uint32_t)ASIDE_WHOLE : kernel->aside;
         if (plan->aside.operands[o] && bytes > plan->aside.bytes)
             plan->aside.bytes = bytes;
-        if (!whole || is_small_gradient(program, &program->ops[o]))
+        if (!whole || small)
             take_places(plan, o);
     }
     return STATUS_OK;
