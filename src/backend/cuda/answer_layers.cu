@@ -12,13 +12,14 @@
  * begin only then: nobody reads weights that an update is still writing.
  *
  * Bound: each weight is read once, from device memory. */
-#include "backend/cuda/answer.h"
+#include "backend/cuda/answer_calls.h"
 
 enum {
     LAYER_THREADS = 256,
     LAYER_WARPS = LAYER_THREADS / 32,
     LAYER_BLOCKS = 132, /* about so many, as far as there is work */
     LAYER_SLICE = 32,   /* inputs that are worth a block */
+    SLICES_MOST = 12,
 };
 
 /* Where a layer's inputs come from and what it is made of. */
@@ -67,27 +68,54 @@ static __device__ void let_next_begin(void)
 #endif
 }
 
+/* An input of the layer, of a few samples side by side: what the slices below found, added up in
+ * order once all of it has come. Written while this kernel runs: L2. */
+template <int N, int SOME>
+static __device__ void add_slices(const struct layer_call &call, int i, int n, float (&y)[SOME])
+{
+    const float *from = &call.x[(int64_t)i * N + n];
+    const int64_t apart = (int64_t)call.layer.in * N;
+    float part[SLICES_MOST][SOME];
+#pragma unroll
+    for (int k = 0; k < SLICES_MOST; k++)
+#pragma unroll
+        for (int j = 0; j < SOME; j += SOME) {
+            if constexpr (SOME == 4)
+                *(float4 *)part[k] =
+                    k < call.below_slices ? __ldcg((const float4 *)(from + k * apart)) : float4{};
+            else
+                part[k][j] = k < call.below_slices ? __ldcg(from + k * apart) : 0.0f;
+        }
+#pragma unroll
+    for (int j = 0; j < SOME; j++) {
+        y[j] = call.below.b ? __ldg(&call.below.b[i]) : 0.0f;
+#pragma unroll
+        for (int k = 0; k < SLICES_MOST; k++)
+            y[j] += part[k][j];
+        y[j] = whole_activation(call.below.function, y[j]);
+    }
+}
+
 /* x of this slice's inputs and all samples, [rows + 1][N], zeros for samples that the batch does
  * not have and in the end. */
 template <int N>
 static __device__ void take_inputs(const struct layer_call &call, int begin, int rows, float *x)
 {
+    constexpr int SOME = N % 4 == 0 ? 4 : 1;
     const int in = call.layer.in;
     if (threadIdx.x < N)
         x[rows * N + (int)threadIdx.x] = 0.0f;
-    for (int e = (int)threadIdx.x; e < rows * N; e += LAYER_THREADS) {
+    for (int e = SOME * (int)threadIdx.x; e < rows * N; e += SOME * LAYER_THREADS) {
         const int n = e % N, i = begin + e / N;
-        float value = 0.0f;
-        if (call.first) {
-            if (n < call.batch)
-                value = __uint_as_float((uint32_t)note_look(&call.question[n * in + i]));
-        } else {
-            value = call.below.b ? __ldg(&call.below.b[i]) : 0.0f;
-            for (int k = 0; k < call.below_slices; k++) /* written while this kernel runs: L2 */
-                value += __ldcg(&call.x[((int64_t)k * in + i) * N + n]);
-            value = whole_activation(call.below.function, value);
+        float some[SOME] = {};
+        if (!call.first)
+            add_slices<N>(call, i, n, some);
+#pragma unroll
+        for (int j = 0; j < SOME; j++) {
+            if (call.first && n + j < call.batch)
+                some[j] = __uint_as_float((uint32_t)note_look(&call.question[(n + j) * in + i]));
+            x[e + j] = some[j];
         }
-        x[e] = value;
     }
 }
 
@@ -231,6 +259,8 @@ static struct layer_cut cut_of(const struct answer_net *net, int32_t l)
         cut.lanes *= 2;
     cut.tiles = (wanted + cut.lanes - 1) / cut.lanes;
     cut.slices = LAYER_BLOCKS / cut.tiles;
+    if (cut.slices > SLICES_MOST)
+        cut.slices = SLICES_MOST;
     if (cut.slices > layer->in / LAYER_SLICE)
         cut.slices = layer->in / LAYER_SLICE;
     if (cut.slices < 1 || l == 0 || l == net->layers - 1)
@@ -241,7 +271,7 @@ static struct layer_cut cut_of(const struct answer_net *net, int32_t l)
     return cut;
 }
 
-uint64_t layers_bytes(const struct answer_net *net)
+uint64_t answer_layers_bytes(const struct answer_net *net)
 {
     uint64_t floats = 0;
     for (int32_t l = 0; l < net->layers - 1; l++)
@@ -249,7 +279,7 @@ uint64_t layers_bytes(const struct answer_net *net)
     return floats * (uint64_t)layers_samples(net->batch) * sizeof(float);
 }
 
-bool layers_take(const struct answer_net *net, int64_t shared_bytes)
+bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes)
 {
     for (int32_t l = 0; l < net->layers; l++)
         if (cut_of(net, l).shared_bytes > shared_bytes)
@@ -278,8 +308,8 @@ static cudaError_t layer_launch(struct layer_call *call, const struct layer_cut 
     return error == cudaSuccess ? cudaLaunchKernelExC(&launch, kernel, arguments) : error;
 }
 
-cudaError_t layers_launch(const struct answer_net *net, float *between, bool overlap, uint32_t slot,
-                          cudaStream_t stream)
+cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
+                                 uint32_t slot, cudaStream_t stream)
 {
     const int32_t samples = layers_samples(net->batch);
     struct layer_call call = {};

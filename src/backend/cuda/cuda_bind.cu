@@ -3,7 +3,7 @@
  * sync brings back the rows that were stored, and no others: several plans may write rows of the
  * same view. The kernels find all of it through the feed and the view list of the plan, whose
  * addresses never change: captured steps stay valid. */
-#include "backend/cuda/answer.h"
+#include "backend/cuda/answer_calls.h"
 
 #include <cstring>
 

@@ -156,7 +156,7 @@ enum status whole_begin(struct plan *plan);
 enum status whole_run(struct plan *plan, int64_t steps);
 void whole_release(struct plan *plan);
 
-/* answer.cu: lets the kernel leave that waits for calls, if there is one. */
+/* answer_calls.cu: lets the kernel leave that waits for calls, if there is one. */
 enum status answer_stop(struct device *device);
 
 /* cuda_bind.cu */

@@ -1,7 +1,7 @@
 /* cuda_plan.cu: a program prepared for the GPU: memory, and for every op of every slot a call with
  * its device addresses worked out. A dry plan has the same calls without addresses: enough to count
  * bytes and launches. */
-#include "backend/cuda/answer.h"
+#include "backend/cuda/answer_calls.h"
 #include "backend/cuda/blas.h"
 #include "backend/cuda/conv.h"
 #include "backend/cuda/cuda_device.h"

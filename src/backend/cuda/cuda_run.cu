@@ -2,7 +2,7 @@
  * once repeated, and replayed: many steps are few launches, and none waits for the host. An
  * observed plan's graph also holds an event between any two things that are timed; its steps run
  * one at a time, and their times are handed out after each. */
-#include "backend/cuda/answer.h"
+#include "backend/cuda/answer_calls.h"
 
 extern "C" {
 #include "base/clock.h"

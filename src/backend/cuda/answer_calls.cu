@@ -1,5 +1,5 @@
-/* answer.cu: the host's side of plans that answer calls. */
-#include "backend/cuda/answer.h"
+/* answer_calls.cu: the host's side of plans that answer calls. */
+#include "backend/cuda/answer_calls.h"
 
 extern "C" {
 #include "base/memory.h"
@@ -25,14 +25,27 @@ static void describe_net(const struct plan *plan, const struct chain *chain, str
     net->width = layout.width;
     net->mail.inputs = net->batch * chain->layer[0].in;
     net->mail.outputs = net->batch * chain->layer[chain->layers - 1].out;
+    const struct tensor *tensors = plan->program->tensors;
+    const char *parameters = plan->instance->blocks[ROLE_PARAM].data;
+    uint64_t begin = UINT64_MAX, end = 0;
     for (int32_t l = 0; l < chain->layers; l++) {
         const struct chain_layer *from = &chain->layer[l];
+        for (int32_t tensor : {from->w, from->b}) {
+            if (tensor < 0)
+                continue;
+            begin = tensors[tensor].offset < begin ? tensors[tensor].offset : begin;
+            const uint64_t behind = tensors[tensor].offset + tensors[tensor].bytes;
+            end = behind > end ? behind : end;
+        }
         net->layer[l].in = from->in;
         net->layer[l].out = from->out;
         net->layer[l].function = from->activation;
         net->layer[l].w = (const float *)cuda_locate(plan, from->w, 0);
         net->layer[l].b = (const float *)cuda_locate(plan, from->b, 0);
     }
+    const uint64_t most = 1 << 24; /* of what is not narrow nobody asks */
+    net->span = (int32_t)((end - begin < most ? end - begin : most) / sizeof(float));
+    net->parameters = plan->dry ? NULL : (const float *)(parameters + begin);
 }
 
 const char *answer_supports(const struct plan *plan, bool resident)
@@ -44,9 +57,9 @@ const char *answer_supports(const struct plan *plan, bool resident)
         return why;
     describe_net(plan, &chain, &net);
     const int64_t most = (int64_t)plan->instance->device->properties.sharedMemPerBlockOptin;
-    const bool takes = plan->whole->kind != WHOLE_GRID ? narrow_shared_bytes(&net) <= 48 << 10
+    const bool takes = plan->whole->kind != WHOLE_GRID ? answer_block_bytes(&net) <= 48 << 10
                        : resident                      ? grid_can_listen(&chain, net.batch)
-                                                       : layers_take(&net, most);
+                                                       : answer_layers_take(&net, most);
     return takes ? NULL : "its layers are too wide for that";
 }
 
@@ -74,9 +87,10 @@ static enum status capture_slot(struct plan *plan, uint32_t slot)
     cudaGraph_t graph = NULL;
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     cudaError_t launched =
-        answer->between ? layers_launch(&answer->net, answer->between,
-                                        plan->instance->device->properties.major >= 9, slot, stream)
-                        : narrow_launch(&answer->net, slot, false, stream);
+        answer->between
+            ? answer_layers_launch(&answer->net, answer->between,
+                                   plan->instance->device->properties.major >= 9, slot, stream)
+            : answer_block_launch(&answer->net, slot, false, stream);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
     if (launched != cudaSuccess)
         error = launched;
@@ -100,10 +114,10 @@ enum status answer_prepare(struct plan *plan, bool resident)
     describe_net(plan, &chain, &answer->net);
     answer->resident = resident;
     answer->grid = resident && !narrow ? plan->whole : NULL;
-    answer->name = narrow     ? "answer_narrow_f32_cuda"
+    answer->name = narrow     ? "answer_block_f32_cuda"
                    : resident ? plan->whole->name
                               : "answer_layers_f32_cuda";
-    answer->bytes = narrow || resident ? 0 : layers_bytes(&answer->net);
+    answer->bytes = narrow || resident ? 0 : answer_layers_bytes(&answer->net);
     plan->answer = answer;
     if (plan->dry)
         return STATUS_OK;
@@ -161,7 +175,7 @@ static enum status send_kernel(struct plan *plan, uint32_t number)
         return STATUS_OK;
     }
     CUDA(answer->grid ? grid_launch_from(answer->grid, number, device->stream)
-                      : narrow_launch(&answer->net, number, true, device->stream));
+                      : answer_block_launch(&answer->net, number, true, device->stream));
     answer->waits = true;
     device->resident = plan;
     return STATUS_OK;
@@ -258,13 +272,14 @@ enum status answer_stop(struct device *device)
     struct plan *plan = device->resident;
     if (!plan)
         return STATUS_OK;
-    TRY(answer_sync(plan));
+    const enum status status = answer_sync(plan);
     volatile uint64_t *stop = plan->answer->net.mail.stop;
     *stop = 1;
     const cudaError_t error = cudaStreamSynchronize(device->stream);
     *stop = 0;
     plan->answer->waits = false;
     device->resident = NULL;
+    TRY(status);
     CUDA(error);
     return STATUS_OK;
 }

@@ -1,13 +1,13 @@
-/* answer.h: plans that answer calls (plan_options.answering): the inputs of each are read from host
- * memory when it is asked, and its outputs are in host memory when it is answered. For stacks of
- * dense layers (core/pass/chain.h) at inference.
+/* answer_calls.h: plans that answer calls (plan_options.answering): the inputs of each are read
+ * from host memory when it is asked, and its outputs are in host memory when it is answered. For
+ * stacks of dense layers (core/pass/chain.h) at inference.
  *
  * Calls go through a mailbox. Either each is a launch, captured once for each of its slots
- * (answer_narrow.cu: one kernel, for what fits one block; answer_layers.cu: one kernel a layer),
- * or, resident, a kernel stays and takes one after the other (answer_narrow.cu, whole_grid.cu). The
+ * (answer_block.cu: one kernel, for what fits one block; answer_layers.cu: one kernel a layer),
+ * or, resident, a kernel stays and takes one after the other (answer_block.cu, whole_grid.cu). The
  * host does not synchronise: it looks for the answer. */
-#ifndef PRONY_BACKEND_CUDA_ANSWER_H
-#define PRONY_BACKEND_CUDA_ANSWER_H
+#ifndef PRONY_BACKEND_CUDA_ANSWER_CALLS_H
+#define PRONY_BACKEND_CUDA_ANSWER_CALLS_H
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/mailbox.h"
@@ -23,7 +23,9 @@ struct answer_layer {
 struct answer_net {
     struct mailbox mail;
     int32_t batch, layers;
-    int32_t width; /* narrow: lanes of a sample */
+    int32_t width;           /* narrow: lanes of a sample … */
+    int32_t span;            /* … and floats from the first parameter to behind the last, … */
+    const float *parameters; /* … which begin here */
     struct answer_layer layer[CHAIN_MOST];
 };
 
@@ -44,7 +46,7 @@ struct answer {
     float *y;                   /* bound, or NULL; [rows][out] */
 };
 
-/* answer.cu. NULL, or why this program is not answered so (static text). */
+/* answer_calls.cu. NULL, or why this program is not answered so (static text). */
 const char *answer_supports(const struct plan *plan, bool resident);
 enum status answer_prepare(struct plan *plan, bool resident);
 enum status answer_bind(struct plan *plan, const struct binding *binding);
@@ -52,15 +54,15 @@ enum status answer_run(struct plan *plan, int64_t calls);
 enum status answer_sync(struct plan *plan);
 void answer_release(struct plan *plan);
 
-/* answer_narrow.cu: the call in the slot of number `first` or, if it stays, all from that on. */
-int64_t narrow_shared_bytes(const struct answer_net *net);
-cudaError_t narrow_launch(const struct answer_net *net, uint32_t first, bool stays,
-                          cudaStream_t stream);
+/* answer_block.cu: the call in the slot of number `first` or, if it stays, all from that on. */
+int64_t answer_block_bytes(const struct answer_net *net);
+cudaError_t answer_block_launch(const struct answer_net *net, uint32_t first, bool stays,
+                                cudaStream_t stream);
 
 /* answer_layers.cu: `between` is room for the activations of all layers. */
-uint64_t layers_bytes(const struct answer_net *net);
-bool layers_take(const struct answer_net *net, int64_t shared_bytes);
-cudaError_t layers_launch(const struct answer_net *net, float *between, bool overlap, uint32_t slot,
-                          cudaStream_t stream);
+uint64_t answer_layers_bytes(const struct answer_net *net);
+bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes);
+cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
+                                 uint32_t slot, cudaStream_t stream);
 
 #endif
