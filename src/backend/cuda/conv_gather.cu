@@ -183,7 +183,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) gather_tile(struct gat
         slabs_for(gather.conv, gather.back, section.down.count * section.across.count);
     struct place_in_depth place = {};
     float fetched[SLAB]; /* of the slab after the next, on their way */
-    struct sums<TALL> sums{};
+    struct sums<TALL> sums {
+    };
 
     const auto load_weights = [&](int32_t slab) {
 #pragma unroll

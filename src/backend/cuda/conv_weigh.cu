@@ -112,7 +112,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
     const int64_t end = min(begin + (int64_t)weigh.cut.slabs_each * SLAB, places);
     const int32_t slabs = (int32_t)((end - begin + SLAB - 1) / SLAB);
     float fetched[TILE_WIDE / LINES]; /* of the slab after the next, on their way */
-    struct sums<TALL> sums{};
+    struct sums<TALL> sums {
+    };
 
     /* Four places at a time of an image whose planes are as y's: rows of a tile from `first` on. */
     const auto load_fours = [&](float(*tile)[DEPTH_STRIDE], int32_t slab, const float *image,
