@@ -223,10 +223,10 @@ enum status layout_grads(const struct program *program, const uint64_t *bytes, u
                          uint64_t *block_bytes)
 {
     size_t tensors = (size_t)program->tensor_count + 1;
-    struct life *lives = mem_array(3 * tensors, sizeof *lives), *placed = lives + tensors;
-    struct life *grads = placed + tensors;
+    struct life *lives = mem_array(3 * tensors, sizeof *lives);
     int32_t count = 0, grad_count = 0;
     NEED(lives);
+    struct life *placed = lives + tensors, *grads = placed + tensors;
     find_lives(program, lives);
     for (int32_t t = 0; t < program->tensor_count; t++) {
         const struct tensor *tensor = &program->tensors[t];
