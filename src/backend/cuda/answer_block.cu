@@ -38,13 +38,11 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     const int thread = (int)threadIdx.x, line = net.batch * net.width;
     const int n = thread / net.width, unit = thread % net.width, in = net.layer[0].in;
     const int sample = thread / in * net.width + thread % in; /* where this thread's note goes */
-    struct mail_looks<3> looks = {
-    };
     uint64_t note = 0;
     if (!stays && thread < net.mail.inputs)
         note = note_look(net.mail.question(first) + thread);
     take_parameters(&net, parameters);
-    for (uint32_t number = first; !stays || mail_wait(net.mail, number, &looks, &note); number++) {
+    for (uint32_t number = first; !stays || mail_wait(net.mail, number, &note); number++) {
         if (thread < net.mail.inputs)
             lines[sample] = __uint_as_float((uint32_t)note);
         if (thread == 0)
@@ -69,7 +67,6 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
         }
         if (!stays)
             return;
-        looks.end();
     }
 }
 

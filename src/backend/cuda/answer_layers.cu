@@ -19,7 +19,7 @@ enum {
     LAYER_WARPS = LAYER_THREADS / 32,
     LAYER_BLOCKS = 132, /* about so many, as far as there is work */
     LAYER_SLICE = 32,   /* inputs that are worth a block */
-    SLICES_MOST = 12,
+    SLICES_MOST = 16,
 };
 
 /* Where a layer's inputs come from and what it is made of. */
@@ -35,6 +35,12 @@ struct layer_call {
     uint64_t *answer;         /* the last layer: its outputs */
     float *y;                 /* else: [slice][out][N] */
 };
+
+/* Loads of a thread; more samples need the registers for sums. */
+static constexpr __host__ __device__ int rows_in_flight(int samples)
+{
+    return samples == 1 ? 22 : samples <= 4 ? 12 : 8;
+}
 
 /* Beside each other in memory: outputs. Four at once where all rows of weights are aligned. */
 template <int VECTOR> struct some_weights;
@@ -174,7 +180,7 @@ template <int N, int VECTOR>
 static __global__ void __launch_bounds__(LAYER_THREADS, 2)
     answer_layer_kernel(const __grid_constant__ struct layer_call call)
 {
-    constexpr int ROWS = N <= 4 ? 16 : 8; /* more samples need the registers for sums */
+    constexpr int ROWS = rows_in_flight(N);
     extern __shared__ float4 layer_shared[];
     const int out = call.layer.out, per = (call.layer.in + call.slices - 1) / call.slices;
     const int begin = (int)blockIdx.y * per;
@@ -258,7 +264,11 @@ static struct layer_cut cut_of(const struct answer_net *net, int32_t l)
     for (cut.lanes = 1; cut.lanes < wanted && cut.lanes < 32;)
         cut.lanes *= 2;
     cut.tiles = (wanted + cut.lanes - 1) / cut.lanes;
-    cut.slices = LAYER_BLOCKS / cut.tiles;
+    /* so that all blocks have some, and a single sample's weights are all on their way at once */
+    const int32_t at_once = rows_in_flight(1) * LAYER_THREADS / cut.lanes;
+    cut.slices = (layer->in + at_once - 1) / at_once;
+    if (cut.slices < LAYER_BLOCKS / cut.tiles)
+        cut.slices = LAYER_BLOCKS / cut.tiles;
     if (cut.slices > SLICES_MOST)
         cut.slices = SLICES_MOST;
     if (cut.slices > layer->in / LAYER_SLICE)

@@ -15,9 +15,8 @@ enum {
     MAIL_SLOTS = 16,
     /* A kernel that waits looks so often, which takes a good part of a second, and leaves: a host
      * that has stopped, or has forgotten it, cannot keep the GPU. */
-    MAIL_LOOKS = 400000,
+    MAIL_LOOKS = 200000,
     MAIL_STOPS = 256, /* looks between two at the host's word to stop */
-    MAIL_APART = 800, /* cycles between two looks: each takes more than a microsecond */
 };
 
 struct mailbox {
@@ -70,45 +69,18 @@ static inline __device__ void note_put(uint64_t *to, float value, uint32_t numbe
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(note) : "memory");
 }
 
-/* Looks that are on their way, AHEAD of them one after the other. */
-template <int AHEAD> struct mail_looks {
-    uint64_t note[AHEAD];
-    /* Those that nobody needs any more must have come before others are sent. To be called when
-     * there is time, that is, after the answer. */
-    __device__ void end() const
-    {
-#pragma unroll
-        for (int k = 0; k < AHEAD; k++)
-            asm volatile("" ::"l"(note[k]));
-    }
-};
-
 /* By all threads of a block: waits for question `number`. Each of the first threads then has the
  * note of its number in *note. False: nobody asks any more. */
-template <int AHEAD>
-static inline __device__ bool mail_wait(const struct mailbox &mail, uint32_t number,
-                                        struct mail_looks<AHEAD> *looks, uint64_t *note)
+static inline __device__ bool mail_wait(const struct mailbox &mail, uint32_t number, uint64_t *note)
 {
     const int thread = (int)threadIdx.x;
     const bool here = thread < mail.inputs;
     const uint64_t *from = mail.question(number) + thread;
-#pragma unroll
-    for (int k = 0; k < AHEAD; k++) {
-        const long long start = clock64();
-        looks->note[k] = here ? note_look(from) : 0;
-        while (k < AHEAD - 1 && clock64() - start < MAIL_APART)
-            continue;
-    }
-    for (int look = 0; look < MAIL_LOOKS; look++) {
-#pragma unroll
-        for (int k = 0; k < AHEAD; k++) {
-            *note = looks->note[k];
-            if (__syncthreads_and(!here || note_number(*note) == number))
-                return true;
-            looks->note[k] = here ? note_look(from) : 0;
-        }
-        if (look % MAIL_STOPS == MAIL_STOPS - 1 &&
-            __syncthreads_or(thread == 0 && note_look(mail.stop) != 0))
+    for (int look = 1; look <= MAIL_LOOKS; look++) {
+        *note = here ? note_look(from) : 0;
+        if (__syncthreads_and(!here || note_number(*note) == number))
+            return true;
+        if (look % MAIL_STOPS == 0 && __syncthreads_or(thread == 0 && note_look(mail.stop) != 0))
             return false;
     }
     return false;

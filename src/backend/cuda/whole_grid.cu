@@ -167,8 +167,7 @@ template <int N> __device__ bool grid_block<N>::hear(uint32_t number, uint32_t c
     int *goes_on = (int *)&shared[net->layout.shares];
     if (blockIdx.x == 0) {
         uint64_t note;
-        struct mail_looks<1> looks;
-        const bool asked = mail_wait(net->mail, call, &looks, &note);
+        const bool asked = mail_wait(net->mail, call, &note);
         if (thread < net->mail.inputs)
             heard[thread] = __uint_as_float((uint32_t)note);
         __syncthreads();
