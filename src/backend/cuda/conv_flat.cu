@@ -8,7 +8,7 @@
 
 enum {
     FLAT_TALL = 16,
-    FLAT_THREADS = 64,
+    FLAT_THREADS = 128,
     FLAT_BYTES = 48 << 10, /* of weights */
     FLAT_AHEAD = 8         /* values of the source that are on their way at once */
 };
@@ -37,16 +37,16 @@ static __device__ void take_weights(const struct gather &gather, const struct se
     const struct conv &conv = gather.conv;
     const int32_t tall = tall_of(conv, gather.back), channels = section.source_channels;
     const int32_t count = section.depths * TALL;
+#pragma unroll 8 /* so that loads, which nothing here writes to, go together */
     for (int32_t i = (int32_t)threadIdx.x; i < count; i += FLAT_THREADS) {
         const int32_t row = i % TALL, channel = i / TALL % channels, tap = i / TALL / channels;
         const int32_t ky = section.down.first + tap / section.across.count * section.down.every;
         const int32_t kx = section.across.first + tap % section.across.count * section.across.every;
         const int64_t output = group * conv.outer + (gather.back ? channel : row);
         const int64_t input = gather.back ? row : channel;
-        w[i] = row < tall ? gather.w[((output * conv.inner + input) * conv.down.kernel + ky) *
-                                         conv.across.kernel +
-                                     kx]
-                          : 0.0f;
+        const int64_t at =
+            ((output * conv.inner + input) * conv.down.kernel + ky) * conv.across.kernel + kx;
+        w[i] = row < tall ? __ldg(gather.w + at) : 0.0f;
     }
 }
 

@@ -58,11 +58,12 @@ struct cudnn {
 #undef DO
 };
 
-enum { CUDNN_ROOM = 256 << 20 }; /* of the workspace */
-
+/* What an algorithm may take: those that turn images to channels-last and back need twice their
+ * size. */
 static uint64_t workspace_cudnn(const struct program *, const struct op *)
 {
-    return CUDNN_ROOM;
+    size_t free = 0, total = 0;
+    return cudaMemGetInfo(&free, &total) == cudaSuccess ? total / 32 : 0;
 }
 
 static void *library_open(void)
@@ -172,7 +173,8 @@ template <typename Tried> static void pick(const Tried *tried, int count, struct
 {
     for (int i = 0; i < count && !choice->works; i++) {
         choice->algorithm = (int)tried[i].algo;
-        choice->works = tried[i].status == CUDNN_STATUS_SUCCESS && tried[i].memory <= CUDNN_ROOM &&
+        choice->works = tried[i].status == CUDNN_STATUS_SUCCESS &&
+                        tried[i].memory <= workspace_cudnn(NULL, NULL) &&
                         tried[i].determinism == CUDNN_DETERMINISTIC;
     }
 }
@@ -241,6 +243,7 @@ static void run_cudnn(const struct call *call, struct queue *queue, int32_t resu
     const struct conv conv = conv_of(call->program, call->op);
     const enum op_kind kind = call->op->kind;
     const float one = 1.0f;
+    const size_t room = workspace_cudnn(call->program, call->op);
     const float beta = kind == OP_conv_dw && call->op->attr.conv_dw.accumulate ? 1.0f : 0.0f;
     float *a = call_reals(call, 0), *b = call_reals(call, 1), *to = call_reals(call, result);
     queue->launches++;
@@ -253,15 +256,15 @@ static void run_cudnn(const struct call *call, struct queue *queue, int32_t resu
             status = kind == OP_conv_t ? cudnn->ConvolutionBackwardData(
                                              cudnn->handle, &one, at.w, b, at.y, a, at.how,
                                              (cudnnConvolutionBwdDataAlgo_t)choice->algorithm,
-                                             call->workspace, CUDNN_ROOM, &beta, at.x, to)
+                                             call->workspace, room, &beta, at.x, to)
                      : kind == OP_conv_dw
                          ? cudnn->ConvolutionBackwardFilter(
                                cudnn->handle, &one, at.x, a, at.y, b, at.how,
                                (cudnnConvolutionBwdFilterAlgo_t)choice->algorithm, call->workspace,
-                               CUDNN_ROOM, &beta, at.w, to)
+                               room, &beta, at.w, to)
                          : cudnn->ConvolutionForward(cudnn->handle, &one, at.x, a, at.w, b, at.how,
                                                      (cudnnConvolutionFwdAlgo_t)choice->algorithm,
-                                                     call->workspace, CUDNN_ROOM, &beta, at.y, to);
+                                                     call->workspace, room, &beta, at.y, to);
         described_drop(cudnn, &at);
         if (status != CUDNN_STATUS_SUCCESS)
             queue->error = cudaErrorNotSupported;
