@@ -54,8 +54,22 @@ static const struct recipe_step *network_step(const struct job_network *network)
     return network->fused.count ? &network->fused : &network->task->step;
 }
 
-/* One program's plan, from the first row of the order on, whatever ran before. */
-static enum status network_bind(struct job_network *network, int32_t turn, struct plan *plan)
+/* Where iterations are timed on a GPU that has the samples, large outputs stay there too, as a
+ * peer's do: only calls and checks bring them back. */
+static bool network_leaves_output(const struct job_network *network, const struct program *program)
+{
+    const uint64_t large = 64 << 10;
+    int32_t y = program_find(program, ROLE_OUTPUT, "y");
+    return y >= 0 && program->tensors[y].bytes > large &&
+           strcmp(network->options.backend->unit, "gpu") == 0 &&
+           network->options.ingestion <= INGEST_RESIDENT &&
+           network->options.answering == ANSWER_STEPS;
+}
+
+/* One program's plan, from the first row of the order on, whatever ran before. `checked`: its
+ * outputs are looked at. */
+static enum status network_bind(struct job_network *network, int32_t turn, struct plan *plan,
+                                bool checked)
 {
     struct task *task = network->task;
     const struct program *program = network_step(network)->programs[turn];
@@ -69,7 +83,8 @@ static enum status network_bind(struct job_network *network, int32_t turn, struc
                                            .data = samples_data(&network->samples, task, e),
                                            .rows = task->rows};
     }
-    TRY(network_output(network, program, "y", task->rows, views, &count, &network->y));
+    if (checked || !network_leaves_output(network, program))
+        TRY(network_output(network, program, "y", task->rows, views, &count, &network->y));
     TRY(network_output(network, program, "loss", LOSS_RING, views, &count, &network->losses));
     TRY(network_output(network, program, "right", LOSS_RING, views, &count, &network->rights));
     const struct binding binding = {.views = views,
@@ -83,10 +98,10 @@ static enum status network_bind(struct job_network *network, int32_t turn, struc
     return network->options.backend->bind(plan, &binding);
 }
 
-static enum status network_bind_all(struct job_network *network)
+static enum status network_bind_all(struct job_network *network, bool checked)
 {
     for (int32_t turn = 0; turn < network->task->step.count; turn++)
-        TRY(network_bind(network, turn, network->plans[turn]));
+        TRY(network_bind(network, turn, network->plans[turn], checked));
     return STATUS_OK;
 }
 
@@ -100,7 +115,7 @@ static enum status network_attach(struct job_network *network)
     for (int32_t turn = 0; turn < network->task->step.count; turn++)
         TRY(backend->prepare(network->instance, network_step(network)->programs[turn], &plain,
                              &network->plans[turn]));
-    return network_bind_all(network);
+    return network_bind_all(network, false);
 }
 
 static void network_detach(struct job_network *network)
@@ -193,7 +208,7 @@ static enum status network_outcome(struct job_network *network, struct outcome *
     enum status status = STATUS_OK;
 
     TRY(backend->upload(network->instance, &task->params));
-    TRY(network_bind_all(network));
+    TRY(network_bind_all(network, true));
     TRY(network_iterate(network, task->check_steps));
     if (task->phase == PHASE_INFERENCE) {
         int32_t y;
@@ -202,7 +217,7 @@ static enum status network_outcome(struct job_network *network, struct outcome *
         for (int64_t i = 0; i < task->value_count; i++)
             out->values[i] =
                 ((const float *)network->y)[task->order[i / width] * width + i % width];
-        return STATUS_OK;
+        return network_bind_all(network, false);
     }
     out->loss = (double)((const float *)network->losses)[(task->check_steps - 1) % LOSS_RING];
     params_init(&after, task->params.real);
@@ -246,7 +261,7 @@ enum status job_network_watch(struct job *job, const struct watching *watching)
         const struct plan_options observed = {.observer = watching->observers[turn]};
         TRY(backend->prepare(network->instance, network_step(network)->programs[turn], &observed,
                              &network->watched[turn]));
-        TRY(network_bind(network, turn, network->watched[turn]));
+        TRY(network_bind(network, turn, network->watched[turn], false));
     }
     uint64_t start_ns = clock_ns();
     for (int step = 0; step <= watching->steps; step++) {

@@ -1,9 +1,13 @@
-/* blas.cu: products through cuBLASLt, whose library is loaded at run time. Of the algorithms that
- * it proposes the first is taken: the choice depends on shapes only, and so do the bits. */
+/* blas.cu: products through cuBLASLt, whose library is loaded at run time.
+ *
+ * It proposes several algorithms for a product. For large ones the proposals are timed when a plan
+ * is prepared, on numbers of their own, and the choice is kept as long as the device is open: the
+ * same product is the same bits in all its plans. Small ones take the first proposal. */
 #include "backend/cuda/blas.h"
 
 #include <cublasLt.h>
 #include <dlfcn.h>
+#include <pthread.h>
 
 extern "C" {
 #include "base/memory.h"
@@ -23,10 +27,24 @@ extern "C" {
     DO(MatrixLayoutCreate)                                                                         \
     DO(MatrixLayoutDestroy)
 
+/* What was chosen for a product of this form. */
+struct choice {
+    struct choice *next;
+    struct product form; /* its addresses replaced by what matters of them */
+    cublasLtMatmulAlgo_t how;
+};
+
+/* All of them, newest first. */
+struct choices {
+    pthread_mutex_t lock; /* plans that update nothing may be captured at once */
+    struct choice *first;
+};
+
 struct blas {
     void *library;
     cublasLtHandle_t handle;
     enum precision precision;
+    struct choices *choices;
 #define DO(name) decltype(&cublasLt##name) name;
     BLAS_FUNCTIONS(DO)
 #undef DO
@@ -64,8 +82,10 @@ struct blas *blas_open(enum precision precision)
         return NULL;
     blas->library = library;
     blas->precision = precision;
-    if (library_read(blas))
+    blas->choices = (struct choices *)mem_alloc(sizeof *blas->choices);
+    if (blas->choices && library_read(blas) && pthread_mutex_init(&blas->choices->lock, NULL) == 0)
         return blas;
+    mem_free(blas->choices);
     dlclose(library);
     mem_free(blas);
     return NULL;
@@ -75,6 +95,12 @@ void blas_close(struct blas *blas)
 {
     if (!blas)
         return;
+    for (struct choice *choice = blas->choices->first, *next; choice; choice = next) {
+        next = choice->next;
+        mem_free(choice);
+    }
+    pthread_mutex_destroy(&blas->choices->lock);
+    mem_free(blas->choices);
     blas->Destroy(blas->handle);
     dlclose(blas->library);
     mem_free(blas);
@@ -86,11 +112,14 @@ bool blas_is_tf32(const struct blas *blas)
 }
 
 /* What cuBLASLt wants to know, and how it would do it. */
+enum { PROPOSALS = 8 };
+
 struct recipe {
     cublasLtMatmulDesc_t what;
     cublasLtMatrixLayout_t a, b, d;
     cublasLtMatmulPreference_t wish;
-    cublasLtMatmulHeuristicResult_t how;
+    cublasLtMatmulHeuristicResult_t how[PROPOSALS];
+    int found;
 };
 
 static cudaDataType_t type_of(enum precision precision)
@@ -166,15 +195,14 @@ static bool recipe_find(const struct blas *blas, const struct product *product,
         return blas->MatrixLayoutCreate(out, type_of(type), tall, turned ? rows : columns,
                                         step ? step : (int64_t)tall) == CUBLAS_STATUS_SUCCESS;
     };
-    int found = 0;
     return recipe_describe(blas, product, recipe) &&
            layout(&recipe->a, product->in, product->a_turned, m, k, product->a_step) &&
            layout(&recipe->b, product->in, product->b_turned, k, n, product->b_step) &&
            layout(&recipe->d, product->out, false, m, n, 0) && recipe_wish(blas, product, recipe) &&
            blas->MatmulAlgoGetHeuristic(blas->handle, recipe->what, recipe->a, recipe->b, recipe->d,
-                                        recipe->d, recipe->wish, 1, &recipe->how,
-                                        &found) == CUBLAS_STATUS_SUCCESS &&
-           found > 0;
+                                        recipe->d, recipe->wish, PROPOSALS, recipe->how,
+                                        &recipe->found) == CUBLAS_STATUS_SUCCESS &&
+           recipe->found > 0;
 }
 
 static void recipe_drop(const struct blas *blas, struct recipe *recipe)
@@ -186,20 +214,198 @@ static void recipe_drop(const struct blas *blas, struct recipe *recipe)
     blas->MatmulDescDestroy(recipe->what);
 }
 
-void blas_multiply(struct queue *queue, const struct product *product, void *room)
+static bool recipe_run(const struct blas *blas, const struct recipe *recipe,
+                       const struct product *product, const cublasLtMatmulAlgo_t *how, void *room,
+                       cudaStream_t stream)
 {
     static const float one_and_zero[2] = {1.0f, 0.0f};
     const float *factors = product->factors ? product->factors : one_and_zero;
+    return blas->Matmul(blas->handle, recipe->what, factors, product->a, recipe->a, product->b,
+                        recipe->b, factors + 1, product->d, recipe->d, product->d, recipe->d, how,
+                        room, PRODUCT_BYTES, stream) == CUBLAS_STATUS_SUCCESS;
+}
+
+/* Numbers between -1 and 1: zeros are multiplied with less power, and so quicker. */
+static __global__ void fill_any(int64_t count, struct cells cells)
+{
+    FOR_EACH(index, count)
+    cells_put(cells, index, (float)((uint32_t)index * 2654435761u >> 8) / 8388608.0f - 1.0f);
+}
+
+/* Memory like that of a product, which timing may overwrite. */
+enum { FLUSH_BYTES = 128 << 20 }; /* more than any cache: weights mostly come from memory */
+
+struct trial {
+    void *room; /* device; what is written to empty the caches lies behind it, then operands */
+    struct product product;
+    cudaStream_t stream;
+    cudaEvent_t from, to;
+};
+
+static uint64_t trial_bytes(int64_t count, enum precision type)
+{
+    const uint64_t bytes = (uint64_t)count * (precision_is_narrow(type) ? 2 : 4);
+    return (bytes + 255) / 256 * 256;
+}
+
+static int64_t operand_count(bool turned, int64_t rows, int64_t columns, int64_t step)
+{
+    return step ? step * (turned ? rows : columns) : rows * columns;
+}
+
+static bool trial_open(const struct product *product, struct trial *trial)
+{
+    const struct {
+        int64_t count;
+        enum precision type;
+    } parts[] = {
+        {operand_count(product->a_turned, product->m, product->k, product->a_step), product->in},
+        {operand_count(product->b_turned, product->k, product->n, product->b_step), product->in},
+        {product->m * product->n, product->out},
+        {product->m, product->out},
+        {2, PRECISION_FP32}};
+    void *at[sizeof parts / sizeof *parts];
+    uint64_t bytes = PRODUCT_BYTES + FLUSH_BYTES;
+    for (const auto &part : parts)
+        bytes += trial_bytes(part.count, part.type);
+    if (cudaMalloc(&trial->room, bytes) != cudaSuccess ||
+        cudaStreamCreateWithFlags(&trial->stream, cudaStreamNonBlocking) != cudaSuccess ||
+        cudaEventCreate(&trial->from) != cudaSuccess || cudaEventCreate(&trial->to) != cudaSuccess)
+        return false;
+    char *next = (char *)trial->room + PRODUCT_BYTES + FLUSH_BYTES;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        at[i] = next;
+        next += trial_bytes(parts[i].count, parts[i].type);
+        fill_any<<<blocks_striding(parts[i].count), THREADS, 0, trial->stream>>>(
+            parts[i].count, cells{at[i], parts[i].type});
+    }
+    trial->product = *product;
+    trial->product.a = at[0];
+    trial->product.b = at[1];
+    trial->product.d = at[2];
+    trial->product.bias = product->bias ? at[3] : NULL;
+    trial->product.factors = product->factors ? (const float *)at[4] : NULL;
+    return cudaGetLastError() == cudaSuccess;
+}
+
+static void trial_close(struct trial *trial)
+{
+    if (trial->to)
+        cudaEventDestroy(trial->to);
+    if (trial->from)
+        cudaEventDestroy(trial->from);
+    if (trial->stream)
+        cudaStreamDestroy(trial->stream);
+    cudaFree(trial->room);
+    (void)cudaGetLastError(); /* who gets no memory to try in takes the first proposal */
+}
+
+/* Milliseconds of a few runs, each with empty caches, and of emptying them; `how` NULL: of this
+ * alone. Infinite when it fails. */
+static float trial_time(const struct blas *blas, const struct trial *trial,
+                        const struct recipe *recipe, const cublasLtMatmulAlgo_t *how)
+{
+    enum { RUNS = 4 };
+    float ms;
+    const auto run = [&] {
+        return !how || recipe_run(blas, recipe, &trial->product, how, trial->room, trial->stream);
+    };
+    bool ok = run() && cudaEventRecord(trial->from, trial->stream) == cudaSuccess;
+    for (int i = 0; ok && i < RUNS; i++)
+        ok = cudaMemsetAsync((char *)trial->room + PRODUCT_BYTES, 0, FLUSH_BYTES, trial->stream) ==
+                 cudaSuccess &&
+             run();
+    ok = ok && cudaEventRecord(trial->to, trial->stream) == cudaSuccess &&
+         cudaEventSynchronize(trial->to) == cudaSuccess &&
+         cudaEventElapsedTime(&ms, trial->from, trial->to) == cudaSuccess;
+    return ok ? ms : INFINITY;
+}
+
+/* The quickest of what is proposed for the product: a later proposal must be clearly quicker than
+ * an earlier one. */
+static int recipe_choose(const struct blas *blas, const struct product *product,
+                         const struct recipe *recipe)
+{
+    static const float CLEARLY = 0.97f;
+    static const double LEAST = 2e9; /* multiply-adds; of smaller ones a step gains nothing */
+    struct trial trial = {};
+    struct recipe apart = {};
+    int best = 0;
+    if ((double)product->m * (double)product->n * (double)product->k < LEAST || recipe->found == 1)
+        return 0;
+    if (trial_open(product, &trial) && recipe_describe(blas, &trial.product, &apart)) {
+        struct recipe tried = *recipe;
+        tried.what = apart.what; /* with the trial's bias */
+        const float empty = trial_time(blas, &trial, &tried, NULL);
+        float least = trial_time(blas, &trial, &tried, &recipe->how[0].algo) - empty;
+        for (int i = 1; i < recipe->found; i++) {
+            const float ms = trial_time(blas, &trial, &tried, &recipe->how[i].algo) - empty;
+            if (ms < least * CLEARLY) {
+                least = ms;
+                best = i;
+            }
+        }
+    }
+    blas->MatmulDescDestroy(apart.what);
+    trial_close(&trial);
+    return best;
+}
+
+/* Addresses are replaced by what matters of them. */
+static struct product form_of(const struct product *product)
+{
+    struct product form = *product;
+    form.a = (const void *)(uintptr_t)alignment_of(product->a);
+    form.b = (const void *)(uintptr_t)alignment_of(product->b);
+    form.d = (void *)(uintptr_t)alignment_of(product->d);
+    form.bias = (const void *)(uintptr_t)(product->bias != NULL);
+    form.factors = (const float *)(uintptr_t)(product->factors != NULL);
+    return form;
+}
+
+static bool same_form(const struct product *a, const struct product *b)
+{
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->a_turned == b->a_turned &&
+           a->b_turned == b->b_turned && a->a_step == b->a_step && a->b_step == b->b_step &&
+           a->a == b->a && a->b == b->b && a->in == b->in && a->d == b->d && a->out == b->out &&
+           a->factors == b->factors && a->bias == b->bias && a->relu == b->relu;
+}
+
+static cublasLtMatmulAlgo_t choose(const struct blas *blas, const struct product *product,
+                                   const struct recipe *recipe)
+{
+    const struct product form = form_of(product);
+    cublasLtMatmulAlgo_t how = recipe->how[0].algo;
+    pthread_mutex_lock(&blas->choices->lock);
+    struct choice *choice = blas->choices->first;
+    while (choice && !same_form(&choice->form, &form))
+        choice = choice->next;
+    if (choice) {
+        how = choice->how;
+    } else {
+        how = recipe->how[recipe_choose(blas, product, recipe)].algo;
+        choice = (struct choice *)mem_alloc(sizeof *choice);
+        if (choice) {
+            *choice = {blas->choices->first, form, how};
+            blas->choices->first = choice;
+        }
+    }
+    pthread_mutex_unlock(&blas->choices->lock);
+    return how;
+}
+
+void blas_multiply(struct queue *queue, const struct product *product, void *room)
+{
     const struct blas *blas = queue->blas;
     struct recipe recipe = {};
     queue->launches++;
     if (queue->counting || queue->error != cudaSuccess)
         return;
-    bool ok =
-        recipe_find(blas, product, &recipe) &&
-        blas->Matmul(blas->handle, recipe.what, factors, product->a, recipe.a, product->b, recipe.b,
-                     factors + 1, product->d, recipe.d, product->d, recipe.d, &recipe.how.algo,
-                     room, PRODUCT_BYTES, queue->stream) == CUBLAS_STATUS_SUCCESS;
+    bool ok = recipe_find(blas, product, &recipe);
+    if (ok) {
+        const cublasLtMatmulAlgo_t how = choose(blas, product, &recipe);
+        ok = recipe_run(blas, &recipe, product, &how, room, queue->stream);
+    }
     recipe_drop(blas, &recipe);
     if (!ok)
         queue->error = cudaErrorNotSupported;

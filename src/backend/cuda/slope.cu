@@ -121,7 +121,9 @@ static void launch_slope(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.activate_grad;
     const struct slope *slope = call->slope;
-    const bool eights = !slope->turns && slope->width % CELLS == 0;
+    const int64_t enough = 132 * 2; /* blocks: two for each multiprocessor */
+    const bool eights = !slope->turns && slope->width % CELLS == 0 &&
+                        slope->chunks * slope->width >= enough * CELLS * SLOPE_COLS / 2;
     const int64_t columns = eights ? SLOPE_COLS / 2 * CELLS : SLOPE_COLS; /* of a block */
     enqueue(queue, eights ? slope_rows : slope_tiles,
             dim3(blocks_for(slope->width, columns), (unsigned)slope->chunks),
