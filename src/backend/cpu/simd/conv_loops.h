@@ -1,7 +1,7 @@
-/* conv_loops.h: the two ways of a convolution: with samples in lanes (conv_lanes.c), and as
- * products of packed panels (conv_gemm.c, conv_gemm_weigh.c). conv_ops.c chooses. Each computes y
- * from x and w (conv, conv_fused and conv_t), or the gradient of the weights (conv_dw), and says
- * what workspace it needs. */
+/* conv_loops.h: the ways of a convolution: with samples in lanes (conv_lanes.c), as products of
+ * packed panels (conv_gemm.c, conv_gemm_weigh.c), and depthwise plane by plane (conv_planes.c).
+ * conv_ops.c chooses. Each computes y from x and w (conv, conv_fused and conv_t), or the gradient
+ * of the weights (conv_dw), and says what workspace it needs. */
 #ifndef PRONY_BACKEND_CPU_SIMD_CONV_LOOPS_H
 #define PRONY_BACKEND_CPU_SIMD_CONV_LOOPS_H
 
@@ -30,6 +30,15 @@ void conv_gemm_weigh(const struct call *call, const struct gemm_kernels *gemm,
 uint64_t conv_gemm_sum_bytes(const struct gemm_kernels *gemm, const struct conv_relation *relation,
                              bool blocked, int threads);
 uint64_t conv_gemm_weigh_bytes(const struct conv_relation *relation, bool blocked, int threads);
+
+/* Is it depthwise, a channel from a channel? */
+bool conv_planes_suit(const struct conv_relation *relation);
+void conv_planes_sum(const struct call *call, const struct conv_kernels *kernels,
+                     const struct conv_relation *relation);
+void conv_planes_weigh(const struct call *call, const struct conv_kernels *kernels,
+                       const struct conv_relation *relation);
+uint64_t conv_planes_bytes(const struct conv_kernels *kernels, const struct conv_relation *relation,
+                           int threads);
 
 /* What follows the sums of conv, conv_t or conv_fused; scale and shift have room for as many
  * numbers as there are outputs. */

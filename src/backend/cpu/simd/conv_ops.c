@@ -1,4 +1,4 @@
-/* conv_ops.c: conv, conv_fused, conv_t and conv_dw: which of the two ways an op goes. */
+/* conv_ops.c: conv, conv_fused, conv_t and conv_dw: which way an op goes. */
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/conv_loops.h"
 #include "backend/cpu/simd/fills.h"
@@ -48,7 +48,9 @@ static void run(const struct call *call, const struct conv_isa *isa)
     bool blocked = is_blocked(call->tensors[at[1]]);
     const struct conv_kernels *lanes = blocked ? NULL : lanes_for(isa, &relation, adds);
     bool weigh = call->op->kind == OP_conv_dw;
-    if (lanes && weigh)
+    if (conv_planes_suit(&relation))
+        (weigh ? conv_planes_weigh : conv_planes_sum)(call, isa->conv, &relation);
+    else if (lanes && weigh)
         conv_lanes_weigh(call, lanes, &relation);
     else if (lanes)
         conv_lanes_sum(call, lanes, &relation);
@@ -74,6 +76,8 @@ static uint64_t workspace_of(const struct program *program, const struct op *op,
     bool weigh = op->kind == OP_conv_dw;
     bool blocked = is_blocked(&program->tensors[program->operands[op->first + at[1]]]);
     const struct conv_kernels *lanes = blocked ? NULL : lanes_for(isa, &relation, adds);
+    if (conv_planes_suit(&relation))
+        return conv_planes_bytes(isa->conv, &relation, threads);
     if (lanes)
         return conv_lanes_bytes(lanes, &relation, weigh, threads);
     return weigh ? conv_gemm_weigh_bytes(&relation, blocked, threads)

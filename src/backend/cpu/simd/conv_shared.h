@@ -53,6 +53,15 @@ struct conv_gather {
     int64_t lead;
 };
 
+/* A run of pixels of one channel, each with its taps at the same offsets in x. */
+struct conv_flat {
+    const float *x;
+    const int64_t *offsets; /* [taps] */
+    int64_t taps, count;    /* count: whole vectors */
+    float *w;               /* [taps] */
+    float *y;               /* [count] */
+};
+
 /* What follows a convolution: y = f(scale · sum + shift + add). */
 struct conv_after {
     float *scale, *shift; /* per output */
@@ -74,6 +83,10 @@ struct conv_kernels {
     /* The same for `lanes` outputs, `plane` apart in y, from sums [pixel][lead]. */
     void (*finish_turned)(const struct conv_after *after, int64_t output, int64_t place,
                           int64_t plane, const float *sums, int64_t lead, int64_t count, float *y);
+    /* to[i] = x[i · stride] */
+    void (*pick)(const float *x, int64_t stride, int64_t count, float *to);
+    void (*flat_sum)(const struct conv_flat *flat);   /* y[i] = Σ_k w[k] · x[offsets[k] + i] */
+    void (*flat_weigh)(const struct conv_flat *flat); /* w[k] += Σ_i y[i] · x[offsets[k] + i] */
     /* by outputs and pixels; NULL where the accumulators do not suffice */
     void (*sum[CONV_OUTPUTS + 1][CONV_PIXELS + 1])(const struct conv_sum *sum);
     /* by outputs and taps */

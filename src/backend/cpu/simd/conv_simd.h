@@ -7,7 +7,10 @@
  *            outputs and taps together.
  *
  * With pixels in lanes the sums are gemm_simd.h's; here are its patches (gather) and what is done
- * to its sums (finish). */
+ * to its sums (finish). Of a depthwise convolution the sums are here too:
+ *
+ *   flat_sum, flat_weigh    8 vectors of pixels, or 8 taps, in registers; a load for each FMA, most
+ *                           of them across two lines, is the bound. */
 #include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/conv_shared.h"
 #include "backend/cpu/simd/lanes_simd.h"
@@ -184,6 +187,74 @@ static void finish_turned(const struct conv_after *after, int64_t output, int64_
 #undef FINISH
 }
 
+static void pick(const float *x, int64_t stride, int64_t count, float *to)
+{
+    for (int64_t i = 0; i < count; i += VEC_LANES) {
+        int64_t part = count - i < VEC_LANES ? count - i : VEC_LANES;
+        vec_store_part(to + i, pick_strided(x + i * stride, stride, part), part);
+    }
+}
+
+INLINE void flat_pixels(const struct conv_flat *f, int64_t at, const int Q)
+{
+    vec sum[8];
+#pragma GCC unroll 8
+    for (int q = 0; q < Q; q++)
+        sum[q] = vec_zero();
+    for (int64_t k = 0; k < f->taps; k++) {
+        const float *x = f->x + f->offsets[k] + at;
+        vec weight = vec_set(f->w[k]);
+#pragma GCC unroll 8
+        for (int q = 0; q < Q; q++)
+            sum[q] = vec_fma(weight, vec_load_any(x + q * VEC_LANES), sum[q]);
+    }
+#pragma GCC unroll 8
+    for (int q = 0; q < Q; q++)
+        vec_store(f->y + at + q * VEC_LANES, sum[q]);
+}
+
+static void flat_sum(const struct conv_flat *f)
+{
+    int64_t at = 0;
+    for (; at + 8 * VEC_LANES <= f->count; at += 8 * VEC_LANES)
+        flat_pixels(f, at, 8);
+    for (; at + 3 * VEC_LANES <= f->count; at += 3 * VEC_LANES)
+        flat_pixels(f, at, 3);
+    for (; at < f->count; at += VEC_LANES)
+        flat_pixels(f, at, 1);
+}
+
+INLINE void flat_taps(const struct conv_flat *f, int64_t first, const int T)
+{
+    vec sum[8];
+    int64_t offset[8];
+#pragma GCC unroll 8
+    for (int k = 0; k < T; k++) {
+        sum[k] = vec_zero();
+        offset[k] = f->offsets[first + k];
+    }
+    for (int64_t i = 0; i < f->count; i += VEC_LANES) {
+        vec slope = vec_load(f->y + i);
+#pragma GCC unroll 8
+        for (int k = 0; k < T; k++)
+            sum[k] = vec_fma(slope, vec_load_any(f->x + offset[k] + i), sum[k]);
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < T; k++)
+        f->w[first + k] += vec_sum(sum[k]);
+}
+
+static void flat_weigh(const struct conv_flat *f)
+{
+    int64_t k = 0;
+    for (; k + 8 <= f->taps; k += 8)
+        flat_taps(f, k, 8);
+    for (; k + 3 <= f->taps; k += 3)
+        flat_taps(f, k, 3);
+    for (; k < f->taps; k++)
+        flat_taps(f, k, 1);
+}
+
 /* Outputs × pixels of every size that the ISA has registers for. */
 #define UP_TO_2(EACH, O) EACH(O, 1) EACH(O, 2)
 #define UP_TO_3(EACH, O) UP_TO_2(EACH, O) EACH(O, 3)
@@ -229,6 +300,9 @@ const struct conv_kernels ISA(conv_kernels) = {
     .gather = gather,
     .finish = finish,
     .finish_turned = finish_turned,
+    .pick = pick,
+    .flat_sum = flat_sum,
+    .flat_weigh = flat_weigh,
     .sum = {BLOCKS(SUM)},
     .weigh = {BLOCKS(WEIGH)},
 };

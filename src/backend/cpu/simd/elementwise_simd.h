@@ -15,8 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-kernel_run ref_dense_f32, ref_dense_t_f32;
-
 typedef void span_run(const struct call *call, int64_t from, int64_t to);
 
 struct spans {
@@ -98,31 +96,6 @@ static void span_binary_cross_entropy_grad(const struct call *call, int64_t from
             vec_sub(vec_sigmoid(vec_load_part(x + i, to - i)), vec_load_part(target + i, to - i));
         vec_store_part(dx + i, vec_mul(scale, d), to - i);
     }
-}
-
-/* Dense layers whose weights are too small to be kept in blocks: the reference's sums, and the same
- * function as everywhere on this ISA. */
-static void run_small(const struct call *call, kernel_run *sums, int32_t *activation, struct op *op)
-{
-    struct call plain = *call;
-    int32_t function = *activation;
-    *activation = ACTIVATION_NONE;
-    plain.op = op;
-    sums(&plain);
-    if (function != ACTIVATION_NONE)
-        activate_span(function, floats(call, 3), floats(call, 3), call->counts[3]);
-}
-
-static void run_dense(const struct call *call)
-{
-    struct op op = *call->op;
-    run_small(call, ref_dense_f32, &op.attr.dense.activation, &op);
-}
-
-static void run_dense_t(const struct call *call)
-{
-    struct op op = *call->op;
-    run_small(call, ref_dense_t_f32, &op.attr.dense_t.activation, &op);
 }
 
 /* The optimisers, as ref_optimiser.c states them. Operands: w, g, rate, (count,) states … */
@@ -324,7 +297,5 @@ void ISA(elementwise_fill)(struct kernel_table *table)
 #define FILL(op)                                                                                   \
     table->rows[DTYPE_F32][OP_##op] = (struct kernel){#op "_f32_" ISA_NAME, run_##op, NULL};
     ELEMENTWISE(FILL)
-    FILL(dense)
-    FILL(dense_t)
     FILL(clip)
 }

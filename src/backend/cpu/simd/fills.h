@@ -8,6 +8,8 @@ typedef void kernel_fill(struct kernel_table *table);
 
 #define SIMD_FAMILIES(EACH, isa)                                                                   \
     EACH(dense_fill_##isa)                                                                         \
+    EACH(small_dense_fill_##isa)                                                                   \
+    EACH(shape_fill_##isa)                                                                         \
     EACH(elementwise_fill_##isa)                                                                   \
     EACH(pool_fill_##isa)                                                                          \
     EACH(conv_fill_##isa)                                                                          \

@@ -23,4 +23,16 @@ static inline float sum_span(const float *x, int64_t count)
     return vec_sum(vec_add(a, b));
 }
 
+/* The sum of `rows` rows, `stride` apart, in their first `count` columns, at most a vector. */
+static inline vec sum_rows_at(const float *x, int64_t rows, int64_t stride, int64_t count)
+{
+    vec a = vec_zero(), b = vec_zero();
+    int64_t r = 0;
+    for (; r + 2 <= rows; r += 2) {
+        a = vec_add(a, vec_load_part(x + r * stride, count));
+        b = vec_add(b, vec_load_part(x + (r + 1) * stride, count));
+    }
+    return r < rows ? vec_add(vec_add(a, b), vec_load_part(x + r * stride, count)) : vec_add(a, b);
+}
+
 #endif
