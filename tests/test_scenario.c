@@ -76,10 +76,10 @@ TEST(offline_asks_for_much_at_once)
     scenario_free(&result);
 }
 
-TEST(what_is_queued_is_waited_for_together)
+static void check_together(enum scenario scenario)
 {
     struct fake fake = {.job = {&fake_kind}, .says_ns = 1000};
-    struct scenario_options options = options_for(SCENARIO_QUEUED);
+    struct scenario_options options = options_for(scenario);
     struct scenario_result result;
     if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
         CHECK_EQUAL_INT(result.per, 1000);
@@ -90,13 +90,21 @@ TEST(what_is_queued_is_waited_for_together)
     scenario_free(&result);
 }
 
+TEST(what_is_queued_or_chained_is_timed_together)
+{
+    check_together(SCENARIO_QUEUED);
+    check_together(SCENARIO_CHAINED);
+}
+
 TEST(scenarios_say_how_to_answer)
 {
     CHECK_EQUAL_INT(scenario_answering("iterate"), ANSWER_STEPS);
     CHECK_EQUAL_INT(scenario_answering("offline"), ANSWER_STEPS);
     CHECK_EQUAL_INT(scenario_answering("single-stream"), ANSWER_CALLS);
     CHECK_EQUAL_INT(scenario_answering("queued"), ANSWER_CALLS);
+    CHECK_EQUAL_INT(scenario_answering("chained"), ANSWER_CALLS);
     CHECK_EQUAL_INT(scenario_answering("resident"), ANSWER_RESIDENT);
+    CHECK(scenario_chains("chained") && !scenario_chains("queued") && !scenario_chains("iterate"));
 }
 
 /* A query takes a millisecond or more, so that a thousand a second cannot be answered. */

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,23 @@ void *mem_large(size_t bytes)
 static size_t whole_pages(size_t bytes)
 {
     return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
+bool mem_has_huge_pages(void)
+{
+    char text[64] = "";
+    int file = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    return count > 0 && !strstr(text, "[never]");
+}
+
+void mem_small_pages(void *pointer, size_t bytes)
+{
+    if (bytes >= HUGE_PAGE)
+        madvise(pointer, whole_pages(bytes), MADV_NOHUGEPAGE);
 }
 
 /* Pages are moved, not their bytes: what was not written yet takes no memory. */

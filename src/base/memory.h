@@ -18,6 +18,10 @@ void *mem_aligned(size_t align, size_t bytes); /* zeroed; align a power of two; 
 void *mem_large(size_t bytes);
 void mem_free_large(void *pointer,
                     size_t bytes); /* what mem_large gave for so many; NULL is fine */
+/* Does the system give such pages to those who ask? */
+bool mem_has_huge_pages(void);
+/* What mem_large gave for so many bytes is to be on small pages after all; before it is written. */
+void mem_small_pages(void *pointer, size_t bytes);
 /* Grows (never shrinks) what mem_large gave for old_bytes; what is new is zeros. NULL leaves `old`
  * alive. */
 void *mem_grow_large(void *old, size_t old_bytes, size_t bytes);

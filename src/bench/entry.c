@@ -7,8 +7,8 @@
 static enum status check_axes(const struct point *point)
 {
     const bool prony = strcmp(point->framework, "prony") == 0;
-    static const enum axis_index fixed[] = {AXIS_workers, AXIS_nodes,        AXIS_parallelism,
-                                            AXIS_scaling, AXIS_interconnect, AXIS_pages};
+    static const enum axis_index fixed[] = {AXIS_workers, AXIS_nodes, AXIS_parallelism,
+                                            AXIS_scaling, AXIS_interconnect};
     const size_t count = sizeof fixed / sizeof *fixed;
     if (!prony && point->affinity[0] && strcmp(point->affinity, "none") != 0)
         FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
@@ -103,6 +103,10 @@ static enum status check_scenario(const struct bench *bench, const struct point 
         FAIL(STATUS_UNSUPPORTED, "multi-stream has several samples a query: --batch 8 or so");
     if (scenario == SCENARIO_RESIDENT && strcmp(point->framework, "prony") != 0)
         FAIL(STATUS_UNSUPPORTED, "of other frameworks nothing stays on the unit to wait for calls");
+    if (scenario == SCENARIO_CHAINED && strcmp(point->framework, "prony") != 0)
+        FAIL(STATUS_UNSUPPORTED, "other frameworks are not asked for chains of calls");
+    if (scenario == SCENARIO_CHAINED && strcmp(point->data, "synthetic") != 0)
+        FAIL(STATUS_UNSUPPORTED, "chained changes what it asks: --data synthetic");
     if (scenario == SCENARIO_SERVER && bench->bound.ns <= 0)
         FAIL(STATUS_UNSUPPORTED, "server needs a bound for its latencies: --bound p99=10ms");
     return STATUS_OK;
@@ -134,7 +138,11 @@ enum status entry_device(const struct bench *bench, const struct point *point,
                          const struct backend **backend, struct device_options *device)
 {
     *device = (struct device_options){
-        .threads = (int)point->threads, .isa = ISA_AVX512, .precision = point->precision};
+        .threads = (int)point->threads,
+        .isa = ISA_AVX512,
+        .precision = point->precision,
+        .small_pages = strcmp(point->pages, "4k") == 0,
+    };
     TRY(point->backend[0] ? registry_find(bench->registry, point->backend, backend)
                           : registry_first(bench->registry, point->unit, backend));
     if (strcmp(point->unit, (*backend)->unit) != 0)

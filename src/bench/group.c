@@ -78,7 +78,8 @@ static enum status group_open_network(struct group *group, struct entrant *entra
 {
     const struct point *point = &entrant->record.point;
     struct network_options options = {.fusion = strcmp(point->fusion, "on") == 0,
-                                      .answering = scenario_answering(point->scenario)};
+                                      .answering = scenario_answering(point->scenario),
+                                      .chained = scenario_chains(point->scenario)};
 
     TRY(entry_device(group->bench, point, &options.backend, &options.device));
     TRY(entry_samples(point, &options));
@@ -148,6 +149,8 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
              json_text(device, "unit_name", point->unit_name));
     if (point_applies(point, &axes[AXIS_isa]))
         snprintf(point->isa, sizeof point->isa, "%s", json_text(device, "isa", point->isa));
+    if (point_applies(point, &axes[AXIS_pages]))
+        snprintf(point->pages, sizeof point->pages, "%s", json_text(device, "pages", point->pages));
     if (kernels) {
         const char **names = arena_array(&group->arena, kernels->count + 1, sizeof *names);
         NEED(names);

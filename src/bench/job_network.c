@@ -28,6 +28,7 @@ struct job_network {
     uint32_t renewals;
     struct samples samples;
     struct arena arena;
+    uint64_t calls;        /* since the data was bound; of chained ones only */
     void *y;               /* outputs, a row per row of the data; NULL in training */
     void *losses, *rights; /* rings of reals, one a step; NULL in inference */
 };
@@ -100,6 +101,7 @@ static enum status network_bind(struct job_network *network, int32_t turn, struc
 
 static enum status network_bind_all(struct job_network *network, bool checked)
 {
+    network->calls = 0;
     for (int32_t turn = 0; turn < network->task->step.count; turn++)
         TRY(network_bind(network, turn, network->plans[turn], checked));
     return STATUS_OK;
@@ -137,6 +139,8 @@ static enum status network_prepare(struct job *job)
     const struct backend *backend = network->options.backend;
     const struct recipe_step *step = &network->task->step;
 
+    if (network->options.chained && network->task->data.entries[0].dtype != DTYPE_F32)
+        FAIL(STATUS_UNSUPPORTED, "chained needs questions of real numbers, not of whole ones");
     TRY(backend->probe());
     TRY(backend->open(&network->options.device, &network->device));
     for (int32_t turn = 0; network->options.fusion && turn < step->count; turn++) {
@@ -162,17 +166,45 @@ static enum status network_renew(struct job *job, int *process)
     return network_attach(network);
 }
 
+/* Row of the data that holds sample number `sample`. */
+static int64_t network_row(const struct job_network *network, uint64_t sample)
+{
+    return network->task->order[sample % (uint64_t)network->task->rows];
+}
+
+/* The next question waits for this answer: nothing times its first number is added to each of its
+ * samples, which leaves them as they are. */
+static void network_chain(struct job_network *network)
+{
+    const struct task *task = network->task;
+    int32_t tensor;
+    const struct program *program = task_output(network->task, "y", &tensor);
+    int64_t y_width = shape_count(&program->tensors[tensor].shape) / task->batch;
+    int64_t x_width = shape_count(&task->data.entries[0].shape) / task->rows;
+    const float *y = network->y;
+    float *x = samples_data(&network->samples, task, 0);
+    uint64_t first = network->calls++ * (uint64_t)task->batch, next = first + (uint64_t)task->batch;
+    for (uint64_t n = 0; n < (uint64_t)task->batch; n++)
+        x[network_row(network, next + n) * x_width] +=
+            0 * y[network_row(network, first + n) * y_width];
+}
+
 /* So many iterations: of one program all at once, unless they are calls; of several in turn. */
-static enum status network_iterate(const struct job_network *network, int64_t iterations)
+static enum status network_iterate(struct job_network *network, int64_t iterations)
 {
     const struct backend *backend = network->options.backend;
     int32_t turns = network->task->step.count;
     const bool at_once = turns == 1 && network->options.answering == ANSWER_STEPS;
     if (at_once)
         TRY(backend->run(network->plans[0], PARTS_ALL, 0, iterations));
-    for (int64_t i = 0; !at_once && i < iterations; i++)
+    for (int64_t i = 0; !at_once && i < iterations; i++) {
         for (int32_t turn = 0; turn < turns; turn++)
             TRY(backend->run(network->plans[turn], PARTS_ALL, 0, 1));
+        if (network->options.chained) {
+            TRY(backend->sync(network->plans[turns - 1]));
+            network_chain(network);
+        }
+    }
     for (int32_t turn = 0; turn < turns; turn++)
         TRY(backend->sync(network->plans[turn]));
     return STATUS_OK;

@@ -13,6 +13,7 @@ struct network_options {
     enum samples_place place;
     enum ingestion ingestion;
     enum answering answering;
+    bool chained; /* each call needs the answer to the last; inputs are real numbers in memory */
 };
 
 /* The task must outlive the job. Opens nothing yet. */

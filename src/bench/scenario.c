@@ -15,7 +15,7 @@ enum {
     PROBES = 8,             /* rates that are tried */
     QUERIES_MOST = 1 << 20, /* in one */
     OFFLINE_QUERIES = 8,
-    QUEUED = 1000, /* queries that are waited for together */
+    TOGETHER = 1000, /* queries that are timed together: queued, chained */
 };
 static const uint64_t SPIN_NS = 200000; /* the rest of a wait: sleeping would come back too late */
 static const double HOPELESS = 20;      /* bounds that a query is late: the queue only grows */
@@ -24,8 +24,8 @@ static const double PAUSE_NS = 5e6; /* beyond what a process may have to wait fo
 
 bool scenario_parse(const char *name, enum scenario *out)
 {
-    static const char *const names[SCENARIO_COUNT] = {"single-stream", "multi-stream", "offline",
-                                                      "server",        "queued",       "resident"};
+    static const char *const names[SCENARIO_COUNT] = {
+        "single-stream", "multi-stream", "offline", "server", "queued", "resident", "chained"};
     for (int i = 0; i < SCENARIO_COUNT; i++)
         if (strcmp(names[i], name) == 0) {
             *out = (enum scenario)i;
@@ -40,6 +40,12 @@ enum answering scenario_answering(const char *name)
     if (!scenario_parse(name, &scenario) || scenario == SCENARIO_OFFLINE)
         return ANSWER_STEPS;
     return scenario == SCENARIO_RESIDENT ? ANSWER_RESIDENT : ANSWER_CALLS;
+}
+
+bool scenario_chains(const char *name)
+{
+    enum scenario scenario;
+    return scenario_parse(name, &scenario) && scenario == SCENARIO_CHAINED;
 }
 
 enum status scenario_parse_bound(const char *text, struct scenario_bound *out)
@@ -229,7 +235,8 @@ enum status scenario_run(const struct scenario_options *options, struct job *job
     switch (options->scenario) {
     case SCENARIO_OFFLINE: return run_offline(options, job, out);
     case SCENARIO_SERVER: return run_server(options, job, out);
-    case SCENARIO_QUEUED: return run_stream(options, job, QUEUED, options->limit_ns, 1, out);
+    case SCENARIO_QUEUED:
+    case SCENARIO_CHAINED: return run_stream(options, job, TOGETHER, options->limit_ns, 1, out);
     default: return run_stream(options, job, 1, options->limit_ns, 1, out);
     }
 }

@@ -7,9 +7,11 @@
  *                  that waits for queries: what a call costs without its launch
  *   queued         queries follow each other at once, each a call of its own, and are waited for a
  *                  thousand at a time: what a call costs without the wait
- *   offline        everything is there at the start: samples a second
- *   server         queries arrive at random (Poisson), whether or not the last is answered: the
- *                  highest rate at which a percentile of the latencies holds a bound
+ *   chained        each query needs the answer to the last, as the steps of a controller do: what
+ * an answer costs by itself. A thousand are timed together, so that the clock is not in it offline
+ * everything is there at the start: samples a second server         queries arrive at random
+ * (Poisson), whether or not the last is answered: the highest rate at which a percentile of the
+ * latencies holds a bound
  *
  * A latency counts from the moment at which a query was due, not from when it was begun: what waits
  * in the queue waits for its user too. */
@@ -29,11 +31,14 @@ enum scenario {
     SCENARIO_SERVER,
     SCENARIO_QUEUED,
     SCENARIO_RESIDENT,
+    SCENARIO_CHAINED,
     SCENARIO_COUNT,
 };
 bool scenario_parse(const char *name, enum scenario *out); /* false also for "iterate" */
 /* How a backend is to answer in the scenario of this name. */
 enum answering scenario_answering(const char *name);
+/* Do queries of the scenario of this name wait for the answer to the last? */
+bool scenario_chains(const char *name);
 
 struct scenario_bound {
     double quantile; /* 0.9 or 0.99; 0: there is none */
@@ -53,7 +58,7 @@ struct scenario_options {
 struct scenario_result {
     double *latencies_ns; /* of queries, in order; freed by scenario_free */
     size_t count, room;
-    int64_t per; /* queries in one of them: > 1 offline and queued only */
+    int64_t per; /* queries in one of them: > 1 offline, queued and chained only */
     double rate; /* queries a second: as measured, or the highest that holds the bound */
     bool behind; /* server: at the end the queue was still growing */
 };

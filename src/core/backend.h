@@ -32,6 +32,7 @@ struct device_options {
     enum isa isa;          /* at most this level */
     int index;             /* which of several GPUs */
     const char *precision; /* of products, as the axis has it; NULL or "": fp32 */
+    bool small_pages;      /* a CPU's memory is on pages of 4 KB, not of 2 MB */
 };
 
 /* How steps are asked for. */

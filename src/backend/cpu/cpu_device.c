@@ -17,6 +17,7 @@ enum status cpu_open(const struct backend *backend, const struct device_options 
     device->backend = backend;
     cpu_detect(&device->cpu);
     device->isa = options->isa < device->cpu.isa ? options->isa : device->cpu.isa;
+    device->small_pages = options->small_pages || !mem_has_huge_pages();
     int threads = options->threads ? options->threads : device->cpu.cores;
     if (threads > POOL_MOST)
         threads = POOL_MOST;
@@ -38,6 +39,14 @@ void cpu_close(struct device *device)
     mem_free(device);
 }
 
+void *cpu_memory(const struct device *device, uint64_t bytes)
+{
+    void *memory = mem_large((size_t)bytes);
+    if (memory && device->small_pages)
+        mem_small_pages(memory, (size_t)bytes);
+    return memory;
+}
+
 void cpu_describe(const struct device *device, struct json_writer *out)
 {
     json_key(out, "unit");
@@ -48,6 +57,8 @@ void cpu_describe(const struct device *device, struct json_writer *out)
     json_add_int(out, pool_threads(device->pool));
     json_key(out, "isa");
     json_add_text(out, isa_name(device->isa));
+    json_key(out, "pages");
+    json_add_text(out, device->small_pages ? "4k" : "2m");
 }
 
 const struct kernel *kernel_of(const struct kernel_table *table, const struct program *program,

@@ -11,6 +11,7 @@ struct device {
     struct cpu cpu;
     enum isa isa;
     struct pool *pool;
+    bool small_pages; /* all its memory is on those of 4 KB */
     struct kernel_table kernels;
 };
 
@@ -39,6 +40,9 @@ void cpu_close(struct device *device);
 void cpu_describe(const struct device *device, struct json_writer *out);
 const char *cpu_supports(const struct device *device, const struct program *program,
                          const struct op *op);
+
+/* A large block as the device keeps its memory; mem_free_large frees. */
+void *cpu_memory(const struct device *device, uint64_t bytes);
 
 /* instance.c */
 enum status cpu_attach(struct device *device, const struct params *params, struct instance **out);

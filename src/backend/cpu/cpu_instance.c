@@ -34,7 +34,7 @@ enum status cpu_attach(struct device *device, const struct params *params, struc
             instance->places = mem_array((size_t)params->count + 1, sizeof *instance->places));
     instance->bytes = lay_out(instance, params);
     if (!params->bare) {
-        NEED_OR(fail, instance->memory = mem_large((size_t)instance->bytes));
+        NEED_OR(fail, instance->memory = cpu_memory(device, instance->bytes));
         char *at = instance->memory;
         for (int32_t e = 0; e < params->count; e++) {
             instance->places[e].data = at;

@@ -164,12 +164,13 @@ static enum status take_memory(struct plan *plan)
     }
     if (plan->dry)
         return STATUS_OK;
+    const struct device *device = plan->instance->device;
     size_t bytes;
     if (!size_mul((size_t)plan->slot_bytes, (size_t)plan->slots, &bytes) ||
-        !(plan->memory = mem_large(bytes)) ||
-        (!plan->grads_inside && !(plan->grads = mem_large((size_t)plan->grad_bytes))) ||
-        !(plan->workspace = mem_large((size_t)plan->workspace_bytes)) ||
-        (plan->whole && !(plan->whole_state = mem_large(plan->whole->bytes(program)))))
+        !(plan->memory = cpu_memory(device, bytes)) ||
+        (!plan->grads_inside && !(plan->grads = cpu_memory(device, plan->grad_bytes))) ||
+        !(plan->workspace = cpu_memory(device, plan->workspace_bytes)) ||
+        (plan->whole && !(plan->whole_state = cpu_memory(device, plan->whole->bytes(program)))))
         FAIL(STATUS_MEMORY, "out of memory: the plan needs %.1f MB; a smaller batch needs less",
              ((double)plan->slot_bytes * plan->slots + (double)plan->grad_bytes +
               (double)plan->workspace_bytes) /
