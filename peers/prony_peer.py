@@ -70,15 +70,19 @@ class Work:
         samples = [values[i * width : (i + 1) * width].tolist() for i in range(shape[0])]
         return [samples[i * self.batch : (i + 1) * self.batch] for i in range(self.batches)]
 
-    def dense_stack(self, losses=("mse", "cross_entropy")):
-        """The network as [(weight name, bias name, activation)], if it is nothing but dense layers,
-        each followed by a sigmoid, a relu or nothing, trained by sgd on one of these losses."""
+    def refuse_learning(self, losses=("mse", "cross_entropy")):
+        """Unsupported, unless it learns one of these losses, by plain sgd."""
         if self.loss not in losses:
             raise Unsupported(f"this peer knows {' and '.join(losses)}, not {self.loss}")
         if self.training and (
             self.optimiser != "sgd" or self.settings["decay"] or self.settings["clip"]
         ):
             raise Unsupported("this peer trains by sgd without decay and clip only")
+
+    def dense_stack(self, losses=("mse", "cross_entropy")):
+        """The network as [(weight name, bias name, activation)], if it is nothing but dense layers,
+        each followed by a sigmoid, a relu or nothing, trained by sgd on one of these losses."""
+        self.refuse_learning(losses)
         stack = []
         for place, layer in enumerate(self.layers):
             if layer["inputs"] != [place - 1] or layer.get("bias") == 0:

@@ -2,7 +2,10 @@
  *
  * A test file is `#include "check.h"`, any number of `TEST(name) { … }` and a last line
  * `CHECK_MAIN`. It becomes one executable that runs all of its tests, or those named as arguments;
- * --list names them. Tests run from the root of the source tree. Output is one line a test:
+ * --list names them. A test that goes through a list asks `check_wants(row)` before each row:
+ * NAME/ROW as an argument runs that row alone, for where all would take too long (a sanitizer that
+ * is a thousand times slower). Tests run from the root of the source tree. Output is one line a
+ * test:
  *
  *     ok   test_text.joins_lines
  *     skip test_cuda.trains_iris: no driver
@@ -37,6 +40,8 @@ static const char *check_subject; /* of the test that is running */
 static int check_failures;        /* failed checks of the test that is running */
 static bool check_skipped;
 static char check_reason[500];
+static const struct check_test *check_running;
+static char **check_named; /* the arguments, up to NULL */
 
 /* Appends a test; it must live as long as the process. */
 __attribute__((unused)) static void check_add(struct check_test *test)
@@ -172,23 +177,43 @@ __attribute__((format(printf, 1, 2), unused)) static void check_skip(const char 
     check_skipped = true;
 }
 
-static bool check_is_named(const char *name, int argc, char **argv)
+/* Is this argument about the test? */
+static bool check_names_test(const char *argument, const char *name)
 {
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], name) == 0)
+    size_t length = strlen(name);
+    return strncmp(argument, name, length) == 0 &&
+           (argument[length] == 0 || argument[length] == '/');
+}
+
+static bool check_is_named(const char *name)
+{
+    for (char **argument = check_named; *argument; argument++)
+        if (check_names_test(*argument, name))
             return true;
-    return argc < 2;
+    return !check_named[0];
+}
+
+/* Shall the test that is running run this row of its list? */
+__attribute__((unused)) static bool check_wants(const char *row)
+{
+    for (char **argument = check_named; *argument; argument++) {
+        const char *slash = strchr(*argument, '/');
+        if (check_names_test(*argument, check_running->name) &&
+            (!slash || strcmp(slash + 1, row) == 0))
+            return true;
+    }
+    return !check_named[0];
 }
 
 /* Every name on the command line is a test's; says which is not. */
-static bool check_names(int argc, char **argv)
+static bool check_names(void)
 {
-    for (int i = 1; i < argc; i++) {
+    for (char **argument = check_named; *argument; argument++) {
         const struct check_test *test = check_first;
-        while (test && strcmp(test->name, argv[i]) != 0)
+        while (test && !check_names_test(*argument, test->name))
             test = test->next;
         if (!test) {
-            fprintf(stderr, "no test is called \"%s\"; --list names them\n", argv[i]);
+            fprintf(stderr, "no test is called \"%s\"; --list names them\n", *argument);
             return false;
         }
     }
@@ -207,12 +232,14 @@ static int check_main(const char *file, int argc, char **argv)
             puts(test->name);
         return 0;
     }
-    if (!check_names(argc, argv))
+    check_named = argv + (argc > 0);
+    if (!check_names())
         return 2;
     setvbuf(stdout, NULL, _IOLBF, 0); /* a crash must not swallow what was said before it */
     for (const struct check_test *test = check_first; test; test = test->next) {
-        if (!check_is_named(test->name, argc, argv))
+        if (!check_is_named(test->name))
             continue;
+        check_running = test;
         check_failures = 0;
         check_skipped = false;
         check_subject = test->subject;

@@ -59,6 +59,12 @@ TEST(red)
 }
 TEST(skipped) { SKIP("%d reasons", 2); }
 TEST(green) { CHECK(1 == 1); }
+TEST(listed)
+{
+    for (const char *row = "a\0b\0"; *row; row += 2)
+        if (check_wants(row))
+            printf("row %s\n", row);
+}
 CHECK_MAIN
 END
 if ! cc -Isrc -Itests "$folder/test_red.c" src/base/status.c -o "$folder/test_red"; then
@@ -78,6 +84,12 @@ expect a_message_is_shown "$red" 'expected "…disk empty…"'
 expect the_rest_goes_on "$red" "FAIL test_red.red (7 checks)
 skip test_red.skipped: 2 reasons
 ok   test_red.green
-1 passed, 1 failed, 1 skipped"
+row a
+row b
+ok   test_red.listed
+2 passed, 1 failed, 1 skipped"
+expect rows_are_run_by_name "$("$folder/test_red" listed/b)" "row b
+ok   test_red.listed
+1 passed, 0 failed, 0 skipped"
 expect tests_are_run_by_name "$("$folder/test_red" green)" "1 passed, 0 failed, 0 skipped"
 exit $status

@@ -43,14 +43,17 @@ static void check_cases(struct rig *rig)
 {
     struct op_case op_case;
     struct rig oracle;
-    int32_t count = 0, refused = 0;
+    int32_t ran = 0, refused = 0;
     CHECK(rig_open(&oracle, "ref"));
-    for (; case_at(count, &op_case); count++) {
+    for (int32_t i = 0; case_at(i, &op_case); i++) {
         struct params found = {0}, expected = {0};
+        if (!check_wants(op_name(op_case.kind)))
+            continue;
         if (!is_supported(rig, &op_case)) {
             refused++;
             continue;
         }
+        ran++;
         double error;
         if (run_case(rig, &op_case, DTYPE_F32, &found) &&
             run_case(&oracle, &op_case, DTYPE_F64, &expected) &&
@@ -61,8 +64,8 @@ static void check_cases(struct rig *rig)
     }
     if (refused)
         printf("    '%s' ran %d cases and passed over %d of ops that it refuses\n",
-               rig->backend->name, count - refused, refused);
-    CHECK(refused < count);
+               rig->backend->name, ran, refused);
+    CHECK(ran > 0);
     rig_close(&oracle);
 }
 

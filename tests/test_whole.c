@@ -209,14 +209,18 @@ static void compare_calls(struct rig *rig, struct rig *reference, const struct r
 ON_BACKENDS(calls_are_answered)
 {
     struct rig reference;
-    int answered = 0, resident = 0;
+    int asked = 0, answered = 0, resident = 0;
     CHECK(rig_open(&reference, "ref"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!check_wants(rows[i].network))
+            continue;
+        asked++;
         compare_calls(rig, &reference, &rows[i], ANSWER_CALLS, &answered);
         compare_calls(rig, &reference, &rows[i], ANSWER_RESIDENT, &resident);
     }
     rig_close(&reference);
-    CHECK_EQUAL_INT(answered, (int)(sizeof rows / sizeof *rows));
+    CHECK(asked > 0);
+    CHECK_EQUAL_INT(answered, asked);
     printf("    '%s' answers calls of %d programs by a kernel that stays\n", rig->backend->name,
            resident);
 }
@@ -228,6 +232,8 @@ ON_BACKENDS(a_whole_program_does_what_its_ops_do)
     int whole = 0;
     CHECK(rig_open(&reference, "ref"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!check_wants(rows[i].network))
+            continue;
         for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
             compare(rig, &reference, &rows[i], USE_TRAINING, rates[r], true, &whole);
         compare(rig, &reference, &rows[i], USE_INFERENCE, 0, true, &whole);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Neural networks in JAX: a step is one compiled function, which may overwrite the parameters; or,
-where that is quicker, all batches of the data are one compiled loop of such steps (lax.scan)."""
+where that is quicker, all batches of the data are one compiled loop of such steps (lax.scan). It has
+the layers of the reference networks; images are NCHW, as they come: XLA lays them out."""
 
 import os
 import sys
@@ -8,7 +9,13 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from prony_peer import Unsupported, find_packages, search, serve
 
+KINDS = ("dense", "sigmoid", "relu", "tanh", "flatten", "conv", "max_pool", "lstm")
 PRECISIONS = {"fp32": "highest", "tf32": "tensorfloat32", "bf16": "bfloat16"}
+
+
+def pair(values):
+    """An argument of one number or two (5x5): both."""
+    return tuple(int(values[i % len(values)]) for i in range(2))
 
 
 class Peer:
@@ -28,7 +35,12 @@ class Peer:
             raise Unsupported(f"JAX finds no {work.unit} here") from None
         if work.unit == "cpu" and work.threads != (os.cpu_count() or 1):
             raise Unsupported(f"JAX makes a thread for each of {os.cpu_count()} cores")
-        self.stack = work.dense_stack()
+        work.refuse_learning()
+        for place, layer in enumerate(work.layers):
+            if layer["kind"] not in KINDS or layer["inputs"] != [place - 1] or layer.get("ceil"):
+                raise Unsupported(f"this peer has no layer {layer['kind']} here")
+        if work.loss == "cross_entropy" and work.layers[-1]["kind"] != "dense":
+            raise Unsupported("this peer takes the cross-entropy of a linear layer")
         target = work.labels if work.loss == "cross_entropy" else work.targets
         self.inputs = self.batches(work.inputs)
         self.targets = self.batches(target) if work.training else None
@@ -64,14 +76,50 @@ class Peer:
         return self.put(([self.work.batches, self.work.batch] + shape[1:], values))
 
     def restart(self):
-        names = [name for row in self.stack for name in row[:2]]
-        self.parameters = {name: self.put(self.work.weights[name]) for name in names}
+        self.parameters = {name: self.put(value) for name, value in self.work.weights.items()}
 
     def forward(self, parameters, x):
-        functions = {"sigmoid": self.jax.nn.sigmoid, "relu": self.jax.nn.relu, None: lambda y: y}
-        for weight, bias, activation in self.stack:
-            x = functions[activation](x @ parameters[weight] + parameters[bias])
+        functions = {"sigmoid": self.jax.nn.sigmoid, "relu": self.jax.nn.relu,
+                     "tanh": self.jax.numpy.tanh, "flatten": lambda x: x.reshape(len(x), -1)}
+        for layer in self.work.layers:
+            if layer["kind"] in functions:
+                x = functions[layer["kind"]](x)
+            else:
+                x = getattr(self, layer["kind"])(layer, lambda part: parameters.get(
+                    f"{layer['name']}.{part}", 0), x)
         return x
+
+    def dense(self, layer, own, x):
+        return x @ own("weight") + own("bias")
+
+    def conv(self, layer, own, x):
+        y = self.jax.lax.conv_general_dilated(
+            x, own("weight"), pair(layer["stride"]), [(pad, pad) for pad in pair(layer["pad"])],
+            rhs_dilation=pair(layer["dilation"]), feature_group_count=int(layer["groups"]))
+        return y + own("bias")[:, None, None] if layer["bias"] else y
+
+    def max_pool(self, layer, own, x):
+        size, stride = pair(layer["window"]), pair(layer["stride"])
+        stride = stride if any(stride) else size
+        pads = ((0, 0), (0, 0)) + tuple((pad, pad) for pad in pair(layer["pad"]))
+        return self.jax.lax.reduce_window(
+            x, -self.jax.numpy.inf, self.jax.lax.max, (1, 1) + size, (1, 1) + stride, pads)
+
+    def lstm(self, layer, own, x):
+        """[batch, time, features]; the products of the inputs are one, those of the state a loop."""
+        numpy, sigmoid = self.jax.numpy, self.jax.nn.sigmoid
+        given = x @ own("input_weight") + own("input_bias") + own("state_bias")
+
+        def cell(memory, now):
+            h, c = memory
+            i, f, g, o = numpy.split(now + h @ own("state_weight"), 4, axis=1)
+            c = sigmoid(f) * c + sigmoid(i) * numpy.tanh(g)
+            h = sigmoid(o) * numpy.tanh(c)
+            return (h, c), h
+
+        start = numpy.zeros((len(x), int(layer["units"])), x.dtype)
+        (last, _), steps = self.jax.lax.scan(cell, (start, start), given.swapaxes(0, 1))
+        return last if layer["output"] else steps.swapaxes(0, 1)
 
     def outputs_of(self, parameters, x):
         y = self.forward(parameters, x)
