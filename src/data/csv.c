@@ -32,6 +32,7 @@ struct csv {
     struct field *fields; /* of the current row */
     int32_t count, room;
     int32_t label, label_count; /* the first label column, and how many */
+    bool passed_over;           /* labels are not read */
     struct field *labels;       /* [rows, label_count] */
     int64_t row_room;
     struct dataset *dataset;
@@ -217,6 +218,10 @@ static enum status find_label(struct csv *csv, bool header, const struct dataset
     const char *dots = options->label ? strstr(options->label, "..") : NULL;
     csv->label = csv->count - 1;
     csv->label_count = 1;
+    if (dataset_unlabelled(options)) {
+        csv->label_count = 0;
+        return STATUS_OK;
+    }
     if (dots && find_name(csv, header, options->label) < 0)
         return find_columns(csv, header, options->label, dots);
     if (options->label)
@@ -310,7 +315,8 @@ static enum status take_row(struct csv *csv)
             TRY(read_float(csv, field, features++));
             continue;
         }
-        TRY(check_label(csv, field));
+        if (!csv->passed_over)
+            TRY(check_label(csv, field));
         csv->labels[label++] = *field;
     }
     dataset->rows++;
@@ -497,8 +503,9 @@ static enum status parse(struct csv *csv, const struct dataset_options *options)
              (long long)(nul - csv->next));
     if (text_starts(csv->next, "\xEF\xBB\xBF")) /* a byte-order mark */
         csv->next = csv->line_start = csv->next + 3;
+    csv->passed_over = options->passed_over;
     TRY(read_rows(csv, options));
-    return csv->label_count ? use_labels(csv, options) : STATUS_OK;
+    return csv->label_count && !csv->passed_over ? use_labels(csv, options) : STATUS_OK;
 }
 
 enum status dataset_parse_csv(const char *name, char *text, size_t length,

@@ -51,14 +51,18 @@ struct dataset {
 /* How files are read. Zero is the usual way. */
 struct dataset_options {
     const char *label;     /* CSV: the label's column: its name, or its place from 1; NULL: last;
-                              FIRST..LAST: several */
+                              FIRST..LAST: several; "none": there is none, whatever the data */
     const char *labels;    /* IDX, NPY: the file with the labels */
     uint64_t memory_bytes; /* features may take so much; 0: half of the machine's memory */
     int32_t inputs;        /* > 0: a file with just so many columns has no label column */
     const char *const *classes; /* the classes to be used, when they are already known … */
     int32_t class_count;        /* … and how many */
     bool numbers;               /* labels are numbers, even if they look like classes */
+    bool passed_over;           /* nobody asks for labels: whatever they are, they are not read */
 };
+
+/* Is the label "none"? */
+bool dataset_unlabelled(const struct dataset_options *options);
 
 /* `name` is a data set's ("iris", "mnist", "synthetic:1000x4:3"), the path of a CSV, IDX or NPY
  * file, each plain or in gzip, of a folder with the files of MNIST, or "-": CSV on standard input.

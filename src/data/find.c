@@ -17,6 +17,20 @@ extern const struct embedded dataset_files[];
 
 enum { SHIPPED_MOST = 64, NAME_ROOM = 64 };
 
+bool dataset_unlabelled(const struct dataset_options *options)
+{
+    return options->label && text_equal(options->label, "none");
+}
+
+/* Data whose labels are known takes no word about them, but that they are not wanted. */
+static enum status check_known(const char *name, const struct dataset_options *options)
+{
+    if ((options->label && !dataset_unlabelled(options)) || options->labels)
+        FAIL(STATUS_INPUT, "%s: found --label%s, but its labels are known", name,
+             options->labels ? "s" : "");
+    return STATUS_OK;
+}
+
 static const struct embedded *find_shipped(const char *name)
 {
     for (const struct embedded *file = dataset_files; file->name; file++)
@@ -88,7 +102,7 @@ static enum status read_file(const char *path, const struct dataset_options *opt
     enum status status = blob_open(path, dataset_memory(options), &blob);
     bool is_array = status == STATUS_OK && (array_is_npy(blob.bytes, blob.length) ||
                                             array_is_idx(blob.bytes, blob.length));
-    if (is_array && options->label)
+    if (is_array && options->label && !dataset_unlabelled(options))
         status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
                              "%s: found no columns with names, expected --labels FILE, not --label",
                              path);
@@ -144,9 +158,7 @@ static enum status read_folder(const char *name, const char *folder, const char 
     struct arena arena = {0};
     const char *features[STREAM_PARTS], *labels[STREAM_PARTS];
     int parts;
-    if (options->label || options->labels)
-        FAIL(STATUS_INPUT, "%s: found --label%s, but its labels are known", name,
-             options->labels ? "s" : "");
+    TRY(check_known(name, options));
     enum status status = find_members(&arena, folder, remedy, features, labels, &parts);
     if (status == STATUS_OK)
         status = dataset_from_arrays(name, features, labels, parts, NULL, options, out);
@@ -196,9 +208,7 @@ static enum status make_synthetic(const char *name, const struct dataset_options
              "found the data '%s', expected synthetic:ROWSxCOLUMNS, for numbers to learn, or "
              "synthetic:ROWSxCOLUMNS:CLASSES",
              name);
-    if (options->label || options->labels)
-        FAIL(STATUS_INPUT, "%s: found --label%s, but its labels are known", name,
-             options->labels ? "s" : "");
+    TRY(check_known(name, options));
     struct dataset *dataset;
     TRY(dataset_synthetic(rows, (int32_t)columns, options->numbers ? 0 : (int32_t)classes, 1, SEED,
                           &dataset));
@@ -222,14 +232,22 @@ static enum status make_problem(const char *name, const struct dataset_options *
     if (found < (ring ? 1 : 2) || name[end])
         FAIL(STATUS_INPUT, "found the data '%s', expected %s", name,
              ring ? "ring:ROWS" : "adding:ROWSxSTEPS");
-    if (options->label || options->labels)
-        FAIL(STATUS_INPUT, "%s: found --label%s, but its labels are known", name,
-             options->labels ? "s" : "");
+    TRY(check_known(name, options));
     return ring ? dataset_ring(name, rows, out) : dataset_adding(name, rows, (int32_t)steps, out);
 }
 
-enum status dataset_open(const char *name, const struct dataset_options *options,
-                         struct dataset **out)
+/* What is not asked for; names of classes are the arena's. */
+static void forget_labels(struct dataset *dataset)
+{
+    mem_free(dataset->labels);
+    mem_free(dataset->numbers);
+    dataset->labels = NULL;
+    dataset->numbers = NULL;
+    dataset->label_columns = dataset->number_columns = dataset->class_count = 0;
+}
+
+static enum status open_any(const char *name, const struct dataset_options *options,
+                            struct dataset **out)
 {
     struct stat info;
     const struct embedded *file = find_shipped(name);
@@ -248,4 +266,16 @@ enum status dataset_open(const char *name, const struct dataset_options *options
     if (stat(name, &info) == 0 && S_ISDIR(info.st_mode))
         return read_folder(name, name, "", options, out);
     return read_file(name, options, out);
+}
+
+enum status dataset_open(const char *name, const struct dataset_options *options,
+                         struct dataset **out)
+{
+    if (dataset_unlabelled(options) && options->labels)
+        FAIL(STATUS_INPUT, "found --label none and --labels %s, expected one of them",
+             options->labels);
+    TRY(open_any(name, options, out));
+    if (dataset_unlabelled(options) || options->passed_over)
+        forget_labels(*out);
+    return STATUS_OK;
 }

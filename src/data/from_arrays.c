@@ -187,7 +187,7 @@ static enum status fill(struct dataset *dataset, const char *const *features,
     size_t memory = dataset_memory(options);
     TRY(open_parts(dataset, features, parts, memory, dataset->stream));
     TRY(take_features(dataset, memory));
-    if (!labels[0])
+    if (!labels[0] || options->passed_over || dataset_unlabelled(options))
         return STATUS_OK;
     TRY(open_parts(dataset, labels, parts, memory, label_files));
     return use_labels(dataset, label_files, options);
