@@ -38,8 +38,8 @@ expect classes_make_probabilities 'y = softmax(dense2)' mlp:4-8-3 --classes 3
 expect refuses_another_phase 'expected training or inference' small --phase learning
 expect refuses_another_backend "did you mean 'ref'" small --backend reff
 expect needs_a_network "found 0 arguments, expected 1"
-expect takes_another_loss 'binary_cross_entropy(sigmoid4, target)' \
-    small --phase training --loss binary_cross_entropy
+expect takes_another_loss 'binary_cross_entropy(dense2, target)' \
+    mlp:4-3-1 --phase training --loss binary_cross_entropy
 expect refuses_another_loss "there is no loss 'mce'; did you mean 'mse'?" small --loss mce
 expect refuses_another_optimiser "there is no optimiser 'sgdd'" small --phase training \
     --optimiser sgdd

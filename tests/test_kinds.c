@@ -73,8 +73,11 @@ static void close_kind(struct kind *kind)
 /* The trainer gives its data back; what is learnt stays with the model. */
 static float *generate(struct kind *kind, int32_t rows, int32_t class_index)
 {
-    const struct generate_options options = {
-        .rows = rows, .class_index = class_index, .sweeps = 200, .seed = 3};
+    const struct generate_options options = {.rows = rows,
+                                             .class_index = class_index,
+                                             .sweeps =
+                                                 kind->network->part_count ? 0 : 200, /* an rbm's */
+                                             .seed = 3};
     float *out = mem_array((size_t)rows * (size_t)kind->dataset->columns, sizeof *out);
     trainer_close(kind->trainer);
     kind->trainer = NULL;
@@ -448,6 +451,63 @@ ON_QUICK_BACKENDS(says_what_a_recipe_needs)
                   NULL, "found 5 numbers, expected 2");
     check_refused(rig, "network a\ninput 4\ndense 5\nnetwork b\ninput 2\ndense 4\n", NULL,
                   "kind.net holds several networks: a, b; expected one of them");
+}
+
+#define GAN(before, behind)                                                                        \
+    before "network generator\ninput 4\ndense 2\nnetwork discriminator\ninput 2\n" behind
+
+/* A network that could not do what it says is refused, with the line that is too much. */
+ON_QUICK_BACKENDS(refuses_what_contradicts_a_recipe)
+{
+    check_refused(rig, GAN("recipe gan\n", "dense 3\n"), NULL,
+                  "kind.net:7:1: found 3 outputs of the discriminator, expected 1");
+    check_refused(rig, GAN("recipe gan\n", "dense 1\nsigmoid\n"), NULL,
+                  "kind.net:8:1: found a sigmoid before the loss binary_cross_entropy");
+    check_refused(rig, GAN("recipe gan\n", "dense 1\nloss mse\n"), NULL,
+                  "kind.net:8:1: found the loss mse, expected none");
+    check_refused(rig, GAN("recipe gan\n", "dense 1\nnetwork third\ninput 2\ndense 1\n"), NULL,
+                  "kind.net:8:1: found the network 'third', expected only the recipe's gan");
+    check_refused(rig, GAN("", "recipe gan\ndense 1\n"), NULL,
+                  "kind.net:6:1: found the recipe gan behind a line 'network', expected it before");
+    check_refused(rig, "input 4\ndense 1\nsigmoid\nloss binary_cross_entropy\n", NULL,
+                  "kind.net:3:1: found a sigmoid before the loss");
+    check_refused(rig,
+                  "input 4\nrecipe autoencoder\ndense 4\nsigmoid\n"
+                  "loss binary_cross_entropy\n",
+                  NULL, "kind.net:4:1: found a sigmoid before the loss");
+    check_refused(rig, "input 4\nrecipe rbm\ndense 4\nsigmoid\nloss cross_entropy\n", NULL,
+                  "kind.net:5:1: found the loss cross_entropy, expected none");
+    check_refused(rig,
+                  "recipe vae\nnetwork encoder\ninput 4\ndense 4\nnetwork decoder\ninput 2\n"
+                  "dense 4\noptimiser adam\n",
+                  NULL, "kind.net:8:1: found the optimiser of one network, expected it before");
+    check_refused(rig,
+                  "recipe vae\nnetwork encoder\ninput 4\ndense 4\nloss mse\nnetwork decoder\n"
+                  "input 2\ndense 4\n",
+                  NULL, "kind.net:5:1: found the loss of one network, expected it before");
+    check_refused(rig,
+                  "recipe vae\nloss binary_cross_entropy\nnetwork encoder\ninput 4\ndense 4\n"
+                  "network decoder\ninput 2\ndense 4\nsigmoid\n",
+                  NULL, "kind.net:9:1: found a sigmoid before the loss");
+    check_refused(rig,
+                  "input 4\nrecipe dbn\ndense 4\nsigmoid\ndropout 0.1\ndense 4\nsigmoid\n"
+                  "dense 2\n",
+                  NULL, "kind.net:5:1: found dropout between the machines of a dbn");
+    check_refused(rig,
+                  "input 4\nrecipe dbn\ndense 4\nsigmoid\nbatch_norm\ndense 4\nsigmoid\n"
+                  "dense 2\n",
+                  NULL, "kind.net:5:1: found batch_norm between the machines of a dbn");
+}
+
+/* Behind the last machine there may be anything, also a sigmoid for the outputs. */
+ON_QUICK_BACKENDS(a_dbn_ends_as_it_likes)
+{
+    struct kind kind;
+    CHECK_OK(open_kind(&kind, rig,
+                       "input 4\nrecipe dbn\ndense 4\nsigmoid\ndropout 0.1\ndense 1\nsigmoid\n"
+                       "loss mse\n",
+                       NULL, "digits"));
+    close_kind(&kind);
 }
 
 CHECK_MAIN

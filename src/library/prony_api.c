@@ -195,6 +195,8 @@ static enum status find_lap(struct prony *network, enum program_use use, int32_t
 {
     if (rows < 1)
         FAIL(STATUS_INPUT, "found %d rows, expected at least 1", rows);
+    if (use == USE_TRAINING)
+        network->model.part = false; /* alone it goes on learning as any network */
     for (int i = 0; i < BATCHES_MOST; i++)
         if (network->batches[i].use == use && network->batches[i].lap.rows == rows) {
             *out = &network->batches[i].lap;

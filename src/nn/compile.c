@@ -249,6 +249,18 @@ enum status network_shapes(const struct network *network, struct shape *out)
     return status;
 }
 
+enum status network_outputs(const struct network *network, int64_t *out)
+{
+    struct arena arena = {0};
+    struct shape *shapes;
+    NEED(shapes = arena_array(&arena, (size_t)network->layer_count, sizeof *shapes));
+    enum status status = network_shapes(network, shapes);
+    if (status == STATUS_OK)
+        *out = shape_count(&shapes[network->layer_count - 1]);
+    arena_free(&arena);
+    return status;
+}
+
 enum status network_compile(const struct network *network, struct params *params,
                             const struct compile_options *options, struct program **out)
 {

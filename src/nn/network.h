@@ -113,8 +113,17 @@ struct network {
     struct given *given;  /* weights that came with it; its params are freed before it */
     struct arena weights; /* owns these */
     struct recipe recipe; /* feed_forward when the text names none */
-    int32_t part_count;   /* > 0: it is made of these, and has no layers of its own */
+    struct {
+        int32_t loss, optimiser, schedule, recipe;
+    } said_on;          /* the line of each in the text; 0: it does not say it */
+    int32_t part_count; /* > 0: it is made of these, and has no layers of its own */
     struct part_network *parts;
+    struct {
+        const char *text; /* NULL: it is none */
+        const char *name; /* "generator" */
+        const struct recipe_kind *recipe;
+    } part_of; /* the file of several networks that are made to learn together, where it is one of
+                  them and was opened alone */
 };
 
 struct part_network {
@@ -139,6 +148,8 @@ enum phase { PHASE_INFERENCE, PHASE_TRAINING };
 
 /* The shape of what each layer gives, layer_count of them, for a batch of 1. */
 enum status network_shapes(const struct network *network, struct shape *out);
+/* How many numbers its last layer gives of one sample. */
+enum status network_outputs(const struct network *network, int64_t *out);
 
 /* Appends the network's forward ops. `prefix` goes before parameter names ("" or "generator.");
  * `rows` is the rows tensor (dropout needs it); x is [batch, …]; `lengths` is -1 or an i32 [batch]

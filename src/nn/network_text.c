@@ -328,6 +328,10 @@ static enum status parse_one(const char *name, const char *text, size_t length,
                             .at = network->text,
                             .end = network->text + length};
     TRY_OR(fail, read_lines(&reader));
+    network->said_on.loss = reader.said_on[find_directive("loss")];
+    network->said_on.optimiser = reader.said_on[find_directive("optimiser")];
+    network->said_on.schedule = reader.said_on[find_directive("schedule")];
+    network->said_on.recipe = reader.said_on[find_directive("recipe")];
     *out = network;
     return STATUS_OK;
 fail:
@@ -350,26 +354,70 @@ static enum status parse_part(const char *name, const struct text *whole, const 
     return status;
 }
 
-/* Are all parts there that the recipe is made of? The first of them takes the data. */
-static enum status take_first_part(struct network *network)
+/* The recipe's names of networks, one after the other; false behind the last. */
+static bool next_name(const char **at, char name[SECTION_NAME])
 {
-    const char *at = network->recipe.kind->networks;
-    for (bool first = true; *at; first = false) {
-        char name[SECTION_NAME];
-        size_t length = strcspn(at, " ");
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        const struct network *part = network_part(network, name);
-        if (!part)
+    size_t length = strcspn(*at, " ");
+    snprintf(name, SECTION_NAME, "%.*s", (int)length, *at);
+    *at += length + ((*at)[length] == ' ');
+    return length > 0;
+}
+
+/* Is the recipe made of a network of that name? */
+static bool is_named(const struct recipe_kind *recipe, const char *wanted)
+{
+    char name[SECTION_NAME];
+    for (const char *at = recipe->networks; next_name(&at, name);)
+        if (!strcmp(name, wanted))
+            return true;
+    return false;
+}
+
+/* Are all parts there that the recipe is made of, and no others? The first of them takes the data.
+ */
+static enum status take_first_part(struct network *network, const struct sections *sections)
+{
+    const struct recipe_kind *recipe = network->recipe.kind;
+    char name[SECTION_NAME];
+    for (const char *at = recipe->networks; next_name(&at, name);)
+        if (!network_part(network, name))
             FAIL(STATUS_INPUT, "%s: found no network '%s', expected the recipe's %s: %s",
-                 network->name, name, network->recipe.kind->name, network->recipe.kind->networks);
-        if (first) {
-            network->input = part->input;
-            network->tokens = part->tokens;
-            network->optimiser = part->optimiser;
-            network->schedule = part->schedule;
-        }
-        at += length + (at[length] == ' ');
-    }
+                 network->name, name, recipe->name, recipe->networks);
+    for (int i = 0; i < sections->count; i++)
+        if (!is_named(recipe, sections->names[i]))
+            FAIL(STATUS_INPUT,
+                 "%s:%d:1: found the network '%s', expected only the recipe's %s: %s; one that has "
+                 "nothing to do with them goes into a file of its own",
+                 network->name, sections->lines[i], sections->names[i], recipe->name,
+                 recipe->networks);
+    const char *at = recipe->networks;
+    next_name(&at, name);
+    const struct network *first = network_part(network, name);
+    network->input = first->input;
+    network->tokens = first->tokens;
+    network->optimiser = first->optimiser;
+    network->schedule = first->schedule;
+    return STATUS_OK;
+}
+
+/* They have nothing to do with each other: which of them is meant? */
+static enum status refuse_several(const struct network *network, const struct text *text)
+{
+    struct text refused = {0};
+    text_add_bytes(&refused, text_of(text), text->length);
+    enum status status = section_take(network->name, NULL, &refused);
+    text_free(&refused);
+    return status;
+}
+
+/* A recipe of several networks is said before the first of them. */
+static enum status check_recipe_line(const struct network *part, const struct sections *sections)
+{
+    if (*part->recipe.kind->networks && part->said_on.recipe > sections->lines[0])
+        FAIL(STATUS_INPUT,
+             "%s:%d:1: found the recipe %s behind a line 'network', expected it before the first: "
+             "it is made of several networks",
+             part->name, part->said_on.recipe, part->recipe.kind->name);
     return STATUS_OK;
 }
 
@@ -386,19 +434,15 @@ static enum status parse_parts(const struct text *text, const struct sections *s
         NEED(part->name = arena_text(&network->arena, sections->names[i]));
         TRY(parse_part(network->name, text, part->name, &part->network));
         network->part_count++;
+        TRY(check_recipe_line(part->network, sections));
         network->recipe = part->network->recipe;
         part->network->recipe = recipe_usual(); /* alone it is a network like any other */
-        if (!*network->recipe.kind->networks) { /* so they have nothing to do with each other */
-            struct text refused = {0};
-            text_add_bytes(&refused, text_of(text), text->length);
-            enum status status = section_take(network->name, NULL, &refused);
-            text_free(&refused);
-            return status;
-        }
         if (network->loss == LOSS_AUTO)
             network->loss = part->network->loss;
     }
-    return take_first_part(network);
+    if (!*network->recipe.kind->networks)
+        return refuse_several(network, text);
+    return take_first_part(network, sections);
 }
 
 static enum status parse(const char *name, struct text *text, struct network **out)

@@ -77,21 +77,29 @@ static enum status unknown_name(struct reader *reader, const char *what, const v
                          (int)(reader->word_at - reader->line) + 1);
 }
 
-/* The settings that follow a name; none may be below 0. */
+/* The settings that follow a name. */
 static enum status read_settings(struct reader *reader, const char *what, const char *list,
                                  double values[LAYER_VALUES])
 {
     struct arguments arguments;
-    const char *where = reader->word_at;
-    char name[READER_WORD];
     arguments_begin(&arguments, what, list);
     TRY(reader_next(reader));
     TRY(reader_arguments(reader, &arguments));
     TRY(reader_arguments_end(reader, &arguments));
-    for (int i = 0; arguments_name(list, i, name); i++)
-        if (!(arguments.values[i] >= 0))
-            BAD(reader, where, "%s is %g, expected 0 or more", name, arguments.values[i]);
     memcpy(values, arguments.values, sizeof arguments.values);
+    return STATUS_OK;
+}
+
+/* Settings of which none may be below 0. */
+static enum status read_positive(struct reader *reader, const char *what, const char *list,
+                                 double values[LAYER_VALUES])
+{
+    const char *where = reader->word_at;
+    char name[READER_WORD];
+    TRY(read_settings(reader, what, list, values));
+    for (int i = 0; arguments_name(list, i, name); i++)
+        if (!(values[i] >= 0))
+            BAD(reader, where, "%s is %g, expected 0 or more", name, values[i]);
     return STATUS_OK;
 }
 
@@ -105,7 +113,7 @@ enum status optimiser_read(struct reader *reader, struct optimiser *out)
     if (!optimiser.kind)
         return unknown_name(reader, "optimiser", kinds, sizeof *kinds, KINDS);
     const char *where = reader->word_at;
-    TRY(read_settings(reader, optimiser.kind->name, optimiser.kind->settings, optimiser.values));
+    TRY(read_positive(reader, optimiser.kind->name, optimiser.kind->settings, optimiser.values));
     if (!(optimiser_value(&optimiser, "rate") > 0))
         BAD(reader, where, "rate is 0, expected a number above 0");
     static const char *const shares[] = {"momentum", "smoothing", "beta1", "beta2", "shrink"};
@@ -137,7 +145,7 @@ enum status schedule_read(struct reader *reader, struct schedule *out)
     if (which == SCHEDULES)
         return unknown_name(reader, "schedule", schedules, sizeof *schedules, SCHEDULES);
     const char *where = reader->word_at, *settings = schedules[which].settings;
-    TRY(read_settings(reader, schedules[which].name, settings, values));
+    TRY(read_positive(reader, schedules[which].name, settings, values));
     int warmup = arguments_find(settings, "warmup"), period = arguments_find(settings, "period");
     int factor = arguments_find(settings, schedules[which].factor);
     if (values[warmup] > 1e9 || values[warmup] != (double)(int32_t)values[warmup])

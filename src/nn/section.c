@@ -47,7 +47,7 @@ static enum status read_name(struct sections *sections, const char *line, int nu
     for (int i = 0; i < sections->count; i++)
         if (!strcmp(sections->names[i], name))
             BAD(sections, number, column, "the network '%s' is there twice", name);
-    sections->count++;
+    sections->lines[sections->count++] = number;
     *same = wanted && !strcmp(name, wanted);
     return STATUS_OK;
 }

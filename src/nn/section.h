@@ -21,6 +21,7 @@ enum { SECTIONS_MOST = 64, SECTION_NAME = 64 };
 struct sections {
     const char *file; /* used in messages */
     char names[SECTIONS_MOST][SECTION_NAME];
+    int lines[SECTIONS_MOST]; /* where each begins: that of its line `network` */
     int count;
 };
 

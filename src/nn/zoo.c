@@ -141,11 +141,24 @@ static enum status read_text(const char *name, struct text *text, bool *found)
     return text_done(text);
 }
 
+/* A network that was made to learn together with others is alone one like any other, but knows
+ * where it belongs: the weights of all of them hold its own. */
+static enum status leave_others(struct network *network, const char *name, const struct text *whole)
+{
+    if (!*network->recipe.kind->networks)
+        return STATUS_OK;
+    network->part_of.recipe = network->recipe.kind;
+    network->recipe = recipe_usual();
+    NEED(network->part_of.name = arena_text(&network->arena, name));
+    NEED(network->part_of.text = arena_bytes(&network->arena, text_of(whole), whole->length));
+    return STATUS_OK;
+}
+
 /* FILE:NAME: one of several networks in a file. */
 static enum status open_part(const char *spec, struct network **out)
 {
     const char *colon = strrchr(spec, ':');
-    struct text path = {0}, text = {0};
+    struct text path = {0}, text = {0}, whole = {0};
     bool found = false;
     enum status status;
     text_add_bytes(&path, spec, colon ? (size_t)(colon - spec) : 0);
@@ -154,12 +167,19 @@ static enum status open_part(const char *spec, struct network **out)
         TRY_OR(done, read_text(text_of(&path), &text, &found));
     if (!found)
         TRY_OR(done, unknown_network(spec));
+    text_add_bytes(&whole, text_of(&text), text.length);
+    TRY_OR(done, text_done(&whole));
     TRY_OR(done, section_take(text_of(&path), colon + 1, &text));
     TRY_OR(done, network_parse(spec, text_of(&text), text.length, out));
-    (*out)->recipe = recipe_usual(); /* alone it is a network like any other */
+    status = leave_others(*out, colon + 1, &whole);
+    if (status != STATUS_OK) {
+        network_free(*out);
+        *out = NULL;
+    }
 done:
     text_free(&path);
     text_free(&text);
+    text_free(&whole);
     return status;
 }
 

@@ -29,7 +29,16 @@ enum status model_declare(struct model *model, enum program_use use)
 enum status model_traits(const struct model *model, struct recipe_traits *out)
 {
     struct compile_options options = model_compile_options(model, USE_INFERENCE, 1);
-    return recipe_traits(model->network, &options, out);
+    if (!model->part)
+        return recipe_traits(model->network, &options, out);
+    recipe_part_traits(model->network, &options, out);
+    return STATUS_OK;
+}
+
+const struct scaling *model_returns(const struct model *model, const struct recipe_traits *traits)
+{
+    const struct scaling *scaling = traits->inner ? &model->returns : &model->scaling;
+    return traits->returns && scaling->columns ? scaling : NULL;
 }
 
 enum status model_declare_learnt(struct model *model)
@@ -67,6 +76,7 @@ void model_close(struct model *model)
     engine_close(&model->engine);
     params_free(&model->params);
     scaling_free(&model->scaling);
+    scaling_free(&model->returns);
     arena_free(&model->arena);
     *model = (struct model){0};
 }
@@ -94,14 +104,25 @@ struct compile_options model_compile_options(const struct model *model, enum pro
     };
 }
 
+/* What may be meant, where a row has one number too few or too many. */
+static const char *how_columns(const struct dataset *dataset, int64_t inputs)
+{
+    int64_t labels = dataset->labels ? dataset->label_columns : dataset->number_columns;
+    if (labels && dataset->columns + labels == inputs)
+        return "; the last column was taken for a label: --label none says that there is none";
+    if (dataset->columns > inputs)
+        return "; --label says which columns are labels";
+    return "";
+}
+
 enum status model_check_data(const struct model *model, const struct dataset *dataset)
 {
     int64_t inputs = shape_count(&model->network->input);
     if (inputs != dataset->columns)
         FAIL(STATUS_INPUT,
-             "%s: found %d feature columns, expected %lld: the network %s takes them; --label says "
-             "which columns are labels",
-             dataset->name, dataset->columns, (long long)inputs, model->network->name);
+             "%s: found %d feature columns, expected %lld: the network %s takes so many%s",
+             dataset->name, dataset->columns, (long long)inputs, model->network->name,
+             how_columns(dataset, inputs));
     return STATUS_OK;
 }
 

@@ -40,6 +40,8 @@ struct model {
     int32_t class_count;  /* 0: it gives numbers */
     const char **classes;
     struct scaling scaling;
+    bool part;              /* it has the weights of one of several networks that learnt together */
+    struct scaling returns; /* … of the data, where the part gives such and takes none */
 };
 
 /* Zero, or NULL, is the network's own choice. */
@@ -74,6 +76,9 @@ struct compile_options model_compile_options(const struct model *model, enum pro
                                              int32_t batch);
 
 enum status model_traits(const struct model *model, struct recipe_traits *out);
+/* The scale of what the model gives in the place of data; NULL: it gives something else, or data
+ * has none. */
+const struct scaling *model_returns(const struct model *model, const struct recipe_traits *traits);
 
 /* Is the data what the network takes? */
 enum status model_check_data(const struct model *model, const struct dataset *dataset);
@@ -95,7 +100,8 @@ enum status model_save(struct model *model, const struct course *course, const c
 enum status model_export(struct model *model, const char *path);
 
 /* Takes weights from a file. One that prony wrote also says which loss, classes and scaling belong
- * to them. The model's plans are released before, its device is left behind. */
+ * to them. Of a file of several networks that learnt together, one that was opened alone takes its
+ * own. The model's plans are released before, its device is left behind. */
 enum status model_load(struct model *model, const char *path);
 
 /* The training that is in the file, which is of the model's network; the model takes its loss,

@@ -120,6 +120,11 @@ enum status model_save(struct model *model, const struct course *course, const c
 {
     struct text classes = {0}, normalisation = {0}, training = {0};
     enum status status;
+    if (model->part)
+        FAIL(STATUS_INPUT,
+             "%s: found a network with the weights that it learnt together with others, which %s "
+             "was loaded from; expected one that learnt alone; export writes it as ONNX",
+             path, model->network->name);
     TRY(engine_download(&model->engine, &model->params));
     write_classes(model, &classes);
     write_normalisation(model, &normalisation);
@@ -194,15 +199,16 @@ static enum status read_floats(const struct safetensors *file, const struct json
     return STATUS_OK;
 }
 
-static enum status read_normalisation(struct model *model, const struct safetensors *file)
+static enum status read_normalisation(struct model *model, const struct safetensors *file,
+                                      int64_t numbers, struct scaling *out)
 {
     struct json *object;
-    int32_t columns = (int32_t)shape_count(&model->network->input);
+    int32_t columns = (int32_t)numbers;
     TRY(read_note(file, NOTE_NORMALISATION, &model->arena, &object));
-    scaling_free(&model->scaling);
-    TRY(scaling_alloc(columns, &model->scaling));
-    TRY(read_floats(file, json_get(object, "mean"), model->scaling.mean, columns));
-    return read_floats(file, json_get(object, "scale"), model->scaling.scale, columns);
+    scaling_free(out);
+    TRY(scaling_alloc(columns, out));
+    TRY(read_floats(file, json_get(object, "mean"), out->mean, columns));
+    return read_floats(file, json_get(object, "scale"), out->scale, columns);
 }
 
 /* A file without the note has the network's own loss. */
@@ -236,18 +242,66 @@ static enum status check_network(const struct model *model, const struct safeten
     return STATUS_OK;
 }
 
+/* Does the file hold what the network has learnt together with others? */
+static bool holds_part(const struct model *model, const struct safetensors *file)
+{
+    const char *text = safetensors_note(file, NOTE_NETWORK);
+    return model->network->part_of.text && text && text_equal(text, model->network->part_of.text);
+}
+
+/* The network's own among the weights of several; its classes are nobody's. */
+static enum status load_part(struct model *model, const struct safetensors *file)
+{
+    struct recipe_traits traits;
+    struct text prefix = {0};
+    int64_t numbers = shape_count(&model->network->input);
+    model->part = true;
+    TRY(read_loss(model, file));
+    TRY(model_traits(model, &traits));
+    if (traits.inner) /* the data's scale is that of what it gives */
+        TRY(network_outputs(model->network, &numbers));
+    TRY(read_normalisation(model, file, numbers, traits.inner ? &model->returns : &model->scaling));
+    text_printf(&prefix, "%s.", model->network->part_of.name);
+    enum status status = text_done(&prefix);
+    if (status == STATUS_OK)
+        status = safetensors_load_part(file, text_of(&prefix), &model->params);
+    text_free(&prefix);
+    return status;
+}
+
 /* Weights of another framework have no notes: what the model was opened with stays. */
 static enum status load(struct model *model, const struct safetensors *file)
 {
+    model->part = false;
+    if (holds_part(model, file))
+        return load_part(model, file);
     if (safetensors_note(file, NOTE_NETWORK)) {
         TRY(check_network(model, file));
         TRY(read_loss(model, file));
         TRY(read_classes(model, file));
-        TRY(read_normalisation(model, file));
+        TRY(read_normalisation(model, file, shape_count(&model->network->input), &model->scaling));
         TRY(read_recipe(model, file));
         TRY(model_declare_learnt(model)); /* which may depend on these */
     }
     return safetensors_load(file, SAFETENSORS_WEIGHTS, &model->params);
+}
+
+/* A training that went astray leaves weights that are no numbers: what they say would be none. */
+static enum status check_numbers(const struct params *params, const char *path)
+{
+    for (int32_t i = 0; i < params->count; i++) {
+        const struct entry *entry = &params->entries[i];
+        const float *values = params_data(params, i);
+        bool weights = entry->dtype == DTYPE_F32 &&
+                       (entry->role == ROLE_PARAM || entry->role == ROLE_STATISTIC);
+        for (int64_t k = 0; weights && k < shape_count(&entry->shape); k++)
+            if (isnan(values[k]))
+                FAIL(STATUS_WRONG,
+                     "%s: found weights that are no numbers in '%s', expected numbers: the "
+                     "training that wrote them went astray; train again with a lower --rate",
+                     path, entry->name);
+    }
+    return STATUS_OK;
 }
 
 enum status model_load(struct model *model, const char *path)
@@ -256,7 +310,8 @@ enum status model_load(struct model *model, const char *path)
     enum status status;
     TRY_OR(done, engine_detach(&model->engine, &model->params));
     TRY_OR(done, safetensors_open(path, &file));
-    status = load(model, &file);
+    TRY_OR(done, load(model, &file));
+    status = check_numbers(&model->params, path);
 done:
     safetensors_close(&file);
     return status;
@@ -324,10 +379,14 @@ enum status model_read_course(struct model *model, const struct safetensors *fil
 
 enum status model_export(struct model *model, const char *path)
 {
-    const struct compile_options options = model_compile_options(model, USE_INFERENCE, 1);
-    const struct onnx_ends ends = {.loss = network_loss(model->network, &options),
+    struct recipe_traits traits;
+    TRY(model_traits(model, &traits));
+    const struct scaling *returns = model_returns(model, &traits);
+    const struct onnx_ends ends = {.loss = traits.loss,
                                    .mean = model->scaling.mean,
-                                   .scale = model->scaling.scale};
+                                   .scale = model->scaling.scale,
+                                   .returns_mean = returns ? returns->mean : NULL,
+                                   .returns_scale = returns ? returns->scale : NULL};
     TRY(engine_download(&model->engine, &model->params));
     return onnx_write(path, model->network, &model->params, &ends);
 }

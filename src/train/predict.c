@@ -88,9 +88,9 @@ static enum status hand_over(struct prophecy *prophecy, int64_t first, int64_t e
     if (prophecy->traits.loss == LOSS_BINARY_CROSS_ENTROPY)
         for (int64_t i = 0; i < prediction.rows * prophecy->width; i++)
             outputs[i] = 1 / (1 + expf(-outputs[i]));
-    bool scaled = prophecy->traits.returns && prophecy->width == prophecy->model->scaling.columns;
-    for (int64_t row = 0; scaled && row < prediction.rows; row++)
-        scaling_undo_row(&prophecy->model->scaling, outputs + row * prophecy->width);
+    const struct scaling *scaling = model_returns(prophecy->model, &prophecy->traits);
+    for (int64_t row = 0; scaling && row < prediction.rows; row++)
+        scaling_undo_row(scaling, outputs + row * prophecy->width);
     for (int64_t i = 0; prophecy->classes && i < prediction.rows * prophecy->places; i++)
         prophecy->classes[i] = choose_class(outputs + i * each, prophecy->traits.loss, class_count);
     enum status status = visit(context, &prediction);

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "nn/emit.h"
+#include "nn/layer.h"
 #include "nn/optimiser.h"
 
 #include <stdio.h>
@@ -49,6 +50,39 @@ enum status recipe_traits(const struct network *network, const struct compile_op
     return STATUS_OK;
 }
 
+void recipe_part_traits(const struct network *part, const struct compile_options *options,
+                        struct recipe_traits *out)
+{
+    *out = (struct recipe_traits){.loss = network_loss(part, options), .stages = 1};
+    ways[part->part_of.recipe->id]->tell_part(part, out);
+}
+
+enum status recipe_check_end(const struct network *network, enum loss_kind loss)
+{
+    const struct layer *last = &network->layers[network->layer_count - 1];
+    if (loss == LOSS_BINARY_CROSS_ENTROPY && text_equal(last->kind->name, "sigmoid"))
+        FAIL(STATUS_INPUT,
+             "%s:%d:%d: found a sigmoid before the loss binary_cross_entropy, expected none: the "
+             "loss has one in itself, and prediction gives chances; leave the line out",
+             network->name, last->line, last->column);
+    return STATUS_OK;
+}
+
+enum status recipe_check_loss(const struct network *network, const struct compile_options *options,
+                              const char *recipe, enum loss_kind loss)
+{
+    if (network->loss != LOSS_AUTO && network->loss != loss)
+        FAIL(STATUS_INPUT,
+             "%s:%d:1: found the loss %s, expected none: what the recipe %s learns is not a matter "
+             "of choice",
+             network->name, network->said_on.loss, loss_name(network->loss), recipe);
+    if (options->loss != LOSS_AUTO && options->loss != loss)
+        FAIL(STATUS_INPUT,
+             "--loss: found %s, expected none: what the recipe %s learns is not a matter of choice",
+             loss_name(options->loss), recipe);
+    return STATUS_OK;
+}
+
 /* "gan: generator", "dbn: stage 2 of 7", or where there is one program the network's name. */
 static const char *name_turn(const struct recipe_emit *emit, const struct recipe_way *way,
                              char name[RECIPE_NAME])
@@ -91,6 +125,8 @@ enum status recipe_compile(const struct network *network, struct params *params,
     if (options->use == USE_GENERATION && !emit.traits.generates)
         FAIL(STATUS_INPUT, "%s: found the recipe %s, expected one that can generate: vae, gan, rbm",
              network->name, emit.recipe.kind->name);
+    if (way->check)
+        TRY(way->check(network, options));
     int32_t turns = options->use == USE_TRAINING ? way->turns : 1;
     for (; emit.turn < turns; emit.turn++) {
         enum status status = compile_turn(&emit, way, params, &out->programs[emit.turn]);

@@ -42,9 +42,14 @@ struct recipe_traits {
     bool returns;         /* its outputs are in the place of its inputs: they have their scale */
     bool unit;            /* inputs lie between 0 and 1: they are chances */
     bool generates;
+    bool rivals; /* its loss says which side is ahead, not how good it is: no epoch is the best */
+    bool inner;  /* its inputs are a code or noise: they have no scale */
 };
 enum status recipe_traits(const struct network *network, const struct compile_options *options,
                           struct recipe_traits *out);
+/* The same of one of several networks that have learnt together, and that now works alone. */
+void recipe_part_traits(const struct network *part, const struct compile_options *options,
+                        struct recipe_traits *out);
 
 /* What an emitter is given. */
 struct recipe_emit {
@@ -75,7 +80,18 @@ struct recipe_way {
                  struct recipe_traits *out);
     int32_t turns;                   /* programs of a training step … */
     const char *names[RECIPE_NAMES]; /* … and what they are called, where there are several */
+    /* Refuses what contradicts the recipe, with its line; NULL: nothing does. */
+    enum status (*check)(const struct network *network, const struct compile_options *options);
+    /* As tell, of one of its networks; NULL: it is made of one. */
+    void (*tell_part)(const struct network *part, struct recipe_traits *out);
 };
+
+/* For checks. The loss has a sigmoid in itself: one as the last layer before it would be a second.
+ */
+enum status recipe_check_end(const struct network *network, enum loss_kind loss);
+/* The recipe's loss is that one: the text and the flag say it or nothing. */
+enum status recipe_check_loss(const struct network *network, const struct compile_options *options,
+                              const char *recipe, enum loss_kind loss);
 
 #define RECIPE(kind, networks, settings, help) extern const struct recipe_way recipe_##kind;
 #include "nn/recipes.def"
@@ -84,6 +100,8 @@ struct recipe_way {
 /* Dense layers followed by a sigmoid, from the first layer on: what can be learnt as a stack of
  * restricted Boltzmann machines. */
 int32_t rbm_layers(const struct network *network);
+/* Is this layer a dense one with a sigmoid behind it? */
+bool rbm_at(const struct network *network, int32_t layer);
 /* One of them learns, by contrastive divergence, what those before it make of the data. */
 void rbm_emit(struct recipe_emit *emit, int32_t which);
 

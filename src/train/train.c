@@ -122,9 +122,22 @@ static enum status check_stages(const struct trainer *trainer)
     int64_t before = (int64_t)(traits->stages - 1) * traits->stage_epochs;
     if (trainer->course.epochs <= before)
         FAIL(STATUS_INPUT,
-             "%s: found %lld epochs, expected more than the %lld that its first %d stages take",
+             "%s: found %lld epochs, expected more than the %lld that its first %d stages take, %d "
+             "each: --epochs %lld, or fewer for each, as in --recipe dbn:pretrain=1",
              trainer->model->network->name, (long long)trainer->course.epochs, (long long)before,
-             traits->stages - 1);
+             traits->stages - 1, traits->stage_epochs, (long long)before + 1);
+    return STATUS_OK;
+}
+
+/* Is there an epoch that is the best, where one is asked for? */
+static enum status check_held_out(const struct trainer *trainer)
+{
+    const struct course *course = &trainer->course;
+    if (trainer->traits.rivals && course->validate_share > 0)
+        FAIL(STATUS_INPUT,
+             "%s: found rows to hold out (--validate, --until, --patience), expected none: the "
+             "loss of a gan says which of its sides is ahead, so that its lowest is no best epoch",
+             trainer->model->network->name);
     return STATUS_OK;
 }
 
@@ -153,10 +166,13 @@ static enum status take_data(struct trainer *trainer, const char *resume)
     TRY(model_check_data(model, dataset));
     TRY(model_traits(model, &trainer->traits));
     TRY(check_stages(trainer));
+    TRY(check_held_out(trainer));
     if (trainer->traits.targets && !dataset->labels && !dataset->numbers)
-        FAIL(STATUS_INPUT,
-             "%s: found no labels, expected some to learn from: a label column, or --labels FILE",
-             dataset->name);
+        FAIL(
+            STATUS_INPUT,
+            "%s: found no labels, expected some to learn from: a label column, or --labels FILE; or "
+            "a recipe that needs none, as --recipe autoencoder",
+            dataset->name);
     if (trainer->traits.classes && (!dataset->labels || dataset->label_columns != 1))
         FAIL(STATUS_INPUT, "%s: found no class of each row, expected one: %s learns on a condition",
              dataset->name, model->network->name);
@@ -213,6 +229,11 @@ static enum status check_course(const struct trainer *trainer, const char *resum
     if (course->step >= trainer->train.steps)
         FAIL(STATUS_INPUT, "%s: found step %lld of an epoch that has %lld", resume,
              (long long)course->step, (long long)trainer->train.steps);
+    if (resume && course->epoch > course->epochs)
+        FAIL(STATUS_INPUT,
+             "%s: found a training that has run %lld epochs, expected at least as many to go on "
+             "with: --epochs %lld or more",
+             resume, (long long)course->epoch, (long long)course->epoch);
     if (course->best_epoch && !trainer->split.validate_count)
         FAIL(STATUS_INPUT, "%s: found the best epoch of a training that held no rows out", resume);
     return STATUS_OK;
@@ -248,6 +269,7 @@ enum status trainer_open(struct model *model, struct dataset *dataset,
     struct safetensors file = {0};
     enum status status;
     NEED(trainer = mem_alloc(sizeof *trainer));
+    model->part = false; /* what goes on learning alone does so as any network */
     trainer->model = model;
     trainer->dataset = dataset;
     trainer->course = options->course;

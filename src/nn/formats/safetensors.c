@@ -32,12 +32,12 @@ static bool is_written(const struct entry *entry, enum safetensors_content conte
 }
 
 /* The entry's name in the file. */
-static void add_name(const struct entry *entry, struct text *out)
+static void add_name(const char *prefix, const struct entry *entry, struct text *out)
 {
     text_clear(out);
     if (entry->role == ROLE_STATE)
         text_add(out, STATE_PREFIX);
-    text_add(out, entry->name);
+    text_printf(out, "%s%s", prefix, entry->name);
 }
 
 static void add_note(struct json_writer *writer, const char *key, const char *format, ...)
@@ -64,7 +64,7 @@ static void add_control(struct json_writer *writer, const struct control *contro
 static void add_entry(struct json_writer *writer, const struct entry *entry, uint64_t offset)
 {
     struct text name = {0};
-    add_name(entry, &name);
+    add_name("", entry, &name);
     json_key(writer, text_of(&name));
     json_object(writer);
     json_key(writer, "dtype");
@@ -325,12 +325,12 @@ const char *safetensors_note(const struct safetensors *file, const char *key)
     return json_text(json_get(file->header, METADATA), key, NULL);
 }
 
-static enum status load_entry(const struct safetensors *file, struct params *params, int32_t index,
-                              struct text *name)
+static enum status load_entry(const struct safetensors *file, const char *prefix,
+                              struct params *params, int32_t index, struct text *name)
 {
     const struct entry *entry = &params->entries[index];
     struct found found;
-    add_name(entry, name);
+    add_name(prefix, entry, name);
     TRY(text_done(name));
     const struct json *tensor = json_get(file->header, text_of(name));
     if (!tensor)
@@ -393,9 +393,21 @@ enum status safetensors_load(const struct safetensors *file, enum safetensors_co
     enum status status = check_all_known(file, content, params);
     for (int32_t i = 0; status == STATUS_OK && i < params->count; i++)
         if (is_written(&params->entries[i], content))
-            status = load_entry(file, params, i, &name);
+            status = load_entry(file, "", params, i, &name);
     if (status == STATUS_OK && content == SAFETENSORS_CHECKPOINT)
         status = load_control(file, &params->control);
+    text_free(&name);
+    return status;
+}
+
+enum status safetensors_load_part(const struct safetensors *file, const char *prefix,
+                                  struct params *params)
+{
+    struct text name = {0};
+    enum status status = STATUS_OK;
+    for (int32_t i = 0; status == STATUS_OK && i < params->count; i++)
+        if (is_written(&params->entries[i], SAFETENSORS_WEIGHTS))
+            status = load_entry(file, prefix, params, i, &name);
     text_free(&name);
     return status;
 }

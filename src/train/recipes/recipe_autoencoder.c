@@ -39,4 +39,12 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->unit = out->loss == LOSS_BINARY_CROSS_ENTROPY;
 }
 
-const struct recipe_way recipe_autoencoder = {emit_all, tell, 1, {0}};
+static enum status check(const struct network *network, const struct compile_options *options)
+{
+    return recipe_check_end(network, network_loss(network, options));
+}
+
+const struct recipe_way recipe_autoencoder = {.emit = emit_all,
+                                              .tell = tell,
+                                              .turns = 1,
+                                              .check = check};

@@ -16,4 +16,14 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->targets = true;
 }
 
-const struct recipe_way recipe_feed_forward = {emit_all, tell, 1, {0}};
+static enum status check(const struct network *network, const struct compile_options *options)
+{
+    if (network->part_of.text && options->use == USE_INFERENCE)
+        return STATUS_OK; /* its weights may be those it learnt with others, by another loss */
+    return recipe_check_end(network, network_loss(network, options));
+}
+
+const struct recipe_way recipe_feed_forward = {.emit = emit_all,
+                                               .tell = tell,
+                                               .turns = 1,
+                                               .check = check};

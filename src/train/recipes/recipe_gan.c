@@ -6,6 +6,7 @@
 #include "core/params.h"
 #include "nn/emit.h"
 #include "nn/grad.h"
+#include "nn/layer.h"
 #include "nn/loss.h"
 #include "nn/optimiser.h"
 #include "train/recipe.h"
@@ -97,7 +98,42 @@ static void tell(const struct network *network, const struct recipe *recipe,
                  struct recipe_traits *out)
 {
     (void)network, (void)recipe;
+    out->loss = LOSS_BINARY_CROSS_ENTROPY;
     out->generates = true;
+    out->rivals = true;
 }
 
-const struct recipe_way recipe_gan = {emit_all, tell, 2, {"discriminator", "generator"}};
+/* The discriminator gives one number, the logarithm of the odds that a row is data. */
+static enum status check_discriminator(const struct network *network)
+{
+    const struct layer *last = &network->layers[network->layer_count - 1];
+    int64_t outputs;
+    TRY(network_outputs(network, &outputs));
+    if (outputs != 1)
+        FAIL(STATUS_INPUT,
+             "%s:%d:%d: found %lld outputs of the discriminator, expected 1: is it data? (dense 1)",
+             network->name, last->line, last->column, (long long)outputs);
+    return recipe_check_end(network, LOSS_BINARY_CROSS_ENTROPY);
+}
+
+static enum status check(const struct network *network, const struct compile_options *options)
+{
+    for (int32_t i = 0; i < network->part_count; i++)
+        TRY(recipe_check_loss(network->parts[i].network, options, "gan",
+                              LOSS_BINARY_CROSS_ENTROPY));
+    return check_discriminator(network_part(network, "discriminator"));
+}
+
+static void tell_part(const struct network *part, struct recipe_traits *out)
+{
+    bool generator = text_equal(part->part_of.name, "generator");
+    out->loss = generator ? LOSS_MSE : LOSS_BINARY_CROSS_ENTROPY;
+    out->inner = out->returns = generator;
+}
+
+const struct recipe_way recipe_gan = {.emit = emit_all,
+                                      .tell = tell,
+                                      .turns = 2,
+                                      .names = {"discriminator", "generator"},
+                                      .check = check,
+                                      .tell_part = tell_part};

@@ -35,10 +35,15 @@ static bool is_kind(const struct network *network, int32_t layer, const char *ki
     return !strcmp(at->kind->name, kind) && at->inputs[0] == layer - 1;
 }
 
+bool rbm_at(const struct network *network, int32_t layer)
+{
+    return is_kind(network, layer, "dense") && is_kind(network, layer + 1, "sigmoid");
+}
+
 int32_t rbm_layers(const struct network *network)
 {
     int32_t count = 0;
-    while (is_kind(network, 2 * count, "dense") && is_kind(network, 2 * count + 1, "sigmoid"))
+    while (rbm_at(network, 2 * count))
         count++;
     return network->input.rank == 1 ? count : 0;
 }
@@ -250,4 +255,9 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->generates = true;
 }
 
-const struct recipe_way recipe_rbm = {emit_all, tell, 1, {0}};
+static enum status check(const struct network *network, const struct compile_options *options)
+{
+    return recipe_check_loss(network, options, "rbm", LOSS_MSE); /* which is what is shown */
+}
+
+const struct recipe_way recipe_rbm = {.emit = emit_all, .tell = tell, .turns = 1, .check = check};

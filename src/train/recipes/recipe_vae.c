@@ -6,6 +6,7 @@
  *
  * On a condition, what is decoded is the draw and a learnt code of the row's class together: the
  * draw is left with what the class does not say. */
+#include "base/text.h"
 #include "nn/emit.h"
 #include "nn/grad.h"
 #include "nn/loss.h"
@@ -146,4 +147,38 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->generates = true;
 }
 
-const struct recipe_way recipe_vae = {emit_all, tell, 1, {0}};
+/* Both networks learn in one step: a line that one of them has alone would say nothing, or half. */
+static enum status check_line(const struct network *network, const char *what, int32_t encoder,
+                              int32_t decoder)
+{
+    if (encoder != decoder)
+        FAIL(STATUS_INPUT,
+             "%s:%d:1: found the %s of one network, expected it before the first line 'network': "
+             "encoder and decoder of a vae learn as one",
+             network->name, decoder ? decoder : encoder, what);
+    return STATUS_OK;
+}
+
+static enum status check(const struct network *network, const struct compile_options *options)
+{
+    const struct network *encoder = network_part(network, "encoder");
+    const struct network *decoder = network_part(network, "decoder");
+    TRY(check_line(network, "optimiser", encoder->said_on.optimiser, decoder->said_on.optimiser));
+    TRY(check_line(network, "schedule", encoder->said_on.schedule, decoder->said_on.schedule));
+    TRY(check_line(network, "loss", encoder->said_on.loss, decoder->said_on.loss));
+    return recipe_check_end(decoder, network_loss(decoder, options));
+}
+
+static void tell_part(const struct network *part, struct recipe_traits *out)
+{
+    bool decoder = text_equal(part->part_of.name, "decoder");
+    if (!decoder)
+        out->loss = LOSS_MSE; /* means and logarithms of variances: numbers as they are */
+    out->inner = out->returns = decoder;
+}
+
+const struct recipe_way recipe_vae = {.emit = emit_all,
+                                      .tell = tell,
+                                      .turns = 1,
+                                      .check = check,
+                                      .tell_part = tell_part};

@@ -320,8 +320,18 @@ static enum status write_layers(struct export *ex)
     return STATUS_OK;
 }
 
-/* What training found of the inputs is done to them first, what the loss says to the outputs last.
- */
+/* y ÷ scale + mean, of the shape of what the network gives. */
+static const char *write_returns(struct export *ex, const struct onnx_ends *ends, const char *y,
+                                 struct shape gives)
+{
+    const char *scale = export_constant(ex, ends->returns_scale, gives);
+    const char *mean = export_constant(ex, ends->returns_mean, gives);
+    const char *wide = export_node(ex, "Div", export_part(ex), EXPORT_INPUTS(y, scale));
+    return export_node(ex, "Add", export_part(ex), EXPORT_INPUTS(wide, mean));
+}
+
+/* What training found of the inputs is done to them first, what the loss says to the outputs last,
+ * and what is then in the place of data gets its scale. */
 static void write_ends(struct export *ex, const struct onnx_ends *ends)
 {
     const struct network *network = ex->network;
@@ -337,6 +347,8 @@ static void write_ends(struct export *ex, const struct onnx_ends *ends)
         if (ends->loss == LOSS_CROSS_ENTROPY)
             export_int(ex, "axis", -1);
     }
+    if (ends->returns_mean)
+        output = write_returns(ex, ends, output, gives);
     ex->graph.input = take(ex, 1, sizeof *ex->graph.input);
     ex->graph.output = take(ex, 1, sizeof *ex->graph.output);
     if (ex->failed)
