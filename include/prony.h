@@ -106,11 +106,12 @@ int prony_export(struct prony *network, const char *path);
 struct prony_data;
 
 struct prony_data_options {
-    const char *label;           /* CSV: the label's column, by name or place; the last */
+    const char *label;           /* CSV: the label's column, by name or place; the last; "none" */
     const char *labels;          /* IDX and NPY: the file with the labels */
     int numbers;                 /* not 0: labels are numbers, even if they look like classes */
     uint64_t memory_bytes;       /* what features may take; beyond it they are streamed */
-    const struct prony *network; /* one that was loaded: labels are its classes, or missing */
+    const struct prony *network; /* one that was loaded: labels are its classes, or missing, or
+                                    passed over where it does not ask for any */
 };
 
 int prony_data_open(const char *name, const struct prony_data_options *options,
@@ -193,6 +194,8 @@ struct prony_samples {
     const char *class_name; /* where it learnt on a condition; all classes in turn */
     int64_t sweeps;         /* of Gibbs sampling (1000): an rbm's */
     uint64_t seed;
+    int (*stop)(void *context); /* asked now and then: not 0 ends it with PRONY_STOPPED */
+    void *context;
 };
 
 /* samples is [rows, prony_inputs], on the scale of the data. */

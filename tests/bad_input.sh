@@ -258,7 +258,7 @@ training on other data | prony train small abc.csv --resume good | good: found t
 unknown class | prony predict small good rose.csv | rose.csv:1:9; 'rose'; one of 3; 'setosa'
 too few columns to predict | prony predict small good narrow.csv | narrow.csv; found
 folder that is not there | prony train small iris --epochs 1 --out nowhere/model | nowhere/model; No such file
-output without a name | prony train small iris --epochs 1 --out= | empty path; a file to write
+output without a name | prony train small iris --epochs 1 --out= | found an empty text; expected --out FILE
 folder as output | prony train small iris --epochs 1 --out empty | empty
 predictions into no folder | prony predict small good iris --out nowhere/said.csv | nowhere/said.csv; No such file
 unknown framework to bench | prony bench small --framework nonesuch | nonesuch

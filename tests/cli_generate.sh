@@ -90,4 +90,90 @@ expect labels_need_rows 2 'found 2000 labelled rows, expected at most the 1438 t
 expect labels_stay 2 'cannot be given with --resume' \
     "$prony" train digits_dbn digits --resume few.st --labelled 50
 expect times_a_step 0 'right' "$prony" bench gan --batch 8 --seconds 0.1
+
+# Rows without a label, said or not asked for; labels that nobody looks at may be anything.
+cut -d, -f1-64 a.csv >bare.csv
+sed 's/$/,whatever/' a.csv >words.csv
+expect needs_a_word_about_labels 2 'found 63 feature columns, expected 64.*--label none' \
+    "$prony" train vae.net bare.csv --epochs 1
+expect learns_without_labels 0 'test loss' "$prony" train vae.net bare.csv --label none --epochs 1 --out bare.st
+expect predicts_without_labels 0 '20 rows' "$prony" predict vae.net bare.st bare.csv --out said.csv
+expect passes_labels_over 0 '20 rows' "$prony" predict vae.net vae.st words.csv --out said.csv
+sed 's/$/,7.5/' a.csv >numbers.csv
+expect passes_numbers_over 0 '20 rows' "$prony" predict rbm.net rbm.st numbers.csv --out said.csv
+expect known_labels_can_be_left_out 0 'test loss' "$prony" train gan ring:100 --label none --epochs 1
+cat >four.csv <<'END'
+1,2,3,4
+2,3,4,5
+3,4,5,7
+END
+expect targets_need_labels 2 'found no labels, expected some' "$prony" train small four.csv --label none
+expect one_word_about_labels 2 'expected one of them' "$prony" train vae.net a.npy --label none --labels l.npy
+
+# Networks that learnt together, one by one: the decoder of what the encoder gives is what both give.
+expect encodes 0 '20 rows' "$prony" predict vae.net:encoder vae.st a.csv --out code.csv
+same code_has_moments 8 "$(head -n 1 code.csv | tr , '\n' | wc -l | tr -d ' ')"
+tail -n +2 code.csv | cut -d, -f1-4 >means.csv
+expect decodes 0 '20 rows' "$prony" predict vae.net:decoder vae.st means.csv --label none --out apart.csv
+expect goes_through_both 0 '20 rows' "$prony" predict vae.net vae.st a.csv --out together.csv
+differ() { # the largest difference of two files of numbers
+    paste -d, "$1" "$2" | awk -F, 'NR > 1 { for (i = 1; i <= NF / 2; i++) { d = $i - $(i + NF / 2)
+        if (d < 0) d = -d
+        if (d > most) most = d } } END { print (most < 0.001 && NR > 1) ? "same" : "differ by " most }'
+}
+same apart_as_together same "$(differ apart.csv together.csv)"
+"$prony" train gan ring:200 --epochs 2 --batch 64 --out gan.st >/dev/null
+awk 'BEGIN { for (i = 0; i < 3; i++) { for (k = 0; k < 16; k++) printf "%s%g", k ? "," : "", i - k / 9
+    print "" } }' >noise.csv
+expect takes_my_noise 0 '3 rows' "$prony" predict gan:generator gan.st noise.csv --label none --out points.csv
+same points_of_the_plane 'value1,value2' "$(head -n 1 points.csv)"
+printf '0.1,2\n-3,0.5\n' >rows.csv
+expect judges 0 '2 rows' "$prony" predict gan gan.st rows.csv --label none --out judged.csv
+same a_chance 2 "$(tail -n +2 judged.csv | awk '$1 > 0 && $1 < 1' | wc -l | tr -d ' ')"
+"$prony" predict gan:discriminator gan.st rows.csv --label none --out alone.csv >/dev/null
+same judges_alone_too same "$(differ judged.csv alone.csv)"
+expect no_other_part 2 "there is no network 'coder' in vae.net" "$prony" predict vae.net:coder vae.st a.csv
+expect not_of_another_file 2 'found the weights of another network' "$prony" predict gan:generator vae.st a.csv
+if "$prony" export vae.net:decoder vae.st --out decoder.onnx >/dev/null 2>&1; then # there is protobuf-c
+    "$prony" export vae.net:encoder vae.st --out encoder.onnx >/dev/null
+    "$prony" predict encoder.onnx a.csv --out onnx_code.csv >/dev/null
+    same exports_the_encoder same "$(differ code.csv onnx_code.csv)"
+    "$prony" predict decoder.onnx means.csv --label none --out onnx_apart.csv >/dev/null
+    same exports_the_decoder same "$(differ apart.csv onnx_apart.csv)"
+fi
+
+# What contradicts itself, or asks for what there is not.
+expect only_an_rbm_sweeps 2 'only an rbm generates by Gibbs' "$prony" generate vae.net vae.st --sweeps 10
+expect no_best_epoch_of_rivals 2 'which of its sides is ahead' "$prony" train gan ring:200 --validate 0.2
+expect rivals_have_no_patience 2 'which of its sides is ahead' "$prony" train gan ring:200 --patience 2
+expect no_loss_for_an_rbm 2 'loss: found cross_entropy, expected none' "$prony" train rbm.net digits --recipe rbm --loss cross_entropy
+expect no_loss_for_a_gan 2 'loss: found mse, expected none' "$prony" train gan ring:200 --loss mse
+expect no_empty_recipe 2 'recipe: found an empty text' "$prony" train vae.net digits --recipe ''
+expect says_what_steps_may_be 2 'steps is -1, expected a whole number from 1 to 1000' \
+    "$prony" train rbm.net digits --recipe rbm:steps=-1
+expect goes_no_way_back 2 'has run 2 epochs, expected at least as many' \
+    "$prony" train vae.net digits --resume vae.st --epochs 1
+expect width_is_said 2 'digits: found 64 feature columns, expected 784: the network vae takes so many$' \
+    "$prony" train vae digits
+expect folder_is_said 1 'cannot write into its folder' "$prony" generate vae.net vae.st --out nowhere/a.csv
+expect stage_of_the_epoch 0 'stage 1 of 4, epoch 2 of 8' "$prony" train digits_dbn digits --epochs 8 --batch 64
+
+# Weights that are no numbers.
+"$prony" train small_mlp.net digits --epochs 1 --out lost.st >/dev/null
+bytes=$(wc -c <lost.st)
+# behind the header: 650 weights, and how many steps were done
+head -c 2600 /dev/zero | tr '\000' '\377' | dd of=lost.st bs=1 seek=$((bytes - 2604)) conv=notrunc 2>/dev/null
+expect no_numbers 1 'found weights that are no numbers' "$prony" predict small_mlp.net lost.st a.csv
+
+# A limit of the system leaves nothing behind.
+(ulimit -f 8 && "$prony" generate vae.net vae.st --count 1000 --out large.csv) >output 2>&1
+same limit_is_said "$(printf '1 0\n')" "$? $(ls | grep -c large)"
+
+# Ctrl-C while it samples: at once, whatever it has to do, and once is enough.
+"$prony" generate rbm.net rbm.st --sweeps 1000000000 --out never.csv >output 2>&1 </dev/null &
+process=$!
+until grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$process/status 2>/dev/null; do sleep 0.1; done
+kill -TERM $process
+wait $process
+same stops_when_asked '130 0' "$? $(ls | grep -c never)"
 exit $failures

@@ -83,8 +83,9 @@ interrupt() {
 if interrupt HUP HUP; then ok hangup_saves; else cat output && fail hangup_saves "exit status $status"; fi
 if interrupt TERM; then
     ok interrupt_saves
+    reached=$(sed -n 's/.*interrupted after epoch \([0-9]*\);.*/\1/p' output)
     # shellcheck disable=SC2086
-    expect interrupted_run_resumes 0 '^test accuracy' "$prony" $resume --epochs 1
+    expect interrupted_run_resumes 0 '^test accuracy' "$prony" $resume --epochs $((reached + 1))
 else
     cat output
     fail interrupt_saves "exit status $status"

@@ -116,8 +116,10 @@ TEST(dashes)
     CHECK_EQUAL_TEXT(f.backend, "-");
     CHECK_OK(parse(&f, WORDS("x", "--backend=--odd")));
     CHECK_EQUAL_TEXT(f.backend, "--odd");
-    CHECK_OK(parse(&f, WORDS("x", "--backend=")));
-    CHECK_EQUAL_TEXT(f.backend, "");
+    check_refused(WORDS("x", "--backend="),
+                  "--backend: found an empty text, expected --backend NAME,…");
+    check_refused(WORDS("x", "--backend", ""),
+                  "--backend: found an empty text, expected --backend NAME,…");
 }
 
 TEST(refuses_unknown_options)

@@ -88,7 +88,7 @@ TEST(refuses_what_is_not_a_file)
     CHECK_STATUS(STATUS_INPUT, file_write("", "x", 1));
     CHECK_MESSAGE("found an empty path");
     CHECK_STATUS(STATUS_IO, file_write(inside("no/such/folder"), "x", 1));
-    CHECK_MESSAGE("no/such/folder: cannot create a file beside: No such file or directory");
+    CHECK_MESSAGE("no/such/folder: cannot write into its folder: No such file or directory");
     CHECK_EQUAL_TEXT(text_of(&text), "");
     text_free(&text);
 }
@@ -176,7 +176,7 @@ TEST(an_unwritable_folder_is_refused)
             _exit(2);
         enum status status = file_write(path, "new", 3);
         bool says =
-            strstr(status_message(), "file: cannot create a file beside: Permission denied");
+            strstr(status_message(), "file: cannot write into its folder: Permission denied");
         _exit(status == STATUS_IO && says ? 0 : 1);
     }
     int how;

@@ -59,6 +59,9 @@ static bool read_number(const struct arg *arg, const char *word)
 
 static enum status set_value(const struct arg *arg, const char *word)
 {
+    if (arg->kind == ARG_TEXT && !*word)
+        FAIL(STATUS_INPUT, "--%s: found an empty text, expected --%s %s", arg->name, arg->name,
+             arg->meaning);
     if (arg->kind == ARG_TEXT) {
         *(const char **)arg->value = word;
         return STATUS_OK;

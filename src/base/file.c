@@ -107,7 +107,7 @@ static enum status open_temporary(struct file_writer *writer)
         if (writer->open || errno != EEXIST)
             break;
     }
-    return writer->open ? STATUS_OK : refuse(writer->path, "create a file beside");
+    return writer->open ? STATUS_OK : refuse(writer->path, "write into its folder");
 }
 
 enum status file_begin(struct file_writer *writer, const char *path)

@@ -26,7 +26,7 @@ static enum status read_flags(struct cli *cli, struct generate_flags *flags, int
          "a .csv, .npy or .pgm: pictures (the first are shown)", 0, 0, false},
         {"class", ARG_TEXT, &flags->class_name, "NAME",
          "of a network that learnt on a condition (all in turn)", 0, 0, false},
-        {"sweeps", ARG_INT, &flags->sweeps, "N", "of Gibbs sampling by an rbm (1000)", 1, 1e9,
+        {"sweeps", ARG_INT, &flags->sweeps, "N", "of Gibbs sampling: an rbm's (1000)", 1, 1e9,
          false},
         {"seed", ARG_INT, &flags->seed, "N", "(1)", 0, 1e15, false},
         {"shape", ARG_TEXT, &flags->shape, "HxW", "of a picture (the network's input, or a square)",
@@ -98,6 +98,12 @@ static void print_rows(const struct samples *samples)
         printf("     … --out FILE writes all rows and values\n");
 }
 
+static int stop(void *context)
+{
+    (void)context;
+    return cli_interrupted();
+}
+
 static enum status generate(const struct generate_flags *flags, struct prony *network,
                             float **values)
 {
@@ -105,7 +111,8 @@ static enum status generate(const struct generate_flags *flags, struct prony *ne
     const struct prony_samples asked = {.rows = (int32_t)flags->count,
                                         .class_name = flags->class_name,
                                         .sweeps = flags->sweeps,
-                                        .seed = (uint64_t)flags->seed};
+                                        .seed = (uint64_t)flags->seed,
+                                        .stop = stop};
     TRY(find_picture(flags, network, &samples));
     if (flags->out)
         TRY(sample_file_check(flags->out, &samples));

@@ -25,7 +25,7 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
         {"out", ARG_TEXT, &flags->out, "FILE", "all rows as CSV, not the first on the screen", 0, 0,
          false},
         {"label", ARG_TEXT, &flags->label, "COLUMN",
-         "its name or place from 1, or FIRST..LAST (the last)", 0, 0, false},
+         "its name or place from 1, FIRST..LAST, or none (the last)", 0, 0, false},
         {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
         {"memory", ARG_REAL, &flags->memory, "MB", "data beyond it is streamed (half of all)", 1e-3,
          1e9, false},

@@ -32,6 +32,7 @@ struct training {
     const struct train_flags *flags;
     struct prony *network;
     struct prony_progress progress;
+    int32_t stage; /* of the steps that were run last */
     bool terminal;
     uint64_t began_ns, shown_ns, saved_ns, saving_ns; /* saving: what the last save took */
     int64_t samples;                                  /* since it began */
@@ -113,7 +114,7 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
         {"labelled", ARG_INT, &flags->labelled, "N",
          "rows whose labels are learnt; a recipe learns the rest from all (all)", 1, 1e12, false},
         {"label", ARG_TEXT, &flags->label, "COLUMN",
-         "its name or place from 1, or FIRST..LAST (the last)", 0, 0, false},
+         "its name or place from 1, FIRST..LAST, or none (the last)", 0, 0, false},
         {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
         {"memory", ARG_REAL, &flags->memory, "MB", "data beyond it is streamed (half of all)", 1e-3,
          1e9, false},
@@ -171,7 +172,7 @@ static void print_progress(const struct training *training, bool epoch_done)
     double left = (double)((progress->epochs - progress->epoch) * progress->train_rows -
                            progress->so_far.samples);
     if (progress->stages > 1)
-        printf("stage %d of %d, ", progress->stage, progress->stages);
+        printf("stage %d of %d, ", training->stage, progress->stages);
     printf("epoch %" PRId64 " of %" PRId64 ", ", progress->epoch + !epoch_done, progress->epochs);
     print_score(epoch_done ? &progress->last : &progress->so_far);
     if (epoch_done && progress->held_out.samples) {
@@ -256,6 +257,7 @@ static enum status run_slice(struct training *training, int64_t *steps, bool *ep
     struct prony_progress *progress = &training->progress;
     const struct prony_progress before = *progress;
     uint64_t start = clock_ns();
+    training->stage = before.stage; /* progress->stage may already be the next one */
     TRY(prony_run(training->network, *steps, progress));
     uint64_t elapsed = clock_ns() - start;
     *epoch_done = progress->epoch > before.epoch;

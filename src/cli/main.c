@@ -194,6 +194,7 @@ static void catch_signals(void)
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as nohup has it */
         sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* so that writing fails, and what was begun is taken back */
 }
 
 int main(int argc, char **argv)

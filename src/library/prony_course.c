@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { EPOCHS_USUAL = 100, BATCH_USUAL = 8, SWEEPS_USUAL = 1000 };
+enum { EPOCHS_USUAL = 100, BATCH_USUAL = 8 };
 
 static enum status open_data(const char *name, const struct prony_data_options *given,
                              struct prony_data *data)
@@ -20,9 +20,12 @@ static enum status open_data(const char *name, const struct prony_data_options *
                                       .memory_bytes = given->memory_bytes};
     if (given->network) {
         const struct model *model = &given->network->model;
+        struct recipe_traits traits;
+        TRY(model_traits(model, &traits));
         options.inputs = (int32_t)prony_inputs(given->network);
+        options.passed_over = !traits.targets && !traits.classes;
         options.classes = model->classes;
-        options.class_count = model->class_count;
+        options.class_count = options.passed_over ? 0 : model->class_count;
         options.numbers = !model->class_count;
     }
     return dataset_open(name, &options, &data->dataset);
@@ -249,12 +252,29 @@ static enum status find_class(const struct model *model, const char *name, int32
     return STATUS_OK;
 }
 
+/* Whom the library's user wants to be asked. */
+struct asker {
+    int (*stop)(void *context);
+    void *context;
+};
+
+static bool shall_stop(void *context)
+{
+    const struct asker *asker = context;
+    return asker->stop(asker->context) != 0;
+}
+
 static enum status generate(struct prony *network, const struct prony_samples *asked,
                             float *samples)
 {
+    struct asker asker = {asked->stop, asked->context};
     struct generate_options options = {.rows = asked->rows,
-                                       .sweeps = asked->sweeps > 0 ? asked->sweeps : SWEEPS_USUAL,
-                                       .seed = asked->seed};
+                                       .sweeps = asked->sweeps,
+                                       .seed = asked->seed,
+                                       .stop = asked->stop ? shall_stop : NULL,
+                                       .context = &asker};
+    if (asked->sweeps < 0)
+        FAIL(STATUS_INPUT, "found %" PRId64 " sweeps, expected at least 1", asked->sweeps);
     if (asked->rows < 1 || asked->rows > GENERATE_MOST)
         FAIL(STATUS_INPUT, "found %d samples to generate, expected 1 to %d", asked->rows,
              GENERATE_MOST);
