@@ -180,7 +180,9 @@ static enum status print_best(const struct store_row *best)
     text_add(&text, " samples/s");
     print_line("speed", &text);
     text_clear(&text);
-    if (isnan(floors))
+    if (isnan(floors) && strcmp(best->bound, "latency") == 0)
+        text_add(&text, "none worth the name: what it waits for is latency");
+    else if (isnan(floors))
         text_add(&text, "not known: there was no calibration of the unit");
     else
         text_printf(&text, "it takes %.3g × what the hardware allows, which is bound by %s", floors,

@@ -344,7 +344,12 @@ static void advise(const struct answer_about *about, const struct store_row *bes
     if (point->threads)
         text_printf(out, ", %lld thread%s", (long long)point->threads,
                     point->threads == 1 ? "" : "s");
-    if (isnan(floors)) {
+    if (isnan(floors) && strcmp(best->bound, "latency") == 0) {
+        text_add(out, ") is bound by latency: a larger batch costs little more.");
+        answer_begin_command(about, "bench", about->phase, answer);
+        text_printf(&answer->command, " --batch %lld-%lld*2", (long long)point->batch,
+                    (long long)point->batch * 8);
+    } else if (isnan(floors)) {
         text_add(out, ") has no floor to be compared with: measure it on a CPU.");
     } else if (floors > 2) {
         text_add(out, ") takes ");
