@@ -5,6 +5,8 @@
 #include "estimate/floor.h"
 #include "nn/network.h"
 
+#include <math.h>
+
 static bool count(const char *model, enum program_use use, int32_t batch, struct work *out)
 {
     struct network *network;
@@ -108,6 +110,20 @@ TEST(what_is_shorter_than_a_launch_is_latency)
     floor_of(&work, &ceilings, &floor);
     CHECK_NEAR(floor.ns, 2000, 1e-6);
     CHECK_EQUAL_TEXT(floor.bound, "latency");
+}
+
+TEST(what_is_shorter_than_any_latency_has_no_floor)
+{
+    const struct work work = {.forward = {.flop = 20, .bytes = 10}};
+    struct ceilings ceilings = {
+        .flop_per_s = 1e9, .read_per_s = 1e9, .update_per_s = 2e9, .launch_ns = 2500};
+    struct floor floor;
+    floor_of(&work, &ceilings, &floor);
+    CHECK(isnan(floor.ns));
+    CHECK_EQUAL_TEXT(floor.bound, "latency");
+    ceilings.launch_ns = 0; /* a CPU's */
+    floor_of(&work, &ceilings, &floor);
+    CHECK_NEAR(floor.ns, 20, 1e-6);
 }
 
 TEST(half_the_bits_are_half_the_bytes_that_forward_reads)

@@ -121,21 +121,6 @@ TEST(point_has_a_label)
     text_free(&label);
 }
 
-TEST(no_distance_is_told_from_a_floor_that_is_latency)
-{
-    struct arena arena = {0};
-    struct record record;
-    make_record(&arena, &record);
-    record.bound = "latency";
-    record_compare_floor(&record);
-    CHECK(isnan(record.times_floor) && isnan(record.best_times_floor));
-    CHECK_NEAR(record.floor_ns, 500, 0);
-    record.bound = "bytes";
-    record_compare_floor(&record);
-    CHECK_NEAR(record.times_floor, 3, 0);
-    arena_free(&arena);
-}
-
 TEST(measure_fills_what_follows)
 {
     struct arena arena = {0};

@@ -21,10 +21,11 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
-enum { MORE_ROWS = 3 };                     /* of a scenario, of ingestion */
-static const double DEAR_FLOP = 1e9;        /* a reference of so much work is kept between runs */
-static const double REFERENCE_FLOP = 20e9;  /* `ref` is not asked for more, but … */
-static const double FAST_FLOP_PER_S = 2e10; /* … what does at least so much a second */
+enum { MORE_ROWS = 3 };                      /* of a scenario, of ingestion */
+static const double DEAR_FLOP = 1e9;         /* a reference of so much work is kept between runs */
+static const double REFERENCE_FLOP = 20e9;   /* `ref` is not asked for more, but … */
+static const double FAST_FLOP_PER_S = 2e10;  /* … what does at least so much a second, … */
+static const double FAST_BYTES_PER_S = 1e10; /* … and goes over so many bytes of operands */
 static const size_t COLD_BYTES = (size_t)64 << 20; /* where the size of the caches is not known */
 
 /* One point on its way to a record. */
@@ -383,18 +384,45 @@ enum status bench_write(struct bench *bench, const struct record *record)
     return status;
 }
 
+/* What the check takes at most, in seconds, by one thread. */
+static double reference_seconds(const struct task *task, double flop)
+{
+    double bytes = 0;
+    for (int32_t p = 0; p < task->step.count; p++)
+        for (int32_t i = 0; i < task->step.programs[p]->op_count; i++)
+            bytes += (double)op_bytes(task->step.programs[p], &task->step.programs[p]->ops[i]);
+    return flop / FAST_FLOP_PER_S + bytes * task->check_steps / FAST_BYTES_PER_S;
+}
+
+/* The memory it takes, in bytes. */
+static double reference_bytes(const struct task *task)
+{
+    double most = 0;
+    for (int32_t p = 0; p < task->step.count; p++) {
+        double bytes = 0;
+        for (int role = 0; role < ROLE_COUNT; role++)
+            bytes += (double)task->step.programs[p]->role_bytes[role];
+        most = fmax(most, bytes);
+    }
+    return most;
+}
+
 /* Who says what is right: the reference; for what would take it minutes the fast backend, with the
  * least instructions it has kernels for and nothing fused, which the conformance tests hold against
  * the reference. */
 static enum status group_choose_reference(struct group *group, double flop,
                                           struct network_options *out)
 {
-    double seconds = flop / FAST_FLOP_PER_S;
+    const double seconds = reference_seconds(group->task, flop);
     *out = (struct network_options){.device = {.threads = 1, .isa = ISA_AVX2}};
     group->reference = flop > REFERENCE_FLOP ? "simd/avx2, unfused" : "ref";
     if (flop > REFERENCE_FLOP && seconds * 1e9 > (double)group->bench->patience_ns)
-        FAIL(STATUS_UNSUPPORTED, "the check would need %.0f GFLOP, more than --patience allows",
+        FAIL(STATUS_UNSUPPORTED,
+             "the check would take %.0f s (%.0f GFLOP), more than --patience allows", seconds,
              flop * 1e-9);
+    if (reference_bytes(group->task) > (double)mem_total()) /* a GPU may have more */
+        FAIL(STATUS_UNSUPPORTED, "the check would need %.0f GB of memory, and there are %.0f",
+             reference_bytes(group->task) * 1e-9, (double)mem_total() * 1e-9);
     TRY(registry_find(group->bench->registry, flop > REFERENCE_FLOP ? "simd" : "ref",
                       &out->backend));
     return out->backend->probe();

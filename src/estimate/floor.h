@@ -22,7 +22,7 @@ struct work {
 };
 
 struct floor {
-    double ns;
+    double ns;         /* NaN when it is so far below any latency that it says nothing */
     const char *bound; /* "flop" or "bytes": what most of it is made of; "latency" when it is less
                           than starting it takes */
 };

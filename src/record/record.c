@@ -79,9 +79,8 @@ enum status record_measure(struct record *record, struct arena *arena, const dou
 
 void record_compare_floor(struct record *record)
 {
-    const bool tells = !record->bound || strcmp(record->bound, "latency") != 0;
-    record->times_floor = tells ? record->time_ns.median / record->floor_ns : (double)NAN;
-    record->best_times_floor = tells ? record->time_ns.min / record->floor_ns : (double)NAN;
+    record->times_floor = record->time_ns.median / record->floor_ns;
+    record->best_times_floor = record->time_ns.min / record->floor_ns;
 }
 
 double record_meter(const struct record *record, const char *name)

@@ -91,8 +91,7 @@ void record_start(struct record *record);
 enum status record_measure(struct record *record, struct arena *arena, const double *samples_ns,
                            size_t count, int64_t per);
 
-/* Sets times_floor and best_times_floor, from time_ns, floor_ns and bound. Of a floor that is
- * latency they are NaN: FLOP and bytes are not what such a step waits for. */
+/* Sets times_floor and best_times_floor, from time_ns and floor_ns. */
 void record_compare_floor(struct record *record);
 
 int64_t record_effective_batch(const struct record *record); /* batch × workers; 0: unknown */
