@@ -21,11 +21,9 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
-enum { MORE_ROWS = 3 };                      /* of a scenario, of ingestion */
-static const double DEAR_FLOP = 1e9;         /* a reference of so much work is kept between runs */
-static const double REFERENCE_FLOP = 20e9;   /* `ref` is not asked for more, but … */
-static const double FAST_FLOP_PER_S = 2e10;  /* … what does at least so much a second, … */
-static const double FAST_BYTES_PER_S = 1e10; /* … and goes over so many bytes of operands */
+enum { MORE_ROWS = 3 };                    /* of a scenario, of ingestion */
+static const double DEAR_FLOP = 1e9;       /* a reference of so much work is kept between runs */
+static const double REFERENCE_FLOP = 20e9; /* `ref` is not asked for more */
 static const size_t COLD_BYTES = (size_t)64 << 20; /* where the size of the caches is not known */
 
 /* One point on its way to a record. */
@@ -382,29 +380,6 @@ enum status bench_write(struct bench *bench, const struct record *record)
           : record->status == RECORD_SKIPPED ? &bench->skipped
                                              : &bench->failed) += 1;
     return status;
-}
-
-/* What the check takes at most, in seconds, by one thread. */
-static double reference_seconds(const struct task *task, double flop)
-{
-    double bytes = 0;
-    for (int32_t p = 0; p < task->step.count; p++)
-        for (int32_t i = 0; i < task->step.programs[p]->op_count; i++)
-            bytes += (double)op_bytes(task->step.programs[p], &task->step.programs[p]->ops[i]);
-    return flop / FAST_FLOP_PER_S + bytes * task->check_steps / FAST_BYTES_PER_S;
-}
-
-/* The memory it takes, in bytes. */
-static double reference_bytes(const struct task *task)
-{
-    double most = 0;
-    for (int32_t p = 0; p < task->step.count; p++) {
-        double bytes = 0;
-        for (int role = 0; role < ROLE_COUNT; role++)
-            bytes += (double)task->step.programs[p]->role_bytes[role];
-        most = fmax(most, bytes);
-    }
-    return most;
 }
 
 /* Who says what is right: the reference; for what would take it minutes the fast backend, with the

@@ -5,9 +5,34 @@
 #include "base/json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { FILE_MOST = 1 << 20 };
+
+/* What the fast backend does at least, in a second. */
+static const double FAST_FLOP_PER_S = 2e10, FAST_BYTES_PER_S = 1e10;
+
+double reference_seconds(const struct task *task, double flop)
+{
+    double bytes = 0;
+    for (int32_t p = 0; p < task->step.count; p++)
+        for (int32_t i = 0; i < task->step.programs[p]->op_count; i++)
+            bytes += (double)op_bytes(task->step.programs[p], &task->step.programs[p]->ops[i]);
+    return flop / FAST_FLOP_PER_S + bytes * task->check_steps / FAST_BYTES_PER_S;
+}
+
+double reference_bytes(const struct task *task)
+{
+    double most = 0;
+    for (int32_t p = 0; p < task->step.count; p++) {
+        double bytes = 0;
+        for (int role = 0; role < ROLE_COUNT; role++)
+            bytes += (double)task->step.programs[p]->role_bytes[role];
+        most = fmax(most, bytes);
+    }
+    return most;
+}
 
 /* Is this a commit that names one source and no other? */
 static bool is_clean(const char *commit)

@@ -7,6 +7,10 @@
 
 #include "bench/task.h"
 
+/* What computing it takes: seconds at most, of one thread of the fast backend, which also has to go
+ * over all operands; and bytes of memory. `flop`: of all steps of the check. */
+double reference_seconds(const struct task *task, double flop);
+double reference_bytes(const struct task *task);
 /* Sets task->reference and task->referred where the outcome is kept and fits the task. What cannot
  * be read is as if it were not there; fails only when memory is out. */
 enum status reference_load(struct task *task, const char *commit);
