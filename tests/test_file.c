@@ -272,6 +272,16 @@ TEST(makes_folders)
     rmdir(inside("a"));
 }
 
+TEST(finds_the_temporary_folder)
+{
+    setenv("TMPDIR", inside(""), 1);
+    CHECK_EQUAL_TEXT(file_temporary_folder(), inside(""));
+    setenv("TMPDIR", "", 1);
+    CHECK_EQUAL_TEXT(file_temporary_folder(), "/tmp");
+    unsetenv("TMPDIR");
+    CHECK_EQUAL_TEXT(file_temporary_folder(), "/tmp");
+}
+
 TEST(finds_the_data_folder)
 {
     struct text folder = {0};

@@ -330,3 +330,9 @@ enum status file_cache_folder(struct text *out)
 {
     return user_folder("XDG_CACHE_HOME", ".cache", out);
 }
+
+const char *file_temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && folder[0] ? folder : "/tmp";
+}

@@ -47,5 +47,7 @@ enum status file_make_folder(const char *path);
 enum status file_data_folder(struct text *out);
 /* The same for what can be found out again: $XDG_CACHE_HOME/prony or ~/.cache/prony. */
 enum status file_cache_folder(struct text *out);
+/* For files that nobody needs later: $TMPDIR, or /tmp; not the caller's to free. */
+const char *file_temporary_folder(void);
 
 #endif

@@ -1,18 +1,14 @@
 /* samples.c: see samples.h. */
 #include "bench/samples.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-static const char *temporary_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-    return folder && folder[0] ? folder : "/tmp";
-}
 
 /* The block that holds all rows of all inputs. */
 static const char *block_of(const struct task *task, size_t *bytes)
@@ -30,11 +26,11 @@ static enum status write_all(int file, const char *data, size_t bytes)
             continue;
         if (count <= 0)
             FAIL(STATUS_IO, "cannot write %zu bytes of samples to %s: %s", bytes,
-                 temporary_folder(), strerror(errno));
+                 file_temporary_folder(), strerror(errno));
         done += (size_t)count;
     }
     if (fsync(file) != 0) /* what is not on the disk yet cannot be put out of memory */
-        FAIL(STATUS_IO, "cannot write samples to %s: %s", temporary_folder(), strerror(errno));
+        FAIL(STATUS_IO, "cannot write samples to %s: %s", file_temporary_folder(), strerror(errno));
     return STATUS_OK;
 }
 
@@ -43,7 +39,7 @@ static enum status make_file(struct samples *samples, const struct task *task)
     struct text path = {0};
     const char *data = block_of(task, &samples->bytes);
 
-    text_printf(&path, "%s/prony-samples-XXXXXX", temporary_folder());
+    text_printf(&path, "%s/prony-samples-XXXXXX", file_temporary_folder());
     enum status status = text_done(&path);
     if (status == STATUS_OK) {
         int file = mkostemp(path.data, O_CLOEXEC);
@@ -117,6 +113,6 @@ enum status samples_evict(const struct samples *samples)
         FAIL(STATUS_UNSUPPORTED,
              "%s is kept in memory, so that nothing there is read from a disk: let TMPDIR name a "
              "folder on one",
-             temporary_folder());
+             file_temporary_folder());
     return STATUS_OK;
 }

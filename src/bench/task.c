@@ -1,6 +1,7 @@
 /* task.c: see task.h. */
 #include "bench/task.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "nn/formats/safetensors.h"
@@ -396,8 +397,7 @@ enum status task_write_files(struct task *task)
 {
     if (task->folder)
         return STATUS_OK;
-    const char *temporary = getenv("TMPDIR");
-    char *folder = arena_format(&task->arena, "%s/prony-XXXXXX", temporary ? temporary : "/tmp");
+    char *folder = arena_format(&task->arena, "%s/prony-XXXXXX", file_temporary_folder());
     NEED(folder);
     if (!mkdtemp(folder))
         FAIL(STATUS_IO, "cannot make a temporary folder like %s: %s", folder, strerror(errno));
