@@ -8,11 +8,11 @@
 /* One command with an option of every kind. */
 struct fixture {
     int64_t batch, steps;
-    double rate;
+    double rate, margin;
     const char *backend;
     bool json;
     const char *positional[16];
-    struct arg list[5];
+    struct arg list[6];
     struct args args;
 };
 
@@ -46,6 +46,13 @@ static void fixture_init(struct fixture *f)
          .value = &f->backend,
          .meaning = "NAME,…",
          .help = "where to run (ref)"},
+        {.name = "margin",
+         .kind = ARG_SHARE,
+         .value = &f->margin,
+         .meaning = "SHARE",
+         .help = "what does not count (1%)",
+         .low = 0,
+         .high = 1},
         {.name = "json", .kind = ARG_FLAG, .value = &f->json, .help = "print JSON"},
     };
     memcpy(f->list, list, sizeof list);
@@ -54,7 +61,7 @@ static void fixture_init(struct fixture *f)
                             .summary = "Trains a network.",
                             .examples = "  prony train small iris\n",
                             .list = f->list,
-                            .count = 5,
+                            .count = 6,
                             .least = 1,
                             .most = 2,
                             .positional = f->positional};
@@ -89,7 +96,7 @@ TEST(defaults_stay)
     CHECK(f.batch == 32 && f.steps == 100 && f.rate == 0.5 && !f.json);
     CHECK_EQUAL_TEXT(f.backend, "ref");
     CHECK_EQUAL_INT(f.args.positional_count, 1);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         CHECK(!f.list[i].given);
 }
 
@@ -100,10 +107,15 @@ TEST(reads_every_kind)
                              "ref,simd", "--steps=0")));
     CHECK(f.batch == 8 && f.steps == 0 && f.rate == 1e-3 && f.json);
     CHECK_EQUAL_TEXT(f.backend, "ref,simd");
+    CHECK_OK(parse(&f, WORDS("x", "--margin", "0.05")));
+    CHECK_NEAR(f.margin, 0.05, 1e-15);
+    CHECK_OK(parse(&f, WORDS("x", "--margin", "2.5%")));
+    CHECK_NEAR(f.margin, 0.025, 1e-15);
+    CHECK_OK(parse(&f, WORDS("--batch", "8", "small", "iris", "--json")));
     CHECK_EQUAL_INT(f.args.positional_count, 2);
     CHECK_EQUAL_TEXT(f.positional[0], "small");
     CHECK_EQUAL_TEXT(f.positional[1], "iris");
-    CHECK(f.list[0].given && f.list[4].given && !f.args.help);
+    CHECK(f.list[0].given && f.list[5].given && !f.args.help);
 }
 
 TEST(dashes)
@@ -157,6 +169,13 @@ TEST(refuses_wrong_values)
                   "--rate: found \"10.5\", expected a number from 0 to 10");
     check_refused(WORDS("x", "--rate", "nan"),
                   "--rate: found \"nan\", expected a number from 0 to 10");
+    const char *const shares[] = {
+        "", "%", "5%%", "-1%", "101%", "much", "0.000000000000000000000000000000001"};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        struct fixture f;
+        CHECK_STATUS(STATUS_INPUT, parse(&f, WORDS("x", "--margin", shares[i])));
+        CHECK_MESSAGE("expected a share such as 5%");
+    }
     check_refused(WORDS("x", "--json=yes"), "--json: found \"yes\", expected no value");
     check_refused(WORDS("x", "--batch", "3", "--batch=4"), "--batch: found twice, expected once");
 }

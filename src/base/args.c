@@ -33,11 +33,29 @@ static enum status fail_unknown(const struct args *args, const char *word)
 /* "a whole number", "a number from 0 to 1", "a whole number of at least 1" */
 static void describe_number(const struct arg *arg, struct text *out)
 {
-    text_add(out, arg->kind == ARG_INT ? "a whole number" : "a number");
+    text_add(out, arg->kind == ARG_INT     ? "a whole number"
+                  : arg->kind == ARG_SHARE ? "a share such as 5%"
+                                           : "a number");
     if (arg->low < arg->high && isinf(arg->high))
         text_printf(out, " of at least %.15g", arg->low);
     else if (arg->low < arg->high)
         text_printf(out, " from %.15g to %.15g", arg->low, arg->high);
+}
+
+/* "0.05" or "5%". */
+static bool read_share(const char *word, double *share)
+{
+    char number[32];
+    size_t length = strlen(word);
+    if (length == 0 || length >= sizeof number)
+        return false;
+    bool hundredths = word[length - 1] == '%';
+    memcpy(number, word, length + 1);
+    number[length - hundredths] = '\0';
+    if (!text_to_real(number, share) || *share < 0)
+        return false;
+    *share /= hundredths ? 100 : 1;
+    return true;
 }
 
 static bool read_number(const struct arg *arg, const char *word)
@@ -45,7 +63,9 @@ static bool read_number(const struct arg *arg, const char *word)
     int64_t whole = 0;
     double real = 0;
     bool is_int = arg->kind == ARG_INT;
-    if (is_int ? !text_to_int(word, &whole) : !text_to_real(word, &real))
+    if (is_int                   ? !text_to_int(word, &whole)
+        : arg->kind == ARG_SHARE ? !read_share(word, &real)
+                                 : !text_to_real(word, &real))
         return false;
     double value = is_int ? (double)whole : real;
     if (arg->low < arg->high && (value < arg->low || value > arg->high))

@@ -39,6 +39,16 @@ static enum status check_framework(const struct bench *bench, const char *name)
     return status;
 }
 
+/* Whom to compare with: one of our backends, or whatever a framework may be. */
+static enum status check_opponent(const struct bench *bench, const char *name)
+{
+    const struct backend *backend;
+    if (registry_find(bench->registry, name, &backend) == STATUS_OK)
+        return STATUS_OK;
+    enum status status = check_framework(bench, name);
+    return status == STATUS_INPUT ? status_prefix(status, "--against: no such backend") : status;
+}
+
 /* A number beyond this would not fit where it is used. */
 static enum status sweep_check_most(const struct sweep *sweep, enum axis_index axis, int64_t most)
 {
@@ -58,7 +68,6 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
     const struct sweep_list *frameworks = &sweep->lists[AXIS_framework];
     const struct sweep_list *backends = &sweep->lists[AXIS_backend];
     const struct sweep_list *optimisers = &sweep->lists[AXIS_optimiser];
-    const struct backend *opponent;
     struct optimiser optimiser;
 
     TRY(sweep_check_most(sweep, AXIS_batch, TASK_BATCH_MOST));
@@ -76,8 +85,8 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
     if (sweep->against && strcmp(sweep->against, "prony") == 0)
         FAIL(STATUS_INPUT, "--against: found \"prony\", expected one of its backends, another "
                            "framework or an executable such as build/prony");
-    if (sweep->against && registry_find(bench->registry, sweep->against, &opponent) != STATUS_OK)
-        TRY(check_framework(bench, sweep->against));
+    if (sweep->against)
+        TRY(check_opponent(bench, sweep->against));
     for (int i = 0; i < backends->count && !sweep_has_peers(sweep); i++) {
         const struct backend *backend;
         enum status status = registry_find(bench->registry, backends->values[i], &backend);

@@ -88,19 +88,6 @@ done:
     return status;
 }
 
-/* "5%" or "0.05". */
-static enum status parse_share(const char *text, double *out)
-{
-    char *end;
-    double share = strtod(text, &end);
-    if (*end == '%')
-        share /= 100, end++;
-    if (end == text || *end || !isfinite(share) || share < 0)
-        FAIL(STATUS_INPUT, "--fail-if-slower: found \"%s\", expected a share such as 5%%", text);
-    *out = share;
-    return STATUS_OK;
-}
-
 static void print_comparison(const struct result *old, const struct result *new,
                              const struct comparison *found)
 {
@@ -172,11 +159,11 @@ static enum status compare_all(const struct results *old, const struct results *
 
 enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
 {
-    const char *limit = NULL;
+    double share = INFINITY;
     struct arg list[] = {
         {.name = "fail-if-slower",
-         .kind = ARG_TEXT,
-         .value = &limit,
+         .kind = ARG_SHARE,
+         .value = &share,
          .meaning = "SHARE",
          .help = "end with status 1 when something is slower by more, such as 5%, or failed"}};
     struct args args = {
@@ -196,10 +183,7 @@ enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
     if (args.help)
         return STATUS_OK;
     struct results old = {0}, new = {0};
-    double share = INFINITY;
-    enum status status = limit ? parse_share(limit, &share) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = results_read(args.positional[0], &old);
+    enum status status = results_read(args.positional[0], &old);
     if (status == STATUS_OK)
         status = results_read(args.positional[1], &new);
     if (status == STATUS_OK)
