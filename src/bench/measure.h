@@ -39,7 +39,7 @@ enum measure_stop {
     MEASURE_FAILED, /* see status and message */
 };
 
-enum { MEASURE_INSTANCES = 32 };
+enum { MEASURE_INSTANCES = 64 };
 
 struct contender {
     struct job *job;

@@ -141,7 +141,7 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
             TRY(sweep_split(&axes[i], request->axis_text[i], arena, &sweep->lists[i]));
     sweep->against = request->against;
     if (request->seconds <= 0)
-        request->seconds = request->against ? 6 : 3;
+        request->seconds = request->against ? 8 : 3;
     TRY(request_models(&sweep->lists[AXIS_model], models, model_count, arena));
     if (request->bound)
         TRY(scenario_parse_bound(request->bound, &request->holds));

@@ -29,34 +29,53 @@ static enum verdict verdict_of(double low, double high, double margin)
     return VERDICT_UNKNOWN; /* also where the interval is not a number */
 }
 
-/* "Same" does no harm. A difference must hold at the higher confidence, and its size be known. */
-static bool is_sure(const struct comparison *found, double *ratios, size_t count, double margin)
+/* Whose logarithms spread to both sides alike: where two are the same but for a factor, nobody
+ * could say which of their lucks was whose. */
+static enum status ratio_interval(const double *logs, size_t count, double at, double *ratio,
+                                  double *low, double *high)
 {
-    double median, low, high;
-    stats_median(ratios, count, confidence_of_many_looks, &median, &low, &high);
-    return found->verdict == VERDICT_SAME ||
-           (found->verdict == verdict_of(low, high, margin) && found->verdict != VERDICT_UNKNOWN &&
-            (high - low) / 2 <= COMPARE_SAME * median);
+    TRY(stats_centre(logs, count, at, ratio, low, high));
+    *ratio = exp(*ratio);
+    *low = exp(*low);
+    *high = exp(*high);
+    return STATUS_OK;
 }
 
-/* What an iteration takes in the turns [from, to): of a few samples the mean, in which a drift
- * evens out, of more the lower quartile. NaN when memory is out. */
-static double unit_time(const struct turns *turns, size_t from, size_t to)
+/* "Same" does no harm. A difference must hold at the higher confidence, and its size be known. */
+static enum status judge(const double *logs, size_t count, double margin, struct comparison *out)
 {
-    enum { FEW = 8 };
-    size_t first = turns->starts[from];
-    size_t end = to < turns->count ? turns->starts[to] : turns->sample_count;
-    double sum = 0;
-    if (end - first >= FEW)
-        return stats_quantile(turns->samples + first, end - first, 0.25);
-    for (size_t i = first; i < end; i++)
-        sum += turns->samples[i];
-    return sum / (double)(end - first);
+    double ratio, low, high;
+    TRY(ratio_interval(logs, count, confidence, &out->ratio, &out->low, &out->high));
+    TRY(ratio_interval(logs, count, confidence_of_many_looks, &ratio, &low, &high));
+    out->verdict = verdict_of(out->low, out->high, margin);
+    out->sure = out->verdict == VERDICT_SAME ||
+                (out->verdict == verdict_of(low, high, margin) && out->verdict != VERDICT_UNKNOWN &&
+                 (high - low) / 2 <= COMPARE_SAME * ratio);
+    return STATUS_OK;
+}
+
+/* What an iteration takes in one turn. NaN when memory is out. */
+static double turn_time(const struct turns *turns, size_t turn)
+{
+    size_t first = turns->starts[turn];
+    size_t end = turn + 1 < turns->count ? turns->starts[turn + 1] : turns->sample_count;
+    return stats_quantile(turns->samples + first, end - first, 0.25);
+}
+
+/* The logarithm of the ratio in the turns [from, to). */
+static double unit_ratio(const struct turns *a, const struct turns *b, size_t from, size_t to,
+                         double *scratch)
+{
+    double middle, low, high;
+    for (size_t turn = from; turn < to; turn++)
+        scratch[turn - from] = log(turn_time(a, turn) / turn_time(b, turn));
+    stats_median(scratch, to - from, confidence, &middle, &low, &high);
+    return middle;
 }
 
 /* The ratio of each unit; how many there are. */
 static size_t unit_ratios(const struct turns *a, const struct turns *b, size_t rounds,
-                          const size_t *begins, size_t instances, double *ratios)
+                          const size_t *begins, size_t instances, double *logs, double *scratch)
 {
     size_t units = rounds < COMPARE_UNITS ? rounds : COMPARE_UNITS, count = 0;
     bool fresh = instances >= COMPARE_INSTANCES;
@@ -66,16 +85,24 @@ static size_t unit_ratios(const struct turns *a, const struct turns *b, size_t r
                     : i + 1 < instances ? begins[i + 1]
                                         : 2 * rounds;
         if (from < to) /* or it had no whole round */
-            ratios[count++] = unit_time(a, from, to) / unit_time(b, from, to);
+            logs[count++] = unit_ratio(a, b, from, to, scratch);
     }
     return count;
+}
+
+/* Without the last one where it has only begun: of few rounds little can be said. */
+static size_t whole_instances(const size_t *begins, size_t instances, size_t rounds)
+{
+    size_t last = instances - 1;
+    bool begun = last > 0 && 2 * (2 * rounds - begins[last]) < begins[last] - begins[last - 1];
+    return begun ? last : instances;
 }
 
 enum status compare_turns(const struct turns *a, const struct turns *b, const size_t *begins,
                           size_t instances, double margin, struct comparison *out)
 {
     size_t rounds = (a->count < b->count ? a->count : b->count) / 2;
-    double *ratios;
+    double *logs;
 
     *out = (struct comparison){.ratio = (double)NAN,
                                .low = (double)NAN,
@@ -84,20 +111,17 @@ enum status compare_turns(const struct turns *a, const struct turns *b, const si
                                .instances = (int64_t)instances};
     if (rounds == 0)
         return STATUS_OK;
-    NEED(ratios = mem_array(instances > COMPARE_UNITS ? instances : COMPARE_UNITS, sizeof *ratios));
-    size_t count = unit_ratios(a, b, rounds, begins, instances, ratios);
+    size_t most = instances > COMPARE_UNITS ? instances : COMPARE_UNITS;
+    NEED(logs = mem_array(most + 2 * rounds, sizeof *logs));
+    size_t count = unit_ratios(a, b, rounds, begins, whole_instances(begins, instances, rounds),
+                               logs, logs + most);
     bool known = true;
     for (size_t i = 0; i < count; i++)
-        known = known && isfinite(ratios[i]);
-    if (known) {
-        stats_median(ratios, count, confidence, &out->ratio, &out->low, &out->high);
-        out->verdict = verdict_of(out->low, out->high, margin);
-        out->sure = is_sure(out, ratios, count, margin);
-    }
-    mem_free(ratios);
-    if (!known)
-        FAIL(STATUS_MEMORY, "out of memory");
-    return STATUS_OK;
+        known = known && isfinite(logs[i]);
+    enum status status = known ? judge(logs, count, margin, out)
+                               : status_fail(STATUS_MEMORY, __FILE__, __LINE__, "out of memory");
+    mem_free(logs);
+    return status;
 }
 
 void compare_results(const struct stats *a, const struct stats *b, double margin,

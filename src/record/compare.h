@@ -1,11 +1,11 @@
 /* compare.h: which of two is faster, and whether that can be said at all.
  *
  * Both are timed within a moment, forth and back, so that whatever the machine does hits both
- * alike: a round. Some rounds in a row are a unit, and each unit gives one ratio: of the lower
- * quartiles of their samples, because what disturbs only ever adds, and adds much, to some. From
- * the ratios come the median and its 99 % interval, by ranks: nothing is assumed of how times are
- * distributed. The verdict leaves a margin, because where code happens to lie in memory is worth a
- * per cent.
+ * alike. Each such turn gives a ratio: of the lower quartiles of its samples, because what disturbs
+ * only ever adds, and adds much, to some. Some rounds in a row, each forth and back, are a unit:
+ * the median of its ratios. From the units come the centre and its 99 % interval, by signed ranks:
+ * nothing is assumed of how times are distributed, but that luck is the same for both. The verdict
+ * leaves a margin, because where code happens to lie in memory is worth a per cent.
  *
  * Where memory lies is worth more, and stays the same for as long as a process or a plan lives:
  * rounds do not average it out. So both are started afresh every now and then, and with enough such

@@ -112,6 +112,49 @@ void stats_median(double *values, size_t count, double confidence, double *media
     interval_from(values, count, confidence, low, high);
 }
 
+/* How many of the sorted means of pairs of n numbers to leave out at either end; -1 when even all
+ * of them do not hold the centre with the confidence. It lies below r + 1 of them with the
+ * probability that the ranks 1 … n for which a fair coin shows heads add up to at most r:
+ * `chances`, with room for every sum, is filled with that of each. */
+static int64_t pairs_left_out(size_t n, double confidence, double *chances)
+{
+    size_t sums = n * (n + 1) / 2;
+    chances[0] = 1;
+    for (size_t sum = 1; sum <= sums; sum++)
+        chances[sum] = 0;
+    for (size_t rank = 1; rank <= n; rank++)
+        for (size_t sum = sums + 1; sum-- > 0;)
+            chances[sum] = 0.5 * (chances[sum] + (sum >= rank ? chances[sum - rank] : 0));
+    double below = 0;
+    int64_t out = -1;
+    for (size_t sum = 0; sum < sums / 2; sum++) {
+        below += chances[sum];
+        if (2 * below > 1 - confidence)
+            break;
+        out = (int64_t)sum;
+    }
+    return out;
+}
+
+enum status stats_centre(const double *values, size_t count, double confidence, double *centre,
+                         double *low, double *high)
+{
+    assert(count > 0);
+    size_t pairs = count * (count + 1) / 2;
+    double *means = mem_array(pairs + 1, sizeof *means);
+    NEED(means);
+    int64_t leave = pairs_left_out(count, confidence, means);
+    for (size_t i = 0, at = 0; i < count; i++)
+        for (size_t j = i; j < count; j++)
+            means[at++] = 0.5 * values[i] + 0.5 * values[j];
+    qsort(means, pairs, sizeof *means, order_of);
+    *centre = median_of(means, pairs);
+    *low = leave < 0 ? (double)NAN : means[leave];
+    *high = leave < 0 ? (double)NAN : means[pairs - 1 - (size_t)leave];
+    mem_free(means);
+    return STATUS_OK;
+}
+
 /* `scratch` has room for all samples. Widened to hold the median of all, which with two humps or a
  * strong drift may lie beside the medians of the blocks. */
 static void interval_of_blocks(const double *samples, size_t count, double *scratch,

@@ -32,6 +32,13 @@ enum status stats_compute(const double *samples, size_t count, int64_t per, stru
 void stats_median(double *values, size_t count, double confidence, double *median, double *low,
                   double *high);
 
+/* The middle of numbers that spread to both sides alike: the median of the means of all pairs, each
+ * number with itself too (Hodges and Lehmann), and its interval by signed ranks (Wilcoxon), which
+ * is narrower than that of the median. NaN where the count does not support the confidence; count
+ * ≥ 1. Takes memory and time with the square and the cube of the count: meant for dozens. */
+enum status stats_centre(const double *values, size_t count, double confidence, double *centre,
+                         double *low, double *high);
+
 /* The least of these numbers that `quantile` (0 … 1) of them do not exceed, by its rank; NaN when
  * there are none or memory is out. */
 double stats_quantile(const double *values, size_t count, double quantile);
