@@ -1,13 +1,18 @@
 /* pool.c: threads that wait for a round, run it, and report.
  *
  * A round: the caller writes the task, then raises the count of rounds in each member's own cache
- * line; a member that sees a new count runs the task and counts `left` down. Whoever waits (a
- * member for a round, the caller for `left` to reach 0) spins first, because kernels follow each
- * other within microseconds, then sleeps in a futex. Before sleeping it raises its `asleep` flag
- * and looks once more; the other side writes first and reads the flag after: in sequentially
- * consistent order at least one of the two sees the other, so no wake-up is lost. Spinning must not
- * keep a CPU from the one that is waited for: members beyond the number of CPUs sleep at once, and
- * so does the caller of a round that has such members. */
+ * line; a member that sees a new count claims its part, runs it and counts `left` down. Whoever
+ * waits (a member for a round, the caller for `left` to reach 0) spins first, because kernels
+ * follow each other within microseconds, then sleeps in a futex. Before sleeping it raises its
+ * `asleep` flag and looks once more; the other side writes first and reads the flag after: in
+ * sequentially consistent order at least one of the two sees the other, so no wake-up is lost.
+ * Spinning must not keep a CPU from the one that is waited for: members beyond the number of CPUs
+ * sleep at once, and so does the caller of a round that has such members.
+ *
+ * A member may be late: asleep, kept from its CPU by others, or on the caller's own, where the
+ * system likes to wake it. So the caller, when it is done with its part, claims and runs whatever
+ * part nobody has begun: then it never takes longer than alone. And a member that finds itself on
+ * the caller's CPU goes elsewhere: two that yield to each other can stay there for seconds. */
 #include "base/pool.h"
 
 #include "base/clock.h"
@@ -35,6 +40,7 @@ enum {
 
 struct member {
     alignas(LINE) atomic_uint round; /* how many rounds it was given; only the caller writes */
+    atomic_uint claimed;             /* the last of them that somebody runs */
     atomic_bool asleep;
     int index;
     struct pool *pool;
@@ -45,11 +51,13 @@ struct pool {
     int threads, started; /* members, and those that have a thread (member 0 does not count) */
     int at_once;          /* members that have a CPU */
     bool pinned;
-    cpu_set_t caller_cpus; /* where member 0 runs when pinned */
+    cpu_set_t caller_cpus; /* where member 0 runs when pinned … */
+    cpu_set_t all_cpus;    /* … and where all may run when not */
 
     pool_task *task; /* this round's; written by the caller before it gives the round */
     void *context;
     int members;
+    int caller_cpu; /* on which it gave the round */
 
     atomic_bool running, stop;
     alignas(LINE) atomic_uint left; /* members that have not finished the round */
@@ -134,6 +142,25 @@ static unsigned wait_for_round(struct member *member, unsigned seen)
     return round;
 }
 
+/* True for one of all who ask: it runs this member's part of the round. */
+static bool claim(struct member *member, unsigned round)
+{
+    unsigned before = round - 1;
+    return atomic_compare_exchange_strong(&member->claimed, &before, round);
+}
+
+/* To any CPU but the caller's, and free again. */
+static void leave_caller(const struct pool *pool)
+{
+    cpu_set_t others = pool->all_cpus;
+    if (pool->pinned || pool->at_once < 2 || sched_getcpu() != pool->caller_cpu)
+        return;
+    CPU_CLR((size_t)pool->caller_cpu, &others);
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
+        return;
+    sched_setaffinity(0, sizeof pool->all_cpus, &pool->all_cpus);
+}
+
 static void *member_main(void *argument)
 {
     struct member *member = argument;
@@ -143,6 +170,9 @@ static void *member_main(void *argument)
         round = wait_for_round(member, round);
         if (atomic_load_explicit(&pool->stop, memory_order_relaxed))
             return NULL;
+        if (!claim(member, round))
+            continue;
+        leave_caller(pool);
         pool->task(pool->context, member->index, pool->members);
         if (atomic_fetch_sub(&pool->left, 1) == 1 && atomic_load(&pool->caller_asleep))
             futex_wake(&pool->left);
@@ -181,10 +211,16 @@ void pool_run(struct pool *pool, int members, pool_task *task, void *context)
     pool->task = task;
     pool->context = context;
     pool->members = members;
+    pool->caller_cpu = members > 1 ? sched_getcpu() : -1;
     atomic_store_explicit(&pool->left, (unsigned)members - 1, memory_order_relaxed);
     for (int i = 1; i < members; i++)
         give_round(&pool->member[i]);
     task(context, 0, members);
+    for (int i = 1; i < members && !pool->pinned; i++) /* pinned, each part has its own CPU */
+        if (claim(&pool->member[i], atomic_load(&pool->member[i].round))) {
+            task(context, i, members);
+            atomic_fetch_sub(&pool->left, 1);
+        }
     wait_for_members(pool);
     atomic_store_explicit(&pool->running, false, memory_order_release);
 }
@@ -263,6 +299,7 @@ enum status pool_open(int threads, enum pool_affinity affinity, struct pool **ou
     pool->at_once = count > 0 && count < threads ? count : threads;
     pool->pinned = affinity != POOL_NONE;
     pool->caller_cpus = choose_cpus(affinity, 0, cpus, count);
+    pool->all_cpus = choose_cpus(POOL_NONE, 0, cpus, count);
     enum status status = start_members(pool, affinity, cpus, count);
     if (status != STATUS_OK) {
         pool_close(pool);

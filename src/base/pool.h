@@ -26,10 +26,11 @@ int pool_threads(const struct pool *pool);
  * other's way, so kernels share their work among these. */
 int pool_at_once(const struct pool *pool);
 
-/* Runs task(context, member, members) on every member and returns when all are done; writes by the
- * members happen before the return. One caller at a time; a task that runs its own pool again is a
- * caller's mistake. `members` may be less than the pool has:
- * a small piece of work is not worth all threads. */
+/* Runs task(context, member, members) for every member and returns when all are done; writes by the
+ * members happen before the return. A member that is late, and not pinned, has its part run by
+ * the caller: parts must not wait for each other. One caller at a time; a task that runs its own
+ * pool again is a caller's mistake. `members` may be less than the pool has: a small piece of work
+ * is not worth all threads. */
 void pool_run(struct pool *pool, int members, pool_task *task, void *context);
 
 /* Splits [0, count) into equal pieces of a multiple of `grain`; sets this member's [*from, *to). */
