@@ -204,6 +204,11 @@ static void wait_for_members(struct pool *pool)
 void pool_run(struct pool *pool, int members, pool_task *task, void *context)
 {
     assert(members >= 1 && members <= pool->threads);
+    if (members == 1) { /* most small ops: nothing to agree on */
+        pin_caller(pool);
+        task(context, 0, 1);
+        return;
+    }
     bool was_running = atomic_exchange_explicit(&pool->running, true, memory_order_acquire);
     assert(!was_running && "a pool runs one task at a time");
     (void)was_running;
@@ -211,7 +216,7 @@ void pool_run(struct pool *pool, int members, pool_task *task, void *context)
     pool->task = task;
     pool->context = context;
     pool->members = members;
-    pool->caller_cpu = members > 1 ? sched_getcpu() : -1;
+    pool->caller_cpu = sched_getcpu();
     atomic_store_explicit(&pool->left, (unsigned)members - 1, memory_order_relaxed);
     for (int i = 1; i < members; i++)
         give_round(&pool->member[i]);

@@ -74,55 +74,73 @@ static inline void fill_span(float *to, float value, int64_t count)
         vec_store_part(to + i, values, count - i);
 }
 
-/* The part of the row of `width` in which `at` lies, from there on and not beyond `to`: sets the
- * row's number and the place in it, returns how many elements. */
-static inline int64_t stretch_of(int64_t at, int64_t to, int64_t width, int64_t *row,
-                                 int64_t *place)
+/* Elements of the output one behind the other, within one row of so many. */
+struct stretch {
+    int64_t at, count;
+    int64_t row, place; /* the row, and where in it the first of them is */
+};
+
+static inline struct stretch stretch_first(int64_t from, int64_t to, int64_t width)
 {
-    *row = at / width;
-    *place = at % width;
-    return width - *place < to - at ? width - *place : to - at;
+    struct stretch s = {.at = from, .row = from / width, .place = from % width};
+    s.count = width - s.place < to - from ? width - s.place : to - from;
+    return s;
 }
+
+static inline void stretch_next(struct stretch *s, int64_t to, int64_t width)
+{
+    s->at += s->count;
+    s->count = width < to - s->at ? width : to - s->at;
+    s->row++;
+    s->place = 0;
+}
+
+#define EACH_STRETCH(s, from, to, width)                                                           \
+    for (struct stretch s = stretch_first(from, to, width); s.at < to; stretch_next(&s, to, width))
 
 /* y[n,…] = x[n,…] + b[…] */
 static void items_add_rows(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t row, place, count;
-    for (int64_t at = from; at < to; at += count) {
-        count = stretch_of(at, to, call->counts[1], &row, &place);
-        const float *x = floats(call, 0) + at, *b = floats(call, 1) + place;
-        float *y = floats(call, 2) + at;
-        for (int64_t i = 0; i < count; i += VEC_LANES)
-            vec_store_part(
-                y + i, vec_add(vec_load_part(x + i, count - i), vec_load_part(b + i, count - i)),
-                count - i);
+    EACH_STRETCH(s, from, to, call->counts[1])
+    {
+        const float *x = floats(call, 0) + s.at, *b = floats(call, 1) + s.place;
+        float *y = floats(call, 2) + s.at;
+        for (int64_t i = 0; i < s.count; i += VEC_LANES) {
+            int64_t left = s.count - i;
+            vec_store_part(y + i, vec_add(vec_load_part(x + i, left), vec_load_part(b + i, left)),
+                           left);
+        }
     }
 }
 
 /* y[n,k,c] = x[n,c] */
 static void items_expand(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t times = dim(call, 1, 1), width = dim(call, 1, 2), row, place, count;
-    for (int64_t at = from; at < to; at += count) {
-        float *y = floats(call, 1) + at;
-        if (width == 1) {
-            count = stretch_of(at, to, times, &row, &place);
-            fill_span(y, floats(call, 0)[row], count);
-            continue;
-        }
-        count = stretch_of(at, to, width, &row, &place);
-        copy_span(y, floats(call, 0) + row / times * width + place, count);
+    int64_t times = dim(call, 1, 1), width = dim(call, 1, 2);
+    if (width == 1) {
+        EACH_STRETCH(s, from, to, times)
+        fill_span(floats(call, 1) + s.at, floats(call, 0)[s.row], s.count);
+        return;
     }
+    EACH_STRETCH(s, from, to, width)
+    copy_span(floats(call, 1) + s.at, floats(call, 0) + s.row / times * width + s.place, s.count);
 }
 
 /* y[n,b,a,c] = x[n,a,b,c]: rows of c elements */
 static void items_transpose(const struct call *call, int64_t from, int64_t to)
 {
     int64_t first = dim(call, 0, 1), second = dim(call, 0, 2), inner = dim(call, 0, 3);
+    int64_t a = from % first, b = from / first % second, n = from / (first * second);
     for (int64_t row = from; row < to; row++) {
-        int64_t a = row % first, b = row / first % second, n = row / (first * second);
         copy_span(floats(call, 1) + row * inner,
                   floats(call, 0) + ((n * first + a) * second + b) * inner, inner);
+        if (++a < first)
+            continue;
+        a = 0;
+        if (++b < second)
+            continue;
+        b = 0;
+        n++;
     }
 }
 
@@ -151,19 +169,20 @@ static void items_turn(const struct call *call, int64_t from, int64_t to)
 static void items_concat(const struct call *call, int64_t from, int64_t to)
 {
     int parts = call->op->inputs;
-    int64_t width = dim(call, parts, 1) * dim(call, parts, 2), row, place;
-    for (int64_t at = from; at < to;) {
-        stretch_of(at, to, width, &row, &place);
-        int part = 0;
-        int64_t own = dim(call, 0, 1) * dim(call, 0, 2);
-        while (place >= own) {
-            place -= own;
-            part++;
-            own = dim(call, part, 1) * dim(call, part, 2);
+    int64_t width = dim(call, parts, 1) * dim(call, parts, 2);
+    float *y = floats(call, parts);
+    EACH_STRETCH(s, from, to, width)
+    {
+        int64_t at = s.at, end = s.at + s.count, before = s.at - s.place; /* of this part */
+        for (int part = 0; at < end; part++) {
+            int64_t own = dim(call, part, 1) * dim(call, part, 2), place = at - before;
+            int64_t count = own - place < end - at ? own - place : end - at;
+            before += own;
+            if (count <= 0)
+                continue;
+            copy_span(y + at, floats(call, part) + s.row * own + place, count);
+            at += count;
         }
-        int64_t count = own - place < to - at ? own - place : to - at;
-        copy_span(floats(call, parts) + at, floats(call, part) + row * own + place, count);
-        at += count;
     }
 }
 
@@ -172,11 +191,8 @@ static void items_slice(const struct call *call, int64_t from, int64_t to)
 {
     int64_t begin = call->op->attr.slice.from * dim(call, 0, 2);
     int64_t width = dim(call, 0, 1) * dim(call, 0, 2), taken = dim(call, 1, 1) * dim(call, 1, 2);
-    int64_t row, place, count;
-    for (int64_t at = from; at < to; at += count) {
-        count = stretch_of(at, to, taken, &row, &place);
-        copy_span(floats(call, 1) + at, floats(call, 0) + row * width + begin + place, count);
-    }
+    EACH_STRETCH(s, from, to, taken)
+    copy_span(floats(call, 1) + s.at, floats(call, 0) + s.row * width + begin + s.place, s.count);
 }
 
 /* dx[n,from + m,c] = dy[n,m,c], zeros before and behind */
@@ -184,17 +200,17 @@ static void items_slice_grad(const struct call *call, int64_t from, int64_t to)
 {
     int64_t begin = call->op->attr.slice_grad.from * dim(call, 0, 2);
     int64_t width = dim(call, 1, 1) * dim(call, 1, 2), taken = dim(call, 0, 1) * dim(call, 0, 2);
-    int64_t row, place, count;
-    for (int64_t at = from; at < to; at += count) {
-        float *dx = floats(call, 1) + at;
-        count = stretch_of(at, to, width, &row, &place);
-        if (place >= begin && place < begin + taken) {
-            count = begin + taken - place < count ? begin + taken - place : count;
-            copy_span(dx, floats(call, 0) + row * taken + place - begin, count);
-        } else {
-            count = place < begin && begin - place < count ? begin - place : count;
-            fill_span(dx, 0, count);
-        }
+    EACH_STRETCH(s, from, to, width)
+    {
+        float *dx = floats(call, 1) + s.at;
+        int64_t first = begin > s.place ? begin - s.place : 0; /* of those that are taken */
+        int64_t last = begin + taken > s.place ? begin + taken - s.place : 0;
+        first = first < s.count ? first : s.count;
+        last = last < s.count ? last : s.count;
+        fill_span(dx, 0, first);
+        copy_span(dx + first, floats(call, 0) + s.row * taken + s.place + first - begin,
+                  last - first);
+        fill_span(dx + last, 0, s.count - last);
     }
 }
 
@@ -221,17 +237,17 @@ static void items_scatter(const struct call *call, int64_t from, int64_t to)
     int64_t rows = dim(call, 2, 1), width = dim(call, 2, 2), picks = dim(call, 0, 1);
     if (!call->op->attr.scatter.accumulate)
         fill_span(floats(call, 2) + from * width, 0, (to - from) * width);
-    for (int64_t at = from / rows * picks; at < ((to - 1) / rows + 1) * picks; at++) {
-        int64_t row = at / picks * rows + index[at];
-        if (index[at] < 0 || index[at] >= rows || row < from || row >= to)
+    EACH_STRETCH(s, from, to, rows)
+    for (int64_t m = s.row * picks; m < (s.row + 1) * picks; m++) {
+        if (index[m] < s.place || index[m] >= s.place + s.count)
             continue;
-        const float *dy = floats(call, 1) + at * width;
-        float *sum = floats(call, 2) + row * width;
-        for (int64_t d = 0; d < width; d += VEC_LANES)
+        const float *dy = floats(call, 1) + m * width;
+        float *sum = floats(call, 2) + (s.row * rows + index[m]) * width;
+        for (int64_t d = 0; d < width; d += VEC_LANES) {
+            int64_t left = width - d;
             vec_store_part(
-                sum + d,
-                vec_add(vec_load_part(sum + d, width - d), vec_load_part(dy + d, width - d)),
-                width - d);
+                sum + d, vec_add(vec_load_part(sum + d, left), vec_load_part(dy + d, left)), left);
+        }
     }
 }
 
@@ -281,23 +297,23 @@ static void items_reduce(const struct call *call, int64_t from, int64_t to)
     }
 }
 
-/* dx[n,k,c] = dy[n,c], times its share in a mean: rows of c elements */
+/* dx[n,k,c] = dy[n,c], times its share in a mean */
 static void items_spread(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t places = dim(call, 2, 1), inner = dim(call, 2, 2), row, place, count;
-    float share = call->op->attr.reduce_grad.reduction == REDUCTION_MEAN ? 1 / (float)places : 1.0f;
-    for (int64_t at = from; at < to; at += count) {
-        float *dx = floats(call, 2) + at;
-        if (inner == 1) {
-            count = stretch_of(at, to, places, &row, &place);
-            fill_span(dx, floats(call, 1)[row] * share, count);
-            continue;
-        }
-        count = stretch_of(at, to, inner, &row, &place);
-        const float *dy = floats(call, 1) + row / places * inner + place;
-        for (int64_t i = 0; i < count; i += VEC_LANES)
-            vec_store_part(dx + i, vec_mul(vec_load_part(dy + i, count - i), vec_set(share)),
-                           count - i);
+    int64_t places = dim(call, 2, 1), inner = dim(call, 2, 2);
+    float share = call->op->attr.reduce_grad.reduction == REDUCTION_MEAN ? 1 / (float)places : 1;
+    if (inner == 1) {
+        EACH_STRETCH(s, from, to, places)
+        fill_span(floats(call, 2) + s.at, floats(call, 1)[s.row] * share, s.count);
+        return;
+    }
+    EACH_STRETCH(s, from, to, inner)
+    {
+        const float *dy = floats(call, 1) + s.row / places * inner + s.place;
+        float *dx = floats(call, 2) + s.at;
+        for (int64_t i = 0; i < s.count; i += VEC_LANES)
+            vec_store_part(dx + i, vec_mul(vec_load_part(dy + i, s.count - i), vec_set(share)),
+                           s.count - i);
     }
 }
 
