@@ -8,6 +8,7 @@
 #include "record/stats.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { TRACE_MOST = 100000 };
 static char trace[TRACE_MOST]; /* the names of the jobs, in the order in which they ran */
@@ -216,6 +217,8 @@ static enum status fake_renew(struct job *job, int *process)
     struct fake *fake = (struct fake *)job;
     (void)process;
     fake->renewals++;
+    if (traced < TRACE_MOST)
+        trace[traced++] = (char)(fake->name - 'a' + 'A');
     if (fake->renewals == fake->dies_at)
         FAIL(STATUS_DEVICE, "it did not start again");
     return STATUS_OK;
@@ -243,6 +246,32 @@ TEST(a_comparison_takes_several_instances)
         CHECK_EQUAL_INT(list[0].begins[i], list[1].begins[i]);
         CHECK_EQUAL_INT(list[0].begins[i] % 2, 0);
     }
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
+/* Every other time the other one is started first, and has the first turn. */
+TEST(being_first_is_shared)
+{
+    struct fake a = fake('a', 6e6), b = fake('b', 6e6); /* three samples a turn */
+    a.job.kind = b.job.kind = &renewable;
+    a.sleeps_ns = b.sleeps_ns = 1000000;
+    a.spread = b.spread = 0.3;
+    struct contender list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
+    struct measure_options options = quick;
+    options.limit_ns = 1000000000;
+    options.compare = true;
+    traced = 0;
+    if (!CHECK_OK(measure(&options, list, 2)))
+        return;
+    long seen = 0;
+    for (size_t i = 0; i + 12 < traced && traced < TRACE_MOST; i++)
+        if (trace[i] == 'A' || trace[i] == 'B') {
+            const char *expected = seen++ % 2 ? "AaaaBbbbaaaa" : "BbbbAaaabbbb";
+            CHECK(memcmp(trace + i, expected, 12) == 0);
+            i += 12;
+        }
+    CHECK(seen >= 2);
     measure_free(&list[0]);
     measure_free(&list[1]);
 }

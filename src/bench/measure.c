@@ -25,6 +25,7 @@ enum {
     COMPARED_OUTSIDE = 2, /* … which is this many times what passes outside, or the most */
     ROUNDS_LEAST = 6,     /* before an interval is believed */
     START_SHARE = 12,     /* of the time: what takes longer to start has one instance */
+    INSTANCE_ROUNDS = 4,  /* forth and back, that an instance has at least */
 };
 static const int64_t PER_MOST = (int64_t)1 << 32;
 static const double STEADY = 0.02; /* a slice that is not faster by this is no progress */
@@ -240,12 +241,14 @@ static enum status measure_judge(const struct measure_options *options, struct c
     return STATUS_OK;
 }
 
-/* One round: everyone who has time left has a turn. */
+/* One round: everyone who has time left has a turn. Every other instance begins with the last: what
+ * it is worth to be the first after a start must not always be the same one's. */
 static enum status measure_round(const struct measure_options *options, struct contender *list,
                                  int count, int64_t round, bool judge)
 {
+    bool back = (round % 2 != 0) != (list[0].instances % 2 == 0);
     for (int i = 0; i < count; i++) {
-        struct contender *contender = &list[round % 2 ? count - 1 - i : i];
+        struct contender *contender = &list[back ? count - 1 - i : i];
         if (contender->out)
             continue;
         enum status status = measure_turn(options, contender, count > 1);
@@ -293,21 +296,29 @@ static uint64_t measure_stint(const struct measure_options *options, const struc
     return share_ns - (start_ns < share_ns / 2 ? start_ns : share_ns / 2);
 }
 
-/* Between two comparisons forth and back: both have new instances when their time has come. */
+/* Has the time of these instances come? */
+static bool measure_aged(const struct measure_options *options, const struct contender *pair)
+{
+    uint64_t timed_ns =
+        pair[0].spent_ns - pair[0].renewed_ns + pair[1].spent_ns - pair[1].renewed_ns;
+    size_t turns = pair[0].turn_count - pair[0].begins[pair[0].instances - 1];
+    return timed_ns >= 2 * measure_stint(options, pair) && turns >= 2 * INSTANCE_ROUNDS;
+}
+
+/* Between two comparisons forth and back: both have new instances when their time has come; who
+ * begins is started first. */
 static enum status measure_renew_pair(const struct measure_options *options, struct contender *pair)
 {
-    uint64_t stint_ns = measure_stint(options, pair);
     if (!measure_renews(options, pair) || pair[0].instances == MEASURE_INSTANCES ||
-        pair[0].turn_count != pair[1].turn_count ||
-        pair[0].spent_ns - pair[0].renewed_ns + pair[1].spent_ns - pair[1].renewed_ns <
-            2 * stint_ns)
+        pair[0].turn_count != pair[1].turn_count || !measure_aged(options, pair))
         return STATUS_OK;
-    for (int i = 0; i < 2; i++) {
-        enum status status = measure_renew(options, &pair[i]);
+    for (size_t i = 0, first = pair[0].instances % 2; i < 2; i++) {
+        struct contender *contender = &pair[i ? 1 - first : first];
+        enum status status = measure_renew(options, contender);
         if (status == STATUS_INTERRUPTED)
             return status;
         if (status != STATUS_OK)
-            measure_fail(&pair[i], status);
+            measure_fail(contender, status);
     }
     return STATUS_OK;
 }
