@@ -75,7 +75,7 @@ struct channel_values {
     const float *first, *second;
     struct fixed {
     };
-    __device__ struct fixed of_channel(const struct channel_piece &) const
+    __device__ struct fixed of_channel(int64_t, int64_t) const
     {
         return {};
     }
@@ -100,12 +100,13 @@ static __global__ void add_channel_pieces(struct channels channels, const struct
 /* y[c] = Σ_{n,*} x[n,c,*], or added to what is there */
 void launch_sum_channels(const struct call *call, struct queue *queue)
 {
-    const struct channels channels = channels_of(call);
-    struct two *sums = (struct two *)call->workspace;
-    sum_channel_pieces(queue, channels, channel_values{call_reals(call, 0), NULL}, sums);
+    struct channels channels = channels_of(call);
+    const struct two *sums = sum_channel_pieces(
+        queue, channels, channel_values{call_reals(call, 0), NULL}, (struct two *)call->workspace);
+    if (channels.last) /* they are whole */
+        channels.pieces = 1;
     enqueue(queue, add_channel_pieces, dim3(blocks_striding(channels.channels)), dim3(THREADS),
-            channels, (const struct two *)sums, call->op->attr.sum_channels.accumulate != 0,
-            call_reals(call, 1));
+            channels, sums, call->op->attr.sum_channels.accumulate != 0, call_reals(call, 1));
 }
 
 uint64_t workspace_channels(const struct program *program, const struct op *op)

@@ -85,6 +85,7 @@ struct plan {
     uint64_t workspace_bytes;
     struct narrow *narrow; /* NULL: everything is in fp32 */
     struct slope **slopes; /* [op], or NULL */
+    bool *last;            /* [tensor]: does it lie channels last? NULL: none (last.h) */
     char *slope_memory;    /* device */
     uint64_t slope_bytes;
 

@@ -6,6 +6,7 @@
 #include "backend/cuda/conv.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cudnn.h"
+#include "backend/cuda/last.h"
 #include "backend/cuda/whole_run.h"
 
 extern "C" {
@@ -51,6 +52,23 @@ static enum status choose_narrow(struct plan *plan, const bool *is_product)
     return STATUS_OK;
 }
 
+/* Which images lie channels last, for the convolutions through cuDNN. */
+static enum status choose_last(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    const struct cudnn *cudnn = plan->instance->device->cudnn;
+    bool *turns, *last;
+    if (!cudnn)
+        return STATUS_OK;
+    NEED(turns = (bool *)arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof(bool)));
+    NEED(last = (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
+    for (int32_t o = 0; o < program->op_count; o++)
+        turns[o] = cudnn_turns(cudnn, plan->kernels[o], program, &program->ops[o]);
+    if (last_choose(program, turns, last))
+        plan->last = last;
+    return STATUS_OK;
+}
+
 static enum status choose_kernels(struct plan *plan)
 {
     const struct program *program = plan->program;
@@ -82,6 +100,7 @@ static enum status choose_kernels(struct plan *plan)
         if (bytes > plan->workspace_bytes)
             plan->workspace_bytes = bytes;
     }
+    TRY(choose_last(plan));
     TRY(slope_choose(plan));
     return aside_choose(plan);
 }
@@ -148,7 +167,8 @@ static void write_calls(struct plan *plan, void **operands)
                                       plan->views,
                                       plan->aside.workspace,
                                       plan->narrow,
-                                      plan->slopes[o]};
+                                      plan->slopes[o],
+                                      plan->last};
             plan->calls[(int64_t)slot * program->op_count + o] = call;
         }
         operands += program->operand_count;
@@ -300,39 +320,46 @@ void cuda_release(struct plan *plan)
     mem_free(plan);
 }
 
-/* A tensor that is kept in 16 bits, as floats in memory of the device: *out is to be freed. */
-static enum status widen(const struct plan *plan, int32_t tensor, void **out)
+/* A tensor as the host expects it, in memory of the device: *out is to be freed. */
+static enum status restore(const struct plan *plan, int32_t tensor, void **out)
 {
     const struct tensor *kept = &plan->program->tensors[tensor];
+    const int64_t *dim = kept->shape.dim;
     struct queue queue = {};
     queue.stream = plan->instance->device->stream;
     TRY(cuda_alloc(plan->instance->device, kept->bytes, "a tensor that is fetched", out));
-    narrow_cast(&queue, shape_count(&kept->shape),
-                cells{cuda_locate(plan, tensor, 0), plan->narrow->type},
-                cells{*out, PRECISION_FP32});
+    if (plan->last && plan->last[tensor])
+        last_to_first(&queue, dim[0],
+                      image{(int32_t)dim[1], (int32_t)dim[2], (int32_t)dim[3], true},
+                      (int32_t)dim[1], (const float *)cuda_locate(plan, tensor, 0), (float *)*out);
+    else
+        narrow_cast(&queue, shape_count(&kept->shape),
+                    cells{cuda_locate(plan, tensor, 0), plan->narrow->type},
+                    cells{*out, PRECISION_FP32});
     if (queue.error == cudaSuccess)
         return STATUS_OK;
     cudaFree(*out);
-    return cuda_fail(__FILE__, __LINE__, queue.error, "narrow_cast");
+    return cuda_fail(__FILE__, __LINE__, queue.error, "restoring a tensor");
 }
 
 enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
 {
     cudaStream_t stream = plan->instance->device->stream;
-    const bool narrow = plan->narrow && plan->narrow->tensors[tensor];
-    void *wide = NULL;
+    const bool other =
+        (plan->narrow && plan->narrow->tensors[tensor]) || (plan->last && plan->last[tensor]);
+    void *restored = NULL;
     if (plan->dry)
         FAIL(STATUS_INPUT, "a dry plan has nothing to fetch");
     TRY(program_check_fetch(plan->program, tensor));
     TRY(cuda_use(plan->instance->device));
-    if (narrow)
-        TRY(widen(plan, tensor, &wide));
+    if (other)
+        TRY(restore(plan, tensor, &restored));
     cudaError_t error =
-        cudaMemcpyAsync(out, narrow ? wide : cuda_locate(plan, tensor, 0),
+        cudaMemcpyAsync(out, other ? restored : cuda_locate(plan, tensor, 0),
                         plan->program->tensors[tensor].bytes, cudaMemcpyDeviceToHost, stream);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(stream);
-    cudaFree(wide);
+    cudaFree(restored);
     CUDA(error);
     return STATUS_OK;
 }

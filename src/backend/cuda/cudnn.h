@@ -13,9 +13,13 @@ enum status cudnn_probe(void);
 enum status cudnn_open(bool tf32, struct cudnn **out);
 void cudnn_close(struct cudnn *cudnn);
 
-/* The kernel for this op, or NULL when it is none of cuDNN's. Unless the plan is dry, its quickest
- * algorithm is found by trying, once for each shape. */
+/* The kernel for this op, or NULL when it is none of cuDNN's. Unless the plan is dry, the
+ * quickest way is found by trying, once for each shape. */
 const struct kernel *cudnn_kernel(struct cudnn *cudnn, const struct program *program,
                                   const struct op *op, bool dry);
+
+/* Is this kernel of an op one of cuDNN's that takes its images either way (last.h)? */
+bool cudnn_turns(const struct cudnn *cudnn, const struct kernel *kernel,
+                 const struct program *program, const struct op *op);
 
 #endif

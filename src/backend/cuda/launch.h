@@ -51,6 +51,7 @@ struct call {
     void *aside;                 /* device; workspace of what the op does aside */
     const struct narrow *narrow; /* narrow.h; NULL: everything is in fp32 */
     const struct slope *slope;   /* slope.h; what one op leaves for the next, or NULL */
+    const bool *last;            /* last.h: [tensor]: does it lie channels last? NULL: none */
 };
 
 struct blas;  /* blas.h */

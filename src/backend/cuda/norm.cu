@@ -18,9 +18,9 @@ struct norm_moments {
     struct fixed {
         float pivot;
     };
-    __device__ struct fixed of_channel(const struct channel_piece &at) const
+    __device__ struct fixed of_channel(int64_t, int64_t beginning) const
     {
-        return {first[at.channel * at.all.inner]};
+        return {first[beginning]};
     }
     static __device__ struct two of(struct fixed fixed, float x, float)
     {
@@ -29,7 +29,30 @@ struct norm_moments {
     }
 };
 
-/* The running variance takes the unbiased one. */
+/* What becomes of a channel of `count` values: (x - mean)·slope + beta. */
+struct norm_channel {
+    float mean, slope, beta, scale, variance;
+    __device__ void take(const struct norm_training &norm, int64_t c, float pivot, float count,
+                         const struct two &whole)
+    {
+        const float offset = whole.a / count;
+        mean = pivot + offset;
+        variance = fmaxf(whole.b / count - offset * offset, 0.0f);
+        scale = 1.0f / sqrtf(variance + norm.epsilon);
+        slope = norm.gamma[c] * scale;
+        beta = norm.beta[c];
+    }
+    /* The running variance takes the unbiased one. */
+    __device__ void keep(const struct norm_training &norm, int64_t c, float count) const
+    {
+        const float unbiased = count > 1.0f ? variance * (count / (count - 1.0f)) : variance;
+        norm.saved_mean[c] = mean;
+        norm.saved_scale[c] = scale;
+        norm.mean[c] += norm.momentum * (mean - norm.mean[c]);
+        norm.variance[c] += norm.momentum * (unbiased - norm.variance[c]);
+    }
+};
+
 template <int WIDE>
 static __global__ void __launch_bounds__(THREADS)
     batch_norm_piece(struct channels channels, struct norm_training norm, const struct two *sums)
@@ -37,25 +60,41 @@ static __global__ void __launch_bounds__(THREADS)
     const struct channel_piece at(channels, true);
     const int64_t c = at.channel;
     const float count = (float)(channels.n * channels.inner);
-    const struct two whole = channel_whole(at, sums);
-    const float offset = whole.a / count, mean = norm.x[c * channels.inner] + offset;
-    const float variance = fmaxf(whole.b / count - offset * offset, 0.0f);
-    const float scale = 1.0f / sqrtf(variance + norm.epsilon);
-    const float slope = norm.gamma[c] * scale, beta = norm.beta[c];
+    struct norm_channel own;
+    own.take(norm, c, norm.x[c * channels.inner], count, channel_whole(at, sums));
     at.each<WIDE>([&](int64_t index) {
         vector<WIDE> value = read_only<WIDE>(norm.x + index);
 #pragma unroll
         for (int i = 0; i < WIDE; i++)
-            value.at[i] = (value.at[i] - mean) * slope + beta;
+            value.at[i] = (value.at[i] - own.mean) * own.slope + own.beta;
         *(vector<WIDE> *)(norm.y + index) = value;
     });
-    if (threadIdx.x > 0 || at.piece > 0)
+    if (threadIdx.x == 0 && at.piece == 0)
+        own.keep(norm, c, count);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    batch_norm_lines(struct channels channels, struct norm_training norm, const struct two *wholes)
+{
+    const struct channel_lines at(channels, true);
+    const float count = (float)(channels.n * channels.inner);
+    struct norm_channel own[LAST_WIDE];
+    if (at.channel >= channels.channels)
         return;
-    const float unbiased = count > 1.0f ? variance * (count / (count - 1.0f)) : variance;
-    norm.saved_mean[c] = mean;
-    norm.saved_scale[c] = scale;
-    norm.mean[c] += norm.momentum * (mean - norm.mean[c]);
-    norm.variance[c] += norm.momentum * (unbiased - norm.variance[c]);
+#pragma unroll
+    for (int i = 0; i < LAST_WIDE; i++)
+        own[i].take(norm, at.channel + i, norm.x[at.channel + i], count, wholes[at.channel + i]);
+    at.each([&](int64_t index) {
+        vector<LAST_WIDE> value = read_only<LAST_WIDE>(norm.x + index);
+#pragma unroll
+        for (int i = 0; i < LAST_WIDE; i++)
+            value.at[i] = (value.at[i] - own[i].mean) * own[i].slope + own[i].beta;
+        *(vector<LAST_WIDE> *)(norm.y + index) = value;
+    });
+#pragma unroll
+    for (int i = 0; i < LAST_WIDE; i++)
+        if (at.line == 0 && blockIdx.y == 0)
+            own[i].keep(norm, at.channel + i, count);
 }
 
 void launch_batch_norm(const struct call *call, struct queue *queue)
@@ -72,37 +111,73 @@ void launch_batch_norm(const struct call *call, struct queue *queue)
                                        call_reals(call, 9),
                                        call->op->attr.batch_norm.epsilon,
                                        call->op->attr.batch_norm.momentum};
-    sum_channel_pieces(queue, channels, norm_moments{norm.x, NULL}, sums);
-    enqueue(queue, channels.wide ? batch_norm_piece<4> : batch_norm_piece<1>,
-            channels_grid(channels), dim3(THREADS), channels, norm, (const struct two *)sums);
+    const struct two *found = sum_channel_pieces(queue, channels, norm_moments{norm.x, NULL}, sums);
+    if (channels.last)
+        enqueue(queue, batch_norm_lines, lines_grid(channels), dim3(THREADS), channels, norm,
+                found);
+    else
+        enqueue(queue, channels.wide ? batch_norm_piece<4> : batch_norm_piece<1>,
+                channels_grid(channels), dim3(THREADS), channels, norm, found);
 }
+
+struct norm_fixed {
+    const float *x, *gamma, *beta, *mean, *variance;
+    float *y;
+    float epsilon;
+};
 
 template <int WIDE>
 static __global__ void __launch_bounds__(THREADS)
-    batch_norm_fixed_piece(struct channels channels, const float *x, const float *gamma,
-                           const float *beta, const float *mean, const float *variance,
-                           float epsilon, float *y)
+    batch_norm_fixed_piece(struct channels channels, struct norm_fixed norm)
 {
     const struct channel_piece at(channels, true);
     const int64_t c = at.channel;
-    const float scale = gamma[c] / sqrtf(variance[c] + epsilon);
+    const float scale = norm.gamma[c] / sqrtf(norm.variance[c] + norm.epsilon);
     at.each<WIDE>([&](int64_t index) {
-        vector<WIDE> value = *(const vector<WIDE> *)(x + index);
+        vector<WIDE> value = *(const vector<WIDE> *)(norm.x + index);
 #pragma unroll
         for (int i = 0; i < WIDE; i++)
-            value.at[i] = (value.at[i] - mean[c]) * scale + beta[c];
-        *(vector<WIDE> *)(y + index) = value;
+            value.at[i] = (value.at[i] - norm.mean[c]) * scale + norm.beta[c];
+        *(vector<WIDE> *)(norm.y + index) = value;
+    });
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    batch_norm_fixed_lines(struct channels channels, struct norm_fixed norm)
+{
+    const struct channel_lines at(channels, false);
+    float scale[LAST_WIDE] = {}, mean[LAST_WIDE] = {}, beta[LAST_WIDE] = {};
+#pragma unroll
+    for (int i = 0; i < LAST_WIDE && at.channel < channels.channels; i++) {
+        const int64_t c = at.channel + i;
+        scale[i] = norm.gamma[c] / sqrtf(norm.variance[c] + norm.epsilon);
+        mean[i] = norm.mean[c];
+        beta[i] = norm.beta[c];
+    }
+    at.each([&](int64_t index) {
+        vector<LAST_WIDE> value = *(const vector<LAST_WIDE> *)(norm.x + index);
+#pragma unroll
+        for (int i = 0; i < LAST_WIDE; i++)
+            value.at[i] = (value.at[i] - mean[i]) * scale[i] + beta[i];
+        *(vector<LAST_WIDE> *)(norm.y + index) = value;
     });
 }
 
 void launch_batch_norm_fixed(const struct call *call, struct queue *queue)
 {
     const struct channels channels = channels_of(call);
-    enqueue(queue, channels.wide ? batch_norm_fixed_piece<4> : batch_norm_fixed_piece<1>,
-            channels_grid(channels), dim3(THREADS), channels, (const float *)call_reals(call, 0),
-            (const float *)call_reals(call, 1), (const float *)call_reals(call, 2),
-            (const float *)call_reals(call, 3), (const float *)call_reals(call, 4),
-            call->op->attr.batch_norm_fixed.epsilon, call_reals(call, 5));
+    const struct norm_fixed norm = {call_reals(call, 0),
+                                    call_reals(call, 1),
+                                    call_reals(call, 2),
+                                    call_reals(call, 3),
+                                    call_reals(call, 4),
+                                    call_reals(call, 5),
+                                    call->op->attr.batch_norm_fixed.epsilon};
+    if (channels.last)
+        enqueue(queue, batch_norm_fixed_lines, lines_grid(channels), dim3(THREADS), channels, norm);
+    else
+        enqueue(queue, channels.wide ? batch_norm_fixed_piece<4> : batch_norm_fixed_piece<1>,
+                channels_grid(channels), dim3(THREADS), channels, norm);
 }
 
 /* dy and dy·x̂ */
@@ -112,9 +187,9 @@ struct norm_slopes {
     struct fixed {
         float mean, scale;
     };
-    __device__ struct fixed of_channel(const struct channel_piece &at) const
+    __device__ struct fixed of_channel(int64_t channel, int64_t) const
     {
-        return {mean[at.channel], scale[at.channel]};
+        return {mean[channel], scale[channel]};
     }
     static __device__ struct two of(struct fixed fixed, float dy, float x)
     {
@@ -158,6 +233,41 @@ static __global__ void __launch_bounds__(THREADS)
     norm.dbeta[c] = norm.accumulate ? norm.dbeta[c] + whole.a : whole.a;
 }
 
+static __global__ void __launch_bounds__(THREADS)
+    batch_norm_grad_lines(struct channels channels, struct norm_gradient norm,
+                          const struct two *wholes)
+{
+    const struct channel_lines at(channels, true);
+    const float count = (float)(channels.n * channels.inner);
+    struct {
+        float mean, scale, slope, dbeta, dgamma;
+    } own[LAST_WIDE];
+    if (at.channel >= channels.channels)
+        return;
+#pragma unroll
+    for (int i = 0; i < LAST_WIDE; i++) {
+        const int64_t c = at.channel + i;
+        own[i] = {norm.saved_mean[c], norm.saved_scale[c], norm.gamma[c] * norm.saved_scale[c],
+                  wholes[c].a / count, wholes[c].b / count};
+    }
+    if (norm.dx)
+        at.each([&](int64_t index) {
+            const vector<LAST_WIDE> x = read_only<LAST_WIDE>(norm.x + index);
+            vector<LAST_WIDE> value = read_only<LAST_WIDE>(norm.dy + index);
+#pragma unroll
+            for (int i = 0; i < LAST_WIDE; i++) {
+                const float centred = (x.at[i] - own[i].mean) * own[i].scale;
+                value.at[i] = own[i].slope * (value.at[i] - own[i].dbeta - centred * own[i].dgamma);
+            }
+            *(vector<LAST_WIDE> *)(norm.dx + index) = value;
+        });
+    for (int i = 0; at.line == 0 && blockIdx.y == 0 && i < LAST_WIDE; i++) {
+        const int64_t c = at.channel + i;
+        norm.dgamma[c] = (norm.accumulate ? norm.dgamma[c] : 0.0f) + wholes[c].b;
+        norm.dbeta[c] = (norm.accumulate ? norm.dbeta[c] : 0.0f) + wholes[c].a;
+    }
+}
+
 void launch_batch_norm_grad(const struct call *call, struct queue *queue)
 {
     const struct channels channels = channels_of(call);
@@ -166,10 +276,14 @@ void launch_batch_norm_grad(const struct call *call, struct queue *queue)
         call_reals(call, 0), call_reals(call, 1), call_reals(call, 2),
         call_reals(call, 3), call_reals(call, 4), call_reals(call, 5),
         call_reals(call, 6), call_reals(call, 7), call->op->attr.batch_norm_grad.accumulate != 0};
-    sum_channel_pieces(queue, channels,
-                       norm_slopes{norm.dy, norm.x, norm.saved_mean, norm.saved_scale}, sums);
-    enqueue(queue, channels.wide ? batch_norm_grad_piece<4> : batch_norm_grad_piece<1>,
-            channels_grid(channels), dim3(THREADS), channels, norm, (const struct two *)sums);
+    const struct two *found = sum_channel_pieces(
+        queue, channels, norm_slopes{norm.dy, norm.x, norm.saved_mean, norm.saved_scale}, sums);
+    if (channels.last)
+        enqueue(queue, batch_norm_grad_lines, lines_grid(channels), dim3(THREADS), channels, norm,
+                found);
+    else
+        enqueue(queue, channels.wide ? batch_norm_grad_piece<4> : batch_norm_grad_piece<1>,
+                channels_grid(channels), dim3(THREADS), channels, norm, found);
 }
 
 static __global__ void __launch_bounds__(THREADS)

@@ -1,7 +1,9 @@
 /* pool.cu: pooling of images. Every plane (a channel of a sample) is pooled by itself; the window
  * of the place (p, q) begins at (p·stride - pad, q·stride - pad) and what of it lies outside the
- * image counts for nothing. */
+ * image counts for nothing. Images may lie either way (last.h); where all of an op's lie channels
+ * last a thread has four neighbours. */
 #include "backend/cuda/families.h"
+#include "backend/cuda/last.h"
 
 struct pooling {
     int32_t height, width; /* of the image */
@@ -51,47 +53,57 @@ static __device__ struct patch patch_at(const struct pooling &pooling, int32_t p
     return patch;
 }
 
-/* The patch of a place that is numbered over all planes, and the plane. */
-static __device__ struct patch patch_of(const struct pooling &pooling, int64_t place,
-                                        int64_t *plane)
+/* How many numbers a thread takes: four, where these images lie so. */
+static int wide_of(const struct image &a, const struct image &b)
 {
-    uint32_t row, column;
-    const int64_t line = split_number(place, (uint32_t)pooling.columns, &column);
-    *plane = split_number(line, (uint32_t)pooling.rows, &row);
-    return patch_at(pooling, (int32_t)row, (int32_t)column);
+    return a.last && b.last ? LAST_WIDE : 1;
 }
 
 /* Of several largest the first; a NaN is larger than anything. */
-static __global__ void max_pool_each(int64_t count, struct pooling pooling, const float *x,
-                                     float *y, int32_t *places)
+template <int WIDE>
+static __global__ void max_pool_each(int64_t count, struct pooling pooling, struct image from,
+                                     struct image to, bool places_last, const float *x, float *y,
+                                     int32_t *places)
 {
     FOR_EACH(index, count)
     {
-        int64_t plane;
-        const struct patch patch = patch_of(pooling, index, &plane);
-        const float *image = x + plane * pooling.plane();
-        int32_t best = patch.top * pooling.width + patch.left;
-        float largest = image[best];
+        const struct pixel at = pixel_of<WIDE>(to, index);
+        const struct patch patch = patch_at(pooling, (int32_t)at.row, (int32_t)at.column);
+        const int32_t first = patch.top * pooling.width + patch.left;
+        vector<WIDE> largest = {};
+        int32_t best[WIDE] = {};
         for (int32_t row = patch.top; row < patch.bottom; row++)
             for (int32_t column = patch.left; column < patch.right; column++) {
                 const int32_t place = row * pooling.width + column;
-                const float value = image[place];
-                if (value > largest || isnan(value)) {
-                    best = place;
-                    largest = value;
-                }
+                const vector<WIDE> value = *(
+                    const vector<WIDE> *)(x + from.at(at.sample, (int32_t)at.channel, row, column));
+#pragma unroll
+                for (int i = 0; i < WIDE; i++)
+                    if (place == first || value.at[i] > largest.at[i] || isnan(value.at[i])) {
+                        best[i] = place;
+                        largest.at[i] = value.at[i];
+                    }
             }
-        y[index] = largest;
-        if (places)
-            places[index] = best;
+        *(vector<WIDE> *)(y + index * WIDE) = largest;
+        if (!places)
+            continue;
+        struct image noted = to;
+        noted.last = places_last;
+#pragma unroll
+        for (int i = 0; i < WIDE; i++)
+            places[noted.at(at.sample, (int32_t)at.channel + i, (int32_t)at.row,
+                            (int32_t)at.column)] = best[i];
     }
 }
 
 void launch_max_pool(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 1);
-    enqueue(queue, max_pool_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            pooling_of(call, 0, 1), (const float *)call_reals(call, 0), call_reals(call, 1),
+    const struct image from = image_of(call, 0), to = image_of(call, 1);
+    const int wide = wide_of(from, to);
+    const int64_t count = call_count(call, 1) / wide;
+    enqueue(queue, wide > 1 ? max_pool_each<LAST_WIDE> : max_pool_each<1>,
+            dim3(blocks_striding(count)), dim3(THREADS), count, pooling_of(call, 0, 1), from, to,
+            call_is_last(call, 2), (const float *)call_reals(call, 0), call_reals(call, 1),
             (int32_t *)call_reals(call, 2));
 }
 
@@ -129,12 +141,80 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+const struct op *pool_of_places(const struct program *program, const struct op *unpool)
+{
+    const int32_t places = op_input(program, unpool, 1);
+    for (int32_t o = 0; o < program->op_count; o++)
+        if (program->ops[o].kind == OP_max_pool &&
+            op_output(program, &program->ops[o], 1) == places)
+            return &program->ops[o];
+    return NULL;
+}
+
+/* Along one axis, the first of the windows that contain a place (which is counted with the pad). */
+static __device__ int32_t first_window(int32_t place, int32_t window, int32_t stride)
+{
+    return place < window ? 0 : (place - window) / stride + 1;
+}
+
+/* Where the windows are known: one thread a pixel looks which of those that contain it chose it, in
+ * their order. */
+template <int WIDE>
+static __global__ void max_unpool_each(int64_t count, struct pooling pooling, struct image pooled,
+                                       struct image to, bool places_last, const float *x,
+                                       const int32_t *places, float *y)
+{
+    struct image noted = pooled;
+    noted.last = places_last;
+    FOR_EACH(index, count)
+    {
+        const struct pixel at = pixel_of<WIDE>(to, index);
+        const int32_t row = (int32_t)at.row + pooling.pad_h;
+        const int32_t column = (int32_t)at.column + pooling.pad_w;
+        const int32_t own = (int32_t)(at.row * (uint32_t)pooling.width + at.column);
+        vector<WIDE> sum = {};
+        for (int32_t p = first_window(row, pooling.window_h, pooling.stride_h);
+             p < pooling.rows && p * pooling.stride_h <= row; p++)
+            for (int32_t q = first_window(column, pooling.window_w, pooling.stride_w);
+                 q < pooling.columns && q * pooling.stride_w <= column; q++) {
+                const int32_t channel = (int32_t)at.channel;
+                const vector<WIDE> chosen =
+                    *(const vector<WIDE> *)(places + noted.at(at.sample, channel, p, q));
+                const vector<WIDE> value =
+                    *(const vector<WIDE> *)(x + pooled.at(at.sample, channel, p, q));
+#pragma unroll
+                for (int i = 0; i < WIDE; i++)
+                    sum.at[i] += __float_as_int(chosen.at[i]) == own ? value.at[i] : 0.0f;
+            }
+        *(vector<WIDE> *)(y + index * WIDE) = sum;
+    }
+}
+
+static void unpool_known(const struct call *call, struct queue *queue, const struct op *pool)
+{
+    const auto &attr = pool->attr.max_pool;
+    const struct image pooled = image_of(call, 0), to = image_of(call, 2);
+    const struct pooling pooling = {to.rows,       to.columns,    pooled.rows,   pooled.columns,
+                                    attr.window_h, attr.window_w, attr.stride_h, attr.stride_w,
+                                    attr.pad_h,    attr.pad_w};
+    const int wide = call_is_last(call, 1) ? wide_of(pooled, to) : 1;
+    const int64_t count = call_count(call, 2) / wide;
+    enqueue(queue, wide > 1 ? max_unpool_each<LAST_WIDE> : max_unpool_each<1>,
+            dim3(blocks_striding(count)), dim3(THREADS), count, pooling, pooled, to,
+            call_is_last(call, 1), (const float *)call_reals(call, 0), call_integers(call, 1),
+            call_reals(call, 2));
+}
+
 void launch_max_unpool(const struct call *call, struct queue *queue)
 {
     const int64_t planes = call_dim(call, 0, 0) * call_dim(call, 0, 1);
-    enqueue(queue, max_unpool_plane, dim3((unsigned)planes), dim3(THREADS),
-            call_count(call, 0) / planes, call_count(call, 2) / planes,
-            (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
+    const struct op *pool = pool_of_places(call->program, call->op);
+    if (pool)
+        unpool_known(call, queue, pool);
+    else
+        enqueue(queue, max_unpool_plane, dim3((unsigned)planes), dim3(THREADS),
+                call_count(call, 0) / planes, call_count(call, 2) / planes,
+                (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
 }
 
 static __global__ void max_unpool_grad_each(int64_t count, int64_t pooled, int64_t image,
@@ -163,63 +243,77 @@ static __device__ float divisor(const struct patch &patch, bool include_pad)
                        : (float)((patch.bottom - patch.top) * (patch.right - patch.left));
 }
 
-static __global__ void average_pool_each(int64_t count, struct pooling pooling, bool include_pad,
-                                         const float *x, float *y)
+template <int WIDE>
+static __global__ void average_pool_each(int64_t count, struct pooling pooling, struct image from,
+                                         struct image to, bool include_pad, const float *x,
+                                         float *y)
 {
     FOR_EACH(index, count)
     {
-        int64_t plane;
-        const struct patch patch = patch_of(pooling, index, &plane);
-        const float *image = x + plane * pooling.plane();
-        float sum = 0.0f;
+        const struct pixel at = pixel_of<WIDE>(to, index);
+        const struct patch patch = patch_at(pooling, (int32_t)at.row, (int32_t)at.column);
+        const float by = divisor(patch, include_pad);
+        vector<WIDE> sum = {};
         for (int32_t row = patch.top; row < patch.bottom; row++)
-            for (int32_t column = patch.left; column < patch.right; column++)
-                sum += image[row * pooling.width + column];
-        y[index] = sum / divisor(patch, include_pad);
+            for (int32_t column = patch.left; column < patch.right; column++) {
+                const vector<WIDE> value = *(
+                    const vector<WIDE> *)(x + from.at(at.sample, (int32_t)at.channel, row, column));
+#pragma unroll
+                for (int i = 0; i < WIDE; i++)
+                    sum.at[i] += value.at[i];
+            }
+#pragma unroll
+        for (int i = 0; i < WIDE; i++)
+            sum.at[i] /= by;
+        *(vector<WIDE> *)(y + index * WIDE) = sum;
     }
 }
 
 void launch_average_pool(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 1);
-    enqueue(queue, average_pool_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            pooling_of(call, 0, 1), call->op->attr.average_pool.include_pad != 0,
-            (const float *)call_reals(call, 0), call_reals(call, 1));
-}
-
-/* Along one axis, the first of the windows that contain a place (which is counted with the pad). */
-static __device__ int32_t first_window(int32_t place, int32_t window, int32_t stride)
-{
-    return place < window ? 0 : (place - window) / stride + 1;
+    const struct image from = image_of(call, 0), to = image_of(call, 1);
+    const int wide = wide_of(from, to);
+    const int64_t count = call_count(call, 1) / wide;
+    enqueue(queue, wide > 1 ? average_pool_each<LAST_WIDE> : average_pool_each<1>,
+            dim3(blocks_striding(count)), dim3(THREADS), count, pooling_of(call, 0, 1), from, to,
+            call->op->attr.average_pool.include_pad != 0, (const float *)call_reals(call, 0),
+            call_reals(call, 1));
 }
 
 /* One thread a pixel: the shares of all windows that contain it, in their order. */
+template <int WIDE>
 static __global__ void average_pool_grad_each(int64_t count, struct pooling pooling,
+                                              struct image pooled, struct image to,
                                               bool include_pad, const float *dy, float *dx)
 {
     FOR_EACH(index, count)
     {
-        uint32_t within_row, within;
-        const int64_t line = split_number(index, (uint32_t)pooling.width, &within_row);
-        const int64_t plane = split_number(line, (uint32_t)pooling.height, &within);
-        const int32_t row = (int32_t)within + pooling.pad_h;
-        const int32_t column = (int32_t)within_row + pooling.pad_w;
-        const float *pooled = dy + plane * pooling.rows * pooling.columns;
-        float sum = 0.0f;
+        const struct pixel at = pixel_of<WIDE>(to, index);
+        const int32_t row = (int32_t)at.row + pooling.pad_h;
+        const int32_t column = (int32_t)at.column + pooling.pad_w;
+        vector<WIDE> sum = {};
         for (int32_t p = first_window(row, pooling.window_h, pooling.stride_h);
              p < pooling.rows && p * pooling.stride_h <= row; p++)
             for (int32_t q = first_window(column, pooling.window_w, pooling.stride_w);
-                 q < pooling.columns && q * pooling.stride_w <= column; q++)
-                sum +=
-                    pooled[p * pooling.columns + q] / divisor(patch_at(pooling, p, q), include_pad);
-        dx[index] = sum;
+                 q < pooling.columns && q * pooling.stride_w <= column; q++) {
+                const float by = divisor(patch_at(pooling, p, q), include_pad);
+                const vector<WIDE> value =
+                    *(const vector<WIDE> *)(dy + pooled.at(at.sample, (int32_t)at.channel, p, q));
+#pragma unroll
+                for (int i = 0; i < WIDE; i++)
+                    sum.at[i] += value.at[i] / by;
+            }
+        *(vector<WIDE> *)(dx + index * WIDE) = sum;
     }
 }
 
 void launch_average_pool_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 1);
-    enqueue(queue, average_pool_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            pooling_of(call, 1, 0), call->op->attr.average_pool_grad.include_pad != 0,
-            (const float *)call_reals(call, 0), call_reals(call, 1));
+    const struct image pooled = image_of(call, 0), to = image_of(call, 1);
+    const int wide = wide_of(pooled, to);
+    const int64_t count = call_count(call, 1) / wide;
+    enqueue(queue, wide > 1 ? average_pool_grad_each<LAST_WIDE> : average_pool_grad_each<1>,
+            dim3(blocks_striding(count)), dim3(THREADS), count, pooling_of(call, 1, 0), pooled, to,
+            call->op->attr.average_pool_grad.include_pad != 0, (const float *)call_reals(call, 0),
+            call_reals(call, 1));
 }
