@@ -27,7 +27,10 @@ struct aside {
     bool *pending;             /* [op], while a step is enqueued: nobody has waited for it */
 };
 
-enum : uint32_t { ASIDE_WHOLE = UINT32_MAX }; /* the whole op is done aside */
+enum : uint32_t {
+    ASIDE_WHOLE = UINT32_MAX, /* the whole op is done aside */
+    ASIDE_DENSE_SGD = 0x7f    /* all operands but dx */
+};
 
 /* Chooses what is done aside, when the kernels are known, and how much workspace it takes. */
 enum status aside_choose(struct plan *plan);

@@ -147,6 +147,9 @@ enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out);
 enum status cuda_explain(const struct plan *plan, struct arena *arena, struct explanation *out);
 void cuda_release(struct plan *plan);
 
+/* pool.cu: a max_unpool and the slope of an activation after it become one kernel. */
+void pool_choose(struct plan *plan);
+
 /* Where a tensor of a slot lies on the device; NULL for none, and in a dry plan. */
 void *cuda_locate(const struct plan *plan, int32_t tensor, int slot);
 

@@ -101,6 +101,7 @@ static enum status choose_kernels(struct plan *plan)
             plan->workspace_bytes = bytes;
     }
     TRY(choose_last(plan));
+    pool_choose(plan);
     TRY(slope_choose(plan));
     return aside_choose(plan);
 }
@@ -342,6 +343,18 @@ static enum status restore(const struct plan *plan, int32_t tensor, void **out)
     return cuda_fail(__FILE__, __LINE__, queue.error, "restoring a tensor");
 }
 
+/* Was it left to a kernel that makes more of it at once? */
+static bool is_left_out(const struct plan *plan, int32_t tensor)
+{
+    for (int32_t o = 0; o < plan->program->op_count; o++) {
+        const struct op *op = &plan->program->ops[o];
+        for (int32_t i = 0; !plan->launches[o] && i < op->outputs; i++)
+            if (op_output(plan->program, op, i) == tensor)
+                return true;
+    }
+    return false;
+}
+
 enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
 {
     cudaStream_t stream = plan->instance->device->stream;
@@ -351,6 +364,9 @@ enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
     if (plan->dry)
         FAIL(STATUS_INPUT, "a dry plan has nothing to fetch");
     TRY(program_check_fetch(plan->program, tensor));
+    if (is_left_out(plan, tensor))
+        FAIL(STATUS_INPUT, "the tensor '%s' of '%s' is not kept: two ops are one kernel",
+             plan->program->tensors[tensor].name, plan->program->name);
     TRY(cuda_use(plan->instance->device));
     if (other)
         TRY(restore(plan, tensor, &restored));

@@ -2,7 +2,7 @@
  * dense_sgd, and products of many pairs of matrices. All are one matrix product (gemm.h) with
  * another ending. */
 #include "backend/cuda/families.h"
-#include "backend/cuda/gemm.h"
+#include "backend/cuda/few.h"
 #include "backend/cuda/narrow.h"
 #include "backend/cuda/reduce.h"
 #include "backend/cuda/update.h"
@@ -24,7 +24,8 @@ void launch_dense(const struct call *call, struct queue *queue)
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 1, 0), o = call_dim(call, 1, 1);
     const struct to_layer finish = {call_reals(call, 3), o, call_reals(call, 2),
                                     (enum activation)call->op->attr.dense.activation};
-    gemm(queue, n, o, i, by_row{call_reals(call, 0), i}, by_column{call_reals(call, 1), o}, finish);
+    dense_product(queue, n, o, i, by_row{call_reals(call, 0), i}, by_column{call_reals(call, 1), o},
+                  finish);
 }
 
 void launch_dense_t(const struct call *call, struct queue *queue)
@@ -32,7 +33,8 @@ void launch_dense_t(const struct call *call, struct queue *queue)
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 1, 0), o = call_dim(call, 1, 1);
     const struct to_layer finish = {call_reals(call, 3), i, call_reals(call, 2),
                                     (enum activation)call->op->attr.dense_t.activation};
-    gemm(queue, n, i, o, by_row{call_reals(call, 0), o}, by_row{call_reals(call, 1), o}, finish);
+    dense_product(queue, n, i, o, by_row{call_reals(call, 0), o}, by_row{call_reals(call, 1), o},
+                  finish);
 }
 
 void launch_outer(const struct call *call, struct queue *queue)
@@ -40,8 +42,8 @@ void launch_outer(const struct call *call, struct queue *queue)
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 0, 1), o = call_dim(call, 1, 1);
     const struct to_gradient finish = {call_reals(call, 2), o, call->op->attr.outer.scale,
                                        call->op->attr.outer.accumulate != 0};
-    gemm(queue, i, o, n, by_column{call_reals(call, 0), i}, by_column{call_reals(call, 1), o},
-         finish);
+    dense_product(queue, i, o, n, by_column{call_reals(call, 0), i},
+                  by_column{call_reals(call, 1), o}, finish);
 }
 
 uint64_t workspace_sum_rows(const struct program *program, const struct op *op)
@@ -57,7 +59,8 @@ void launch_sum_rows(const struct call *call, struct queue *queue)
                    cells_value{call_cells(call, 0)}, finish, (float *)call->workspace);
 }
 
-/* dx comes first: it is made with the weights as they were. */
+/* dx comes first: it is made with the weights as they were. Nothing waits for the update but what
+ * follows the step, so it is done aside; in 16 bits the copies of the weights follow it. */
 void launch_dense_sgd(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
@@ -66,10 +69,13 @@ void launch_dense_sgd(const struct call *call, struct queue *queue)
     const float *rate = call_reals(call, 4);
 
     if (call_has(call, 7))
-        gemm(queue, n, i, o, by_row{dy, o}, by_row{w, o}, to_layer{dx, i, NULL, ACTIVATION_NONE});
-    gemm(queue, i, o, n, by_column{x, i}, by_column{dy, o}, to_weights{w, o, rate});
+        dense_product(queue, n, i, o, by_row{dy, o}, by_row{w, o},
+                      to_layer{dx, i, NULL, ACTIVATION_NONE});
+    cudaStream_t stream = call->narrow ? queue->stream : queue_part(queue);
+    dense_product(queue, i, o, n, by_column{x, i}, by_column{dy, o}, to_weights{w, o, rate});
     if (call_has(call, 6))
         sum_rows(queue, n, o, reduce_value{dy}, to_weights{b, 0, rate});
+    queue_return(queue, stream);
 }
 
 /* y = scale · sum, of one of several products */

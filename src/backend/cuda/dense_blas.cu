@@ -7,6 +7,7 @@
 #include "backend/cuda/blas.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/families.h"
+#include "backend/cuda/few.h"
 #include "backend/cuda/narrow.h"
 #include "backend/cuda/reduce.h"
 #include "backend/cuda/slope.h"
@@ -326,8 +327,6 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     queue_return(queue, stream);
 }
 
-enum { ASIDE_DENSE_SGD = 0x7f }; /* all operands but dx */
-
 #define ROW(kind, type, spare, aside)                                                              \
     {                                                                                              \
         OP_##kind, #kind "_" type "_cublaslt", launch_##kind##_blas, workspace_blas<spare>,        \
@@ -364,7 +363,9 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
             return &kernel;
         if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
             return NULL;
-        return tensor_of(program, op, 0)->shape.dim[0] >= SAMPLES_LEAST ? &kernel : NULL;
+        const int64_t samples = tensor_of(program, op, 0)->shape.dim[0];
+        const bool few = few_fits(samples, w->shape.dim[0], w->shape.dim[1]);
+        return samples >= SAMPLES_LEAST && !few ? &kernel : NULL;
     }
     return NULL;
 }

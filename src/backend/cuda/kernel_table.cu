@@ -1,5 +1,6 @@
 /* kernel_table.cu: what this backend can run: one row an op kind. An op without a row is refused by
  * `supports`; a faster kernel replaces a row and gets a name of its own. */
+#include "backend/cuda/aside.h"
 #include "backend/cuda/families.h"
 
 #define FULL_ROW(kind, workspace_bytes, rounds)                                                    \
@@ -18,7 +19,7 @@ static const struct kernel kernels[] = {
     ROW(dense_t, NULL),
     ROW(outer, NULL),
     ROW(sum_rows, workspace_sum_rows),
-    ROW(dense_sgd, NULL),
+    {OP_dense_sgd, "dense_sgd_f32_cuda", launch_dense_sgd, NULL, NULL, ASIDE_DENSE_SGD, false},
     ROW(matmul, NULL),
     ROW(matmul_nt, NULL),
     ROW(matmul_tn, NULL),

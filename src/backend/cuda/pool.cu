@@ -2,6 +2,8 @@
  * of the place (p, q) begins at (p·stride - pad, q·stride - pad) and what of it lies outside the
  * image counts for nothing. Images may lie either way (last.h); where all of an op's lie channels
  * last a thread has four neighbours. */
+#include "backend/cuda/activation.h"
+#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/families.h"
 #include "backend/cuda/last.h"
 
@@ -157,12 +159,19 @@ static __device__ int32_t first_window(int32_t place, int32_t window, int32_t st
     return place < window ? 0 : (place - window) / stride + 1;
 }
 
+/* An activation's slope, by which the result is multiplied; saved NULL: there is none. */
+struct unpool_slope {
+    const float *saved;
+    enum activation function;
+    float alpha;
+};
+
 /* Where the windows are known: one thread a pixel looks which of those that contain it chose it, in
  * their order. */
 template <int WIDE>
 static __global__ void max_unpool_each(int64_t count, struct pooling pooling, struct image pooled,
                                        struct image to, bool places_last, const float *x,
-                                       const int32_t *places, float *y)
+                                       const int32_t *places, struct unpool_slope slope, float *y)
 {
     struct image noted = pooled;
     noted.last = places_last;
@@ -186,11 +195,18 @@ static __global__ void max_unpool_each(int64_t count, struct pooling pooling, st
                 for (int i = 0; i < WIDE; i++)
                     sum.at[i] += __float_as_int(chosen.at[i]) == own ? value.at[i] : 0.0f;
             }
+        if (slope.saved) {
+            const vector<WIDE> saved = *(const vector<WIDE> *)(slope.saved + index * WIDE);
+#pragma unroll
+            for (int i = 0; i < WIDE; i++)
+                sum.at[i] *= activation_slope(slope.function, slope.alpha, saved.at[i]);
+        }
         *(vector<WIDE> *)(y + index * WIDE) = sum;
     }
 }
 
-static void unpool_known(const struct call *call, struct queue *queue, const struct op *pool)
+static void unpool_known(const struct call *call, struct queue *queue, const struct op *pool,
+                         const struct unpool_slope &slope, float *y)
 {
     const auto &attr = pool->attr.max_pool;
     const struct image pooled = image_of(call, 0), to = image_of(call, 2);
@@ -202,7 +218,7 @@ static void unpool_known(const struct call *call, struct queue *queue, const str
     enqueue(queue, wide > 1 ? max_unpool_each<LAST_WIDE> : max_unpool_each<1>,
             dim3(blocks_striding(count)), dim3(THREADS), count, pooling, pooled, to,
             call_is_last(call, 1), (const float *)call_reals(call, 0), call_integers(call, 1),
-            call_reals(call, 2));
+            slope, y);
 }
 
 void launch_max_unpool(const struct call *call, struct queue *queue)
@@ -210,11 +226,73 @@ void launch_max_unpool(const struct call *call, struct queue *queue)
     const int64_t planes = call_dim(call, 0, 0) * call_dim(call, 0, 1);
     const struct op *pool = pool_of_places(call->program, call->op);
     if (pool)
-        unpool_known(call, queue, pool);
+        unpool_known(call, queue, pool, unpool_slope{}, call_reals(call, 2));
     else
         enqueue(queue, max_unpool_plane, dim3((unsigned)planes), dim3(THREADS),
                 call_count(call, 0) / planes, call_count(call, 2) / planes,
                 (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
+}
+
+/* Is there just one op that needs its result? */
+static bool is_passing(const struct program *program, const struct op *op)
+{
+    const int32_t result = op_output(program, op, 0), written = op->first + op->inputs;
+    int32_t readers = 0;
+    for (int32_t i = 0; i < program->operand_count; i++)
+        readers += i != written && program->operands[i] >= 0 &&
+                   program_root(program, program->operands[i]) == result;
+    return readers == 1;
+}
+
+/* Does the op after this max_unpool multiply its result with a slope, and nobody else needs that?
+ * What the max_unpool reads must still be there then. */
+static bool is_sloped(const struct program *program, int32_t o)
+{
+    const struct op *unpool = &program->ops[o], *slope = unpool + 1;
+    if (unpool->kind != OP_max_unpool || o + 1 == program->op_count ||
+        slope->kind != OP_activate_grad || slope->part != unpool->part ||
+        op_input(program, slope, 1) != op_output(program, unpool, 0) ||
+        !pool_of_places(program, unpool) || !is_passing(program, unpool))
+        return false;
+    const struct tensor *dx =
+        &program->tensors[program_root(program, op_output(program, slope, 0))];
+    for (int32_t i = 0; i < unpool->inputs; i++) {
+        const struct tensor *read =
+            &program->tensors[program_root(program, op_input(program, unpool, i))];
+        if (read->offset < dx->offset + dx->bytes && dx->offset < read->offset + read->bytes)
+            return false;
+    }
+    return true;
+}
+
+static void launch_unpool_sloped(const struct call *call, struct queue *queue)
+{
+    const auto &attr = call->op->attr.activate_grad;
+    struct call unpool = *call;
+    unpool.op = call->op - 1;
+    unpool.operands = call->operands + (unpool.op->first - call->op->first);
+    unpool_known(&unpool, queue, pool_of_places(call->program, unpool.op),
+                 unpool_slope{call_reals(call, 0), (enum activation)attr.function, attr.alpha},
+                 call_reals(call, 2));
+}
+
+static void launch_nothing(const struct call *, struct queue *)
+{
+}
+
+void pool_choose(struct plan *plan)
+{
+    static const struct kernel left = {
+        OP_max_unpool, "left to the slope", launch_nothing, NULL, NULL, 0, false};
+    static const struct kernel sloped = {
+        OP_activate_grad, "max_unpool_slope_f32_cuda", launch_unpool_sloped, NULL, NULL, 0, false};
+    if (plan->narrow || plan->observer.level != OBSERVE_NOTHING)
+        return;
+    for (int32_t o = 0; o < plan->program->op_count; o++)
+        if (is_sloped(plan->program, o)) {
+            plan->kernels[o] = &left;
+            plan->kernels[o + 1] = &sloped;
+        }
 }
 
 static __global__ void max_unpool_grad_each(int64_t count, int64_t pooled, int64_t image,
