@@ -124,6 +124,13 @@ void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const f
                 const float *dy, float *dw, bool accumulate, void *workspace);
 uint64_t conv_weigh_bytes(const struct conv &conv);
 
+/* conv_small.cu: the same for few weights of small images: it leaves small_pieces sums
+ * [piece][out][inner][taps], which are to be added. */
+bool small_fits(const struct conv &conv);
+int32_t small_pieces(const struct conv &conv);
+void small_launch(struct queue *queue, const struct conv &conv, const float *x, const float *dy,
+                  float *pieces);
+
 /* The kernel for this op of the family in tf32, or NULL when it is of another. */
 const struct kernel *conv_kernel_tf32(const struct op *op);
 

@@ -35,10 +35,11 @@ static struct cut cut_of(const struct conv &conv)
 
 uint64_t conv_weigh_bytes(const struct conv &conv)
 {
-    const int32_t pieces = cut_of(conv).pieces;
-    return pieces == 1 ? 0
-                       : (uint64_t)pieces * (uint64_t)conv.out * (uint64_t)conv.inner *
-                             (uint64_t)conv.taps * sizeof(float);
+    const int32_t pieces = small_fits(conv) ? small_pieces(conv) : cut_of(conv).pieces;
+    return pieces == 1 && !small_fits(conv)
+               ? 0
+               : (uint64_t)pieces * (uint64_t)conv.out * (uint64_t)conv.inner *
+                     (uint64_t)conv.taps * sizeof(float);
 }
 
 struct weigh {
@@ -273,13 +274,18 @@ void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const f
                           conv.down.y * conv.across.y % 4 == 0,
                           conv_is_pointwise(conv),
                           conv.inner % HALF == 0};
-    const int32_t pieces = weigh.cut.pieces, columns = conv.inner * conv.taps;
+    const bool small = small_fits(conv);
+    const int32_t pieces = small ? small_pieces(conv) : weigh.cut.pieces;
+    const int32_t columns = conv.inner * conv.taps;
     const float *parts = (const float *)workspace;
     if (pieces > 1) {
         weigh.dw = (float *)workspace;
         weigh.accumulate = false;
     }
-    if (weigh.cut.tall == 16)
+    weigh.even = weigh.even && !small;
+    if (small)
+        small_launch(queue, conv, x, dy, (float *)workspace);
+    else if (weigh.cut.tall == 16)
         weigh_launch<false, 16>(queue, weigh);
     else if (weigh.cut.tall == 64)
         tf32 ? weigh_launch<true, 64>(queue, weigh) : weigh_launch<false, 64>(queue, weigh);
@@ -289,7 +295,7 @@ void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const f
     const struct to_weights finish = {dw, columns, conv.inner, conv.taps, weigh.even, accumulate};
     if (pieces > MANY_PIECES)
         sum_rows(queue, pieces, count, reduce_value{parts}, finish);
-    else if (pieces > 1)
+    else if (pieces > 1 || small)
         enqueue(queue, add_pieces, dim3(blocks_striding(count)), dim3(THREADS), count, pieces,
                 parts, finish);
 }
