@@ -150,6 +150,9 @@ void cuda_release(struct plan *plan);
 /* pool.cu: a max_unpool and the slope of an activation after it become one kernel. */
 void pool_choose(struct plan *plan);
 
+/* together.cu: small updates that are done aside become one kernel. */
+void together_choose(struct plan *plan);
+
 /* Where a tensor of a slot lies on the device; NULL for none, and in a dry plan. */
 void *cuda_locate(const struct plan *plan, int32_t tensor, int slot);
 

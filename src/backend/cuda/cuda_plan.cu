@@ -103,7 +103,9 @@ static enum status choose_kernels(struct plan *plan)
     TRY(choose_last(plan));
     pool_choose(plan);
     TRY(slope_choose(plan));
-    return aside_choose(plan);
+    TRY(aside_choose(plan));
+    together_choose(plan);
+    return STATUS_OK;
 }
 
 static enum status take(struct plan *plan, uint64_t bytes, const char *what, char **out)
@@ -343,9 +345,11 @@ static enum status restore(const struct plan *plan, int32_t tensor, void **out)
     return cuda_fail(__FILE__, __LINE__, queue.error, "restoring a tensor");
 }
 
-/* Was it left to a kernel that makes more of it at once? */
+/* Is it between two ops that are one kernel? */
 static bool is_left_out(const struct plan *plan, int32_t tensor)
 {
+    if (plan->program->tensors[tensor].role != ROLE_ACTIVATION)
+        return false;
     for (int32_t o = 0; o < plan->program->op_count; o++) {
         const struct op *op = &plan->program->ops[o];
         for (int32_t i = 0; !plan->launches[o] && i < op->outputs; i++)
