@@ -147,8 +147,8 @@ enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out);
 enum status cuda_explain(const struct plan *plan, struct arena *arena, struct explanation *out);
 void cuda_release(struct plan *plan);
 
-/* pool.cu: a max_unpool and the slope of an activation after it become one kernel. */
-void pool_choose(struct plan *plan);
+/* merge.cu: ops that follow each other become one kernel. */
+void merge_choose(struct plan *plan);
 
 /* together.cu: small updates that are done aside become one kernel. */
 void together_choose(struct plan *plan);

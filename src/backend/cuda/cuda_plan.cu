@@ -101,7 +101,7 @@ static enum status choose_kernels(struct plan *plan)
             plan->workspace_bytes = bytes;
     }
     TRY(choose_last(plan));
-    pool_choose(plan);
+    merge_choose(plan);
     TRY(slope_choose(plan));
     TRY(aside_choose(plan));
     together_choose(plan);

@@ -4,11 +4,24 @@
 #include "backend/cuda/channel.h"
 #include "backend/cuda/families.h"
 #include "backend/cuda/gemm.h"
+#include "backend/cuda/merge.h"
 
 struct norm_training {
     const float *x, *gamma, *beta;
     float *y, *saved_mean, *saved_scale, *mean, *variance;
     float epsilon, momentum;
+    const float *add; /* to the result, or NULL … */
+    bool relu;        /* … of which what is below 0 is 0 */
+    template <int WIDE> __device__ void put(int64_t index, vector<WIDE> value) const
+    {
+        const vector<WIDE> more = add ? *(const vector<WIDE> *)(add + index) : vector<WIDE>{};
+#pragma unroll
+        for (int i = 0; i < WIDE; i++) {
+            const float sum = add ? value.at[i] + more.at[i] : value.at[i];
+            value.at[i] = !relu || sum > 0.0f ? sum : 0.0f;
+        }
+        *(vector<WIDE> *)(y + index) = value;
+    }
 };
 
 /* x - pivot and its square: the pivot is a value of the channel, so that nothing cancels when the
@@ -67,7 +80,7 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int i = 0; i < WIDE; i++)
             value.at[i] = (value.at[i] - own.mean) * own.slope + own.beta;
-        *(vector<WIDE> *)(norm.y + index) = value;
+        norm.put<WIDE>(index, value);
     });
     if (threadIdx.x == 0 && at.piece == 0)
         own.keep(norm, c, count);
@@ -89,7 +102,7 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int i = 0; i < LAST_WIDE; i++)
             value.at[i] = (value.at[i] - own[i].mean) * own[i].slope + own[i].beta;
-        *(vector<LAST_WIDE> *)(norm.y + index) = value;
+        norm.put<LAST_WIDE>(index, value);
     });
 #pragma unroll
     for (int i = 0; i < LAST_WIDE; i++)
@@ -97,20 +110,23 @@ static __global__ void __launch_bounds__(THREADS)
             own[i].keep(norm, at.channel + i, count);
 }
 
-void launch_batch_norm(const struct call *call, struct queue *queue)
+static void run_batch_norm(const struct call *call, struct queue *queue, float *y, const float *add,
+                           bool relu)
 {
     const struct channels channels = channels_of(call);
     struct two *sums = (struct two *)call->workspace;
     const struct norm_training norm = {call_reals(call, 0),
                                        call_reals(call, 1),
                                        call_reals(call, 2),
-                                       call_reals(call, 5),
+                                       y,
                                        call_reals(call, 6),
                                        call_reals(call, 7),
                                        call_reals(call, 8),
                                        call_reals(call, 9),
                                        call->op->attr.batch_norm.epsilon,
-                                       call->op->attr.batch_norm.momentum};
+                                       call->op->attr.batch_norm.momentum,
+                                       add,
+                                       relu};
     const struct two *found = sum_channel_pieces(queue, channels, norm_moments{norm.x, NULL}, sums);
     if (channels.last)
         enqueue(queue, batch_norm_lines, lines_grid(channels), dim3(THREADS), channels, norm,
@@ -118,6 +134,57 @@ void launch_batch_norm(const struct call *call, struct queue *queue)
     else
         enqueue(queue, channels.wide ? batch_norm_piece<4> : batch_norm_piece<1>,
                 channels_grid(channels), dim3(THREADS), channels, norm, found);
+}
+
+void launch_batch_norm(const struct call *call, struct queue *queue)
+{
+    run_batch_norm(call, queue, call_reals(call, 5), NULL, false);
+}
+
+/* The op is a relu, or before that an add: the batch-norm before it does it. */
+static void launch_norm_relu(const struct call *call, struct queue *queue)
+{
+    const struct call norm = merge_call(call, call->op - 1);
+    run_batch_norm(&norm, queue, call_reals(call, 1), NULL, true);
+}
+
+static void launch_norm_add_relu(const struct call *call, struct queue *queue)
+{
+    const struct call norm = merge_call(call, call->op - 2), add = merge_call(call, call->op - 1);
+    const bool first = op_input(call->program, add.op, 0) == op_output(call->program, norm.op, 0);
+    run_batch_norm(&norm, queue, call_reals(call, 1), call_reals(&add, first), true);
+}
+
+/* A batch-norm and the relu after it, also when something is added between. */
+void norm_merge(struct plan *plan, int32_t o)
+{
+    static const struct kernel both = {
+        OP_activate, "batch_norm_relu_f32_cuda", launch_norm_relu, workspace_channels, NULL, 0,
+        false};
+    static const struct kernel all = {OP_activate,
+                                      "batch_norm_add_relu_f32_cuda",
+                                      launch_norm_add_relu,
+                                      workspace_channels,
+                                      NULL,
+                                      0,
+                                      false};
+    const struct program *program = plan->program;
+    const struct op *relu = &program->ops[o], *before = relu - 1;
+    if (relu->kind != OP_activate || relu->attr.activate.function != ACTIVATION_RELU ||
+        op_input(program, relu, 0) != op_output(program, before, 0) ||
+        !merge_passes(program, before))
+        return;
+    const bool adds = before->kind == OP_add && o > 1;
+    const struct op *norm = adds ? before - 1 : before;
+    if (norm->kind != OP_batch_norm || (adds && !merge_passes(program, norm)) ||
+        merge_meets(program, op_output(program, relu, 0), op_input(program, norm, 0)))
+        return;
+    const int32_t y = op_output(program, norm, 0);
+    if (adds && (op_input(program, before, 0) == y) == (op_input(program, before, 1) == y))
+        return;
+    for (int32_t left = (int32_t)(norm - program->ops); left < o; left++)
+        merge_leave(plan, left);
+    plan->kernels[o] = adds ? &all : &both;
 }
 
 struct norm_fixed {

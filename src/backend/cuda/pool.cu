@@ -3,9 +3,9 @@
  * image counts for nothing. Images may lie either way (last.h); where all of an op's lie channels
  * last a thread has four neighbours. */
 #include "backend/cuda/activation.h"
-#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/families.h"
 #include "backend/cuda/last.h"
+#include "backend/cuda/merge.h"
 
 struct pooling {
     int32_t height, width; /* of the image */
@@ -233,66 +233,31 @@ void launch_max_unpool(const struct call *call, struct queue *queue)
                 (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
 }
 
-/* Is there just one op that needs its result? */
-static bool is_passing(const struct program *program, const struct op *op)
-{
-    const int32_t result = op_output(program, op, 0), written = op->first + op->inputs;
-    int32_t readers = 0;
-    for (int32_t i = 0; i < program->operand_count; i++)
-        readers += i != written && program->operands[i] >= 0 &&
-                   program_root(program, program->operands[i]) == result;
-    return readers == 1;
-}
-
-/* Does the op after this max_unpool multiply its result with a slope, and nobody else needs that?
- * What the max_unpool reads must still be there then. */
-static bool is_sloped(const struct program *program, int32_t o)
-{
-    const struct op *unpool = &program->ops[o], *slope = unpool + 1;
-    if (unpool->kind != OP_max_unpool || o + 1 == program->op_count ||
-        slope->kind != OP_activate_grad || slope->part != unpool->part ||
-        op_input(program, slope, 1) != op_output(program, unpool, 0) ||
-        !pool_of_places(program, unpool) || !is_passing(program, unpool))
-        return false;
-    const struct tensor *dx =
-        &program->tensors[program_root(program, op_output(program, slope, 0))];
-    for (int32_t i = 0; i < unpool->inputs; i++) {
-        const struct tensor *read =
-            &program->tensors[program_root(program, op_input(program, unpool, i))];
-        if (read->offset < dx->offset + dx->bytes && dx->offset < read->offset + read->bytes)
-            return false;
-    }
-    return true;
-}
-
 static void launch_unpool_sloped(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.activate_grad;
-    struct call unpool = *call;
-    unpool.op = call->op - 1;
-    unpool.operands = call->operands + (unpool.op->first - call->op->first);
+    const struct call unpool = merge_call(call, call->op - 1);
     unpool_known(&unpool, queue, pool_of_places(call->program, unpool.op),
                  unpool_slope{call_reals(call, 0), (enum activation)attr.function, attr.alpha},
                  call_reals(call, 2));
 }
 
-static void launch_nothing(const struct call *, struct queue *)
+/* A max_unpool whose result is multiplied with a slope. What it reads must still be there then. */
+void pool_merge(struct plan *plan, int32_t o)
 {
-}
-
-void pool_choose(struct plan *plan)
-{
-    static const struct kernel left = {
-        OP_max_unpool, "left to the slope", launch_nothing, NULL, NULL, 0, false};
-    static const struct kernel sloped = {
+    static const struct kernel kernel = {
         OP_activate_grad, "max_unpool_slope_f32_cuda", launch_unpool_sloped, NULL, NULL, 0, false};
-    if (plan->narrow || plan->observer.level != OBSERVE_NOTHING)
+    const struct program *program = plan->program;
+    const struct op *slope = &program->ops[o], *unpool = slope - 1;
+    if (slope->kind != OP_activate_grad || unpool->kind != OP_max_unpool ||
+        op_input(program, slope, 1) != op_output(program, unpool, 0) ||
+        !pool_of_places(program, unpool) || !merge_passes(program, unpool))
         return;
-    for (int32_t o = 0; o < plan->program->op_count; o++)
-        if (is_sloped(plan->program, o)) {
-            plan->kernels[o] = &left;
-            plan->kernels[o + 1] = &sloped;
-        }
+    for (int32_t i = 0; i < unpool->inputs; i++)
+        if (merge_meets(program, op_output(program, slope, 0), op_input(program, unpool, i)))
+            return;
+    merge_leave(plan, o - 1);
+    plan->kernels[o] = &kernel;
 }
 
 static __global__ void max_unpool_grad_each(int64_t count, int64_t pooled, int64_t image,

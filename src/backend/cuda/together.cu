@@ -2,7 +2,7 @@
  * is a few numbers for a bias or a norm, and a launch takes longer than they do: of the updates
  * that are done aside (aside.h) the last one does all, from a list that the kernel is launched
  * with. */
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/merge.h"
 #include "backend/cuda/update.h"
 
 #include <cstring>
@@ -83,14 +83,8 @@ static void launch_together(const struct call *call, struct queue *queue)
     enqueue(queue, update_together, dim3((unsigned)blocks), dim3(THREADS), all);
 }
 
-static void launch_nothing(const struct call *, struct queue *)
-{
-}
-
 void together_choose(struct plan *plan)
 {
-    static const struct kernel left = {OP_sgd, "left to a later one", launch_nothing, NULL, NULL, 0,
-                                       false};
     static const struct kernel together = {
         OP_sgd, "sgd_together_f32_cuda", launch_together, NULL, NULL, 0, false};
     const struct program *program = plan->program;
@@ -105,7 +99,7 @@ void together_choose(struct plan *plan)
     if (aside)
         each_plain(program, [&](const struct op *op) {
             if (before && count % TOGETHER_MOST)
-                plan->kernels[before - program->ops] = &left;
+                merge_leave(plan, (int32_t)(before - program->ops));
             plan->kernels[op - program->ops] = &together;
             before = op;
             count++;
