@@ -21,19 +21,20 @@ static struct chain stack(const int32_t *widths)
 TEST(narrow_networks_take_one_block)
 {
     const struct chain small = STACK(4, 3, 4, 5, 1), wide = STACK(4, 33, 1);
-    CHECK_EQUAL_INT(whole_choose(&small, WARP_BATCH_MOST + 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(whole_choose(&small, TEAM_BATCH_MOST + 1, &h200), WHOLE_BLOCK);
     CHECK_EQUAL_INT(whole_choose(&small, 64, &h200), WHOLE_BLOCK);
     CHECK_EQUAL_INT(whole_choose(&small, 65, &h200), WHOLE_NONE);
     CHECK_EQUAL_INT(whole_choose(&wide, 10, &h200), WHOLE_GRID);
 }
 
 /* Kernels without branches: for few layers, of the usual activations. */
-TEST(the_narrowest_take_one_warp)
+TEST(the_narrowest_take_one_warp_or_a_team)
 {
     struct chain small = STACK(4, 3, 4, 5, 1), one = STACK(4, 3), deep = STACK(4, 3, 3, 3, 3, 1);
     const struct chain wide = STACK(4, 9, 1);
     CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_WARP);
-    CHECK_EQUAL_INT(whole_choose(&small, WARP_BATCH_MOST, &h200), WHOLE_WARP);
+    CHECK_EQUAL_INT(whole_choose(&small, 2, &h200), WHOLE_TEAM);
+    CHECK_EQUAL_INT(whole_choose(&small, TEAM_BATCH_MOST, &h200), WHOLE_TEAM);
     CHECK_EQUAL_INT(whole_choose(&one, 1, &h200), WHOLE_BLOCK);
     CHECK_EQUAL_INT(whole_choose(&deep, 1, &h200), WHOLE_BLOCK);
     CHECK_EQUAL_INT(whole_choose(&wide, 1, &h200), WHOLE_BLOCK);

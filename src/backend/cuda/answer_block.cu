@@ -12,25 +12,10 @@ int64_t answer_block_bytes(const struct answer_net *net)
     return 4 * (int64_t)(net->span + 2 * net->batch * net->width);
 }
 
-/* All loads that can be on their way at once are. */
-static __device__ void take_parameters(const struct answer_net *net, float *to)
-{
-    enum { AT_ONCE = 8 };
-    const int threads = (int)blockDim.x;
-    for (int k = (int)threadIdx.x; k < net->span; k += AT_ONCE * threads) {
-        float some[AT_ONCE];
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; j++)
-            some[j] = k + j * threads < net->span ? __ldg(&net->parameters[k + j * threads]) : 0.0f;
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; j++)
-            if (k + j * threads < net->span)
-                to[k + j * threads] = some[j];
-    }
-}
-
+/* Compiled twice: what keeps a note while it waits also holds back what need not wait. */
+template <bool STAYS>
 static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
-    answer_block(const __grid_constant__ struct answer_net net, uint32_t first, bool stays)
+    answer_block(const __grid_constant__ struct answer_net net, uint32_t first)
 {
     extern __shared__ float parameters[];
     __shared__ uint32_t shared_number;
@@ -39,10 +24,10 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     const int n = thread / net.width, unit = thread % net.width, in = net.layer[0].in;
     const int sample = thread / in * net.width + thread % in; /* where this thread's note goes */
     uint64_t note = 0;
-    if (!stays && thread < net.mail.inputs)
+    if (!STAYS && thread < net.mail.inputs)
         note = note_look(net.mail.question(first) + thread);
-    take_parameters(&net, parameters);
-    for (uint32_t number = first; !stays || mail_wait(net.mail, number, &note); number++) {
+    answer_take_parameters(&net, parameters);
+    for (uint32_t number = first; !STAYS || mail_wait(net.mail, number, &note); number++) {
         if (thread < net.mail.inputs)
             lines[sample] = __uint_as_float((uint32_t)note);
         if (thread == 0)
@@ -65,7 +50,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
             }
             __syncthreads();
         }
-        if (!stays)
+        if (!STAYS)
             return;
     }
 }
@@ -73,8 +58,9 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
 cudaError_t answer_block_launch(const struct answer_net *net, uint32_t first, bool stays,
                                 cudaStream_t stream)
 {
-    void *arguments[] = {(void *)net, &first, &stays};
+    void *arguments[] = {(void *)net, &first};
     const int threads = round_up(net->batch * net->width, 32);
-    return cudaLaunchKernel((void *)answer_block, dim3(1), dim3((unsigned)threads), arguments,
+    return cudaLaunchKernel(stays ? (void *)answer_block<true> : (void *)answer_block<false>,
+                            dim3(1), dim3((unsigned)threads), arguments,
                             (size_t)answer_block_bytes(net), stream);
 }

@@ -66,17 +66,25 @@ const char *answer_supports(const struct plan *plan, bool resident)
 /* The mailbox: a line for the host's word, then questions, then answers. */
 static enum status make_mailbox(struct answer *answer)
 {
-    enum { LINE = 16 }; /* notes: others are not held up by who looks at it */
     struct mailbox *mail = &answer->net.mail;
-    const size_t notes = LINE + (size_t)MAIL_SLOTS * (size_t)(mail->inputs + mail->outputs);
+    const size_t questions = (size_t)MAIL_SLOTS * mail->slot_notes(mail->inputs);
+    const size_t answers = (size_t)MAIL_SLOTS * mail->slot_notes(mail->outputs);
+    const size_t notes = MAIL_LINE + questions + answers;
     void *memory;
     CUDA(cudaHostAlloc(&memory, notes * sizeof(uint64_t), cudaHostAllocMapped));
     memset(memory, 0, notes * sizeof(uint64_t));
     answer->memory = (uint64_t *)memory;
     mail->stop = answer->memory;
-    mail->questions = answer->memory + LINE;
-    mail->answers = mail->questions + (size_t)MAIL_SLOTS * (size_t)mail->inputs;
+    mail->questions = answer->memory + MAIL_LINE;
+    mail->answers = mail->questions + questions;
     return STATUS_OK;
+}
+
+static cudaError_t launch_narrow(const struct answer_net *net, uint32_t first, bool stays,
+                                 cudaStream_t stream)
+{
+    return (answer_warp_takes(net) ? answer_warp_launch : answer_block_launch)(net, first, stays,
+                                                                               stream);
 }
 
 /* The call in this slot, whatever its number is: the question says it. */
@@ -90,7 +98,7 @@ static enum status capture_slot(struct plan *plan, uint32_t slot)
         answer->between
             ? answer_layers_launch(&answer->net, answer->between,
                                    plan->instance->device->properties.major >= 9, slot, stream)
-            : answer_block_launch(&answer->net, slot, false, stream);
+            : launch_narrow(&answer->net, slot, false, stream);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
     if (launched != cudaSuccess)
         error = launched;
@@ -114,9 +122,10 @@ enum status answer_prepare(struct plan *plan, bool resident)
     describe_net(plan, &chain, &answer->net);
     answer->resident = resident;
     answer->grid = resident && !narrow ? plan->whole : NULL;
-    answer->name = narrow     ? "answer_block_f32_cuda"
-                   : resident ? plan->whole->name
-                              : "answer_layers_f32_cuda";
+    answer->name = narrow && answer_warp_takes(&answer->net) ? "answer_warp_f32_cuda"
+                   : narrow                                  ? "answer_block_f32_cuda"
+                   : resident                                ? plan->whole->name
+                                                             : "answer_layers_f32_cuda";
     answer->bytes = narrow || resident ? 0 : answer_layers_bytes(&answer->net);
     plan->answer = answer;
     if (plan->dry)
@@ -126,6 +135,8 @@ enum status answer_prepare(struct plan *plan, bool resident)
     TRY(make_mailbox(answer));
     if (answer->grid)
         grid_listen(answer->grid, &answer->net.mail);
+    for (int i = 0; narrow && !resident && i < ANSWER_STREAMS; i++)
+        CUDA(cudaStreamCreateWithFlags(&answer->streams[i], cudaStreamNonBlocking));
     for (uint32_t slot = 0; !resident && slot < MAIL_SLOTS; slot++)
         TRY(capture_slot(plan, slot));
     return STATUS_OK;
@@ -165,19 +176,24 @@ static uint64_t row_of(const struct answer *answer, uint64_t place, int32_t n)
     return answer->order ? answer->order[sample] : sample;
 }
 
+static cudaStream_t stream_of(const struct plan *plan, uint32_t number)
+{
+    cudaStream_t own = plan->answer->streams[number % ANSWER_STREAMS];
+    return own ? own : plan->instance->device->stream;
+}
+
 /* Someone who can answer from this call on: for it alone, or who stays. */
 static enum status send_kernel(struct plan *plan, uint32_t number)
 {
     struct answer *answer = plan->answer;
     struct device *device = plan->instance->device;
     if (!answer->resident) {
-        CUDA(cudaGraphLaunch(answer->slots[number % MAIL_SLOTS], device->stream));
+        CUDA(cudaGraphLaunch(answer->slots[number % MAIL_SLOTS], stream_of(plan, number)));
         return STATUS_OK;
     }
     CUDA(answer->grid ? grid_launch_from(answer->grid, number, device->stream)
-                      : answer_block_launch(&answer->net, number, true, device->stream));
+                      : launch_narrow(&answer->net, number, true, device->stream));
     answer->waits = true;
-    device->resident = plan;
     return STATUS_OK;
 }
 
@@ -199,7 +215,7 @@ static enum status wait_for_answer(struct plan *plan, uint32_t number)
         for (int look = 0; look < LOOKS_AT_ONCE; look++)
             if (is_answered(answer, number))
                 return STATUS_OK;
-        const cudaError_t error = cudaStreamQuery(plan->instance->device->stream);
+        const cudaError_t error = cudaStreamQuery(stream_of(plan, number));
         if (error == cudaErrorNotReady)
             continue;
         CUDA(error);
@@ -247,8 +263,12 @@ enum status answer_run(struct plan *plan, int64_t calls)
 {
     struct answer *answer = plan->answer;
     struct device *device = plan->instance->device;
-    if (device->resident != plan)
+    if (device->answering != plan) {
         TRY(cuda_use(device));
+        if (answer->streams[0])
+            CUDA(cudaStreamSynchronize(device->stream)); /* what came before may be parameters */
+        device->answering = plan;
+    }
     for (; calls > 0; calls--) {
         if (answer->asked - answer->collected == MAIL_SLOTS)
             TRY(collect(plan));
@@ -269,7 +289,7 @@ enum status answer_sync(struct plan *plan)
 /* What was asked is answered first. */
 enum status answer_stop(struct device *device)
 {
-    struct plan *plan = device->resident;
+    struct plan *plan = device->answering;
     if (!plan)
         return STATUS_OK;
     const enum status status = answer_sync(plan);
@@ -278,7 +298,7 @@ enum status answer_stop(struct device *device)
     const cudaError_t error = cudaStreamSynchronize(device->stream);
     *stop = 0;
     plan->answer->waits = false;
-    device->resident = NULL;
+    device->answering = NULL;
     TRY(status);
     CUDA(error);
     return STATUS_OK;
@@ -288,6 +308,9 @@ void answer_release(struct plan *plan)
 {
     if (!plan->answer)
         return;
+    for (cudaStream_t stream : plan->answer->streams)
+        if (stream)
+            cudaStreamDestroy(stream);
     for (cudaGraphExec_t slot : plan->answer->slots)
         if (slot)
             cudaGraphExecDestroy(slot);

@@ -3,9 +3,9 @@
  * stacks of dense layers (core/pass/chain.h) at inference.
  *
  * Calls go through a mailbox. Either each is a launch, captured once for each of its slots
- * (answer_block.cu: one kernel, for what fits one block; answer_layers.cu: one kernel a layer),
- * or, resident, a kernel stays and takes one after the other (answer_block.cu, whole_grid.cu). The
- * host does not synchronise: it looks for the answer. */
+ * (answer_warp.cu, answer_block.cu: one kernel; answer_layers.cu: one kernel a layer), or,
+ * resident, a kernel stays and takes one after the other (answer_warp.cu, answer_block.cu,
+ * whole_grid.cu). The host does not synchronise: it looks for the answer. */
 #ifndef PRONY_BACKEND_CUDA_ANSWER_CALLS_H
 #define PRONY_BACKEND_CUDA_ANSWER_CALLS_H
 
@@ -29,6 +29,8 @@ struct answer_net {
     struct answer_layer layer[CHAIN_MOST];
 };
 
+enum { ANSWER_STREAMS = 4 };
+
 struct answer {
     const char *name;
     struct answer_net net;
@@ -36,9 +38,12 @@ struct answer {
     bool resident, waits; /* waits: a kernel has been launched, and not been told to leave */
     uint64_t *memory;     /* pinned, mapped: the mailbox */
     cudaGraphExec_t slots[MAIL_SLOTS]; /* what answers the call in each; not resident */
-    float *between;                    /* device: activations; layers only */
-    uint64_t bytes;                    /* of device memory */
-    uint32_t *order;                   /* host, or NULL */
+    /* Of narrow networks several calls are answered at once, each in its slot's stream: by far most
+     * of such a kernel's time it waits for the bus. All NULL: in the device's. */
+    cudaStream_t streams[ANSWER_STREAMS];
+    float *between;  /* device: activations; layers only */
+    uint64_t bytes;  /* of device memory */
+    uint32_t *order; /* host, or NULL */
     uint64_t samples;
     uint64_t asking, answering; /* places in the data of the next call to ask, to collect … */
     uint32_t asked, collected;  /* … and the numbers of the last ones asked and collected */
@@ -54,7 +59,32 @@ enum status answer_run(struct plan *plan, int64_t calls);
 enum status answer_sync(struct plan *plan);
 void answer_release(struct plan *plan);
 
-/* answer_block.cu: the call in the slot of number `first` or, if it stays, all from that on. */
+#ifdef __CUDACC__
+/* All loads that can be on their way at once are. */
+static inline __device__ void answer_take_parameters(const struct answer_net *net, float *to)
+{
+    enum { AT_ONCE = 8 };
+    const int threads = (int)blockDim.x;
+    for (int k = (int)threadIdx.x; k < net->span; k += AT_ONCE * threads) {
+        float some[AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            some[j] = k + j * threads < net->span ? __ldg(&net->parameters[k + j * threads]) : 0.0f;
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            if (k + j * threads < net->span)
+                to[k + j * threads] = some[j];
+    }
+}
+#endif
+
+/* answer_warp.cu: the call in the slot of number `first` or, if it stays, all from that on; for
+ * what one warp can hold. */
+bool answer_warp_takes(const struct answer_net *net);
+cudaError_t answer_warp_launch(const struct answer_net *net, uint32_t first, bool stays,
+                               cudaStream_t stream);
+
+/* answer_block.cu: likewise, for what one block can hold. */
 int64_t answer_block_bytes(const struct answer_net *net);
 cudaError_t answer_block_launch(const struct answer_net *net, uint32_t first, bool stays,
                                 cudaStream_t stream);

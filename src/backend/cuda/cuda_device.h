@@ -17,7 +17,7 @@ struct device {
     enum precision precision; /* of products */
     struct blas *blas;        /* or NULL: not installed */
     struct cudnn *cudnn;      /* the backend 'cudnn'; else NULL */
-    struct plan *resident;    /* whose kernel waits for calls in the stream, or NULL */
+    struct plan *answering;   /* who may have calls outside the stream's order, or NULL */
 };
 
 struct instance {

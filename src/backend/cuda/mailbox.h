@@ -13,6 +13,7 @@
 
 enum {
     MAIL_SLOTS = 16,
+    MAIL_LINE = 16, /* notes: who looks at a slot does not hold up who writes to the next */
     /* A kernel that waits looks so often, which takes a good part of a second, and leaves: a host
      * that has stopped, or has forgotten it, cannot keep the GPU. */
     MAIL_LOOKS = 200000,
@@ -25,13 +26,17 @@ struct mailbox {
     uint64_t *answers;       /* [slot][batch][out] */
     int32_t inputs, outputs; /* of a call: batch × in, batch × out */
 
+    static __host__ __device__ uint32_t slot_notes(int32_t count)
+    {
+        return ((uint32_t)count + MAIL_LINE - 1) / MAIL_LINE * MAIL_LINE;
+    }
     __host__ __device__ uint64_t *question(uint32_t number) const
     {
-        return questions + (uint64_t)(number % MAIL_SLOTS) * (uint64_t)inputs;
+        return questions + number % MAIL_SLOTS * slot_notes(inputs);
     }
     __host__ __device__ uint64_t *answer(uint32_t number) const
     {
-        return answers + (uint64_t)(number % MAIL_SLOTS) * (uint64_t)outputs;
+        return answers + number % MAIL_SLOTS * slot_notes(outputs);
     }
 };
 

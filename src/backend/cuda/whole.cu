@@ -79,7 +79,8 @@ static struct whole_step step_of(const struct plan *plan, const struct chain *ch
 
 enum status whole_prepare(struct plan *plan)
 {
-    static const char *const names[] = {"", "whole_warp_f32_cuda", "whole_block_f32_cuda",
+    static const char *const names[] = {"", "whole_warp_f32_cuda", "whole_team_f32_cuda",
+                                        "whole_block_f32_cuda",
                                         "whole_grid_f32_cuda"}; /* by enum whole_kind */
     const struct program *program = plan->program;
     const struct whole_limits limits = limits_of(plan->instance->device);
@@ -123,13 +124,12 @@ enum status whole_begin(struct plan *plan)
 enum status whole_run(struct plan *plan, int64_t steps)
 {
     enum { STEPS_MOST = 1 << 16 }; /* of a launch: nobody waits for seconds to stop it */
-    cudaStream_t stream = plan->instance->device->stream;
-    for (int64_t left = steps; left > 0; left -= STEPS_MOST) {
-        const int64_t now = left < STEPS_MOST ? left : (int64_t)STEPS_MOST;
-        CUDA(plan->whole->kind == WHOLE_WARP    ? warp_launch(plan->whole, now, stream)
-             : plan->whole->kind == WHOLE_BLOCK ? block_launch(plan->whole, now, stream)
-                                                : grid_launch(plan->whole, now, stream));
-    }
+    static cudaError_t (*const launches[])(struct whole *, int64_t, cudaStream_t) = {
+        NULL, warp_launch, team_launch, block_launch, grid_launch}; /* by enum whole_kind */
+    struct whole *whole = plan->whole;
+    for (int64_t left = steps; left > 0; left -= STEPS_MOST)
+        CUDA(launches[whole->kind](whole, left < STEPS_MOST ? left : (int64_t)STEPS_MOST,
+                                   plan->instance->device->stream));
     return STATUS_OK;
 }
 

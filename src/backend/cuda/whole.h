@@ -1,9 +1,9 @@
 /* whole.h: programs that one kernel runs whole: stacks of dense layers (core/pass/chain.h), many
  * steps in a launch, the data resident.
  *
- * There are two such kernels, for what fits one multiprocessor (whole_block.cu) and for what needs
- * all of them (whole_grid.cu). whole_choice.h says which takes what, without a GPU; this file is
- * what they share on the device. */
+ * There are kernels for what fits one multiprocessor (whole_warp.cu, whole_team.cu, whole_block.cu)
+ * and one for what needs all of them (whole_grid.cu). whole_choice.h says which takes what, without
+ * a GPU; this file is what they share on the device. */
 #ifndef PRONY_BACKEND_CUDA_WHOLE_H
 #define PRONY_BACKEND_CUDA_WHOLE_H
 
@@ -67,12 +67,22 @@ static __device__ __noinline__ float other_slope(enum activation function, float
     return activation_slope(function, 0.0f, y);
 }
 
-/* e^x and 1/(1 + e^-x) by the special-function unit, which is what a chain of dependent layers
- * waits for: about 4 units in the last place. */
+/* 1/(1 + e^-x) by the special-function unit, which is what a chain of dependent layers waits for:
+ * about 4 units in the last place. Numbers too small to be normal are 0, which saves looking for
+ * them on both ways into that unit: 1 + e^-x is none, and an output of 10⁻³⁸ is as good as 0. */
+static inline __device__ float whole_sigmoid(float x)
+{
+    const float minus_log2_e = -1.44269504088896340736f;
+    float power, y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(minus_log2_e * x));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.0f + power));
+    return y;
+}
+
 static inline __device__ float whole_activation(enum activation function, float x)
 {
     if (function == ACTIVATION_SIGMOID)
-        return __fdividef(1.0f, 1.0f + __expf(-x));
+        return whole_sigmoid(x);
     if (function == ACTIVATION_RELU)
         return x > 0.0f ? x : 0.0f;
     return function == ACTIVATION_NONE ? x : other_activation(function, x);

@@ -19,7 +19,7 @@ extern "C" {
 #define SIZE_INLINE static inline
 #endif
 
-enum whole_kind { WHOLE_NONE, WHOLE_WARP, WHOLE_BLOCK, WHOLE_GRID };
+enum whole_kind { WHOLE_NONE, WHOLE_WARP, WHOLE_TEAM, WHOLE_BLOCK, WHOLE_GRID };
 
 /* Of the GPU. */
 struct whole_limits {
@@ -90,18 +90,19 @@ static inline void block_lay_out(const struct chain *chain, int32_t batch, struc
     *out = layout;
 }
 
-/* --- One warp: the usual kinds of networks at most 8 wide, which have kernels without branches. */
+/* --- One warp, or a team of four for a batch: the usual kinds of networks at most 8 wide, which
+ * have kernels without branches. */
 enum {
     WARP_WIDTH_MOST = 8,
     WARP_LAYERS_LEAST = 2,
     WARP_LAYERS_MOST = 4,
-    WARP_BATCH_MOST = 12, /* three samples for each of four groups of lanes */
+    TEAM_BATCH_MOST = 12, /* four samples for each of three warps */
 };
 
 static inline bool warp_takes(const struct chain *chain, int32_t batch)
 {
     if (chain->layers < WARP_LAYERS_LEAST || chain->layers > WARP_LAYERS_MOST ||
-        batch > WARP_BATCH_MOST || chain_widest(chain) > WARP_WIDTH_MOST)
+        batch > TEAM_BATCH_MOST || chain_widest(chain) > WARP_WIDTH_MOST)
         return false;
     const enum activation hidden = chain->layer[0].activation;
     const enum activation last = chain->layer[chain->layers - 1].activation;
@@ -302,7 +303,7 @@ static inline enum whole_kind whole_choose(const struct chain *chain, int32_t ba
     if (!whole_can_activate(chain))
         return WHOLE_NONE;
     if (warp_takes(chain, batch))
-        return WHOLE_WARP;
+        return batch == 1 ? WHOLE_WARP : WHOLE_TEAM;
     if (chain_widest(chain) <= BLOCK_WIDTH_MOST && batch <= BLOCK_THREADS_MOST) {
         block_lay_out(chain, batch, &block);
         if (block.threads <= BLOCK_THREADS_MOST && block.shared_bytes <= limits->shared_bytes)

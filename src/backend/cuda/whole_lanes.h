@@ -1,5 +1,6 @@
 /* whole_lanes.h: a sample as a group of 8, 16 or 32 lanes, a lane being a unit of the layer at
- * hand: what the kernels of narrow networks (whole_block.cu, whole_warp.cu) have in common. */
+ * hand: what the kernels of narrow networks (whole_warp.cu, whole_team.cu,
+ * whole_block.cu) have in common. */
 #ifndef PRONY_BACKEND_CUDA_WHOLE_LANES_H
 #define PRONY_BACKEND_CUDA_WHOLE_LANES_H
 
@@ -34,6 +35,17 @@ template <int WIDTH_, int LAYERS_, int HIDDEN_, int LAST_> struct block_kind {
         return (enum activation)(l == LAYERS - 1 ? LAST : HIDDEN);
     }
 };
+
+/* tanh is known when these are compiled, and need not be called. */
+static inline __device__ float warp_activation(enum activation function, float x)
+{
+    return function == ACTIVATION_TANH ? tanhf(x) : whole_activation(function, x);
+}
+
+static inline __device__ float warp_slope(enum activation function, float y)
+{
+    return function == ACTIVATION_TANH ? 1.0f - y * y : whole_slope(function, y);
+}
 
 template <int WIDTH> static __device__ float group_max(float value)
 {

@@ -23,6 +23,9 @@ cudaError_t block_launch(struct whole *whole, int64_t steps, cudaStream_t stream
 /* whole_warp.cu, after block_prepare */
 cudaError_t warp_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
 
+/* whole_team.cu, likewise */
+cudaError_t team_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+
 /* whole_grid.cu; memory is zeroed */
 uint64_t grid_bytes(const struct grid_layout *layout);
 void grid_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step,
