@@ -68,6 +68,7 @@ struct capture {
 
 struct whole;
 struct answer;
+struct span;
 
 struct plan {
     struct arena arena; /* the tables below */
@@ -107,6 +108,8 @@ struct plan {
     struct capture *captures; /* [slot][parts] */
     cudaEvent_t *marks;       /* observed plans: before, between and after what is timed */
     int32_t mark_count;
+    struct span
+        *spans; /* [op]: instead, where CUPTI times a plan whose ops are observed; or NULL */
 };
 
 /* Records the failure of a CUDA call; `doing` is the call's text. */

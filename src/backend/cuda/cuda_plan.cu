@@ -7,6 +7,7 @@
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cudnn.h"
 #include "backend/cuda/last.h"
+#include "backend/cuda/tracer.h"
 #include "backend/cuda/whole_run.h"
 
 extern "C" {
@@ -191,7 +192,16 @@ static enum status make_marks(struct plan *plan)
 {
     if (plan->observer.level == OBSERVE_NOTHING)
         return STATUS_OK;
-    int32_t marks = plan->observer.level == OBSERVE_OPS ? plan->program->op_count : PART_COUNT;
+    const int32_t ops = plan->program->op_count;
+    if (plan->observer.level == OBSERVE_OPS && tracer_open()) {
+        plan->spans =
+            (struct span *)arena_array(&plan->arena, (size_t)ops + 1, sizeof *plan->spans);
+        if (!plan->spans)
+            tracer_close();
+        NEED(plan->spans);
+        return STATUS_OK;
+    }
+    int32_t marks = plan->observer.level == OBSERVE_OPS ? ops : PART_COUNT;
     NEED(plan->marks =
              (cudaEvent_t *)arena_array(&plan->arena, (size_t)marks + 1, sizeof *plan->marks));
     for (; plan->mark_count < marks + 1; plan->mark_count++)
@@ -300,6 +310,8 @@ void cuda_release(struct plan *plan)
     }
     for (int32_t i = 0; i < plan->mark_count; i++)
         cudaEventDestroy(plan->marks[i]);
+    if (plan->spans)
+        tracer_close();
     for (int32_t i = 0; plan->mirrors && i < plan->program->tensor_count; i++) {
         if (!plan->mirrors[i].mapped)
             mem_free(plan->mirrors[i].flags);

@@ -1,8 +1,9 @@
 /* cuda_run.cu: running. A step of the asked parts is captured into a CUDA graph, once alone and
  * once repeated, and replayed: many steps are few launches, and none waits for the host. An
- * observed plan's graph also holds an event between any two things that are timed; its steps run
- * one at a time, and their times are handed out after each. */
+ * observed plan's steps run one at a time, and their times are handed out after each: CUPTI's, of
+ * ops that are launched one by one, or those between events that the graph then holds. */
 #include "backend/cuda/answer_calls.h"
+#include "backend/cuda/tracer.h"
 
 extern "C" {
 #include "base/clock.h"
@@ -41,7 +42,7 @@ static unsigned parts_that_run(const struct program *program, unsigned parts)
 /* The next mark: the end of what was timed, and the beginning of what follows. */
 static void put_mark(const struct plan *plan, struct queue *queue, int32_t *mark)
 {
-    if (queue->error == cudaSuccess)
+    if (queue->error == cudaSuccess && plan->marks)
         queue->error = cudaEventRecordWithFlags(plan->marks[(*mark)++], queue->stream,
                                                 cudaEventRecordExternal);
 }
@@ -63,7 +64,11 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int slot, stru
             scaling_look(queue, (int64_t)(program->role_bytes[ROLE_GRAD] / sizeof(float)),
                          (const float *)plan->grads, scaling);
         for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++) {
+            if (plan->spans)
+                tracer_op(o);
             aside_enqueue(plan, &calls[o], o, queue);
+            if (plan->spans)
+                tracer_pause();
             if (level == OBSERVE_OPS)
                 put_mark(plan, queue, &mark);
         }
@@ -75,18 +80,24 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int slot, stru
     aside_join(plan, queue);
 }
 
-static enum status capture_steps(const struct plan *plan, unsigned parts, int slot, int32_t repeats,
-                                 cudaGraphExec_t *out)
+static struct queue make_queue(const struct plan *plan, cudaStream_t stream)
 {
     struct queue queue = {};
-    cudaGraph_t graph = NULL;
-    queue.stream = plan->capture_stream;
+    queue.stream = stream;
     queue.side = plan->aside.stream;
     queue.parting = plan->aside.parting;
     queue.twin = plan->aside.twin;
     queue.meeting = plan->aside.meeting;
     queue.blas = plan->instance->device->blas;
     queue.cudnn = plan->instance->device->cudnn;
+    return queue;
+}
+
+static enum status capture_steps(const struct plan *plan, unsigned parts, int slot, int32_t repeats,
+                                 cudaGraphExec_t *out)
+{
+    struct queue queue = make_queue(plan, plan->capture_stream);
+    cudaGraph_t graph = NULL;
     /* Relaxed: nothing but launches happens here, and other threads need not be restricted. */
     CUDA(cudaStreamBeginCapture(queue.stream, cudaStreamCaptureModeRelaxed));
     for (int32_t i = 0; i < repeats; i++)
@@ -123,7 +134,7 @@ enum status cuda_capture(struct plan *plan, unsigned parts, int slot)
 {
     parts = parts_that_run(plan->program, parts);
     struct capture *capture = find_capture(plan, parts, slot);
-    if (capture->once || !parts)
+    if (capture->once || !parts || plan->spans)
         return STATUS_OK;
     const bool observed = plan->observer.level != OBSERVE_NOTHING;
     capture->repeats = observed ? 1 : repeats_of(plan, parts);
@@ -178,6 +189,39 @@ static enum status hand_out_events(const struct plan *plan, unsigned parts, uint
     return STATUS_OK;
 }
 
+/* The same of CUPTI's times; an op that has nothing to run has no length. */
+static void hand_out_spans(const struct plan *plan, unsigned parts, uint64_t zero_ns,
+                           uint64_t took_ns)
+{
+    const struct program *program = plan->program;
+    struct event event = {};
+    event.end_ns = zero_ns;
+    tracer_collect(plan->spans, program->op_count);
+    if (took_ns)
+        hand_out_intake(plan, zero_ns, took_ns);
+    for (int32_t o = 0; o < program->op_count; o++) {
+        const struct span *span = &plan->spans[o];
+        event.op = o;
+        event.part = program->ops[o].part;
+        if (!(parts & PART_BIT(event.part)))
+            continue;
+        event.kernel = plan->kernels[o]->name;
+        event.start_ns = span->start_ns > event.end_ns ? span->start_ns : event.end_ns;
+        event.end_ns = event.start_ns + span->busy_ns;
+        plan->observer.event(plan->observer.context, &event);
+    }
+}
+
+/* Op by op, so that what CUPTI sees can be told apart. */
+static enum status launch_traced(const struct plan *plan, unsigned parts, int slot)
+{
+    struct queue queue = make_queue(plan, plan->instance->device->stream);
+    enqueue_step(plan, parts, slot, &queue);
+    if (queue.error != cudaSuccess)
+        return cuda_fail(__FILE__, __LINE__, queue.error, "launching a step");
+    return STATUS_OK;
+}
+
 /* Do these parts need rows from the host? */
 static bool takes_rows(const struct plan *plan, unsigned parts)
 {
@@ -195,18 +239,24 @@ static enum status run_staged(struct plan *plan, cudaGraphExec_t step, int64_t s
     return STATUS_OK;
 }
 
-static enum status run_observed(struct plan *plan, unsigned parts, cudaGraphExec_t step,
-                                int64_t steps)
+static enum status run_observed(struct plan *plan, unsigned parts, int slot, int64_t steps)
 {
+    cudaGraphExec_t step = find_capture(plan, parts, slot)->once;
     cudaStream_t stream = plan->instance->device->stream;
     for (int64_t i = 0; i < steps; i++) {
         uint64_t took_ns = 0;
         if (takes_rows(plan, parts))
             TRY(intake_take(plan, &took_ns));
         uint64_t zero_ns = clock_ns();
-        CUDA(cudaGraphLaunch(step, stream));
+        if (plan->spans)
+            TRY(launch_traced(plan, parts, slot));
+        else
+            CUDA(cudaGraphLaunch(step, stream));
         CUDA(cudaStreamSynchronize(stream));
-        TRY(hand_out_events(plan, parts, zero_ns, took_ns));
+        if (plan->spans)
+            hand_out_spans(plan, parts, zero_ns, took_ns);
+        else
+            TRY(hand_out_events(plan, parts, zero_ns, took_ns));
     }
     return STATUS_OK;
 }
@@ -230,7 +280,7 @@ enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
     const struct capture *capture = find_capture(plan, parts, slot);
     plan->pending = true;
     if (plan->observer.level != OBSERVE_NOTHING)
-        return run_observed(plan, parts, capture->once, steps);
+        return run_observed(plan, parts, slot, steps);
     if (takes_rows(plan, parts))
         return run_staged(plan, capture->once, steps);
     for (; capture->many && steps >= capture->repeats; steps -= capture->repeats)
