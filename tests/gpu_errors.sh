@@ -43,11 +43,11 @@ says no_gpu_is_seen 'the NVIDIA driver sees no GPU: check nvidia-smi and CUDA_VI
 says out_of_memory 'a smaller batch needs less' \
     "$prony" train mlp:1-65536-1 synthetic:2000000x1 --backend cuda --batch 1000000 --epochs 1
 
-"$prony" train large synthetic:3000x4 --backend cuda --batch 3 --epochs 1000000 >"$folder/log" 2>&1 &
-await '^epoch 2' "$folder/log"
+"$prony" train large synthetic:3000x4 --backend cuda --batch 3 --epochs 1000 >"$folder/log" 2>&1 &
+await '^epoch ' "$folder/log"
 kill -9 $!
 wait $! 2>/dev/null
-[ $? -eq 137 ] && grep -q '^epoch 2' "$folder/log"
+[ $? -eq 137 ] && grep -q '^epoch ' "$folder/log"
 report a_killed_process $? "$(cat "$folder/log")"
 expect the_gpu_can_be_used_afterwards 0 'right' \
     "$prony" bench large --batch 3 --backend cuda --seconds 0.1
