@@ -75,7 +75,8 @@ ON_BACKENDS(every_case_agrees_with_f64)
         if (!open_in(&low, rig, precisions[p]))
             continue;
         for (int32_t i = 0; case_at(i, &op_case); i++)
-            ran += check_case(&low, &oracle, &op_case, precisions[p]);
+            ran += check_wants(op_name(op_case.kind)) &&
+                   check_case(&low, &oracle, &op_case, precisions[p]);
         rig_close(&low);
         CHECK(ran > 0);
         printf("    '%s' ran %d cases in %s\n", rig->backend->name, ran, precisions[p]);
