@@ -32,6 +32,7 @@ struct plan {
     uint64_t whole_changes; /* of the instance, at the end of its last run */
     struct call *calls;     /* slots × ops */
     struct bound *bound;    /* per op; used by load and store */
+    int32_t unbound;        /* the first load that has no data; -1: all have */
     struct cursor cursor;
     uint32_t *order; /* the plan's copy */
 };
@@ -191,6 +192,15 @@ static int64_t stored_count(const struct plan *plan, int32_t index)
     return shape_count(&tensor->shape);
 }
 
+static void find_unbound(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    plan->unbound = -1;
+    for (int32_t o = program->parts[PART_PREPARE].from; o < program->parts[PART_PREPARE].to; o++)
+        if (plan->unbound < 0 && program->ops[o].kind == OP_load && !plan->bound[o].data)
+            plan->unbound = o;
+}
+
 static enum status write_calls(struct plan *plan)
 {
     const struct program *program = plan->program;
@@ -227,6 +237,7 @@ static enum status write_calls(struct plan *plan)
                 .pool = instance->device->pool,
             };
         }
+    find_unbound(plan);
     if (plan->whole)
         plan->whole->prepare(plan->whole_state, program, plan->calls);
     return STATUS_OK;
@@ -311,16 +322,17 @@ enum status cpu_bind(struct plan *plan, const struct binding *binding)
         .order = plan->order,
         .count = samples,
     };
+    find_unbound(plan);
     return STATUS_OK;
 }
 
 static enum status check_bound(const struct plan *plan)
 {
     const struct program *program = plan->program;
-    for (int32_t o = program->parts[PART_PREPARE].from; o < program->parts[PART_PREPARE].to; o++)
-        if (program->ops[o].kind == OP_load && !plan->bound[o].data)
-            FAIL(STATUS_INPUT, "no data is bound to the input '%s' of the program '%s'",
-                 program->tensors[op_output(program, &program->ops[o], 0)].name, program->name);
+    if (plan->unbound >= 0)
+        FAIL(STATUS_INPUT, "no data is bound to the input '%s' of the program '%s'",
+             program->tensors[op_output(program, &program->ops[plan->unbound], 0)].name,
+             program->name);
     return STATUS_OK;
 }
 

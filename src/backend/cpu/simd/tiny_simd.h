@@ -21,21 +21,23 @@ static inline int64_t at_most(int64_t a, int64_t b)
 
 /* ---- one sample, every layer within one vector ---- */
 
-/* sums[q] + Σ x[q][i]·w[i] for `samples` samples, as two chains of additions each. A row more than
- * n may be read: it is 0. */
+/* start + Σ x[q][i]·w[i] for `samples` samples, as two chains of additions each. A row more than n
+ * may be read: it is 0. The inputs are in `rows`, or where there are none in the lanes of x: what
+ * was written number by number just before can be read so at once, but not as a vector. */
 static inline __attribute__((always_inline)) void
-narrow_product(int samples, const vec *x, int32_t n, const float *w, vec start, vec *sums)
+narrow_product(int samples, const float *const *rows, const vec *x, int32_t n, const float *w,
+               vec start, vec *sums)
 {
     vec other[2];
+#define INPUT(q, i) (rows ? vec_set(rows[q][(i) < n ? (i) : 0]) : vec_lane(x[q], i))
     for (int q = 0; q < samples; q++) {
-        sums[q] = vec_fma(vec_lane(x[q], 0), vec_load(w), start);
-        other[q] = vec_mul(vec_lane(x[q], 1), vec_load(w + VEC_LANES));
+        sums[q] = vec_fma(INPUT(q, 0), vec_load(w), start);
+        other[q] = vec_mul(INPUT(q, 1), vec_load(w + VEC_LANES));
     }
 #define PAIR(i)                                                                                    \
     for (int q = 0; n > (i) && q < samples; q++) {                                                 \
-        sums[q] = vec_fma(vec_lane(x[q], i), vec_load(w + (i)*VEC_LANES), sums[q]);                \
-        other[q] =                                                                                 \
-            vec_fma(vec_lane(x[q], (i) + 1), vec_load(w + ((i) + 1) * VEC_LANES), other[q]);       \
+        sums[q] = vec_fma(INPUT(q, i), vec_load(w + (i)*VEC_LANES), sums[q]);                      \
+        other[q] = vec_fma(INPUT(q, (i) + 1), vec_load(w + ((i) + 1) * VEC_LANES), other[q]);      \
     }
     PAIR(2)
     if (n > 4) {
@@ -51,6 +53,7 @@ narrow_product(int samples, const vec *x, int32_t n, const float *w, vec start, 
     }
 #endif
 #undef PAIR
+#undef INPUT
     for (int q = 0; q < samples; q++)
         sums[q] = vec_add(sums[q], other[q]);
 }
@@ -60,7 +63,7 @@ static inline vec narrow_back(const struct tiny_layer *layer, vec x, vec d, vec 
 {
     vec down = vec_zero(), step = vec_mul(d, rate);
     if (!first)
-        narrow_product(1, &d, layer->out, layer->back, vec_zero(), &down);
+        narrow_product(1, NULL, &d, layer->out, layer->back, vec_zero(), &down);
     if (layer->kept_b)
         vec_store(layer->b, vec_sub(vec_load(layer->b), step));
     for (int32_t i = 0; i < layer->in; i++) {
@@ -93,25 +96,40 @@ static inline vec narrow_loss(struct tiny *tiny, vec y, int32_t row, vec scale)
     return vec_mul(error, scale);
 }
 
+/* A single number is not written as part of a vector: who reads it next would have to wait. */
+static inline void narrow_store(float *to, vec y, int32_t count)
+{
+    if (count == 1)
+        *to = vec_low(y);
+    else
+        vec_store_part(to, y, count);
+}
+
 /* `samples` steps of inference, side by side: one alone waits most of the time. ys gets the input
  * and every layer's output, each for all samples. */
 static inline __attribute__((always_inline)) void
 narrow_forward(const struct tiny *tiny, int samples, const int32_t *rows, vec (*ys)[2])
 {
     const int32_t in = tiny->layer[0].in, out = tiny->layer[tiny->layers - 1].out;
-    vec y[2];
-    for (int q = 0; q < samples; q++)
-        ys[0][q] = y[q] = vec_load_part(tiny_row(tiny->bound_x, rows[q], in), in);
-    for (int32_t l = 0; l < tiny->layers; l++) {
-        const struct tiny_layer *layer = &tiny->layer[l];
-        vec sums[2];
-        narrow_product(samples, y, layer->in, layer->w, vec_load(layer->b), sums);
+    const struct tiny_layer *layer = tiny->layer;
+    const float *x[2] = {NULL};
+    vec y[2], sums[2];
+    for (int q = 0; q < samples; q++) {
+        x[q] = tiny_row(tiny->bound_x, rows[q], in);
+        ys[0][q] = vec_load_part(x[q], in);
+    }
+    narrow_product(samples, x, NULL, in, layer->w, vec_load(layer->b), sums);
+    for (int32_t l = 1;; l++) {
         for (int q = 0; q < samples; q++)
-            ys[l + 1][q] = y[q] = vec_activate((int32_t)layer->activation, sums[q]);
+            ys[l][q] = y[q] = vec_activate((int32_t)layer->activation, sums[q]);
+        if (l == tiny->layers)
+            break;
+        layer++;
+        narrow_product(samples, NULL, y, layer->in, layer->w, vec_load(layer->b), sums);
     }
     if (tiny->bound_y && tiny->bound_y->data)
         for (int q = 0; q < samples; q++)
-            vec_store_part(tiny_row(tiny->bound_y, rows[q], out), y[q], out);
+            narrow_store(tiny_row(tiny->bound_y, rows[q], out), y[q], out);
 }
 
 static void steps_narrow(struct tiny *tiny, int64_t steps)

@@ -57,6 +57,10 @@ static inline vec vec_lane(vec v, int32_t i)
 {
     return _mm512_permutexvar_ps(_mm512_set1_epi32(i), v);
 }
+static inline float vec_low(vec v)
+{
+    return _mm512_cvtss_f32(v);
+}
 /* The first n lanes; the others are 0. */
 static inline vec vec_first(vec v, int64_t n)
 {
@@ -168,6 +172,10 @@ static inline vec vec_abs(vec v)
 static inline vec vec_lane(vec v, int32_t i)
 {
     return _mm256_permutevar8x32_ps(v, _mm256_set1_epi32(i));
+}
+static inline float vec_low(vec v)
+{
+    return _mm256_cvtss_f32(v);
 }
 #define vec_quarter_lane(v, j) _mm256_permute_ps(v, (j)*0x55)
 static inline vec vec_repeat(const float *four)
