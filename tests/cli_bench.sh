@@ -210,7 +210,7 @@ expect says_when_nobody_got_there 0 '0 of 1 seeds' "$prony" bench small --until 
 expect wants_data_for_a_target 2 '--until and --dataset go together' \
     "$prony" bench small --until accuracy=0.95
 expect wants_a_target_for_the_scenario 2 'expected --until' "$prony" bench small --scenario target
-for axis in 'workers 4' 'nodes 2' 'precision bf16' 'fusion off' 'caches cold' 'pages 2m' \
+for axis in 'workers 4' 'nodes 2' 'precision bf16' 'fusion off' 'caches cold' \
     'ingestion pinned' 'backend ref --threads 2'; do
     expect "trains_to_no_target_with_${axis%% *}" 0 'skipped: ' \
         "$prony" bench small --until loss=10 --dataset iris --seeds 1 --batch 8 --$axis

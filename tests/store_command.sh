@@ -52,7 +52,7 @@ fi
 expect names_the_line 'bad.jsonl:6: point: found nothing' \
     "$prony" store add "$folder/bad.jsonl" --empty --store "$folder/new.db"
 expect adds_all_or_nothing 'no record' "$prony" store list --store "$folder/new.db"
-expect refuses_no_name "empty name" "$prony" store add $golden --store ""
+expect refuses_no_name "empty text" "$prony" store add $golden --store ""
 expect refuses_a_word 'expected options only' "$prony" store list small $store
 expect refuses_a_verb 'expected add, check, create' "$prony" store lst
 expect refuses_a_key 'did you mean "batch"' "$prony" store list $store --where bacth=1

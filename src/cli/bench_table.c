@@ -43,19 +43,33 @@ void bench_table_start(struct bench_table *table, const struct sweep *sweep)
     }
 }
 
-/* What all rows have in common, then the names of the columns. */
+static void add_common(const struct bench_table *table, const struct record *record,
+                       enum axis_index i, struct text *out)
+{
+    char number[POINT_NUMBER];
+    const char *value = point_get(&record->point, &axes[i], number);
+    bool varies = table->shown[i] || (i == AXIS_backend && table->shown[AXIS_framework]);
+    if (!varies && value[0])
+        text_printf(out, "%s %s · ", axes[i].key, value);
+}
+
+/* What all rows have in common: what a benchmark is told by, and what is not as usual. Then the
+ * names of the columns. */
 static void add_heading(const struct bench_table *table, const struct record *record,
                         struct text *out)
 {
-    static const enum axis_index common[] = {AXIS_model,     AXIS_phase,   AXIS_batch,
+    static const enum axis_index always[] = {AXIS_model,     AXIS_phase,   AXIS_batch,
                                              AXIS_framework, AXIS_backend, AXIS_threads};
+    bool told[AXIS_COUNT] = {false};
     char number[POINT_NUMBER];
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
-        const char *value = point_get(&record->point, &axes[common[i]], number);
-        bool varies =
-            table->shown[common[i]] || (common[i] == AXIS_backend && table->shown[AXIS_framework]);
-        if (!varies && value[0])
-            text_printf(out, "%s %s · ", axes[common[i]].key, value);
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
+        add_common(table, record, always[i], out);
+        told[always[i]] = true;
+    }
+    for (int i = 0; i < AXIS_COUNT; i++) {
+        const char *usual = axes[i].otherwise;
+        if (!told[i] && usual[0] && strcmp(point_get(&record->point, &axes[i], number), usual) != 0)
+            add_common(table, record, (enum axis_index)i, out);
     }
     text_printf(out, "%s\n", record->point.server);
     for (int i = 0; i < AXIS_COUNT; i++)
