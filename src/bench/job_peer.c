@@ -28,7 +28,11 @@ static enum status peer_ask(struct job_peer *peer, const char *request, struct a
 {
     bool sound = peer->sound;
     peer->sound = false;
-    TRY(child_ask(&peer->child, request, peer->work.patience_ns, &peer->answer));
+    enum status status = child_ask(&peer->child, request, peer->work.patience_ns, &peer->answer);
+    if (status == STATUS_TIMEOUT)
+        return status_prefix(status, "after %.3g s (--patience gives it more)",
+                             (double)peer->work.patience_ns * 1e-9);
+    TRY(status);
     if (json_parse(arena, "answer", text_of(&peer->answer), peer->answer.length, out) != STATUS_OK)
         return status_prefix(STATUS_DEVICE, "the peer answered nonsense (\"%.60s\")",
                              text_of(&peer->answer));

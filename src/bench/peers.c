@@ -60,8 +60,11 @@ enum status peers_find(const char *folder, const char *name, struct arena *arena
     size_t count;
 
     if (strchr(name, '/')) {
+        if (access(name, F_OK) != 0)
+            FAIL(STATUS_INPUT, "framework \"%s\": there is no file of that name", name);
         if (access(name, X_OK) != 0)
-            FAIL(STATUS_INPUT, "framework \"%s\": there is no executable file of that name", name);
+            FAIL(STATUS_INPUT, "framework \"%s\": the file is not executable: chmod +x %s", name,
+                 name);
         NEED(*out = arena_text(arena, name));
         return STATUS_OK;
     }

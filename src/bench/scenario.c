@@ -189,6 +189,19 @@ enum status scenario_holds(const struct scenario_bound *bound, const struct scen
     return STATUS_OK;
 }
 
+static enum status refuse_bound(const struct scenario_bound *bound, double percentile)
+{
+    struct text times = {0};
+    text_add_time(&times, percentile);
+    text_add(&times, ", more than ");
+    text_add_time(&times, bound->ns);
+    enum status status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
+                                     "no rate holds the bound: a query at a time takes %s",
+                                     text_of(&times));
+    text_free(&times);
+    return status;
+}
+
 /* The highest rate, by halving: between one that holds and one that does not. What arrives faster
  * than it is answered never holds. */
 static enum status run_server(const struct scenario_options *options, struct job *job,
@@ -205,9 +218,7 @@ static enum status run_server(const struct scenario_options *options, struct job
     failing = out->rate;
     TRY(scenario_holds(&options->bound, out, &percentile, &holds));
     if (!holds)
-        FAIL(STATUS_UNSUPPORTED,
-             "no rate holds the bound: a query at a time takes %.3g ms, bound %.3g ms",
-             percentile * 1e-6, options->bound.ns * 1e-6);
+        return refuse_bound(&options->bound, percentile);
     for (int probe = 0; probe < PROBES; probe++) {
         double rate = (holding + failing) / 2, queries = rate * (double)share_ns * 1e-9;
         queries = fmin(fmax(queries, (double)needed), QUERIES_MOST);
@@ -222,7 +233,7 @@ static enum status run_server(const struct scenario_options *options, struct job
     }
     if (holding <= 0)
         status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
-                             "no rate from %.3g queries a second on holds the bound", failing);
+                             "no rate from %.0f queries a second on holds the bound", failing);
 done:
     scenario_free(&tried);
     return status;
