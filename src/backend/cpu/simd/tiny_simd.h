@@ -346,6 +346,7 @@ struct product {
     int64_t down;       /* … and from a row of squares of w */
     int32_t rows;
     enum activation function;
+    bool single; /* the last square has one output, and this is the way forward */
 };
 
 /* Lane j of each quarter; j is known where the loop around it is unrolled. */
@@ -359,14 +360,35 @@ static inline __attribute__((always_inline)) vec quarter_lane(vec v, int j)
     }
 }
 
+/* A square that has one output: those of up to four vectors are finished as one. */
+static inline __attribute__((always_inline)) void
+batch_finish_single(const enum activation function, const int vectors, const vec *sums, float *y)
+{
+    vec all = sums[0];
+    if (vectors > 1)
+        all = vec_quarter_put(all, sums[1], 1);
+    if (vectors > 2)
+        all = vec_quarter_put(all, sums[2], 2);
+    if (vectors > 3)
+        all = vec_quarter_put(all, sums[3], 3);
+    all = vec_activate((int32_t)function, all);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+        vec_store(y + v * VEC_LANES, quarter_lane(all, v));
+}
+
 /* The function is known here, so that all sums are finished side by side. */
 static inline __attribute__((always_inline)) void batch_finish(const struct product *p,
                                                                const enum activation function,
                                                                const int squares, const int vectors,
                                                                const vec *sums)
 {
+    const bool single = p->single && vectors > 1;
+    const int count = (single ? squares - 1 : squares) * vectors;
+    if (single)
+        batch_finish_single(function, vectors, sums + count, p->y + (squares - 1) * p->plane);
 #pragma GCC unroll 8
-    for (int k = 0; k < squares * vectors; k++) {
+    for (int k = 0; k < count; k++) {
         int64_t at = k / vectors * p->plane + k % vectors * VEC_LANES;
         vec_store(p->y + at, p->value ? slope(function, vec_load(p->value + at), sums[k])
                                       : vec_activate((int32_t)function, sums[k]));
@@ -435,6 +457,7 @@ static inline __attribute__((always_inline)) void batch_product(const struct pro
         p.start += p.start ? o : 0;
         p.value += p.value ? o / QUAD * p.plane : 0;
         p.y += o / QUAD * p.plane;
+        p.single = !p.value && (out - o == 1 || out - o == QUAD + 1);
         if (vectors) {
             batch_squares(&p, out - o, vectors);
             continue;

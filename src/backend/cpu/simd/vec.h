@@ -68,6 +68,8 @@ static inline vec vec_first(vec v, int64_t n)
 }
 /* Each quarter of 4 lanes: its lane j everywhere. j is a constant. */
 #define vec_quarter_lane(v, j) _mm512_permute_ps(v, (j)*0x55)
+/* Lane 0 of each quarter of v becomes lane j of that of `into`. j is a constant. */
+#define vec_quarter_put(into, v, j) _mm512_mask_permute_ps(into, (__mmask16)(0x1111 << (j)), v, 0)
 /* Four floats in every quarter. */
 static inline vec vec_repeat(const float *four)
 {
@@ -178,6 +180,7 @@ static inline float vec_low(vec v)
     return _mm256_cvtss_f32(v);
 }
 #define vec_quarter_lane(v, j) _mm256_permute_ps(v, (j)*0x55)
+#define vec_quarter_put(into, v, j) _mm256_blend_ps(into, _mm256_permute_ps(v, 0), 0x11 << (j))
 static inline vec vec_repeat(const float *four)
 {
     return _mm256_broadcast_ps((const __m128 *)(const void *)four);
