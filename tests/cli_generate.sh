@@ -78,11 +78,11 @@ expect two_programs 0 '"name":"gan: discriminator".*"name":"gan: generator"' \
     "$prony" explain gan --phase training --json
 expect names_stages 0 'digits_dbn: stage 4 of 4' "$prony" explain digits_dbn --phase training
 expect learns_from_few_labels 0 '1438 rows to learn from, 40 of them labelled' \
-    "$prony" train digits_dbn digits --labelled 40 --epochs 8 --batch 16 --out few.st
-expect goes_on_with_few 0 'resumed after epoch 8' \
-    "$prony" train digits_dbn digits --resume few.st --epochs 9 --out few.st
-expect stages_need_epochs 2 'found 6 epochs, expected more than the 6 that its first 3 stages take' \
-    "$prony" train digits_dbn digits --epochs 6
+    "$prony" train digits_dbn digits --labelled 40 --epochs 16 --batch 16 --out few.st
+expect goes_on_with_few 0 'resumed after epoch 16' \
+    "$prony" train digits_dbn digits --resume few.st --epochs 17 --out few.st
+expect stages_need_epochs 2 'more than the 15 that its first 3 stages take, 5 each: --epochs 16' \
+    "$prony" train digits_dbn digits --epochs 15
 expect labels_need_targets 2 'found a recipe that learns no targets' \
     "$prony" train vae.net digits --labelled 40
 expect labels_need_rows 2 'found 2000 labelled rows, expected at most the 1438 to learn from' \
@@ -156,7 +156,7 @@ expect goes_no_way_back 2 'has run 2 epochs, expected at least as many' \
 expect width_is_said 2 'digits: found 64 feature columns, expected 784: the network vae takes so many$' \
     "$prony" train vae digits
 expect folder_is_said 1 'cannot write into its folder' "$prony" generate vae.net vae.st --out nowhere/a.csv
-expect stage_of_the_epoch 0 'stage 1 of 4, epoch 2 of 8' "$prony" train digits_dbn digits --epochs 8 --batch 64
+expect stage_of_the_epoch 0 'stage 2 of 4, epoch 10 of 20' "$prony" train digits_dbn digits --epochs 20 --batch 64
 
 # Weights that are no numbers.
 "$prony" train small_mlp.net digits --epochs 1 --out lost.st >/dev/null

@@ -66,8 +66,9 @@ carry_out() {
 }
 
 # The files that docs/data.md speaks of: a hundred images of 2 × 2 and their labels; 500 rows of six
-# tokens, and then the same in reverse.
+# tokens, and then the same in reverse; and three codes of eight numbers, of docs/recipes.md.
 make_files() {
+    printf '%s\n' 0,0,0,0,0,0,0,0 1,0,-1,0,1,0,-1,0 0.5,1,2,-1,0,0,1,0 >codes.csv
     cp "$root/examples/transformer.net" .
     awk 'BEGIN {
         print "a,b,c,d,e,f,u,v,w,x,y,z"

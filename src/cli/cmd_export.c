@@ -16,10 +16,13 @@ enum status cmd_export(struct cli *cli, int argc, const char *const *argv)
     struct args args = {
         .command = "prony export",
         .usage = "NETWORK [WEIGHTS] --out FILE.onnx",
-        .summary = "Writes what a network predicts as ONNX (opset 17), for other programs. Without "
-                   "WEIGHTS, a file\nof prony train, its parameters are what they start from.",
-        .examples = "  prony export small iris.safetensors --out iris.onnx\n"
-                    "  prony export resnet50 --out resnet50.onnx\n",
+        .summary =
+            "Writes what a network predicts as ONNX (opset 17), for other programs. Without "
+            "WEIGHTS, a file\nof prony train, its parameters are what they start from. Of networks "
+            "that learnt together FILE:NAME is one.",
+        .examples = "prony export small iris.safetensors --out iris.onnx\n"
+                    "prony export resnet50 --out resnet50.onnx\n"
+                    "prony export vae:decoder vae.safetensors --out decoder.onnx\n",
         .list = list,
         .count = sizeof list / sizeof *list,
         .least = 1,

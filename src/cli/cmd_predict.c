@@ -40,11 +40,14 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
     struct args args = {
         .command = "prony predict",
         .usage = "NETWORK [WEIGHTS] DATA [options]",
-        .summary = "Applies a network that prony train saved to data, with or without labels. "
-                   "An ONNX file has its\nown weights.",
+        .summary =
+            "Applies a network that prony train saved to data, with or without labels. "
+            "An ONNX file has its\nown weights. Of networks that learnt together FILE:NAME is "
+            "one, as vae:encoder or gan:generator.",
         .examples = "prony predict small iris.safetensors iris --out predictions.csv\n"
                     "prony predict lenet lenet.safetensors images.idx --labels labels.idx\n"
-                    "prony predict iris.onnx iris\n",
+                    "prony predict iris.onnx iris\n"
+                    "prony predict vae:encoder vae.safetensors mnist --out codes.csv\n",
         .list = list,
         .count = sizeof list / sizeof *list,
         .least = 2,

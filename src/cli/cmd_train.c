@@ -139,6 +139,7 @@ static enum status read_flags(struct cli *cli, struct train_flags *flags, int ar
                     "prony train net.txt data.csv --label price --rate 0.01\n"
                     "prony train words.net tokens.csv --label 9..16\n"
                     "prony train mlp:64-16-64 digits --recipe autoencoder\n"
+                    "prony train vae.net rows.csv --label none\n"
                     "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
         .list = list,
         .count = sizeof list / sizeof *list,

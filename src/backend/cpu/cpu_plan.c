@@ -172,7 +172,9 @@ static enum status take_memory(struct plan *plan)
         (!plan->grads_inside && !(plan->grads = cpu_memory(device, plan->grad_bytes))) ||
         !(plan->workspace = cpu_memory(device, plan->workspace_bytes)) ||
         (plan->whole && !(plan->whole_state = cpu_memory(device, plan->whole->bytes(program)))))
-        FAIL(STATUS_MEMORY, "out of memory: the plan needs %.1f MB; a smaller batch needs less",
+        FAIL(STATUS_MEMORY,
+             "out of memory: the plan needs %.1f MB; a smaller batch needs less, and "
+             "so do fewer units or chains",
              ((double)plan->slot_bytes * plan->slots + (double)plan->grad_bytes +
               (double)plan->workspace_bytes) /
                  1e6);
