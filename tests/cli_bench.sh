@@ -95,6 +95,12 @@ report stops_when_asked $? "$(cat "$folder/stopped.txt")"
 grep -q '"kind":"machine"' "$folder/stopped.jsonl"
 report keeps_what_it_had $? "$(cat "$folder/stopped.txt")"
 
+# A suite's unit is that of the lines which do not say where they run.
+echo 'small --seconds 0.02' >"$folder/unit.suite"
+echo 'small --backend ref --seconds 0.02' >"$folder/backend.suite"
+expect suite_takes_a_unit 0 'no backend computes on moon here' "$prony" suite "$folder/unit.suite" --unit moon
+expect suite_leaves_a_backend 0 'backend ref' "$prony" suite "$folder/backend.suite" --unit moon
+
 # A suite: every line is looked at first; what is done is not done again.
 printf '%s\n' '# a comment' '--format csv' '' \
     "small --batch 1-4*2 --skip 'batch=2' --seconds 0.05" 'small --phase inference --seconds 0.05' \

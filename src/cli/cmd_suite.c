@@ -23,6 +23,7 @@ struct suite {
     struct output_flags flags;   /* of the command line */
     struct output_flags written; /* of the suite's own lines */
     double seconds;              /* instead of what the lines say; 0: as they say */
+    const char *unit;            /* of the lines that say none; NULL: the usual one */
 };
 
 /* Splits a line at blanks; what is in '…' or "…" stays together. */
@@ -71,6 +72,16 @@ static enum status read_bench(struct suite *suite, int line, int argc, const cha
     return bench_request_sweep(request, models, args.positional_count, &suite->arena);
 }
 
+/* A line that says neither where it runs nor by what runs on the suite's unit. */
+static void add_unit(const struct suite *suite, const char **words, int *count)
+{
+    for (int i = 1; i < *count; i++)
+        if (text_starts(words[i], "--unit") || text_starts(words[i], "--backend"))
+            return;
+    words[(*count)++] = "--unit";
+    words[(*count)++] = suite->unit;
+}
+
 static enum status read_own(struct suite *suite, int argc, const char *const *argv)
 {
     struct arg list[OUTPUT_FLAGS];
@@ -81,7 +92,7 @@ static enum status read_own(struct suite *suite, int argc, const char *const *ar
 
 static enum status read_lines(struct suite *suite, const char *text)
 {
-    const char *words[WORDS_MOST];
+    const char *words[WORDS_MOST + 2]; /* and the suite's unit */
     int number = 1, count;
 
     for (const char *at = text; *at; number++) {
@@ -95,6 +106,8 @@ static enum status read_lines(struct suite *suite, const char *text)
             continue;
         enum status status = split_words(suite, line, words, &count);
         words[0] = "prony bench";
+        if (status == STATUS_OK && count > 1 && suite->unit && !text_starts(words[1], "--"))
+            add_unit(suite, words, &count);
         if (status == STATUS_OK && count > 1)
             status = text_starts(words[1], "--") ? read_own(suite, count, words)
                                                  : read_bench(suite, number, count, words);
@@ -175,8 +188,14 @@ enum status cmd_suite(struct cli *cli, int argc, const char *const *argv)
     struct suite *suite;
     struct arena own = {0};
     NEED(suite = arena_alloc(&own, sizeof *suite));
-    struct arg list[OUTPUT_FLAGS + 1];
+    enum { OWN_FLAGS = 2 };
+    struct arg list[OUTPUT_FLAGS + OWN_FLAGS];
     bench_output_flags(&suite->flags, list);
+    list[OUTPUT_FLAGS + 1] = (struct arg){.name = "unit",
+                                          .kind = ARG_TEXT,
+                                          .value = &suite->unit,
+                                          .meaning = "UNIT",
+                                          .help = "cpu or gpu, for lines that do not say it"};
     list[OUTPUT_FLAGS] =
         (struct arg){.name = "seconds",
                      .kind = ARG_REAL,
@@ -194,9 +213,10 @@ enum status cmd_suite(struct cli *cli, int argc, const char *const *argv)
                    "again.",
         .examples = "  prony suite demo\n"
                     "  prony suite batch --out batch.jsonl\n"
-                    "  prony suite toyneuralnet --store results.db\n",
+                    "  prony suite toyneuralnet --store results.db\n"
+                    "  prony suite kinds --unit gpu\n",
         .list = list,
-        .count = OUTPUT_FLAGS + 1,
+        .count = OUTPUT_FLAGS + OWN_FLAGS,
         .least = 1,
         .most = 1,
         .positional = cli->positional};
