@@ -72,11 +72,13 @@ TEST(lines_of_a_block_do_not_overlap)
     struct block_layout layout;
     block_lay_out(&chain, 5, &layout);
     CHECK_EQUAL_INT(layout.width, 16);
-    CHECK_EQUAL_INT(layout.threads, 96); /* six samples of 16 lanes */
+    CHECK_EQUAL_INT(layout.lanes, 96); /* six samples of 16 lanes */
+    CHECK_EQUAL_INT(layout.update_count, 16 * 3 + 9 * 5 + 3 * 4);
+    CHECK_EQUAL_INT(layout.threads, 128);
     CHECK_EQUAL_INT(layout.lines, 3 * BLOCK_LAYER(16));
     CHECK(layout.line >= BLOCK_D(16, 3, 2) + 16);
     CHECK(layout.losses >= layout.lines + 6 * layout.line);
-    CHECK_EQUAL_INT(layout.updates * 4 + 8 * layout.weights, layout.shared_bytes);
+    CHECK_EQUAL_INT(layout.updates * 4 + 12 * layout.update_count, layout.shared_bytes);
 }
 
 /* Every layer's tiles cover it, and nothing lies over anything else. */

@@ -3,8 +3,9 @@
  * A sample is a group of 8, 16 or 32 lanes; a lane is a unit of the layer at hand. Weights lie in
  * shared memory twice, by output for the way up and by input for the way down, so that a lane reads
  * its row in quadruples. A sample needs no other sample until the update: there, after one barrier,
- * each weight is the work of one thread, which sums its gradient over the batch in order. A second
- * barrier ends the step.
+ * each four weights to a unit are the work of one thread, which sums their gradients over the batch
+ * in order. A second barrier ends the step. There may be more threads than samples have lanes,
+ * which only update.
  *
  * There is no bandwidth to speak of: a step is a chain of dependent operations, about 140 cycles a
  * layer on the way up and 90 on the way down. What does not depend on the chain (the next step's
@@ -43,11 +44,14 @@ static __device__ float dot(const float *weights, const float (&x)[WIDTH], float
     return even + odd;
 }
 
-/* What becomes of a weight: where in a line its two factors are, and where it lies itself. */
+/* What becomes of up to four weights to one unit, or of its bias: where in a line their factors
+ * are, and where they lie themselves, beside each other and one below the other. */
 struct weight_update {
     uint16_t x, d, by_out, by_in;
+    uint32_t inputs; /* 0: a bias */
 };
-enum { UPDATES_KEPT = 4 }; /* a thread's first ones, in registers */
+static_assert(sizeof(struct weight_update) == BLOCK_UPDATE_FLOATS * sizeof(float), "");
+enum { UPDATES_KEPT = 2 }; /* a thread's first ones, in registers */
 
 /* Both copies of the weights, biases, the constant 1 of every line, and all updates. */
 template <int WIDTH> static __device__ void block_begin(const struct block_net *net, float *shared)
@@ -59,7 +63,7 @@ template <int WIDTH> static __device__ void block_begin(const struct block_net *
     for (int k = (int)threadIdx.x; k < at->updates; k += threads)
         shared[k] = 0.0f;
     __syncthreads();
-    if ((int)threadIdx.x < threads / WIDTH)
+    if ((int)threadIdx.x < at->lanes / WIDTH)
         shared[at->lines + (int)threadIdx.x * at->line] = 1.0f;
     for (int l = 0; l < layers; l++) {
         const int in = net->layer[l].in, out = net->layer[l].out, here = l * BLOCK_LAYER(WIDTH);
@@ -69,15 +73,17 @@ template <int WIDTH> static __device__ void block_begin(const struct block_net *
             const int by_out = here + o * STRIDE + i;
             const int by_in = here + BLOCK_BY_IN(WIDTH) + i * STRIDE + o;
             shared[by_out] = shared[by_in] = net->layer[l].w[k];
-            update[k] = {(uint16_t)(x + i), (uint16_t)(d + o), (uint16_t)by_out, (uint16_t)by_in};
+            if (i % 4 == 0)
+                update[i / 4 * out + o] = {(uint16_t)(x + i), (uint16_t)(d + o), (uint16_t)by_out,
+                                           (uint16_t)by_in, (uint32_t)(in - i < 4 ? in - i : 4)};
         }
-        update += in * out;
+        update += (in + 3) / 4 * out;
         if (!net->layer[l].b)
             continue;
         for (int o = (int)threadIdx.x; o < out; o += threads) {
             const int bias = here + BLOCK_BIAS(WIDTH) + o;
             shared[bias] = net->layer[l].b[o];
-            update[o] = {0, (uint16_t)(d + o), (uint16_t)bias, (uint16_t)bias};
+            update[o] = {0, (uint16_t)(d + o), (uint16_t)bias, (uint16_t)bias, 0};
         }
         update += out;
     }
@@ -97,60 +103,60 @@ static __device__ void block_end(const struct block_net *net, const float *share
     }
 }
 
-static __device__ void update_one(const struct block_net *net, float *shared,
-                                  struct weight_update of, float rate)
+/* What a unit that is not there would add to a weight from it is left out: that weight stays 0. */
+template <int WIDTH>
+static __device__ void update_some(const struct block_net *net, float *shared,
+                                   struct weight_update of, float rate)
 {
     const float *line = &shared[net->layout.lines];
-    const float w = shared[of.by_out];
-    float gradient = 0.0f;
+    float gradient[4] = {};
 #pragma unroll 5
-    for (int n = 0; n < net->step.batch; n++, line += net->layout.line)
-        gradient = fmaf(line[of.x], line[of.d], gradient);
-    shared[of.by_out] = shared[of.by_in] = update_sgd(w, gradient, rate);
+    for (int n = 0; n < net->step.batch; n++, line += net->layout.line) {
+        const float4 x = *(const float4 *)&line[of.x];
+        const float d = line[of.d];
+        gradient[0] = fmaf(x.x, d, gradient[0]);
+        gradient[1] = fmaf(x.y, d, gradient[1]);
+        gradient[2] = fmaf(x.z, d, gradient[2]);
+        gradient[3] = fmaf(x.w, d, gradient[3]);
+    }
+    if (of.inputs == 0) {
+        shared[of.by_out] = update_sgd(shared[of.by_out], gradient[0], rate);
+        return;
+    }
+    float4 w = *(const float4 *)&shared[of.by_out];
+    w.x = update_sgd(w.x, gradient[0], rate);
+    w.y = of.inputs > 1 ? update_sgd(w.y, gradient[1], rate) : 0.0f;
+    w.z = of.inputs > 2 ? update_sgd(w.z, gradient[2], rate) : 0.0f;
+    w.w = of.inputs > 3 ? update_sgd(w.w, gradient[3], rate) : 0.0f;
+    *(float4 *)&shared[of.by_out] = w;
+    float *column = &shared[of.by_in];
+    column[0] = w.x;
+    column[BLOCK_STRIDE(WIDTH)] = w.y;
+    column[2 * BLOCK_STRIDE(WIDTH)] = w.z;
+    column[3 * BLOCK_STRIDE(WIDTH)] = w.w;
 }
 
-/* Each weight by one thread. At batch 1 the first ones side by side: all they wait for is memory.
- */
+template <int WIDTH>
 static __device__ void block_update(const struct block_net *net, float *shared,
                                     const struct weight_update (&kept)[UPDATES_KEPT], float rate)
 {
-    const int weights = net->layout.weights, threads = (int)blockDim.x;
+    const int count = net->layout.update_count, threads = (int)blockDim.x;
     const struct weight_update *update = (const struct weight_update *)&shared[net->layout.updates];
     int k = (int)threadIdx.x;
-    if (net->step.batch == 1) {
-        const float *line = &shared[net->layout.lines];
-        float w[UPDATES_KEPT], x[UPDATES_KEPT], d[UPDATES_KEPT];
 #pragma unroll
-        for (int u = 0; u < UPDATES_KEPT; u++) {
-            if (k + u * threads >= weights)
-                break;
-            w[u] = shared[kept[u].by_out];
-            x[u] = line[kept[u].x];
-            d[u] = line[kept[u].d];
-        }
-#pragma unroll
-        for (int u = 0; u < UPDATES_KEPT; u++) {
-            if (k + u * threads >= weights)
-                break;
-            shared[kept[u].by_out] = shared[kept[u].by_in] = update_sgd(w[u], x[u] * d[u], rate);
-        }
-    } else {
-#pragma unroll
-        for (int u = 0; u < UPDATES_KEPT; u++)
-            if (k + u * threads < weights)
-                update_one(net, shared, kept[u], rate);
-    }
-    for (k += UPDATES_KEPT * threads; k < weights; k += threads)
-        update_one(net, shared, update[k], rate);
+    for (int u = 0; u < UPDATES_KEPT; u++, k += threads)
+        if (k < count)
+            update_some<WIDTH>(net, shared, kept[u], rate);
+    for (; k < count; k += threads)
+        update_some<WIDTH>(net, shared, update[k], rate);
 }
 
-/* The last warp adds up what all threads found. */
-static __device__ void block_report(const float2 *losses, struct ring *loss, struct ring *right)
+/* One warp adds up what all lanes found. */
+static __device__ void block_report(const float2 *losses, int lanes, struct ring *loss,
+                                    struct ring *right)
 {
     float2 sum = {};
-    if (threadIdx.x / 32 != blockDim.x / 32 - 1)
-        return;
-    for (unsigned k = threadIdx.x % 32; k < blockDim.x; k += 32) {
+    for (int k = (int)threadIdx.x % 32; k < lanes; k += 32) {
         sum.x += losses[k].x;
         sum.y += losses[k].y;
     }
@@ -221,51 +227,52 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     uint32_t place = (uint32_t)((step.feed->place + (uint64_t)n) % source.samples);
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
-    float rate = step.count ? whole_rate(&step, *step.count) : 0.0f;
+    const float rate = step.count ? whole_rate(&step, *step.count) : 0.0f;
     const bool rate_is_fixed = !step.count || whole_rate_is_fixed(&step);
-    const bool one_loss = step.batch == 1 && out == 1;
+    const bool works = (int)threadIdx.x < at.lanes;
+    const bool reports = threadIdx.x / 32 == blockDim.x / 32 - 1;
     struct weight_update kept[UPDATES_KEPT];
 
     block_begin<WIDTH>(&net, shared);
 #pragma unroll
-    for (int u = 0; u < UPDATES_KEPT; u++)
-        if ((int)(threadIdx.x + u * blockDim.x) < at.weights)
-            kept[u] =
-                ((const struct weight_update *)&shared[at.updates])[threadIdx.x + u * blockDim.x];
+    for (int u = 0; u < UPDATES_KEPT; u++) {
+        const int k = (int)(threadIdx.x + u * blockDim.x);
+        if (k < at.update_count)
+            kept[u] = ((const struct weight_update *)&shared[at.updates])[k];
+    }
     struct sample now = fetch<WIDTH>(&net, &source, source.row(place), there);
     place = source.after(place);
     uint32_t next_row = source.row(place);
     for (int64_t done = 0; done < steps; done++) {
-        const struct sample next = fetch<WIDTH>(&net, &source, next_row, there);
-        place = source.after(place);
-        next_row = source.row(place);
-
-        const float y = block_ascend<Kind>(&net, shared, line, now.x);
-        if (answers && there && lane < out) {
-            answers[(uint64_t)now.row * (unsigned)out + (unsigned)lane] = __float_as_uint(y);
-            step.y->written[now.row] = 1;
-        }
-        if (step.loss_kind != OP_COUNT) {
-            const struct judged judged = judge<WIDTH>(&step, there ? out : 0, y, now.target);
-            losses[threadIdx.x] = make_float2(judged.loss, judged.right);
-            if (step.count)
-                block_descend<Kind>(&net, shared, line, judged.gradient, y);
-            if (!rate_is_fixed && threadIdx.x == 0)
-                shared[at.rate] = whole_rate(&step, *step.count + (int32_t)done);
-            __syncthreads();
-            if (!rate_is_fixed)
-                rate = shared[at.rate];
-            if (step.count)
-                block_update(&net, shared, kept, rate);
-            if (!one_loss) {
-                block_report(losses, &loss, &right);
-            } else if (threadIdx.x == 0) {
-                ring_put(&loss, judged.loss);
-                ring_put(&right, judged.right);
+        float2 *found = losses + done % 2 * at.lanes;
+        if (works) {
+            const struct sample next = fetch<WIDTH>(&net, &source, next_row, there);
+            place = source.after(place);
+            next_row = source.row(place);
+            const float y = block_ascend<Kind>(&net, shared, line, now.x);
+            if (answers && there && lane < out) {
+                answers[(uint64_t)now.row * (unsigned)out + (unsigned)lane] = __float_as_uint(y);
+                step.y->written[now.row] = 1;
             }
+            if (step.loss_kind != OP_COUNT) {
+                const struct judged judged = judge<WIDTH>(&step, there ? out : 0, y, now.target);
+                found[threadIdx.x] = make_float2(judged.loss, judged.right);
+                if (step.count)
+                    block_descend<Kind>(&net, shared, line, judged.gradient, y);
+            }
+            now = next;
+        }
+        if (step.loss_kind == OP_COUNT)
+            continue;
+        if (!rate_is_fixed && threadIdx.x == 0)
+            shared[at.rate] = whole_rate(&step, *step.count + (int32_t)done);
+        __syncthreads();
+        if (step.count) {
+            block_update<WIDTH>(&net, shared, kept, rate_is_fixed ? rate : shared[at.rate]);
             __syncthreads();
         }
-        now = next;
+        if (reports)
+            block_report(found, at.lanes, &loss, &right);
     }
     __syncthreads();
     if (step.count)

@@ -31,6 +31,8 @@ struct whole_limits {
 enum {
     BLOCK_WIDTH_MOST = 32,
     BLOCK_THREADS_MOST = 512,
+    BLOCK_UPDATERS = 256, /* threads that are worth starting for updates alone */
+    BLOCK_UPDATE_FLOATS = 3,
 };
 
 /* Offsets are in floats of shared memory, in which layers follow each other at equal distances:
@@ -39,10 +41,11 @@ enum {
  * outputs of every layer. */
 struct block_layout {
     int32_t width;                        /* 8, 16 or 32: lanes of a sample */
-    int32_t threads;                      /* of the block */
+    int32_t lanes;                        /* of all samples, in whole warps */
+    int32_t threads;                      /* of the block: as many, or more */
     int32_t line;                         /* of a sample */
     int32_t lines, losses, updates, rate; /* where these begin */
-    int32_t weights;                      /* biases included */
+    int32_t update_count;                 /* of four weights each, or of a bias */
     int64_t shared_bytes;
 };
 
@@ -70,22 +73,27 @@ static inline void block_lay_out(const struct chain *chain, int32_t batch, struc
     int32_t at = 0;
     memset(&layout, 0, sizeof layout);
     layout.width = widest <= 8 ? 8 : widest <= 16 ? 16 : 32;
-    layout.threads = (batch * layout.width + 31) / 32 * 32;
+    layout.lanes = (batch * layout.width + 31) / 32 * 32;
     layout.line = BLOCK_D(layout.width, chain->layers, chain->layers) + 4; /* other banks for the
                                                                               next sample */
     for (int32_t l = 0; l < chain->layers; l++) {
         const struct chain_layer *layer = &chain->layer[l];
-        layout.weights += (layer->in + (layer->b >= 0)) * layer->out;
+        layout.update_count += ((layer->in + 3) / 4 + (layer->b >= 0)) * layer->out;
     }
+    layout.threads = (layout.update_count + 31) / 32 * 32;
+    if (layout.threads > BLOCK_UPDATERS)
+        layout.threads = BLOCK_UPDATERS;
+    if (layout.threads < layout.lanes)
+        layout.threads = layout.lanes;
     at = BLOCK_LAYER(layout.width) * chain->layers;
     layout.lines = at;
-    at += layout.line * (layout.threads / layout.width);
-    layout.losses = at;
-    at += 2 * layout.threads;
+    at += layout.line * (layout.lanes / layout.width);
+    layout.losses = at; /* of even and of odd steps */
+    at += 2 * 2 * layout.lanes;
     layout.rate = at;
     at += 4;
     layout.updates = at;
-    at += 2 * layout.weights;
+    at += BLOCK_UPDATE_FLOATS * layout.update_count;
     layout.shared_bytes = (int64_t)at * (int64_t)sizeof(float);
     *out = layout;
 }
