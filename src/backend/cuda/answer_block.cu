@@ -12,6 +12,23 @@ int64_t answer_block_bytes(const struct answer_net *net)
     return 4 * (int64_t)(net->span + 2 * net->batch * net->width);
 }
 
+/* All loads that can be on their way at once are. */
+static __device__ void take_parameters(const struct answer_net *net, float *to)
+{
+    enum { AT_ONCE = 8 };
+    const int threads = (int)blockDim.x;
+    for (int k = (int)threadIdx.x; k < net->span; k += AT_ONCE * threads) {
+        float some[AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            some[j] = k + j * threads < net->span ? __ldg(&net->parameters[k + j * threads]) : 0.0f;
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            if (k + j * threads < net->span)
+                to[k + j * threads] = some[j];
+    }
+}
+
 /* Compiled twice: what keeps a note while it waits also holds back what need not wait. */
 template <bool STAYS>
 static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
@@ -26,7 +43,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     uint64_t note = 0;
     if (!STAYS && thread < net.mail.inputs)
         note = note_look(net.mail.question(first) + thread);
-    answer_take_parameters(&net, parameters);
+    take_parameters(&net, parameters);
     for (uint32_t number = first; !STAYS || mail_wait(net.mail, number, &note); number++) {
         if (thread < net.mail.inputs)
             lines[sample] = __uint_as_float((uint32_t)note);

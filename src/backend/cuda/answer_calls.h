@@ -59,25 +59,6 @@ enum status answer_run(struct plan *plan, int64_t calls);
 enum status answer_sync(struct plan *plan);
 void answer_release(struct plan *plan);
 
-#ifdef __CUDACC__
-/* All loads that can be on their way at once are. */
-static inline __device__ void answer_take_parameters(const struct answer_net *net, float *to)
-{
-    enum { AT_ONCE = 8 };
-    const int threads = (int)blockDim.x;
-    for (int k = (int)threadIdx.x; k < net->span; k += AT_ONCE * threads) {
-        float some[AT_ONCE];
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; j++)
-            some[j] = k + j * threads < net->span ? __ldg(&net->parameters[k + j * threads]) : 0.0f;
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; j++)
-            if (k + j * threads < net->span)
-                to[k + j * threads] = some[j];
-    }
-}
-#endif
-
 /* answer_warp.cu: the call in the slot of number `first` or, if it stays, all from that on; for
  * what one warp can hold. */
 bool answer_warp_takes(const struct answer_net *net);

@@ -243,7 +243,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     struct sample now = fetch<WIDTH>(&net, &source, source.row(place), there);
     place = source.after(place);
     uint32_t next_row = source.row(place);
-    for (int64_t done = 0; done < steps; done++) {
+    for (int32_t done = 0; done < (int32_t)steps; done++) {
         float2 *found = losses + done % 2 * at.lanes;
         if (works) {
             const struct sample next = fetch<WIDTH>(&net, &source, next_row, there);
@@ -265,7 +265,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
         if (step.loss_kind == OP_COUNT)
             continue;
         if (!rate_is_fixed && threadIdx.x == 0)
-            shared[at.rate] = whole_rate(&step, *step.count + (int32_t)done);
+            shared[at.rate] = whole_rate(&step, *step.count + done);
         __syncthreads();
         if (step.count) {
             block_update<WIDTH>(&net, shared, kept, rate_is_fixed ? rate : shared[at.rate]);

@@ -251,7 +251,7 @@ static __global__ void __launch_bounds__(TEAM)
     struct sample now = fetch<UNITS>(&net, &source, source.row(place), there);
     place = source.after(place);
     uint32_t next_row = source.row(place);
-    for (int64_t done = 0; done < steps; done++) {
+    for (int32_t done = 0; done < (int32_t)steps; done++) {
         if (works) {
             const struct sample next = fetch<UNITS>(&net, &source, next_row, there);
             place = source.after(place);
@@ -265,7 +265,7 @@ static __global__ void __launch_bounds__(TEAM)
             if (step.loss_kind != OP_COUNT) {
                 const struct judged judged = judge<UNITS>(&step, there ? out : 0, y, now.target);
                 if (!rate_is_fixed)
-                    rate = whole_rate(&step, updates + (int32_t)done);
+                    rate = whole_rate(&step, updates + done);
                 if (step.count)
                     lane.descend(rate * judged.gradient);
                 shared.losses[done % 2][threadIdx.x] = make_float2(judged.loss, judged.right);

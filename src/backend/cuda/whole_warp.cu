@@ -140,7 +140,7 @@ static __global__ void __launch_bounds__(32)
     struct sample now = fetch<UNITS>(&net, &source, source.row(place), true);
     place = source.after(place);
     uint32_t next_row = source.row(place);
-    for (int64_t done = 0; done < steps; done++) {
+    for (int32_t done = 0; done < (int32_t)steps; done++) {
         const struct sample next = fetch<UNITS>(&net, &source, next_row, true);
         place = source.after(place);
         next_row = source.row(place);
@@ -155,12 +155,12 @@ static __global__ void __launch_bounds__(32)
             const float sum = group_sum<UNITS>(judged.loss), hit = group_sum<UNITS>(judged.right);
             const uint32_t kept = (uint32_t)done % 32;
             if (!rate_is_fixed)
-                rate = whole_rate(&step, updates + (int32_t)done);
+                rate = whole_rate(&step, updates + done);
             if (step.count)
                 lane.descend(now.x, rate * judged.gradient);
             lost = threadIdx.x == kept ? sum : lost;
             hits = threadIdx.x == kept ? hit : hits;
-            if (kept == 31 || done == steps - 1) {
+            if (kept == 31 || done == (int32_t)steps - 1) {
                 ring_put_lanes(&loss, lost, kept + 1);
                 ring_put_lanes(&right, hits, kept + 1);
             }
