@@ -4,7 +4,10 @@ import math
 import re
 import sys
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 260, 60, 110, 16, 40
+import drawing
+from drawing import BOTTOM, HEIGHT, LEFT, TOP, WIDTH
+
+RIGHT = 110
 SHADES = ["#1f6fb2", "#c0392b", "#2e8b57", "#8e5ea2"]
 out, logs = sys.argv[1], sys.argv[2:]
 curves = {}
@@ -24,21 +27,13 @@ def place(epoch, loss):
     return x, y
 
 
-lines = []
+parts = []
 for power in range(low, high + 1):
-    y = place(0, 10.0**power)[1]
-    lines.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ccc"/>')
-    lines.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g}</text>')
+    parts += drawing.level(place(0, 10.0**power)[1], RIGHT, f"{10.0**power:g}")
 for number, (name, curve) in enumerate(curves.items()):
     shade = SHADES[number % len(SHADES)]
-    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in (place(*point) for point in curve))
-    lines.append(f'<path d="M{path}" fill="none" stroke="{shade}" stroke-width="2"/>')
+    parts.append(drawing.line([place(*point) for point in curve], shade))
     x, y = place(*curve[-1])
-    lines.append(f'<text x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{shade}">{name}</text>')
-for epoch in sorted({1, last // 2, last}):
-    lines.append(f'<text x="{place(epoch, 1)[0]:.1f}" y="{HEIGHT - 18}" text-anchor="middle">{epoch}</text>')
-lines.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 2}" text-anchor="middle">epoch</text>')
-with open(out, "w") as file:
-    file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" ')
-    file.write(f'height="{HEIGHT}" font-family="sans-serif" font-size="12" fill="#333">\n')
-    file.write('<rect width="100%" height="100%" fill="#fff"/>\n' + "\n".join(lines) + "\n</svg>\n")
+    parts.append(f'<text x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{shade}">{name}</text>')
+parts += drawing.below([(place(epoch, 1)[0], epoch) for epoch in sorted({1, last // 2, last})], RIGHT, "epoch")
+drawing.write(out, parts)

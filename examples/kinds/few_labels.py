@@ -10,13 +10,16 @@ import subprocess
 import sys
 import tempfile
 
+import drawing
+from drawing import BOTTOM, HEIGHT, LEFT, TOP, WIDTH
+
 LABELS = [20, 50, 100, 200, 500, 1438]
 SEEDS = [1, 2, 3, 4, 5]
 RATES = {"sgd": [0.1, 0.3, 1, 3], "adam": [0.001, 0.003, 0.01, 0.03]}
 MACHINES = {"sgd": 0.5, "adam": 0.01}  # the rate of pre-training
 EPOCHS, PRETRAIN = 60, 5  # of all; of each of three machines
 NETWORK = "input 64\n" + "dense 64\nsigmoid\n" * 3 + "dense 10\nloss cross_entropy\n"
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 260, 60, 150, 16, 40
+RIGHT = 150
 SHADES = {"pre-trained, sgd": "#1f6fb2", "pre-trained, adam": "#2e8b57", "random, sgd": "#c0392b",
           "random, adam": "#8e5ea2"}
 prony, out = sys.argv[1:]
@@ -59,19 +62,11 @@ def place(labels, accuracy):
     return x, TOP + (HEIGHT - TOP - BOTTOM) * (100 - accuracy) / 60
 
 
-drawn = []
+parts = []
 for accuracy in range(40, 101, 10):
-    y = place(LABELS[0], accuracy)[1]
-    drawn.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ccc"/>')
-    drawn.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{accuracy} %</text>')
+    parts += drawing.level(place(LABELS[0], accuracy)[1], RIGHT, f"{accuracy} %")
 for number, (name, line) in enumerate(lines.items()):
-    path = "L".join("{:.1f} {:.1f}".format(*place(*point)) for point in zip(LABELS, line))
-    drawn.append(f'<path d="M{path}" fill="none" stroke="{SHADES[name]}" stroke-width="2"/>')
-    drawn.append(f'<text x="{WIDTH - RIGHT + 10}" y="{TOP + 14 + 18 * number}" fill="{SHADES[name]}">{name}</text>')
-for labels in LABELS:
-    drawn.append(f'<text x="{place(labels, 0)[0]:.1f}" y="{HEIGHT - 18}" text-anchor="middle">{labels}</text>')
-drawn.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 2}" text-anchor="middle">labelled digits</text>')
-with open(out, "w") as file:
-    file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" ')
-    file.write(f'height="{HEIGHT}" font-family="sans-serif" font-size="12" fill="#333">\n')
-    file.write('<rect width="100%" height="100%" fill="#fff"/>\n' + "\n".join(drawn) + "\n</svg>\n")
+    parts.append(drawing.line([place(*point) for point in zip(LABELS, line)], SHADES[name]))
+    parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{TOP + 14 + 18 * number}" fill="{SHADES[name]}">{name}</text>')
+parts += drawing.below([(place(labels, 0)[0], labels) for labels in LABELS], RIGHT, "labelled digits")
+drawing.write(out, parts)
