@@ -30,7 +30,7 @@ static enum status forget_views(struct plan *plan)
 
 /* What a call hands out is mostly little: written straight to host memory it is there when the
  * kernels are done, where copies would cost more than the kernels. */
-enum { MAPPED_MOST = 64 << 10 };
+enum { MAPPED_MOST = 1 << 20 };
 
 void cuda_forget_mirror(struct mirror *mirror)
 {

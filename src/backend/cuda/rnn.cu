@@ -2,8 +2,13 @@
  * gradient.
  *
  * Forward: y holds x·Wx + bx of all steps, from one product; then for each step h·Wh is added and f
- * taken in the product's ending. The state before a step is read from y, so that no block reads
- * what another writes. Backward: as for the lstm (lstm.cu). */
+ * taken. Samples do not need each other: up to WHOLE_MOST units a block has a few of them and goes
+ * through all steps, the weights in shared memory, a thread for each sample and unit. Wider layers
+ * take a product a step, in whose ending f is taken; the state before a step is read from y, so
+ * that no block reads what another writes. Backward alike, and then as for the lstm (lstm.cu).
+ *
+ * Each sum is a chain of fmaf in the order of depth, either way. Bound of the first way: a step's
+ * chain, about 10 cycles a unit, and two barriers. */
 #include "backend/cuda/families.h"
 #include "backend/cuda/gemm.h"
 #include "backend/cuda/recurrent.h"
@@ -27,6 +32,131 @@ struct to_next_state {
     }
 };
 
+enum { WHOLE_MOST = 128 };
+
+/* How a layer is laid out over blocks. */
+struct whole_layer {
+    struct sequence sequence;
+    int32_t width;   /* threads of a sample: its units, in whole warps */
+    int32_t samples; /* of a block */
+    /* Weights, a row's end padded so that neither rows nor columns meet in a bank; and the state of
+     * its samples. */
+    __host__ __device__ int64_t stride() const
+    {
+        return sequence.hidden + 1;
+    }
+    size_t bytes() const
+    {
+        return (size_t)(sequence.hidden * stride() + samples * sequence.hidden) * sizeof(float);
+    }
+    unsigned blocks() const
+    {
+        return blocks_for(sequence.n, samples);
+    }
+};
+
+static struct whole_layer lay_out(const struct sequence &sequence)
+{
+    const int32_t width = (int32_t)blocks_for(sequence.hidden, 32) * 32;
+    return {sequence, width, THREADS / width};
+}
+
+/* The sample and unit of a thread, and what its block shares. */
+struct whole_seat {
+    int32_t slot, unit;
+    int64_t sample, cell;
+    bool lives;
+    float *weights, *state; /* shared: [hidden, stride], [samples, hidden] */
+    __device__ whole_seat(const struct whole_layer &layer, float *shared, const float *wh)
+    {
+        const int64_t hidden = layer.sequence.hidden;
+        slot = (int32_t)threadIdx.x / layer.width;
+        unit = (int32_t)threadIdx.x % layer.width;
+        sample = (int64_t)blockIdx.x * layer.samples + slot;
+        cell = sample * hidden + unit;
+        lives = slot < layer.samples && unit < hidden && sample < layer.sequence.n;
+        weights = shared;
+        state = shared + hidden * layer.stride();
+        for (int64_t i = threadIdx.x; i < hidden * hidden; i += THREADS)
+            weights[i / hidden * layer.stride() + i % hidden] = wh[i];
+    }
+    /* The sample's part of what is shared. */
+    __device__ float *own(const struct whole_layer &layer) const
+    {
+        return state + slot * layer.sequence.hidden;
+    }
+};
+
+static __global__ void __launch_bounds__(THREADS)
+    rnn_steps(struct whole_layer layer, enum activation function, const float *wh, const float *bh,
+              const float *h0, float *y, float *hn)
+{
+    extern __shared__ float shared[];
+    const struct sequence &sequence = layer.sequence;
+    const struct whole_seat seat(layer, shared, wh);
+    const int64_t hidden = sequence.hidden, stride = layer.stride();
+    float *to = y + (seat.sample * sequence.steps * hidden + seat.unit);
+    float h = seat.lives && h0 ? h0[seat.cell] : 0.0f, next = seat.lives ? *to : 0.0f;
+    const float bias = seat.lives ? bh[seat.unit] : 0.0f;
+
+    for (int64_t step = 0; step < sequence.steps; step++, to += hidden) {
+        const float x = next;
+        if (seat.lives) {
+            seat.own(layer)[seat.unit] = h;
+            next = step + 1 < sequence.steps ? to[hidden] : 0.0f;
+        }
+        __syncthreads();
+        if (seat.lives && sequence.active(seat.sample, step)) {
+            const float *before = seat.own(layer), *column = seat.weights + seat.unit;
+            float sum = 0.0f;
+#pragma unroll 8
+            for (int64_t k = 0; k < hidden; k++)
+                sum = fmaf(before[k], column[k * stride], sum);
+            *to = h = activation_value(function, x + (sum + bias));
+        } else if (seat.lives)
+            *to = 0.0f;
+        __syncthreads();
+    }
+    if (seat.lives)
+        hn[seat.cell] = h;
+}
+
+/* dy and dhn may be NULL. */
+static __global__ void __launch_bounds__(THREADS)
+    rnn_steps_back(struct whole_layer layer, enum activation function, const float *wh,
+                   const float *y, const float *dy, const float *dhn, float *dh0, float *dgates)
+{
+    extern __shared__ float shared[];
+    const struct sequence &sequence = layer.sequence;
+    const struct whole_seat seat(layer, shared, wh);
+    const int64_t hidden = sequence.hidden;
+    float dh = seat.lives && dhn ? dhn[seat.cell] : 0.0f;
+
+    for (int64_t step = sequence.steps - 1; step >= 0; step--) {
+        const int64_t place = (seat.sample * sequence.steps + step) * hidden + seat.unit;
+        const bool active = seat.lives && sequence.active(seat.sample, step);
+        if (seat.lives) {
+            const float both = dy ? dh + dy[place] : dh;
+            const float slope = activation_slope(function, 0.0f, y[place]);
+            const float gradient = active ? both * slope : 0.0f;
+            seat.own(layer)[seat.unit] = dgates[place] = gradient;
+        }
+        __syncthreads();
+        if (active) {
+            const float *gradients = seat.own(layer);
+            const float *row = seat.weights + seat.unit * layer.stride();
+            float sum = 0.0f;
+#pragma unroll 8
+            for (int64_t k = 0; k < hidden; k++)
+                sum = fmaf(gradients[k], row[k], sum);
+            dh = sum;
+        }
+        __syncthreads();
+    }
+    if (seat.lives)
+        dh0[seat.cell] = dh;
+}
+
 /* Operands, as ops.def numbers them. */
 enum { RNN_X, RNN_WX, RNN_WH, RNN_BX, RNN_BH, RNN_H0, RNN_LENGTHS, RNN_Y, RNN_HN };
 
@@ -35,20 +165,28 @@ void launch_rnn(const struct call *call, struct queue *queue)
     const int64_t n = call_dim(call, RNN_X, 0), steps = call_dim(call, RNN_X, 1);
     const int64_t in = call_dim(call, RNN_X, 2), hidden = call_dim(call, RNN_WH, 0);
     const struct sequence sequence = {n, steps, hidden, call_integers(call, RNN_LENGTHS)};
+    const enum activation function = (enum activation)call->op->attr.rnn.function;
     const by_column wh = {call_reals(call, RNN_WH), hidden};
     float *y = call_reals(call, RNN_Y), *h = call_reals(call, RNN_HN);
 
-    begin_state(queue, n * hidden, call_reals(call, RNN_H0), h);
     gemm(queue, n * steps, hidden, in, by_row{call_reals(call, RNN_X), in},
          by_column{call_reals(call, RNN_WX), hidden},
          to_layer{y, hidden, call_reals(call, RNN_BX), ACTIVATION_NONE});
+    if (hidden <= WHOLE_MOST) {
+        const struct whole_layer layer = lay_out(sequence);
+        enqueue_large(queue, rnn_steps, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
+                      function, (const float *)call_reals(call, RNN_WH),
+                      (const float *)call_reals(call, RNN_BH),
+                      (const float *)call_reals(call, RNN_H0), y, h);
+        return;
+    }
+    begin_state(queue, n * hidden, call_reals(call, RNN_H0), h);
     for (int64_t step = 0; step < steps; step++) {
         const by_row before = step > 0 ? by_row{y + (step - 1) * hidden, steps * hidden}
                                        : by_row{call_reals(call, RNN_H0), hidden};
         const bool zeros = step == 0 && !call_has(call, RNN_H0);
-        const struct to_next_state finish = {
-            sequence, step, call_reals(call, RNN_BH),
-            y,        h,    (enum activation)call->op->attr.rnn.function};
+        const struct to_next_state finish = {sequence, step, call_reals(call, RNN_BH),
+                                             y,        h,    function};
         gemm(queue, n, hidden, zeros ? 0 : hidden, before, wh, finish);
     }
 }
@@ -72,22 +210,38 @@ static __global__ void rnn_cell_grad(struct sequence sequence, int64_t step,
 enum { GRAD_X, GRAD_WX, GRAD_WH, GRAD_Y, GRAD_H0, GRAD_LENGTHS, GRAD_DY, GRAD_DHN };
 enum { GRAD_DH0 = 13, GRAD_DGATES };
 
+static void step_by_step_back(const struct call *call, struct queue *queue,
+                              const struct sequence &sequence, enum activation function)
+{
+    const int64_t n = sequence.n, steps = sequence.steps, hidden = sequence.hidden;
+    float *dh = call_reals(call, GRAD_DH0), *dgates = call_reals(call, GRAD_DGATES);
+    begin_state(queue, n * hidden, call_reals(call, GRAD_DHN), dh);
+    for (int64_t step = steps - 1; step >= 0; step--) {
+        enqueue(queue, rnn_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence,
+                step, function, (const float *)call_reals(call, GRAD_Y),
+                (const float *)call_reals(call, GRAD_DY), (const float *)dh, dgates);
+        gemm(queue, n, hidden, hidden, by_row{dgates + step * hidden, steps * hidden},
+             by_row{call_reals(call, GRAD_WH), hidden}, to_state{dh, sequence, step, false});
+    }
+}
+
 void launch_rnn_grad(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, GRAD_X, 0), steps = call_dim(call, GRAD_X, 1);
     const int64_t hidden = call_dim(call, GRAD_WH, 0);
     const struct sequence sequence = {n, steps, hidden, call_integers(call, GRAD_LENGTHS)};
-    float *dh = call_reals(call, GRAD_DH0), *dgates = call_reals(call, GRAD_DGATES);
+    const enum activation function = (enum activation)call->op->attr.rnn_grad.function;
+    float *dgates = call_reals(call, GRAD_DGATES);
 
-    begin_state(queue, n * hidden, call_reals(call, GRAD_DHN), dh);
-    for (int64_t step = steps - 1; step >= 0; step--) {
-        enqueue(queue, rnn_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence,
-                step, (enum activation)call->op->attr.rnn_grad.function,
-                (const float *)call_reals(call, GRAD_Y), (const float *)call_reals(call, GRAD_DY),
-                (const float *)dh, dgates);
-        gemm(queue, n, hidden, hidden, by_row{dgates + step * hidden, steps * hidden},
-             by_row{call_reals(call, GRAD_WH), hidden}, to_state{dh, sequence, step, false});
-    }
+    if (hidden <= WHOLE_MOST) {
+        const struct whole_layer layer = lay_out(sequence);
+        enqueue_large(
+            queue, rnn_steps_back, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
+            function, (const float *)call_reals(call, GRAD_WH),
+            (const float *)call_reals(call, GRAD_Y), (const float *)call_reals(call, GRAD_DY),
+            (const float *)call_reals(call, GRAD_DHN), call_reals(call, GRAD_DH0), dgates);
+    } else
+        step_by_step_back(call, queue, sequence, function);
     sums_grad(call, queue, call_reals(call, GRAD_H0), dgates, dgates,
               call->op->attr.rnn_grad.accumulate != 0);
 }
