@@ -116,7 +116,9 @@ static bool trial_bind(struct trial *trial, struct ready *ready, const struct pr
     return CHECK_OK(ready->backend->bind(ready->plan, &binding));
 }
 
-/* Runs STEPS steps, `at_once` of them in a call, and leaves parameters, losses and outputs. */
+static int64_t steps = STEPS; /* fewer where each is watched by a tool */
+
+/* Runs so many steps, `at_once` of them in a call, and leaves parameters, losses and outputs. */
 static bool trial_run(struct trial *trial, struct rig *rig, const struct program *program,
                       double rate, int64_t at_once)
 {
@@ -124,7 +126,7 @@ static bool trial_run(struct trial *trial, struct rig *rig, const struct program
     trial->params.control.rate = rate;
     bool ok =
         ready_open(&ready, rig, &trial->params, program) && trial_bind(trial, &ready, program);
-    for (int64_t done = 0; ok && done < STEPS; done += at_once)
+    for (int64_t done = 0; ok && done < steps; done += at_once)
         ok = ready_run(&ready, PARTS_ALL, 0, at_once);
     ok = ok && CHECK_OK(rig->backend->download(ready.instance, &trial->params));
     ready_close(&ready);
@@ -173,8 +175,8 @@ static void compare(struct rig *rig, struct rig *reference, const struct row *ro
     if (trial_open(&found, row, use) && trial_open(&expected, row, use) &&
         trial_open(&single, row, use) &&
         CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused)) && fused->whole == whole &&
-        trial_run(&found, rig, fused, rate, STEPS) && trial_run(&single, rig, fused, rate, 1) &&
-        trial_run(&expected, reference, expected.program, rate, STEPS)) {
+        trial_run(&found, rig, fused, rate, steps) && trial_run(&single, rig, fused, rate, 1) &&
+        trial_run(&expected, reference, expected.program, rate, steps)) {
         ++*ran;
         near("parameters", row, rate,
              params_difference(&found.params, &expected.params, ROLE_PARAM), 2e-4);
@@ -246,6 +248,30 @@ ON_BACKENDS(a_whole_program_does_what_its_ops_do)
     if (!whole)
         SKIP("'%s' runs nothing whole", rig->backend->name);
     printf("    '%s' ran %d programs whole\n", rig->backend->name, whole);
+}
+
+/* One network for each kernel that runs steps whole, few steps: for compute-sanitizer's racecheck,
+ * which is a thousand times slower (tools/test-gpu). */
+ON_BACKENDS(few_steps_of_every_kernel_agree)
+{
+    static const struct row few[] = {
+        {"small", 1, LOSS_MSE, 0, NULL},
+        {"small", 10, LOSS_MSE, 0, NULL},
+        {"mlp:5-16-11-4:relu", 7, LOSS_CROSS_ENTROPY, 4, NULL},
+        {"mlp:6-45-47-29:sigmoid", 5, LOSS_MSE, 0, NULL},
+    };
+    struct rig reference;
+    int whole = 0;
+    CHECK(rig_open(&reference, "ref"));
+    steps = 2;
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        compare(rig, &reference, &few[i], USE_TRAINING, 0.05, true, &whole);
+        compare(rig, &reference, &few[i], USE_INFERENCE, 0, true, &whole);
+    }
+    steps = STEPS;
+    rig_close(&reference);
+    if (!whole)
+        SKIP("'%s' runs nothing whole", rig->backend->name);
 }
 
 /* Convolution, op by op; only where other arithmetic than the reference's is worth the time. */
