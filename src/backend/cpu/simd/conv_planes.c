@@ -94,52 +94,53 @@ static void list_taps(struct job_planes *job)
     job->first[phase] = k;
 }
 
-/* One row of one remainder of the columns, `to`: elements of the source, zeros around them. */
-static void load_row(const struct job_planes *job, const float *x, int64_t remainder, float *to)
+/* Of the elements `remainder`, remainder + move … along the axis, at most `reach`, those that are
+ * in the image: how many, and the number of the first. The others are padding. */
+static int64_t inside(const struct conv_axis *axis, int64_t remainder, int64_t reach,
+                      int64_t *first)
 {
-    const struct conv_axis *across = &job->relation.across;
-    int64_t start = remainder + across->low; /* the first element's column */
-    int64_t before = start < 0 ? (-start + across->move - 1) / across->move : 0;
-    int64_t column = start + before * across->move;
-    int64_t count = column < across->in ? (across->in - column - 1) / across->move + 1 : 0;
-    before = before < job->pitch ? before : job->pitch;
-    count = count < job->pitch - before ? count : job->pitch - before;
-    memset(to, 0, (size_t)before * sizeof *to);
-    job->kernels->pick(x + column, across->move, count, to + before);
-    memset(to + before + count, 0, (size_t)(job->pitch - before - count) * sizeof *to);
+    int64_t start = remainder + axis->low;
+    int64_t before = start < 0 ? (-start + axis->move - 1) / axis->move : 0;
+    int64_t place = start + before * axis->move;
+    int64_t count = place < axis->in ? (axis->in - place - 1) / axis->move + 1 : 0;
+    *first = before < reach ? before : reach;
+    return count < reach - *first ? count : reach - *first;
 }
 
-/* A plane of the source in its form. */
+/* A plane of the source in its form. What is padding is so in every plane, and was cleared once. */
 static void load_source(const struct job_planes *job, const float *plane, float *source)
 {
     const struct conv_axis *down = &job->relation.down, *across = &job->relation.across;
     for (int64_t i = 0; i < down->move; i++)
-        for (int64_t j = 0; j < across->move; j++)
-            for (int64_t k = 0; k < job->rows; k++, source += job->pitch) {
-                int64_t row = k * down->move + i + down->low;
-                if (row >= 0 && row < down->in)
-                    load_row(job, plane + row * across->in, j, source);
-                else
-                    memset(source, 0, (size_t)job->pitch * sizeof *source);
-            }
-    memset(source, 0, SLACK * sizeof *source);
+        for (int64_t j = 0; j < across->move; j++, source += job->rows * job->pitch) {
+            int64_t top, left, rows = inside(down, i, job->rows, &top);
+            int64_t columns = inside(across, j, job->pitch, &left);
+            int64_t row = (top * down->move + i + down->low) * across->in;
+            if (rows > 0 && columns > 0)
+                job->kernels->pick_rows(plane + row + left * across->move + j + across->low,
+                                        down->move * across->in, across->move, rows, columns,
+                                        source + top * job->pitch + left, job->pitch);
+        }
 }
 
-/* A phase's sums to their places in y. */
+/* A phase's sums to their places in y; a second summand is met row by row. */
 static void store_phase(const struct job_planes *job, int64_t phase, int64_t plane, float *sums)
 {
     const struct conv_relation *r = &job->relation;
     const struct conv_axis *down = &r->down, *across = &r->across;
     int64_t i = phase / across->every, j = phase % across->every, channel = plane % r->out;
-    int64_t columns = conv_axis_places(across, j);
-    for (int64_t a = 0; a < conv_axis_places(down, i); a++, sums += job->pitch) {
-        int64_t place = (plane * down->out + a * down->every + i) * across->out + j;
-        bool apart = across->every > 1;
-        job->kernels->finish(&job->after, channel, place, sums, columns,
-                             apart ? sums : job->y + place);
-        for (int64_t b = 0; apart && b < columns; b++)
-            job->y[place + b * across->every] = sums[b];
-    }
+    int64_t rows = conv_axis_places(down, i), columns = conv_axis_places(across, j);
+    int64_t place = (plane * down->out + i) * across->out + j, line = down->every * across->out;
+    if (!job->after.add)
+        job->kernels->finish(&job->after, channel, 0, sums, job->run, sums);
+    for (int64_t a = 0; job->after.add && a < rows; a++)
+        job->kernels->finish(&job->after, channel, place + a * line, sums + a * job->pitch, columns,
+                             sums + a * job->pitch);
+    if (across->every == 1)
+        job->kernels->pick_rows(sums, job->pitch, 1, rows, columns, job->y + place, line);
+    for (int64_t k = 0; across->every > 1 && k < rows * columns; k++)
+        job->y[place + k / columns * line + k % columns * across->every] =
+            sums[k / columns * job->pitch + k % columns];
 }
 
 static void sum_member(void *context, int member, int members)
@@ -150,6 +151,7 @@ static void sum_member(void *context, int member, int members)
     float *source = run + job->run, *weights = source + job->source_floats;
     long plane, last;
     pool_share(r->batch * r->out, 1, member, members, &plane, &last);
+    memset(source, 0, (size_t)job->source_floats * sizeof *source);
     for (; plane < last; plane++) {
         load_source(job, job->x + plane * r->down.in * r->across.in, source);
         for (int64_t k = 0; k < r->taps; k++)
@@ -169,15 +171,6 @@ static void sum_member(void *context, int member, int members)
     }
 }
 
-/* The gradient of y in the form of the sums, zeros between its rows. */
-static void load_slopes(const struct job_planes *job, const float *dy, float *run)
-{
-    const struct conv_relation *r = &job->relation;
-    memset(run, 0, (size_t)job->run * sizeof *run);
-    for (int64_t a = 0; a < r->down.out; a++)
-        job->kernels->pick(dy + a * r->across.out, 1, r->across.out, run + a * job->pitch);
-}
-
 static void weigh_member(void *context, int member, int members)
 {
     const struct job_planes *job = context;
@@ -186,12 +179,15 @@ static void weigh_member(void *context, int member, int members)
     float *source = run + job->run, *sums = source + job->source_floats;
     long channel, last;
     pool_share(r->out, 1, member, members, &channel, &last);
+    memset(run, 0, (size_t)job->run * sizeof *run); /* between its rows it stays so */
+    memset(source, 0, (size_t)job->source_floats * sizeof *source);
     for (; channel < last; channel++) {
         memset(sums, 0, (size_t)r->taps * sizeof *sums);
         for (int64_t n = 0; n < r->batch; n++) {
             int64_t plane = n * r->out + channel;
             load_source(job, job->x + plane * r->down.in * r->across.in, source);
-            load_slopes(job, job->dy + plane * r->down.out * r->across.out, run);
+            job->kernels->pick_rows(job->dy + plane * r->down.out * r->across.out, r->across.out, 1,
+                                    r->down.out, r->across.out, run, job->pitch);
             job->kernels->flat_weigh(&(struct conv_flat){
                 .x = source,
                 .offsets = job->offsets,

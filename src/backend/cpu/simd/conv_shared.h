@@ -83,8 +83,9 @@ struct conv_kernels {
     /* The same for `lanes` outputs, `plane` apart in y, from sums [pixel][lead]. */
     void (*finish_turned)(const struct conv_after *after, int64_t output, int64_t place,
                           int64_t plane, const float *sums, int64_t lead, int64_t count, float *y);
-    /* to[i] = x[i · stride] */
-    void (*pick)(const float *x, int64_t stride, int64_t count, float *to);
+    /* to[r · pitch + i] = x[r · line + i · stride] */
+    void (*pick_rows)(const float *x, int64_t line, int64_t stride, int64_t rows, int64_t count,
+                      float *to, int64_t pitch);
     void (*flat_sum)(const struct conv_flat *flat);   /* y[i] = Σ_k w[k] · x[offsets[k] + i] */
     void (*flat_weigh)(const struct conv_flat *flat); /* w[k] += Σ_i y[i] · x[offsets[k] + i] */
     /* by outputs and pixels; NULL where the accumulators do not suffice */

@@ -187,12 +187,14 @@ static void finish_turned(const struct conv_after *after, int64_t output, int64_
 #undef FINISH
 }
 
-static void pick(const float *x, int64_t stride, int64_t count, float *to)
+static void pick_rows(const float *x, int64_t line, int64_t stride, int64_t rows, int64_t count,
+                      float *to, int64_t pitch)
 {
-    for (int64_t i = 0; i < count; i += VEC_LANES) {
-        int64_t part = count - i < VEC_LANES ? count - i : VEC_LANES;
-        vec_store_part(to + i, pick_strided(x + i * stride, stride, part), part);
-    }
+    for (int64_t r = 0; r < rows; r++, x += line, to += pitch)
+        for (int64_t i = 0; i < count; i += VEC_LANES) {
+            int64_t part = count - i < VEC_LANES ? count - i : VEC_LANES;
+            vec_store_part(to + i, pick_strided(x + i * stride, stride, part), part);
+        }
 }
 
 INLINE void flat_pixels(const struct conv_flat *f, int64_t at, const int Q)
@@ -300,7 +302,7 @@ const struct conv_kernels ISA(conv_kernels) = {
     .gather = gather,
     .finish = finish,
     .finish_turned = finish_turned,
-    .pick = pick,
+    .pick_rows = pick_rows,
     .flat_sum = flat_sum,
     .flat_weigh = flat_weigh,
     .sum = {BLOCKS(SUM)},
