@@ -52,13 +52,13 @@ class Shipped(TorchPeer):
             choices["images"] = ["NCHW", "channels_last"]
         if self.device == "cpu" and kinds.intersection(SLIDING + RECURRENT):
             choices["mkldnn"] = ["on", "off"]
+        if compiled and self.device == "cuda":  # first: what is tried last may not be tried
+            choices["capture"] = ["off", "on"]
         if self.work.training:
             choices["update"] = {"graph": ["usual", "foreach"], "graph-fused": ["fused"]}.get(
                 self.backend, ["usual", "foreach", "fused"])
         if self.backend == "eager" and self.device == "cpu":
             choices["jit"] = ["off", "trace"] if self.work.training else ["off", "freeze", "optimise"]
-        if compiled and self.device == "cuda":
-            choices["capture"] = ["off", "on"]
         return choices
 
     def trial(self, settings):
