@@ -8,7 +8,8 @@
 #include <immintrin.h>
 #endif
 
-enum { LINE = 64, STREAMS = 4, READ_AHEAD = 3072, WRITE_AHEAD = 1024, TURNS_AHEAD = 16 };
+enum { LINE = 64, READ_AHEAD = 3072, WRITE_AHEAD = 1024, TURNS_AHEAD = 16 };
+enum { STREAMS = 8, STREAMS_AHEAD = 512 };
 enum { REGISTER_BYTES = 64 }; /* a flop kernel does one vector operation for so many bytes */
 
 typedef int64_t words __attribute__((vector_size(LINE)));
@@ -70,13 +71,12 @@ INLINE float fold(const words *all)
     return (float)folded;
 }
 
-/* Four lines at a time, `stride` bytes apart, the first one `from` the start. */
-#define READ_FOUR(from, stride)                                                                    \
+#define READ_FOUR_LINES                                                                            \
     do {                                                                                           \
-        a ^= *(const words *)(const void *)(at + (from));                                          \
-        b ^= *(const words *)(const void *)(at + (from) + (stride));                               \
-        c ^= *(const words *)(const void *)(at + (from) + 2 * (stride));                           \
-        d ^= *(const words *)(const void *)(at + (from) + 3 * (stride));                           \
+        a ^= *(const words *)(const void *)at;                                                     \
+        b ^= *(const words *)(const void *)(at + LINE);                                            \
+        c ^= *(const words *)(const void *)(at + 2 * LINE);                                        \
+        d ^= *(const words *)(const void *)(at + 3 * LINE);                                        \
     } while (0)
 
 INLINE float read_plain(const char *data, long bytes, long times)
@@ -84,7 +84,7 @@ INLINE float read_plain(const char *data, long bytes, long times)
     words a = {0}, b = {0}, c = {0}, d = {0};
     for (; times > 0; times--) {
         for (const char *at = data; at < data + bytes; at += 4 * LINE)
-            READ_FOUR(0, LINE);
+            READ_FOUR_LINES;
         PASS_ENDS;
     }
     a ^= b ^ c ^ d;
@@ -98,7 +98,7 @@ INLINE float read_ahead(const char *data, long bytes, long times)
         for (const char *at = data; at < data + bytes; at += 4 * LINE) {
             for (int line = 0; line < 4; line++)
                 __builtin_prefetch(at + READ_AHEAD + line * LINE, 0, 2);
-            READ_FOUR(0, LINE);
+            READ_FOUR_LINES;
         }
         PASS_ENDS;
     }
@@ -106,13 +106,19 @@ INLINE float read_ahead(const char *data, long bytes, long times)
     return fold(&a);
 }
 
+/* From eight places at once, a little ahead in each: beyond the caches a quarter faster than from
+ * one, where the CPU's own prefetching has one stream to follow. */
 INLINE float read_streams(const char *data, long bytes, long times)
 {
     words a = {0}, b = {0}, c = {0}, d = {0};
     const long stride = bytes / STREAMS;
     for (; times > 0; times--) {
-        for (const char *at = data; at < data + stride; at += LINE)
-            READ_FOUR(0, stride);
+        for (const char *first = data; first < data + stride; first += 4 * LINE)
+            for (const char *at = first; at < data + bytes; at += stride) {
+                for (int line = 0; line < 4; line++)
+                    __builtin_prefetch(at + STREAMS_AHEAD + line * LINE, 0, 2);
+                READ_FOUR_LINES;
+            }
         PASS_ENDS;
     }
     a ^= b ^ c ^ d;
@@ -131,7 +137,7 @@ INLINE float read_turning(const char *data, long bytes, long times)
         for (long left = bytes; left > 0; left -= 4 * LINE, at += step) {
             for (int line = 0; line < 4; line++)
                 __builtin_prefetch(at + TURNS_AHEAD * step + line * LINE, 0, 2);
-            READ_FOUR(0, LINE);
+            READ_FOUR_LINES;
         }
         PASS_ENDS;
     }

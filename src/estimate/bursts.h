@@ -28,7 +28,7 @@ bool ceiling_is_memory(enum ceiling ceiling);
 
 /* `bytes` is a multiple of BURST_GRAIN; of a flop kernel it only says how long it takes. */
 typedef float burst_kernel(char *data, long bytes, long times);
-enum { BURST_GRAIN = 3072, BURST_WAYS = 4 };
+enum { BURST_GRAIN = 6144, BURST_WAYS = 4 };
 
 /* The ways there are on this CPU for an ISA, NULL after the last; none when it cannot do it. */
 burst_kernel *const *burst_ways(enum ceiling ceiling, enum isa isa, const struct cpu *cpu);

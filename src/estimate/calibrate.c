@@ -231,9 +231,9 @@ static enum status calibrate_row(struct calibration *calibration, const struct c
 
 uint64_t calibration_set(uint64_t set_bytes)
 {
-    uint64_t unit = SET_LEAST / 8;
+    uint64_t unit = SET_LEAST / 16; /* beyond a cache's size a little more is a lot slower */
     set_bytes = set_bytes < SET_LEAST ? SET_LEAST : set_bytes > SET_MOST ? SET_MOST : set_bytes;
-    while (unit * 16 <= set_bytes)
+    while (unit * 32 <= set_bytes)
         unit *= 2;
     return set_bytes - set_bytes % unit;
 }

@@ -99,7 +99,7 @@ struct yardstick {
 enum status yardstick_read(const struct yardstick *yardstick, uint64_t set_bytes, bool again,
                            struct ceilings *out);
 
-/* `set_bytes` as calibrations have it: within 16 KB … 1 GB, rounded down to three binary digits and
+/* `set_bytes` as calibrations have it: within 16 KB … 1 GB, rounded down to four binary digits and
  * the leading one. */
 uint64_t calibration_set(uint64_t set_bytes);
 
