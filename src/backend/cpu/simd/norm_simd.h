@@ -35,12 +35,14 @@ static float largest_of(const float *x, int64_t count)
 {
     float most = x[0], lanes[VEC_LANES];
     int64_t i = 0;
-    vec best = vec_set(most);
-    for (; i + VEC_LANES <= count; i += VEC_LANES)
-        best = vec_max(best, vec_load_any(x + i));
-    vec_store_any(lanes, best);
-    for (int k = 0; k < VEC_LANES; k++)
-        most = lanes[k] > most ? lanes[k] : most;
+    if (count >= VEC_LANES) {
+        vec best = vec_set(most);
+        for (; i + VEC_LANES <= count; i += VEC_LANES)
+            best = vec_max(best, vec_load_any(x + i));
+        vec_store_any(lanes, best);
+        for (int k = 0; k < VEC_LANES; k++)
+            most = lanes[k] > most ? lanes[k] : most;
+    }
     for (; i < count; i++)
         most = x[i] > most ? x[i] : most;
     return most;
