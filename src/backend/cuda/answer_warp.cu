@@ -12,7 +12,7 @@
  * long. */
 #include "backend/cuda/answer_calls.h"
 
-enum { WATCHERS = 3 };
+enum { WATCHERS = 3, FETCHERS_MOST = 512 }; /* warps; threads that fetch weights of a call */
 
 /* A layer's weights and, as one more row, its biases. */
 #define ANSWER_LAYER(width) (((width) + 1) * (width))
@@ -77,7 +77,7 @@ static __device__ float ascend(int layers, const float *weights, struct layer_bi
 }
 
 template <int WIDTH, bool STAYS>
-static __global__ void __launch_bounds__(32 * WATCHERS)
+static __global__ void __launch_bounds__(STAYS ? 32 * WATCHERS : (int)FETCHERS_MOST)
     answer_warp(const __grid_constant__ struct answer_net net, uint32_t first)
 {
     extern __shared__ float weights[];
@@ -136,6 +136,10 @@ cudaError_t answer_warp_launch(const struct answer_net *net, uint32_t first, boo
                                cudaStream_t stream)
 {
     void *arguments[] = {(void *)net, &first};
+    const int32_t quarter = round_up(net->layers * ANSWER_LAYER(net->width) / 4, 32);
+    const int32_t threads = stays                     ? 32 * WATCHERS
+                            : quarter < FETCHERS_MOST ? quarter
+                                                      : (int32_t)FETCHERS_MOST;
     return cudaLaunchKernel(stays ? kernel_for<true>(net->width) : kernel_for<false>(net->width),
-                            dim3(1), dim3(32 * WATCHERS), arguments, shared_bytes(net), stream);
+                            dim3(1), dim3((unsigned)threads), arguments, shared_bytes(net), stream);
 }

@@ -223,7 +223,8 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     const bool there = n < step.batch;
     float *line = &shared[at.lines + n * at.line];
     float2 *losses = (float2 *)&shared[at.losses];
-    const struct source source(&step);
+    const struct source source(&net, (int)threadIdx.x % WIDTH, there);
+    const bool plainly = judges_plainly(&step);
     uint32_t place = (uint32_t)((step.feed->place + (uint64_t)n) % source.samples);
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
@@ -240,13 +241,13 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
         if (k < at.update_count)
             kept[u] = ((const struct weight_update *)&shared[at.updates])[k];
     }
-    struct sample now = fetch<WIDTH>(&net, &source, source.row(place), there);
+    struct sample now = source.fetch(source.row(place));
     place = source.after(place);
     uint32_t next_row = source.row(place);
     for (int32_t done = 0; done < (int32_t)steps; done++) {
         float2 *found = losses + done % 2 * at.lanes;
         if (works) {
-            const struct sample next = fetch<WIDTH>(&net, &source, next_row, there);
+            const struct sample next = source.fetch(next_row);
             place = source.after(place);
             next_row = source.row(place);
             const float y = block_ascend<Kind>(&net, shared, line, now.x);
@@ -255,7 +256,8 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
                 step.y->written[now.row] = 1;
             }
             if (step.loss_kind != OP_COUNT) {
-                const struct judged judged = judge<WIDTH>(&step, there ? out : 0, y, now.target);
+                const struct judged judged =
+                    judge<WIDTH>(&step, plainly, there ? out : 0, y, now.target);
                 found[threadIdx.x] = make_float2(judged.loss, judged.right);
                 if (step.count)
                     block_descend<Kind>(&net, shared, line, judged.gradient, y);

@@ -87,20 +87,25 @@ static __device__ __noinline__ struct judged judge_others(const struct whole_ste
     return judged;
 }
 
+/* The mean square, and nobody asks what is right: what a step pays one branch for. */
+static inline __device__ bool judges_plainly(const struct whole_step *step)
+{
+    return step->loss_kind == OP_mse && step->right_kind == OP_COUNT;
+}
+
 /* `target` is a number, or the bits of a label. Lanes from `out` on get zeros. */
 template <int WIDTH>
-static __device__ struct judged judge(const struct whole_step *step, int out, float y, float target)
+static __device__ struct judged judge(const struct whole_step *step, bool plainly, int out, float y,
+                                      float target)
 {
     const int lane = (int)threadIdx.x % WIDTH, label = __float_as_int(target);
     const bool counts = lane < out;
-    struct judged judged = {};
-    if (step->loss_kind == OP_mse) {
-        const float error = y - target;
-        judged.gradient = step->gradient * error;
-        judged.loss = error * error * step->share;
-    } else {
+    const float error = counts ? y - target : 0.0f;
+    struct judged judged = {step->gradient * error, error * error * step->share, 0.0f};
+    if (plainly)
+        return judged;
+    if (step->loss_kind != OP_mse)
         judged = judge_others<WIDTH>(step, counts, y, target);
-    }
     if (step->right_kind == OP_right_level) {
         judged.right = fabsf(y - target) < step->half ? 1.0f : 0.0f;
     } else if (step->right_kind == OP_right_class) {
@@ -113,22 +118,18 @@ static __device__ struct judged judge(const struct whole_step *step, int out, fl
     return counts ? judged : nothing;
 }
 
-/* One thread's sample: its row, its input and its target. */
+/* One lane's part of a sample: the row, its input and its target. */
 struct sample {
     uint32_t row;
     float x, target;
 };
 
-/* Where samples come from, read once. */
+/* Where a lane's samples come from; all that does not change from step to step is found once. */
 struct source {
-    const uint32_t *x, *target, *order;
-    uint32_t samples, jump; /* from a step to the next */
-    __device__ explicit source(const struct whole_step *step)
-        : x(step->x->data), target(step->target ? step->target->data : NULL),
-          order(step->feed->order), samples((uint32_t)step->feed->samples),
-          jump((uint32_t)step->batch % samples)
-    {
-    }
+    const uint32_t *x, *target, *order; /* x and target: NULL for a lane that has none */
+    uint32_t x_stride, target_stride;   /* from a row to the next */
+    uint32_t samples, jump;             /* from a step to the next */
+    __device__ source(const struct block_net *net, int lane, bool there);
     /* a step later; rows are numbered in 31 bits */
     __device__ uint32_t after(uint32_t place) const
     {
@@ -139,26 +140,28 @@ struct source {
     {
         return order ? __ldg(&order[place]) : place;
     }
+    __device__ struct sample fetch(uint32_t from) const
+    {
+        struct sample sample = {from, 0.0f, 0.0f};
+        if (x)
+            sample.x = __uint_as_float(__ldg(x + (uint64_t)from * x_stride));
+        if (target)
+            sample.target = __uint_as_float(__ldg(target + (uint64_t)from * target_stride));
+        return sample;
+    }
 };
 
-template <int WIDTH>
-static __device__ struct sample fetch(const struct block_net *net, const struct source *source,
-                                      uint32_t row, bool there)
+inline __device__ source::source(const struct block_net *net, int lane, bool there)
+    : x(NULL), target(NULL), order(net->step.feed->order), x_stride((uint32_t)net->layer[0].in),
+      target_stride((uint32_t)net->layer[net->step.layers - 1].out),
+      samples((uint32_t)net->step.feed->samples), jump((uint32_t)net->step.batch % samples)
 {
-    const int lane = (int)threadIdx.x % WIDTH;
-    const unsigned in = (unsigned)net->layer[0].in;
-    const unsigned out = (unsigned)net->layer[net->step.layers - 1].out;
-    struct sample sample = {row, 0.0f, 0.0f};
-    if (there && lane < (int)in)
-        sample.x = __uint_as_float(__ldg(&source->x[(uint64_t)row * in + (unsigned)lane]));
-    if (there && source->target) {
-        if (net->step.loss_kind == OP_cross_entropy)
-            sample.target = __uint_as_float(__ldg(&source->target[row]));
-        else if (lane < (int)out)
-            sample.target =
-                __uint_as_float(__ldg(&source->target[(uint64_t)row * out + (unsigned)lane]));
-    }
-    return sample;
+    const bool labels = net->step.loss_kind == OP_cross_entropy; /* one for all lanes */
+    if (there && lane < (int)x_stride)
+        x = net->step.x->data + lane;
+    if (there && net->step.target && (labels || lane < (int)target_stride))
+        target = net->step.target->data + (labels ? 0 : lane);
+    target_stride = labels ? 1 : target_stride;
 }
 
 #endif

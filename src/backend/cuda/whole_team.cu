@@ -148,32 +148,41 @@ template <typename Kind> struct team_lane {
     const struct block_net *net;
     struct team_shared<LAYERS> *shared;
     int unit, n;
-    float by_in[LAYERS][UNITS];
-    float y[LAYERS]; /* the unit's outputs */
+    float by_out[LAYERS][UNITS]; /* weights to the unit, by input; … */
+    float by_in[LAYERS][UNITS];  /* … and from it, by output */
+    float y[LAYERS];             /* the unit's outputs */
 
+    __device__ void begin();
     __device__ float ascend(float x);
     __device__ void descend(float gradient);
 };
 
-/* Eight of a row. */
-static __device__ void take_row(const float *row, float (&out)[UNITS])
+/* A row, of which so many are used. */
+static __device__ void take_row(const float *row, int used, float (&out)[UNITS])
 {
-#pragma unroll
-    for (int k = 0; k < UNITS; k += 4)
-        *(float4 *)&out[k] = *(const float4 *)&row[k];
+    *(float4 *)&out[0] = *(const float4 *)&row[0];
+    if (used > 4)
+        *(float4 *)&out[4] = *(const float4 *)&row[4];
 }
 
+template <typename Kind> __device__ void team_lane<Kind>::begin()
+{
+#pragma unroll
+    for (int l = 0; l < LAYERS; l++)
+#pragma unroll
+        for (int k = 4; k < UNITS; k++)
+            by_out[l][k] = by_in[l][k] = 0.0f;
+}
+
+/* What the way down needs is asked for when the first layer has what it needs. */
 template <typename Kind> __device__ float team_lane<Kind>::ascend(float x)
 {
-    float by_out[LAYERS][UNITS], bias[LAYERS];
+    float bias[LAYERS];
 #pragma unroll
     for (int l = 0; l < LAYERS; l++) {
-        take_row(shared->by_out[l][unit], by_out[l]);
+        take_row(shared->by_out[l][unit], net->layer[l].in, by_out[l]);
         bias[l] = shared->by_out[l][unit][BIAS];
     }
-#pragma unroll
-    for (int l = LAYERS - 1; l > 0; l--)
-        take_row(shared->by_in[l][unit], by_in[l]);
 #pragma unroll
     for (int l = 0; l < LAYERS; l++) {
         float even = bias[l], odd = 0.0f;
@@ -183,6 +192,10 @@ template <typename Kind> __device__ float team_lane<Kind>::ascend(float x)
             float &sum = k % 2 ? odd : even;
             sum = fmaf(by_out[l][k], __shfl_sync(~0u, x, k, UNITS), sum);
         }
+        if (l == 0)
+#pragma unroll
+            for (int above = LAYERS - 1; above > 0; above--)
+                take_row(shared->by_in[above][unit], net->layer[above].out, by_in[above]);
         x = y[l] = warp_activation(Kind::function(net, l), even + odd);
     }
     return x;
@@ -233,7 +246,8 @@ static __global__ void __launch_bounds__(TEAM)
     const int n = (int)threadIdx.x / UNITS;
     const bool there = n < step.batch, works = (int)threadIdx.x / 32 * 4 < step.batch;
     const bool reports = threadIdx.x / 32 == TEAM / 32 - 1;
-    const struct source source(&step);
+    const struct source source(&net, (int)threadIdx.x % UNITS, there);
+    const bool plainly = judges_plainly(&step);
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
     const int32_t updates = step.count ? *step.count : 0;
@@ -248,12 +262,13 @@ static __global__ void __launch_bounds__(TEAM)
     member.begin();
     lane.unit = (int)threadIdx.x % UNITS;
     lane.n = n;
-    struct sample now = fetch<UNITS>(&net, &source, source.row(place), there);
+    lane.begin();
+    struct sample now = source.fetch(source.row(place));
     place = source.after(place);
     uint32_t next_row = source.row(place);
     for (int32_t done = 0; done < (int32_t)steps; done++) {
         if (works) {
-            const struct sample next = fetch<UNITS>(&net, &source, next_row, there);
+            const struct sample next = source.fetch(next_row);
             place = source.after(place);
             next_row = source.row(place);
             const float y = lane.ascend(now.x);
@@ -263,7 +278,8 @@ static __global__ void __launch_bounds__(TEAM)
                 step.y->written[now.row] = 1;
             }
             if (step.loss_kind != OP_COUNT) {
-                const struct judged judged = judge<UNITS>(&step, there ? out : 0, y, now.target);
+                const struct judged judged =
+                    judge<UNITS>(&step, plainly, there ? out : 0, y, now.target);
                 if (!rate_is_fixed)
                     rate = whole_rate(&step, updates + done);
                 if (step.count)

@@ -125,7 +125,8 @@ static __global__ void __launch_bounds__(32)
 {
     const struct whole_step &step = net.step;
     const int out = net.layer[Kind::LAYERS - 1].out;
-    const struct source source(&step);
+    const struct source source(&net, (int)threadIdx.x % UNITS, true);
+    const bool plainly = judges_plainly(&step);
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
     const int32_t updates = step.count ? *step.count : 0;
@@ -137,11 +138,11 @@ static __global__ void __launch_bounds__(32)
     lane.net = &net;
     lane.unit = (int)threadIdx.x % UNITS;
     lane.begin();
-    struct sample now = fetch<UNITS>(&net, &source, source.row(place), true);
+    struct sample now = source.fetch(source.row(place));
     place = source.after(place);
     uint32_t next_row = source.row(place);
     for (int32_t done = 0; done < (int32_t)steps; done++) {
-        const struct sample next = fetch<UNITS>(&net, &source, next_row, true);
+        const struct sample next = source.fetch(next_row);
         place = source.after(place);
         next_row = source.row(place);
 
@@ -151,7 +152,7 @@ static __global__ void __launch_bounds__(32)
             step.y->written[now.row] = 1;
         }
         if (step.loss_kind != OP_COUNT) {
-            const struct judged judged = judge<UNITS>(&step, out, y, now.target);
+            const struct judged judged = judge<UNITS>(&step, plainly, out, y, now.target);
             const float sum = group_sum<UNITS>(judged.loss), hit = group_sum<UNITS>(judged.right);
             const uint32_t kept = (uint32_t)done % 32;
             if (!rate_is_fixed)
