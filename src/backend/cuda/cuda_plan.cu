@@ -4,6 +4,7 @@
 #include "backend/cuda/answer_calls.h"
 #include "backend/cuda/blas.h"
 #include "backend/cuda/conv.h"
+#include "backend/cuda/conv_last.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cudnn.h"
 #include "backend/cuda/last.h"
@@ -53,21 +54,26 @@ static enum status choose_narrow(struct plan *plan, const bool *is_product)
     return STATUS_OK;
 }
 
-/* Which images lie channels last, for the convolutions through cuDNN. */
+/* Which images lie channels last, for the convolutions that want them so. */
 static enum status choose_last(struct plan *plan)
 {
     const struct program *program = plan->program;
     const struct cudnn *cudnn = plan->instance->device->cudnn;
     bool *turns, *last;
-    if (!cudnn)
-        return STATUS_OK;
     NEED(turns = (bool *)arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof(bool)));
     NEED(last = (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
     for (int32_t o = 0; o < program->op_count; o++)
-        turns[o] = cudnn_turns(cudnn, plan->kernels[o], program, &program->ops[o]);
+        turns[o] = conv_last_turns(plan->kernels[o]) ||
+                   cudnn_turns(cudnn, plan->kernels[o], program, &program->ops[o]);
     if (last_choose(program, turns, last))
         plan->last = last;
     return STATUS_OK;
+}
+
+/* Does the GPU multiply from shared memory (wgmma)? Hopper alone does. */
+static bool has_warpgroups(const struct device *device)
+{
+    return device->properties.major == 9;
 }
 
 static enum status choose_kernels(struct plan *plan)
@@ -87,6 +93,8 @@ static enum status choose_kernels(struct plan *plan)
         is_product[o] = plan->kernels[o] != NULL;
         if (!is_product[o])
             plan->kernels[o] = cudnn_kernel(device->cudnn, program, op, plan->dry);
+        if (!plan->kernels[o] && device->precision == PRECISION_TF32 && has_warpgroups(device))
+            plan->kernels[o] = conv_last_kernel(program, op);
         if (!plan->kernels[o] && device->precision == PRECISION_TF32)
             plan->kernels[o] = conv_kernel_tf32(op);
         if (!plan->kernels[o])

@@ -119,7 +119,7 @@ static const struct {
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY}};
 
-static void describe(const struct cudnn *cudnn, const struct cudnn_form *form,
+static void describe(const struct cudnn *cudnn, const struct carry_form *form,
                      struct described *made)
 {
     const struct conv &conv = form->conv;
@@ -321,7 +321,7 @@ static void try_proposals(const struct cudnn *cudnn, const struct trial *trial, 
         cudnn->BackendDestroyDescriptor(heuristic);
 }
 
-const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct cudnn_form *form)
+const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct carry_form *form)
 {
     const struct cudnn_choice *choice = cudnn->choices;
     while (choice && memcmp(&choice->form, form, sizeof *form) != 0)
@@ -329,7 +329,7 @@ const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct c
     return choice;
 }
 
-const struct cudnn_choice *cudnn_choose(struct cudnn *cudnn, const struct cudnn_form *form)
+const struct cudnn_choice *cudnn_choose(struct cudnn *cudnn, const struct carry_form *form)
 {
     const struct cudnn_choice *known = cudnn_known(cudnn, form);
     if (known)

@@ -3,7 +3,7 @@
 #ifndef PRONY_BACKEND_CUDA_CUDNN_PLAN_H
 #define PRONY_BACKEND_CUDA_CUDNN_PLAN_H
 
-#include "backend/cuda/conv.h"
+#include "backend/cuda/carry.h"
 
 #include <cudnn.h>
 
@@ -18,19 +18,10 @@
     DO(BackendFinalize)                                                                            \
     DO(BackendExecute)
 
-/* What a convolution is to cuDNN. */
-enum cudnn_task { CUDNN_AHEAD, CUDNN_BACK, CUDNN_WEIGH }; /* y from x, x from y, w from both */
-
-struct cudnn_form {
-    enum cudnn_task task;
-    int32_t last; /* images and weights channels last? */
-    struct conv conv;
-};
-
 /* What was found for a form. */
 struct cudnn_choice {
     struct cudnn_choice *next;
-    struct cudnn_form form;
+    struct carry_form form;
     cudnnBackendDescriptor_t plan; /* NULL: none works */
     int64_t bytes;                 /* of workspace */
 };
@@ -50,8 +41,8 @@ uint64_t cudnn_most_bytes(void);
 
 /* The choice for a form; when it is met for the first time, proposals are tried. NULL: no memory.
  */
-const struct cudnn_choice *cudnn_choose(struct cudnn *cudnn, const struct cudnn_form *form);
-const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct cudnn_form *form);
+const struct cudnn_choice *cudnn_choose(struct cudnn *cudnn, const struct carry_form *form);
+const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct carry_form *form);
 
 /* Enqueues it. */
 bool cudnn_execute(const struct cudnn *cudnn, const struct cudnn_choice *choice, const float *x,

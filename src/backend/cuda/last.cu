@@ -24,8 +24,10 @@ static __global__ void __launch_bounds__(THREADS)
         const uint32_t r = i / (uint32_t)tile.columns, c = i % (uint32_t)tile.columns;
         const bool inside =
             row0 + r < (uint32_t)turning.rows && column0 + c < (uint32_t)turning.columns;
-        values[r * step + c] =
+        const float value =
             inside ? from[(int64_t)(row0 + r) * turning.from_pitch + column0 + c] : 0.0f;
+        values[r * step + c] =
+            turning.rounds ? __uint_as_float((__float_as_uint(value) + 0x1000u) & ~0x1fffu) : value;
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < (uint32_t)(tile.rows * tile.columns); i += THREADS) {
@@ -51,14 +53,16 @@ void last_from_first(struct queue *queue, int64_t samples, const struct image &i
                      int32_t channels, const float *from, float *to)
 {
     const int32_t plane = image.rows * image.columns;
-    last_turn(queue, turning{samples, image.channels, plane, plane, channels, false}, from, to);
+    last_turn(queue, turning{samples, image.channels, plane, plane, channels, false, false}, from,
+              to);
 }
 
 void last_to_first(struct queue *queue, int64_t samples, const struct image &image,
                    int32_t channels, const float *from, float *to)
 {
     const int32_t plane = image.rows * image.columns;
-    last_turn(queue, turning{samples, plane, image.channels, channels, plane, false}, from, to);
+    last_turn(queue, turning{samples, plane, image.channels, channels, plane, false, false}, from,
+              to);
 }
 
 /* How an op takes an operand channels last: not at all, by itself, or as all its operands of this

@@ -73,6 +73,7 @@ struct turning {
     int32_t rows, columns; /* of each */
     int32_t from_pitch, pitch;
     bool accumulate; /* adds to what is there */
+    bool rounds;     /* to tf32, to nearest */
 };
 
 void last_turn(struct queue *queue, const struct turning &turning, const float *from, float *to);
