@@ -46,10 +46,11 @@ class Shipped(TorchPeer):
         """What is tried, the usual value first."""
         kinds, choices = {l["kind"] for l in self.work.layers}, {}
         compiled = self.backend == "compile"
-        if "dense" in kinds and not compiled:
-            choices["weights"] = ["[out][in]", "[in][out]"]
-        if kinds.intersection(SLIDING) and not compiled:
+        sliding = kinds.intersection(SLIDING)
+        if sliding and not compiled:
             choices["images"] = ["NCHW", "channels_last"]
+        if "dense" in kinds and not compiled and not (sliding and self.device == "cuda"):
+            choices["weights"] = ["[out][in]", "[in][out]"]  # beside convolutions not worth a trial
         if self.device == "cpu" and kinds.intersection(SLIDING + RECURRENT):
             choices["mkldnn"] = ["on", "off"]
         if compiled and self.device == "cuda":  # first: what is tried last may not be tried

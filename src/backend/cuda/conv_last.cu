@@ -249,6 +249,8 @@ static __global__ void __launch_bounds__(LAST_THREADS, 2) gather_last(struct gat
     extern __shared__ float4 shared[];
     last_tile<WIDE>(gather, *(struct last_room<WIDE> *)(((uintptr_t)shared + LAST_ALIGN - 1) /
                                                         LAST_ALIGN * LAST_ALIGN));
+#else
+    __trap(); /* built for a Hopper without its own instructions, or chosen for another GPU */
 #endif
 }
 
