@@ -9,6 +9,7 @@
 #include "backend/cuda/conv_last.h"
 
 #include "backend/cuda/conv_tile.h"
+#include "backend/cuda/gemm.h"
 #include "backend/cuda/reduce.h"
 
 enum { LAST_BLOCKS = 264, LAST_SLABS = 16, LINES = TILE_THREADS / (TILE_WIDE / 4) };
@@ -78,38 +79,6 @@ struct last_walk {
     }
 };
 
-/* The left operand is [SLAB][TALL + 8], the right [SLAB][WIDE_STRIDE]. */
-template <int TALL>
-static __device__ void last_add_slab(struct sums<TALL> &sums, const float *a, const float *b)
-{
-    const int lane = (int)threadIdx.x % 32;
-    const int row = (int)threadIdx.x / 64 * (TALL / 2), column = (int)threadIdx.x / 32 % 2 * 64;
-#pragma unroll
-    for (int depth = 0; depth < SLAB; depth += 8) {
-        uint32_t left[TALL / 32][4], right[PAIRS][2];
-        const float *from = a + (depth + lane % 4) * (TALL + 8) + row + lane / 4;
-#pragma unroll
-        for (int i = 0; i < TALL / 32; i++)
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                left[i][k] =
-                    rounded(__float_as_uint(from[k / 2 * 4 * (TALL + 8) + i * 16 + k % 2 * 8]));
-#pragma unroll
-        for (int p = 0; p < PAIRS; p += 2) {
-            uint32_t two[2][2];
-            by_depth::take(two, b, column + p * 8, depth);
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                right[p + i / 2][i % 2] = two[i / 2][i % 2];
-        }
-#pragma unroll
-        for (int i = 0; i < TALL / 32; i++)
-#pragma unroll
-            for (int p = 0; p < PAIRS; p++)
-                multiply_16_8_8(&sums.at[2 * i][p], &sums.at[2 * i + 1][p], left[i], right[p]);
-    }
-}
-
 template <int TALL>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_last(struct last_weigh weigh)
 {
@@ -171,7 +140,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_last(struct last
         copy_wait();
         __syncthreads();
         load(slab + STAGES - 1);
-        last_add_slab<TALL>(sums, &room.a[slab % STAGES][0][0], &room.b[slab % STAGES][0][0]);
+        add_slab_tf32<TALL, by_depth, by_depth_row<TALL + 8>>(sums, &room.a[slab % STAGES][0][0],
+                                                              &room.b[slab % STAGES][0][0]);
     }
     float *to = weigh.pieces + (int64_t)blockIdx.y * conv.out * columns;
 #pragma unroll
@@ -203,19 +173,6 @@ struct to_canonical {
     }
 };
 
-static __global__ void add_last_pieces(int64_t count, int32_t pieces, const float *from,
-                                       struct to_canonical finish)
-{
-    FOR_EACH(index, count)
-    {
-        float sum = 0.0f;
-#pragma unroll 8
-        for (int32_t piece = 0; piece < pieces; piece++)
-            sum += from[piece * count + index];
-        finish.put(0, index, sum);
-    }
-}
-
 template <int TALL>
 static void weigh_launch(struct queue *queue, const struct last_weigh &weigh, int32_t pieces)
 {
@@ -240,6 +197,6 @@ void conv_last_weigh(struct queue *queue, const struct conv &conv, int32_t inner
     if (cut.pieces > MANY_PIECES)
         sum_rows(queue, cut.pieces, count, reduce_value{pieces}, finish);
     else
-        enqueue(queue, add_last_pieces, dim3(blocks_striding(count)), dim3(THREADS), count,
-                cut.pieces, (const float *)pieces, finish);
+        enqueue(queue, gemm_add_pieces<struct to_canonical>, dim3(blocks_striding(count)),
+                dim3(THREADS), (int64_t)1, count, cut.pieces, (const float *)pieces, finish);
 }

@@ -132,19 +132,37 @@ struct by_column_depth { /* [TILE_WIDE][DEPTH_STRIDE] */
     }
 };
 
-/* sums += a·b over one slab; a is [TALL][DEPTH_STRIDE]. */
-template <int TALL, typename Right>
+/* The left operand of 16 rows and 8 depths, either way round. */
+struct by_row_depth { /* [TALL][DEPTH_STRIDE] */
+    static __device__ void take(uint32_t (&to)[4], const float *a, int row, int depth)
+    {
+        const int lane = (int)threadIdx.x % 32;
+        take_matrices(to, a + (row + lane % 16) * DEPTH_STRIDE + depth + lane / 16 * 4);
+    }
+};
+
+template <int STRIDE> struct by_depth_row { /* [SLAB][STRIDE] */
+    static __device__ void take(uint32_t (&to)[4], const float *a, int row, int depth)
+    {
+        const int lane = (int)threadIdx.x % 32;
+        const float *from = a + (depth + lane % 4) * STRIDE + row + lane / 4;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            to[i] = rounded(__float_as_uint(from[i / 2 * 4 * STRIDE + i % 2 * 8]));
+    }
+};
+
+/* sums += a·b over one slab. */
+template <int TALL, typename Right, typename Left = by_row_depth>
 static __device__ void add_slab_tf32(struct sums<TALL> &sums, const float *a, const float *b)
 {
-    const int lane = (int)threadIdx.x % 32;
     const int row = (int)threadIdx.x / 64 * (TALL / 2), column = (int)threadIdx.x / 32 % 2 * 64;
 #pragma unroll
     for (int depth = 0; depth < SLAB; depth += 8) {
         uint32_t left[TALL / 32][4], right[PAIRS][2];
 #pragma unroll
         for (int i = 0; i < TALL / 32; i++)
-            take_matrices(left[i],
-                          a + (row + i * 16 + lane % 16) * DEPTH_STRIDE + depth + lane / 16 * 4);
+            Left::take(left[i], a, row + i * 16, depth);
 #pragma unroll
         for (int p = 0; p < PAIRS; p += 2) {
             uint32_t two[2][2];

@@ -8,6 +8,7 @@
  * itself, and the pieces are added in order. Where to cut depends on the shape only. */
 #include "backend/cuda/conv.h"
 #include "backend/cuda/conv_tile.h"
+#include "backend/cuda/gemm.h"
 #include "backend/cuda/reduce.h"
 
 enum { BLOCKS_WANTED = 528, SLABS_LEAST = 8 }; /* four for each of 132 multiprocessors */
@@ -238,19 +239,6 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
             }
 }
 
-static __global__ void add_pieces(int64_t count, int32_t pieces, const float *from,
-                                  struct to_weights finish)
-{
-    FOR_EACH(index, count)
-    {
-        float sum = 0.0f;
-#pragma unroll 8
-        for (int32_t piece = 0; piece < pieces; piece++)
-            sum += from[piece * count + index];
-        finish.put(0, index, sum);
-    }
-}
-
 template <bool TF32, int TALL>
 static void weigh_launch(struct queue *queue, const struct weigh &weigh)
 {
@@ -296,6 +284,6 @@ void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const f
     if (pieces > MANY_PIECES)
         sum_rows(queue, pieces, count, reduce_value{parts}, finish);
     else if (pieces > 1 || small)
-        enqueue(queue, add_pieces, dim3(blocks_striding(count)), dim3(THREADS), count, pieces,
-                parts, finish);
+        enqueue(queue, gemm_add_pieces<struct to_weights>, dim3(blocks_striding(count)),
+                dim3(THREADS), (int64_t)1, count, pieces, parts, finish);
 }
