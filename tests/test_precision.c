@@ -101,14 +101,11 @@ static const struct lesson {
     {"input 1x12x12\nconv 8 3x3\nrelu\nmax_pool 2\nflatten\ndense 64\nrelu\ndense 24\nloss mse\n",
      144, 24, 16, "sgd:decay=0.001"},
     /* images that may lie channels last, beside ones that may not */
-    {"input 4x6x6\nconv 32 3x3 pad=1\nbatch_norm\na = relu\nconv 40 1x1 bias=0 < a\nbatch_norm\n"
+    {"input 4x4x4\nconv 32 3x3 pad=1\nbatch_norm\na = relu\nconv 36 1x1 bias=0 < a\nbatch_norm\n"
      "conv 32 3x3 pad=1\nb = relu\nadd < a, b\nmax_pool 3 stride=2 pad=1\n"
-     "conv 36 3x3 pad=1 stride=2\nc = tanh\nconv 6 1x1 < c\nd = sigmoid\nconcat < c, d\n"
-     "conv 20 2x2\nrelu\nglobal_average_pool\ndense 64\nrelu\ndense 5\nloss mse\n",
-     144, 5, 16, "sgd"},
-    {"input 1x12x12\nconv 8 5x5 stride=2 pad=2\nrelu\naverage_pool 2\nconv 132 3x3 pad=1 bias=0\n"
-     "batch_norm\nrelu\nmax_pool 3\nflatten\ndense 8\nloss mse\n",
-     144, 8, 16, "sgd:decay=0.001"},
+     "conv 40 3x3 pad=1 stride=2\nc = tanh\nconv 6 1x1 < c\nd = sigmoid\nconcat < c, d\n"
+     "conv 32 1x1\nrelu\nglobal_average_pool\ndense 64\nrelu\ndense 24\nloss mse\n",
+     64, 24, 8, "sgd"},
 };
 
 enum { STEPS = 20, WIDEST = 144 };
