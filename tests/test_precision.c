@@ -175,12 +175,17 @@ static double apart(const struct course *found, const struct course *expected)
     return sqrt(squares / moved);
 }
 
-/* The same steps in fp32 on the reference; and again one at a time, which gives the same bits. */
+/* The same steps in fp32 on the reference; and again one at a time, which gives the same bits.
+ * Behind a batch norm over few pixels relu and max_pool decide otherwise after the slightest
+ * rounding: at rate 0.05 the reference itself ends half of its way elsewhere when its weights are
+ * shaken by what tf32 rounds off, at 0.01 a twentieth. */
 static void check_lesson(struct rig *low, struct rig *reference, const struct lesson *lesson,
                          const char *precision, double most)
 {
     static struct course found, expected, single;
-    const double rate = lesson->optimiser[0] == 'a' ? 1e-3 : 0.05;
+    const bool shaky = strstr(lesson->text, "batch_norm");
+    const double rate = lesson->optimiser[0] == 'a' ? 1e-3 : shaky ? 0.01 : 0.05;
+    most *= shaky ? 5 : 1;
     if (course_open(&found, low, lesson, rate, 1) && course_open(&single, low, lesson, rate, 1) &&
         course_open(&expected, reference, lesson, rate, 1) &&
         course_run(&found, low, STEPS, STEPS) && course_run(&single, low, STEPS, 1) &&
