@@ -39,7 +39,7 @@ static void add_row(struct text *out, const struct table_row *rows, size_t count
 
     text_printf(out, "| %zu | %s, %s, batch %lld: %s", index + 1, point->model, point->phase,
                 (long long)point->batch, point->framework);
-    if (strcmp(point->framework, "prony") == 0)
+    if (strcmp(point->framework, "prony") == 0 && point->backend[0])
         text_printf(out, " %s", point->backend);
     text_printf(out, " on %s | ", strcmp(point->unit, "gpu") == 0 ? "GPU" : "CPU");
     if (record->status != RECORD_OK) {
