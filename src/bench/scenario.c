@@ -195,9 +195,9 @@ static enum status refuse_bound(const struct scenario_bound *bound, double perce
     text_add_time(&times, percentile);
     text_add(&times, ", more than ");
     text_add_time(&times, bound->ns);
-    enum status status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
-                                     "no rate holds the bound: a query at a time takes %s",
-                                     text_of(&times));
+    enum status status =
+        status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
+                    "no rate holds the bound: a query at a time takes %s", text_of(&times));
     text_free(&times);
     return status;
 }
