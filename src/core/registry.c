@@ -102,6 +102,9 @@ enum status registry_load(struct registry *registry, const char *folder)
     name_absent(registry, "cuda",
                 "was left out of this build: its plugin prony_cuda.so is made where nvcc is found "
                 "(NVIDIA's CUDA toolkit)");
+    for (int i = 0; i < registry->count; i++) /* the same plugin brings it */
+        if (strcmp(registry->list[i].name, "cuda") == 0 && registry->list[i].problem)
+            name_absent(registry, "cudnn", registry->list[i].problem);
     return STATUS_OK;
 }
 
