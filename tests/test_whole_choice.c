@@ -93,10 +93,11 @@ TEST(tiles_cover_every_layer)
             continue;
         CHECK_EQUAL_INT(layout.rows * layout.columns, 132);
         CHECK(layout.samples >= batch && layout.samples >= 3);
-        CHECK(layout.shared_bytes <= h200.shared_bytes);
+        CHECK(layout.shared_bytes + GRID_OWN_BYTES <= h200.shared_bytes);
+        CHECK_EQUAL_INT(grid_sharers(&layout, 0), 1); /* four inputs: each block has them all */
+        CHECK_EQUAL_INT(grid_sharers(&layout, 1), 12);
         for (int32_t l = 0; l < chain.layers; l++) {
-            const int32_t rows = l % 2 ? layout.columns : layout.rows;
-            const int32_t columns = l % 2 ? layout.rows : layout.columns;
+            const int32_t rows = grid_sharers(&layout, l), columns = grid_across(&layout, l);
             const int32_t at_once = GRID_SETS_AT_ONCE(layout.samples);
             const int64_t tile = 16 * (int64_t)layout.layer[l].passes * layout.layer[l].quads;
             CHECK(4 * layout.layer[l].quads * rows >= chain.layer[l].in);

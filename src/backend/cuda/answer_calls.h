@@ -76,4 +76,20 @@ bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes);
 cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
                                  uint32_t slot, cudaStream_t stream);
 
+/* Programmatic dependent launch: a kernel that follows may begin before this one ends … */
+static inline __device__ void call_lets_next_begin(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" :::);
+#endif
+}
+
+/* … and waits for its end here. */
+static inline __device__ void call_waits_for_last(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 #endif

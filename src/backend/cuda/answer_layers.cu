@@ -8,8 +8,10 @@
  * launched so that the next one begins as soon as all blocks of the last are running, and waits for
  * its results only when it needs them (programmatic dependent launch).
  *
- * The first kernel of a call waits for all that was asked of the GPU before, and lets the next one
- * begin only then: nobody reads weights that an update is still writing.
+ * The first kernel of a call only fetches the question, by one block: the bus answers one
+ * multiprocessor after the other, a microsecond each. It waits for all that was asked of the GPU
+ * before, and lets the next one begin only then: nobody reads weights that an update is still
+ * writing.
  *
  * Bound: each weight is read once, from device memory. */
 #include "backend/cuda/answer_calls.h"
@@ -29,9 +31,9 @@ struct layer_call {
     int32_t lanes;            /* that stand side by side for outputs; the others for inputs */
     int32_t slices;           /* of the inputs … */
     int32_t below_slices;     /* … and of those of the layer below */
-    bool first, last;         /* of the call */
-    const uint64_t *question; /* the first layer: its inputs */
-    const float *x;           /* else: [slice below][in][N] */
+    bool last;                /* of the call */
+    const uint64_t *question; /* the last layer: whose number is its answer's */
+    const float *x;           /* [slice below][in][N] */
     uint64_t *answer;         /* the last layer: its outputs */
     float *y;                 /* else: [slice][out][N] */
 };
@@ -59,20 +61,6 @@ template <> struct some_weights<4> {
         w[0] = four.x, w[1] = four.y, w[2] = four.z, w[3] = four.w;
     }
 };
-
-static __device__ void wait_for_last(void)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-static __device__ void let_next_begin(void)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" :::);
-#endif
-}
 
 /* An input of the layer, of a few samples side by side: what the slices below found, added up in
  * order once all of it has come. Written while this kernel runs: L2. */
@@ -102,26 +90,33 @@ static __device__ void add_slices(const struct layer_call &call, int i, int n, f
     }
 }
 
+/* The question as outputs of a layer below. */
+static __global__ void answer_question(const uint64_t *question, int batch, int in, int samples,
+                                       float *x)
+{
+    call_waits_for_last();
+    call_lets_next_begin();
+    for (int e = (int)threadIdx.x; e < in * samples; e += (int)blockDim.x) {
+        const int n = e % samples, i = e / samples;
+        x[e] = n < batch ? __uint_as_float((uint32_t)note_look(&question[n * in + i])) : 0.0f;
+    }
+}
+
 /* x of this slice's inputs and all samples, [rows + 1][N], zeros for samples that the batch does
  * not have and in the end. */
 template <int N>
 static __device__ void take_inputs(const struct layer_call &call, int begin, int rows, float *x)
 {
     constexpr int SOME = N % 4 == 0 ? 4 : 1;
-    const int in = call.layer.in;
     if (threadIdx.x < N)
         x[rows * N + (int)threadIdx.x] = 0.0f;
     for (int e = SOME * (int)threadIdx.x; e < rows * N; e += SOME * LAYER_THREADS) {
         const int n = e % N, i = begin + e / N;
-        float some[SOME] = {};
-        if (!call.first)
-            add_slices<N>(call, i, n, some);
+        float some[SOME];
+        add_slices<N>(call, i, n, some);
 #pragma unroll
-        for (int j = 0; j < SOME; j++) {
-            if (call.first && n + j < call.batch)
-                some[j] = __uint_as_float((uint32_t)note_look(&call.question[(n + j) * in + i]));
+        for (int j = 0; j < SOME; j++)
             x[e + j] = some[j];
-        }
     }
 }
 
@@ -195,16 +190,13 @@ static __global__ void __launch_bounds__(LAYER_THREADS, 2)
     float sum[VECTOR][N] = {};
     uint64_t note = 0;
 
-    if (call.first)
-        wait_for_last();
-    let_next_begin();
+    call_lets_next_begin();
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
         w[r].load(from + r * apart, o < out && i + r * at_once < rows);
     if (call.last) /* its number; the host has asked before it launched */
         note = note_look(call.question);
-    if (!call.first)
-        wait_for_last();
+    call_waits_for_last();
     take_inputs<N>(call, begin, rows, x);
     __syncthreads();
     for (; i < rows; i += ROWS * at_once) {
@@ -273,8 +265,8 @@ static struct layer_cut cut_of(const struct answer_net *net, int32_t l)
         cut.slices = SLICES_MOST;
     if (cut.slices > layer->in / LAYER_SLICE)
         cut.slices = layer->in / LAYER_SLICE;
-    if (cut.slices < 1 || l == 0 || l == net->layers - 1)
-        cut.slices = 1; /* the last one ends the call, and the first one asks the host */
+    if (cut.slices < 1 || l == net->layers - 1)
+        cut.slices = 1; /* the last one ends the call */
     cut.rows = (layer->in + cut.slices - 1) / cut.slices;
     cut.slices = (layer->in + cut.rows - 1) / cut.rows;
     cut.shared_bytes = 4 * (int64_t)samples * (cut.rows + 1 + LAYER_WARPS * cut.lanes * cut.vector);
@@ -283,7 +275,7 @@ static struct layer_cut cut_of(const struct answer_net *net, int32_t l)
 
 uint64_t answer_layers_bytes(const struct answer_net *net)
 {
-    uint64_t floats = 0;
+    uint64_t floats = (uint64_t)net->layer[0].in;
     for (int32_t l = 0; l < net->layers - 1; l++)
         floats += (uint64_t)net->layer[l].out * (uint64_t)cut_of(net, l).slices;
     return floats * (uint64_t)layers_samples(net->batch) * sizeof(float);
@@ -297,37 +289,51 @@ bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes)
     return net->batch <= GRID_BATCH_MOST;
 }
 
+static cudaError_t part_launch(void *kernel, void **arguments, dim3 grid, int64_t shared_bytes,
+                               bool overlap, cudaStream_t stream)
+{
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t launch = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    launch.gridDim = grid;
+    launch.blockDim = dim3(LAYER_THREADS);
+    launch.dynamicSmemBytes = (size_t)shared_bytes;
+    launch.stream = stream;
+    launch.attrs = &attribute;
+    launch.numAttrs = overlap ? 1 : 0;
+    return cudaLaunchKernelExC(&launch, kernel, arguments);
+}
+
 static cudaError_t layer_launch(struct layer_call *call, const struct layer_cut *cut,
                                 int32_t samples, bool overlap, cudaStream_t stream)
 {
     void *kernel = layer_kernel(samples, cut->vector == 4), *arguments[] = {call};
-    cudaLaunchAttribute attribute = {};
-    cudaLaunchConfig_t launch = {};
     cudaError_t error = cudaSuccess;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    launch.gridDim = dim3((unsigned)cut->tiles, (unsigned)cut->slices);
-    launch.blockDim = dim3(LAYER_THREADS);
-    launch.dynamicSmemBytes = (size_t)cut->shared_bytes;
-    launch.stream = stream;
-    launch.attrs = &attribute;
-    launch.numAttrs = overlap ? 1 : 0;
     if (cut->shared_bytes > 48 << 10)
         error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      (int)cut->shared_bytes);
-    return error == cudaSuccess ? cudaLaunchKernelExC(&launch, kernel, arguments) : error;
+    return error == cudaSuccess
+               ? part_launch(kernel, arguments, dim3((unsigned)cut->tiles, (unsigned)cut->slices),
+                             cut->shared_bytes, overlap, stream)
+               : error;
 }
 
 cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
                                  uint32_t slot, cudaStream_t stream)
 {
-    const int32_t samples = layers_samples(net->batch);
+    int32_t samples = layers_samples(net->batch);
     struct layer_call call = {};
-    cudaError_t error = cudaSuccess;
     call.batch = net->batch;
     call.question = net->mail.question(slot);
     call.answer = net->mail.answer(slot);
     call.slices = 1;
+    call.layer.function = ACTIVATION_NONE;
+    call.y = between;
+    void *arguments[] = {&call.question, &call.batch, (void *)&net->layer[0].in, &samples, &call.y};
+    cudaError_t error =
+        part_launch((void *)answer_question, arguments, dim3(1), 0, overlap, stream);
+    between += (int64_t)net->layer[0].in * samples;
     for (int32_t l = 0; l < net->layers && error == cudaSuccess; l++) {
         const struct layer_cut cut = cut_of(net, l);
         call.below = call.layer;
@@ -335,7 +341,6 @@ cudaError_t answer_layers_launch(const struct answer_net *net, float *between, b
         call.lanes = cut.lanes;
         call.below_slices = call.slices;
         call.slices = cut.slices;
-        call.first = l == 0;
         call.last = l == net->layers - 1;
         call.x = call.y;
         call.y = between;

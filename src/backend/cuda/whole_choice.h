@@ -18,6 +18,11 @@ extern "C" {
 #else
 #define SIZE_INLINE static inline
 #endif
+#ifdef __cplusplus
+#define SIZE_CONSTANT constexpr
+#else
+#define SIZE_CONSTANT
+#endif
 
 enum whole_kind { WHOLE_NONE, WHOLE_WARP, WHOLE_TEAM, WHOLE_BLOCK, WHOLE_GRID };
 
@@ -131,9 +136,11 @@ enum {
     GRID_BATCH_MOST = 12,
     GRID_THREADS = 512,
     GRID_WARPS = GRID_THREADS / 32,
+    GRID_FIRST_MOST = 32,  /* inputs of a first layer that every block has all of */
     GRID_LAST_MOST = 32,   /* outputs of the last layer */
     GRID_TILE_FLOATS = 32, /* a description of a block's part of a layer */
     GRID_SLICE_LEAST = 8,  /* quadruples of the widest layer that are worth a block */
+    GRID_OWN_BYTES = 128,  /* of shared memory, beside the layout */
     GRID_SLACK = 32,       /* floats behind the weights: eight lanes read on where a column ends */
 };
 
@@ -169,6 +176,12 @@ static inline int32_t grid_packets(int32_t samples)
     return (samples + 2) / 3;
 }
 
+/* Whether what blocks find is added up by one of them for the others: fewer packets, more hops. */
+SIZE_INLINE SIZE_CONSTANT bool grid_hands_on(int32_t samples)
+{
+    return samples > 4;
+}
+
 /* What a call's inputs take on their way to all blocks, and a packet that says whether it goes on.
  */
 static inline int32_t grid_relay_packets(const struct chain *chain, int32_t samples)
@@ -191,7 +204,8 @@ struct grid_layout {
         int32_t sets;             /* quadruples of its slice of the outputs, at most */
         int32_t passes;           /* in which warps take these */
         int32_t near;             /* of the quadruples of a pass, how many are in shared memory */
-        int32_t copied;           /* the last layer */
+        int32_t copied;           /* the last layer: every block has all its outputs */
+        int32_t whole;            /* the first, when it is narrow: every block has all its inputs */
         int32_t x, bias, weights; /* in shared memory */
         int64_t far;              /* floats of a block in device memory */
     } layer[CHAIN_MOST];
@@ -199,6 +213,17 @@ struct grid_layout {
     int64_t far_bytes; /* device memory of all blocks and layers */
     int64_t packets;   /* device memory: of 16 bytes, all exchanges */
 };
+
+/* Blocks that share the inputs of a layer, and those that share its outputs. */
+SIZE_INLINE int32_t grid_sharers(const struct grid_layout *layout, int32_t l)
+{
+    return layout->layer[l].whole ? 1 : l % 2 ? layout->columns : layout->rows;
+}
+
+SIZE_INLINE int32_t grid_across(const struct grid_layout *layout, int32_t l)
+{
+    return l % 2 ? layout->rows : layout->columns;
+}
 
 /* As square as can be, as many as can be, none with too little to do. */
 static inline void grid_shape(const struct chain *chain, const struct whole_limits *limits,
@@ -219,7 +244,7 @@ static inline void grid_place_weights(const struct chain *chain, const struct wh
                                       int32_t at, struct grid_layout *layout)
 {
     const int32_t at_once = GRID_SETS_AT_ONCE(layout->samples);
-    const int32_t all = limits->shared_bytes / 4 - GRID_SLACK;
+    const int32_t all = (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK;
     int32_t used = at;
     for (int32_t near = 1; near <= at_once; near++)
         for (int32_t l = 0; l < chain->layers; l++) {
@@ -257,19 +282,19 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
     layout.tiles = at;
     at += CHAIN_MOST * GRID_TILE_FLOATS;
     for (int32_t l = 0; l <= last; l++) {
-        const int32_t down = l % 2 ? layout.columns : layout.rows;
-        const int32_t across = l % 2 ? layout.rows : layout.columns;
-        const int32_t in = quads_of(chain->layer[l].in), wanted = quads_of(chain->layer[l].out);
         layout.layer[l].copied = l == last;
+        layout.layer[l].whole = l == 0 && last > 1 && chain->layer[l].in <= GRID_FIRST_MOST;
+        const int32_t down = grid_sharers(&layout, l), across = grid_across(&layout, l);
+        const int32_t in = quads_of(chain->layer[l].in), wanted = quads_of(chain->layer[l].out);
         layout.layer[l].quads = (in + down - 1) / down;
         layout.layer[l].sets = l == last ? wanted : (wanted + across - 1) / across;
         layout.layer[l].passes =
             (layout.layer[l].sets + GRID_SETS_AT_ONCE(samples) - 1) / GRID_SETS_AT_ONCE(samples);
         most_quads = layout.layer[l].quads > most_quads ? layout.layer[l].quads : most_quads;
         most_sets = layout.layer[l].sets > most_sets ? layout.layer[l].sets : most_sets;
-        layout.packets +=
-            2 * 4 * (int64_t)grid_packets(samples) *
-            ((int64_t)down * wanted * (l == last ? across : 1) + (int64_t)across * in);
+        layout.packets += 2 * 4 * (int64_t)grid_packets(samples) *
+                          ((int64_t)down * wanted * (l == last ? across : 1) +
+                           (int64_t)across * in + (grid_hands_on(samples) ? wanted + in : 0));
         layout.layer[l].x = at;
         at += round_up(layout.layer[l].quads, 8) * grid_quad_floats(samples);
         layout.layer[l].bias = at;
@@ -287,7 +312,7 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
     at += 4 * round_up(most_sets, GRID_SETS_AT_ONCE(samples)) * deltas;
     layout.scratch = at;
     at += 4 * samples * (most_quads > 8 * GRID_WARPS ? most_quads : 8 * GRID_WARPS);
-    if (at > limits->shared_bytes / 4)
+    if (at > (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK)
         return false;
     grid_place_weights(chain, limits, at, &layout);
     *out = layout;

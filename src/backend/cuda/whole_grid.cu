@@ -9,6 +9,8 @@
  * other way: a block makes its part of the gradients of its inputs, those in its row exchange them.
  * The weights are updated in the same pass, with the gradient summed over the batch first. The last
  * layer is narrow: each block has all columns of its rows, and computes the loss as all others do.
+ * A narrow first layer each block has all rows of, and nothing of it is exchanged. Of more than four
+ * samples a block adds up the parts of some outputs only and hands the sums on to its column.
  *
  * Blocks never meet at a barrier. What they exchange travels in packets of 16 bytes: three floats
  * and the number of the step, written and read as one. Who needs a packet reads it until the number
@@ -207,9 +209,16 @@ template <int N> __device__ bool grid_block<N>::hear(uint32_t number, uint32_t c
 template <int N> __device__ void grid_block<N>::forward(uint32_t number) const
 {
     const int last = net->step.layers - 1, warp = (int)threadIdx.x / 32;
+    const int alone = net->layout.layer[0].whole;
     struct first_weights<SETS> first;
-    first.load(tiles[0], warp);
-    for (int l = 0; l <= last; l++) {
+    first.load(tiles[alone], warp);
+    if (alone) {
+        grid_up_alone<N>(tiles[0], &shared[net->layout.layer[0].x],
+                         &shared[net->layout.layer[0].bias], net->layer[0].function,
+                         &shared[net->layout.layer[1].x]);
+        __syncthreads();
+    }
+    for (int l = alone; l <= last; l++) {
         const auto &at = net->layout.layer[l];
         grid_up<N>(tiles[l], &shared[at.x], first, number);
         if (l < last)
@@ -307,13 +316,19 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     const int32_t updates = step.count ? *step.count : 0;
     uint64_t place = (step.feed->place + (uint64_t)thread) % samples;
     struct grid_block<N> block(&net, shared);
-    struct ring loss = ring_of(step.loss), right = ring_of(step.right);
+    __shared__ struct ring loss, right; /* seldom used: not in registers */
+    __shared__ struct data_intake<N> intake;
+    static_assert(2 * sizeof loss + sizeof intake <= GRID_OWN_BYTES, "their room");
     uint32_t *rows = (uint32_t *)&shared[net.layout.taken]; /* of even and of odd steps */
 
     if (step.count)
         block.rate = whole_rate(&step, updates);
     block.settle();
-    const struct data_intake<N> intake = intake_of<N>(&net, block.tiles[0]);
+    if (thread == 0) {
+        loss = ring_of(step.loss);
+        right = ring_of(step.right);
+        intake = intake_of<N>(&net, block.tiles[0]);
+    }
     if (has_sample) {
         rows[thread] = whole_row(step.feed, place);
         place = whole_move(place, jump, samples);
@@ -411,8 +426,7 @@ void grid_prepare(struct whole *whole, const struct chain *chain, const struct w
     net->first = 1; /* no packet has come yet: all numbers are 0 */
     for (int32_t l = 0; l < chain->layers; l++) {
         const struct chain_layer *layer = &chain->layer[l];
-        const int64_t rows = l % 2 ? layout->columns : layout->rows;
-        const int64_t columns = l % 2 ? layout->rows : layout->columns;
+        const int64_t rows = grid_sharers(layout, l), columns = grid_across(layout, l);
         const int64_t copies = layout->layer[l].copied ? columns : 1;
         net->layer[l].in = layer->in;
         net->layer[l].out = layer->out;
@@ -424,7 +438,13 @@ void grid_prepare(struct whole *whole, const struct chain *chain, const struct w
         exchange += 2 * packets * rows * quads_of(layer->out) * copies;
         net->layer[l].down = exchange;
         exchange += 2 * packets * columns * quads_of(layer->in);
-        far += layout->layer[l].far * rows * columns;
+        if (grid_hands_on(layout->samples)) {
+            net->layer[l].y = exchange;
+            exchange += 2 * packets * quads_of(layer->out);
+            net->layer[l].d = exchange;
+            exchange += 2 * packets * quads_of(layer->in);
+        }
+        far += layout->layer[l].far * layout->rows * layout->columns;
     }
 }
 

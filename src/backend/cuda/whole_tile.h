@@ -21,6 +21,7 @@ struct grid_net {
         float *far;   /* [block][layout.far] */
         uint4 *up;    /* [2][rows][outputs][packets]: parts of outputs */
         uint4 *down;  /* [2][columns][inputs][packets]: parts of the inputs' gradients */
+        uint4 *y, *d; /* [2][outputs][packets], [2][inputs][packets]: their sums; or NULL */
     } layer[CHAIN_MOST];
 };
 
@@ -45,6 +46,32 @@ static __device__ uint4 packet_look(const uint4 *from)
                  : "l"(from)
                  : "memory");
     return make_uint4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32));
+}
+
+/* Several packets, once they have come; NULL: none. All are asked for at once. */
+template <int SOME>
+static __device__ void packets_wait(const uint4 *const (&from)[SOME], uint32_t number,
+                                    float3 (&to)[SOME])
+{
+    uint4 packet[SOME];
+    bool missing = true;
+#pragma unroll
+    for (int k = 0; k < SOME; k++)
+        packet[k] = make_uint4(0, 0, 0, from[k] ? ~number : number);
+    while (missing) {
+        missing = false;
+#pragma unroll
+        for (int k = 0; k < SOME; k++)
+            if (packet[k].w != number)
+                packet[k] = packet_look(from[k]);
+#pragma unroll
+        for (int k = 0; k < SOME; k++)
+            missing = missing || packet[k].w != number;
+    }
+#pragma unroll
+    for (int k = 0; k < SOME; k++)
+        to[k] = make_float3(__uint_as_float(packet[k].x), __uint_as_float(packet[k].y),
+                            __uint_as_float(packet[k].z));
 }
 
 /* One packet, once it has come. */
@@ -105,12 +132,22 @@ template <int SETS> struct alignas(16) weight_tile {
     uint4 *up, *down;         /* the block's first packet to read, of even steps … */
     int up_apart, down_apart; /* … from one sender's to the next one's … */
     int up_odd, down_odd;     /* … and from those of even to those of odd steps */
+    uint4 *y, *d;             /* likewise of sums that are handed on, or NULL */
+    int y_odd, d_odd;
+    bool keeps_weights, keeps_biases; /* of several with the same, the one that stores them */
 
     /* column `lane` of set `s` of a pass */
     __device__ float4 *at(int pass, int s, int lane) const
     {
+        if (s >= real()) /* nobody needs it: what is at hand */
+            s = 0;
         return s < near ? shared + ((pass * near + s) * 4 + lane) * quads
                         : far + ((pass * (SETS - near) + s - near) * 4 + lane) * quads;
+    }
+    /* sets of a pass that there are; of more than one pass the last one's others are zeros */
+    __device__ int real(void) const
+    {
+        return passes == 1 ? sets : SETS;
     }
     /* how far it is to the same place in the next pass */
     __device__ int stride(int s) const
@@ -140,10 +177,13 @@ static __device__ struct weight_tile<SETS> tile_of(const struct grid_net *net, f
     const bool turned = l % 2, copied = layout.layer[l].copied;
     const int inputs = quads_of(net->layer[l].in), outputs = quads_of(net->layer[l].out);
     struct weight_tile<SETS> tile;
-    tile.row = turned ? column : row;
+    tile.rows = grid_sharers(&layout, l);
+    tile.columns = grid_across(&layout, l);
+    tile.row = (turned ? column : row) % tile.rows;
     tile.column = turned ? row : column;
-    tile.rows = turned ? layout.columns : layout.rows;
-    tile.columns = turned ? layout.rows : layout.columns;
+    const bool first = (turned ? column : row) == 0, foremost = !copied || tile.column == 0;
+    tile.keeps_weights = foremost && (first || !layout.layer[l].whole);
+    tile.keeps_biases = foremost && first;
     tile.quad0 = slice(inputs, tile.row, tile.rows);
     tile.quads = slice(inputs, tile.row + 1, tile.rows) - tile.quad0;
     tile.set0 = copied ? 0 : slice(outputs, tile.column, tile.columns);
@@ -160,6 +200,11 @@ static __device__ struct weight_tile<SETS> tile_of(const struct grid_net *net, f
     tile.down_apart = 4 * inputs * PACKETS<N>;
     tile.down_odd = tile.down_apart * tile.columns;
     tile.down = copied ? NULL : net->layer[l].down + 4 * tile.quad0 * PACKETS<N>;
+    const bool hands_on = net->layer[l].y && !copied;
+    tile.y = hands_on ? net->layer[l].y + 4 * tile.set0 * PACKETS<N> : NULL;
+    tile.d = hands_on ? net->layer[l].d + 4 * tile.quad0 * PACKETS<N> : NULL;
+    tile.y_odd = 4 * outputs * PACKETS<N>;
+    tile.d_odd = 4 * inputs * PACKETS<N>;
     return tile;
 }
 
@@ -176,6 +221,8 @@ static __device__ void grid_begin(const struct grid_net *net, float *shared,
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
             const bool there = column < 4 * tile.sets && o < out;
+            if (column / 4 % SETS >= tile.real())
+                continue;
             float q[4];
 #pragma unroll
             for (int k = 0; k < 4; k++)
@@ -197,8 +244,6 @@ static __device__ void grid_end(const struct grid_net *net, const float *shared,
     for (int l = 0; l < net->step.layers; l++) {
         const struct weight_tile<SETS> tile = tiles[l];
         const int in = net->layer[l].in, out = net->layer[l].out, across = 4 * tile.sets;
-        if (net->layout.layer[l].copied && tile.column > 0)
-            continue;
         for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
@@ -206,11 +251,11 @@ static __device__ void grid_end(const struct grid_net *net, const float *shared,
             const float q[4] = {weights.x, weights.y, weights.z, weights.w};
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                if (i + k < in && o < out)
+                if (i + k < in && o < out && tile.keeps_weights)
                     net->layer[l].w[(int64_t)(i + k) * out + o] = q[k];
         }
         for (int c = (int)threadIdx.x; c < across; c += GRID_THREADS)
-            if (net->layer[l].b && tile.row == 0 && 4 * tile.set0 + c < out)
+            if (net->layer[l].b && tile.keeps_biases && 4 * tile.set0 + c < out)
                 net->layer[l].b[4 * tile.set0 + c] = shared[net->layout.layer[l].bias + c];
     }
 }

@@ -104,23 +104,80 @@ static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float
     }
 }
 
-/* Outputs f(Σ parts + b) of the block's columns, [quadruple][4][N], quadruples `apart` from each
- * other; 0 where there is no such output. */
+/* All of a layer whose inputs every block has: outputs of the block's columns, and nothing to
+ * exchange. */
+template <int N, int SETS>
+static __device__ void grid_up_alone(const struct weight_tile<SETS> &tile, const float *x,
+                                     const float *bias, enum activation function, float *to)
+{
+    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += GRID_THREADS) {
+        const float4 *w = tile.column_at(column);
+        float sum[N] = {};
+        for (int quad = 0; quad < tile.quads; quad++) {
+            float in[4 * N];
+            load_quad<N>(x, quad, in);
+#pragma unroll
+            for (int n = 0; n < N; n++) {
+                sum[n] = fmaf(w[quad].x, in[n], sum[n]);
+                sum[n] = fmaf(w[quad].y, in[N + n], sum[n]);
+                sum[n] = fmaf(w[quad].z, in[2 * N + n], sum[n]);
+                sum[n] = fmaf(w[quad].w, in[3 * N + n], sum[n]);
+            }
+        }
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            to[input_place<N>(column, n)] =
+                column < tile.outputs ? whole_activation(function, sum[n] + bias[column]) : 0.0f;
+    }
+}
+
+/* Packets are numbered: an item is three samples of a feature of the block's. Of many samples each
+ * block adds up the parts of some items only, and hands them on to the others of its column or row:
+ * one exchange more, and a sixth of the packets. */
+template <int N> constexpr bool HANDS_ON = grid_hands_on(N);
+
+/* f(Σ parts + b) of one item; 0 where there is no such output. */
+template <int N, int SETS>
+static __device__ float3 up_sum(const struct weight_tile<SETS> &tile, const uint4 *up,
+                                const float *bias, enum activation function, uint32_t number,
+                                int item)
+{
+    const int column = item / PACKETS<N>;
+    const float3 sum = packets_sum(up + item, tile.rows, tile.up_apart, number);
+    if (column >= tile.outputs)
+        return make_float3(0.0f, 0.0f, 0.0f);
+    return make_float3(whole_activation(function, sum.x + bias[column]),
+                       whole_activation(function, sum.y + bias[column]),
+                       whole_activation(function, sum.z + bias[column]));
+}
+
+/* Outputs of the block's columns, [quadruple][4][N], quadruples `apart` from each other. */
 template <int N, int SETS>
 static __device__ void grid_take_up(const struct weight_tile<SETS> &tile, const float *bias,
                                     enum activation function, uint32_t number, float *to, int apart)
 {
     const uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0);
-    for (int item = (int)threadIdx.x; item < 4 * tile.sets * PACKETS<N>; item += GRID_THREADS) {
+    uint4 *y = tile.y + (number % 2 ? tile.y_odd : 0);
+    const int items = 4 * tile.sets * PACKETS<N>, thread = (int)threadIdx.x;
+    const bool hands_on = HANDS_ON<N> && tile.y;
+    if (hands_on) {
+        const int end = slice(items, tile.row + 1, tile.rows);
+        for (int item = slice(items, tile.row, tile.rows) + thread; item < end;
+             item += GRID_THREADS) {
+            const float3 sum = up_sum<N>(tile, up, bias, function, number, item);
+            packet_put(&y[item], sum.x, sum.y, sum.z, number);
+        }
+    }
+    for (int item = thread; item < items; item += GRID_THREADS) {
         const int column = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
-        const float3 sum = packets_sum(up + item, tile.rows, tile.up_apart, number);
-        const float y[3] = {sum.x, sum.y, sum.z};
+        const float3 three = hands_on ? packet_wait(&y[item], number)
+                                      : up_sum<N>(tile, up, bias, function, number, item);
+        const float sum[3] = {three.x, three.y, three.z};
         float *place = &to[column / 4 * apart + column % 4 * N + n0];
 #pragma unroll
         for (int k = 0; k < 3; k++)
             if (n0 + k < N)
-                place[k] =
-                    column < tile.outputs ? whole_activation(function, y[k] + bias[column]) : 0.0f;
+                place[k] = sum[k];
     }
 }
 
@@ -156,8 +213,8 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
             load_quad<N>(x, quad, input);
 #pragma unroll
         for (int s = 0; s < SETS && begin < end; s++) {
-            at[s] = tile.at(begin, s, across) + (inside ? quad : 0);
-            w[s] = inside ? *at[s] : float4{};
+            at[s] = inside ? tile.at(begin, s, across) + quad : (float4 *)&tile;
+            w[s] = *at[s];
         }
         for (int pass = begin; pass < end; pass++, dy_at += 4 * SETS * DELTA<N>) {
             float4 then[SETS];
@@ -165,7 +222,7 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
                 load_quad<N>(x, quad, input);
 #pragma unroll
             for (int s = 0; s < SETS; s++)
-                then[s] = inside ? at[s][pass + 1 < end ? tile.stride(s) : 0] : float4{};
+                then[s] = at[s][inside && pass + 1 < end ? tile.stride(s) : 0];
 #pragma unroll
             for (int s = 0; s < SETS; s++) {
                 float dy[DELTA<N>], g[4] = {};
@@ -186,10 +243,10 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
                 w[s].y = fmaf(-rate, g[1], w[s].y);
                 w[s].z = fmaf(-rate, g[2], w[s].z);
                 w[s].w = fmaf(-rate, g[3], w[s].w);
-                if (inside)
+                if (inside && s < tile.real())
                     *at[s] = w[s];
                 w[s] = then[s];
-                at[s] += tile.stride(s);
+                at[s] += inside ? tile.stride(s) : 0;
             }
         }
         if (!wanted)
@@ -232,34 +289,59 @@ static __device__ float3 parts_sum(const struct weight_tile<SETS> &tile, const f
     return make_float3(sum[0], sum[1], sum[2]);
 }
 
-/* The gradients of the block's inputs through the activation that made them: delta of the layer
- * below. `x` is this layer's input. Of a copied layer nothing has to be exchanged. */
+/* delta of the layer below, of one item: the gradients of the block's inputs through the activation
+ * that made them. `x` is this layer's input. Of a copied layer nothing has been exchanged. */
+template <int N, int SETS>
+static __device__ float3 down_sum(const struct weight_tile<SETS> &tile, const uint4 *down,
+                                  const float *parts, const float *x, enum activation function,
+                                  uint32_t number, int item)
+{
+    const int i = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
+    const float3 sum = down ? packets_sum(down + item, tile.columns, tile.down_apart, number)
+                            : parts_sum<N>(tile, parts, i, n0);
+    float dx[3] = {sum.x, sum.y, sum.z};
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        if (n0 + k < N)
+            dx[k] = i < tile.inputs ? dx[k] * whole_slope(function, x[input_place<N>(i, n0 + k)])
+                                    : 0.0f;
+    return make_float3(dx[0], dx[1], dx[2]);
+}
+
+/* … of all. */
 template <int N, int SETS>
 static __device__ void grid_take_down(const struct weight_tile<SETS> &tile, const float *parts,
                                       const float *x, enum activation function, uint32_t number,
                                       float *delta)
 {
-    const int items = 4 * tile.quads * PACKETS<N>;
+    const int items = 4 * tile.quads * PACKETS<N>, thread = (int)threadIdx.x;
     const int all =
         4 * round_up(tile.quads, SETS) * PACKETS<N>; /* the layer below counts in passes */
     uint4 *down = tile.down ? tile.down + (number % 2 ? tile.down_odd : 0) : NULL;
-    for (int item = (int)threadIdx.x; down && item < items; item += GRID_THREADS) {
+    uint4 *d = tile.d + (number % 2 ? tile.d_odd : 0);
+    const bool hands_on = HANDS_ON<N> && tile.d;
+    for (int item = thread; down && item < items; item += GRID_THREADS) {
         const float3 sum = parts_sum<N>(tile, parts, item / PACKETS<N>, item % PACKETS<N> * 3);
         packet_put(&down[tile.column * tile.down_apart + item], sum.x, sum.y, sum.z, number);
     }
-    for (int item = (int)threadIdx.x; item < all; item += GRID_THREADS) {
-        const int i = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
+    if (hands_on) {
+        const int end = slice(items, tile.column + 1, tile.columns);
+        for (int item = slice(items, tile.column, tile.columns) + thread; item < end;
+             item += GRID_THREADS) {
+            const float3 sum = down_sum<N>(tile, down, parts, x, function, number, item);
+            packet_put(&d[item], sum.x, sum.y, sum.z, number);
+        }
+    }
+    for (int item = thread; item < all; item += GRID_THREADS) {
+        const int n0 = item % PACKETS<N> * 3;
         const float3 sum = item >= items ? make_float3(0.0f, 0.0f, 0.0f)
-                           : down ? packets_sum(down + item, tile.columns, tile.down_apart, number)
-                                  : parts_sum<N>(tile, parts, i, n0);
+                           : hands_on    ? packet_wait(&d[item], number)
+                                      : down_sum<N>(tile, down, parts, x, function, number, item);
         const float dx[3] = {sum.x, sum.y, sum.z};
 #pragma unroll
         for (int k = 0; k < 3; k++)
             if (n0 + k < N)
-                delta[i * DELTA<N> + n0 + k] =
-                    i < tile.inputs && item < items
-                        ? dx[k] * whole_slope(function, x[input_place<N>(i, n0 + k)])
-                        : 0.0f;
+                delta[item / PACKETS<N> * DELTA<N> + n0 + k] = dx[k];
     }
 }
 
