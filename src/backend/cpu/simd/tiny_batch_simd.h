@@ -1,0 +1,398 @@
+/* tiny_batch_simd.h: the steps of tiny.h for a batch, compiled once per ISA: in a quarter of a
+ * vector, four outputs of one sample. */
+#ifndef PRONY_BACKEND_CPU_SIMD_TINY_BATCH_SIMD_H
+#define PRONY_BACKEND_CPU_SIMD_TINY_BATCH_SIMD_H
+
+#include "backend/cpu/simd/activate_simd.h"
+#include "backend/cpu/simd/tiny.h"
+
+/* d · f′, from y = f */
+static inline vec slope(enum activation activation, vec y, vec d)
+{
+    return vec_mul(d, vec_slope((int32_t)activation, y, 0));
+}
+
+enum { QUAD = TINY_SQUARE, SQUARE = QUAD * QUAD, TILE = 4 };
+
+/* A bound view's rows [width] to quarters [square][sample][4]: whole squares first, then column by
+ * column, so that the inner loops run along the samples. */
+static void batch_copy(const struct tiny *tiny, const struct bound *bound, const int32_t *rows,
+                       int32_t width, float *to)
+{
+    const int64_t batch = tiny->batch, plane = tiny->plane;
+    const float *from = tiny_row(bound, 0, width);
+    int32_t i = 0;
+    for (; i + QUAD <= width; i += QUAD, from += QUAD, to += plane)
+        for (int64_t n = 0; n < batch; n++)
+            _mm_store_ps(to + n * QUAD, _mm_loadu_ps(from + (int64_t)rows[n] * width));
+    for (; i < width; i++, from++, to++)
+        for (int64_t n = 0; n < batch; n++)
+            to[n * QUAD] = from[(int64_t)rows[n] * width];
+}
+
+/* The outputs, the same way back. */
+static void batch_store(const struct tiny *tiny)
+{
+    const struct tiny_layer *last = &tiny->layer[tiny->layers - 1];
+    const int64_t batch = tiny->batch, plane = tiny->plane, width = last->out;
+    const float *from = last->y;
+    const int32_t *rows = tiny->rows;
+    float *to = tiny_row(tiny->bound_y, 0, last->out);
+    int32_t o = 0;
+    for (; o + QUAD <= width; o += QUAD, from += plane, to += QUAD)
+        for (int64_t n = 0; n < batch; n++)
+            _mm_storeu_ps(to + rows[n] * width, _mm_load_ps(from + n * QUAD));
+    for (; o < width; o++, from++, to++)
+        for (int64_t n = 0; n < batch; n++)
+            to[rows[n] * width] = from[n * QUAD];
+}
+
+/* The samples of the next step: those of this one are being used, and what has just been stored in
+ * pieces cannot be loaded as vectors yet. */
+static void batch_gather(struct tiny *tiny, struct tiny_walk *walk)
+{
+    for (int32_t n = 0; n < tiny->batch; n++)
+        tiny->next_rows[n] = tiny_next(walk);
+    batch_copy(tiny, tiny->bound_x, tiny->next_rows, tiny->layer[0].in, tiny->next_x);
+    if (tiny->loss == OP_mse)
+        batch_copy(tiny, tiny->bound_target, tiny->next_rows, tiny->layer[tiny->layers - 1].out,
+                   tiny->next_target);
+}
+
+static void swap_floats(float **a, float **b)
+{
+    float *other = *a;
+    *a = *b;
+    *b = other;
+}
+
+static void batch_take(struct tiny *tiny)
+{
+    int32_t *rows = tiny->rows;
+    swap_floats(&tiny->x, &tiny->next_x);
+    swap_floats(&tiny->target, &tiny->next_target);
+    tiny->rows = tiny->next_rows;
+    tiny->next_rows = rows;
+}
+
+/* y = f(start + x·w), or a tile of it: squares of w side by side, and vectors of x. On the way back
+ * y = (x·w)·f′. */
+struct product {
+    const float *x;     /* [square of rows][sample][4] */
+    const float *w;     /* [square of rows][square][4 rows][4] */
+    const float *start; /* [square][4], or NULL: 0 */
+    const float *value; /* as y: f's, on the way back, or NULL */
+    float *y;           /* [square][sample][4] */
+    int64_t plane;      /* floats from a square of x or y to the next … */
+    int64_t down;       /* … and from a row of squares of w */
+    int32_t rows;
+    enum activation function;
+    bool single; /* the last square has one output, and this is the way forward */
+};
+
+/* Lane j of each quarter; j is known where the loop around it is unrolled. */
+static inline __attribute__((always_inline)) vec quarter_lane(vec v, int j)
+{
+    switch (j) {
+    case 0: return vec_quarter_lane(v, 0);
+    case 1: return vec_quarter_lane(v, 1);
+    case 2: return vec_quarter_lane(v, 2);
+    default: return vec_quarter_lane(v, 3);
+    }
+}
+
+/* A square that has one output: those of up to four vectors are finished as one. */
+static inline __attribute__((always_inline)) void
+batch_finish_single(const enum activation function, const int vectors, const vec *sums, float *y)
+{
+    vec all = sums[0];
+    if (vectors > 1)
+        all = vec_quarter_put(all, sums[1], 1);
+    if (vectors > 2)
+        all = vec_quarter_put(all, sums[2], 2);
+    if (vectors > 3)
+        all = vec_quarter_put(all, sums[3], 3);
+    all = vec_activate((int32_t)function, all);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+        vec_store(y + v * VEC_LANES, quarter_lane(all, v));
+}
+
+/* The function is known here, so that all sums are finished side by side. */
+static inline __attribute__((always_inline)) void batch_finish(const struct product *p,
+                                                               const enum activation function,
+                                                               const int squares, const int vectors,
+                                                               const vec *sums)
+{
+    const bool single = p->single && vectors > 1;
+    const int count = (single ? squares - 1 : squares) * vectors;
+    if (single)
+        batch_finish_single(function, vectors, sums + count, p->y + (squares - 1) * p->plane);
+#pragma GCC unroll 8
+    for (int k = 0; k < count; k++) {
+        int64_t at = k / vectors * p->plane + k % vectors * VEC_LANES;
+        vec_store(p->y + at, p->value ? slope(function, vec_load(p->value + at), sums[k])
+                                      : vec_activate((int32_t)function, sums[k]));
+    }
+}
+
+/* Even and odd rows have sums of their own where registers allow: half as long a chain. */
+static inline __attribute__((always_inline)) void batch_tile(const struct product *p,
+                                                             const int squares, const int vectors)
+{
+    const int count = squares * vectors, other = count <= TILE ? count : 0;
+    const float *x = p->x, *w = p->w;
+    vec sums[2 * TILE];
+#pragma GCC unroll 8
+    for (int k = 0; k < count; k++)
+        sums[k] = p->start ? vec_repeat(p->start + k / vectors * QUAD) : vec_zero();
+#pragma GCC unroll 4
+    for (int k = 0; k < other; k++)
+        sums[count + k] = vec_zero();
+    for (int32_t i = 0; i < p->rows; i += QUAD, w += p->down, x += p->plane)
+#pragma GCC unroll 4
+        for (int r = 0; r < QUAD; r++) {
+            if (i + r >= p->rows)
+                break;
+            vec weight[2], *to = sums + r % 2 * other;
+#pragma GCC unroll 2
+            for (int q = 0; q < squares; q++)
+                weight[q] = vec_repeat(w + q * SQUARE + r * QUAD);
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                vec value = quarter_lane(vec_load(x + v * VEC_LANES), r);
+#pragma GCC unroll 2
+                for (int q = 0; q < squares; q++)
+                    to[q * vectors + v] = vec_fma(value, weight[q], to[q * vectors + v]);
+            }
+        }
+#pragma GCC unroll 4
+    for (int k = 0; k < other; k++)
+        sums[k] = vec_add(sums[k], sums[count + k]);
+    switch (p->function) {
+    case ACTIVATION_SIGMOID: batch_finish(p, ACTIVATION_SIGMOID, squares, vectors, sums); break;
+    case ACTIVATION_TANH: batch_finish(p, ACTIVATION_TANH, squares, vectors, sums); break;
+    case ACTIVATION_RELU: batch_finish(p, ACTIVATION_RELU, squares, vectors, sums); break;
+    default: batch_finish(p, ACTIVATION_NONE, squares, vectors, sums);
+    }
+}
+
+/* One or two squares of outputs. Loops over `vectors` are unrolled where it is known. */
+static inline __attribute__((always_inline)) void batch_squares(const struct product *p,
+                                                                int32_t out, const int vectors)
+{
+    if (out > QUAD)
+        batch_tile(p, 2, vectors);
+    else
+        batch_tile(p, 1, vectors);
+}
+
+/* Tiles of one or two squares and up to TILE vectors; `vectors`: of all samples, or 0 where there
+ * are more. */
+static inline __attribute__((always_inline)) void batch_product(const struct product *whole,
+                                                                int32_t out, const int vectors)
+{
+    for (int32_t o = 0; o < out; o += 2 * QUAD) {
+        struct product p = *whole;
+        p.w += o * QUAD;
+        p.start += p.start ? o : 0;
+        p.value += p.value ? o / QUAD * p.plane : 0;
+        p.y += o / QUAD * p.plane;
+        p.single = !p.value && (out - o == 1 || out - o == QUAD + 1);
+        if (vectors) {
+            batch_squares(&p, out - o, vectors);
+            continue;
+        }
+        for (int64_t left = p.plane / VEC_LANES; left > 0; left -= TILE) {
+            switch (left) {
+            case 1: batch_squares(&p, out - o, 1); break;
+            case 2: batch_squares(&p, out - o, 2); break;
+            case 3: batch_squares(&p, out - o, 3); break;
+            default: batch_squares(&p, out - o, 4);
+            }
+            p.x += TILE * VEC_LANES;
+            p.value += p.value ? TILE * VEC_LANES : 0;
+            p.y += TILE * VEC_LANES;
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void batch_forward(const struct tiny *tiny,
+                                                                const int vectors)
+{
+    const float *x = tiny->x;
+    for (int32_t l = 0; l < tiny->layers; l++) {
+        const struct tiny_layer *layer = &tiny->layer[l];
+        batch_product(
+            &(struct product){
+                .x = x,
+                .w = layer->w,
+                .start = layer->b,
+                .y = layer->y,
+                .plane = tiny->plane,
+                .down = tiny_squares(layer->out) * SQUARE,
+                .rows = layer->in,
+                .function = layer->activation,
+            },
+            layer->out, vectors);
+        x = layer->y;
+    }
+}
+
+static void batch_mse(struct tiny *tiny)
+{
+    const struct tiny_layer *last = &tiny->layer[tiny->layers - 1];
+    float size = (float)(tiny->batch * last->out);
+    vec sum = vec_zero(), right = vec_zero(), scale = vec_set(tiny->loss_scale * 2 / size);
+    for (int64_t at = 0; at < tiny_squares(last->out) * tiny->plane; at += VEC_LANES) {
+        vec real = vec_load(tiny->real + at), y = vec_load(last->y + at);
+        vec error = vec_sub(y, vec_load(tiny->target + at));
+        error = vec_choose_positive(real, error, vec_zero());
+        sum = vec_fma(error, error, sum);
+        right = vec_add(right, vec_where_small(error, tiny->half, real, vec_zero()));
+        vec_store(last->d + at, slope(last->activation, y, vec_mul(error, scale)));
+    }
+    tiny_store(tiny->bound_loss, vec_sum(sum) / size);
+    if (tiny->right != OP_COUNT)
+        tiny_store(tiny->bound_right, vec_sum(right));
+}
+
+static void batch_classes(struct tiny *tiny)
+{
+    const struct tiny_layer *last = &tiny->layer[tiny->layers - 1];
+    const int64_t plane = tiny->plane;
+    float loss = 0, right = 0, y[TINY_WIDTH], d[TINY_WIDTH];
+    for (int32_t n = 0; n < tiny->batch; n++) {
+        for (int32_t o = 0; o < last->out; o += QUAD)
+            _mm_storeu_ps(y + o, _mm_load_ps(last->y + o / QUAD * plane + n * QUAD));
+        loss += tiny_cross_entropy(tiny, y, tiny->rows[n], d) / (float)tiny->batch;
+        for (int32_t o = 0; o < last->out; o++)
+            last->d[o / QUAD * plane + n * QUAD + o % QUAD] = d[o];
+        if (tiny->right != OP_COUNT)
+            right += tiny_right(tiny, y, tiny->rows[n]);
+    }
+    slope_span((int32_t)last->activation, 0, last->y, last->d, last->d,
+               tiny_squares(last->out) * plane);
+    tiny_store(tiny->bound_loss, loss);
+    if (tiny->right != OP_COUNT)
+        tiny_store(tiny->bound_right, right);
+}
+
+/* `rows` rows of a square: w -= rate·xᵀ·d, a sum over the samples. */
+static inline __attribute__((always_inline)) void batch_square(const int rows, const int vectors,
+                                                               const float *x, const float *d,
+                                                               int64_t plane, vec rate, float *w,
+                                                               float *back)
+{
+    const int64_t end = vectors ? vectors * VEC_LANES : plane;
+    vec sums[QUAD] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
+#pragma GCC unroll 4
+    for (int64_t at = 0; at < end; at += VEC_LANES) {
+        vec value = vec_load(x + at), slopes = vec_load(d + at);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+            sums[r] = vec_fma(quarter_lane(value, r), slopes, sums[r]);
+    }
+    vec_fold_step(sums, rate, w, back);
+}
+
+static inline __attribute__((always_inline)) void
+batch_bias(const struct tiny *tiny, const struct tiny_layer *layer, __m128 rate, const int vectors)
+{
+    const int64_t plane = vectors ? vectors * VEC_LANES : tiny->plane;
+    const float *d = layer->d;
+    for (int32_t o = 0; o < layer->out; o += QUAD) {
+        vec sum = vec_zero();
+#pragma GCC unroll 4
+        for (int64_t at = 0; at < plane; at += VEC_LANES, d += VEC_LANES)
+            sum = vec_add(sum, vec_load(d));
+        __m128 b = _mm_load_ps(layer->b + o), step = _mm_mul_ps(vec_fold(sum), rate);
+        _mm_store_ps(layer->b + o, _mm_sub_ps(b, step));
+    }
+}
+
+/* W -= rate·xᵀ·d, square by square, and its other form the same. */
+static inline __attribute__((always_inline)) void batch_update(const struct tiny *tiny,
+                                                               const struct tiny_layer *layer,
+                                                               const float *x, float rate,
+                                                               const int vectors)
+{
+    const int64_t plane = tiny->plane, down = tiny_squares(layer->in) * SQUARE;
+    const vec rates = vec_set(rate);
+    float *w = layer->w;
+    for (int32_t i = 0; i < layer->in; i += QUAD, x += plane) {
+        const float *d = layer->d;
+        float *back = layer->back ? layer->back + i * QUAD : NULL;
+        for (int32_t o = 0; o < layer->out; o += QUAD, w += SQUARE, d += plane) {
+            switch (layer->in - i) {
+            case 1: batch_square(1, vectors, x, d, plane, rates, w, back); break;
+            case 2: batch_square(2, vectors, x, d, plane, rates, w, back); break;
+            case 3: batch_square(3, vectors, x, d, plane, rates, w, back); break;
+            default: batch_square(4, vectors, x, d, plane, rates, w, back);
+            }
+            back += back ? down : 0;
+        }
+    }
+    if (layer->kept_b)
+        batch_bias(tiny, layer, _mm_set1_ps(rate), vectors);
+}
+
+/* A layer's d is the gradient of what its activation was given; the loss gave the last one's. */
+static inline __attribute__((always_inline)) void batch_backward(struct tiny *tiny,
+                                                                 const int vectors)
+{
+    const float rate = tiny_rate(tiny);
+    for (int32_t l = tiny->layers - 1; l >= 0; l--) {
+        const struct tiny_layer *layer = &tiny->layer[l], *below = layer - 1;
+        if (l)
+            batch_product(
+                &(struct product){
+                    .x = layer->d,
+                    .w = layer->back,
+                    .value = below->y,
+                    .y = below->d,
+                    .plane = tiny->plane,
+                    .down = tiny_squares(layer->in) * SQUARE,
+                    .rows = layer->out,
+                    .function = below->activation,
+                },
+                layer->in, vectors);
+        batch_update(tiny, layer, l ? below->y : tiny->x, rate, vectors);
+    }
+    ++*tiny->count;
+    tiny->control->step++;
+}
+
+static inline __attribute__((always_inline)) void steps_vectors(struct tiny *tiny, int64_t steps,
+                                                                const int vectors)
+{
+    struct tiny_walk walk = tiny_begin(tiny, steps);
+    batch_gather(tiny, &walk);
+    for (int64_t s = 0; s < steps; s++) {
+        batch_take(tiny);
+        if (s + 1 < steps)
+            batch_gather(tiny, &walk);
+        batch_forward(tiny, vectors);
+        if (tiny->bound_y && tiny->bound_y->data)
+            batch_store(tiny);
+        if (tiny->loss == OP_mse)
+            batch_mse(tiny);
+        else if (tiny->loss == OP_cross_entropy)
+            batch_classes(tiny);
+        if (tiny->trains)
+            batch_backward(tiny, vectors);
+    }
+}
+
+static void steps_batch(struct tiny *tiny, int64_t steps)
+{
+    switch (tiny->plane / VEC_LANES) {
+    case 1: steps_vectors(tiny, steps, 1); break;
+    case 2: steps_vectors(tiny, steps, 2); break;
+    case 3: steps_vectors(tiny, steps, 3); break;
+    case 4: steps_vectors(tiny, steps, 4); break;
+    default: steps_vectors(tiny, steps, 0);
+    }
+}
+
+#endif
