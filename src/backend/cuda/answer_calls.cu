@@ -95,7 +95,8 @@ static enum status capture_slot(struct plan *plan, uint32_t slot)
     cudaGraph_t graph = NULL;
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     cudaError_t launched =
-        answer->between
+        answer->flows ? answer_flow_launch(&answer->flow, slot, stream)
+        : answer->between
             ? answer_layers_launch(&answer->net, answer->between,
                                    plan->instance->device->properties.major >= 9, slot, stream)
             : launch_narrow(&answer->net, slot, false, stream);
@@ -122,11 +123,16 @@ enum status answer_prepare(struct plan *plan, bool resident)
     describe_net(plan, &chain, &answer->net);
     answer->resident = resident;
     answer->grid = resident && !narrow ? plan->whole : NULL;
+    const cudaDeviceProp *gpu = &plan->instance->device->properties;
+    answer->flows = !narrow && !resident && answer_flow_takes(&answer->net, gpu);
     answer->name = narrow && answer_warp_takes(&answer->net) ? "answer_warp_f32_cuda"
                    : narrow                                  ? "answer_block_f32_cuda"
                    : resident                                ? plan->whole->name
+                   : answer->flows                           ? "answer_flow_f32_cuda"
                                                              : "answer_layers_f32_cuda";
-    answer->bytes = narrow || resident ? 0 : answer_layers_bytes(&answer->net);
+    answer->bytes = narrow || resident ? 0
+                    : answer->flows    ? answer_flow_bytes(&answer->net, gpu)
+                                       : answer_layers_bytes(&answer->net);
     plan->answer = answer;
     if (plan->dry)
         return STATUS_OK;
@@ -137,6 +143,8 @@ enum status answer_prepare(struct plan *plan, bool resident)
         grid_listen(answer->grid, &answer->net.mail);
     for (int i = 0; narrow && !resident && i < ANSWER_STREAMS; i++)
         CUDA(cudaStreamCreateWithFlags(&answer->streams[i], cudaStreamNonBlocking));
+    if (answer->flows)
+        CUDA(answer_flow_prepare(&answer->net, gpu, memory, &answer->flow));
     for (uint32_t slot = 0; !resident && slot < MAIL_SLOTS; slot++)
         TRY(capture_slot(plan, slot));
     return STATUS_OK;

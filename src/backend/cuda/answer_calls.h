@@ -31,6 +31,29 @@ struct answer_net {
 
 enum { ANSWER_STREAMS = 4 };
 
+/* What answer_flow.cu is told. */
+struct flow_layer {
+    struct answer_layer dense;
+    uint4 *parts; /* [row of blocks][packet][out] */
+    uint4 *y;     /* [packet][out]; of the last layer: [out][packet][block] */
+};
+
+/* Where things are in shared memory, in floats. */
+struct flow_layout {
+    int32_t x, parts, first, last, own, question;
+    int32_t bytes;
+};
+
+struct flow_net {
+    struct mailbox mail;
+    int32_t batch, layers;
+    int32_t rows, columns; /* of blocks */
+    uint32_t *turn;        /* launches that are done */
+    uint4 *relay;          /* [input][packet]: the question */
+    struct flow_layout at;
+    struct flow_layer layer[CHAIN_MOST];
+};
+
 struct answer {
     const char *name;
     struct answer_net net;
@@ -41,7 +64,9 @@ struct answer {
     /* Of narrow networks several calls are answered at once, each in its slot's stream: by far most
      * of such a kernel's time it waits for the bus. All NULL: in the device's. */
     cudaStream_t streams[ANSWER_STREAMS];
-    float *between;  /* device: activations; layers only */
+    float *between; /* device: activations, or packets; not narrow */
+    bool flows;     /* flow is prepared */
+    struct flow_net flow;
     uint64_t bytes;  /* of device memory */
     uint32_t *order; /* host, or NULL */
     uint64_t samples;
@@ -75,6 +100,13 @@ uint64_t answer_layers_bytes(const struct answer_net *net);
 bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes);
 cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
                                  uint32_t slot, cudaStream_t stream);
+
+/* answer_flow.cu: `between` is room for packets, zeros at first. */
+bool answer_flow_takes(const struct answer_net *net, const cudaDeviceProp *gpu);
+uint64_t answer_flow_bytes(const struct answer_net *net, const cudaDeviceProp *gpu);
+cudaError_t answer_flow_prepare(const struct answer_net *net, const cudaDeviceProp *gpu,
+                                void *between, struct flow_net *to);
+cudaError_t answer_flow_launch(struct flow_net *net, uint32_t slot, cudaStream_t stream);
 
 /* Programmatic dependent launch: a kernel that follows may begin before this one ends … */
 static inline __device__ void call_lets_next_begin(void)

@@ -20,7 +20,9 @@ enum {
     LAYER_THREADS = 256,
     LAYER_WARPS = LAYER_THREADS / 32,
     LAYER_BLOCKS = 132, /* about so many, as far as there is work */
-    LAYER_SLICE = 32,   /* inputs that are worth a block */
+    FIRST_THREADS = 1024,
+    FIRST_IN_MOST = 8,
+    LAYER_SLICE = 32, /* inputs that are worth a block */
     SLICES_MOST = 16,
 };
 
@@ -99,6 +101,37 @@ static __global__ void answer_question(const uint64_t *question, int batch, int 
     for (int e = (int)threadIdx.x; e < in * samples; e += (int)blockDim.x) {
         const int n = e % samples, i = e / samples;
         x[e] = n < batch ? __uint_as_float((uint32_t)note_look(&question[n * in + i])) : 0.0f;
+    }
+}
+
+/* Or, where the first layer has few inputs, its outputs, [out][samples]: soon done by one block. */
+static __global__ void __launch_bounds__(FIRST_THREADS)
+    answer_first(const uint64_t *question, int batch, int samples,
+                 const __grid_constant__ struct answer_layer layer, float *y)
+{
+    __shared__ float x[GRID_BATCH_MOST * FIRST_IN_MOST];
+    const int thread = (int)threadIdx.x, in = layer.in, out = layer.out;
+    call_waits_for_last();
+    call_lets_next_begin();
+    const uint64_t note = thread < batch * in ? note_look(question + thread) : 0;
+    for (int o = thread; o - thread < out; o += FIRST_THREADS) {
+        const float b = layer.b && o < out ? __ldg(&layer.b[o]) : 0.0f;
+        float w[FIRST_IN_MOST];
+#pragma unroll
+        for (int i = 0; i < FIRST_IN_MOST; i++)
+            w[i] = i < in && o < out ? __ldg(&layer.w[(int64_t)i * out + o]) : 0.0f;
+        if (o == thread) { /* the weights are on their way */
+            if (thread < batch * in)
+                x[thread] = __uint_as_float((uint32_t)note);
+            __syncthreads();
+        }
+        for (int n = 0; o < out && n < samples; n++) {
+            float sum = b;
+#pragma unroll
+            for (int i = 0; i < FIRST_IN_MOST; i++)
+                sum = n < batch && i < in ? fmaf(x[n * in + i], w[i], sum) : sum;
+            y[o * samples + n] = whole_activation(layer.function, sum);
+        }
     }
 }
 
@@ -289,15 +322,15 @@ bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes)
     return net->batch <= GRID_BATCH_MOST;
 }
 
-static cudaError_t part_launch(void *kernel, void **arguments, dim3 grid, int64_t shared_bytes,
-                               bool overlap, cudaStream_t stream)
+static cudaError_t part_launch(void *kernel, void **arguments, dim3 grid, unsigned threads,
+                               int64_t shared_bytes, bool overlap, cudaStream_t stream)
 {
     cudaLaunchAttribute attribute = {};
     cudaLaunchConfig_t launch = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     launch.gridDim = grid;
-    launch.blockDim = dim3(LAYER_THREADS);
+    launch.blockDim = dim3(threads);
     launch.dynamicSmemBytes = (size_t)shared_bytes;
     launch.stream = stream;
     launch.attrs = &attribute;
@@ -315,7 +348,7 @@ static cudaError_t layer_launch(struct layer_call *call, const struct layer_cut 
                                      (int)cut->shared_bytes);
     return error == cudaSuccess
                ? part_launch(kernel, arguments, dim3((unsigned)cut->tiles, (unsigned)cut->slices),
-                             cut->shared_bytes, overlap, stream)
+                             LAYER_THREADS, cut->shared_bytes, overlap, stream)
                : error;
 }
 
@@ -330,11 +363,15 @@ cudaError_t answer_layers_launch(const struct answer_net *net, float *between, b
     call.slices = 1;
     call.layer.function = ACTIVATION_NONE;
     call.y = between;
-    void *arguments[] = {&call.question, &call.batch, (void *)&net->layer[0].in, &samples, &call.y};
+    struct answer_layer first = net->layer[0];
+    const int32_t done = first.in <= FIRST_IN_MOST && net->layers > 1 ? 1 : 0;
+    void *all[] = {&call.question, &call.batch, &samples, &first, &call.y};
+    void *inputs[] = {&call.question, &call.batch, &first.in, &samples, &call.y};
     cudaError_t error =
-        part_launch((void *)answer_question, arguments, dim3(1), 0, overlap, stream);
-    between += (int64_t)net->layer[0].in * samples;
-    for (int32_t l = 0; l < net->layers && error == cudaSuccess; l++) {
+        part_launch(done ? (void *)answer_first : (void *)answer_question, done ? all : inputs,
+                    dim3(1), FIRST_THREADS, 0, overlap, stream);
+    between += (int64_t)(done ? first.out : first.in) * samples;
+    for (int32_t l = done; l < net->layers && error == cudaSuccess; l++) {
         const struct layer_cut cut = cut_of(net, l);
         call.below = call.layer;
         call.layer = net->layer[l];

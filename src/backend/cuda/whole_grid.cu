@@ -9,8 +9,8 @@
  * other way: a block makes its part of the gradients of its inputs, those in its row exchange them.
  * The weights are updated in the same pass, with the gradient summed over the batch first. The last
  * layer is narrow: each block has all columns of its rows, and computes the loss as all others do.
- * A narrow first layer each block has all rows of, and nothing of it is exchanged. Of more than four
- * samples a block adds up the parts of some outputs only and hands the sums on to its column.
+ * A narrow first layer each block has all rows of, and nothing of it is exchanged. Of more than
+ * four samples a block adds up the parts of some outputs only and hands the sums on to its column.
  *
  * Blocks never meet at a barrier. What they exchange travels in packets of 16 bytes: three floats
  * and the number of the step, written and read as one. Who needs a packet reads it until the number
