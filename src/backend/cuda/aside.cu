@@ -153,6 +153,7 @@ static void wait_for(const struct plan *plan, int32_t op, struct queue *queue)
 {
     if (queue->error == cudaSuccess)
         queue->error = cudaStreamWaitEvent(queue->stream, plan->aside.done[op], 0);
+    queue->chained = 0;
     for (int32_t o = 0; o <= op; o++)
         plan->aside.pending[o] = false;
 }

@@ -407,6 +407,7 @@ void blas_multiply(struct queue *queue, const struct product *product, void *roo
         ok = recipe_run(blas, &recipe, product, &how, room, queue->stream);
     }
     recipe_drop(blas, &recipe);
+    queue->chained = queue->launches;
     if (!ok)
         queue->error = cudaErrorNotSupported;
 }

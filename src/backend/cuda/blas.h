@@ -3,7 +3,7 @@
 #ifndef PRONY_BACKEND_CUDA_BLAS_H
 #define PRONY_BACKEND_CUDA_BLAS_H
 
-#include "backend/cuda/launch.h"
+#include "backend/cuda/thin.h"
 
 /* NULL when the library is not there. */
 struct blas *blas_open(enum precision precision);
@@ -34,6 +34,10 @@ void blas_multiply(struct queue *queue, const struct product *product, void *roo
  * win; else NULL. */
 const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
                                        const struct op *op);
+/* Is this op's product (of dense_sgd: the gradient of its input) a thin one? Then *thin says which.
+ */
+bool dense_blas_thin(const struct device *device, const struct program *program,
+                     const struct op *op, struct thin *thin);
 /* Does it turn its factors? Then rows of a turned one are so many elements apart. */
 bool dense_blas_turns(const struct device *device, const struct program *program,
                       const struct op *op);

@@ -180,7 +180,8 @@ static void write_calls(struct plan *plan, void **operands)
                                       plan->aside.workspace,
                                       plan->narrow,
                                       plan->slopes[o],
-                                      plan->last};
+                                      plan->last,
+                                      slope_below(plan, o)};
             plan->calls[(int64_t)slot * program->op_count + o] = call;
         }
         operands += program->operand_count;

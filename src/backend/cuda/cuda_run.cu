@@ -45,6 +45,7 @@ static void put_mark(const struct plan *plan, struct queue *queue, int32_t *mark
     if (queue->error == cudaSuccess && plan->marks)
         queue->error = cudaEventRecordWithFlags(plan->marks[(*mark)++], queue->stream,
                                                 cudaEventRecordExternal);
+    queue->chained = 0;
 }
 
 static void enqueue_step(const struct plan *plan, unsigned parts, int slot, struct queue *queue)
@@ -90,6 +91,7 @@ static struct queue make_queue(const struct plan *plan, cudaStream_t stream)
     queue.meeting = plan->aside.meeting;
     queue.blas = plan->instance->device->blas;
     queue.cudnn = plan->instance->device->cudnn;
+    queue.early = plan->instance->device->properties.major >= 9;
     return queue;
 }
 

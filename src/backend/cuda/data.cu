@@ -30,6 +30,8 @@ void launch_rows(const struct call *call, struct queue *queue)
 static __global__ void load_each(int64_t count, int64_t width, const int32_t *rows,
                                  const struct feed *feed, const struct feed_view *view, uint32_t *x)
 {
+    allow_next();
+    await_last();
     if (view->staged) {
         const uint32_t *data = view->data + feed->part * count;
         FOR_EACH(index, count)
@@ -44,9 +46,9 @@ void launch_load(const struct call *call, struct queue *queue)
 {
     const int64_t count = call_count(call, 1), width = count / call_dim(call, 0, 0);
     const int32_t tensor = op_output(call->program, call->op, 0);
-    enqueue(queue, load_each, dim3(blocks_striding(count)), dim3(THREADS), count, width,
-            call_integers(call, 0), (const struct feed *)call->feed,
-            (const struct feed_view *)&call->views[tensor], (uint32_t *)call_reals(call, 1));
+    enqueue_early(queue, load_each, dim3(blocks_striding(count)), dim3(THREADS), 0, count, width,
+                  call_integers(call, 0), (const struct feed *)call->feed,
+                  (const struct feed_view *)&call->views[tensor], (uint32_t *)call_reals(call, 1));
 }
 
 static __global__ void store_each(int64_t count, int64_t width, const int32_t *rows,

@@ -20,11 +20,13 @@
 enum spare { SPARE_NONE, SPARE_TURNED, SPARE_ROUNDED };
 
 /* A workspace as these kernels use it: alpha and beta, the parts of a bias's gradient, what the
- * product may take, and one spare place for each of the first three operands. */
+ * product may take, one spare place for each of the first three operands, and the pieces of a thin
+ * product. */
 struct room {
     float *factors, *sums;
     void *product;
     char *spare[3];
+    float *pieces;
 };
 
 enum { FACTORS_BYTES = 256, TURNS_FROM = 512, TURNED_STEP = 8 };
@@ -80,6 +82,14 @@ static uint64_t spare_bytes(enum spare spare, const struct program *program, con
     return 0;
 }
 
+/* The op's product with a matrix of weights: of dense_sgd the gradient of its input. */
+static struct thin thin_of(const struct program *program, const struct op *op)
+{
+    const int64_t *w = tensor_of(program, op, op->kind == OP_dense_sgd ? 2 : 1)->shape.dim;
+    const bool turned = op->kind != OP_dense;
+    return {tensor_of(program, op, 0)->shape.dim[0], w[turned ? 0 : 1], w[turned ? 1 : 0], turned};
+}
+
 template <enum spare SPARE>
 static uint64_t workspace_blas(const struct program *program, const struct op *op)
 {
@@ -87,6 +97,12 @@ static uint64_t workspace_blas(const struct program *program, const struct op *o
     for (int32_t operand = 0; operand < 3; operand++)
         bytes += spare_bytes(SPARE, program, op, operand);
     return bytes;
+}
+
+static uint64_t workspace_thin(const struct program *program, const struct op *op)
+{
+    const struct thin thin = thin_of(program, op);
+    return workspace_blas<SPARE_TURNED>(program, op) + thin_bytes(&thin);
 }
 
 static struct room room_of(const struct call *call, const struct queue *queue, void *workspace)
@@ -106,6 +122,7 @@ static struct room room_of(const struct call *call, const struct queue *queue, v
         room.spare[operand] = at;
         at += spare_bytes(spare, call->program, call->op, operand);
     }
+    room.pieces = (float *)at;
     return room;
 }
 
@@ -184,6 +201,21 @@ static void launch_dense_t_blas(const struct call *call, struct queue *queue)
     struct product product =
         product_turned(x, w, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1));
     finish_layer(call, queue, &product, (enum activation)call->op->attr.dense_t.activation);
+}
+
+static const float *bias_of(const struct call *call)
+{
+    return call_has(call, 2) ? call_reals(call, 2) : NULL;
+}
+
+/* dense and dense_t, whose attributes and operands are alike */
+static void launch_layer_thin(const struct call *call, struct queue *queue)
+{
+    const struct thin thin = thin_of(call->program, call->op);
+    float *pieces = room_of(call, queue, call->workspace).pieces;
+    thin_multiply(queue, &thin, call_reals(call, 1), call_reals(call, 0), pieces);
+    thin_finish(queue, &thin, pieces, bias_of(call),
+                (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
 }
 
 /* turned[i, n] = matrix[n, i], of one of two matrices, a tile of 32 × 32 a block. */
@@ -280,12 +312,32 @@ struct to_bias {
     }
 };
 
+static void make_dx_blas(const struct call *call, struct queue *queue, struct cells dy,
+                         struct cells w, const struct room *room)
+{
+    struct product down =
+        product_turned(dy, w, call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1));
+    set_result(&down, call_cells(call, 7));
+    blas_multiply(queue, &down, room->product);
+}
+
+/* … all of it, or for the next op in pieces */
+static void make_dx_thin(const struct call *call, struct queue *queue, const struct room *room)
+{
+    const struct thin thin = thin_of(call->program, call->op);
+    float *pieces = call->below ? (float *)call->below->pieces.data : room->pieces;
+    thin_multiply(queue, &thin, call_reals(call, 2), call_reals(call, 1), pieces);
+    if (!call->below)
+        thin_finish(queue, &thin, pieces, NULL, ACTIVATION_NONE, call_reals(call, 7));
+}
+
 /* Nothing waits for the update but what follows the step, so it is done aside, unless a factor was
  * rounded to where the next op rounds its own. dx is made with the weights as they were: the update
- * waits for it, or where dx reads a copy of the weights, the copy does. */
-static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
+ * waits for it, or where dx reads a copy of the weights, the copy does. What the update needs
+ * beside its product is not held up by cuBLASLt's dx; ours is over sooner than that is begun. */
+template <bool THIN> static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
+    const int64_t n = call_dim(call, 0, 0), o = call_dim(call, 2, 1);
     const float *rate = call_reals(call, 4);
     const bool rounds = call->narrow && (!call_is_narrow(call, 0) || !call_is_narrow(call, 1));
     const struct room here = room_of(call, queue, call->workspace);
@@ -293,6 +345,8 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     const struct cells dy = factor_of(call, queue, 1, &here);
     const struct cells w = factor_of(call, queue, 2, &here);
 
+    if (THIN)
+        make_dx_thin(call, queue, &here);
     cudaStream_t stream = rounds ? queue->stream : queue_part(queue);
     const struct room room = queue->aside ? room_of(call, queue, call->aside) : here;
     if (call_has(call, 6)) {
@@ -312,11 +366,8 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
         blas_multiply(queue, &update, room.product);
     queue_return(queue, stream);
 
-    if (call_has(call, 7)) {
-        struct product down = product_turned(dy, w, n, i, o);
-        set_result(&down, call_cells(call, 7));
-        blas_multiply(queue, &down, here.product);
-    }
+    if (!THIN && call_has(call, 7))
+        make_dx_blas(call, queue, dy, w, &here);
     if (!rounds)
         queue_part(queue);
     if (!call->narrow)
@@ -327,20 +378,62 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     queue_return(queue, stream);
 }
 
-#define ROW(kind, type, spare, aside)                                                              \
+#define ROW(kind, name, launch, workspace, aside)                                                  \
     {                                                                                              \
-        OP_##kind, #kind "_" type "_cublaslt", launch_##kind##_blas, workspace_blas<spare>,        \
-            workspace_blas<spare>, aside, aside != 0                                               \
+        OP_##kind, #kind "_" name, launch, workspace, workspace, aside, aside != 0                 \
     }
 #define ROWS(type, spare)                                                                          \
     {                                                                                              \
-        ROW(dense, type, spare, 0), ROW(dense_t, type, spare, 0), ROW(outer, type, spare, 0),      \
-            ROW(dense_sgd, type, spare, ASIDE_DENSE_SGD)                                           \
+        ROW(dense, type "_cublaslt", launch_dense_blas, workspace_blas<spare>, 0),                 \
+            ROW(dense_t, type "_cublaslt", launch_dense_t_blas, workspace_blas<spare>, 0),         \
+            ROW(outer, type "_cublaslt", launch_outer_blas, workspace_blas<spare>, 0),             \
+            ROW(dense_sgd, type "_cublaslt", launch_dense_sgd_blas<false>, workspace_blas<spare>,  \
+                ASIDE_DENSE_SGD)                                                                   \
     }
 
 static const struct kernel kernels[PRECISION_COUNT][4] = {
     ROWS("f32", SPARE_NONE), ROWS("tf32", SPARE_TURNED), ROWS("bf16", SPARE_ROUNDED),
     ROWS("f16", SPARE_ROUNDED)};
+
+/* … with products of our own; the update of dense_sgd is cuBLASLt's all the same. */
+static const struct kernel thin_kernels[] = {
+    ROW(dense, "tf32_thin", launch_layer_thin, workspace_thin, 0),
+    ROW(dense_t, "tf32_thin", launch_layer_thin, workspace_thin, 0),
+    ROW(dense_sgd, "tf32_thin", launch_dense_sgd_blas<true>, workspace_thin, ASIDE_DENSE_SGD)};
+
+template <int COUNT>
+static const struct kernel *row_of(const struct kernel (&rows)[COUNT], enum op_kind kind)
+{
+    for (const struct kernel &row : rows)
+        if (row.kind == kind)
+            return &row;
+    return NULL;
+}
+
+/* Does the op multiply by a matrix of weights? */
+static bool multiplies(const struct program *program, const struct op *op)
+{
+    return op->kind == OP_dense || op->kind == OP_dense_t ||
+           (op->kind == OP_dense_sgd && op_output(program, op, 2) >= 0);
+}
+
+bool dense_blas_thin(const struct device *device, const struct program *program,
+                     const struct op *op, struct thin *thin)
+{
+    if (device->precision != PRECISION_TF32 || !multiplies(program, op))
+        return false;
+    *thin = thin_of(program, op);
+    return thin_takes(thin, &device->properties);
+}
+
+static const struct kernel *find_kernel(const struct device *device, const struct program *program,
+                                        const struct op *op)
+{
+    struct thin thin;
+    return dense_blas_thin(device, program, op, &thin)
+               ? row_of(thin_kernels, op->kind)
+               : row_of(kernels[device->precision], op->kind);
+}
 
 const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
                                        const struct op *op)
@@ -350,22 +443,18 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
         WEIGHTS_LEAST = 1024,
         DEPTH_LEAST = 16
     }; /* below, ours are faster */
-    if (!device->blas)
+    const struct kernel *kernel = device->blas ? find_kernel(device, program, op) : NULL;
+    if (!kernel)
         return NULL;
-    for (const struct kernel &kernel : kernels[device->precision]) {
-        if (kernel.kind != op->kind)
-            continue;
-        const int32_t matrix = op->kind == OP_outer ? 2 : op->kind == OP_dense_sgd ? 2 : 1;
-        const struct tensor *w = tensor_of(program, op, matrix);
-        if (w->shape.dim[0] * w->shape.dim[1] < WEIGHTS_LEAST)
-            return NULL;
-        if (precision_is_narrow(device->precision))
-            return &kernel;
-        if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
-            return NULL;
-        const int64_t samples = tensor_of(program, op, 0)->shape.dim[0];
-        const bool few = few_fits(samples, w->shape.dim[0], w->shape.dim[1]);
-        return samples >= SAMPLES_LEAST && !few ? &kernel : NULL;
-    }
-    return NULL;
+    const int32_t matrix = op->kind == OP_outer ? 2 : op->kind == OP_dense_sgd ? 2 : 1;
+    const struct tensor *w = tensor_of(program, op, matrix);
+    if (w->shape.dim[0] * w->shape.dim[1] < WEIGHTS_LEAST)
+        return NULL;
+    if (precision_is_narrow(device->precision))
+        return kernel;
+    if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
+        return NULL;
+    const int64_t samples = tensor_of(program, op, 0)->shape.dim[0];
+    const bool few = few_fits(samples, w->shape.dim[0], w->shape.dim[1]);
+    return samples >= SAMPLES_LEAST && !few ? kernel : NULL;
 }

@@ -16,6 +16,8 @@ void launch_activate(const struct call *call, struct queue *queue)
 static __global__ void activate_grad_each(int64_t count, enum activation function, float alpha,
                                           struct cells saved, struct cells dy, struct cells dx)
 {
+    allow_next();
+    await_last();
     for_eights(count, [=](int64_t first, int some) {
         float slopes[CELLS], values[CELLS];
         cells_read_some(saved, first, some, slopes);
@@ -30,10 +32,10 @@ static __global__ void activate_grad_each(int64_t count, enum activation functio
 void launch_activate_grad(const struct call *call, struct queue *queue)
 {
     const int64_t count = call_count(call, 0);
-    enqueue(queue, activate_grad_each, dim3(blocks_of_eights(count)), dim3(THREADS), count,
-            (enum activation)call->op->attr.activate_grad.function,
-            call->op->attr.activate_grad.alpha, call_cells(call, 0), call_cells(call, 1),
-            call_cells(call, 2));
+    enqueue_early(queue, activate_grad_each, dim3(blocks_of_eights(count)), dim3(THREADS), 0, count,
+                  (enum activation)call->op->attr.activate_grad.function,
+                  call->op->attr.activate_grad.alpha, call_cells(call, 0), call_cells(call, 1),
+                  call_cells(call, 2));
 }
 
 /* y = f(a, b), element by element; y may lie where a or b does. */

@@ -114,6 +114,8 @@ static __global__ void __launch_bounds__(THREADS)
     const int y = (int)threadIdx.x / TILE_SIDE, x = (int)threadIdx.x % TILE_SIDE;
     float sum[TALL][WIDE] = {};
 
+    allow_next();
+    await_last();
     for (int64_t depth0 = 0; depth0 < depths; depth0 += TILE_DEPTH) {
         gemm_load<ROWS>(a, left, row0, rows, depth0, depths);
         gemm_load<COLS>(b, right, col0, cols, depth0, depths);
@@ -148,13 +150,13 @@ static void gemm(struct queue *queue, int64_t rows, int64_t cols, int64_t depths
     constexpr int FLAT = 16, SQUARE = 64;
     const unsigned across = blocks_for(cols, SQUARE);
     if (rows <= FLAT)
-        enqueue(queue, gemm_tile<FLAT, SQUARE, Left, Right, Finish>,
-                dim3(blocks_for(rows, FLAT) * across, 1, (unsigned)products), dim3(THREADS), rows,
-                cols, depths, left, right, finish);
+        enqueue_early(queue, gemm_tile<FLAT, SQUARE, Left, Right, Finish>,
+                      dim3(blocks_for(rows, FLAT) * across, 1, (unsigned)products), dim3(THREADS),
+                      0, rows, cols, depths, left, right, finish);
     else
-        enqueue(queue, gemm_tile<SQUARE, SQUARE, Left, Right, Finish>,
-                dim3(blocks_for(rows, SQUARE) * across, 1, (unsigned)products), dim3(THREADS), rows,
-                cols, depths, left, right, finish);
+        enqueue_early(queue, gemm_tile<SQUARE, SQUARE, Left, Right, Finish>,
+                      dim3(blocks_for(rows, SQUARE) * across, 1, (unsigned)products), dim3(THREADS),
+                      0, rows, cols, depths, left, right, finish);
 }
 
 /* Of an operand, the depths of one of several products: each has `each` of all `depths`. */

@@ -52,6 +52,7 @@ struct call {
     const struct narrow *narrow; /* narrow.h; NULL: everything is in fp32 */
     const struct slope *slope;   /* slope.h; what one op leaves for the next, or NULL */
     const bool *last;            /* last.h: [tensor]: does it lie channels last? NULL: none */
+    const struct slope *below; /* … that the next op begins with pieces of what this one makes */
 };
 
 struct blas;  /* blas.h */
@@ -68,6 +69,9 @@ struct queue {
     const struct cudnn *cudnn; /* or NULL: not asked for */
     bool counting;             /* only count launches */
     int32_t launches;          /* so far */
+    bool early;                /* the GPU lets kernels begin early (enqueue_early) */
+    int32_t chained;           /* `launches` when the stream's last entry was one of our kernels */
+    bool was_chained;          /* … where work aside parted from it */
     cudaError_t error;         /* the first one; nothing is launched after it */
 };
 
@@ -95,6 +99,7 @@ static inline void enqueue(struct queue *queue, void (*kernel)(Parameters...), d
         return;
     kernel<<<grid, block, 0, queue->stream>>>(arguments...);
     queue->error = cudaGetLastError();
+    queue->chained = queue->launches;
 }
 
 /* What is enqueued between these two follows all that was enqueued so far, and runs beside what
@@ -107,13 +112,17 @@ static inline cudaStream_t queue_part(struct queue *queue)
     queue->error = cudaEventRecord(queue->parting, stream);
     if (queue->error == cudaSuccess)
         queue->error = cudaStreamWaitEvent(queue->side, queue->parting, 0);
+    queue->was_chained = queue->chained > 0 && queue->chained == queue->launches;
     queue->stream = queue->side;
     queue->aside = true;
+    queue->chained = 0;
     return stream;
 }
 
 static inline void queue_return(struct queue *queue, cudaStream_t stream)
 {
+    if (queue->stream != stream)
+        queue->chained = stream != queue->side && queue->was_chained ? queue->launches : 0;
     queue->stream = stream;
 }
 
@@ -125,6 +134,7 @@ static inline cudaStream_t queue_twin(struct queue *queue)
         return stream;
     queue->error = cudaStreamWaitEvent(queue->twin, queue->parting, 0);
     queue->stream = queue->twin;
+    queue->chained = 0;
     return stream;
 }
 
@@ -136,6 +146,7 @@ static inline void queue_meet(struct queue *queue)
     queue->error = cudaEventRecord(queue->meeting, queue->twin);
     if (queue->error == cudaSuccess)
         queue->error = cudaStreamWaitEvent(queue->stream, queue->meeting, 0);
+    queue->chained = 0;
 }
 
 /* … of a kernel that takes more shared memory than a block has unasked, `bytes` of it. */
@@ -155,6 +166,51 @@ static inline void enqueue_large(struct queue *queue, void (*kernel)(Parameters.
         return;
     kernel<<<grid, block, bytes, queue->stream>>>(arguments...);
     queue->error = cudaGetLastError();
+    queue->chained = queue->launches;
+}
+
+/* … of a kernel that may begin before the one in front of it has ended: it calls await_last before
+ * it touches anything that the step writes, in every block. */
+template <typename... Parameters, typename... Arguments>
+static inline void enqueue_early(struct queue *queue, void (*kernel)(Parameters...), dim3 grid,
+                                 dim3 block, size_t bytes, Arguments... arguments)
+{
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t launch = {};
+    const bool chained = queue->chained > 0 && queue->chained == queue->launches;
+    queue->launches++;
+    if (queue->counting || queue->error != cudaSuccess)
+        return;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    launch.gridDim = grid;
+    launch.blockDim = block;
+    launch.dynamicSmemBytes = bytes;
+    launch.stream = queue->stream;
+    launch.attrs = &attribute;
+    launch.numAttrs = queue->early && chained ? 1 : 0;
+    if (bytes)
+        queue->error =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (queue->error == cudaSuccess)
+        queue->error = cudaLaunchKernelEx(&launch, kernel, (Parameters)arguments...);
+    queue->chained = queue->launches;
+}
+
+/* Inside a kernel that is enqueued so. */
+static inline __device__ void await_last(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* From here on the kernel behind this one may begin, once all blocks have come so far. */
+static inline __device__ void allow_next(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 static inline unsigned blocks_for(int64_t count, int64_t per_block)

@@ -27,6 +27,8 @@ void launch_mse(const struct call *call, struct queue *queue)
 static __global__ void mse_grad_each(int64_t count, float factor, const float *y,
                                      const float *target, float *dy)
 {
+    allow_next();
+    await_last();
     FOR_EACH(index, count)
     dy[index] = factor * (y[index] - target[index]);
 }
@@ -34,9 +36,10 @@ static __global__ void mse_grad_each(int64_t count, float factor, const float *y
 void launch_mse_grad(const struct call *call, struct queue *queue)
 {
     const int64_t count = call_count(call, 0);
-    enqueue(queue, mse_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call->op->attr.mse_grad.scale * 2.0f / (float)count, (const float *)call_reals(call, 0),
-            (const float *)call_reals(call, 1), call_reals(call, 2));
+    enqueue_early(queue, mse_grad_each, dim3(blocks_striding(count)), dim3(THREADS), 0, count,
+                  call->op->attr.mse_grad.scale * 2.0f / (float)count,
+                  (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
+                  call_reals(call, 2));
 }
 
 /* One block a row: its softmax, where causal over as much of it as row t of [t, t] sees: the rest
@@ -46,6 +49,8 @@ static __global__ void __launch_bounds__(THREADS)
     softmax_row(int64_t k, bool causal, const float *x, float *p, const int32_t *label,
                 float *losses)
 {
+    allow_next();
+    await_last();
     const int64_t seen = causal ? blockIdx.x % k + 1 : k;
     const float *row = x + (int64_t)blockIdx.x * k;
     float *out = p + (int64_t)blockIdx.x * k;
@@ -112,15 +117,17 @@ void launch_cross_entropy(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
     float *partial = (float *)call->workspace, *losses = partial + REDUCE_BLOCKS;
-    enqueue(queue, softmax_row, dim3((unsigned)n), dim3(THREADS), k, false,
-            (const float *)call_reals(call, 0), call_reals(call, 3), call_integers(call, 1),
-            losses);
+    enqueue_early(queue, softmax_row, dim3((unsigned)n), dim3(THREADS), 0, k, false,
+                  (const float *)call_reals(call, 0), call_reals(call, 3), call_integers(call, 1),
+                  losses);
     reduce(queue, n, reduce_value{losses}, 1.0f / (float)n, partial, call_reals(call, 2));
 }
 
 static __global__ void cross_entropy_grad_each(int64_t count, int64_t k, float factor,
                                                const float *p, const int32_t *label, float *dx)
 {
+    allow_next();
+    await_last();
     FOR_EACH(index, count)
     dx[index] = factor * (p[index] - (index % k == label[index / k] ? 1.0f : 0.0f));
 }
@@ -128,9 +135,9 @@ static __global__ void cross_entropy_grad_each(int64_t count, int64_t k, float f
 void launch_cross_entropy_grad(const struct call *call, struct queue *queue)
 {
     const int64_t count = call_count(call, 0), n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
-    enqueue(queue, cross_entropy_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count, k,
-            call->op->attr.cross_entropy_grad.scale / (float)n, (const float *)call_reals(call, 0),
-            call_integers(call, 1), call_reals(call, 2));
+    enqueue_early(queue, cross_entropy_grad_each, dim3(blocks_striding(count)), dim3(THREADS), 0,
+                  count, k, call->op->attr.cross_entropy_grad.scale / (float)n,
+                  (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
 }
 
 /* Of logits: max(x, 0) - x·target + ln(1 + exp(-|x|)), which never overflows. */

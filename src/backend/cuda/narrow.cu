@@ -44,6 +44,8 @@ void narrow_launch(const struct kernel *kernel, const struct call *call, struct 
 static __global__ void activate_each(int64_t count, enum activation function, float alpha,
                                      struct cells x, struct cells y)
 {
+    allow_next();
+    await_last();
     for_eights(count, [=](int64_t first, int some) {
         float values[CELLS];
         cells_read_some(x, first, some, values);
@@ -57,14 +59,16 @@ static __global__ void activate_each(int64_t count, enum activation function, fl
 void narrow_activate(struct queue *queue, int64_t count, enum activation function, float alpha,
                      struct cells x, struct cells y)
 {
-    enqueue(queue, activate_each, dim3(blocks_of_eights(count)), dim3(THREADS), count, function,
-            alpha, x, y);
+    enqueue_early(queue, activate_each, dim3(blocks_of_eights(count)), dim3(THREADS), 0, count,
+                  function, alpha, x, y);
 }
 
 /* A block a row; eight numbers a thread where rows begin at multiples of that. */
 static __global__ void load_row(int64_t width, const int32_t *rows, const struct feed *feed,
                                 const struct feed_view *view, struct cells x)
 {
+    allow_next();
+    await_last();
     const int64_t row =
         view->staged ? (int64_t)feed->part * gridDim.x + blockIdx.x : rows[blockIdx.x];
     float *from = (float *)view->data + row * width;
@@ -86,9 +90,9 @@ static void load_narrow(const struct call *call, struct queue *queue)
     const int32_t tensor = op_output(call->program, call->op, 0);
     const int64_t share = width % CELLS == 0 ? width / CELLS : width;
     const unsigned threads = share < THREADS ? ((unsigned)share + 31) / 32 * 32 : (unsigned)THREADS;
-    enqueue(queue, load_row, dim3((unsigned)rows), dim3(threads), width, call_integers(call, 0),
-            (const struct feed *)call->feed, (const struct feed_view *)&call->views[tensor],
-            call_cells(call, 1));
+    enqueue_early(queue, load_row, dim3((unsigned)rows), dim3(threads), 0, width,
+                  call_integers(call, 0), (const struct feed *)call->feed,
+                  (const struct feed_view *)&call->views[tensor], call_cells(call, 1));
 }
 
 #define ROW(kind, launch, workspace_bytes)                                                         \

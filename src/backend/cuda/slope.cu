@@ -8,7 +8,7 @@
 
 /* A block has a tile of 64 columns, two neighbours a thread, and goes down a chunk of rows, 32 at a
  * time: a line of 32 threads has every 8th of them. */
-enum { SLOPE_COLS = 64, SLOPE_ROWS = 32, SLOPE_LINES = 8, SLOPE_CHUNKS = 64, SLOPE_FROM = 128 };
+enum { SLOPE_COLS = 64, SLOPE_ROWS = 32, SLOPE_LINES = 8, SLOPE_CHUNKS = 64, SLOPE_FROM = 48 };
 
 static __device__ float2 pair_read(struct cells cells, int64_t index)
 {
@@ -30,11 +30,21 @@ static __device__ void pair_write(struct cells cells, int64_t index, float2 pair
         *(float2 *)((float *)cells.data + index) = pair;
 }
 
+static __device__ float2 pair_add(const struct pieces &pieces, int64_t index)
+{
+    const struct vector<2> sum = pieces_sum<2>(pieces, index);
+    return make_float2(sum.at[0], sum.at[1]);
+}
+
+/* PIECES: what is read comes in pieces. */
+template <bool PIECES>
 static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
     slope_tiles(struct slope slope, enum activation function, float alpha, struct cells saved,
                 struct cells dy, struct cells dx)
 {
     __shared__ float tile[SLOPE_ROWS][SLOPE_COLS + 1];
+    allow_next();
+    await_last();
     const int x = (int)threadIdx.x, line = (int)threadIdx.y;
     const int64_t column0 = (int64_t)blockIdx.x * SLOPE_COLS, column = column0 + 2 * x;
     const int64_t from = blockIdx.y * slope.chunk_rows;
@@ -49,7 +59,7 @@ static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
                 continue;
             const int64_t index = row * slope.width + column;
             const float2 value = pair_read(saved, index);
-            float2 pair = pair_read(dy, index);
+            float2 pair = PIECES ? pair_add(slope.pieces, index) : pair_read(dy, index);
             pair.x *= activation_slope(function, alpha, value.x);
             pair.y *= activation_slope(function, alpha, value.y);
             pair_write(dx, index, pair);
@@ -85,6 +95,8 @@ static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
                struct cells dy, struct cells dx)
 {
     __shared__ float partial[SLOPE_LINES][SLOPE_COLS / 2][CELLS];
+    allow_next();
+    await_last();
     const int x = (int)threadIdx.x, line = (int)threadIdx.y;
     const int64_t column = ((int64_t)blockIdx.x * (SLOPE_COLS / 2) + x) * CELLS;
     const int64_t from = blockIdx.y * slope.chunk_rows;
@@ -122,21 +134,24 @@ static void launch_slope(const struct call *call, struct queue *queue)
     const auto &attr = call->op->attr.activate_grad;
     const struct slope *slope = call->slope;
     const int64_t enough = 132 * 2; /* blocks: two for each multiprocessor */
-    const bool eights = !slope->turns && slope->width % CELLS == 0 &&
+    const bool eights = !slope->turns && !slope->pieces.count && slope->width % CELLS == 0 &&
                         slope->chunks * slope->width >= enough * CELLS * SLOPE_COLS / 2;
     const int64_t columns = eights ? SLOPE_COLS / 2 * CELLS : SLOPE_COLS; /* of a block */
-    enqueue(queue, eights ? slope_rows : slope_tiles,
-            dim3(blocks_for(slope->width, columns), (unsigned)slope->chunks),
-            dim3(SLOPE_COLS / 2, SLOPE_LINES), *slope, (enum activation)attr.function, attr.alpha,
-            call_cells(call, 0), call_cells(call, 1), call_cells(call, 2));
+    enqueue_early(queue,
+                  eights                ? slope_rows
+                  : slope->pieces.count ? slope_tiles<true>
+                                        : slope_tiles<false>,
+                  dim3(blocks_for(slope->width, columns), (unsigned)slope->chunks),
+                  dim3(SLOPE_COLS / 2, SLOPE_LINES), 0, *slope, (enum activation)attr.function,
+                  attr.alpha, call_cells(call, 0), call_cells(call, 1), call_cells(call, 2));
 }
 
 static const struct kernel kernel_slope = {
     OP_activate_grad, "activate_grad_sums_cuda", launch_slope, NULL, NULL, 0, false};
 
-static uint64_t take_bytes(struct plan *plan, int64_t floats)
+static uint64_t take_bytes(struct plan *plan, uint64_t bytes)
 {
-    const uint64_t at = plan->slope_bytes, bytes = (uint64_t)floats * sizeof(float);
+    const uint64_t at = plan->slope_bytes;
     plan->slope_bytes += (bytes + 255) / 256 * 256;
     return at;
 }
@@ -152,6 +167,25 @@ static bool follows(const struct program *program, int32_t o)
     return op_output(program, &program->ops[o - 1], 0) == dy &&
            program->ops[o].part == program->ops[o - 1].part && shape->dim[0] >= SLOPE_FROM &&
            shape->dim[1] % 2 == 0 && op_input(program, &program->ops[o], 3) >= 0;
+}
+
+/* Does the op before `o`, a slope, make what that reads by a thin product, for nobody else? */
+static bool comes_in_pieces(const struct plan *plan, int32_t o, struct thin *thin)
+{
+    const struct program *program = plan->program;
+    const struct op *op = &program->ops[o], *above = op - 1;
+    if (o == 0 || above->kind != OP_dense_sgd || above->part != op->part)
+        return false;
+    const int32_t dx = op_output(program, above, 2);
+    if (dx < 0 || op_input(program, op, 1) != dx || !program->tensors[dx].lost)
+        return false;
+    for (int32_t other = 0; other < program->op_count; other++)
+        for (int32_t i = 0; other != o && i < program->ops[other].inputs; i++)
+            if (op_input(program, &program->ops[other], i) == dx)
+                return false;
+    const struct device *device = plan->instance->device;
+    return plan->kernels[o - 1] == dense_blas_kernel(device, program, above) &&
+           dense_blas_thin(device, program, above, thin);
 }
 
 enum status slope_choose(struct plan *plan)
@@ -172,11 +206,17 @@ enum status slope_choose(struct plan *plan)
         slope->width = dim[1];
         slope->chunk_rows = (least + SLOPE_ROWS - 1) / SLOPE_ROWS * SLOPE_ROWS;
         slope->chunks = blocks_for(slope->samples, slope->chunk_rows);
-        slope->sums_at = take_bytes(plan, slope->chunks * slope->width);
+        slope->sums_at = take_bytes(plan, (uint64_t)(slope->chunks * slope->width) * sizeof(float));
         slope->turns = dense_blas_turns(device, program, &program->ops[o]);
         slope->step = dense_blas_turned_step(slope->samples);
         if (slope->turns)
-            slope->turned_at = take_bytes(plan, slope->width * slope->step);
+            slope->turned_at =
+                take_bytes(plan, (uint64_t)(slope->width * slope->step) * sizeof(float));
+        struct thin thin;
+        if (comes_in_pieces(plan, o - 1, &thin)) {
+            slope->pieces = thin_pieces(&thin, NULL);
+            slope->pieces_at = take_bytes(plan, thin_bytes(&thin));
+        }
         plan->slopes[o - 1] = plan->slopes[o] = slope;
         plan->kernels[o - 1] = &kernel_slope;
     }
@@ -190,6 +230,14 @@ void slope_place(struct plan *plan)
         if (!slope)
             continue;
         slope->sums = (float *)(plan->slope_memory + slope->sums_at);
+        slope->pieces.data = (const float *)(plan->slope_memory + slope->pieces_at);
         slope->turned = slope->turns ? (float *)(plan->slope_memory + slope->turned_at) : NULL;
     }
+}
+
+const struct slope *slope_below(const struct plan *plan, int32_t op)
+{
+    const bool is_last = op + 1 >= plan->program->op_count;
+    const struct slope *next = is_last ? NULL : plan->slopes[op + 1];
+    return next && next != plan->slopes[op] && next->pieces.count ? next : NULL;
 }

@@ -1,10 +1,12 @@
 /* slope.h: the gradient through an activation, and in the same pass what the update of the layer
  * below needs of it: sums over chunks of samples, for the gradient of its bias, and in tf32 all of
- * it turned. Chosen where that update is the next op (dense_sgd through cuBLASLt). */
+ * it turned. Chosen where that update is the next op (dense_sgd through cuBLASLt). Where the op
+ * before is the layer above and makes the gradient by a thin product, its pieces are added up here.
+ */
 #ifndef PRONY_BACKEND_CUDA_SLOPE_H
 #define PRONY_BACKEND_CUDA_SLOPE_H
 
-#include "backend/cuda/launch.h"
+#include "backend/cuda/thin.h"
 
 struct plan;
 
@@ -14,14 +16,17 @@ struct slope {
     int64_t chunk_rows, chunks;
     int64_t step;     /* of `turned`, from one row to the next */
     uint64_t sums_at; /* bytes from the beginning of the plan's memory for slopes … */
-    uint64_t turned_at;
+    uint64_t turned_at, pieces_at;
     bool turns;
-    float *sums;   /* [chunks, width], … which is known when that was taken */
-    float *turned; /* [width, step]; NULL: it is not turned */
+    float *sums;          /* [chunks, width], … which is known when that was taken */
+    float *turned;        /* [width, step]; NULL: it is not turned */
+    struct pieces pieces; /* of what is read; count 0: it lies there as a whole */
 };
 
 /* Chooses, when the kernels are known, and counts the bytes; then says where they are. */
 enum status slope_choose(struct plan *plan);
 void slope_place(struct plan *plan);
+/* The slope that takes what this op makes in pieces, or NULL. */
+const struct slope *slope_below(const struct plan *plan, int32_t op);
 
 #endif
