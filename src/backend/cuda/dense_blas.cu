@@ -442,7 +442,8 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
         SAMPLES_LEAST = 13,
         WEIGHTS_LEAST = 1024,
         DEPTH_LEAST = 16
-    }; /* below, ours are faster */
+    }; /* below, ours are faster; so are those for few multiply-adds up to … */
+    enum { FEW_INPUTS = 512 };
     const struct kernel *kernel = device->blas ? find_kernel(device, program, op) : NULL;
     if (!kernel)
         return NULL;
@@ -455,6 +456,7 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
     if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
         return NULL;
     const int64_t samples = tensor_of(program, op, 0)->shape.dim[0];
-    const bool few = few_fits(samples, w->shape.dim[0], w->shape.dim[1]);
+    const bool few =
+        few_fits(samples, w->shape.dim[0], w->shape.dim[1]) && w->shape.dim[0] <= FEW_INPUTS;
     return samples >= SAMPLES_LEAST && !few ? kernel : NULL;
 }
