@@ -55,6 +55,7 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int slot, stru
     const enum observe level = plan->observer.level;
     struct scaling *scaling = plan->narrow ? plan->narrow->scaling : NULL;
     int32_t mark = 0;
+    queue->chained = 0; /* no kernel reads weights before the last step has written them */
     if (level != OBSERVE_NOTHING)
         put_mark(plan, queue, &mark);
     for (int part = 0; part < PART_COUNT; part++) {

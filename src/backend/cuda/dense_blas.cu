@@ -10,6 +10,7 @@
 #include "backend/cuda/few.h"
 #include "backend/cuda/narrow.h"
 #include "backend/cuda/reduce.h"
+#include "backend/cuda/slim.h"
 #include "backend/cuda/slope.h"
 #include "backend/cuda/update.h"
 
@@ -218,6 +219,13 @@ static void launch_layer_thin(const struct call *call, struct queue *queue)
                 (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
 }
 
+static void launch_dense_slim(const struct call *call, struct queue *queue)
+{
+    slim_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
+               call_reals(call, 0), call_reals(call, 1), bias_of(call),
+               (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
+}
+
 /* turned[i, n] = matrix[n, i], of one of two matrices, a tile of 32 × 32 a block. */
 struct turned {
     const float *matrix;
@@ -312,6 +320,9 @@ struct to_bias {
     }
 };
 
+/* Who makes the gradient of the input. */
+enum way { WAY_BLAS, WAY_THIN, WAY_SLIM };
+
 static void make_dx_blas(const struct call *call, struct queue *queue, struct cells dy,
                          struct cells w, const struct room *room)
 {
@@ -335,9 +346,10 @@ static void make_dx_thin(const struct call *call, struct queue *queue, const str
  * rounded to where the next op rounds its own. dx is made with the weights as they were: the update
  * waits for it, or where dx reads a copy of the weights, the copy does. What the update needs
  * beside its product is not held up by cuBLASLt's dx; ours is over sooner than that is begun. */
-template <bool THIN> static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
+template <enum way WAY>
+static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), o = call_dim(call, 2, 1);
+    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
     const float *rate = call_reals(call, 4);
     const bool rounds = call->narrow && (!call_is_narrow(call, 0) || !call_is_narrow(call, 1));
     const struct room here = room_of(call, queue, call->workspace);
@@ -345,8 +357,10 @@ template <bool THIN> static void launch_dense_sgd_blas(const struct call *call, 
     const struct cells dy = factor_of(call, queue, 1, &here);
     const struct cells w = factor_of(call, queue, 2, &here);
 
-    if (THIN)
+    if (WAY == WAY_THIN)
         make_dx_thin(call, queue, &here);
+    if (WAY == WAY_SLIM)
+        slim_down(queue, n, i, o, call_reals(call, 1), call_reals(call, 2), call_reals(call, 7));
     cudaStream_t stream = rounds ? queue->stream : queue_part(queue);
     const struct room room = queue->aside ? room_of(call, queue, call->aside) : here;
     if (call_has(call, 6)) {
@@ -366,7 +380,7 @@ template <bool THIN> static void launch_dense_sgd_blas(const struct call *call, 
         blas_multiply(queue, &update, room.product);
     queue_return(queue, stream);
 
-    if (!THIN && call_has(call, 7))
+    if (WAY == WAY_BLAS && call_has(call, 7))
         make_dx_blas(call, queue, dy, w, &here);
     if (!rounds)
         queue_part(queue);
@@ -387,8 +401,8 @@ template <bool THIN> static void launch_dense_sgd_blas(const struct call *call, 
         ROW(dense, type "_cublaslt", launch_dense_blas, workspace_blas<spare>, 0),                 \
             ROW(dense_t, type "_cublaslt", launch_dense_t_blas, workspace_blas<spare>, 0),         \
             ROW(outer, type "_cublaslt", launch_outer_blas, workspace_blas<spare>, 0),             \
-            ROW(dense_sgd, type "_cublaslt", launch_dense_sgd_blas<false>, workspace_blas<spare>,  \
-                ASIDE_DENSE_SGD)                                                                   \
+            ROW(dense_sgd, type "_cublaslt", launch_dense_sgd_blas<WAY_BLAS>,                      \
+                workspace_blas<spare>, ASIDE_DENSE_SGD)                                            \
     }
 
 static const struct kernel kernels[PRECISION_COUNT][4] = {
@@ -399,7 +413,12 @@ static const struct kernel kernels[PRECISION_COUNT][4] = {
 static const struct kernel thin_kernels[] = {
     ROW(dense, "tf32_thin", launch_layer_thin, workspace_thin, 0),
     ROW(dense_t, "tf32_thin", launch_layer_thin, workspace_thin, 0),
-    ROW(dense_sgd, "tf32_thin", launch_dense_sgd_blas<true>, workspace_thin, ASIDE_DENSE_SGD)};
+    ROW(dense_sgd, "tf32_thin", launch_dense_sgd_blas<WAY_THIN>, workspace_thin, ASIDE_DENSE_SGD)};
+
+static const struct kernel slim_kernels[] = {ROW(dense, "f32_slim", launch_dense_slim, NULL, 0),
+                                             ROW(dense_sgd, "f32_slim",
+                                                 launch_dense_sgd_blas<WAY_SLIM>,
+                                                 workspace_blas<SPARE_TURNED>, ASIDE_DENSE_SGD)};
 
 template <int COUNT>
 static const struct kernel *row_of(const struct kernel (&rows)[COUNT], enum op_kind kind)
@@ -426,10 +445,22 @@ bool dense_blas_thin(const struct device *device, const struct program *program,
     return thin_takes(thin, &device->properties);
 }
 
+static bool is_slim(const struct device *device, const struct program *program, const struct op *op)
+{
+    if (precision_is_narrow(device->precision) || !multiplies(program, op))
+        return false;
+    const struct thin thin = thin_of(program, op);
+    return (thin.turned ? thin.k : thin.m) <= SLIM_OUTPUTS && thin.n <= SLIM_SAMPLES;
+}
+
 static const struct kernel *find_kernel(const struct device *device, const struct program *program,
                                         const struct op *op)
 {
     struct thin thin;
+    const struct kernel *slim =
+        is_slim(device, program, op) ? row_of(slim_kernels, op->kind) : NULL;
+    if (slim)
+        return slim;
     return dense_blas_thin(device, program, op, &thin)
                ? row_of(thin_kernels, op->kind)
                : row_of(kernels[device->precision], op->kind);

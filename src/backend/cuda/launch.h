@@ -70,8 +70,8 @@ struct queue {
     bool counting;             /* only count launches */
     int32_t launches;          /* so far */
     bool early;                /* the GPU lets kernels begin early (enqueue_early) */
-    int32_t chained;           /* `launches` when the stream's last entry was one of our kernels */
-    bool was_chained;          /* … where work aside parted from it */
+    int32_t chained;           /* `launches` where the stream ends with a kernel, else less */
+    bool was_chained;          /* … was it so where work aside parted from the stream? */
     cudaError_t error;         /* the first one; nothing is launched after it */
 };
 
