@@ -3,9 +3,10 @@
  * stacks of dense layers (core/pass/chain.h) at inference.
  *
  * Calls go through a mailbox. Either each is a launch, captured once for each of its slots
- * (answer_warp.cu, answer_block.cu: one kernel; answer_layers.cu: one kernel a layer), or,
- * resident, a kernel stays and takes one after the other (answer_warp.cu, answer_block.cu,
- * whole_grid.cu). The host does not synchronise: it looks for the answer. */
+ * (answer_warp.cu, answer_block.cu: one kernel of one block; answer_flow.cu: one on all
+ * multiprocessors; answer_layers.cu: one kernel a layer), or, resident, a kernel stays and takes
+ * one after the other (answer_warp.cu, answer_block.cu, whole_grid.cu). The host does not
+ * synchronise: it looks for the answer. */
 #ifndef PRONY_BACKEND_CUDA_ANSWER_CALLS_H
 #define PRONY_BACKEND_CUDA_ANSWER_CALLS_H
 
