@@ -100,12 +100,6 @@ static const struct lesson {
      32, "adam"},
     {"input 1x12x12\nconv 8 3x3\nrelu\nmax_pool 2\nflatten\ndense 64\nrelu\ndense 24\nloss mse\n",
      144, 24, 16, "sgd:decay=0.001"},
-    /* images that may lie channels last, beside ones that may not */
-    {"input 4x4x4\nconv 32 3x3 pad=1\nbatch_norm\na = relu\nconv 36 1x1 bias=0 < a\nbatch_norm\n"
-     "conv 32 3x3 pad=1\nb = relu\nadd < a, b\nmax_pool 3 stride=2 pad=1\n"
-     "conv 40 3x3 pad=1 stride=2\nc = tanh\nconv 6 1x1 < c\nd = sigmoid\nconcat < c, d\n"
-     "conv 32 1x1\nrelu\nglobal_average_pool\ndense 64\nrelu\ndense 24\nloss mse\n",
-     64, 24, 8, "sgd"},
 };
 
 enum { STEPS = 20, WIDEST = 144 };
