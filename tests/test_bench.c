@@ -116,6 +116,8 @@ TEST(lists_and_ranges_are_spelled_out)
     CHECK_EQUAL_TEXT(split("batch", "9223372036854775806-9223372036854775807"),
                      "9223372036854775806 9223372036854775807");
     CHECK_EQUAL_TEXT(split("framework", "python-list,numpy"), "python-list numpy");
+    CHECK_EQUAL_TEXT(split("model", "small,a.onnx:h=28,w=28,b.onnx:n=2,large"),
+                     "small a.onnx:h=28,w=28 b.onnx:n=2 large");
     static const char *const wrong[] = {"8-1",  "0-3",  "1-8*1",    "1-8*0",
                                         "1-8*", "1-",   "1-8+2",    "-3",
                                         "1--3", "1,,2", "1-100000", "99999999999999999999"};

@@ -33,7 +33,7 @@ struct sweep {
 };
 
 /* "1,2,4", and for numbers also "1-8" and "16-256*2"; each value is checked against the axis and
- * taken once. The texts are in the arena. */
+ * taken once. The commas in FILE.onnx:NAME=N,NAME=N are its own. The texts are in the arena. */
 enum status sweep_split(const struct axis *axis, const char *text, struct arena *arena,
                         struct sweep_list *out);
 

@@ -67,13 +67,27 @@ static enum status add_range(const struct axis *axis, const char *text, const st
     return STATUS_OK;
 }
 
+/* To the next comma; behind FILE.onnx:NAME=N, to the next that no further NAME=N follows. */
+static size_t value_length(const char *at)
+{
+    size_t length = strcspn(at, ",");
+    const char *sizes = strstr(at, ".onnx:");
+    bool goes_on = sizes && (size_t)(sizes - at) < length;
+    while (goes_on && at[length]) {
+        const char *next = at + length + 1;
+        goes_on = next[strcspn(next, ",:=")] == '=';
+        length += goes_on ? 1 + strcspn(next, ",") : 0;
+    }
+    return length;
+}
+
 enum status sweep_split(const struct axis *axis, const char *text, struct arena *arena,
                         struct sweep_list *out)
 {
     NEED(out->values = arena_array(arena, VALUES_MOST, sizeof *out->values));
     out->count = 0;
     for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ",");
+        size_t length = value_length(at);
         struct range range;
         char *item;
         if (!length)
