@@ -31,6 +31,14 @@ struct lesson {
     struct trainer *trainer;
 };
 
+/* Once the network is there. */
+static enum status lesson_start(struct lesson *lesson, const struct lesson_options *options)
+{
+    TRY(dataset_open("iris", &(struct dataset_options){0}, &lesson->dataset));
+    TRY(model_open(&lesson->model, lesson->network, &backend_ref, &one_thread, &options->model));
+    return trainer_open(&lesson->model, lesson->dataset, &options->trainer, &lesson->trainer);
+}
+
 static enum status lesson_begin(struct lesson *lesson, const char *spec,
                                 const struct lesson_options *options)
 {
@@ -39,9 +47,7 @@ static enum status lesson_begin(struct lesson *lesson, const char *spec,
         TRY(network_parse("test.net", spec, strlen(spec), &lesson->network));
     else
         TRY(network_open(spec, &lesson->network));
-    TRY(dataset_open("iris", &(struct dataset_options){0}, &lesson->dataset));
-    TRY(model_open(&lesson->model, lesson->network, &backend_ref, &one_thread, &options->model));
-    return trainer_open(&lesson->model, lesson->dataset, &options->trainer, &lesson->trainer);
+    return lesson_start(lesson, options);
 }
 
 static enum status lesson_save(struct lesson *lesson, const char *path)
@@ -145,6 +151,22 @@ TEST(features_are_standardised_over_the_training_rows)
         for (int64_t i = 0; i < split->train_count; i++)
             sum += (double)dataset->features[split->rows[i] * (uint32_t)dataset->columns];
         CHECK_NEAR(sum / (double)split->train_count, 0, 1e-6);
+    }
+    lesson_end(&lesson);
+}
+
+/* Weights that a file gave with the network were learnt on features as they are. */
+TEST(features_stay_where_weights_came_with_the_network)
+{
+    static const float values[4 * 3] = {1};
+    static struct given given = {.name = "dense1.weight", .count = 4 * 3, .values = values};
+    struct lesson lesson = {0};
+    struct lesson_options options = make_options(8, 1, 0);
+    if (CHECK_OK(network_open("mlp:4-3", &lesson.network))) {
+        lesson.network->given = &given;
+        lesson.network->given_count = 1;
+        if (CHECK_OK(lesson_start(&lesson, &options)))
+            CHECK_NEAR(lesson.dataset->features[0], 5.1, 1e-6);
     }
     lesson_end(&lesson);
 }

@@ -194,7 +194,7 @@ static enum status take_data(struct trainer *trainer, const char *resume)
     size_t rows = (size_t)trainer->split.train_count;
     NEED(trainer->order = mem_array(rows, sizeof *trainer->order));
     model->scaling.unit = trainer->traits.unit;
-    if (!model->scaling.columns)
+    if (!model->scaling.columns && !model->network->given_count) /* given weights have a scale */
         TRY(scaling_make(dataset, trainer->split.rows, trainer->split.train_count,
                          &model->scaling));
     TRY(scaling_apply(&model->scaling, dataset));
