@@ -114,7 +114,8 @@ ON_BACKENDS(random_networks_come_back_the_same)
 /* A model written by hand: one input "x" of floats [dims], nodes, numbers. */
 struct hand {
     Onnx__NodeProto nodes[4];
-    const char *inputs[4][3], *outputs[4][1];
+    const char *inputs[4][3], *outputs[4][2];
+    Onnx__AttributeProto attributes[4][3], *lists[4][3];
     Onnx__TensorProto tensor;
     Onnx__StringStringEntryProto location;
     int64_t tensor_dims[3];
@@ -139,6 +140,20 @@ static void hand_node(struct hand *hand, const char *op, const char *a, const ch
     node->n_input = b ? 2 : 1;
     node->output = (char **)(uintptr_t)hand->outputs[n];
     node->n_output = 1;
+}
+
+/* An attribute of node `n`: whole numbers. */
+static void hand_ints(struct hand *hand, size_t n, const char *name, const int64_t *numbers,
+                      size_t count)
+{
+    Onnx__NodeProto *node = &hand->nodes[n];
+    Onnx__AttributeProto *attribute = &hand->attributes[n][node->n_attribute];
+    onnx__attribute_proto__init(attribute);
+    attribute->name = (char *)(uintptr_t)name;
+    attribute->ints = (int64_t *)(uintptr_t)numbers;
+    attribute->n_ints = count;
+    hand->lists[n][node->n_attribute++] = attribute;
+    node->attribute = hand->lists[n];
 }
 
 static void hand_dim(struct hand *hand, int64_t size, const char *name)
@@ -373,6 +388,61 @@ TEST(hostile_graphs_are_refused_by_node)
     hand_dim(&nowhere, 2, NULL);
     hand_node(&nowhere, "Relu", "z", NULL, "y");
     check_refused(&nowhere, "n.onnx", NULL, "n.onnx: node 'y' (Relu): its input 'z' comes from no");
+}
+
+/* y = x · what the operator makes of the numbers "w", [2] or [2, 2]. */
+static void hand_known(struct hand *hand, const char *op, size_t rank)
+{
+    *hand = (struct hand){0};
+    hand_dim(hand, 1, NULL);
+    hand_dim(hand, 2, NULL);
+    hand_tensor(hand, 2, NULL);
+    hand->tensor_dims[1] = 2;
+    hand->tensor.n_dims = rank;
+    hand->tensor.data_type = rank == 2 ? 10 : 1; /* half precision: 8 bytes in all */
+    hand_node(hand, op, "w", NULL, "v");
+    hand_node(hand, "Mul", "x", "v", "y");
+}
+
+/* What would read them behind their end. */
+TEST(known_numbers_stay_as_many_as_they_are)
+{
+    static const int64_t none[] = {0, 0}, ends[] = {2, 2};
+    struct hand hand;
+    hand_known(&hand, "Squeeze", 1);
+    hand_ints(&hand, 0, "axes", none, 1);
+    check_refused(&hand, "s.onnx", NULL, "s.onnx: node 'v' (Squeeze): found the axis 0 twice, or");
+    hand_known(&hand, "Unsqueeze", 1);
+    check_refused(&hand, "u.onnx", NULL, "u.onnx: node 'v' (Unsqueeze): found -1 axes");
+    hand_ints(&hand, 0, "axes", none, 2);
+    check_refused(&hand, "u.onnx", NULL, "u.onnx: node 'v' (Unsqueeze): found the axis 0 twice");
+    hand_known(&hand, "Transpose", 2);
+    hand_ints(&hand, 0, "perm", none, 2);
+    check_refused(&hand, "t.onnx", NULL, "t.onnx: node 'v' (Transpose): expected each dimension");
+    hand_known(&hand, "Slice", 2);
+    hand_ints(&hand, 0, "starts", none, 2);
+    hand_ints(&hand, 0, "ends", ends, 2);
+    hand_ints(&hand, 0, "axes", none, 2);
+    check_refused(&hand, "l.onnx", NULL, "l.onnx: node 'v' (Slice): found the axis 0 twice");
+    hand.inputs[0][0] = "x"; /* also of what is not known */
+    check_refused(&hand, "l.onnx", NULL, "l.onnx: node 'v' (Slice): found the axis 0 twice");
+}
+
+TEST(places_of_a_pool_go_to_an_unpool_only)
+{
+    static const int64_t window[] = {2, 2};
+    static const char *const readers[] = {"Relu", "Cast", "Identity", "Shape", "Flatten"};
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        struct hand hand = {0};
+        for (int d = 0; d < 4; d++)
+            hand_dim(&hand, d < 2 ? 1 : 4, NULL);
+        hand_node(&hand, "MaxPool", "x", NULL, "p");
+        hand_ints(&hand, 0, "kernel_shape", window, 2);
+        hand.outputs[0][1] = "places";
+        hand.nodes[0].n_output = 2;
+        hand_node(&hand, readers[i], "places", NULL, "y");
+        check_refused(&hand, "p.onnx", NULL, "'places' is the places of a MaxPool, expected");
+    }
 }
 
 TEST(hostile_sizes_are_refused)

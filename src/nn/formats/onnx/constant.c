@@ -24,14 +24,19 @@ static enum status make(struct import *in, struct constant *constant, bool whole
     return STATUS_OK;
 }
 
-/* Its elements; -1 when a dimension is negative or the product does not fit. */
+/* Its elements; -1 when a dimension is negative or the product does not fit, that of some of them
+ * included: a 0 elsewhere does not make it small. */
 static int64_t count_of(const struct shape *shape)
 {
     int64_t count = 1;
-    for (int32_t i = 0; i < shape->rank; i++)
-        if (shape->dim[i] < 0 || __builtin_mul_overflow(count, shape->dim[i], &count))
+    bool none = false;
+    for (int32_t i = 0; i < shape->rank; i++) {
+        none = none || shape->dim[i] == 0;
+        if (shape->dim[i] < 0 ||
+            __builtin_mul_overflow(count, shape->dim[i] ? shape->dim[i] : 1, &count))
             return -1;
-    return count;
+    }
+    return none ? 0 : count;
 }
 
 enum status constant_new(struct import *in, struct shape shape, bool whole, struct constant **out)
@@ -43,6 +48,18 @@ enum status constant_new(struct import *in, struct shape shape, bool whole, stru
     NEED(*out = arena_alloc(&in->arena, sizeof **out));
     **out = (struct constant){.shape = shape, .count = count};
     return make(in, *out, whole);
+}
+
+enum status constant_view(struct import *in, const struct constant *from, struct shape shape,
+                          struct constant **out)
+{
+    if (count_of(&shape) != from->count)
+        REFUSE(in, STATUS_INPUT, "its new shape has not as many elements as its input, %lld",
+               (long long)from->count);
+    NEED(*out = arena_alloc(&in->arena, sizeof **out));
+    **out = *from;
+    (*out)->shape = shape;
+    return STATUS_OK;
 }
 
 double constant_at(const struct constant *constant, int64_t i)

@@ -22,16 +22,6 @@ static void copy_element(struct constant *to, int64_t at, const struct constant 
         to->wholes[at] = from->wholes[i];
 }
 
-/* The same elements in another shape. */
-static enum status reshaped(struct import *in, const struct constant *from, struct shape shape,
-                            struct constant **out)
-{
-    NEED(*out = arena_alloc(&in->arena, sizeof **out));
-    **out = *from;
-    (*out)->shape = shape;
-    return STATUS_OK;
-}
-
 /* to[i, j, …] = from[offset + i·step[0] + j·step[1] + …] */
 static void walk(struct constant *to, const struct constant *from, int64_t offset,
                  const int64_t *step)
@@ -169,21 +159,24 @@ static enum status fold_squeeze(struct import *in, struct constant **out)
     int64_t count;
     struct shape shape = {0};
     TRY(graph_numbers(in, 1, "axes", &axes, &count));
-    if (count > SHAPE_MOST || (add && x->shape.rank + count > SHAPE_MOST))
-        REFUSE(in, STATUS_UNSUPPORTED, "found more than %d dimensions", SHAPE_MOST);
+    if (count > SHAPE_MOST || (add && (count < 0 || x->shape.rank + count > SHAPE_MOST)))
+        REFUSE(in, STATUS_UNSUPPORTED, "found %lld axes, expected them and at most %d dimensions",
+               (long long)count, SHAPE_MOST);
     int32_t rank = x->shape.rank + (add ? (int32_t)count : 0), from = 0;
     for (int64_t i = 0; i < count; i++) {
         int32_t axis;
         TRY(graph_axis(in, axes[i], rank, &axis));
+        if (chosen[axis] || (!add && x->shape.dim[axis] != 1))
+            REFUSE(in, STATUS_INPUT, "found the axis %d twice, or not one place in it", axis);
         chosen[axis] = true;
     }
     for (int32_t d = 0; d < rank; d++) {
         if (add)
-            shape.dim[shape.rank++] = chosen[d] || from == x->shape.rank ? 1 : x->shape.dim[from++];
+            shape.dim[shape.rank++] = chosen[d] ? 1 : x->shape.dim[from++];
         else if (!(count < 0 ? x->shape.dim[d] == 1 : chosen[d]))
             shape.dim[shape.rank++] = x->shape.dim[d];
     }
-    return reshaped(in, x, shape, out);
+    return constant_view(in, x, shape, out);
 }
 
 static enum status fold_reshape(struct import *in, struct constant **out)
@@ -204,10 +197,7 @@ static enum status fold_reshape(struct import *in, struct constant **out)
     }
     if (open >= 0)
         shape.dim[open] = rest ? x->count / rest : 0;
-    if (rest * (open >= 0 ? shape.dim[open] : 1) != x->count)
-        REFUSE(in, STATUS_INPUT, "its new shape has not as many elements as its input, %lld",
-               (long long)x->count);
-    return reshaped(in, x, shape, out);
+    return constant_view(in, x, shape, out);
 }
 
 static enum status fold_transpose(struct import *in, struct constant **out)
@@ -216,6 +206,7 @@ static enum status fold_transpose(struct import *in, struct constant **out)
     int32_t rank = x->shape.rank;
     int64_t count, stride[SHAPE_MOST], step[SHAPE_MOST];
     const int64_t *perm = graph_ints(in, "perm", &count);
+    bool seen[SHAPE_MOST] = {false};
     struct shape shape = {.rank = rank};
     if (count >= 0 && count != rank)
         REFUSE(in, STATUS_INPUT, "found %lld dimensions to order, expected %d", (long long)count,
@@ -223,14 +214,13 @@ static enum status fold_transpose(struct import *in, struct constant **out)
     strides(&x->shape, stride);
     for (int32_t d = 0; d < rank; d++) {
         int64_t from = count < 0 ? rank - 1 - d : perm[d];
-        if (from < 0 || from >= rank)
-            REFUSE(in, STATUS_INPUT, "found the dimension %lld of %d", (long long)from, rank);
+        if (from < 0 || from >= rank || seen[from])
+            REFUSE(in, STATUS_INPUT, "expected each dimension once among those to order");
+        seen[from] = true;
         shape.dim[d] = x->shape.dim[from];
         step[d] = stride[from];
     }
     TRY(constant_new(in, shape, x->wholes, out));
-    if ((*out)->count != x->count)
-        REFUSE(in, STATUS_INPUT, "found a dimension twice among those to order");
     walk(*out, x, 0, step);
     (*out)->learnt = x->learnt;
     return STATUS_OK;
@@ -247,7 +237,8 @@ static enum status fold_concat(struct import *in, struct constant **out)
         struct shape like = known(in, i) ? known(in, i)->shape : (struct shape){.rank = -1};
         if (like.rank != shape.rank || !known(in, i)->wholes != !first->wholes)
             REFUSE(in, STATUS_INPUT, "its inputs have different ranks or types");
-        shape.dim[axis] += like.dim[axis];
+        if (__builtin_add_overflow(shape.dim[axis], like.dim[axis], &shape.dim[axis]))
+            REFUSE(in, STATUS_INPUT, "its inputs are too large together");
         like.dim[axis] = first->shape.dim[axis];
         if (memcmp(like.dim, first->shape.dim, (size_t)like.rank * sizeof *like.dim))
             REFUSE(in, STATUS_INPUT, "its inputs have different shapes");
@@ -266,29 +257,22 @@ static enum status fold_concat(struct import *in, struct constant **out)
     return STATUS_OK;
 }
 
-/* Starts, ends, axes and steps: inputs from opset 10 on, before that attributes. */
 static enum status fold_slice(struct import *in, struct constant **out)
 {
     const struct constant *x = known(in, 0);
-    static const char *const names[] = {"starts", "ends", "axes", "steps"};
-    const int64_t *given[4];
-    int64_t counts[4], step[SHAPE_MOST], stride[SHAPE_MOST], offset = 0;
+    int64_t step[SHAPE_MOST] = {0}, stride[SHAPE_MOST], offset = 0;
     struct shape shape = x->shape;
-    for (size_t i = 0; i < 4; i++)
-        TRY(graph_numbers(in, i + 1, names[i], &given[i], &counts[i]));
+    struct slices slices;
+    TRY(graph_slices(in, shape.rank, &slices));
     strides(&shape, stride);
-    memcpy(step, stride, sizeof step);
-    for (int64_t i = 0; i < counts[0]; i++) {
-        int32_t axis;
-        int64_t by = counts[3] > i ? given[3][i] : 1;
-        TRY(graph_axis(in, counts[2] > i ? given[2][i] : i, shape.rank, &axis));
-        if (counts[1] <= i)
-            REFUSE(in, STATUS_INPUT, "found a start without an end");
+    memcpy(step, stride, (size_t)shape.rank * sizeof *step);
+    for (int64_t i = 0; i < slices.count; i++) {
+        int32_t axis = slices.axis[i];
         struct range range;
-        TRY(graph_range(in, x->shape.dim[axis], given[0][i], given[1][i], by, &range));
+        TRY(graph_range(in, shape.dim[axis], slices.from[i], slices.to[i], slices.by[i], &range));
         shape.dim[axis] = range.count;
         offset += range.from * stride[axis];
-        step[axis] = stride[axis] * (range.count > 1 ? by : 0);
+        step[axis] = stride[axis] * (range.count > 1 ? range.by : 0);
     }
     TRY(constant_new(in, shape, x->wholes, out));
     walk(*out, x, offset, step);
@@ -303,7 +287,7 @@ static enum status fold_cast(struct import *in, struct constant **out)
     if (!real && to != ELEMENT_INT64 && to != ELEMENT_INT32 && to != ELEMENT_BOOL)
         REFUSE(in, STATUS_UNSUPPORTED, "found a cast to type %lld", (long long)to);
     if (real == (x->reals != NULL))
-        return reshaped(in, x, x->shape, out);
+        return constant_view(in, x, x->shape, out);
     TRY(constant_new(in, x->shape, !real, out));
     for (int64_t i = 0; i < x->count; i++) {
         double number = constant_at(x, i);
@@ -319,7 +303,7 @@ static enum status fold_cast(struct import *in, struct constant **out)
 
 static enum status fold_identity(struct import *in, struct constant **out)
 {
-    return reshaped(in, known(in, 0), known(in, 0)->shape, out);
+    return constant_view(in, known(in, 0), known(in, 0)->shape, out);
 }
 
 static enum status fold_sqrt(struct import *in, struct constant **out)

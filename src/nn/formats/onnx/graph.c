@@ -146,10 +146,35 @@ enum status graph_range(struct import *in, int64_t size, int64_t from, int64_t t
     if (by == 0 || by == INT64_MIN)
         REFUSE(in, STATUS_INPUT, "found a step of %lld", (long long)by);
     int64_t low = by > 0 ? 0 : -1, high = by > 0 ? size : size - 1;
-    from = from < -size ? 0 : from < 0 ? from + size : from > high ? high : from;
+    from = from < -size ? 0 : from < 0 ? from + size : from;
+    from = from > high ? high : from; /* -1 where there is nothing to go back over */
     to = to < -size ? low : to < 0 ? to + size : to > high ? high : to;
     int64_t room = by > 0 ? to - from : from - to, step = by > 0 ? by : -by;
     *out = (struct range){.from = from, .by = by, .count = room > 0 ? (room - 1) / step + 1 : 0};
+    return STATUS_OK;
+}
+
+enum status graph_slices(struct import *in, int32_t rank, struct slices *out)
+{
+    static const char *const names[] = {"starts", "ends", "axes", "steps"};
+    const int64_t *given[4];
+    int64_t counts[4];
+    bool seen[SHAPE_MOST] = {false};
+    for (size_t i = 0; i < 4; i++)
+        TRY(graph_numbers(in, i + 1, names[i], &given[i], &counts[i]));
+    if (counts[0] < 0 || counts[0] != counts[1] || counts[0] > SHAPE_MOST ||
+        (counts[2] >= 0 && counts[2] != counts[0]) || (counts[3] >= 0 && counts[3] != counts[0]))
+        REFUSE(in, STATUS_INPUT, "expected as many starts, ends, axes and steps");
+    out->count = counts[0];
+    for (int64_t i = 0; i < counts[0]; i++) {
+        TRY(graph_axis(in, counts[2] >= 0 ? given[2][i] : i, rank, &out->axis[i]));
+        if (seen[out->axis[i]])
+            REFUSE(in, STATUS_INPUT, "found the axis %d twice", out->axis[i]);
+        seen[out->axis[i]] = true;
+        out->from[i] = given[0][i];
+        out->to[i] = given[1][i];
+        out->by[i] = counts[3] >= 0 ? given[3][i] : 1;
+    }
     return STATUS_OK;
 }
 

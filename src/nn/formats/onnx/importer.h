@@ -137,6 +137,14 @@ struct range {
 };
 enum status graph_range(struct import *in, int64_t size, int64_t from, int64_t to, int64_t by,
                         struct range *out);
+/* What a Slice says of its axes, of which there are `rank`: inputs from opset 10 on, before that
+ * attributes. Refuses an axis that is there twice. */
+struct slices {
+    int64_t count;
+    int32_t axis[SHAPE_MOST];
+    int64_t from[SHAPE_MOST], to[SHAPE_MOST], by[SHAPE_MOST];
+};
+enum status graph_slices(struct import *in, int32_t rank, struct slices *out);
 /* One number that is known: input `i`; `usual` where there is none. */
 enum status graph_number(struct import *in, size_t i, double usual, double *out);
 /* An axis of `rank` dimensions, counted from behind where it is negative. */
@@ -147,6 +155,9 @@ enum status graph_axis_of(struct import *in, const char *name, int64_t usual, in
 
 /* constant.c: numbers of the file. */
 enum status constant_new(struct import *in, struct shape shape, bool whole, struct constant **out);
+/* The same elements in another shape; refuses one that has not as many. */
+enum status constant_view(struct import *in, const struct constant *from, struct shape shape,
+                          struct constant **out);
 enum status constant_read(struct import *in, const Onnx__TensorProto *tensor,
                           struct constant **out);
 double constant_at(const struct constant *constant, int64_t i);

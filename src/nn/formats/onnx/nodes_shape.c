@@ -205,28 +205,21 @@ static enum status take_range(struct import *in, int32_t axis, int64_t size,
 
 enum status node_slice(struct import *in)
 {
-    static const char *const names[] = {"starts", "ends", "axes", "steps"};
     struct value *x;
-    const int64_t *given[4];
-    int64_t counts[4];
+    struct slices slices;
     const char *layer;
     TRY(node_data(in, 0, &x));
-    for (size_t i = 0; i < 4; i++)
-        TRY(graph_numbers(in, i + 1, names[i], &given[i], &counts[i]));
-    if (counts[0] < 0 || counts[0] != counts[1] || counts[0] > SHAPE_MOST ||
-        (counts[2] >= 0 && counts[2] != counts[0]) || (counts[3] >= 0 && counts[3] != counts[0]))
-        REFUSE(in, STATUS_INPUT, "expected as many starts, ends, axes and steps");
+    TRY(graph_slices(in, x->shape.rank, &slices));
     TRY(line_of_value(in, x, &layer));
     struct shape shape = x->shape;
-    for (int64_t i = 0; i < counts[0]; i++) {
-        int32_t axis, own;
-        TRY(graph_axis(in, counts[2] >= 0 ? given[2][i] : i, shape.rank, &axis));
-        int64_t by = counts[3] >= 0 ? given[3][i] : 1, size = shape.dim[axis];
-        if (axis == x->batch && given[0][i] == 0 && by == 1 &&
-            (given[1][i] == SAMPLES || given[1][i] >= INT32_MAX))
+    for (int64_t i = 0; i < slices.count; i++) {
+        int32_t axis = slices.axis[i], own;
+        int64_t size = shape.dim[axis], to = slices.to[i];
+        if (axis == x->batch && slices.from[i] == 0 && slices.by[i] == 1 &&
+            (to == SAMPLES || to >= INT32_MAX))
             continue;
         struct range range;
-        TRY(graph_range(in, size, given[0][i], given[1][i], by, &range));
+        TRY(graph_range(in, size, slices.from[i], to, slices.by[i], &range));
         if (!range.count)
             REFUSE(in, STATUS_UNSUPPORTED, "it takes nothing of %lld places", (long long)size);
         TRY(value_axis(in, x, axis, &own));

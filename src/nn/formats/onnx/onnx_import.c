@@ -283,6 +283,21 @@ static enum status write_node(struct import *in)
            "are");
 }
 
+/* Where a MaxPool found its numbers is known to a MaxUnpool only: no layer gives it. */
+static enum status check_places(struct import *in)
+{
+    bool unpool = !strcmp(in->node->op_type, "MaxUnpool");
+    for (size_t i = 0; i < in->node->n_input; i++) {
+        const struct value *value = graph_input(in, i);
+        if (value && value->pool && !(unpool && i == 1))
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "'%.80s' is the places of a MaxPool, expected them as the second input of "
+                   "MaxUnpool only",
+                   value->name);
+    }
+    return STATUS_OK;
+}
+
 static enum status do_node(struct import *in)
 {
     bool done;
@@ -295,6 +310,7 @@ static enum status do_node(struct import *in)
     if (in->node->domain && *in->node->domain && strcmp(in->node->domain, "ai.onnx"))
         REFUSE(in, STATUS_UNSUPPORTED, "it is an operator of '%.60s', expected one of ONNX itself",
                in->node->domain);
+    TRY(check_places(in));
     TRY(fusion_write(in, &done));
     if (!done)
         TRY(fold_node(in, &done));
