@@ -506,6 +506,29 @@ TEST(open_dimensions_are_said)
     }
 }
 
+/* A layer may be called as the input, a parameter or a value on the way to another would be. */
+TEST(no_two_values_are_called_the_same)
+{
+    static const char net[] = "input 1x4x4\na = max_pool 2\na/places = relu\n"
+                              "max_unpool < a/places, a\nflatten\nraw = gelu\nraw/1 = relu\n"
+                              "d = dense 3\nd.weight = dense 2\nd.weight_ = relu\n";
+    static const float mean[16] = {1}, scale[16] = {1};
+    const struct onnx_ends ends = {.loss = LOSS_MSE, .mean = mean, .scale = scale};
+    struct network *network = NULL, *back = NULL;
+    struct program *program = NULL;
+    struct params params;
+    params_init(&params, DTYPE_F32);
+    if (CHECK_OK(network_parse("names", net, strlen(net), &network)) &&
+        CHECK_OK(
+            network_compile(network, &params, &(struct compile_options){.batch = 1}, &program)) &&
+        CHECK_OK(onnx_write(at("names.onnx"), network, &params, &ends)))
+        CHECK_OK(network_open(at("names.onnx"), &back));
+    program_free(program);
+    params_free(&params);
+    network_free(network);
+    network_free(back);
+}
+
 /* A network for each kind of layer. */
 TEST(every_kind_of_layer_is_written)
 {

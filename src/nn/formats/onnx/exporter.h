@@ -1,6 +1,7 @@
 /* exporter.h: what the files of the export share. A layer becomes a node or a few (opset 17), a row
  * of exports.def each; what it gives is called as the layer is, its parameters as in files of
- * weights. All values are [samples, …], as ours are, and how many samples there are is left open.
+ * weights, unless a layer is called so. All values are [samples, …], as ours are, and how many
+ * samples there are is left open.
  */
 #ifndef PRONY_NN_FORMATS_ONNX_EXPORTER_H
 #define PRONY_NN_FORMATS_ONNX_EXPORTER_H
@@ -16,6 +17,7 @@ struct export
     const struct network *network;
     const struct params *params;
     struct shape *shapes; /* of what each layer gives */
+    const char **names;   /* of the layers, sorted: no other value may be called so */
     struct arena arena;
     Onnx__GraphProto graph;
     size_t node_room, tensor_room;
@@ -38,6 +40,8 @@ void export_words(struct export *ex, const char *name, const char *word); /* a l
 void export_second(struct export *ex, const char *first, const char *second);
 void export_real(struct export *ex, const char *name, float value);
 
+/* The name, made longer until no layer has it; NULL: out of memory. */
+const char *export_name(struct export *ex, const char *name);
 /* A name for a value on the way to the layer's output. */
 const char *export_part(struct export *ex);
 /* What input `i` of the layer is called, and its shape. */

@@ -87,8 +87,7 @@ enum status export_max_unpool(struct export *ex)
 {
     const struct layer *layer = ex->layer, *pool = &ex->network->layers[layer->inputs[1]];
     int64_t window[2], stride[2];
-    const char *places = arena_format(&ex->arena, "%s/places", pool->name);
-    NEED(places);
+    const char *places = export_name(ex, arena_format(&ex->arena, "%s/places", pool->name));
     ex->layer = pool;
     read_pair(ex, "window", window);
     read_pair(ex, "stride", stride);

@@ -7,6 +7,7 @@
 #include "nn/reader.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OPSET = 17, IR = 8, FLOATS = 1, WHOLES = 7, INTEGERS = 6 };
@@ -42,6 +43,20 @@ static char *copy(struct export *ex, const char *text)
     if (!ex->failed)
         memcpy(to, text, strlen(text) + 1);
     return to;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char *export_name(struct export *ex, const char *name)
+{
+    while (name && bsearch(&name, ex->names, (size_t)ex->network->layer_count, sizeof *ex->names,
+                           compare_names))
+        name = arena_format(&ex->arena, "%s_", name);
+    ex->failed = ex->failed || !name;
+    return name ? name : "";
 }
 
 /* Room for one more pointer of a repeated field. */
@@ -140,9 +155,7 @@ void export_second(struct export *ex, const char *first, const char *second)
 
 const char *export_part(struct export *ex)
 {
-    const char *name = arena_format(&ex->arena, "%s/%d", ex->output, ++ex->parts);
-    ex->failed = ex->failed || !name;
-    return name ? name : "";
+    return export_name(ex, arena_format(&ex->arena, "%s/%d", ex->output, ++ex->parts));
 }
 
 const char *export_input(const struct export *ex, int32_t i)
@@ -202,7 +215,7 @@ static const char *add_tensor(struct export *ex, const char *name, int32_t type,
                                                        ex->graph.n_initializer, &ex->tensor_room);
     if (ex->failed)
         return name;
-    tensor->name = copy(ex, name);
+    tensor->name = copy(ex, export_name(ex, name));
     ex->graph.initializer[ex->graph.n_initializer++] = tensor;
     return tensor->name;
 }
@@ -354,7 +367,8 @@ static void write_ends(struct export *ex, const struct onnx_ends *ends)
     if (ex->failed)
         return;
     ex->graph.input[ex->graph.n_input++] =
-        describe(ex, ends->mean ? "raw" : "input", network->tokens ? INTEGERS : FLOATS, &in);
+        describe(ex, ends->mean ? export_name(ex, "raw") : "input",
+                 network->tokens ? INTEGERS : FLOATS, &in);
     ex->graph.output[ex->graph.n_output++] = describe(ex, output, FLOATS, &gives);
 }
 
@@ -368,7 +382,8 @@ static void write_scaling(struct export *ex, const struct onnx_ends *ends)
     ex->output = "input";
     const char *mean = export_constant(ex, ends->mean, sample);
     const char *scale = export_constant(ex, ends->scale, sample);
-    const char *centred = export_node(ex, "Sub", export_part(ex), EXPORT_INPUTS("raw", mean));
+    const char *raw = export_name(ex, "raw");
+    const char *centred = export_node(ex, "Sub", export_part(ex), EXPORT_INPUTS(raw, mean));
     export_node(ex, "Mul", "input", EXPORT_INPUTS(centred, scale));
 }
 
@@ -401,6 +416,16 @@ static enum status pack(struct export *ex)
     return status;
 }
 
+static enum status sort_names(struct export *ex)
+{
+    size_t count = (size_t)ex->network->layer_count;
+    NEED(ex->names = arena_array(&ex->arena, count, sizeof *ex->names));
+    for (size_t i = 0; i < count; i++)
+        ex->names[i] = ex->network->layers[i].name;
+    qsort(ex->names, count, sizeof *ex->names, compare_names);
+    return STATUS_OK;
+}
+
 enum status onnx_write(const char *path, const struct network *network, const struct params *params,
                        const struct onnx_ends *ends)
 {
@@ -413,6 +438,7 @@ enum status onnx_write(const char *path, const struct network *network, const st
     NEED_OR(done,
             ex.shapes = arena_array(&ex.arena, (size_t)network->layer_count, sizeof *ex.shapes));
     TRY_OR(done, network_shapes(network, ex.shapes));
+    TRY_OR(done, sort_names(&ex));
     write_scaling(&ex, ends);
     TRY_OR(done, write_layers(&ex));
     write_ends(&ex, ends);
