@@ -192,7 +192,7 @@ int prony_predict_data(struct prony *network, struct prony_data *data, prony_vis
 struct prony_samples {
     int32_t rows;           /* 1 to 100000 */
     const char *class_name; /* where it learnt on a condition; all classes in turn */
-    int64_t sweeps;         /* of Gibbs sampling (1000): an rbm's */
+    int64_t sweeps;         /* of Gibbs sampling (1000), a multiple of 10: an rbm's */
     uint64_t seed;
     int (*stop)(void *context); /* asked now and then: not 0 ends it with PRONY_STOPPED */
     void *context;

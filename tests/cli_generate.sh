@@ -62,7 +62,7 @@ same pictures_are_a_square 'P5 27 27' "$(head -n 2 a.pgm | tr '\n' ' ' | sed 's/
 "$prony" generate vae.net vae.st --count 20 --seed 2 --out c.csv >/dev/null
 cmp -s a.csv b.csv && ! cmp -s a.csv c.csv
 same seed_decides 0 $?
-expect reads_its_npy 0 'more rows' "$prony" predict vae.net vae.st a.npy
+expect reads_its_npy 0 '… more values; --out' "$prony" predict vae.net vae.st a.npy
 expect trains_rbm 0 'test loss' "$prony" train rbm.net digits --recipe rbm:chains=5 --epochs 1 --batch 32 --out rbm.st
 expect knows_its_recipe 0 '4 samples' "$prony" generate rbm.net rbm.st --sweeps 20 --count 4 --out r.pgm
 expect condition_needs_classes 2 'learns on a condition' "$prony" train vae.net a.npy --recipe vae:condition=1
@@ -158,12 +158,80 @@ expect width_is_said 2 'digits: found 64 feature columns, expected 784: the netw
 expect folder_is_said 1 'cannot write into its folder' "$prony" generate vae.net vae.st --out nowhere/a.csv
 expect stage_of_the_epoch 0 'stage 2 of 4, epoch 10 of 20' "$prony" train digits_dbn digits --epochs 20 --batch 64
 
+# What is read is not written over, by whatever name; a training that goes on is.
+keeps() { # NAME FILE COMMAND…
+    which=$1 kept=$2 before=$(cksum <"$2")
+    shift 2
+    expect "$which" 2 "$kept: found the file to write among the inputs" "$@"
+    same "${which}_as_it_was" "$before" "$(cksum <"$kept")"
+}
+ln -s rows.csv link.csv
+cp vae.st weights.csv
+keeps train_keeps_network vae.net "$prony" train vae.net digits --epochs 1 --out ./vae.net
+keeps train_keeps_data rows.csv "$prony" train gan rows.csv --label none --epochs 1 --out "$PWD/rows.csv"
+keeps predict_keeps_data link.csv "$prony" predict gan gan.st rows.csv --label none --out link.csv
+keeps predict_keeps_weights gan.st "$prony" predict gan gan.st ring:50 --out gan.st
+keeps predict_keeps_part vae.net "$prony" predict vae.net:encoder vae.st a.csv --out vae.net
+keeps generate_keeps_weights weights.csv "$prony" generate vae.net weights.csv --out weights.csv
+keeps export_keeps_weights gan.st "$prony" export gan:generator gan.st --out gan.st
+keeps profile_keeps_network vae.net "$prony" profile vae.net --trace vae.net
+keeps bench_keeps_network vae.net "$prony" bench vae.net --out vae.net
+echo 'bench small' >list.suite
+keeps suite_keeps_itself list.suite "$prony" suite ./list.suite --out list.suite
+
+# Refusals say where.
+refuse() { # NAME TEXT LINES ARGUMENTS…: of prony, with the file refused.net
+    which=$1 text=$2
+    printf "$3" >refused.net
+    shift 3
+    expect "$which" 2 "$text" "$prony" "$@"
+}
+refuse no_tokens_for_a_vae 'refused.net:3:1: found an input of tokens, expected numbers: the recipe vae' \
+    'recipe vae\nnetwork encoder\ninput 4 tokens=5\nembedding 2\nflatten\ndense 4\nnetwork decoder\ninput 2\ndense 4\n' \
+    explain refused.net
+refuse no_tokens_for_an_rbm 'refused.net:1:1: found an input of tokens' 'input 4 tokens=5\ndense 3\nsigmoid\n' \
+    explain refused.net --recipe rbm
+refuse no_classes_to_give_back 'refused.net:3:1: found the loss cross_entropy, expected mse or binary' \
+    'input 64\ndense 64\nloss cross_entropy\n' train refused.net digits --recipe autoencoder
+expect no_classes_by_flag 2 'loss: found cross_entropy, expected mse or binary' \
+    "$prony" train vae.net digits --loss cross_entropy
+refuse a_dbn_has_machines "refused.net:2:1: found relu as the first layer, expected 'dense UNITS'" \
+    'input 64\nrelu\ndense 10\n' train refused.net digits --recipe dbn
+refuse a_dbn_takes_numbers_in_a_row 'refused.net:1:1: found an input of 3 sizes, expected one' \
+    'input 1x8x8\nflatten\ndense 10\n' train refused.net digits --recipe dbn
+refuse a_part_has_layers "refused.net:5:1: there is no layer in the network 'decoder'" \
+    'recipe vae\nnetwork encoder\ninput 4\ndense 4\nnetwork decoder\ninput 2\n' explain refused.net
+refuse a_size_too_large "the input is '1000000000000', expected sizes of at most 1000000000" \
+    'input 1000000000000\ndense 4\n' explain refused.net
+machines=$(awk 'BEGIN { for (i = 0; i < 16; i++) printf "dense 4\\nsigmoid\\n" }')
+refuse as_many_machines_as_stages 'refused.net:32:1: found machine 16 of a dbn, expected at most 15' \
+    "input 64\n${machines}dense 10\n" train refused.net digits --recipe dbn:pretrain=1 --epochs 20
+refuse explains_as_it_trains 'refused.net:32:1: found machine 16 of a dbn, expected at most 15' \
+    "input 64\n${machines}dense 10\n" explain refused.net --recipe dbn
+refuse work_of_an_update 'chains times steps is 1e+09, expected at most 1e+06' 'input 64\ndense 16\nsigmoid\n' \
+    train refused.net digits --recipe rbm:chains=1000000,steps=1000
+expect no_empty_setting 2 "recipe:1:12: found nothing behind ','" "$prony" train rbm.net digits --recipe rbm:steps=3,,
+expect sweeps_by_tens 2 'found 9 sweeps, expected a multiple of 10' "$prony" generate rbm.net rbm.st --sweeps 9
+
+# What is said is so.
+"$prony" train digits_dbn digits --recipe dbn:pretrain=0 --epochs 1 --batch 64 >output
+same no_stages_without_pretraining 0 "$(grep -c stage output)"
+head -n 1 rows.csv >one.csv
+expect no_row_for_a_test 0 '^no test: no row was kept for it$' "$prony" train gan one.csv --label none --epochs 1
+"$prony" predict gan gan.st ring:20 >output
+same no_more_rows 0 "$(grep -c more output)"
+
 # Weights that are no numbers.
 "$prony" train small_mlp.net digits --epochs 1 --out lost.st >/dev/null
 bytes=$(wc -c <lost.st)
 # behind the header: 650 weights, and how many steps were done
 head -c 2600 /dev/zero | tr '\000' '\377' | dd of=lost.st bs=1 seek=$((bytes - 2604)) conv=notrunc 2>/dev/null
 expect no_numbers 1 'found weights that are no numbers' "$prony" predict small_mlp.net lost.st a.csv
+expect nothing_to_go_on_with 1 'lost.st: found weights that are no numbers.*from the start' \
+    "$prony" train small_mlp.net digits --resume lost.st --epochs 2
+printf '\000\000\200\177' | dd of=lost.st bs=1 seek=$((bytes - 2604)) conv=notrunc 2>/dev/null
+head -c 2596 /dev/zero | dd of=lost.st bs=1 seek=$((bytes - 2600)) conv=notrunc 2>/dev/null
+expect no_infinity 1 'found weights that are infinite' "$prony" predict small_mlp.net lost.st a.csv
 
 # A limit of the system leaves nothing behind.
 (ulimit -f 8 && "$prony" generate vae.net vae.st --count 1000 --out large.csv) >output 2>&1
@@ -176,4 +244,16 @@ until grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$process/status 2>/dev/null; do sle
 kill -TERM $process
 wait $process
 same stops_when_asked '130 0' "$? $(ls | grep -c never)"
+
+# In the middle of a long step it says what it waits for, and a second signal ends it.
+"$prony" train mlp:64-2000-2000-10 digits --batch 1438 --backend ref >output 2>&1 </dev/null &
+process=$!
+tries=0
+until grep -q 'backend ref' output || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
+kill -TERM $process
+tries=0
+until grep -q 'stopping when the step' output || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done
+kill -TERM $process
+wait $process
+same says_what_it_waits_for '143 1' "$? $(grep -c 'the same again stops at once' output)"
 exit $failures

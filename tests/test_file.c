@@ -68,6 +68,31 @@ TEST(writes_and_reads)
     unlink(path);
 }
 
+TEST(what_is_read_is_not_written)
+{
+    char out[128], in[160];
+    snprintf(out, sizeof out, "%s", inside("both"));
+    snprintf(in, sizeof in, "%s:generator", out);
+    CHECK_OK(file_check_apart(out, out)); /* there is nothing to lose yet */
+    CHECK_OK(file_write(out, "kept", 4));
+    CHECK_STATUS(STATUS_INPUT, file_check_apart(out, out));
+    CHECK_MESSAGE("both: found the file to write among the inputs");
+    CHECK_STATUS(STATUS_INPUT, file_check_apart(out, in));
+    const char *other = inside("link");
+    CHECK(symlink(out, other) == 0);
+    CHECK_STATUS(STATUS_INPUT, file_check_apart(other, out));
+    CHECK_STATUS(STATUS_INPUT, file_check_apart(out, other));
+    unlink(other);
+    CHECK_OK(file_write(other, "kept", 4));
+    CHECK_OK(file_check_apart(out, other));
+    CHECK_OK(file_check_apart(out, "iris"));
+    CHECK_OK(file_check_apart(out, "ring:50"));
+    CHECK_OK(file_check_apart(out, NULL));
+    CHECK_OK(file_check_apart(NULL, out));
+    unlink(other);
+    unlink(out);
+}
+
 TEST(refuses_what_is_not_a_file)
 {
     struct text text = {0};

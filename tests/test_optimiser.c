@@ -369,7 +369,8 @@ TEST(wrong_settings_are_named)
     }
     struct optimiser optimiser;
     struct schedule schedule;
-    CHECK(optimiser_parse("adam:beta1=0.9,,", &optimiser) == STATUS_OK);
+    CHECK_STATUS(STATUS_INPUT, optimiser_parse("adam:beta1=0.9,,", &optimiser));
+    CHECK_MESSAGE("optimiser:1:15: found nothing behind ',', expected setting=value");
     CHECK(optimiser_parse("sgd:rate", &optimiser) == STATUS_INPUT);
     CHECK_EQUAL_TEXT(status_message(), "optimiser:1:5: rate is 'rate', expected a number");
     CHECK(schedule_parse("cosine:period=10<", &schedule) == STATUS_INPUT);

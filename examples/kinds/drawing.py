@@ -1,5 +1,5 @@
 """What scripts share that draw a chart: its frame, and the file."""
-WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 560, 260, 60, 16, 40
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 560, 266, 60, 16, 46
 
 
 def level(y, right, text):
@@ -10,8 +10,8 @@ def level(y, right, text):
 
 def below(places, right, name):
     """What stands below: a text at each place, and the name of all of them."""
-    marks = [f'<text x="{x:.1f}" y="{HEIGHT - 18}" text-anchor="middle">{text}</text>' for x, text in places]
-    return marks + [f'<text x="{(LEFT + WIDTH - right) / 2}" y="{HEIGHT - 2}" text-anchor="middle">{name}</text>']
+    marks = [f'<text x="{x:.1f}" y="{HEIGHT - 24}" text-anchor="middle">{text}</text>' for x, text in places]
+    return marks + [f'<text x="{(LEFT + WIDTH - right) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{name}</text>']
 
 
 def line(points, shade):

@@ -279,6 +279,29 @@ bool file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+static bool is_same(const struct stat *a, const char *path)
+{
+    struct stat b;
+    return stat(path, &b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
+}
+
+enum status file_check_apart(const char *out, const char *in)
+{
+    struct stat info;
+    if (!out || !in || stat(out, &info) != 0)
+        return STATUS_OK;
+    char file[PATH_MAX];
+    const char *colon = strrchr(in, ':');
+    int length = snprintf(file, sizeof file, "%.*s", colon ? (int)(colon - in) : 0, in);
+    bool whole = length > 0 && (size_t)length < sizeof file;
+    if (is_same(&info, in) || (whole && is_same(&info, file)))
+        FAIL(STATUS_INPUT,
+             "%s: found the file to write among the inputs, as '%s'; expected another: choose "
+             "another name, so that nothing is lost",
+             out, in);
+    return STATUS_OK;
+}
+
 static enum status make_one(const char *path)
 {
     struct stat info;

@@ -40,6 +40,9 @@ enum status file_map(const char *path, const void **data, size_t *length);
 void file_unmap(const void *data, size_t length);
 
 bool file_exists(const char *path);
+/* Refuses to write over what is read: the same file, by whatever name; of the input FILE:NAME, the
+ * file. What is no file, or NULL, is never the same. */
+enum status file_check_apart(const char *out, const char *in);
 /* Makes a folder and its parents, as mkdir -p. */
 enum status file_make_folder(const char *path);
 /* The user's data directory for prony ($XDG_DATA_HOME/prony or ~/.local/share/prony), made if

@@ -43,7 +43,9 @@ void bench_request_flags(struct bench_request *request)
          .kind = ARG_REAL,
          .value = &request->patience,
          .meaning = "S",
-         .help = "what needs longer for its check is timed but not checked (default 20)",
+         .help =
+             "seconds: what needs longer for its check is timed but not checked; --until gives a seed "
+             "up (default 20)",
          .low = 0.1,
          .high = 86400},
         {.name = "bound",

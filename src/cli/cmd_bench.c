@@ -1,4 +1,5 @@
 /* cmd_bench.c: prony bench: one sweep, measured, or kernels by themselves. */
+#include "base/file.h"
 #include "cli/bench_kernels.h"
 #include "cli/bench_request.h"
 #include "cli/crossover.h"
@@ -73,5 +74,8 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
         FAIL(STATUS_INPUT, "found no network, expected at least one: %s %s", args.command,
              args.usage);
     TRY(cli_shape(cli, &args));
+    for (int i = 0; i < args.positional_count; i++)
+        TRY(file_check_apart(flags.file, args.positional[i]));
+    TRY(file_check_apart(flags.file, request.dataset));
     return run(cli, &request, &args, &flags, crosses);
 }

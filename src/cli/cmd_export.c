@@ -1,5 +1,6 @@
 /* cmd_export.c: prony export NETWORK [WEIGHTS] --out FILE.onnx: a network for other programs,
  * through the library (prony.h). */
+#include "base/file.h"
 #include "cli/commands.h"
 #include "prony.h"
 
@@ -36,6 +37,8 @@ enum status cmd_export(struct cli *cli, int argc, const char *const *argv)
         FAIL(STATUS_INPUT, "found no --out, expected the file to write: %s %s", args.command,
              args.usage);
     TRY(cli_shape(cli, &args));
+    for (int i = 0; i < args.positional_count; i++)
+        TRY(file_check_apart(out, cli->positional[i]));
     enum status status = prony_open(cli->positional[0], NULL, &network);
     if (status == STATUS_OK && args.positional_count == 2)
         status = prony_load(network, cli->positional[1]);

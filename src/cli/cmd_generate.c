@@ -1,5 +1,6 @@
 /* cmd_generate.c: prony generate NETWORK WEIGHTS: samples like the data that a network has learnt,
  * through the library (prony.h). */
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -26,8 +27,8 @@ static enum status read_flags(struct cli *cli, struct generate_flags *flags, int
          "a .csv, .npy or .pgm: pictures (the first are shown)", 0, 0, false},
         {"class", ARG_TEXT, &flags->class_name, "NAME",
          "of a network that learnt on a condition (all in turn)", 0, 0, false},
-        {"sweeps", ARG_INT, &flags->sweeps, "N", "of Gibbs sampling: an rbm's (1000)", 1, 1e9,
-         false},
+        {"sweeps", ARG_INT, &flags->sweeps, "N", "of Gibbs sampling, by tens: an rbm's (1000)", 1,
+         1e9, false},
         {"seed", ARG_INT, &flags->seed, "N", "(1)", 0, 1e15, false},
         {"shape", ARG_TEXT, &flags->shape, "HxW", "of a picture (the network's input, or a square)",
          0, 0, false},
@@ -55,7 +56,8 @@ static enum status read_flags(struct cli *cli, struct generate_flags *flags, int
         return STATUS_OK;
     flags->network = cli->positional[0];
     flags->weights = cli->positional[1];
-    return STATUS_OK;
+    TRY(file_check_apart(flags->out, flags->network));
+    return file_check_apart(flags->out, flags->weights);
 }
 
 /* How high and wide a sample is: as the flag says, or the last two of several sizes, or a square.

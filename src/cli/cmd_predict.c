@@ -65,7 +65,9 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
              args.command, args.usage);
     TRY(cli_shape(cli, &args));
     flags->network = cli->positional[0];
-    return STATUS_OK;
+    for (int i = 0; i < args.positional_count; i++)
+        TRY(file_check_apart(flags->out, cli->positional[i]));
+    return file_check_apart(flags->out, flags->labels);
 }
 
 /* As a CSV field: in quotes where it must be. */
@@ -188,9 +190,11 @@ static void print_rows(const struct report *report, const struct prony_predictio
                    (double)prediction->outputs[row * prediction->width + i]);
         printf("\n");
     }
-    if (shown < rows || values < prediction->width)
+    if (shown < rows)
         printf("     … %" PRId64 " more rows; --out FILE writes all rows and values\n",
                rows - shown);
+    else if (values < prediction->width)
+        printf("     … more values; --out FILE writes all of them\n");
 }
 
 /* Counts what was said, against what it is; the data has as many labels as there are places. */

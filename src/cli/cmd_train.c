@@ -299,7 +299,7 @@ static enum status finish(struct training *training)
         printf("saved to %s\n", training->flags->out);
     }
     if (!test.samples)
-        printf("no test: --test 0\n");
+        printf("no test: no row was kept for it\n");
     else if (test.accuracy >= 0)
         printf("test accuracy %.1f %%\n", 100 * test.accuracy);
     else
@@ -329,11 +329,15 @@ static void introduce(const struct training *training)
                progress->step);
 }
 
-/* Can it be saved there? Better asked before an hour's training than after. */
-static enum status check_out(const char *path)
+/* Can it be saved there? Better asked before an hour's training than after. What is resumed may be
+ * written over: it is the same training. */
+static enum status check_out(const struct train_flags *flags)
 {
     struct file_writer writer;
-    TRY(file_begin(&writer, path));
+    TRY(file_check_apart(flags->out, flags->network));
+    TRY(file_check_apart(flags->out, flags->data));
+    TRY(file_check_apart(flags->out, flags->labels));
+    TRY(file_begin(&writer, flags->out));
     file_abort(&writer);
     return STATUS_OK;
 }
@@ -344,7 +348,7 @@ static enum status train(const struct train_flags *flags, struct prony *network,
     struct training training = {
         .flags = flags, .network = network, .terminal = isatty(STDOUT_FILENO)};
     if (flags->out)
-        TRY(check_out(flags->out));
+        TRY(check_out(flags));
     TRY(prony_begin(network, data,
                     &(struct prony_course){.epochs = flags->epochs,
                                            .batch = (int32_t)flags->batch,

@@ -41,6 +41,17 @@ static void on_signal(int signal_number)
     if (interrupted && signal_number != SIGHUP) /* of which a closed terminal sends several */
         _exit(128 + signal_number);
     interrupted = 1;
+    alarm(1);
+}
+
+/* It still runs, a second after it was asked to stop: whoever did should know what it waits for. */
+static void on_alarm(int signal_number)
+{
+    static const char message[] =
+        "prony: stopping when the step under way is done; the same again stops at once\n";
+    (void)signal_number;
+    ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
+    (void)written; /* nothing can be done about it here */
 }
 
 bool cli_interrupted(void)
@@ -193,6 +204,8 @@ static void catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as nohup has it */
         sigaction(SIGHUP, &action, NULL);
+    struct sigaction late = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &late, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* so that writing fails, and what was begun is taken back */
 }

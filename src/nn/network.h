@@ -114,7 +114,7 @@ struct network {
     struct arena weights; /* owns these */
     struct recipe recipe; /* feed_forward when the text names none */
     struct {
-        int32_t loss, optimiser, schedule, recipe;
+        int32_t input, loss, optimiser, schedule, recipe;
     } said_on;          /* the line of each in the text; 0: it does not say it */
     int32_t part_count; /* > 0: it is made of these, and has no layers of its own */
     struct part_network *parts;

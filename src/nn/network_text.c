@@ -206,8 +206,10 @@ static enum status read_input(struct reader *reader)
     do {
         char *end;
         long long dim = isdigit((unsigned char)*at) ? strtoll(at, &end, 10) : 0;
-        if (dim < 1 || dim > 1000000000 || network->input.rank == SHAPE_MOST - 1 ||
-            (*end && *end != 'x'))
+        if (dim > 1000000000)
+            BAD(reader, reader->word_at, "the input is '%s', expected sizes of at most 1000000000",
+                reader->word);
+        if (dim < 1 || network->input.rank == SHAPE_MOST - 1 || (*end && *end != 'x'))
             BAD(reader, reader->word_at,
                 "the input is '%s', expected one to %d sizes, as in 784 or 1x28x28", reader->word,
                 SHAPE_MOST - 1);
@@ -306,13 +308,10 @@ static enum status read_lines(struct reader *reader)
             reader->at++;
         reader->at += reader->at < reader->end;
     }
-    if (!reader->network->layer_count)
-        FAIL(STATUS_INPUT, "%s: there is no layer in it; docs/networks.md shows the format",
-             reader->network->name);
     return STATUS_OK;
 }
 
-/* A network without parts. */
+/* A network without parts, and maybe without layers. */
 static enum status parse_one(const char *name, const char *text, size_t length,
                              struct network **out)
 {
@@ -328,6 +327,7 @@ static enum status parse_one(const char *name, const char *text, size_t length,
                             .at = network->text,
                             .end = network->text + length};
     TRY_OR(fail, read_lines(&reader));
+    network->said_on.input = reader.said_on[find_directive("input")];
     network->said_on.loss = reader.said_on[find_directive("loss")];
     network->said_on.optimiser = reader.said_on[find_directive("optimiser")];
     network->said_on.schedule = reader.said_on[find_directive("schedule")];
@@ -434,6 +434,9 @@ static enum status parse_parts(const struct text *text, const struct sections *s
         NEED(part->name = arena_text(&network->arena, sections->names[i]));
         TRY(parse_part(network->name, text, part->name, &part->network));
         network->part_count++;
+        if (!part->network->layer_count)
+            FAIL(STATUS_INPUT, "%s:%d:1: there is no layer in the network '%s', expected one",
+                 network->name, sections->lines[i], part->name);
         TRY(check_recipe_line(part->network, sections));
         network->recipe = part->network->recipe;
         part->network->recipe = recipe_usual(); /* alone it is a network like any other */
@@ -445,14 +448,23 @@ static enum status parse_parts(const struct text *text, const struct sections *s
     return take_first_part(network, sections);
 }
 
+static enum status parse_alone(const char *name, struct text *text, struct network **out)
+{
+    TRY(section_take(name, NULL, text));
+    TRY(parse_one(name, text_of(text), text->length, out));
+    if ((*out)->layer_count)
+        return STATUS_OK;
+    network_free(*out);
+    *out = NULL;
+    FAIL(STATUS_INPUT, "%s: there is no layer in it; docs/networks.md shows the format", name);
+}
+
 static enum status parse(const char *name, struct text *text, struct network **out)
 {
     struct sections sections;
     TRY(section_list(name, text, &sections));
-    if (!sections.count) {
-        TRY(section_take(name, NULL, text));
-        return parse_one(name, text_of(text), text->length, out);
-    }
+    if (!sections.count)
+        return parse_alone(name, text, out);
     struct network *network = mem_alloc(sizeof *network);
     NEED(network);
     enum status status = parse_parts(text, &sections, network);

@@ -178,6 +178,11 @@ static enum status check_settings(const struct reader *reader, const char *where
             BAD(reader, where, "%s is %g, expected a %snumber from %g to %g", rows[i].name, value,
                 rows[i].whole ? "whole " : "", rows[i].least, rows[i].most);
     }
+    if (arguments_find(recipe->kind->settings, "chains") < 0)
+        return STATUS_OK;
+    double work = recipe_value(recipe, "chains") * recipe_value(recipe, "steps");
+    if (work > 1e6) /* an update would take minutes, and cannot be stopped within */
+        BAD(reader, where, "chains times steps is %g, expected at most 1e+06 in an update", work);
     return STATUS_OK;
 }
 
@@ -208,6 +213,10 @@ static enum status flag_begin(struct reader *reader, const char *name, const cha
     if (length >= FLAG_MOST)
         FAIL(STATUS_INPUT, "%s: found %zu characters, expected at most %d", name, length,
              FLAG_MOST - 1);
+    for (size_t i = 0; i < length; i++)
+        if (strchr(":,", flag[i]) && (!flag[i + 1] || strchr(":,", flag[i + 1])))
+            FAIL(STATUS_INPUT, "%s:1:%zu: found nothing behind '%c', expected setting=value", name,
+                 i + 1, flag[i]);
     for (size_t i = 0; i <= length; i++)
         line[i] = (char)(flag[i] == ':' || flag[i] == ',' ? ' ' : flag[i]);
     *reader =

@@ -63,6 +63,11 @@ static enum status make_inputs(struct generation *generation)
         FAIL(STATUS_INPUT,
              "%s: found a number of sweeps, expected none: only an rbm generates by Gibbs sampling",
              generation->model->network->name);
+    if (generation->options->sweeps % RECIPE_SWEEPS)
+        FAIL(STATUS_INPUT,
+             "%s: found %lld sweeps, expected a multiple of %d: so many are done at a time",
+             generation->model->network->name, (long long)generation->options->sweeps,
+             RECIPE_SWEEPS);
     if (chain)
         NEED(generation->chain = mem_array(rows, width * sizeof *generation->chain));
     return make_labels(generation, program_find(program, ROLE_INPUT, "label") >= 0);
@@ -102,7 +107,7 @@ static enum status run(struct generation *generation, int64_t first)
 {
     const struct backend *backend = generation->model->engine.backend;
     int64_t sweeps = generation->options->sweeps ? generation->options->sweeps : GENERATE_SWEEPS;
-    int64_t runs = generation->chain ? (sweeps - 1) / RECIPE_SWEEPS + 1 : 1;
+    int64_t runs = generation->chain ? sweeps / RECIPE_SWEEPS : 1;
     struct view views[4];
     int32_t count = 0;
     add_view(views, &count, generation, ROLE_INPUT, "x", generation->chain);

@@ -10,7 +10,8 @@ enum { GENERATE_MOST = 100000, GENERATE_SWEEPS = 1000 };
 struct generate_options {
     int32_t rows;        /* at most GENERATE_MOST */
     int32_t class_index; /* on this condition; below 0: all classes in turn */
-    int64_t sweeps;      /* of Gibbs sampling, where that is how it is done; 0: as usual */
+    int64_t sweeps; /* of Gibbs sampling, where that is how it is done: a multiple of RECIPE_SWEEPS,
+                     * or 0: as usual */
     uint64_t seed;
     bool (*stop)(void *context); /* asked now and then: shall it end? NULL: it shall not */
     void *context;

@@ -104,6 +104,10 @@ enum status model_export(struct model *model, const char *path);
  * own. The model's plans are released before, its device is left behind. */
 enum status model_load(struct model *model, const char *path);
 
+/* A training that went astray leaves weights that are no numbers, or infinite: what they say would
+ * be none. (Those of an ONNX file may be masks, of minus infinity.) The path is for the message. */
+enum status model_check_numbers(const struct model *model, const char *path);
+
 /* The training that is in the file, which is of the model's network; the model takes its loss,
  * optimiser and schedule, and the control block its seed and rate. */
 enum status model_read_course(struct model *model, const struct safetensors *file,

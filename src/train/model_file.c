@@ -286,20 +286,20 @@ static enum status load(struct model *model, const struct safetensors *file)
     return safetensors_load(file, SAFETENSORS_WEIGHTS, &model->params);
 }
 
-/* A training that went astray leaves weights that are no numbers: what they say would be none. */
-static enum status check_numbers(const struct params *params, const char *path)
+enum status model_check_numbers(const struct model *model, const char *path)
 {
+    const struct params *params = &model->params;
     for (int32_t i = 0; i < params->count; i++) {
         const struct entry *entry = &params->entries[i];
         const float *values = params_data(params, i);
         bool weights = entry->dtype == DTYPE_F32 &&
                        (entry->role == ROLE_PARAM || entry->role == ROLE_STATISTIC);
         for (int64_t k = 0; weights && k < shape_count(&entry->shape); k++)
-            if (isnan(values[k]))
+            if (isnan(values[k]) || (isinf(values[k]) && !model->network->given_count))
                 FAIL(STATUS_WRONG,
-                     "%s: found weights that are no numbers in '%s', expected numbers: the "
-                     "training that wrote them went astray; train again with a lower --rate",
-                     path, entry->name);
+                     "%s: found weights that are %s in '%s', expected numbers: the training that "
+                     "wrote them went astray; train again from the start with a lower --rate",
+                     path, isnan(values[k]) ? "no numbers" : "infinite", entry->name);
     }
     return STATUS_OK;
 }
@@ -311,7 +311,7 @@ enum status model_load(struct model *model, const char *path)
     TRY_OR(done, engine_detach(&model->engine, &model->params));
     TRY_OR(done, safetensors_open(path, &file));
     TRY_OR(done, load(model, &file));
-    status = check_numbers(&model->params, path);
+    status = model_check_numbers(model, path);
 done:
     safetensors_close(&file);
     return status;

@@ -6,6 +6,7 @@
 #include "nn/layer.h"
 #include "nn/optimiser.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum { RECIPE_NAME = 300 };
@@ -83,6 +84,33 @@ enum status recipe_check_loss(const struct network *network, const struct compil
     return STATUS_OK;
 }
 
+enum status recipe_check_measure(const struct network *network,
+                                 const struct compile_options *options, const char *recipe)
+{
+    static const char expected[] = "expected mse or binary_cross_entropy";
+    if (options->loss == LOSS_CROSS_ENTROPY)
+        FAIL(STATUS_INPUT, "--loss: found cross_entropy, %s: the recipe %s learns numbers",
+             expected, recipe);
+    if (options->loss == LOSS_AUTO && network->loss == LOSS_CROSS_ENTROPY)
+        FAIL(STATUS_INPUT,
+             "%s:%d:1: found the loss cross_entropy, %s: the recipe %s learns numbers",
+             network->name, network->said_on.loss, expected, recipe);
+    return STATUS_OK;
+}
+
+/* What is learnt without targets is compared with the input, or takes its place: that of all but
+ * feed_forward is numbers. */
+static enum status check_input(const struct network *network, const struct recipe_kind *kind)
+{
+    for (int32_t i = 0; i < network->part_count; i++)
+        TRY(check_input(network->parts[i].network, kind));
+    if (network->tokens && kind->id != RECIPE_feed_forward)
+        FAIL(STATUS_INPUT,
+             "%s:%d:1: found an input of tokens, expected numbers: the recipe %s learns no tokens",
+             network->name, network->said_on.input, kind->name);
+    return STATUS_OK;
+}
+
 /* "gan: generator", "dbn: stage 2 of 7", or where there is one program the network's name. */
 static const char *name_turn(const struct recipe_emit *emit, const struct recipe_way *way,
                              char name[RECIPE_NAME])
@@ -125,6 +153,7 @@ enum status recipe_compile(const struct network *network, struct params *params,
     if (options->use == USE_GENERATION && !emit.traits.generates)
         FAIL(STATUS_INPUT, "%s: found the recipe %s, expected one that can generate: vae, gan, rbm",
              network->name, emit.recipe.kind->name);
+    TRY(check_input(network, emit.recipe.kind));
     if (way->check)
         TRY(way->check(network, options));
     int32_t turns = options->use == USE_TRAINING ? way->turns : 1;
@@ -154,12 +183,7 @@ enum status recipe_compile_stages(const struct network *network, struct params *
     for (; each.stage < traits.stages && status == STATUS_OK; each.stage++) {
         struct recipe_step step = {0};
         status = recipe_compile(network, params, &each, &step);
-        if (status == STATUS_OK && out->count + step.count > RECIPE_TURNS) {
-            recipe_free(&step);
-            status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                                 "%s: found %d stages of learning, expected at most %d",
-                                 network->name, traits.stages, RECIPE_TURNS);
-        }
+        assert(out->count + step.count <= RECIPE_TURNS); /* recipes with stages check it */
         for (int32_t i = 0; i < step.count; i++)
             out->programs[out->count++] = step.programs[i];
     }

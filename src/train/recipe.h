@@ -93,6 +93,10 @@ enum status recipe_check_end(const struct network *network, enum loss_kind loss)
 enum status recipe_check_loss(const struct network *network, const struct compile_options *options,
                               const char *recipe, enum loss_kind loss);
 
+/* The recipe's loss is one between numbers. */
+enum status recipe_check_measure(const struct network *network,
+                                 const struct compile_options *options, const char *recipe);
+
 #define RECIPE(kind, networks, settings, help) extern const struct recipe_way recipe_##kind;
 #include "nn/recipes.def"
 #undef RECIPE

@@ -253,8 +253,10 @@ static enum status open_trainer(struct trainer *trainer, const struct trainer_op
     TRY(compile(trainer));
     TRY(check_course(trainer, options->resume));
     TRY(params_fill_new(params));
-    if (options->resume)
+    if (options->resume) {
         TRY(safetensors_load(file, SAFETENSORS_CHECKPOINT, params));
+        TRY(model_check_numbers(trainer->model, options->resume));
+    }
     TRY(engine_attach(engine, params));
     TRY(lap_prepare(&trainer->train, engine));
     TRY(lap_prepare(&trainer->validate, engine));

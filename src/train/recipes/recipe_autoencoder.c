@@ -14,10 +14,6 @@ static void emit_all(struct recipe_emit *emit)
     enum loss_kind loss = emit->traits.loss;
     draft_part(draft, PART_FORWARD);
     int32_t y = recipe_network(emit, "", rows, x);
-    if (loss == LOSS_CROSS_ENTROPY || network->tokens)
-        draft_fail(draft, STATUS_INPUT,
-                   "found %s, expected mse or binary_cross_entropy over numbers",
-                   network->tokens ? "tokens" : "the loss cross_entropy");
     if (emit->options->use != USE_INFERENCE) {
         int32_t target = recipe_target(emit, x, y);
         struct loss_tensors tensors = loss_emit(draft, loss, y, target, 0);
@@ -41,6 +37,7 @@ static void tell(const struct network *network, const struct recipe *recipe,
 
 static enum status check(const struct network *network, const struct compile_options *options)
 {
+    TRY(recipe_check_measure(network, options, "autoencoder"));
     return recipe_check_end(network, network_loss(network, options));
 }
 

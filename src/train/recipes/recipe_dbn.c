@@ -1,7 +1,8 @@
 /* recipe_dbn.c: a deep belief network (Hinton, Osindero and Teh 2006): its dense layers with a
  * sigmoid are learnt one after the other, each as a restricted Boltzmann machine over what those
  * before it make of the data; then all of it, with the layers that follow them, as any feed-forward
- * network, at a lower rate that keeps what was found. Each machine is a stage of the training. */
+ * network, at a rate of its own: gentle times the machines'. Each machine is a stage of the
+ * training. */
 #include "nn/emit.h"
 #include "nn/layer.h"
 #include "nn/optimiser.h"
@@ -9,13 +10,9 @@
 
 static void emit_all(struct recipe_emit *emit)
 {
-    int32_t machines = rbm_layers(emit->network);
     enum program_use use = emit->options->use;
     bool learns = use == USE_TRAINING || use == USE_EVALUATION;
-    if (!machines)
-        draft_fail(emit->draft, STATUS_INPUT,
-                   "found no dense layer with a sigmoid behind 'input SIZE', expected one or more");
-    else if (learns && emit->options->stage < machines)
+    if (learns && emit->options->stage < emit->traits.stages - 1)
         rbm_emit(emit, emit->options->stage);
     else
         emit_feed_forward(emit->draft, emit->network, emit->options,
@@ -25,10 +22,31 @@ static void emit_all(struct recipe_emit *emit)
 static void tell(const struct network *network, const struct recipe *recipe,
                  struct recipe_traits *out)
 {
-    out->stages = rbm_layers(network) + 1;
     out->stage_epochs = (int32_t)recipe_value(recipe, "pretrain");
+    out->stages = out->stage_epochs ? rbm_layers(network) + 1 : 1;
     out->targets = true;
     out->unit = true;
+}
+
+/* There are machines, and no more than can be stages. */
+static enum status check_machines(const struct network *network)
+{
+    int32_t machines = rbm_layers(network), beyond = 2 * (RECIPE_TURNS - 1);
+    const struct layer *layer = &network->layers[machines < RECIPE_TURNS ? 0 : beyond];
+    if (network->input.rank != 1)
+        FAIL(STATUS_INPUT,
+             "%s:%d:1: found an input of %d sizes, expected one, as in 'input 784': what the "
+             "machines of a dbn take has no shape",
+             network->name, network->said_on.input, network->input.rank);
+    if (!machines)
+        FAIL(STATUS_INPUT,
+             "%s:%d:%d: found %s as the first layer, expected 'dense UNITS' and 'sigmoid' behind "
+             "it: one machine of a dbn or more",
+             network->name, layer->line, layer->column, layer->kind->name);
+    if (machines >= RECIPE_TURNS)
+        FAIL(STATUS_INPUT, "%s:%d:%d: found machine %d of a dbn, expected at most %d of them",
+             network->name, layer->line, layer->column, RECIPE_TURNS, RECIPE_TURNS - 1);
+    return STATUS_OK;
 }
 
 /* A machine that something else stands before is not learnt as one: whoever wrote it should know.
@@ -36,7 +54,8 @@ static void tell(const struct network *network, const struct recipe *recipe,
 static enum status check(const struct network *network, const struct compile_options *options)
 {
     int32_t first = 2 * rbm_layers(network); /* that is no machine's */
-    for (int32_t i = first; first && i + 2 < network->layer_count; i++)
+    TRY(check_machines(network));
+    for (int32_t i = first; i + 2 < network->layer_count; i++)
         if (rbm_at(network, i))
             FAIL(STATUS_INPUT,
                  "%s:%d:%d: found %s between the machines of a dbn, expected 'dense UNITS' and "

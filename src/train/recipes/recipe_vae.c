@@ -121,9 +121,6 @@ static void emit_all(struct recipe_emit *emit)
     if (told)
         label = emit_load(draft, DTYPE_I32, "label", SHAPE(options->batch), rows);
     draft_part(draft, PART_FORWARD);
-    if (emit->traits.loss == LOSS_CROSS_ENTROPY)
-        draft_fail(draft, STATUS_INPUT,
-                   "found the loss cross_entropy, expected mse or binary_cross_entropy");
     if (options->use == USE_GENERATION) {
         z = recipe_noise(emit, "decoder", rows);
     } else {
@@ -166,6 +163,7 @@ static enum status check(const struct network *network, const struct compile_opt
     TRY(check_line(network, "optimiser", encoder->said_on.optimiser, decoder->said_on.optimiser));
     TRY(check_line(network, "schedule", encoder->said_on.schedule, decoder->said_on.schedule));
     TRY(check_line(network, "loss", encoder->said_on.loss, decoder->said_on.loss));
+    TRY(recipe_check_measure(decoder, options, "vae"));
     return recipe_check_end(decoder, network_loss(decoder, options));
 }
 
