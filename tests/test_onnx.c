@@ -10,6 +10,8 @@
 #include "onnx_networks.h"
 #include "rig.h"
 
+#include <sys/stat.h>
+
 enum { BATCH = 3 };
 
 /* A network, what it starts from and what it predicts of random inputs. */
@@ -372,7 +374,7 @@ TEST(memory_that_is_out_is_said)
 
 TEST(hostile_graphs_are_refused_by_node)
 {
-    struct hand circle = {0}, unknown = {0}, twice = {0}, nowhere = {0};
+    struct hand circle = {0}, unknown = {0}, steps = {0}, twice = {0}, nowhere = {0};
     hand_dim(&circle, 2, NULL);
     hand_dim(&circle, 3, NULL);
     hand_node(&circle, "Add", "x", "y", "a");
@@ -381,6 +383,10 @@ TEST(hostile_graphs_are_refused_by_node)
     hand_dim(&unknown, 2, NULL);
     hand_node(&unknown, "Warp", "x", NULL, "y");
     check_refused(&unknown, "u.onnx", NULL, "u.onnx: node 'y' (Warp): there is no such operator");
+    hand_dim(&steps, 5, NULL); /* of the samples that the other counts */
+    hand_dim(&steps, 0, "n");
+    hand_node(&steps, "Warp", "x", NULL, "y");
+    check_refused(&steps, "o.onnx", NULL, "o.onnx: node 'y' (Warp): there is no such operator");
     hand_dim(&twice, 2, NULL);
     hand_node(&twice, "Relu", "x", NULL, "y");
     hand_node(&twice, "Tanh", "x", NULL, "y");
@@ -488,6 +494,10 @@ TEST(numbers_outside_the_folder_are_refused)
     }
     hand_tensor(&hand, 1, "absent.bin");
     check_refused(&hand, path, NULL, "'absent.bin', which is not there");
+    CHECK(mkdir(at("sub"), 0700) == 0);
+    hand_tensor(&hand, 1, "sub");
+    check_refused(&hand, path, NULL, "model.onnx: the tensor 'w': ");
+    CHECK(rmdir(at("sub")) == 0);
 }
 
 TEST(open_dimensions_are_said)

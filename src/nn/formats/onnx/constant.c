@@ -203,8 +203,9 @@ static enum status read_external(struct import *in, const Onnx__TensorProto *ten
     if (text && (!text_to_int(text, &offset) || offset < 0))
         REFUSE(in, STATUS_INPUT, "the tensor '%.80s' lies at '%.40s', expected a place in bytes",
                name, text);
-    TRY(file_map(path, &map, &length));
-    enum status status = STATUS_OK;
+    enum status status = file_map(path, &map, &length);
+    if (status != STATUS_OK)
+        return import_blame(in, status_prefix(status, "the tensor '%.80s'", name));
     if ((size_t)offset > length || bytes > length - (size_t)offset)
         status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
                              "the tensor '%.80s' ends behind the end of the file '%.200s'", name,

@@ -279,8 +279,8 @@ static enum status write_node(struct import *in)
         return rows[r].write(in);
     }
     REFUSE(in, STATUS_UNSUPPORTED,
-           "there is no such operator here; docs/onnx.md lists those there "
-           "are");
+           "there is no such operator here for what depends on the input; docs/onnx.md lists "
+           "those there are");
 }
 
 /* Where a MaxPool found its numbers is known to a MaxUnpool only: no layer gives it. */
@@ -458,9 +458,10 @@ static enum status import_any(const struct import *model, const char *name, stru
         arena_free(&in.weights);
         if (status != STATUS_INPUT && status != STATUS_UNSUPPORTED)
             return status;
-        if (in.done > farthest)
+        int32_t reached = 2 * in.done + (in.node != NULL);
+        if (reached > farthest)
             error = *status_last();
-        farthest = in.done > farthest ? in.done : farthest;
+        farthest = reached > farthest ? reached : farthest;
     }
     *status_last() = error;
     return error.code;
