@@ -510,6 +510,8 @@ TEST(open_dimensions_are_said)
     check_refused(&hand, "o.onnx", NULL, "o.onnx: its dimension 'wide' is open, expected --shape");
     check_refused(&hand, "o.onnx:wide", "wide", "--shape is 'wide', expected NAME=N");
     check_refused(&hand, "o.onnx:w=2", "w=2", "--shape says 'w', which is no dimension");
+    check_refused(&hand, "o.onnx:", "", "o.onnx: found nothing behind 'o.onnx:', expected NAME=N");
+    check_refused(&hand, "o.onnx:wide=5,wide=6", "wide=5,wide=6", "--shape says 'wide' twice");
     if (CHECK_OK(hand_read(&hand, "o.onnx:wide=5", "wide=5", &network))) {
         CHECK_EQUAL_INT(shape_count(&network->input), 5);
         network_free(network);

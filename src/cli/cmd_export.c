@@ -42,6 +42,9 @@ enum status cmd_export(struct cli *cli, int argc, const char *const *argv)
     enum status status = prony_open(cli->positional[0], NULL, &network);
     if (status == STATUS_OK && args.positional_count == 2)
         status = prony_load(network, cli->positional[1]);
+    if (status == STATUS_OK && cli_interrupted())
+        status =
+            status_fail(STATUS_INTERRUPTED, __FILE__, __LINE__, "interrupted; nothing written");
     if (status == STATUS_OK)
         status = prony_export(network, out);
     if (status == STATUS_OK)

@@ -91,11 +91,18 @@ static bool names_dimension(const struct import *in, const char *name, size_t le
     return false;
 }
 
-/* Is each name that --shape says one of the input's? */
+/* Is each name that --shape says one of the input's, and there once? */
 static enum status check_sizes(const struct import *in)
 {
+    if (in->shapes && !*in->shapes)
+        REFUSE(in, STATUS_INPUT, "found nothing behind '%s:', expected NAME=N, as in height=224",
+               in->path);
     for (const char *at = in->shapes ? in->shapes : ""; *at; at = next_part(at)) {
         size_t key = strcspn(at, "="), length;
+        for (const char *other = next_part(at); *other; other = next_part(other))
+            if (strcspn(other, "=") == key && !strncmp(at, other, key))
+                REFUSE(in, STATUS_INPUT, "--shape says '%.*s' twice, expected it once", (int)key,
+                       at);
         if (!output_named(at, &length) && !names_dimension(in, at, key))
             REFUSE(in, STATUS_INPUT, "--shape says '%.*s', which is no dimension of its input",
                    (int)key, at);
