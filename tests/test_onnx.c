@@ -7,6 +7,7 @@
 #include "folder.h"
 #include "nn/formats/onnx.h"
 #include "nn/layer.h"
+#include "onnx_hand.h"
 #include "onnx_networks.h"
 #include "rig.h"
 
@@ -111,149 +112,6 @@ ON_BACKENDS(random_networks_come_back_the_same)
         check_round(rig, text_of(&text), keep ? path : at("random.onnx"), 1e-4);
         text_free(&text);
     }
-}
-
-/* A model written by hand: one input "x" of floats [dims], nodes, numbers. */
-struct hand {
-    Onnx__NodeProto nodes[4];
-    const char *inputs[4][3], *outputs[4][2];
-    Onnx__AttributeProto attributes[4][3], *lists[4][3];
-    Onnx__TensorProto tensor;
-    Onnx__StringStringEntryProto location;
-    int64_t tensor_dims[3];
-    Onnx__DimensionProto dims[4];
-    size_t node_count, dim_count;
-    bool has_tensor;
-    bool two; /* inputs, the other called "z"; outputs, the other called "a" */
-};
-
-static void hand_node(struct hand *hand, const char *op, const char *a, const char *b,
-                      const char *output)
-{
-    size_t n = hand->node_count++;
-    Onnx__NodeProto *node = &hand->nodes[n];
-    onnx__node_proto__init(node);
-    hand->inputs[n][0] = a;
-    hand->inputs[n][1] = b;
-    hand->outputs[n][0] = output;
-    node->op_type = (char *)(uintptr_t)op;
-    node->name = (char *)(uintptr_t)output;
-    node->input = (char **)(uintptr_t)hand->inputs[n];
-    node->n_input = b ? 2 : 1;
-    node->output = (char **)(uintptr_t)hand->outputs[n];
-    node->n_output = 1;
-}
-
-/* An attribute of node `n`: whole numbers. */
-static void hand_ints(struct hand *hand, size_t n, const char *name, const int64_t *numbers,
-                      size_t count)
-{
-    Onnx__NodeProto *node = &hand->nodes[n];
-    Onnx__AttributeProto *attribute = &hand->attributes[n][node->n_attribute];
-    onnx__attribute_proto__init(attribute);
-    attribute->name = (char *)(uintptr_t)name;
-    attribute->ints = (int64_t *)(uintptr_t)numbers;
-    attribute->n_ints = count;
-    hand->lists[n][node->n_attribute++] = attribute;
-    node->attribute = hand->lists[n];
-}
-
-static void hand_dim(struct hand *hand, int64_t size, const char *name)
-{
-    Onnx__DimensionProto *dim = &hand->dims[hand->dim_count++];
-    onnx__dimension_proto__init(dim);
-    dim->has_dim_value = !name;
-    dim->dim_value = size;
-    dim->dim_param = (char *)(uintptr_t)name;
-}
-
-/* Numbers called "w", of `count` places; where they lie, or NULL: in 8 bytes of the file. */
-static void hand_tensor(struct hand *hand, int64_t count, const char *location)
-{
-    static char key[] = "location";
-    static uint8_t bytes[8];
-    static Onnx__StringStringEntryProto *entries[1];
-    onnx__tensor_proto__init(&hand->tensor);
-    onnx__string_string_entry_proto__init(&hand->location);
-    hand->has_tensor = true;
-    hand->tensor_dims[0] = count;
-    hand->tensor.name = (char *)(uintptr_t) "w";
-    hand->tensor.dims = hand->tensor_dims;
-    hand->tensor.n_dims = 1;
-    hand->tensor.has_data_type = true;
-    hand->tensor.data_type = 1;
-    hand->tensor.has_raw_data = !location;
-    hand->tensor.raw_data = (ProtobufCBinaryData){8, bytes};
-    if (!location)
-        return;
-    hand->location.key = key;
-    hand->location.value = (char *)(uintptr_t)location;
-    entries[0] = &hand->location;
-    hand->tensor.external_data = entries;
-    hand->tensor.n_external_data = 1;
-    hand->tensor.has_data_location = true;
-    hand->tensor.data_location = 1;
-}
-
-/* Reads it as the file `path`, whose output is "y". */
-static enum status hand_read(struct hand *hand, const char *path, const char *shapes,
-                             struct network **network)
-{
-    Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
-    Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
-    Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT, *opsets[] = {&opset};
-    Onnx__TensorShapeProto shape = ONNX__TENSOR_SHAPE_PROTO__INIT;
-    Onnx__TensorTypeProto tensor = ONNX__TENSOR_TYPE_PROTO__INIT;
-    Onnx__TypeProto type = ONNX__TYPE_PROTO__INIT;
-    Onnx__ValueInfoProto x = ONNX__VALUE_INFO_PROTO__INIT, y = ONNX__VALUE_INFO_PROTO__INIT;
-    Onnx__ValueInfoProto z = ONNX__VALUE_INFO_PROTO__INIT, a = ONNX__VALUE_INFO_PROTO__INIT;
-    Onnx__ValueInfoProto *xs[] = {&x, &z}, *ys[] = {&y, &a};
-    Onnx__NodeProto *nodes[4];
-    Onnx__TensorProto *tensors[] = {&hand->tensor};
-    Onnx__DimensionProto *dims[4];
-    for (size_t i = 0; i < 4; i++) {
-        nodes[i] = &hand->nodes[i];
-        dims[i] = &hand->dims[i];
-    }
-    shape.dim = dims;
-    shape.n_dim = hand->dim_count;
-    tensor.has_elem_type = opset.has_version = true;
-    tensor.elem_type = 1;
-    tensor.shape = &shape;
-    type.tensor_type = &tensor;
-    x.name = (char *)(uintptr_t) "x";
-    x.type = z.type = &type;
-    y.name = (char *)(uintptr_t) "y";
-    z.name = (char *)(uintptr_t) "z";
-    a.name = (char *)(uintptr_t) "a";
-    graph.node = nodes;
-    graph.n_node = hand->node_count;
-    graph.input = xs;
-    graph.output = ys;
-    graph.n_input = graph.n_output = hand->two ? 2 : 1;
-    graph.initializer = tensors;
-    graph.n_initializer = hand->has_tensor;
-    opset.version = 13;
-    model.opset_import = opsets;
-    model.n_opset_import = 1;
-    model.graph = &graph;
-    size_t size = onnx__model_proto__get_packed_size(&model);
-    uint8_t *bytes = mem_alloc(size);
-    onnx__model_proto__pack(&model, bytes);
-    *network = NULL;
-    enum status status = onnx_parse(path, bytes, size, shapes, network, NULL);
-    mem_free(bytes);
-    return status;
-}
-
-/* It is refused, and the message has this in it. */
-static void check_refused(struct hand *hand, const char *path, const char *shapes, const char *said)
-{
-    struct network *network;
-    CHECK(hand_read(hand, path, shapes, &network) != STATUS_OK);
-    if (!CHECK(strstr(status_message(), said)))
-        printf("    %s\n", status_message());
-    network_free(network);
 }
 
 /* y = relu(x) - z and a = relu(x), over three features each. */
@@ -396,61 +254,6 @@ TEST(hostile_graphs_are_refused_by_node)
     check_refused(&nowhere, "n.onnx", NULL, "n.onnx: node 'y' (Relu): its input 'z' comes from no");
 }
 
-/* y = x · what the operator makes of the numbers "w", [2] or [2, 2]. */
-static void hand_known(struct hand *hand, const char *op, size_t rank)
-{
-    *hand = (struct hand){0};
-    hand_dim(hand, 1, NULL);
-    hand_dim(hand, 2, NULL);
-    hand_tensor(hand, 2, NULL);
-    hand->tensor_dims[1] = 2;
-    hand->tensor.n_dims = rank;
-    hand->tensor.data_type = rank == 2 ? 10 : 1; /* half precision: 8 bytes in all */
-    hand_node(hand, op, "w", NULL, "v");
-    hand_node(hand, "Mul", "x", "v", "y");
-}
-
-/* What would read them behind their end. */
-TEST(known_numbers_stay_as_many_as_they_are)
-{
-    static const int64_t none[] = {0, 0}, ends[] = {2, 2};
-    struct hand hand;
-    hand_known(&hand, "Squeeze", 1);
-    hand_ints(&hand, 0, "axes", none, 1);
-    check_refused(&hand, "s.onnx", NULL, "s.onnx: node 'v' (Squeeze): found the axis 0 twice, or");
-    hand_known(&hand, "Unsqueeze", 1);
-    check_refused(&hand, "u.onnx", NULL, "u.onnx: node 'v' (Unsqueeze): found -1 axes");
-    hand_ints(&hand, 0, "axes", none, 2);
-    check_refused(&hand, "u.onnx", NULL, "u.onnx: node 'v' (Unsqueeze): found the axis 0 twice");
-    hand_known(&hand, "Transpose", 2);
-    hand_ints(&hand, 0, "perm", none, 2);
-    check_refused(&hand, "t.onnx", NULL, "t.onnx: node 'v' (Transpose): expected each dimension");
-    hand_known(&hand, "Slice", 2);
-    hand_ints(&hand, 0, "starts", none, 2);
-    hand_ints(&hand, 0, "ends", ends, 2);
-    hand_ints(&hand, 0, "axes", none, 2);
-    check_refused(&hand, "l.onnx", NULL, "l.onnx: node 'v' (Slice): found the axis 0 twice");
-    hand.inputs[0][0] = "x"; /* also of what is not known */
-    check_refused(&hand, "l.onnx", NULL, "l.onnx: node 'v' (Slice): found the axis 0 twice");
-}
-
-TEST(places_of_a_pool_go_to_an_unpool_only)
-{
-    static const int64_t window[] = {2, 2};
-    static const char *const readers[] = {"Relu", "Cast", "Identity", "Shape", "Flatten"};
-    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
-        struct hand hand = {0};
-        for (int d = 0; d < 4; d++)
-            hand_dim(&hand, d < 2 ? 1 : 4, NULL);
-        hand_node(&hand, "MaxPool", "x", NULL, "p");
-        hand_ints(&hand, 0, "kernel_shape", window, 2);
-        hand.outputs[0][1] = "places";
-        hand.nodes[0].n_output = 2;
-        hand_node(&hand, readers[i], "places", NULL, "y");
-        check_refused(&hand, "p.onnx", NULL, "'places' is the places of a MaxPool, expected");
-    }
-}
-
 TEST(hostile_sizes_are_refused)
 {
     struct hand hand = {0};
@@ -463,6 +266,11 @@ TEST(hostile_sizes_are_refused)
     hand.dims[1].dim_value = 2;
     hand_tensor(&hand, INT64_MAX, NULL);
     check_refused(&hand, "h.onnx", NULL, "h.onnx: the tensor 'w' ");
+    hand_tensor(&hand, 0, NULL);
+    hand.tensor.raw_data.len = 0;
+    hand.tensor_dims[1] = hand.tensor_dims[2] = INT64_MAX / 2; /* a 0 does not make it small */
+    hand.tensor.n_dims = 3;
+    check_refused(&hand, "h.onnx", NULL, "h.onnx: the tensor 'w' has a negative dimension, or is");
     hand_tensor(&hand, -1, NULL);
     check_refused(&hand, "h.onnx", NULL, "h.onnx: the tensor 'w' has a negative dimension");
     hand_tensor(&hand, 3, NULL);
@@ -485,6 +293,13 @@ TEST(numbers_outside_the_folder_are_refused)
     hand_tensor(&hand, 2, "numbers.bin");
     if (CHECK_OK(hand_read(&hand, path, NULL, &network)))
         network_free(network);
+    static char key[] = "length", bytes[] = "4";
+    onnx__string_string_entry_proto__init(&hand.length);
+    hand.length.key = key;
+    hand.length.value = bytes;
+    hand.entries[1] = &hand.length;
+    hand.tensor.n_external_data = 2;
+    check_refused(&hand, path, NULL, "the tensor 'w' takes '4' bytes, expected 8");
     hand_tensor(&hand, 3, "numbers.bin");
     check_refused(&hand, path, NULL, "'w' ends behind the end of the file 'numbers.bin'");
     const char *const places[] = {"/etc/hostname", "../../etc/hostname", "link.bin"};

@@ -203,6 +203,11 @@ static enum status read_external(struct import *in, const Onnx__TensorProto *ten
     if (text && (!text_to_int(text, &offset) || offset < 0))
         REFUSE(in, STATUS_INPUT, "the tensor '%.80s' lies at '%.40s', expected a place in bytes",
                name, text);
+    text = entry_of(tensor, "length");
+    int64_t said;
+    if (text && (!text_to_int(text, &said) || said < 0 || (size_t)said != bytes))
+        REFUSE(in, STATUS_INPUT, "the tensor '%.80s' takes '%.40s' bytes, expected %zu", name, text,
+               bytes);
     enum status status = file_map(path, &map, &length);
     if (status != STATUS_OK)
         return import_blame(in, status_prefix(status, "the tensor '%.80s'", name));

@@ -286,14 +286,20 @@ static enum status fold_cast(struct import *in, struct constant **out)
     bool real = element_is_real(to);
     if (!real && to != ELEMENT_INT64 && to != ELEMENT_INT32 && to != ELEMENT_BOOL)
         REFUSE(in, STATUS_UNSUPPORTED, "found a cast to type %lld", (long long)to);
-    if (real == (x->reals != NULL))
+    if (real ? x->reals != NULL : x->wholes && to == ELEMENT_INT64)
         return constant_view(in, x, x->shape, out);
     TRY(constant_new(in, x->shape, !real, out));
+    double most = to == ELEMENT_INT32 ? 0x1p31 : 9e18;
     for (int64_t i = 0; i < x->count; i++) {
         double number = constant_at(x, i);
-        if (!(fabs(number) < 9e18) || (x->wholes && x->wholes[i] == SAMPLES))
-            REFUSE(in, STATUS_UNSUPPORTED, "found a number that cannot be cast");
-        if (real)
+        bool samples = x->wholes && x->wholes[i] == SAMPLES;
+        if (to == ELEMENT_BOOL)
+            (*out)->wholes[i] = number != 0;
+        else if (samples && !real)
+            (*out)->wholes[i] = SAMPLES;
+        else if (samples || !(number >= -most && number < most))
+            REFUSE(in, STATUS_UNSUPPORTED, "found %g, which cannot be cast", number);
+        else if (real)
             (*out)->reals[i] = (float)number;
         else
             (*out)->wholes[i] = (int64_t)number;

@@ -15,6 +15,7 @@ struct trail {
     int32_t steps[STEPS_MOST]; /* nodes */
     int32_t count;
     const struct value *at; /* what the last of them gives; NULL: it has left the pattern */
+    int32_t rank;           /* of all that it gives on the way */
 };
 
 /* Goes on to that operator, which reads it; it is read so many times in all. */
@@ -33,23 +34,43 @@ static void step(struct trail *trail, const char *op, int32_t uses)
     trail->at = graph_find(in, in->graph->node[n]->output[0]);
 }
 
+/* The node that it came to last; NULL where it has left the pattern. */
+static const Onnx__NodeProto *last_node(const struct trail *trail)
+{
+    return trail->at && trail->count ? trail->in->graph->node[trail->steps[trail->count - 1]]
+                                     : NULL;
+}
+
 /* The other operand of the last node: not what `value` names; NULL where it has no such. */
 static const struct value *other_operand(const struct trail *trail, const struct value *value)
 {
-    if (!trail->at || !trail->count)
-        return NULL;
-    const Onnx__NodeProto *node = trail->in->graph->node[trail->steps[trail->count - 1]];
-    if (node->n_input != 2)
+    const Onnx__NodeProto *node = last_node(trail);
+    if (!node || node->n_input != 2)
         return NULL;
     return graph_find(trail->in, node->input[!strcmp(node->input[0], value->name)]);
 }
 
-/* Goes on only if that operand is the number. */
+/* Goes on only if the last node takes this one first, as Sub, Div and Pow are not the same the
+ * other way round. */
+static void expect_first(struct trail *trail, const struct value *value)
+{
+    const Onnx__NodeProto *node = last_node(trail);
+    if (!node || node->n_input != 2 || strcmp(node->input[0], value->name))
+        trail->at = NULL;
+}
+
+/* Is it one known number, which does not give the result more dimensions? */
+static bool is_number(const struct trail *trail, const struct value *value)
+{
+    return value && value->constant && constant_is_one(value->constant) &&
+           value->constant->shape.rank <= trail->rank;
+}
+
+/* Goes on only if the other operand is the number. */
 static void expect_number(struct trail *trail, const struct value *before, double number)
 {
     const struct value *value = other_operand(trail, before);
-    if (!value || !value->constant || !constant_is_one(value->constant) ||
-        fabs(constant_at(value->constant, 0) - number) > 1e-4)
+    if (!is_number(trail, value) || fabs(constant_at(value->constant, 0) - number) > 1e-4)
         trail->at = NULL;
 }
 
@@ -73,10 +94,10 @@ static enum status finish(struct trail *trail, const char *layer, const struct v
 static enum status write_gelu(struct import *in, bool *done)
 {
     struct value *x = graph_input(in, 0);
-    struct trail trail = {.in = in, .at = graph_output(in, 0)};
+    struct trail trail = {.in = in, .at = graph_output(in, 0), .rank = x ? x->shape.rank : 0};
     const struct value *c = graph_input(in, 1), *before;
     bool over = !strcmp(in->node->op_type, "Div");
-    if (!x || x->tokens || !c || !c->constant || !constant_is_one(c->constant) ||
+    if (!x || x->tokens || !is_number(&trail, c) ||
         fabs(constant_at(c->constant, 0) - (over ? sqrt(2) : sqrt(0.5))) > 1e-4)
         return STATUS_OK;
     step(&trail, "Erf", 1);
@@ -106,37 +127,50 @@ static const struct constant *row_operand(struct trail *trail, const struct valu
                                           int64_t width)
 {
     const struct value *value = other_operand(trail, before);
-    if (value && value->constant && value->constant->reals && value->constant->count == width)
-        return value->constant;
+    const struct constant *row = value ? value->constant : NULL;
+    if (row && row->reals && row->count == width && row->shape.rank >= 1 &&
+        row->shape.rank <= trail->rank && row->shape.dim[row->shape.rank - 1] == width)
+        return row;
     trail->at = NULL;
     return NULL;
+}
+
+/* Does the ReduceMean go over the last dimension, which stays as 1? */
+static bool means_rows(const Onnx__NodeProto *node, int32_t rank)
+{
+    const struct import at = {.node = node};
+    int64_t count;
+    const int64_t *axes = graph_ints(&at, "axes", &count);
+    return count == 1 && (axes[0] == -1 || axes[0] == rank - 1) && graph_int(&at, "keepdims", 1);
 }
 
 static enum status write_norm(struct import *in, bool *done)
 {
     struct value *x = graph_input(in, 0);
-    struct trail trail = {.in = in, .at = graph_output(in, 0)};
-    int64_t count;
-    const int64_t *axes = graph_ints(in, "axes", &count);
-    if (!x || x->tokens || count != 1 || x->shape.rank < 2 || !graph_int(in, "keepdims", 1) ||
-        (axes[0] != -1 && axes[0] != x->shape.rank - 1) || x->batch == x->shape.rank - 1)
+    int32_t rank = x ? x->shape.rank : 0;
+    struct trail trail = {.in = in, .at = graph_output(in, 0), .rank = rank};
+    if (rank < 2 || x->tokens || x->batch == rank - 1 || !means_rows(in->node, rank))
         return STATUS_OK;
-    int64_t width = x->shape.dim[x->shape.rank - 1];
+    int64_t width = x->shape.dim[rank - 1];
     step(&trail, "Sub", 1);
+    expect_first(&trail, x);
     const struct value *centred = trail.at;
     if (!centred || other_operand(&trail, graph_output(in, 0)) != x)
         return STATUS_OK;
     step(&trail, "Pow", 2);
+    expect_first(&trail, centred);
     expect_number(&trail, centred, 2);
     step(&trail, "ReduceMean", 1);
+    if (!trail.at || !means_rows(last_node(&trail), rank))
+        return STATUS_OK;
     const struct value *before = trail.at;
     step(&trail, "Add", 1);
     const struct value *epsilon = trail.at ? other_operand(&trail, before) : NULL;
     step(&trail, "Sqrt", 1);
     before = trail.at;
     step(&trail, "Div", 1);
-    if (!trail.at || other_operand(&trail, before) != centred || !epsilon || !epsilon->constant ||
-        !constant_is_one(epsilon->constant))
+    expect_first(&trail, centred);
+    if (!trail.at || other_operand(&trail, centred) != before || !is_number(&trail, epsilon))
         return STATUS_OK;
     before = trail.at;
     step(&trail, "Mul", 1);

@@ -117,6 +117,22 @@ bool graph_text_is(const struct import *in, const char *name, const char *usual,
     return attribute->s.len == strlen(word) && !memcmp(attribute->s.data, word, attribute->s.len);
 }
 
+enum status graph_choice(struct import *in, const char *name, const char *const *words, int count,
+                         int *out)
+{
+    const Onnx__AttributeProto *attribute = graph_attribute(in, name);
+    char list[100] = "";
+    for (*out = 0; *out < count; ++*out) {
+        if (graph_text_is(in, name, words[0], words[*out]))
+            return STATUS_OK;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", *out ? ", " : "", words[*out]);
+    }
+    REFUSE(in, STATUS_INPUT, "%s is '%.*s', expected one of %s", name,
+           (int)(attribute->s.len < 40 ? attribute->s.len : 40), (const char *)attribute->s.data,
+           list);
+}
+
 const int64_t *graph_ints(const struct import *in, const char *name, int64_t *count)
 {
     const Onnx__AttributeProto *attribute = graph_attribute(in, name);

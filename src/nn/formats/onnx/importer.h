@@ -125,6 +125,9 @@ const Onnx__AttributeProto *graph_attribute(const struct import *in, const char 
 int64_t graph_int(const struct import *in, const char *name, int64_t usual);
 double graph_real(const struct import *in, const char *name, double usual);
 bool graph_text_is(const struct import *in, const char *name, const char *usual, const char *word);
+/* Which of the words the attribute is; 0 where there is none. Refuses any other. */
+enum status graph_choice(struct import *in, const char *name, const char *const *words, int count,
+                         int *out);
 /* A list of whole numbers: an attribute. *count is -1 where there is none. */
 const int64_t *graph_ints(const struct import *in, const char *name, int64_t *count);
 /* The same as input `i`, or where there is none as the attribute. Refuses what is not known. */
@@ -152,6 +155,11 @@ enum status graph_axis(struct import *in, int64_t given, int32_t rank, int32_t *
 /* That of the attribute, likewise. */
 enum status graph_axis_of(struct import *in, const char *name, int64_t usual, int32_t rank,
                           int32_t *out);
+
+/* names.c: has no text of the message a byte 0 in it? */
+bool names_are_whole(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t length);
+/* Makes ? of control characters and of what is not UTF-8. */
+void names_clean(char *text);
 
 /* constant.c: numbers of the file. */
 enum status constant_new(struct import *in, struct shape shape, bool whole, struct constant **out);

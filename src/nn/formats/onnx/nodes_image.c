@@ -85,8 +85,9 @@ static enum status pads_of_output(struct import *in, const struct image *image, 
 {
     int64_t count, wanted;
     const int64_t *shape = graph_ints(in, "output_shape", &count);
-    bool upper = graph_text_is(in, "auto_pad", "NOTSET", "SAME_UPPER");
-    bool same = upper || graph_text_is(in, "auto_pad", "NOTSET", "SAME_LOWER");
+    enum auto_pad given;
+    TRY(window_auto_pad(in, &given));
+    bool upper = given == AUTO_PAD_SAME_UPPER, same = upper || given == AUTO_PAD_SAME_LOWER;
     if (count >= 0 && count < image->axes)
         REFUSE(in, STATUS_INPUT, "output_shape has %lld numbers, expected %d", (long long)count,
                image->axes);

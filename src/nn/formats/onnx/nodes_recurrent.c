@@ -217,8 +217,10 @@ enum status node_recurrent(struct import *in)
     struct recurrent_layers layers[2] = {0};
     struct value *x;
     const char *layer;
-    bool both = graph_text_is(in, "direction", "forward", "bidirectional");
-    bool backwards = graph_text_is(in, "direction", "forward", "reverse");
+    static const char *const directions[] = {"forward", "reverse", "bidirectional"};
+    int direction;
+    TRY(graph_choice(in, "direction", directions, 3, &direction));
+    bool backwards = direction == 1, both = direction == 2;
     while (strcmp(r.kind->op, in->node->op_type))
         r.kind++;
     if (in->batch >= 0)

@@ -439,10 +439,13 @@ static enum status import(struct import *in, const char *name, struct network **
     if (status == STATUS_OK)
         status = make_network(in, name, &text, out);
     text_free(&text);
-    if (status == STATUS_OK && in->graph->n_output > 1 && !wanted_output(in, &length))
-        log_warning("%s: it has %zu outputs, of which '%.60s' is taken; %s:output=NAME takes "
-                    "another",
-                    in->path, in->graph->n_output, output->name, in->path);
+    if (status == STATUS_OK && in->graph->n_output > 1 && !wanted_output(in, &length)) {
+        char taken[61];
+        snprintf(taken, sizeof taken, "%s", output->name);
+        names_clean(taken);
+        log_warning("%s: it has %zu outputs, of which '%s' is taken; %s:output=NAME takes another",
+                    in->path, in->graph->n_output, taken, in->path);
+    }
     if (status == STATUS_OK && batch)
         *batch = (struct onnx_batch){.input = in->batch, .output = output->batch};
     return status;
@@ -520,8 +523,13 @@ enum status onnx_parse(const char *name, const void *bytes, size_t length, const
     Onnx__ModelProto *model = onnx__model_proto__unpack(&allocator, length, bytes);
     enum status status = failed ? status_fail(STATUS_MEMORY, __FILE__, __LINE__, "out of memory")
                                 : check_model(&in, model);
+    if (status == STATUS_OK && !names_are_whole(&onnx__model_proto__descriptor, bytes, length))
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                             "%s: found a name with a byte 0 in it, expected text", path);
     if (status == STATUS_OK)
         status = import_any(&in, name, out, batch);
+    if (status != STATUS_OK)
+        names_clean(status_last()->message);
     onnx__model_proto__free_unpacked(model, &allocator);
     return status;
 }

@@ -64,14 +64,25 @@ int64_t window_extent(const struct slide *slide)
     return (slide->window - 1) * slide->dilation + 1;
 }
 
+enum status window_auto_pad(struct import *in, enum auto_pad *out)
+{
+    static const char *const words[] = {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
+    int which;
+    TRY(graph_choice(in, "auto_pad", words, 4, &which));
+    *out = (enum auto_pad)which;
+    return STATUS_OK;
+}
+
 /* auto_pad, or pads: those before all axes, then those behind. */
 static enum status read_pads(struct import *in, const struct image *image,
                              struct slide slides[AXES])
 {
     int64_t count;
     const int64_t *pads = graph_ints(in, "pads", &count);
-    bool lower = graph_text_is(in, "auto_pad", "NOTSET", "SAME_LOWER");
-    if (lower || graph_text_is(in, "auto_pad", "NOTSET", "SAME_UPPER")) {
+    enum auto_pad given;
+    TRY(window_auto_pad(in, &given));
+    bool lower = given == AUTO_PAD_SAME_LOWER;
+    if (lower || given == AUTO_PAD_SAME_UPPER) {
         for (int i = 0; i < AXES; i++) {
             struct slide *s = &slides[i];
             int64_t places = (image->size[i] - 1) / s->stride + 1;
@@ -82,7 +93,7 @@ static enum status read_pads(struct import *in, const struct image *image,
         }
         return STATUS_OK;
     }
-    if (count < 0 || graph_text_is(in, "auto_pad", "NOTSET", "VALID"))
+    if (count < 0 || given == AUTO_PAD_VALID)
         return STATUS_OK;
     if (count != 2 * image->axes)
         REFUSE(in, STATUS_INPUT, "pads has %lld numbers, expected %d", (long long)count,
@@ -106,9 +117,14 @@ enum status window_read(struct import *in, const struct image *image,
     TRY(window_sizes(in, "strides", image->axes, 1, 1, stride));
     TRY(window_sizes(in, "dilations", image->axes, 1, 1, dilation));
     for (int i = 0; i < AXES; i++) {
-        if (weights)
-            window[i] =
-                i < AXES - image->axes ? 1 : weights->shape.dim[weights->shape.rank - AXES + i];
+        int64_t own = !weights                 ? window[i]
+                      : i < AXES - image->axes ? 1
+                                               : weights->shape.dim[weights->shape.rank - AXES + i];
+        if (own != window[i] && graph_attribute(in, "kernel_shape"))
+            REFUSE(in, STATUS_INPUT,
+                   "kernel_shape has %lld in it, expected the %lld of its weights",
+                   (long long)window[i], (long long)own);
+        window[i] = own;
         slides[i] =
             (struct slide){.window = window[i], .stride = stride[i], .dilation = dilation[i]};
         if (window[i] > SIZE_MOST)

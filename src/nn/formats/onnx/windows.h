@@ -10,6 +10,9 @@
 
 enum { AXES = 3, SIZE_MOST = 1 << 24 };
 
+/* The attribute auto_pad. */
+enum auto_pad { AUTO_PAD_NOTSET, AUTO_PAD_VALID, AUTO_PAD_SAME_UPPER, AUTO_PAD_SAME_LOWER };
+
 /* An input as a layer of images. */
 struct image {
     const struct value *value;
@@ -36,6 +39,7 @@ enum status window_give(struct import *in, const struct image *image, const char
 /* An attribute of a number for each axis; `usual` where it is absent. */
 enum status window_sizes(struct import *in, const char *name, int32_t axes, int64_t usual,
                          int64_t least, int64_t out[AXES]);
+enum status window_auto_pad(struct import *in, enum auto_pad *out);
 /* The window comes from the attribute, or where there are weights from these. */
 enum status window_read(struct import *in, const struct image *image,
                         const struct constant *weights, struct slide slides[AXES]);
