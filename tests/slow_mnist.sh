@@ -1,6 +1,6 @@
 #!/bin/sh
 # MNIST, the real one: lenet learns it in a few epochs on the fast backend; a small network learns it
-# streamed to the same bytes as from memory.
+# streamed to the same bytes as from memory; and what docs/recipes.md says of two recipes, after two epochs.
 prony=$PRONY_BUILD/prony
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
@@ -39,4 +39,17 @@ if "$prony" explain lenet --backend simd >output 2>&1; then
 else
     echo "skip slow_mnist.lenet_learns: no fast backend: $(tail -n 1 output)"
 fi
+
+# An auto-encoder with a code of 32 is below the best linear one (examples/kinds/pca.py: 0.1773).
+"$prony" train autoencoder mnist --epochs 2 --batch 64 >output 2>&1
+awk '/^test loss/ { found = $3 < 0.1773 } END { exit !found }' output
+result autoencoder_is_below_pca $?
+
+# A Boltzmann machine's samples are of all kinds, as the small network above reads them.
+"$prony" train rbm mnist --epochs 2 --batch 100 --schedule cosine:period=1200 --out rbm >output 2>&1 &&
+    "$prony" generate rbm rbm --count 100 --out samples.csv >>output 2>&1 &&
+    "$prony" predict mlp:784-32-10 loaded samples.csv --label none --out said.csv >>output 2>&1
+tail -n +2 said.csv | cut -d, -f1 | sort | uniq -c | awk '{ printf "%d of %s, ", $1, $2 } END { print NR " digits" }' >>output
+[ "$(tail -n +2 said.csv | cut -d, -f1 | sort -u | wc -l)" -ge 8 ]
+result rbm_makes_many_digits $?
 exit $status

@@ -68,8 +68,11 @@ static enum status make_inputs(struct generation *generation)
              "%s: found %lld sweeps, expected a multiple of %d: so many are done at a time",
              generation->model->network->name, (long long)generation->options->sweeps,
              RECIPE_SWEEPS);
-    if (chain)
+    if (chain) {
         NEED(generation->chain = mem_array(rows, width * sizeof *generation->chain));
+        rbm_begin(generation->model->network, &generation->model->params, (int64_t)rows,
+                  generation->chain);
+    }
     return make_labels(generation, program_find(program, ROLE_INPUT, "label") >= 0);
 }
 
@@ -162,9 +165,9 @@ static enum status generate(struct generation *generation)
     TRY(model_traits(model, &generation->traits));
     TRY(compile(generation, rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE));
     TRY(params_fill_new(&model->params));
-    TRY(make_inputs(generation));
     model->params.control.seed = generation->options->seed;
     model->params.control.step = 0;
+    TRY(make_inputs(generation));
     TRY(engine_attach(&model->engine, &model->params));
     TRY(run_all(generation));
     finish(generation);

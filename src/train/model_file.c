@@ -283,7 +283,9 @@ static enum status load(struct model *model, const struct safetensors *file)
         TRY(read_recipe(model, file));
         TRY(model_declare_learnt(model)); /* which may depend on these */
     }
-    return safetensors_load(file, SAFETENSORS_WEIGHTS, &model->params);
+    TRY(safetensors_load(file, SAFETENSORS_WEIGHTS, &model->params));
+    int32_t chains = rbm_chains(model->network, &model->params); /* it generates from there on */
+    return chains < 0 ? STATUS_OK : safetensors_load_entry(file, &model->params, chains);
 }
 
 enum status model_check_numbers(const struct model *model, const char *path)

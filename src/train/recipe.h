@@ -108,5 +108,12 @@ int32_t rbm_layers(const struct network *network);
 bool rbm_at(const struct network *network, int32_t layer);
 /* One of them learns, by contrastive divergence, what those before it make of the data. */
 void rbm_emit(struct recipe_emit *emit, int32_t which);
+/* The entry of the chains that a machine learnt by; -1: it has none. */
+int32_t rbm_chains(const struct network *network, const struct params *params);
+/* Visible units that Gibbs sampling begins with: where the chains ended or, without them, each on
+ * or off by a coin of the control block's seed. All begin apart: from one place they would all fall
+ * into the same few kinds of data, since a machine seldom goes over from one kind to another. */
+void rbm_begin(const struct network *network, const struct params *params, int64_t rows,
+               float *out);
 
 #endif

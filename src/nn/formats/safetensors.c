@@ -400,6 +400,21 @@ enum status safetensors_load(const struct safetensors *file, enum safetensors_co
     return status;
 }
 
+enum status safetensors_load_entry(const struct safetensors *file, struct params *params,
+                                   int32_t entry)
+{
+    struct text name = {0};
+    enum status status;
+    add_name("", &params->entries[entry], &name);
+    TRY_OR(done, text_done(&name));
+    memset(params_data(params, entry), 0, params->entries[entry].bytes);
+    if (json_get(file->header, text_of(&name)))
+        status = load_entry(file, "", params, entry, &name);
+done:
+    text_free(&name);
+    return status;
+}
+
 enum status safetensors_load_part(const struct safetensors *file, const char *prefix,
                                   struct params *params)
 {

@@ -49,6 +49,9 @@ const char *safetensors_note(const struct safetensors *file, const char *key);
  * params does not know is refused, but for state when only weights are asked for. */
 enum status safetensors_load(const struct safetensors *file, enum safetensors_content content,
                              struct params *params);
+/* Fills one entry, also of state; with zeros, if the file does not have it. */
+enum status safetensors_load_entry(const struct safetensors *file, struct params *params,
+                                   int32_t entry);
 /* The weights of one network out of a file of several, where their names begin with `prefix`. */
 enum status safetensors_load_part(const struct safetensors *file, const char *prefix,
                                   struct params *params);

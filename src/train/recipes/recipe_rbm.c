@@ -6,8 +6,9 @@
  * steps of Gibbs sampling do. These begin at the data, or (chains, Tieleman 2008) where they ended
  * before: the chains are state, saved with the training.
  *
- * It generates by the same steps: what they begin with and end with are bound to one block, so that
- * each run goes on where the last one ended. */
+ * It generates by the same steps from where the chains ended: what they begin with and end with are
+ * bound to one block, so that each run goes on where the last one ended. */
+#include "base/rng.h"
 #include "nn/emit.h"
 #include "nn/layer.h"
 #include "nn/optimiser.h"
@@ -26,6 +27,8 @@ struct rbm {
 };
 
 enum { VISIBLE, HIDDEN };
+
+enum { STREAM_BEGIN = INT32_MAX }; /* no op of a program has that id */
 
 static bool is_kind(const struct network *network, int32_t layer, const char *kind)
 {
@@ -233,6 +236,41 @@ static void emit_sweeps(struct recipe_emit *emit)
     emit_y(draft, y, rows);
     draft_part(draft, PART_UPDATE); /* each run draws other numbers */
     draft_op(draft, OP_tick, IN(rbm.sweeps), OUT(rbm.sweeps));
+}
+
+int32_t rbm_chains(const struct network *network, const struct params *params)
+{
+    char full[200];
+    if (!network->layer_count)
+        return -1;
+    snprintf(full, sizeof full, "%s.chains", network->layers[0].name);
+    return params_find(params, full);
+}
+
+/* Is one of so many units on? Chains start with all of them off, and so do those that a file of
+ * weights does not have. */
+static bool any_on(const float *units, int64_t count)
+{
+    int64_t i = 0;
+    while (i < count && units[i] == 0)
+        i++;
+    return i < count;
+}
+
+void rbm_begin(const struct network *network, const struct params *params, int64_t rows, float *out)
+{
+    const struct rng_key key = {.seed = params->control.seed, .stream = STREAM_BEGIN};
+    int64_t width = shape_count(&network->input);
+    int32_t entry = rbm_chains(network, params);
+    const float *chains = entry < 0 ? NULL : params_data(params, entry);
+    int64_t count = entry < 0 ? 0 : params->entries[entry].shape.dim[0];
+    bool go_on = any_on(chains, count * width);
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t i = 0; i < width; i++)
+            if (go_on)
+                out[row * width + i] = chains[row % count * width + i];
+            else
+                out[row * width + i] = rng_uniform(key, (uint32_t)row, (uint32_t)i) < 0.5f;
 }
 
 static void emit_all(struct recipe_emit *emit)
