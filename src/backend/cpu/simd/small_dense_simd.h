@@ -138,40 +138,35 @@ static bool are_many(const struct call *call, int weights, kernel_run *plain)
     return true;
 }
 
-static void run_dense(const struct call *call)
+/* y = f(x·W + b) or f(x·Wᵀ + b): weights of inputs lie `down` apart, those of results `across`. */
+static void run_forward(const struct call *call, int64_t inputs, int64_t results, int64_t down,
+                        int64_t across, int32_t function)
 {
-    const int64_t *dim = call->tensors[1]->shape.dim, in = dim[0], out = dim[1];
-    if (are_many(call, 1, ref_dense_f32))
-        return;
     struct small small = {
         .x = floats(call, 0),
         .b = floats(call, 2),
         .y = floats(call, 3),
         .batch = call->tensors[0]->shape.dim[0],
-        .inputs = in,
-        .results = out,
-        .function = call->op->attr.dense.activation,
+        .inputs = inputs,
+        .results = results,
+        .function = function,
     };
-    take_weights(&small, floats(call, 1), out, 1);
+    take_weights(&small, floats(call, 1), down, across);
     run_small(call, &small);
+}
+
+static void run_dense(const struct call *call)
+{
+    const int64_t *dim = call->tensors[1]->shape.dim, in = dim[0], out = dim[1];
+    if (!are_many(call, 1, ref_dense_f32))
+        run_forward(call, in, out, out, 1, call->op->attr.dense.activation);
 }
 
 static void run_dense_t(const struct call *call)
 {
     const int64_t *dim = call->tensors[1]->shape.dim, in = dim[0], out = dim[1];
-    if (are_many(call, 1, ref_dense_t_f32))
-        return;
-    struct small small = {
-        .x = floats(call, 0),
-        .b = floats(call, 2),
-        .y = floats(call, 3),
-        .batch = call->tensors[0]->shape.dim[0],
-        .inputs = out,
-        .results = in,
-        .function = call->op->attr.dense_t.activation,
-    };
-    take_weights(&small, floats(call, 1), 1, out);
-    run_small(call, &small);
+    if (!are_many(call, 1, ref_dense_t_f32))
+        run_forward(call, out, in, 1, out, call->op->attr.dense_t.activation);
 }
 
 /* t[f][g] = Σ_n few[n][f] · many[n][g], rows of t being whole vectors. */
