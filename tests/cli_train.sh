@@ -70,7 +70,7 @@ if cmp -s whole half; then ok resumed_is_identical; else fail resumed_is_identic
 # Ctrl-C: SIGTERM does the same.) So does a terminal that is closed, which may say so more than once.
 interrupt() {
     rm -f output
-    "$prony" train mlp:4-200-200-3 iris --epochs 1000000 --out stopped >output 2>&1 </dev/null &
+    "$prony" train mlp:4-200-200-3 iris --threads 1 --epochs 1000000 --out stopped >output 2>&1 </dev/null &
     process=$!
     tries=0
     until grep -q 'backend simd' output || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
@@ -78,7 +78,7 @@ interrupt() {
     wait $process
     status=$?
     resume=$(sed -n 's/.*To go on: prony //p' output)
-    [ $status -eq 130 ] && [ "$resume" = "train mlp:4-200-200-3 iris --resume stopped --out stopped" ]
+    [ $status -eq 130 ] && [ "$resume" = "train mlp:4-200-200-3 iris --threads 1 --resume stopped --out stopped" ]
 }
 if interrupt HUP HUP; then ok hangup_saves; else cat output && fail hangup_saves "exit status $status"; fi
 if interrupt TERM; then

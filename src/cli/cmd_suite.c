@@ -176,7 +176,8 @@ static enum status run_suite(const struct cli *cli, struct suite *suite)
         suite->flags.file = suite->written.file;
     if (!suite->flags.store)
         suite->flags.store = suite->written.store;
-    TRY(file_check_apart(suite->flags.file, suite->name));
+    if (!find_suite(suite->name))
+        TRY(file_check_apart(suite->flags.file, suite->name));
     enum status status = bench_output_open(&output, &suite->flags);
     if (status == STATUS_OK)
         status = bench_request_run(cli, suite->requests, suite->count, &output, true);

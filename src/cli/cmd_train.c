@@ -241,8 +241,12 @@ static enum status stop(struct training *training)
         text_add(&how, " --numbers");
     if (flags->memory > 0)
         text_printf(&how, " --memory %g", flags->memory);
-    if (flags->backend) /* another one would not end with the same bits */
+    if (flags->backend) /* another one would not end with the same bits, nor would the rest */
         text_printf(&how, " --backend %s", flags->backend);
+    if (flags->threads)
+        text_printf(&how, " --threads %" PRId64, flags->threads);
+    if (flags->precision)
+        text_printf(&how, " --precision %s", flags->precision);
     enum status status = status_fail(
         STATUS_INTERRUPTED, __FILE__, __LINE__,
         "interrupted after epoch %" PRId64 "; saved. To go on: prony train %s %s%s --resume %s "
