@@ -199,6 +199,8 @@ refuse a_dbn_has_machines "refused.net:2:1: found relu as the first layer, expec
     'input 64\nrelu\ndense 10\n' train refused.net digits --recipe dbn
 refuse a_dbn_takes_numbers_in_a_row 'refused.net:1:1: found an input of 3 sizes, expected one' \
     'input 1x8x8\nflatten\ndense 10\n' train refused.net digits --recipe dbn
+refuse an_rbm_has_one "refused.net:4:1: found other layers, expected those of an rbm" \
+    'input 64\ndense 16\nsigmoid\ndense 10\n' train refused.net digits --recipe rbm
 refuse a_part_has_layers "refused.net:5:1: there is no layer in the network 'decoder'" \
     'recipe vae\nnetwork encoder\ninput 4\ndense 4\nnetwork decoder\ninput 2\n' explain refused.net
 refuse a_size_too_large "the input is '1000000000000', expected sizes of at most 1000000000" \

@@ -106,6 +106,8 @@ enum status recipe_check_measure(const struct network *network,
 int32_t rbm_layers(const struct network *network);
 /* Is this layer a dense one with a sigmoid behind it? */
 bool rbm_at(const struct network *network, int32_t layer);
+/* They take numbers in a row. */
+enum status rbm_check_input(const struct network *network, const char *recipe);
 /* One of them learns, by contrastive divergence, what those before it make of the data. */
 void rbm_emit(struct recipe_emit *emit, int32_t which);
 /* The entry of the chains that a machine learnt by; -1: it has none. */

@@ -33,11 +33,7 @@ static enum status check_machines(const struct network *network)
 {
     int32_t machines = rbm_layers(network), beyond = 2 * (RECIPE_TURNS - 1);
     const struct layer *layer = &network->layers[machines < RECIPE_TURNS ? 0 : beyond];
-    if (network->input.rank != 1)
-        FAIL(STATUS_INPUT,
-             "%s:%d:1: found an input of %d sizes, expected one, as in 'input 784': what the "
-             "machines of a dbn take has no shape",
-             network->name, network->said_on.input, network->input.rank);
+    TRY(rbm_check_input(network, "dbn"));
     if (!machines)
         FAIL(STATUS_INPUT,
              "%s:%d:%d: found %s as the first layer, expected 'dense UNITS' and 'sigmoid' behind "

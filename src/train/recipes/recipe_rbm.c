@@ -275,11 +275,7 @@ void rbm_begin(const struct network *network, const struct params *params, int64
 
 static void emit_all(struct recipe_emit *emit)
 {
-    if (rbm_layers(emit->network) != 1 || emit->network->layer_count != 2)
-        draft_fail(emit->draft, STATUS_INPUT,
-                   "found other layers, expected those of an rbm: 'input SIZE', 'dense UNITS' and "
-                   "'sigmoid'");
-    else if (emit->options->use == USE_GENERATION)
+    if (emit->options->use == USE_GENERATION)
         emit_sweeps(emit);
     else
         rbm_emit(emit, 0);
@@ -293,8 +289,26 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->generates = true;
 }
 
+enum status rbm_check_input(const struct network *network, const char *recipe)
+{
+    if (network->input.rank != 1)
+        FAIL(STATUS_INPUT,
+             "%s:%d:1: found an input of %d sizes, expected one, as in 'input 784': the units of "
+             "the recipe %s have no shape",
+             network->name, network->said_on.input, network->input.rank, recipe);
+    return STATUS_OK;
+}
+
 static enum status check(const struct network *network, const struct compile_options *options)
 {
+    const struct layer *other =
+        &network->layers[rbm_layers(network) && network->layer_count > 2 ? 2 : 0];
+    TRY(rbm_check_input(network, "rbm"));
+    if (!rbm_layers(network) || network->layer_count != 2)
+        FAIL(STATUS_INPUT,
+             "%s:%d:%d: found other layers, expected those of an rbm: 'input SIZE', 'dense UNITS' "
+             "and 'sigmoid'",
+             network->name, other->line, other->column);
     return recipe_check_loss(network, options, "rbm", LOSS_MSE); /* which is what is shown */
 }
 
