@@ -5,6 +5,7 @@
 #include "backend/cpu/cpu_backends.h"
 #include "base/memory.h"
 #include "bench/job_network.h"
+#include "bench/judge.h"
 #include "bench/reference.h"
 #include "bench/sweep.h"
 #include "bench/task_peer.h"
@@ -274,7 +275,7 @@ TEST(the_check_finds_a_wrong_update)
     found.loss = task->reference.loss;
     for (int64_t i = 0; i < task->value_count; i++)
         found.values[i] = nextafterf(task->reference.values[i], 1e9f);
-    CHECK_OK(task_judge(task, &found, &error));
+    CHECK_OK(judge_outcome(task, &found, &error));
 
     for (int64_t i = 0; i < task->value_count; i++) {
         const struct task_place *place = &task->places[i];
@@ -282,9 +283,9 @@ TEST(the_check_finds_a_wrong_update)
         float moved = task->reference.values[i] - start;
         found.values[i] = start + 1.05f * moved;
     }
-    CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
+    CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
     memcpy(found.values, task->reference.values, (size_t)task->value_count * sizeof(float));
-    CHECK_OK(task_judge(task, &found, &error));
+    CHECK_OK(judge_outcome(task, &found, &error));
     CHECK_NEAR(error, 0, 0);
     /* Whichever entry does not learn, however little it would have moved. */
     for (int32_t e = 0; e < task->params.count; e++) {
@@ -296,14 +297,14 @@ TEST(the_check_finds_a_wrong_update)
                                   ? ((const float *)params_data(&task->params, e))[place->element]
                                   : task->reference.values[i];
         }
-        CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
+        CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
     }
     memcpy(found.values, task->reference.values, (size_t)task->value_count * sizeof(float));
     found.values[5] = NAN;
-    CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
+    CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
     found.values[5] = task->reference.values[5];
     found.loss *= 1.02;
-    CHECK_STATUS(STATUS_WRONG, task_judge(task, &found, &error));
+    CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
     CHECK_MESSAGE("the loss after 3 steps");
     task_close(task);
 }

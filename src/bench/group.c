@@ -2,15 +2,15 @@
 #include "bench/group.h"
 
 #include "base/clock.h"
-#include "base/cpu.h"
 #include "base/memory.h"
 #include "bench/describe.h"
 #include "bench/entry.h"
 #include "bench/job_cold.h"
 #include "bench/job_network.h"
+#include "bench/judge.h"
 #include "bench/passes.h"
 #include "bench/peers.h"
-#include "bench/reference.h"
+#include "bench/referee.h"
 #include "bench/target_group.h"
 #include "bench/task_peer.h"
 #include "bench/watch.h"
@@ -22,9 +22,7 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
-enum { MORE_ROWS = 3 };                    /* of a scenario, of ingestion */
-static const double DEAR_FLOP = 1e9;       /* a reference of so much work is kept between runs */
-static const double REFERENCE_FLOP = 20e9; /* `ref` is not asked for more */
+enum { MORE_ROWS = 3 };                            /* of a scenario, of ingestion */
 static const size_t COLD_BYTES = (size_t)64 << 20; /* where the size of the caches is not known */
 
 /* One point on its way to a record. */
@@ -45,8 +43,7 @@ struct group {
     struct bench *bench;
     struct arena arena;
     struct task *task;
-    const char *reference; /* who computed it: "ref" */
-    char unreferred[300];  /* why there is no reference; "" when there is */
+    struct referee referee;
     struct entrant *entrants;
     struct contender *contenders;
     int count, contender_count;
@@ -118,17 +115,15 @@ static enum status group_check(struct group *group, struct entrant *entrant)
         status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
                              "the check would take %.0f s, more than --patience",
                              (double)takes_ns * 1e-9);
-    else if (group->unreferred[0])
-        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__, "%s", group->unreferred);
     else
-        status = entrant->job->kind->check(entrant->job, &error);
+        status = referee_judge(&group->referee, group->bench, group->task, entrant->job, &error);
     if (status == STATUS_UNSUPPORTED) {
         NEED(check->reason = arena_text(&group->arena, status_message()));
         return STATUS_OK;
     }
-    check->against = group->reference;
+    check->against = group->referee.name;
     check->difference = error;
-    check->tolerance = group->task->tolerance;
+    check->tolerance = judge_tolerance(group->task);
     TRY(status);
     check->verdict = RECORD_RIGHT;
     return STATUS_OK;
@@ -383,48 +378,6 @@ enum status bench_write(struct bench *bench, const struct record *record)
     return status;
 }
 
-/* Who says what is right: the reference; for what would take it minutes the fast backend on all
- * cores, with the least instructions it has kernels for and nothing fused, which the conformance
- * tests hold against the reference. */
-static enum status group_choose_reference(struct group *group, double flop,
-                                          struct network_options *out)
-{
-    struct cpu cpu;
-    cpu_detect(&cpu);
-    const int threads = flop > REFERENCE_FLOP ? cpu.cores : 1;
-    const double seconds = reference_seconds(group->task, flop) / threads;
-    *out = (struct network_options){.device = {.threads = threads, .isa = ISA_AVX2}};
-    group->reference = flop > REFERENCE_FLOP ? "simd/avx2, unfused" : "ref";
-    if (flop > REFERENCE_FLOP && seconds * 1e9 > (double)group->bench->patience_ns)
-        FAIL(STATUS_UNSUPPORTED,
-             "the check would take %.0f s (%.0f GFLOP), more than --patience allows", seconds,
-             flop * 1e-9);
-    if (reference_bytes(group->task) > (double)mem_total()) /* a GPU may have more */
-        FAIL(STATUS_UNSUPPORTED, "the check would need %.0f GB of memory, and there are %.0f",
-             reference_bytes(group->task) * 1e-9, (double)mem_total() * 1e-9);
-    TRY(registry_find(group->bench->registry, flop > REFERENCE_FLOP ? "simd" : "ref",
-                      &out->backend));
-    return out->backend->probe();
-}
-
-/* The reference's outcome: what is dear is kept, and looked for first. */
-static enum status group_refer(struct group *group)
-{
-    struct task *task = group->task;
-    const char *commit = group->bench->facts.commit;
-    double flop = (double)(task->work.forward.flop + task->work.backward.flop) * task->check_steps;
-    struct network_options options;
-
-    TRY(group_choose_reference(group, flop, &options));
-    if (flop < DEAR_FLOP)
-        return job_network_refer(task, &options);
-    TRY(reference_load(task, commit));
-    if (task->referred)
-        return STATUS_OK;
-    TRY(job_network_refer(task, &options));
-    return reference_save(task, commit);
-}
-
 /* The task and its reference; a task that cannot be made is every entrant's refusal. */
 static enum status group_open_task(struct group *group, const struct point *point)
 {
@@ -440,12 +393,7 @@ static enum status group_open_task(struct group *group, const struct point *poin
     NEED(program);
     for (int i = 0; i < group->count; i++)
         group->entrants[i].record.program = program;
-    enum status status = group_refer(group);
-    if (status == STATUS_MEMORY)
-        return status;
-    if (status != STATUS_OK)
-        snprintf(group->unreferred, sizeof group->unreferred, "%s", status_message());
-    return STATUS_OK;
+    return referee_begin(&group->referee, group->bench, group->task);
 }
 
 enum status bench_start_record(const struct bench *bench, const struct point *point,

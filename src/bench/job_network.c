@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "bench/describe.h"
+#include "bench/judge.h"
 #include "core/pass/fuse.h"
 #include "record/stats.h"
 
@@ -375,7 +376,7 @@ static enum status network_check(struct job *job, double *error)
 
     TRY(task_outcome(network->task, &network->arena, &found));
     TRY(network_outcome(network, &found));
-    return task_judge(network->task, &found, error);
+    return judge_outcome(network->task, &found, error);
 }
 
 static void network_describe(struct job *job, struct json_writer *out)
@@ -418,18 +419,48 @@ enum status job_network_open(struct task *task, const struct network_options *op
     return STATUS_OK;
 }
 
-enum status job_network_refer(struct task *task, const struct network_options *reference)
+/* The task's check on the reference; room for it is in the task's arena. */
+static enum status network_refer(struct task *task, const struct network_options *reference,
+                                 struct outcome *out)
 {
     struct job *job = NULL;
 
-    if (task->referred)
-        return STATUS_OK;
-    TRY(task_outcome(task, &task->arena, &task->reference));
+    TRY(task_outcome(task, &task->arena, out));
     TRY(job_network_open(task, reference, &job));
     enum status status = network_prepare(job);
     if (status == STATUS_OK)
-        status = network_outcome((struct job_network *)job, &task->reference);
+        status = network_outcome((struct job_network *)job, out);
     network_close(job);
-    task->referred = status == STATUS_OK;
     return status;
+}
+
+enum status job_network_refer(struct task *task, const struct network_options *reference)
+{
+    if (!task->referred)
+        TRY(network_refer(task, reference, &task->reference));
+    task->referred = true;
+    return STATUS_OK;
+}
+
+/* What counts is how far parameters moved, so the places that are compared are moved back to where
+ * they would have started. */
+enum status job_network_shake(struct task *task, const struct network_options *reference)
+{
+    float *weights = task->params.blocks[ROLE_PARAM].data, *kept;
+    const size_t bytes = (size_t)task->params.blocks[ROLE_PARAM].bytes;
+    struct outcome out;
+
+    NEED(kept = mem_alloc(bytes));
+    memcpy(kept, weights, bytes);
+    task_shake(task, weights, bytes / sizeof *weights);
+    enum status status = network_refer(task, reference, &out);
+    for (int64_t i = 0; task->places && status == STATUS_OK && i < task->value_count; i++)
+        out.values[i] -= task_initial(task, i);
+    memcpy(weights, kept, bytes);
+    for (int64_t i = 0; task->places && status == STATUS_OK && i < task->value_count; i++)
+        out.values[i] += task_initial(task, i);
+    mem_free(kept);
+    TRY(status);
+    task->shaken = out;
+    return STATUS_OK;
 }

@@ -47,5 +47,7 @@ enum status job_network_outcome(struct job *job, struct outcome *out);
 
 /* Runs the task's check on the reference and keeps the outcome in the task; once. */
 enum status job_network_refer(struct task *task, const struct network_options *reference);
+/* Runs it there again from shaken weights (judge.h), and keeps that too. The task is referred. */
+enum status job_network_shake(struct task *task, const struct network_options *reference);
 
 #endif

@@ -1,4 +1,5 @@
-/* reference.c: see reference.h. A file is one JSON object: steps, rate, loss, values. */
+/* reference.c: see reference.h. A file is one JSON object: steps, rate, loss, values, and of the
+ * shaken one, where there is one, rounding and shaken. */
 #include "bench/reference.h"
 
 #include "base/file.h"
@@ -13,13 +14,24 @@ enum { FILE_MOST = 1 << 20 };
 /* What the fast backend does at least, in a second. */
 static const double FAST_FLOP_PER_S = 2e10, FAST_BYTES_PER_S = 1e10;
 
-double reference_seconds(const struct task *task, double flop)
+double reference_flop(const struct task *task)
+{
+    return (double)(task->work.forward.flop + task->work.backward.flop) * task->check_steps;
+}
+
+bool reference_is_dear(const struct task *task)
+{
+    static const double DEAR_FLOP = 1e9;
+    return reference_flop(task) >= DEAR_FLOP;
+}
+
+double reference_seconds(const struct task *task)
 {
     double bytes = 0;
     for (int32_t p = 0; p < task->step.count; p++)
         for (int32_t i = 0; i < task->step.programs[p]->op_count; i++)
             bytes += (double)op_bytes(task->step.programs[p], &task->step.programs[p]->ops[i]);
-    return flop / FAST_FLOP_PER_S + bytes * task->check_steps / FAST_BYTES_PER_S;
+    return reference_flop(task) / FAST_FLOP_PER_S + bytes * task->check_steps / FAST_BYTES_PER_S;
 }
 
 double reference_bytes(const struct task *task)
@@ -50,19 +62,35 @@ static enum status reference_path(const struct task *task, const char *commit, s
     return text_done(out);
 }
 
-/* Does the tree hold an outcome of this very task? */
-static bool reference_fits(const struct task *task, const struct json *tree)
+/* Is it a list of as many numbers as an outcome has? */
+static bool reference_is_outcome(const struct task *task, const struct json *values)
 {
-    const struct json *values = json_get(tree, "values");
-    if (!values || values->kind != JSON_ARRAY || (int64_t)values->count != task->value_count ||
-        json_int(tree, "steps", 0) != task->check_steps ||
-        json_real(tree, "rate", -1) < task->params.control.rate ||
-        json_real(tree, "rate", -1) > task->params.control.rate)
+    if (!values || values->kind != JSON_ARRAY || (int64_t)values->count != task->value_count)
         return false;
     for (const struct json *value = values->first; value; value = value->next)
         if (value->kind != JSON_NUMBER)
             return false;
     return true;
+}
+
+/* Does the tree hold an outcome of this very task? */
+static bool reference_fits(const struct task *task, const struct json *tree)
+{
+    const double rate = json_real(tree, "rate", -1);
+    return reference_is_outcome(task, json_get(tree, "values")) &&
+           json_int(tree, "steps", 0) == task->check_steps && rate >= task->params.control.rate &&
+           rate <= task->params.control.rate;
+}
+
+static enum status reference_take(struct task *task, const struct json *tree, const char *key,
+                                  struct outcome *out)
+{
+    int64_t i = 0;
+    TRY(task_outcome(task, &task->arena, out));
+    out->loss = json_real(tree, "loss", 0);
+    for (const struct json *value = json_get(tree, key)->first; value; value = value->next)
+        out->values[i++] = (float)value->number;
+    return STATUS_OK;
 }
 
 enum status reference_load(struct task *task, const char *commit)
@@ -79,17 +107,27 @@ enum status reference_load(struct task *task, const char *commit)
     TRY_OR(done, json_parse(&scratch, "reference", text_of(&text), text.length, &tree));
     if (!reference_fits(task, tree))
         goto done;
-    TRY_OR(done, task_outcome(task, &task->arena, &task->reference));
-    task->reference.loss = json_real(tree, "loss", 0);
-    int64_t i = 0;
-    for (const struct json *value = json_get(tree, "values")->first; value; value = value->next)
-        task->reference.values[i++] = (float)value->number;
+    TRY_OR(done, reference_take(task, tree, "values", &task->reference));
     task->referred = true;
+    const double rounding = json_real(tree, "rounding", -1);
+    if (rounding >= task->rounding && rounding <= task->rounding &&
+        reference_is_outcome(task, json_get(tree, "shaken")))
+        TRY_OR(done, reference_take(task, tree, "shaken", &task->shaken));
 done:
     arena_free(&scratch);
     text_free(&path);
     text_free(&text);
     return status == STATUS_MEMORY ? status : STATUS_OK;
+}
+
+static void reference_add(const struct task *task, struct json_writer *writer, const char *key,
+                          const struct outcome *outcome)
+{
+    json_key(writer, key);
+    json_array(writer);
+    for (int64_t i = 0; i < task->value_count; i++)
+        json_add_float(writer, outcome->values[i]);
+    json_end(writer);
 }
 
 enum status reference_save(const struct task *task, const char *commit)
@@ -109,11 +147,12 @@ enum status reference_save(const struct task *task, const char *commit)
     json_add_real(&writer, task->params.control.rate);
     json_key(&writer, "loss");
     json_add_real(&writer, task->reference.loss);
-    json_key(&writer, "values");
-    json_array(&writer);
-    for (int64_t i = 0; i < task->value_count; i++)
-        json_add_float(&writer, task->reference.values[i]);
-    json_end(&writer);
+    reference_add(task, &writer, "values", &task->reference);
+    if (task->shaken.values) {
+        json_key(&writer, "rounding");
+        json_add_real(&writer, task->rounding);
+        reference_add(task, &writer, "shaken", &task->shaken);
+    }
     json_end(&writer);
     TRY_OR(done, text_done(&text));
     TRY_OR(done, file_write(text_of(&path), text_of(&text), text.length));

@@ -7,12 +7,16 @@
 
 #include "bench/task.h"
 
-/* What computing it takes: seconds at most, of one thread of the fast backend, which also has to go
- * over all operands; and bytes of memory. `flop`: of all steps of the check. */
-double reference_seconds(const struct task *task, double flop);
+/* What computing it takes: FLOP of all steps of the check; seconds at most, of one thread of the
+ * fast backend, which also has to go over all operands; and bytes of memory. */
+double reference_flop(const struct task *task);
+double reference_seconds(const struct task *task);
 double reference_bytes(const struct task *task);
-/* Sets task->reference and task->referred where the outcome is kept and fits the task. What cannot
- * be read is as if it were not there; fails only when memory is out. */
+/* Is it so much work that its outcome is kept? */
+bool reference_is_dear(const struct task *task);
+/* Sets task->reference and task->referred (and task->shaken, if that is kept too) where the outcome
+ * is kept and fits the task. What cannot be read is as if it were not there; fails only when memory
+ * is out. */
 enum status reference_load(struct task *task, const char *commit);
 /* Keeps the outcome of a task that is referred; a disk that is full or not ours does no harm. */
 enum status reference_save(const struct task *task, const char *commit);

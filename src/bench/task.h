@@ -1,12 +1,13 @@
 /* task.h: what all contenders of one comparison compute: one network, phase and batch, from the
- * same initial parameters, over the same synthetic data; and whether what they computed is right.
+ * same initial parameters, over the same synthetic data; and what should come of it.
  *
  * Of a network with a recipe an iteration is a step as it is trained: both programs of a gan, and
  * of a training in stages a step of each.
  *
  * The data is eight different batches, visited in a shuffled order. What is compared is an outcome:
  * the outputs (inference), or the loss and how far a sample of the parameters moved (training),
- * after a few steps. It is taken once from the reference backend (job_network_refer). */
+ * after a few steps. It is taken once from the reference backend (job_network_refer); judge.h says
+ * what is right. */
 #ifndef PRONY_BENCH_TASK_H
 #define PRONY_BENCH_TASK_H
 
@@ -44,9 +45,8 @@ struct task {
     enum phase phase;
     int32_t batch;
     struct optimiser optimiser;
-    double tolerance; /* the largest relative difference allowed */
-    bool coarse; /* below fp32, or deep: single numbers may be far off, so their mean square counts
-                  */
+    double tolerance;        /* the largest relative difference allowed */
+    bool coarse;             /* single numbers may be far off, so their mean square counts */
     struct params params;    /* initial; the control block has the rate */
     struct recipe_step step; /* the programs of an iteration, run in turn: mostly one */
     struct work work;        /* what the mathematics of all of them needs */
@@ -58,8 +58,10 @@ struct task {
     int32_t check_steps;
     int64_t value_count; /* of an outcome: at most about TASK_SAMPLES */
     struct task_place *places;
-    bool referred; /* the outcome below is there */
+    double rounding; /* below fp32: how much of a number the precision rounds away; else 0 */
+    bool referred;   /* the outcome below is there */
     struct outcome reference;
+    struct outcome shaken; /* … from weights that are off by a rounding; no values: not known */
 
     char *folder, *weights_path, *data_path; /* files for peers; NULL until task_write_files */
 };
@@ -81,10 +83,11 @@ uint64_t task_input_bytes(const struct task *task);
 /* Room for an outcome, in the arena. */
 enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out);
 
-/* Is it the reference's? STATUS_WRONG with what differs most; STATUS_UNSUPPORTED without a
- * reference. *error is the largest relative difference: of outputs and loss to their own size, of
- * parameters to how far parameters moved, beyond what rounding explains. */
-enum status task_judge(const struct task *task, const struct outcome *found, double *error);
+/* What the parameter at that place starts from. */
+float task_initial(const struct task *task, int64_t place);
+
+/* Makes each number larger or smaller, at random, by what the precision rounds away. */
+void task_shake(const struct task *task, float *values, uint64_t count);
 
 /* Writes the weights and the data (in the order in which they are visited) as safetensors files
  * into a temporary folder; once. */

@@ -1,6 +1,7 @@
 /* task_peer.c: see task_peer.h. */
 #include "bench/task_peer.h"
 
+#include "bench/judge.h"
 #include "nn/layer.h"
 #include "nn/optimiser.h"
 #include "nn/reader.h"
@@ -139,7 +140,7 @@ enum status task_peer_judge(void *context, const struct json *answer, double *er
     found.loss = json_real(answer, "loss", (double)NAN);
     for (const struct json *value = values->first; value; value = value->next)
         found.values[count++] = value->kind == JSON_NUMBER ? (float)value->number : NAN;
-    enum status status = task_judge(task, &found, error);
+    enum status status = judge_outcome(task, &found, error);
     arena_free(&scratch);
     return status;
 }
