@@ -241,7 +241,7 @@ static enum status write_calls(struct plan *plan)
         }
     find_unbound(plan);
     if (plan->whole)
-        plan->whole->prepare(plan->whole_state, program, plan->calls);
+        plan->whole->prepare(plan->whole_state, program, plan->calls, plan->kernels);
     return STATUS_OK;
 }
 

@@ -47,8 +47,9 @@ struct whole {
     const char *name;
     const char *(*supports)(const struct program *program); /* NULL, or why not */
     uint64_t (*bytes)(const struct program *program);
-    /* `calls` has one row per op of the program. */
-    void (*prepare)(void *state, const struct program *program, const struct call *calls);
+    /* `calls` and `kernels` have one row per op of the program. */
+    void (*prepare)(void *state, const struct program *program, const struct call *calls,
+                    const struct kernel *const *kernels);
     /* `fresh`: the parameters were changed by somebody else since its last run. */
     void (*run)(void *state, int64_t steps, bool fresh);
 };

@@ -25,6 +25,8 @@ const char *whole_supports(const struct device *device, const struct program *pr
     const char *why = chain_find(program, &chain);
     if (why)
         return why;
+    if (chain.optimiser >= 0)
+        return "its optimiser is not sgd";
     return whole_choose(&chain, program->batch, &limits) == WHOLE_NONE
                ? "its batch is too large for a kernel that runs whole steps"
                : NULL;

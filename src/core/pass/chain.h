@@ -1,6 +1,7 @@
 /* chain.h: recognises the programs that a kernel can run whole: a stack of dense layers, for
- * inference or trained by sgd. Backends with such a kernel ask here when `supports` is called
- * without an op, and again in prepare; which sizes and activations they take is their own rule. */
+ * inference or trained by an optimiser. Backends with such a kernel ask here when `supports` is
+ * called without an op, and again in prepare; which sizes, activations and optimisers they take is
+ * their own rule. */
 #ifndef PRONY_CORE_PASS_CHAIN_H
 #define PRONY_CORE_PASS_CHAIN_H
 
@@ -9,8 +10,9 @@
 enum { CHAIN_MOST = 16 };
 
 struct chain_layer {
-    int32_t dense;  /* the op: y = f(x·w + b) */
-    int32_t update; /* its dense_sgd; -1 in inference */
+    int32_t dense;    /* the op: y = f(x·w + b) */
+    int32_t update;   /* its dense_sgd, or the optimiser's op for w; -1 in inference */
+    int32_t update_b; /* the optimiser's op for b; -1: the same, or there is no b */
     int32_t in, out;
     int32_t w, b; /* tensors; b -1: none */
     enum activation activation;
@@ -23,6 +25,9 @@ struct chain {
     int32_t rows, load_x, load_target, schedule, tick;
     int32_t loss, loss_grad, right;
     int32_t store_y, store_loss, store_right;
+    /* The optimiser's first op; those of all parameters differ in nothing but their operands. -1:
+     * there are none, what is trained is trained by dense_sgd. */
+    int32_t optimiser;
 };
 
 /* NULL when `program`, already fused, is such a stack and nothing else; else what is in the way. */

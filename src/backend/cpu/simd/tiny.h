@@ -8,6 +8,8 @@
  *   a batch       a quarter of a vector is four outputs of one sample, so that samples go through
  *                 the layers side by side without waiting for each other, and few lanes are empty
  *                 at any batch. The weights are in squares of 4 × 4, again in both forms.
+ * sgd is done on the way back; for other optimisers the way back leaves gradients, in the form of
+ * the parameters, and the optimiser's own kernel runs over all of them as one.
  * What bounds them is the latency of the chain of layers (one sample) or the number of activations
  * (a batch): everything lies in L1. */
 #ifndef PRONY_BACKEND_CPU_SIMD_TINY_H
@@ -18,7 +20,10 @@
 
 /* Beyond these, ops one by one are as fast: what each costs besides its work no longer shows. */
 enum { TINY_WIDTH = 64, TINY_BATCH = 64, TINY_WEIGHTS = 4096 };
+enum { TINY_STATES = 2, TINY_OPERANDS = 16 }; /* of an optimiser's op */
 
+/* Parameters, and what the optimiser keeps of each, are blocks of one form, one behind the other:
+ * w and b below are in the first, the parameters'; `span` floats on is the same of a state. */
 struct tiny_layer {
     int32_t in, out;
     enum activation activation;
@@ -29,9 +34,15 @@ struct tiny_layer {
     float *b;  /* [stride] */
     float *y;  /* one sample: [stride]. A batch: [squares of out][samples][4] */
     float *d;  /* the loss's gradient; as y, what is beyond the outputs being 0 */
-    float *kept_w, *kept_b; /* the instance's; kept_b may be NULL */
-    struct shape shape;     /* of kept_w … */
-    bool blocked;           /* … which may be in blocks */
+    float *kept_w[1 + TINY_STATES]; /* the instance's: the parameter, then its states … */
+    float *kept_b[1 + TINY_STATES]; /* … NULL: there is no bias */
+    struct shape shape;             /* of kept_w … */
+    bool blocked;                   /* … which may be in blocks */
+};
+
+/* A weight's places, counted from the parameters' first: in w and in back. */
+struct tiny_pair {
+    int32_t w, back;
 };
 
 struct tiny;
@@ -53,6 +64,17 @@ struct tiny {
     float half;               /* right_level: what is nearer than this is right */
     const struct op *schedule;
     int32_t *count; /* of updates */
+    /* The optimiser's op over all parameters at once; NULL: sgd, which is done on the way back. */
+    kernel_run *optimiser;
+    struct call update;
+    void *operands[TINY_OPERANDS];
+    int64_t counts[TINY_OPERANDS];
+    float rate;             /* of this update */
+    int64_t span;           /* floats from a parameter to its first state */
+    int64_t states;         /* of a parameter */
+    int64_t into;           /* from a parameter to what takes its gradient: 0, or another block */
+    struct tiny_pair *pair; /* all weights that are kept in both forms */
+    int64_t pairs;
     struct control *control;
     struct cursor *cursor;
     struct bound *bound_x, *bound_target, *bound_y, *bound_loss, *bound_right; /* NULL: none */
@@ -74,6 +96,24 @@ float tiny_cross_entropy(const struct tiny *tiny, const float *y, int32_t row, f
 float tiny_right(const struct tiny *tiny, const float *y, int32_t row);
 /* The rate of the next update. */
 float tiny_rate(const struct tiny *tiny);
+/* An update by the optimiser's op, of the gradients that the way back has left. */
+void tiny_update(struct tiny *tiny);
+
+/* Times what a gradient is taken from `into`: sgd takes it from the parameters, others add it up in
+ * a block of zeros, which their op clears again. */
+static inline float tiny_factor(const struct tiny *tiny)
+{
+    return tiny->optimiser ? -1 : tiny_rate(tiny);
+}
+
+/* The way back is done. */
+static inline void tiny_end_step(struct tiny *tiny)
+{
+    if (tiny->optimiser)
+        tiny_update(tiny);
+    ++*tiny->count;
+    tiny->control->step++;
+}
 
 enum { TINY_SQUARE = 4 };
 

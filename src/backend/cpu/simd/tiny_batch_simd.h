@@ -278,7 +278,8 @@ static void batch_classes(struct tiny *tiny)
         tiny_store(tiny->bound_right, right);
 }
 
-/* `rows` rows of a square: w -= rate·xᵀ·d, a sum over the samples. */
+/* `rows` rows of a square: w -= rate·xᵀ·d, a sum over the samples; w is the weight, or what takes
+ * its gradient. */
 static inline __attribute__((always_inline)) void batch_square(const int rows, const int vectors,
                                                                const float *x, const float *d,
                                                                int64_t plane, vec rate, float *w,
@@ -306,8 +307,8 @@ batch_bias(const struct tiny *tiny, const struct tiny_layer *layer, __m128 rate,
 #pragma GCC unroll 4
         for (int64_t at = 0; at < plane; at += VEC_LANES, d += VEC_LANES)
             sum = vec_add(sum, vec_load(d));
-        __m128 b = _mm_load_ps(layer->b + o), step = _mm_mul_ps(vec_fold(sum), rate);
-        _mm_store_ps(layer->b + o, _mm_sub_ps(b, step));
+        float *b = layer->b + tiny->into + o; /* [4] */
+        _mm_store_ps(b, _mm_sub_ps(_mm_load_ps(b), _mm_mul_ps(vec_fold(sum), rate)));
     }
 }
 
@@ -319,10 +320,10 @@ static inline __attribute__((always_inline)) void batch_update(const struct tiny
 {
     const int64_t plane = tiny->plane, down = tiny_squares(layer->in) * SQUARE;
     const vec rates = vec_set(rate);
-    float *w = layer->w;
+    float *w = layer->w + tiny->into;
     for (int32_t i = 0; i < layer->in; i += QUAD, x += plane) {
         const float *d = layer->d;
-        float *back = layer->back ? layer->back + i * QUAD : NULL;
+        float *back = layer->back && !tiny->into ? layer->back + i * QUAD : NULL;
         for (int32_t o = 0; o < layer->out; o += QUAD, w += SQUARE, d += plane) {
             switch (layer->in - i) {
             case 1: batch_square(1, vectors, x, d, plane, rates, w, back); break;
@@ -333,7 +334,7 @@ static inline __attribute__((always_inline)) void batch_update(const struct tiny
             back += back ? down : 0;
         }
     }
-    if (layer->kept_b)
+    if (layer->kept_b[0])
         batch_bias(tiny, layer, _mm_set1_ps(rate), vectors);
 }
 
@@ -341,7 +342,7 @@ static inline __attribute__((always_inline)) void batch_update(const struct tiny
 static inline __attribute__((always_inline)) void batch_backward(struct tiny *tiny,
                                                                  const int vectors)
 {
-    const float rate = tiny_rate(tiny);
+    const float rate = tiny_factor(tiny);
     for (int32_t l = tiny->layers - 1; l >= 0; l--) {
         const struct tiny_layer *layer = &tiny->layer[l], *below = layer - 1;
         if (l)
@@ -359,8 +360,7 @@ static inline __attribute__((always_inline)) void batch_backward(struct tiny *ti
                 layer->in, vectors);
         batch_update(tiny, layer, l ? below->y : tiny->x, rate, vectors);
     }
-    ++*tiny->count;
-    tiny->control->step++;
+    tiny_end_step(tiny);
 }
 
 static inline __attribute__((always_inline)) void steps_vectors(struct tiny *tiny, int64_t steps,

@@ -54,20 +54,22 @@ narrow_product(int samples, const float *const *rows, const vec *x, int32_t n, c
         sums[q] = vec_add(sums[q], other[q]);
 }
 
-/* Updates a layer, given the gradient d of what its activation was given; returns that of x. */
-static inline vec narrow_back(const struct tiny_layer *layer, vec x, vec d, vec rate, bool first)
+/* Updates a layer, or leaves its gradient in its block (`into`), given the gradient d of what its
+ * activation was given; returns that of x. */
+static inline vec narrow_back(const struct tiny_layer *layer, vec x, vec d, vec rate, bool first,
+                              int64_t into)
 {
     vec down = vec_zero(), step = vec_mul(d, rate);
     if (!first)
         narrow_product(1, NULL, &d, layer->out, layer->back, vec_zero(), &down);
-    if (layer->kept_b)
-        vec_store(layer->b, vec_sub(vec_load(layer->b), step));
+    if (layer->kept_b[0])
+        vec_store(layer->b + into, vec_sub(vec_load(layer->b + into), step));
     for (int32_t i = 0; i < layer->in; i++) {
-        float *w = layer->w + i * VEC_LANES; /* [VEC_LANES] */
+        float *w = layer->w + into + i * VEC_LANES; /* [VEC_LANES] */
         vec_store(w, vec_fnma(vec_lane(x, lane_numbers[i]), step, vec_load(w)));
     }
     x = vec_first(x, layer->in);
-    for (int32_t o = 0; !first && o < layer->out; o++) {
+    for (int32_t o = 0; !first && !into && o < layer->out; o++) {
         float *back = layer->back + o * VEC_LANES; /* [VEC_LANES] */
         vec_store(back, vec_fnma(vec_lane(step, lane_numbers[o]), x, vec_load(back)));
     }
@@ -148,14 +150,13 @@ static void steps_narrow(struct tiny *tiny, int64_t steps)
         vec d = narrow_loss(tiny, ys[layers][0], rows[0], scale);
         if (!tiny->trains)
             continue;
-        vec rate = vec_set(tiny_rate(tiny));
+        vec rate = vec_set(tiny_factor(tiny));
         for (int32_t l = layers - 1; l >= 0; l--) {
             const struct tiny_layer *layer = &tiny->layer[l];
             d = slope(layer->activation, ys[l + 1][0], d);
-            d = narrow_back(layer, ys[l][0], d, rate, l == 0);
+            d = narrow_back(layer, ys[l][0], d, rate, l == 0, tiny->into);
         }
-        ++*tiny->count;
-        tiny->control->step++;
+        tiny_end_step(tiny);
     }
 }
 
@@ -218,7 +219,8 @@ static void wide_loss(struct tiny *tiny, int32_t row)
 
 static void wide_backward(struct tiny *tiny)
 {
-    vec rate = vec_set(tiny_rate(tiny));
+    const int64_t into = tiny->into;
+    vec rate = vec_set(tiny_factor(tiny));
     for (int32_t l = tiny->layers - 1; l >= 0; l--) {
         const struct tiny_layer *layer = &tiny->layer[l];
         const float *x = l ? tiny->layer[l - 1].y : tiny->x; /* [stride_back] */
@@ -231,21 +233,20 @@ static void wide_backward(struct tiny *tiny)
         for (int64_t v = 0; v < layer->stride; v += VEC_LANES) {
             vec step = vec_mul(vec_load(d + v), rate);
             vec_store(d + v, step);
-            if (layer->kept_b)
-                vec_store(layer->b + v, vec_sub(vec_load(layer->b + v), step));
+            if (layer->kept_b[0])
+                vec_store(layer->b + into + v, vec_sub(vec_load(layer->b + into + v), step));
             for (int32_t i = 0; i < layer->in; i++) {
-                float *w = layer->w + i * layer->stride + v; /* [VEC_LANES] */
+                float *w = layer->w + into + i * layer->stride + v; /* [VEC_LANES] */
                 vec_store(w, vec_fnma(vec_set(x[i]), step, vec_load(w)));
             }
         }
-        for (int64_t v = 0; l && v < layer->stride_back; v += VEC_LANES)
+        for (int64_t v = 0; l && !into && v < layer->stride_back; v += VEC_LANES)
             for (int32_t o = 0; o < layer->out; o++) {
                 float *back = layer->back + o * layer->stride_back + v; /* [VEC_LANES] */
                 vec_store(back, vec_fnma(vec_set(d[o]), vec_load(x + v), vec_load(back)));
             }
     }
-    ++*tiny->count;
-    tiny->control->step++;
+    tiny_end_step(tiny);
 }
 
 static void steps_wide(struct tiny *tiny, int64_t steps)
