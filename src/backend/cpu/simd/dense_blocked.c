@@ -101,8 +101,8 @@ static void finish(const struct job_dense *job, float *y, int64_t count)
         job->kernels->activate(job->activation, y, y, count);
 }
 
-/* Samples on their way forward through some chunks of the inputs. The first `lanes` are turned, so
- * that vectors run along the samples; the rest, too few to fill a vector, are dot products. */
+/* Samples on their way forward through a chunk of the inputs. The first `lanes` are turned, so that
+ * vectors run along the samples; the rest, too few to fill a vector, are dot products. */
 struct forward {
     const float *x;
     float *y;
@@ -110,32 +110,23 @@ struct forward {
     float *xt, *xs;               /* inputs: turned, and of the rest */
     float *ys;                    /* sums: [group][tile][8 rows][samples of the tile] */
     float *sums;                  /* sums of the rest: [group][8 rows][sample] */
-    int64_t from, chunks, width; /* inputs: the first; so many chunks; all but the last this wide */
-    int64_t last_width;
+    int64_t from, width;          /* the chunk's inputs */
 };
-
-/* How many chunks are taken at once: one sample alone has several, as long as its inputs stay in
- * L1, which they do. */
-static int64_t chunks_at_once(const struct forward *block)
-{
-    return block->lanes == 0 && block->rest == 1 ? DENSE_CHUNKS : 1;
-}
 
 static void pack_inputs(const struct job_dense *job, const struct forward *block)
 {
     const int64_t L = job->kernels->lanes_width, from = block->from;
-    int64_t have = job->in - from < block->last_width ? job->in - from : block->last_width, tile;
+    int64_t have = job->in - from < block->width ? job->in - from : block->width, tile;
     for (int64_t v = 0; v < block->vectors; v += tile) {
         tile = even_part(block->vectors, DENSE_LANES, v);
         int64_t n = v * L, samples = block->lanes - n < tile * L ? block->lanes - n : tile * L;
-        float *to = block->xt + n * block->last_width;
+        float *to = block->xt + n * block->width;
         job->kernels->turn(block->x + n * job->in + from, job->in, samples, have, to, tile * L);
-        memset(to + have * tile * L, 0,
-               (size_t)((block->last_width - have) * tile * L) * sizeof *to);
+        memset(to + have * tile * L, 0, (size_t)((block->width - have) * tile * L) * sizeof *to);
     }
     if (block->rest)
-        pack_x(block->x + block->lanes * job->in, job->in, from,
-               (block->chunks - 1) * block->width + block->last_width, block->rest, 1, block->xs);
+        pack_x(block->x + block->lanes * job->in, job->in, from, block->width, block->rest, 1,
+               block->xs);
 }
 
 static const float *group_weights(const struct job_dense *job, int64_t from, int64_t group)
@@ -147,16 +138,9 @@ static const float *group_weights(const struct job_dense *job, int64_t from, int
 static void dot_rest(const struct job_dense *job, const struct forward *block, int64_t group,
                      float *sums)
 {
-    const struct dense_kernels *kernels = job->kernels;
-    const float *w[DENSE_CHUNKS];
     float more[BLOCKED_ROWS * DENSE_TILE], *to = block->from == 0 ? sums : more;
-    for (int64_t c = 0; c < block->chunks; c++)
-        w[c] = group_weights(job, block->from + c * block->width, group);
-    if (block->chunks > 1)
-        kernels->dot_one(w, block->chunks, block->xs, block->width / BLOCKED_LANES,
-                         block->last_width / BLOCKED_LANES, to);
-    else
-        kernels->dot[block->rest](w[0], block->xs, block->last_width / BLOCKED_LANES, to);
+    job->kernels->dot[block->rest](group_weights(job, block->from, group), block->xs,
+                                   block->width / BLOCKED_LANES, to);
     for (int64_t k = 0; to == more && k < BLOCKED_ROWS * block->rest; k++)
         sums[k] += more[k];
 }
@@ -190,32 +174,82 @@ static void forward_group(const struct job_dense *job, const struct forward *blo
     for (int64_t v = 0; v < block->vectors; v += tile) {
         tile = even_part(block->vectors, DENSE_LANES, v);
         job->kernels->lanes[tile](group_weights(job, block->from, group),
-                                  block->xt + v * L * block->last_width,
-                                  block->last_width / BLOCKED_LANES, block->from == 0 ? bias : NULL,
-                                  ys + v * L * BLOCKED_ROWS);
+                                  block->xt + v * L * block->width, block->width / BLOCKED_LANES,
+                                  block->from == 0 ? bias : NULL, ys + v * L * BLOCKED_ROWS);
     }
     if (block->rest)
         dot_rest(job, block, group, sums);
-    if (block->from + (block->chunks - 1) * block->width + block->last_width >= job->in)
+    if (block->from + block->width >= job->in)
         store_group(job, block, o, bias, ys, sums);
 }
 
 static void forward_block(const struct job_dense *job, struct forward *block, int64_t first,
                           int64_t last)
 {
-    const int64_t L = job->kernels->lanes_width, chunk = blocked_chunk(job->in);
-    int64_t chunks = (job->in + chunk - 1) / chunk, most = chunks_at_once(block);
-    block->width = chunk;
-    for (int64_t c = 0; c < chunks; c += block->chunks) {
-        block->from = c * chunk;
-        block->chunks = even_part(chunks, most, c);
-        block->last_width = blocked_width(job->in, (c + block->chunks - 1) * chunk);
+    const int64_t L = job->kernels->lanes_width;
+    for (block->from = 0; block->from < job->in; block->from += block->width) {
+        block->width = blocked_width(job->in, block->from);
         pack_inputs(job, block);
         for (int64_t g = first; g < last; g++)
             forward_group(job, block, g,
                           block->ys + (g - first) * BLOCKED_ROWS * block->vectors * L,
                           block->sums + (g - first) * BLOCKED_ROWS * block->rest);
     }
+}
+
+/* Some chunks of one sample's inputs. */
+struct strip {
+    const float *xs;
+    int64_t from, chunks, width; /* inputs: the first; so many chunks; all but the last this wide */
+    int64_t last_width;
+};
+
+/* One sample's dot products with `groups` groups that lie `apart`, added to their sums. */
+static void dot_strip(const struct job_dense *job, const struct strip *strip, int64_t group,
+                      int64_t apart, int64_t groups, float *sums)
+{
+    const float *w[DENSE_GROUPS * DENSE_CHUNKS];
+    float more[DENSE_GROUPS * BLOCKED_ROWS];
+    for (int64_t g = 0; g < groups; g++)
+        for (int64_t c = 0; c < strip->chunks; c++)
+            w[g * strip->chunks + c] =
+                group_weights(job, strip->from + c * strip->width, group + g * apart);
+    job->kernels->dot_one[groups](w, strip->chunks, strip->xs, strip->width / BLOCKED_LANES,
+                                  strip->last_width / BLOCKED_LANES, more);
+    for (int64_t g = 0; g < groups; g++)
+        for (int r = 0; r < BLOCKED_ROWS; r++)
+            sums[g * apart * BLOCKED_ROWS + r] += more[g * BLOCKED_ROWS + r];
+}
+
+/* One sample: its inputs, which stay in L1, meet several chunks at once, and where these are few a
+ * group of the first half of the outputs and one of the second. */
+static void forward_one(const struct job_dense *job, const float *x, float *y, int64_t first,
+                        int64_t last, float *xs)
+{
+    const int64_t chunk = blocked_chunk(job->in), chunks = (job->in + chunk - 1) / chunk;
+    const int64_t padded = blocked_up(job->in, BLOCKED_LANES),
+                  count = (last - first) * BLOCKED_ROWS;
+    float *sums = xs + padded;
+    struct strip strip = {.width = chunk};
+    pack_x(x, job->in, 0, padded, 1, 1, xs);
+    memset(sums, 0, (size_t)count * sizeof *sums);
+    for (int64_t c = 0; c < chunks; c += strip.chunks) {
+        strip.chunks = even_part(chunks, DENSE_CHUNKS, c);
+        strip.from = c * chunk;
+        strip.xs = xs + strip.from;
+        strip.last_width = blocked_width(job->in, (c + strip.chunks - 1) * chunk);
+        bool both = job->kernels->dot_one[2] && 2 * strip.chunks <= DENSE_CHUNKS;
+        int64_t half = both ? (last - first) / 2 : 0, g = 0;
+        for (; g < half; g++)
+            dot_strip(job, &strip, first + g, half, 2, sums + g * BLOCKED_ROWS);
+        for (g = 2 * half; g < last - first; g++)
+            dot_strip(job, &strip, first + g, 0, 1, sums + g * BLOCKED_ROWS);
+    }
+    int64_t o = first * BLOCKED_ROWS, have = job->out - o < count ? job->out - o : count;
+    for (int64_t k = 0; k < have; k++)
+        y[o + k] = job->b ? job->b[o + k] + sums[k] : sums[k];
+    if (have > 0)
+        finish(job, y + o, have);
 }
 
 static void forward_member(void *context, int member, int members)
@@ -227,6 +261,11 @@ static void forward_member(void *context, int member, int members)
     for (int64_t n = 0; n < job->batch; n += SAMPLES) {
         int64_t samples = job->batch - n < SAMPLES ? job->batch - n : SAMPLES;
         struct forward block = {.x = job->x + n * job->in, .y = job->y + n * job->out};
+        block.xs = member_memory(job, member);
+        if (samples == 1) {
+            forward_one(job, block.x, block.y, first, last, block.xs);
+            continue;
+        }
         block.vectors = samples <= DENSE_TILE ? 0 : samples / L;
         block.rest = samples - block.vectors * L;
         if (samples > DENSE_TILE && 3 * block.rest > 2 * L) { /* nearly a vector */
@@ -234,7 +273,6 @@ static void forward_member(void *context, int member, int members)
             block.rest = 0;
         }
         block.lanes = samples - block.rest;
-        block.xs = member_memory(job, member);
         block.xt = block.xs + DENSE_TILE * chunk;
         block.ys = block.xt + block.vectors * L * chunk;
         block.sums = block.ys + block.vectors * L * (last - first) * BLOCKED_ROWS;

@@ -14,7 +14,8 @@ enum {
     DENSE_TILE = 12,  /* samples whose sums are kept in registers */
     DENSE_STREAM = 3, /* so few that a backward pass reads the weights in their order */
     DENSE_LANES = 3,  /* vectors of samples */
-    DENSE_CHUNKS = 8, /* that one sample's dot products run along at once */
+    DENSE_CHUNKS = 8, /* that one sample's dot products run along at once … */
+    DENSE_GROUPS = 2, /* … and groups, where there are registers for their sums */
 };
 
 /* A piece of the weights, down `groups` groups that lie group_floats apart, and what meets it: the
@@ -32,9 +33,10 @@ struct dense_kernels {
     int64_t lanes_width; /* samples in a vector */
     /* sums[row][sample] = w · x over the chunk's vectors, 8 rows */
     void (*dot[DENSE_TILE + 1])(const float *w, const float *xs, int64_t vectors, float *sums);
-    /* one sample over several chunks, whose w are given; the last has `last` vectors */
-    void (*dot_one)(const float *const *w, int64_t chunks, const float *xs, int64_t vectors,
-                    int64_t last, float *sums);
+    /* one sample: sums[group][row] over several chunks, whose w[group][chunk] are given; the last
+     * has `last` vectors. By the number of groups; NULL: too many */
+    void (*dot_one[DENSE_GROUPS + 1])(const float *const *w, int64_t chunks, const float *xs,
+                                      int64_t vectors, int64_t last, float *sums);
     /* ys[row][sample] = start[row] + w · x; without start ys is added to */
     void (*lanes[DENSE_LANES + 1])(const float *w, const float *xt, int64_t vectors,
                                    const float *start, float *ys);

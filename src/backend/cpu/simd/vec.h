@@ -84,7 +84,8 @@ static inline __m128 vec_fold(vec v)
 }
 /* c[4r + k] -= rate · (the sum over the quarters of v[r] of their lane k); turned[4k + r], unless
  * it is NULL, becomes the same. */
-static inline void vec_fold_step(const vec *v, vec rate, float *c, float *turned)
+static inline __attribute__((always_inline)) void vec_fold_step(const vec *v, vec rate, float *c,
+                                                                float *turned)
 {
     const __m512i columns = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     vec low =
@@ -189,7 +190,8 @@ static inline __m128 vec_fold(vec v)
 {
     return _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
 }
-static inline void vec_fold_step(const vec *v, vec rate, float *c, float *turned)
+static inline __attribute__((always_inline)) void vec_fold_step(const vec *v, vec rate, float *c,
+                                                                float *turned)
 {
     const __m256i columns = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     vec rows[2];
