@@ -1,15 +1,11 @@
 """vae_pytorch.py EPOCHS: the zoo's `vae` in PyTorch: the same layers, starting distribution, optimiser,
-batch and loss; the negative ELBO of MNIST's test rows after so many epochs."""
+batch and loss; the negative ELBO of MNIST's test rows after so many epochs. (tests/pytorch/vae.py does the
+same with a smaller one.)"""
 import sys
 
-import numpy
 import torch
 
 import data
-
-epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-torch.manual_seed(1)
-train, test = (torch.from_numpy(rows / 255) for rows in data.mnist())
 
 
 def dense(inputs, outputs):
@@ -19,12 +15,14 @@ def dense(inputs, outputs):
     return layer
 
 
-encoder = torch.nn.Sequential(dense(784, 400), torch.nn.ReLU(), dense(400, 40))
-decoder = torch.nn.Sequential(dense(20, 400), torch.nn.ReLU(), dense(400, 784))
-optimiser = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+def make(pixels, hidden, code):
+    """An encoder and a decoder."""
+    return (torch.nn.Sequential(dense(pixels, hidden), torch.nn.ReLU(), dense(hidden, 2 * code)),
+            torch.nn.Sequential(dense(code, hidden), torch.nn.ReLU(), dense(hidden, pixels)))
 
 
-def negative_elbo(rows):
+def negative_elbo(encoder, decoder, rows):
+    """The mean over the rows, with one draw of each code."""
     mean, log = encoder(rows).chunk(2, dim=1)
     code = mean + torch.exp(log / 2) * torch.randn_like(mean)
     off = torch.nn.functional.binary_cross_entropy_with_logits(decoder(code), rows, reduction="sum")
@@ -32,13 +30,27 @@ def negative_elbo(rows):
     return (off + far) / len(rows)
 
 
-for epoch in range(epochs):
-    order = torch.randperm(len(train))
-    for first in range(0, len(train), 128):
-        loss = negative_elbo(train[order[first : first + 128]])
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-with torch.no_grad():
-    parts = [negative_elbo(test[i : i + 1000]).item() for i in range(0, len(test), 1000)]
-print(f"PyTorch {torch.__version__}, {epochs} epochs: negative ELBO of the test rows {numpy.mean(parts):.2f}")
+def learn(encoder, decoder, rows, epochs, batch, rate):
+    optimiser = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=rate)
+    for _ in range(epochs):
+        order = torch.randperm(len(rows))
+        for first in range(0, len(rows), batch):
+            loss = negative_elbo(encoder, decoder, rows[order[first : first + batch]])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+
+def main():
+    epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    torch.manual_seed(1)
+    train, test = (torch.from_numpy(rows / 255) for rows in data.mnist())
+    vae = make(784, 400, 20)
+    learn(*vae, train, epochs, batch=128, rate=1e-3)
+    with torch.no_grad():
+        found = negative_elbo(*vae, test).item()
+    print(f"PyTorch {torch.__version__}, {epochs} epochs: negative ELBO of the test rows {found:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,4 @@
 /* cmd_bench.c: prony bench: one sweep, measured, or kernels by themselves. */
-#include "base/file.h"
 #include "cli/bench_kernels.h"
 #include "cli/bench_request.h"
 #include "cli/crossover.h"
@@ -75,7 +74,7 @@ enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
              args.usage);
     TRY(cli_shape(cli, &args));
     for (int i = 0; i < args.positional_count; i++)
-        TRY(file_check_apart(flags.file, args.positional[i]));
-    TRY(file_check_apart(flags.file, request.dataset));
+        TRY(cli_keep_network(flags.file, args.positional[i]));
+    TRY(cli_keep_data(flags.file, request.dataset));
     return run(cli, &request, &args, &flags, crosses);
 }

@@ -37,8 +37,9 @@ enum status cmd_export(struct cli *cli, int argc, const char *const *argv)
         FAIL(STATUS_INPUT, "found no --out, expected the file to write: %s %s", args.command,
              args.usage);
     TRY(cli_shape(cli, &args));
-    for (int i = 0; i < args.positional_count; i++)
-        TRY(file_check_apart(out, cli->positional[i]));
+    TRY(cli_keep_network(out, cli->positional[0]));
+    if (args.positional_count == 2)
+        TRY(file_check_apart(out, cli->positional[1]));
     enum status status = prony_open(cli->positional[0], NULL, &network);
     if (status == STATUS_OK && args.positional_count == 2)
         status = prony_load(network, cli->positional[1]);

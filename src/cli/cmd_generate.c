@@ -56,7 +56,7 @@ static enum status read_flags(struct cli *cli, struct generate_flags *flags, int
         return STATUS_OK;
     flags->network = cli->positional[0];
     flags->weights = cli->positional[1];
-    TRY(file_check_apart(flags->out, flags->network));
+    TRY(cli_keep_network(flags->out, flags->network));
     return file_check_apart(flags->out, flags->weights);
 }
 

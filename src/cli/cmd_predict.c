@@ -65,8 +65,9 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
              args.command, args.usage);
     TRY(cli_shape(cli, &args));
     flags->network = cli->positional[0];
-    for (int i = 0; i < args.positional_count; i++)
-        TRY(file_check_apart(flags->out, cli->positional[i]));
+    TRY(cli_keep_network(flags->out, flags->network));
+    TRY(file_check_apart(flags->out, flags->weights));
+    TRY(cli_keep_data(flags->out, flags->data));
     return file_check_apart(flags->out, flags->labels);
 }
 

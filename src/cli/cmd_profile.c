@@ -146,7 +146,7 @@ enum status cmd_profile(struct cli *cli, int argc, const char *const *argv)
         return STATUS_OK;
     TRY(cli_shape(cli, &args));
     flags.network = args.positional[0];
-    TRY(file_check_apart(flags.trace, flags.network));
-    TRY(file_check_apart(flags.callgrind, flags.network));
+    TRY(cli_keep_network(flags.trace, flags.network));
+    TRY(cli_keep_network(flags.callgrind, flags.network));
     return profile(cli, &flags);
 }

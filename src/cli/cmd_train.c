@@ -338,8 +338,8 @@ static void introduce(const struct training *training)
 static enum status check_out(const struct train_flags *flags)
 {
     struct file_writer writer;
-    TRY(file_check_apart(flags->out, flags->network));
-    TRY(file_check_apart(flags->out, flags->data));
+    TRY(cli_keep_network(flags->out, flags->network));
+    TRY(cli_keep_data(flags->out, flags->data));
     TRY(file_check_apart(flags->out, flags->labels));
     TRY(file_begin(&writer, flags->out));
     file_abort(&writer);

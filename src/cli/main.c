@@ -1,8 +1,11 @@
 /* main.c: the command table, signals, and the one place where an error is printed. */
 #include "backend/cpu/cpu_backends.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/commands.h"
+#include "data/dataset.h"
+#include "nn/network.h"
 #include "record/version.h"
 
 #include <signal.h>
@@ -100,6 +103,16 @@ enum status cli_shape(struct cli *cli, struct args *args)
         FAIL(STATUS_INPUT, "--shape is given, expected it with a FILE.onnx: only such a network "
                            "leaves sizes open");
     return STATUS_OK;
+}
+
+enum status cli_keep_network(const char *out, const char *network)
+{
+    return network_built_in(network) ? STATUS_OK : file_check_apart(out, network);
+}
+
+enum status cli_keep_data(const char *out, const char *data)
+{
+    return data && dataset_built_in(data) ? STATUS_OK : file_check_apart(out, data);
 }
 
 enum status cli_visit(struct cli *cli, args_visit *visit, void *context)

@@ -69,6 +69,8 @@ bool dataset_unlabelled(const struct dataset_options *options);
  */
 enum status dataset_open(const char *name, const struct dataset_options *options,
                          struct dataset **out);
+/* Is it a data set's name, and not a path, even where a file has that name? */
+bool dataset_built_in(const char *name);
 
 /* Reads CSV text, which it overwrites (`text[length]` is a NUL). `name` is used in messages. */
 enum status dataset_parse_csv(const char *name, char *text, size_t length,

@@ -246,6 +246,17 @@ static void forget_labels(struct dataset *dataset)
     dataset->label_columns = dataset->number_columns = dataset->class_count = 0;
 }
 
+static bool is_problem(const char *name)
+{
+    return text_starts(name, "ring:") || text_starts(name, "adding:");
+}
+
+bool dataset_built_in(const char *name)
+{
+    return find_shipped(name) || text_equal(name, "mnist") || text_starts(name, "synthetic") ||
+           is_problem(name);
+}
+
 static enum status open_any(const char *name, const struct dataset_options *options,
                             struct dataset **out)
 {
@@ -257,7 +268,7 @@ static enum status open_any(const char *name, const struct dataset_options *opti
         return read_mnist(options, out);
     if (text_starts(name, "synthetic"))
         return make_synthetic(name, options, out);
-    if (text_starts(name, "ring:") || text_starts(name, "adding:"))
+    if (is_problem(name))
         return make_problem(name, options, out);
     if (text_equal(name, "-"))
         return read_input(name, options, out);

@@ -138,6 +138,9 @@ const struct network *network_part(const struct network *network, const char *na
  * several networks in a file (section.h), or FILE.onnx[:NAME=N,…] (formats/onnx.h). Unknown names
  * are refused with the nearest one. */
 enum status network_open(const char *spec, struct network **out);
+/* Is it one that needs no file, as "lenet", "vae:decoder" or "mlp:4-16-3", even where a file has
+ * that name? */
+bool network_built_in(const char *spec);
 /* The zoo's files, one after the other: "lenet.net"; NULL behind the last. */
 const char *network_zoo(int32_t number);
 /* `name` is used in messages: "NAME:LINE:COLUMN: …". */

@@ -80,14 +80,26 @@ const char *network_zoo(int32_t number)
     return zoo_files[number].name;
 }
 
-static const struct embedded *find_zoo(const char *name)
+static const struct embedded *find_zoo_bytes(const char *name, size_t name_length)
 {
     for (const struct embedded *file = zoo_files; file->name; file++) {
         size_t length = strlen(file->name) - strlen(".net");
-        if (strlen(name) == length && !strncmp(file->name, name, length))
+        if (name_length == length && !strncmp(file->name, name, length))
             return file;
     }
     return NULL;
+}
+
+static const struct embedded *find_zoo(const char *name)
+{
+    return find_zoo_bytes(name, strlen(name));
+}
+
+bool network_built_in(const char *spec)
+{
+    const char *colon = strrchr(spec, ':');
+    return find_zoo(spec) || text_starts(spec, "mlp:") ||
+           (colon && !file_exists(spec) && find_zoo_bytes(spec, (size_t)(colon - spec)));
 }
 
 static enum status unknown_network(const char *spec)

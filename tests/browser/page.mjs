@@ -46,7 +46,10 @@ function fillStore() {
     networks,
     [
       ...["small", "large", "lenet"].map((model) => [model, "inference"]),
-      ...["gan", "vae", "rbm", "dbn"].map((model) => [model, "training"]),
+      ...["gan", "vae", "cvae", "rbm", "dbn", "deconv", "resnet18", "googlenet"].map((model) => [
+        model,
+        "training",
+      ]),
     ]
       .map(([model, phase]) => run(prony, "explain", model, "--phase", phase, "--json"))
       .join(""),

@@ -46,6 +46,37 @@ function soundness(page) {
 const viewsOf = (page) =>
   page.$$eval("#views a", (links) => links.map((link) => ({ id: link.id, path: link.getAttribute("href") })));
 
+// In the page: how many lines its drawings have, and which boxes have one behind them, or another box, or
+// a title that is longer than they are.
+function linesBehindBoxes() {
+  const wrong = [];
+  let lines = 0;
+  for (const image of document.querySelectorAll("svg.network")) {
+    const boxes = [...image.querySelectorAll("g.box")].map((box) => {
+      const { e: left, f: top } = box.transform.baseVal.consolidate().matrix;
+      const frame = box.querySelector(".frame").getBBox();
+      const title = box.querySelector(".box-title");
+      if (title.getBBox().x + title.getBBox().width > frame.width) wrong.push(`long: ${title.textContent}`);
+      return { name: title.textContent, left, top, right: left + frame.width, bottom: top + frame.height };
+    });
+    boxes.forEach((a, index) => {
+      for (const b of boxes.slice(index + 1))
+        if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+          wrong.push(`${a.name} on ${b.name}`);
+    });
+    for (const line of image.querySelectorAll("path.arrow")) {
+      lines++;
+      const length = line.getTotalLength();
+      for (let along = 2; along < length - 2; along += 2) {
+        const { x, y } = line.getPointAtLength(along);
+        const over = boxes.find((box) => x > box.left && x < box.right && y > box.top && y < box.bottom);
+        if (over) wrong.push(`a line behind ${over.name}`);
+      }
+    }
+  }
+  return { lines, wrong };
+}
+
 export const viewTests = {
   async every_view_is_sound_in_light_dark_and_on_a_phone({ open, picture }) {
     const views = await viewsOf(await open("/"));
@@ -265,7 +296,7 @@ export const viewTests = {
   },
 
   async every_program_of_a_recipe_is_drawn({ open }) {
-    const programs = { gan: 2, vae: 1, rbm: 1, dbn: 7 }; // of a training step
+    const programs = { gan: 2, vae: 1, cvae: 1, rbm: 1, dbn: 7, deconv: 1 }; // of a training step
     for (const [model, count] of Object.entries(programs)) {
       const page = await open(`/?view=networks&model=${model}`);
       assert.equal((await page.$$("svg.network")).length, count, `drawings of ${model}`);
@@ -274,6 +305,16 @@ export const viewTests = {
     const gan = await open("/?view=networks&model=gan");
     assert.match(await gan.textContent("main"), /gan: discriminator.*gan: generator/s);
     assert.equal((await saved(gan, "#layers-2-svg")).name, "gan-generator.svg");
+  },
+
+  async no_line_runs_behind_a_box({ open }) {
+    for (const model of ["gan", "vae", "cvae", "rbm", "dbn", "deconv", "resnet18", "googlenet"]) {
+      const page = await open(`/?view=networks&model=${model}`);
+      const { lines, wrong } = await page.evaluate(linesBehindBoxes);
+      assert.ok(lines >= 12, `${model}: ${lines} lines`);
+      assert.deepEqual(wrong, [], model);
+      await page.context().close();
+    }
   },
 
   async answers_have_sentence_chart_and_command({ open }) {
