@@ -66,8 +66,8 @@ enum status cli_shape(struct cli *cli, struct args *args);
     }
 enum status cli_unit(const struct cli *cli, const char **backend);
 
-/* Refuse to write over the file of a network, or of data, that is read (file_check_apart). What prony
- * knows by name is no file: `prony train small iris --out small` can be said twice. */
+/* Refuse to write over the file of a network, or of data, that is read (file_check_apart). What
+ * prony knows by name is no file: `prony train small iris --out small` can be said twice. */
 enum status cli_keep_network(const char *out, const char *network);
 enum status cli_keep_data(const char *out, const char *data); /* NULL is fine */
 

@@ -230,15 +230,33 @@ static enum status read_recipe(struct model *model, const struct safetensors *fi
     return STATUS_OK;
 }
 
+/* The first line in which two texts differ; *at is where it begins in `text`. */
+static int differing_line(const char *text, const char *other, const char **at)
+{
+    int line = 1;
+    *at = text;
+    for (; *text && *text == *other; text++, other++)
+        if (*text == '\n') {
+            *at = text + 1;
+            line++;
+        }
+    return line;
+}
+
 static enum status check_network(const struct model *model, const struct safetensors *file)
 {
-    const char *text = safetensors_note(file, NOTE_NETWORK);
+    const char *text = safetensors_note(file, NOTE_NETWORK), *at;
     if (!text)
         return refuse_note(file, NOTE_NETWORK);
-    if (!text_equal(text, model->network->text))
+    if (!text_equal(text, model->network->text)) {
+        enum { SHOWN = 60 };
+        int line = differing_line(text, model->network->text, &at);
+        size_t length = strcspn(at, "\n");
         FAIL(STATUS_INPUT,
-             "%s: found the weights of another network, expected those of %s as it is", file->name,
-             model->network->name);
+             "%s: found the weights of another network, where line %d is '%.*s', expected those "
+             "of %s as it is: name the network that has learnt them, or train this one",
+             file->name, line, (int)(length < SHOWN ? length : SHOWN), at, model->network->name);
+    }
     return STATUS_OK;
 }
 

@@ -182,7 +182,9 @@ static enum status take_data(struct trainer *trainer, const char *resume)
              dataset->name);
     TRY(dataset_hash(dataset, &hash));
     if (resume && course->data != hash)
-        FAIL(STATUS_INPUT, "%s: found the training on other data, expected that on %s as it is now",
+        FAIL(STATUS_INPUT,
+             "%s: found the training on other data, expected that on %s as it is now: name the "
+             "data that it began with, or train without --resume",
              resume, dataset->name);
     course->data = hash;
     const struct split_options options = {.test_share = course->test_share,

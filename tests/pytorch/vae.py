@@ -1,9 +1,10 @@
-"""vae.py PRONY: a variational auto-encoder of the small digits, by prony and by PyTorch.
+"""vae.py PRONY [FLAG…]: a variational auto-encoder of the small digits, by prony and by PyTorch.
 
 Both learn from the same rows, with the layers, optimiser, batch and epochs of NETWORK, and are judged by
 rows that neither has seen. The loss that prony shows must be the negative ELBO as PyTorch computes it with
 prony's weights, and that of what PyTorch has learnt must be within 5 % of it. Starts and draws are their
-own; the model is that of examples/kinds/vae_pytorch.py, which does this with MNIST.
+own; the model is that of examples/kinds/vae_pytorch.py, which does this with MNIST. Flags (`--backend cuda`)
+are prony's.
 """
 
 import os
@@ -54,13 +55,13 @@ def write_folder(folder, train, test):
             file.write(struct.pack(">2i", 0x801, len(rows)) + bytes(len(rows)))
 
 
-def train_prony(prony, folder):
+def train_prony(prony, flags, folder):
     """The test loss that it shows, and its weights."""
     net, weights = os.path.join(folder, "vae.net"), os.path.join(folder, "weights")
     with open(net, "w", encoding="utf-8") as file:
         file.write(NETWORK)
     said = subprocess.run([prony, "train", net, folder, "--epochs", str(EPOCHS), "--batch", str(BATCH),
-                           "--out", weights], capture_output=True, text=True, check=False)
+                           "--out", weights, *flags], capture_output=True, text=True, check=False)
     found = re.search(r"^test loss ([0-9.]+)", said.stdout, re.MULTILINE)
     if not found:
         raise RuntimeError(said.stdout + said.stderr)
@@ -93,7 +94,7 @@ def main():
     train, test = digits()
     with tempfile.TemporaryDirectory() as folder:
         write_folder(folder, train, test)
-        shown, weights = train_prony(sys.argv[1], folder)
+        shown, weights = train_prony(sys.argv[1], sys.argv[2:], folder)
     train, test = train / 16, test / 16
     ours, theirs = (vae_pytorch.make(PIXELS, HIDDEN, CODE) for _ in range(2))
     take(ours[0], weights, "encoder")
