@@ -180,8 +180,8 @@ echo 'bench small' >list.suite
 keeps suite_keeps_itself list.suite "$prony" suite ./list.suite --out list.suite
 
 # Names that prony knows are no files, even where a file has that name.
-expect name_of_the_network 0 'test loss' "$prony" train small iris --epochs 1 --out small
-expect name_of_the_network_again 0 'test loss' "$prony" train small iris --epochs 1 --out small
+expect name_of_the_network 0 'saved to small' "$prony" train small iris --epochs 1 --out small
+expect name_of_the_network_again 0 'saved to small' "$prony" train small iris --epochs 1 --out small
 expect name_of_the_data 0 'written to iris' "$prony" predict small small iris --out iris
 expect name_of_the_data_again 0 'written to iris' "$prony" predict small small iris --out iris
 keeps predict_keeps_weights_of_that_name small "$prony" predict small small iris --out small

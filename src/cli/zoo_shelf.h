@@ -6,7 +6,8 @@
 #include "store/store.h"
 
 /* Explains into the store each network of the zoo that it has nothing about, as an inference of one
- * sample. A store without results stays as it is: it was made to be empty. */
+ * sample, and those with a recipe of their own also as they are trained. A store without results
+ * stays as it is: it was made to be empty. */
 enum status zoo_shelf_fill(struct store *store);
 
 #endif

@@ -26,10 +26,13 @@ const store = join(folder, "store.db");
 const tests = {
   ...explorerTests,
   ...viewTests,
-  async pictures_for_the_documentation({ browser }) {
+  async the_zoo_is_there_and_pictures_for_the_documentation({ browser }) {
     const { guide, address } = startGuide(prony, shown ?? join(folder, "shipped.db"));
     const { records } = await (await fetch(`${await address}/api/status`)).json();
     if (records > 0) await takePictures(browser, await address, join(pictures, "docs"));
+    const { networks } = await (await fetch(`${await address}/api/networks`)).json();
+    const phases = (name) => networks.find(({ model }) => model === name)?.explained.map(({ phase }) => phase);
+    if (records > 0) assert.deepEqual([phases("lenet"), phases("gan")], [["inference"], ["training", "inference"]]);
     assert.equal(await stopGuide(guide), 0);
   },
 

@@ -20,6 +20,7 @@ export async function takePictures(browser, address, folder) {
     scaling: ["/?view=scaling"],
     machine: [`/?view=machines&server=${encodeURIComponent(often("server"))}`],
     network: [`/?view=networks&model=${model}`],
+    gan_programs: ["/?view=networks&model=gan", { viewport: { width: 1280, height: 1300 } }],
     answers: [`/?view=answers&model=${model}`],
   };
   for (const [name, [path, options]] of Object.entries(pictures)) {

@@ -159,8 +159,11 @@ function place(rows: Item[][], gap: number): void {
   }
   for (let sweep = 0; sweep < SWEEPS; sweep++)
     for (const block of sweep % 2 === 0 ? [...blocks].reverse() : blocks) {
-      const ends = block.flatMap((item) => [...item.above, ...item.below]).filter((end) => !block.includes(end));
-      if (ends.length > 0) move(block, Math.min(Math.max(mean(ends.map(({ x }) => x)), least(block)), most(block)));
+      const ends = block
+        .flatMap((item) => [...item.above, ...item.below])
+        .filter((end) => !block.includes(end));
+      if (ends.length === 0) continue;
+      move(block, Math.min(Math.max(mean(ends.map(({ x }) => x)), least(block)), most(block)));
     }
 }
 
