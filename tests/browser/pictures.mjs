@@ -20,13 +20,13 @@ export async function takePictures(browser, address, folder) {
     scaling: ["/?view=scaling"],
     machine: [`/?view=machines&server=${encodeURIComponent(often("server"))}`],
     network: [`/?view=networks&model=${model}`],
-    gan_programs: ["/?view=networks&model=gan", { viewport: { width: 1280, height: 1300 } }],
+    gan_programs: ["/?view=networks&model=gan&phase=training", {}, ".card:has(#drawing)"],
     answers: [`/?view=answers&model=${model}`],
   };
-  for (const [name, [path, options]] of Object.entries(pictures)) {
+  for (const [name, [path, options, part]] of Object.entries(pictures)) {
     const page = await openPage(browser, address, path, { viewport: WINDOW, ...options });
     await settled(page);
-    await page.screenshot({ path: join(folder, `${name}.png`) });
+    await (part ? page.locator(part) : page).screenshot({ path: join(folder, `${name}.png`) });
     await page.context().close();
   }
 }
