@@ -118,6 +118,27 @@ TEST(refuses_what_is_not_a_file)
     text_free(&text);
 }
 
+TEST(a_process_that_is_killed_leaves_nothing_half_written)
+{
+    const char *path = inside("killed");
+    int before = count_entries(inside(""));
+    int fd = open(inside(""), O_TMPFILE | O_WRONLY, 0600);
+    if (fd < 0)
+        SKIP("the file system has no files without a name");
+    close(fd);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        struct file_writer writer;
+        if (file_begin(&writer, path) == STATUS_OK)
+            file_append(&writer, "half", 4);
+        kill(getpid(), SIGKILL);
+    }
+    int how;
+    CHECK(waitpid(child, &how, 0) == child && WIFSIGNALED(how));
+    CHECK_EQUAL_INT(count_entries(inside("")), before);
+}
+
 TEST(keeps_permissions_and_links)
 {
     const char *path = inside("real"), *link = inside("link");

@@ -244,7 +244,7 @@ TEST(hostile_graphs_are_refused_by_node)
     hand_dim(&steps, 5, NULL); /* of the samples that the other counts */
     hand_dim(&steps, 0, "n");
     hand_node(&steps, "Warp", "x", NULL, "y");
-    check_refused(&steps, "o.onnx", NULL, "o.onnx: node 'y' (Warp): there is no such operator");
+    check_refused(&steps, "o.onnx:n=2", "n=2", "o.onnx: node 'y' (Warp): there is no such");
     hand_dim(&twice, 2, NULL);
     hand_node(&twice, "Relu", "x", NULL, "y");
     hand_node(&twice, "Tanh", "x", NULL, "y");
@@ -322,7 +322,7 @@ TEST(open_dimensions_are_said)
     hand_dim(&hand, 0, "samples");
     hand_dim(&hand, 0, "wide");
     hand_node(&hand, "Relu", "x", NULL, "y");
-    check_refused(&hand, "o.onnx", NULL, "o.onnx: its dimension 'wide' is open, expected --shape");
+    check_refused(&hand, "o.onnx", NULL, "o.onnx: its size is left open, expected --shape wide=N");
     check_refused(&hand, "o.onnx:wide", "wide", "--shape is 'wide', expected NAME=N");
     check_refused(&hand, "o.onnx:w=2", "w=2", "--shape says 'w', which is no dimension");
     check_refused(&hand, "o.onnx:", "", "o.onnx: found nothing behind 'o.onnx:', expected NAME=N");
@@ -331,6 +331,21 @@ TEST(open_dimensions_are_said)
         CHECK_EQUAL_INT(shape_count(&network->input), 5);
         network_free(network);
     }
+}
+
+/* Also where the samples could be counted by the open one, and something else is wrong then. */
+TEST(what_is_open_is_said_first_and_at_once)
+{
+    struct hand hand = {0};
+    hand_dim(&hand, 1, NULL);
+    hand_dim(&hand, 0, "high");
+    hand_dim(&hand, 0, "wide");
+    hand_node(&hand, "Relu", "x", NULL, "a");
+    hand_node(&hand, "Warp", "a", NULL, "y");
+    check_refused(&hand, "o.onnx", NULL,
+                  "o.onnx: its size is left open, expected --shape high=N,wide=N");
+    check_refused(&hand, "o.onnx:wide=2", "wide=2", "open, expected --shape high=N");
+    check_refused(&hand, "o.onnx:wide=2,high=3", "wide=2,high=3", "node 'y' (Warp)");
 }
 
 /* A layer may be called as the input, a parameter or a value on the way to another would be. */

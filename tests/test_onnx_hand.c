@@ -3,6 +3,8 @@
 
 #include "onnx_hand.h"
 
+#include "nn/layer.h"
+
 /* y = x · what the operator makes of the numbers "w", [2] or [2, 2]. */
 static void hand_known(struct hand *hand, const char *op, size_t rank)
 {
@@ -122,6 +124,97 @@ TEST(known_numbers_are_cast_as_their_type_says)
     hand_ints(&hand, 0, "value_ints", wide, 1);
     hand.attributes[1][0].i = 6; /* int32 */
     check_refused(&hand, "c.onnx", NULL, "node 'v' (Cast): found 5e+09, which cannot be cast");
+}
+
+/* Whole numbers, as a node gives them. */
+static void hand_sizes(struct hand *hand, const char *output, const int64_t *sizes, size_t count)
+{
+    hand_node(hand, "Constant", "", NULL, output);
+    hand->nodes[hand->node_count - 1].n_input = 0;
+    hand_ints(hand, hand->node_count - 1, "value_ints", sizes, count);
+}
+
+/* x [samples, 3, 4] in another shape, then a softmax over its last dimension. */
+static void hand_reshaped(struct hand *hand, const int64_t *sizes, size_t count)
+{
+    *hand = (struct hand){0};
+    hand_dim(hand, 0, "samples");
+    hand_dim(hand, 3, NULL);
+    hand_dim(hand, 4, NULL);
+    hand_sizes(hand, "sizes", sizes, count);
+    hand_node(hand, "Reshape", "x", "sizes", "rows");
+    hand_node(hand, "Softmax", "rows", NULL, "y");
+}
+
+/* One dimension may count samples and parts of them; not parts of several. */
+TEST(rows_of_all_samples_are_rows_of_each)
+{
+    static const int64_t rows[] = {-1, 4}, halves[] = {-1, 2}, whole[] = {-1, 12},
+                         mixed[] = {4, -1}, twice[] = {-1, -1, 4};
+    const int64_t *const sizes[] = {rows, halves, whole};
+    struct hand hand;
+    struct network *network;
+    for (size_t i = 0; i < 3; i++) {
+        hand_reshaped(&hand, sizes[i], 2);
+        if (CHECK_OK(hand_read(&hand, "r.onnx", NULL, &network)))
+            CHECK_EQUAL_INT(shape_count(&network->input), 12);
+        network_free(network);
+    }
+    hand_reshaped(&hand, mixed, 2);
+    check_refused(&hand, "r.onnx", NULL, "node 'rows' (Reshape): it mixes samples");
+    hand_reshaped(&hand, twice, 3);
+    check_refused(&hand, "r.onnx", NULL, "node 'rows' (Reshape): found the size -1, or -1 twice");
+}
+
+TEST(a_node_without_its_first_output_is_refused)
+{
+    static const int64_t sizes[] = {-1, 12};
+    struct hand hand;
+    hand_reshaped(&hand, sizes, 2);
+    hand.outputs[1][0] = "";
+    hand.outputs[1][1] = "rows";
+    hand.nodes[1].n_output = 2;
+    check_refused(&hand, "o.onnx", NULL, "its output 'rows' is used, expected only the first");
+}
+
+/* y = x to a power. */
+static void hand_power(struct hand *hand, float exponent)
+{
+    *hand = (struct hand){0};
+    hand_dim(hand, 1, NULL);
+    hand_dim(hand, 2, NULL);
+    hand_number(hand, "e", exponent);
+    hand_node(hand, "Pow", "x", "e", "y");
+}
+
+TEST(powers_are_products_and_roots)
+{
+    static const struct {
+        float exponent;
+        int products, roots, divisions;
+    } rows[] = {{2, 1, 0, 0}, {3, 2, 0, 0}, {0.5f, 0, 1, 0}, {-1.5f, 1, 1, 1}, {16, 4, 0, 0}};
+    struct hand hand;
+    struct network *network;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int products = 0, roots = 0, divisions = 0;
+        hand_power(&hand, rows[i].exponent);
+        if (!CHECK_OK(hand_read(&hand, "p.onnx", NULL, &network)))
+            continue;
+        for (int32_t l = 0; l < network->layer_count; l++) {
+            const char *kind = network->layers[l].kind->name;
+            products += !strcmp(kind, "multiply");
+            roots += !strcmp(kind, "sqrt");
+            divisions += !strcmp(kind, "reciprocal");
+        }
+        if (!CHECK(products == rows[i].products && roots == rows[i].roots &&
+                   divisions == rows[i].divisions))
+            printf("    %s", network->text);
+        network_free(network);
+    }
+    hand_power(&hand, 0.3f);
+    check_refused(&hand, "p.onnx", NULL, "node 'y' (Pow): found the exponent 0.3, expected");
+    hand_power(&hand, 17);
+    check_refused(&hand, "p.onnx", NULL, "node 'y' (Pow): found the exponent 17, expected");
 }
 
 enum norm_part { WHOLE, SUB, POW, DIV, AXIS, COLUMN, NORM_PARTS };

@@ -92,22 +92,67 @@ static enum status write_all(int fd, const char *path, const void *bytes, size_t
     return STATUS_OK;
 }
 
-/* Opens "TARGET.PID-N.tmp". Not mkstemp: the new file gets the user's usual permissions. */
-static enum status open_temporary(struct file_writer *writer)
+/* The folder that a file lies in; false where its path is too long. */
+static bool folder_of(const char *path, char folder[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    int length =
+        snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    return length >= 0 && length < PATH_MAX;
+}
+
+/* Where an open file is to be found by its number: so it is given a name later. */
+static void path_of_open(int fd, char path[40])
+{
+    snprintf(path, 40, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name in the target's folder; not every file system has such. */
+static void open_nameless(struct file_writer *writer)
+{
+    char folder[PATH_MAX], path[40];
+    if (!folder_of(writer->path, folder))
+        return;
+    writer->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    path_of_open(writer->fd, path);
+    writer->open = writer->nameless = writer->fd >= 0 && access(path, F_OK) == 0;
+    if (writer->fd >= 0 && !writer->open)
+        close(writer->fd);
+}
+
+/* Opens "TARGET.PID-N.tmp", or gives that name to what has none. Not mkstemp: the new file gets the
+ * user's usual permissions. */
+static bool take_name(struct file_writer *writer)
 {
     static atomic_uint number;
     enum { TRIES = 100 }; /* names left behind by a killed process of the same id */
     size_t size = strlen(writer->path) + 40;
-    NEED(writer->temporary = mem_alloc(size));
-    for (int i = 0; i < TRIES; i++) {
+    char path[40];
+    bool taken = false;
+    path_of_open(writer->fd, path);
+    for (int i = 0; i < TRIES && !taken; i++) {
         snprintf(writer->temporary, size, "%s.%ld-%u.tmp", writer->path, (long)getpid(),
                  atomic_fetch_add(&number, 1));
-        writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        writer->open = writer->fd >= 0;
-        if (writer->open || errno != EEXIST)
+        if (writer->nameless) {
+            taken = linkat(AT_FDCWD, path, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) == 0;
+        } else {
+            writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            taken = writer->open = writer->fd >= 0;
+        }
+        if (!taken && errno != EEXIST)
             break;
     }
-    return writer->open ? STATUS_OK : refuse(writer->path, "write into its folder");
+    if (!taken)
+        *writer->temporary = '\0'; /* it is another's */
+    return taken;
+}
+
+static enum status open_temporary(struct file_writer *writer)
+{
+    NEED(writer->temporary = mem_array(strlen(writer->path) + 40, 1));
+    open_nameless(writer);
+    return writer->nameless || take_name(writer) ? STATUS_OK
+                                                 : refuse(writer->path, "write into its folder");
 }
 
 enum status file_begin(struct file_writer *writer, const char *path)
@@ -140,10 +185,7 @@ enum status file_append(struct file_writer *writer, const void *bytes, size_t le
 static enum status sync_folder(const char *path)
 {
     char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    int length = snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
-                          slash ? path : ".");
-    if (length < 0 || (size_t)length >= sizeof folder)
+    if (!folder_of(path, folder))
         FAIL(STATUS_INPUT, "%s: the path is longer than %d bytes", path, PATH_MAX);
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -160,6 +202,8 @@ enum status file_commit(struct file_writer *writer)
     enum status status = STATUS_OK;
     if (fsync(writer->fd) != 0)
         status = refuse(writer->path, "flush");
+    else if (writer->nameless && !take_name(writer))
+        status = refuse(writer->path, "write into its folder");
     writer->open = false;
     if (close(writer->fd) != 0 && status == STATUS_OK)
         status = refuse(writer->path, "close");
@@ -178,7 +222,7 @@ void file_abort(struct file_writer *writer)
 {
     if (writer->open)
         close(writer->fd);
-    if (writer->temporary)
+    if (writer->temporary && *writer->temporary)
         unlink(writer->temporary);
     mem_free(writer->temporary);
     mem_free(writer->path);

@@ -1,7 +1,9 @@
 /* file.h: whole files in, whole files out.
  *
  * Output is written whole or not at all: a temporary file beside the target, fsync, rename, fsync
- * of the folder. Every message names the path, what was attempted and the system's reason. */
+ * of the folder. Where the file system can, the temporary file has no name before it is whole, so
+ * that not even a process that is killed leaves one behind. Every message names the path, what was
+ * attempted and the system's reason. */
 #ifndef PRONY_BASE_FILE_H
 #define PRONY_BASE_FILE_H
 
@@ -18,7 +20,7 @@ enum status file_read(const char *path, size_t limit, struct text *out);
 /* A file being written. A zeroed struct is closed. */
 struct file_writer {
     int fd;
-    bool open;
+    bool open, nameless;
     char *path, *temporary;
 };
 enum status file_begin(struct file_writer *writer, const char *path);

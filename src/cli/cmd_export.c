@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "prony.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 enum status cmd_export(struct cli *cli, int argc, const char *const *argv)
@@ -46,8 +47,10 @@ enum status cmd_export(struct cli *cli, int argc, const char *const *argv)
     if (status == STATUS_OK && cli_interrupted())
         status =
             status_fail(STATUS_INTERRUPTED, __FILE__, __LINE__, "interrupted; nothing written");
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        signal(SIGINT, SIG_DFL); /* a file that is being written has no name before it is whole */
         status = prony_export(network, out);
+    }
     if (status == STATUS_OK)
         printf("written to %s\n", out);
     prony_close(network);

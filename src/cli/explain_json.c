@@ -155,6 +155,7 @@ void explained_begin_json(const struct explained *explained, struct json_writer 
     add_text(json, "backend", explained->backend ? explained->backend->name : NULL);
     add_hash(json, "program", recipe_hash(&explained->step));
     add_uint(json, "parameters", params_count(&explained->params));
+    add_uint(json, "layers", (uint64_t)params_layers(&explained->params));
     json_key(json, "programs");
     json_array(json);
 }

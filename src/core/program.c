@@ -21,6 +21,9 @@ const char *activation_name(enum activation activation)
         [ACTIVATION_SOFTPLUS] = "softplus",
         [ACTIVATION_LEAKY_RELU] = "leaky_relu",
         [ACTIVATION_ELU] = "elu",
+        [ACTIVATION_ERF] = "erf",
+        [ACTIVATION_SQRT] = "sqrt",
+        [ACTIVATION_RECIPROCAL] = "reciprocal",
     };
     return names[activation];
 }
@@ -28,6 +31,16 @@ const char *activation_name(enum activation activation)
 bool activation_has_alpha(enum activation activation)
 {
     return activation == ACTIVATION_LEAKY_RELU || activation == ACTIVATION_ELU;
+}
+
+bool activation_is_alone(enum activation activation)
+{
+    return activation_has_alpha(activation) || activation >= ACTIVATION_ERF;
+}
+
+bool activation_saves_input(enum activation activation)
+{
+    return activation == ACTIVATION_GELU || activation == ACTIVATION_ERF;
 }
 
 bool activation_parse(const char *name, enum activation *out)

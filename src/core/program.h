@@ -52,13 +52,21 @@ enum activation {
     ACTIVATION_SOFTPLUS,
     ACTIVATION_LEAKY_RELU,
     ACTIVATION_ELU,
+    ACTIVATION_ERF, /* from here on: what others' networks are made of, between no layers of an mlp
+                     */
+    ACTIVATION_SQRT,
+    ACTIVATION_RECIPROCAL,
     ACTIVATION_COUNT
 };
 
 const char *activation_name(enum activation activation);
 bool activation_parse(const char *name, enum activation *out);
-/* leaky_relu and elu: they have an alpha, so that only `activate` computes them, no fused op. */
+/* leaky_relu and elu */
 bool activation_has_alpha(enum activation activation);
+/* These, erf, sqrt and reciprocal: only `activate` computes them, no fused op. */
+bool activation_is_alone(enum activation activation);
+/* Is the slope computed from the input? From the output it is of all others. */
+bool activation_saves_input(enum activation activation);
 
 enum reduction { REDUCTION_SUM, REDUCTION_MEAN, REDUCTION_MAX };
 

@@ -9,7 +9,7 @@ enum { NETWORK_LINES = 2000 }; /* that are looked at, the newest first */
 struct explained {
     int64_t id;
     const char *model, *phase, *backend;
-    int64_t batch, parameters;
+    int64_t batch, parameters, layers;
     bool listed; /* its model is in the answer already */
     struct explained *next;
 };
@@ -39,6 +39,7 @@ static enum status keep_line(void *context, int64_t id, const char *line, size_t
     explained->id = id;
     explained->batch = json_int(network, "batch", 0);
     explained->parameters = json_int(network, "parameters", 0);
+    explained->layers = json_int(network, "layers", 0);
     TRY_OR(done, copy_text(kept, json_text(network, "model", ""), &explained->model));
     TRY_OR(done, copy_text(kept, json_text(network, "phase", NULL), &explained->phase));
     TRY_OR(done, copy_text(kept, json_text(network, "backend", NULL), &explained->backend));
@@ -100,19 +101,20 @@ static enum status add_network(void *context, const char *key, const char *model
 {
     struct networks *networks = context;
     struct call *call = networks->call;
-    int64_t parameters = 0;
+    int64_t parameters = 0, layers = 0;
     (void)key;
     if (!model || !*model)
         return STATUS_OK;
     for (struct explained *one = networks->first; one; one = one->next)
         if (strcmp(one->model, model) == 0) {
             parameters = one->parameters;
+            layers = one->layers;
             one->listed = true;
         }
     json_object(&call->json);
     call_add_text(&call->json, "model", model);
     TRY(add_known(call, model, "parameters", parameters));
-    TRY(add_known(call, model, "layers", 0));
+    TRY(add_known(call, model, "layers", layers));
     call_add_int(&call->json, "records", count);
     add_explained(&call->json, networks, model);
     json_end(&call->json);

@@ -19,7 +19,7 @@ enum { FILE_MOST = 1 << 20, NAMES_MOST = 256, MLP_WORD = 32 };
 static enum status unknown_activation(const char *spec, const char *function)
 {
     struct text known = {0};
-    for (int i = ACTIVATION_NONE + 1; i < ACTIVATION_COUNT; i++)
+    for (int i = ACTIVATION_NONE + 1; i < ACTIVATION_ERF; i++)
         text_printf(&known, "%s%s", i > ACTIVATION_NONE + 1 ? ", " : "",
                     activation_name((enum activation)i));
     enum status status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
@@ -37,7 +37,8 @@ static enum status read_mlp_end(const char *spec, const char *colon, char functi
     enum activation activation;
     enum start start;
     snprintf(function, MLP_WORD, "%.*s", (int)(second ? second - at : MLP_WORD), at);
-    if (!activation_parse(function, &activation) || activation == ACTIVATION_NONE)
+    if (!activation_parse(function, &activation) || activation == ACTIVATION_NONE ||
+        activation >= ACTIVATION_ERF)
         return unknown_activation(spec, function);
     if (!second)
         return STATUS_OK;

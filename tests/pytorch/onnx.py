@@ -52,6 +52,66 @@ class Attention(nn.Module):
         return x + self.narrow(functional.gelu(self.wide(self.norm(x))))
 
 
+class Encoder(nn.Module):
+    """PyTorch's own layers, whose heads lie beside the samples and whose times beside both."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(width, 2, 12, activation=kind)
+                                    for kind in ('gelu', 'relu'))
+        self.register_buffer('mask', nn.Transformer.generate_square_subsequent_mask(4))
+
+    def forward(self, x):
+        x = x.transpose(0, 1)
+        for layer in self.layers:
+            x = layer(x, self.mask)
+        return x.transpose(0, 1)
+
+
+class Rows(nn.Module):
+    """A dense layer over all samples' times as rows."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(inputs, outputs) / inputs ** 0.5)
+        self.bias = nn.Parameter(torch.randn(outputs))
+
+    def forward(self, x):
+        size = x.size()[:-1] + (self.bias.size(0),)
+        return torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight).view(size)
+
+
+class Decoder(nn.Module):
+    """As GPT-2 is written: rows, a mask that is chosen by, gelu by tanh and by erf, norms by hand."""
+
+    def __init__(self, width=8, time=6):
+        super().__init__()
+        self.table, self.place = nn.Embedding(11, width), nn.Embedding(time, width)
+        self.inward, self.outward = Rows(width, 3 * width), Rows(width, width)
+        self.wide, self.narrow = Rows(width, 12), Rows(12, width)
+        self.scale = nn.Parameter(torch.rand(width) + 0.5)
+        mask = torch.tril(torch.ones(time, time, dtype=torch.bool)).view(1, 1, time, time)
+        self.register_buffer('mask', mask)
+
+    def norm(self, x):
+        return self.scale * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+    def heads(self, x):
+        return x.view(x.size()[:-1] + (2, x.size(-1) // 2)).permute(0, 2, 1, 3)
+
+    def forward(self, tokens):
+        x = self.table(tokens) + self.place(torch.arange(tokens.size(-1)))
+        query, key, value = (self.heads(part) for part in self.inward(self.norm(x)).split(x.size(-1), 2))
+        scores = query @ key.transpose(-1, -2) / value.size(-1) ** 0.5
+        scores = torch.where(self.mask[:, :, :scores.size(-2), :scores.size(-1)], scores, torch.tensor(-1e4))
+        y = (torch.softmax(scores, -1) @ value).permute(0, 2, 1, 3).contiguous()
+        x = x + self.outward(y.view(y.size()[:-2] + (-1,)))
+        y = self.wide(self.norm(x))
+        by_tanh = 0.5 * y * (1 + torch.tanh(0.7978845608 * (y + 0.044715 * torch.pow(y, 3))))
+        by_erf = y * 0.5 * (1 + torch.erf(y / 2 ** 0.5))
+        return self.narrow(by_tanh + by_erf)
+
+
 class Recurrent(nn.Module):
     """Two layers over a sequence, of which the last step counts."""
 
@@ -156,6 +216,8 @@ def cases():
     sequence = torch.randn(ROWS, 4, 5)
     yield 'residual', Residual(), torch.randn(ROWS, 3, 32, 32)
     yield 'attention', Attention(), torch.randint(0, 11, (ROWS, 6))
+    yield 'encoder', Encoder(), torch.randn(ROWS, 4, 8)
+    yield 'decoder', Decoder(), torch.randint(0, 11, (ROWS, 6))
     yield 'lstm', Recurrent(nn.LSTM), sequence
     yield 'gru', Recurrent(nn.GRU), sequence
     yield 'rnn', Recurrent(nn.RNN), sequence

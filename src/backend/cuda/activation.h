@@ -42,11 +42,14 @@ static inline __device__ float activation_value_alpha(enum activation function, 
     switch (function) {
     case ACTIVATION_LEAKY_RELU: return x > 0.0f ? x : alpha * x;
     case ACTIVATION_ELU: return x > 0.0f ? x : alpha * expm1f(x);
+    case ACTIVATION_ERF: return erff(x);
+    case ACTIVATION_SQRT: return sqrtf(x);
+    case ACTIVATION_RECIPROCAL: return 1.0f / x;
     default: return activation_value(function, x);
     }
 }
 
-/* d(value)/dx, from the value; gelu's from x: Φ(x) + x·φ(x). */
+/* d(value)/dx, from the value; gelu's and erf's from x: Φ(x) + x·φ(x), 2/√π·e^-x². */
 static inline __device__ float activation_slope(enum activation function, float alpha, float saved)
 {
     const float density_at_0 = 0.39894228040143267794f; /* 1/√(2π) */
@@ -59,6 +62,9 @@ static inline __device__ float activation_slope(enum activation function, float 
     case ACTIVATION_SOFTPLUS: return -expm1f(-saved);
     case ACTIVATION_LEAKY_RELU: return saved > 0.0f ? 1.0f : alpha;
     case ACTIVATION_ELU: return saved > 0.0f ? 1.0f : saved + alpha;
+    case ACTIVATION_ERF: return 1.12837916709551257390f * expf(-saved * saved);
+    case ACTIVATION_SQRT: return 0.5f / saved;
+    case ACTIVATION_RECIPROCAL: return -saved * saved;
     default: return 1.0f;
     }
 }

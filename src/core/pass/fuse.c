@@ -85,7 +85,7 @@ static int32_t find_activation(const struct fusion *fusion, int32_t o)
     if (activate < 0)
         return -1;
     int32_t function = fusion->program->ops[activate].attr.activate.function;
-    return activation_has_alpha((enum activation)function) ? -1 : activate;
+    return activation_is_alone((enum activation)function) ? -1 : activate;
 }
 
 /* What follows a convolution. -1: there is none. */

@@ -7,7 +7,7 @@ void grad_activate(struct grad *grad, const struct op *op)
 {
     int32_t x = grad_input(grad, op, 0), y = grad_output(grad, op, 0);
     int32_t function = op->attr.activate.function;
-    int32_t saved = function == ACTIVATION_GELU ? x : y;
+    int32_t saved = activation_saves_input((enum activation)function) ? x : y;
     int32_t dx = grad_fresh(grad, x);
     struct op *slope =
         draft_op(grad->draft, OP_activate_grad, IN(saved, grad_flows(grad, y)), OUT(dx));

@@ -1,11 +1,15 @@
 /* ref_activate.c: elementwise functions and their slopes; softmax by itself. */
 #include "backend/cpu/ref/real.h"
 
+/* Every function; fused ops have those of real.h. */
 static real activate_alpha(int32_t function, real alpha, real x)
 {
     switch (function) {
     case ACTIVATION_LEAKY_RELU: return x > 0 ? x : alpha * x;
     case ACTIVATION_ELU: return x > 0 ? x : alpha * real_expm1(x);
+    case ACTIVATION_ERF: return real_erf(x);
+    case ACTIVATION_SQRT: return real_sqrt(x);
+    case ACTIVATION_RECIPROCAL: return 1 / x;
     default: return activate(function, x);
     }
 }
@@ -18,7 +22,8 @@ KERNEL(activate)
         y[i] = activate_alpha(call->op->attr.activate.function, alpha, x[i]);
 }
 
-/* The slope at a point, from the function's value there; gelu's from the point: Φ(x) + x·φ(x). */
+/* The slope at a point, from the function's value there; gelu's and erf's from the point: Φ(x) +
+ * x·φ(x), 2/√π·e^-x². */
 static real slope(int32_t function, real alpha, real saved)
 {
     const real density_at_0 = (real)0.39894228040143267794; /* 1/√(2π) */
@@ -31,6 +36,9 @@ static real slope(int32_t function, real alpha, real saved)
     case ACTIVATION_SOFTPLUS: return -real_expm1(-saved);
     case ACTIVATION_LEAKY_RELU: return saved > 0 ? 1 : alpha;
     case ACTIVATION_ELU: return saved > 0 ? 1 : saved + alpha;
+    case ACTIVATION_ERF: return (real)1.12837916709551257390 * real_exp(-saved * saved);
+    case ACTIVATION_SQRT: return (real)0.5 / saved;
+    case ACTIVATION_RECIPROCAL: return -saved * saved;
     default: return 1;
     }
 }

@@ -1,7 +1,7 @@
 /* activate_simd.h: activations on vectors and their slopes, part of each ISA's kernels. exp is a
  * polynomial of degree 3 after taking out eighths of powers of two. Over floats of every size
  * within ±80 (tests/test_simd.c) exp is within 1.2 ulp, the sigmoid 2.8, tanh 1.7, softplus 3,
- * gelu 4. */
+ * gelu 4, erf 2.5; the square root and 1 / x are the CPU's own, rightly rounded. */
 #ifndef PRONY_BACKEND_CPU_SIMD_ACTIVATE_SIMD_H
 #define PRONY_BACKEND_CPU_SIMD_ACTIVATE_SIMD_H
 
@@ -137,6 +137,23 @@ static inline vec vec_gelu(vec x)
     return vec_mul(x, vec_normal_share(x, &bell));
 }
 
+/* Near 0 its series; elsewhere 1 less what lies beyond √2·|x| on both sides. From 4 on it is 1. */
+static inline vec vec_erf(vec x)
+{
+    vec z = vec_mul(x, x), bell;
+    vec p = vec_set(1.205533e-4f);
+    p = vec_fma(p, z, vec_set(-8.548327e-4f));
+    p = vec_fma(p, z, vec_set(5.2239776e-3f));
+    p = vec_fma(p, z, vec_set(-2.6866170e-2f));
+    p = vec_fma(p, z, vec_set(1.1283792e-1f));
+    p = vec_fma(p, z, vec_set(-3.7612639e-1f));
+    vec small = vec_fma(vec_mul(p, z), x, vec_mul(x, vec_set(1.1283792f)));
+    vec size = vec_min(vec_set(4.0f), vec_abs(x));
+    vec beyond = vec_normal_share(vec_mul(size, vec_set(-1.41421356f)), &bell);
+    vec large = vec_fnma(vec_set(2.0f), beyond, vec_set(1.0f));
+    return vec_where_small(x, 0.5f, small, vec_sign_of(x, large));
+}
+
 /* Every function; alpha is leaky_relu's slope and elu's limit. */
 static inline vec vec_function(int32_t function, vec x, float alpha)
 {
@@ -145,11 +162,14 @@ static inline vec vec_function(int32_t function, vec x, float alpha)
     case ACTIVATION_SOFTPLUS: return vec_softplus(x);
     case ACTIVATION_LEAKY_RELU: return vec_choose_positive(x, x, vec_mul(x, vec_set(alpha)));
     case ACTIVATION_ELU: return vec_choose_positive(x, x, vec_mul(vec_expm1(x), vec_set(alpha)));
+    case ACTIVATION_ERF: return vec_erf(x);
+    case ACTIVATION_SQRT: return vec_sqrt(x);
+    case ACTIVATION_RECIPROCAL: return vec_div(vec_set(1.0f), x);
     default: return vec_activate(function, x);
     }
 }
 
-/* The slope at a point, from the function's value there; gelu's from the point. */
+/* The slope at a point, from the function's value there; gelu's and erf's from the point. */
 static inline vec vec_slope(int32_t function, vec saved, float alpha)
 {
     vec one = vec_set(1.0f);
@@ -164,6 +184,10 @@ static inline vec vec_slope(int32_t function, vec saved, float alpha)
     case ACTIVATION_SOFTPLUS: return vec_negative(vec_expm1(vec_negative(saved)));
     case ACTIVATION_LEAKY_RELU: return vec_choose_positive(saved, one, vec_set(alpha));
     case ACTIVATION_ELU: return vec_choose_positive(saved, one, vec_add(saved, vec_set(alpha)));
+    case ACTIVATION_ERF:
+        return vec_mul(vec_exp(vec_negative(vec_mul(saved, saved))), vec_set(1.1283792f));
+    case ACTIVATION_SQRT: return vec_div(vec_set(0.5f), saved);
+    case ACTIVATION_RECIPROCAL: return vec_negative(vec_mul(saved, saved));
     default: return one;
     }
 }
@@ -189,15 +213,20 @@ static inline __attribute__((always_inline)) void slope_loop(const int32_t funct
 }
 
 /* The function is known in each loop, so that its code is in it and nothing else. */
-#define BY_FUNCTION(CASE_OF)                                                                       \
+#define BY_FUSED_FUNCTION(CASE_OF)                                                                 \
     CASE_OF(NONE)                                                                                  \
     CASE_OF(SIGMOID)                                                                               \
     CASE_OF(TANH)                                                                                  \
     CASE_OF(RELU)                                                                                  \
     CASE_OF(GELU)                                                                                  \
-    CASE_OF(SOFTPLUS)                                                                              \
+    CASE_OF(SOFTPLUS)
+#define BY_FUNCTION(CASE_OF)                                                                       \
+    BY_FUSED_FUNCTION(CASE_OF)                                                                     \
     CASE_OF(LEAKY_RELU)                                                                            \
-    CASE_OF(ELU)
+    CASE_OF(ELU)                                                                                   \
+    CASE_OF(ERF)                                                                                   \
+    CASE_OF(SQRT)                                                                                  \
+    CASE_OF(RECIPROCAL)
 
 static inline void activate_alpha_span(int32_t function, float alpha, const float *x, float *y,
                                        int64_t count)

@@ -146,7 +146,7 @@ static void finish(const struct conv_after *after, int64_t output, int64_t place
         finish_loop(after, output, ACTIVATION_##name, sums, add, count, y);                        \
         break;
     switch (after->function) {
-        BY_FUNCTION(FINISH)
+        BY_FUSED_FUNCTION(FINISH)
     }
 #undef FINISH
 }
@@ -182,7 +182,7 @@ static void finish_turned(const struct conv_after *after, int64_t output, int64_
                           lead, count - i, y);                                                     \
         break;
     switch (after->function) {
-        BY_FUNCTION(FINISH)
+        BY_FUSED_FUNCTION(FINISH)
     }
 #undef FINISH
 }

@@ -69,15 +69,17 @@ double constant_at(const struct constant *constant, int64_t i)
 
 bool constant_is_one(const struct constant *constant)
 {
-    return constant->count == 1 && !(constant->wholes && constant->wholes[0] == SAMPLES);
+    return constant->count == 1 && !(constant->wholes && samples_in(constant->wholes[0]));
 }
 
 static size_t element_bytes(int32_t type)
 {
     switch (type) {
     case ELEMENT_FLOAT:
-    case ELEMENT_INT32: return 4;
+    case ELEMENT_INT32:
+    case ELEMENT_UINT32: return 4;
     case ELEMENT_INT64:
+    case ELEMENT_UINT64:
     case ELEMENT_DOUBLE: return 8;
     case ELEMENT_HALF:
     case ELEMENT_BFLOAT16: return 2;
@@ -110,6 +112,7 @@ static void take_bytes(struct constant *to, int32_t type, const unsigned char *b
         const unsigned char *at = bytes + (size_t)i * element_bytes(type);
         double real;
         int32_t word;
+        uint32_t unsigned_word;
         uint16_t half;
         switch (type) {
         case ELEMENT_FLOAT: memcpy(&to->reals[i], at, 4); break;
@@ -122,10 +125,15 @@ static void take_bytes(struct constant *to, int32_t type, const unsigned char *b
             memcpy(&half, at, 2);
             to->reals[i] = from_16_bits(type, half);
             break;
-        case ELEMENT_INT64: memcpy(&to->wholes[i], at, 8); break;
+        case ELEMENT_INT64:
+        case ELEMENT_UINT64: memcpy(&to->wholes[i], at, 8); break;
         case ELEMENT_INT32:
             memcpy(&word, at, 4);
             to->wholes[i] = word;
+            break;
+        case ELEMENT_UINT32:
+            memcpy(&unsigned_word, at, 4);
+            to->wholes[i] = unsigned_word;
             break;
         default: to->wholes[i] = *at;
         }

@@ -1,14 +1,11 @@
 /* fold.c: what is known when the file is read is worked out then: the chains of Shape, Gather,
- * Concat that exporters write for a Reshape, weights that are transposed or scaled. The number of
- * samples is not known; it goes through as SAMPLES, and what would compute with it is refused. */
-#include "nn/formats/onnx/importer.h"
+ * Concat that exporters write for a Reshape, weights that are transposed or scaled
+ * (fold_numbers.c). The number of samples is not known; multiples of it are (samples_times). */
+#include "nn/formats/onnx/fold.h"
 
-#include <math.h>
 #include <string.h>
 
-typedef enum status folder(struct import *in, struct constant **out);
-
-static struct constant *known(const struct import *in, size_t i)
+struct constant *fold_known(const struct import *in, size_t i)
 {
     const struct value *value = graph_input(in, i);
     return value ? value->constant : NULL;
@@ -22,9 +19,8 @@ static void copy_element(struct constant *to, int64_t at, const struct constant 
         to->wholes[at] = from->wholes[i];
 }
 
-/* to[i, j, …] = from[offset + i·step[0] + j·step[1] + …] */
-static void walk(struct constant *to, const struct constant *from, int64_t offset,
-                 const int64_t *step)
+void fold_walk(struct constant *to, const struct constant *from, int64_t offset,
+               const int64_t *step)
 {
     int64_t at[SHAPE_MOST] = {0};
     for (int64_t i = 0; i < to->count; i++) {
@@ -37,8 +33,7 @@ static void walk(struct constant *to, const struct constant *from, int64_t offse
     }
 }
 
-/* How far apart neighbours of each dimension are. */
-static void strides(const struct shape *shape, int64_t *out)
+void fold_strides(const struct shape *shape, int64_t *out)
 {
     int64_t stride = 1;
     for (int32_t d = shape->rank - 1; d >= 0; d--) {
@@ -75,7 +70,7 @@ static enum status fold_constant(struct import *in, struct constant **out)
 /* The dimensions that the whole numbers of an input say. */
 static enum status shape_from(struct import *in, size_t i, struct shape *out)
 {
-    const struct constant *sizes = known(in, i);
+    const struct constant *sizes = fold_known(in, i);
     *out = (struct shape){0};
     if (!sizes || !sizes->wholes || sizes->count > SHAPE_MOST)
         REFUSE(in, STATUS_UNSUPPORTED, "found sizes that are not known, or more than %d",
@@ -92,7 +87,7 @@ static enum status fold_constant_of_shape(struct import *in, struct constant **o
     struct shape shape;
     TRY(shape_from(in, 0, &shape));
     for (int32_t d = 0; d < shape.rank; d++)
-        if (shape.dim[d] == SAMPLES) /* the same for all of them */
+        if (samples_in(shape.dim[d])) /* the same for all of them */
             shape.dim[d] = 1;
     if (attribute && attribute->t)
         TRY(constant_read(in, attribute->t, &value));
@@ -114,13 +109,14 @@ static enum status fold_shape(struct import *in, struct constant **out)
     to = to < from ? from : to > rank ? rank : to;
     TRY(constant_new(in, SHAPE(to - from), true, out));
     for (int64_t d = from; d < to; d++)
-        (*out)->wholes[d - from] = d == value->batch ? SAMPLES : value->shape.dim[d];
+        (*out)->wholes[d - from] =
+            d == value->batch ? samples_times(value->shape.dim[d]) : value->shape.dim[d];
     return STATUS_OK;
 }
 
 static enum status fold_gather(struct import *in, struct constant **out)
 {
-    const struct constant *data = known(in, 0), *picks = known(in, 1);
+    const struct constant *data = fold_known(in, 0), *picks = fold_known(in, 1);
     struct shape shape = {0};
     int32_t axis;
     TRY(graph_axis_of(in, "axis", 0, data->shape.rank, &axis));
@@ -153,7 +149,7 @@ static enum status fold_gather(struct import *in, struct constant **out)
 /* Squeeze and Unsqueeze: which dimensions of 1 go or come. */
 static enum status fold_squeeze(struct import *in, struct constant **out)
 {
-    const struct constant *x = known(in, 0);
+    const struct constant *x = fold_known(in, 0);
     bool add = !strcmp(in->node->op_type, "Unsqueeze"), chosen[SHAPE_MOST] = {false};
     const int64_t *axes;
     int64_t count;
@@ -181,7 +177,7 @@ static enum status fold_squeeze(struct import *in, struct constant **out)
 
 static enum status fold_reshape(struct import *in, struct constant **out)
 {
-    const struct constant *x = known(in, 0);
+    const struct constant *x = fold_known(in, 0);
     struct shape shape;
     int64_t rest = 1;
     int32_t open = -1;
@@ -189,6 +185,8 @@ static enum status fold_reshape(struct import *in, struct constant **out)
     for (int32_t d = 0; d < shape.rank; d++) {
         if (shape.dim[d] == 0 && d < x->shape.rank && !graph_int(in, "allowzero", 0))
             shape.dim[d] = x->shape.dim[d];
+        if (samples_in(shape.dim[d]) == 1) /* the same for all of them */
+            shape.dim[d] = 1;
         if (shape.dim[d] == -1 && open < 0)
             open = d;
         else if (shape.dim[d] < 0 || __builtin_mul_overflow(rest, shape.dim[d], &rest))
@@ -202,7 +200,7 @@ static enum status fold_reshape(struct import *in, struct constant **out)
 
 static enum status fold_transpose(struct import *in, struct constant **out)
 {
-    const struct constant *x = known(in, 0);
+    const struct constant *x = fold_known(in, 0);
     int32_t rank = x->shape.rank;
     int64_t count, stride[SHAPE_MOST], step[SHAPE_MOST];
     const int64_t *perm = graph_ints(in, "perm", &count);
@@ -211,7 +209,7 @@ static enum status fold_transpose(struct import *in, struct constant **out)
     if (count >= 0 && count != rank)
         REFUSE(in, STATUS_INPUT, "found %lld dimensions to order, expected %d", (long long)count,
                rank);
-    strides(&x->shape, stride);
+    fold_strides(&x->shape, stride);
     for (int32_t d = 0; d < rank; d++) {
         int64_t from = count < 0 ? rank - 1 - d : perm[d];
         if (from < 0 || from >= rank || seen[from])
@@ -221,21 +219,22 @@ static enum status fold_transpose(struct import *in, struct constant **out)
         step[d] = stride[from];
     }
     TRY(constant_new(in, shape, x->wholes, out));
-    walk(*out, x, 0, step);
+    fold_walk(*out, x, 0, step);
     (*out)->learnt = x->learnt;
     return STATUS_OK;
 }
 
 static enum status fold_concat(struct import *in, struct constant **out)
 {
-    const struct constant *first = known(in, 0);
+    const struct constant *first = fold_known(in, 0);
     struct shape shape = first->shape;
     int32_t axis;
     TRY(graph_axis_of(in, "axis", 0, shape.rank, &axis));
     shape.dim[axis] = 0;
     for (size_t i = 0; i < in->node->n_input; i++) {
-        struct shape like = known(in, i) ? known(in, i)->shape : (struct shape){.rank = -1};
-        if (like.rank != shape.rank || !known(in, i)->wholes != !first->wholes)
+        struct shape like =
+            fold_known(in, i) ? fold_known(in, i)->shape : (struct shape){.rank = -1};
+        if (like.rank != shape.rank || !fold_known(in, i)->wholes != !first->wholes)
             REFUSE(in, STATUS_INPUT, "its inputs have different ranks or types");
         if (__builtin_add_overflow(shape.dim[axis], like.dim[axis], &shape.dim[axis]))
             REFUSE(in, STATUS_INPUT, "its inputs are too large together");
@@ -249,7 +248,7 @@ static enum status fold_concat(struct import *in, struct constant **out)
         behind *= shape.dim[d];
     for (int64_t row = 0; at < (*out)->count; row++)
         for (size_t i = 0; i < in->node->n_input; i++) {
-            const struct constant *part = known(in, i);
+            const struct constant *part = fold_known(in, i);
             int64_t run = part->shape.dim[axis] * behind;
             for (int64_t k = 0; k < run; k++)
                 copy_element(*out, at++, part, row * run + k);
@@ -259,12 +258,12 @@ static enum status fold_concat(struct import *in, struct constant **out)
 
 static enum status fold_slice(struct import *in, struct constant **out)
 {
-    const struct constant *x = known(in, 0);
+    const struct constant *x = fold_known(in, 0);
     int64_t step[SHAPE_MOST] = {0}, stride[SHAPE_MOST], offset = 0;
     struct shape shape = x->shape;
     struct slices slices;
     TRY(graph_slices(in, shape.rank, &slices));
-    strides(&shape, stride);
+    fold_strides(&shape, stride);
     memcpy(step, stride, (size_t)shape.rank * sizeof *step);
     for (int64_t i = 0; i < slices.count; i++) {
         int32_t axis = slices.axis[i];
@@ -275,13 +274,13 @@ static enum status fold_slice(struct import *in, struct constant **out)
         step[axis] = stride[axis] * (range.count > 1 ? range.by : 0);
     }
     TRY(constant_new(in, shape, x->wholes, out));
-    walk(*out, x, offset, step);
+    fold_walk(*out, x, offset, step);
     return STATUS_OK;
 }
 
 static enum status fold_cast(struct import *in, struct constant **out)
 {
-    const struct constant *x = known(in, 0);
+    const struct constant *x = fold_known(in, 0);
     int64_t to = graph_int(in, "to", ELEMENT_FLOAT);
     bool real = element_is_real(to);
     if (!real && to != ELEMENT_INT64 && to != ELEMENT_INT32 && to != ELEMENT_BOOL)
@@ -292,11 +291,11 @@ static enum status fold_cast(struct import *in, struct constant **out)
     double most = to == ELEMENT_INT32 ? 0x1p31 : 9e18;
     for (int64_t i = 0; i < x->count; i++) {
         double number = constant_at(x, i);
-        bool samples = x->wholes && x->wholes[i] == SAMPLES;
+        bool samples = x->wholes && samples_in(x->wholes[i]);
         if (to == ELEMENT_BOOL)
             (*out)->wholes[i] = number != 0;
         else if (samples && !real)
-            (*out)->wholes[i] = SAMPLES;
+            (*out)->wholes[i] = x->wholes[i];
         else if (samples || !(number >= -most && number < most))
             REFUSE(in, STATUS_UNSUPPORTED, "found %g, which cannot be cast", number);
         else if (real)
@@ -309,117 +308,22 @@ static enum status fold_cast(struct import *in, struct constant **out)
 
 static enum status fold_identity(struct import *in, struct constant **out)
 {
-    return constant_view(in, known(in, 0), known(in, 0)->shape, out);
-}
-
-static enum status fold_sqrt(struct import *in, struct constant **out)
-{
-    const struct constant *x = known(in, 0);
-    if (!x->reals)
-        REFUSE(in, STATUS_UNSUPPORTED, "found whole numbers, expected real ones");
-    TRY(constant_new(in, x->shape, false, out));
-    for (int64_t i = 0; i < x->count; i++)
-        (*out)->reals[i] = sqrtf(x->reals[i]);
-    return STATUS_OK;
-}
-
-static enum status fold_range(struct import *in, struct constant **out)
-{
-    const struct constant *from = known(in, 0), *to = known(in, 1), *by = known(in, 2);
-    if (!from->wholes || !to->wholes || !by->wholes || !constant_is_one(from) ||
-        !constant_is_one(to) || !constant_is_one(by) || by->wholes[0] < 1)
-        REFUSE(in, STATUS_UNSUPPORTED, "expected three known whole numbers, the step 1 or more");
-    double room = constant_at(to, 0) - constant_at(from, 0);
-    if (room > 1e6)
-        REFUSE(in, STATUS_UNSUPPORTED, "found %g numbers, expected a million at most", room);
-    int64_t count = room > 0 ? ((int64_t)room - 1) / by->wholes[0] + 1 : 0;
-    TRY(constant_new(in, SHAPE(count), true, out));
-    for (int64_t i = 0; i < count; i++)
-        (*out)->wholes[i] = from->wholes[0] + i * by->wholes[0];
-    return STATUS_OK;
-}
-
-static bool compute_real(const char *op, float a, float b, float *out)
-{
-    *out = !strcmp(op, "Add")   ? a + b
-           : !strcmp(op, "Sub") ? a - b
-           : !strcmp(op, "Mul") ? a * b
-                                : a / b;
-    return true;
-}
-
-static bool compute_whole(const char *op, int64_t a, int64_t b, int64_t *out)
-{
-    if (a == SAMPLES || b == SAMPLES) { /* known only where nothing happens to it */
-        int64_t other = a == SAMPLES ? b : a;
-        *out = SAMPLES;
-        return (other == 1 && (!strcmp(op, "Mul") || (!strcmp(op, "Div") && a == SAMPLES))) ||
-               (other == 0 && (!strcmp(op, "Add") || (!strcmp(op, "Sub") && a == SAMPLES)));
-    }
-    if (!strcmp(op, "Add"))
-        return !__builtin_add_overflow(a, b, out);
-    if (!strcmp(op, "Sub"))
-        return !__builtin_sub_overflow(a, b, out);
-    if (!strcmp(op, "Mul"))
-        return !__builtin_mul_overflow(a, b, out);
-    if (b == 0 || b == -1)
-        return false;
-    *out = a / b;
-    return true;
-}
-
-/* Add, Sub, Mul, Div, repeating what has the size 1. */
-static enum status fold_pair(struct import *in, struct constant **out)
-{
-    const struct constant *x[2] = {known(in, 0), known(in, 1)};
-    struct shape shape = x[x[0]->shape.rank < x[1]->shape.rank]->shape;
-    struct constant *wide[2];
-    if (!x[0]->reals != !x[1]->reals)
-        REFUSE(in, STATUS_UNSUPPORTED, "found a whole and a real operand, expected the same type");
-    for (int side = 0; side < 2; side++)
-        for (int32_t d = 0; d < x[side]->shape.rank; d++) {
-            int64_t *to = &shape.dim[shape.rank - x[side]->shape.rank + d];
-            int64_t size = x[side]->shape.dim[d];
-            if (*to != size && *to != 1 && size != 1)
-                REFUSE(in, STATUS_INPUT, "its inputs have different shapes");
-            *to = *to == 1 ? size : *to;
-        }
-    for (int side = 0; side < 2; side++) {
-        int64_t stride[SHAPE_MOST], step[SHAPE_MOST] = {0};
-        strides(&x[side]->shape, stride);
-        for (int32_t d = 0; d < x[side]->shape.rank; d++)
-            if (x[side]->shape.dim[d] != 1)
-                step[shape.rank - x[side]->shape.rank + d] = stride[d];
-        TRY(constant_new(in, shape, x[0]->wholes, &wide[side]));
-        walk(wide[side], x[side], 0, step);
-    }
-    TRY(constant_new(in, shape, x[0]->wholes, out));
-    for (int64_t i = 0; i < (*out)->count; i++) {
-        bool can = x[0]->reals ? compute_real(in->node->op_type, wide[0]->reals[i],
-                                              wide[1]->reals[i], &(*out)->reals[i])
-                               : compute_whole(in->node->op_type, wide[0]->wholes[i],
-                                               wide[1]->wholes[i], &(*out)->wholes[i]);
-        if (!can)
-            REFUSE(in, STATUS_UNSUPPORTED,
-                   "found numbers that cannot be worked out before the "
-                   "number of samples is known");
-    }
-    return STATUS_OK;
+    return constant_view(in, fold_known(in, 0), fold_known(in, 0)->shape, out);
 }
 
 /* What has the size 1 is repeated; for each sample it need not be, as it is the same for all. */
 static enum status fold_expand(struct import *in, struct constant **out)
 {
-    const struct constant *x = known(in, 0);
+    const struct constant *x = fold_known(in, 0);
     int64_t stride[SHAPE_MOST], step[SHAPE_MOST] = {0};
     struct shape shape, whole;
     TRY(shape_from(in, 1, &shape));
     whole = shape.rank < x->shape.rank ? x->shape : shape;
-    strides(&x->shape, stride);
+    fold_strides(&x->shape, stride);
     for (int32_t d = 0; d < whole.rank; d++) {
         int32_t own = d - (whole.rank - x->shape.rank), to = d - (whole.rank - shape.rank);
         int64_t is = own < 0 ? 1 : x->shape.dim[own], wanted = to < 0 ? 1 : shape.dim[to];
-        wanted = wanted == SAMPLES ? 1 : wanted;
+        wanted = samples_in(wanted) ? 1 : wanted;
         if (is != wanted && is != 1 && wanted != 1)
             REFUSE(in, STATUS_INPUT, "found %lld places to be %lld", (long long)is,
                    (long long)wanted);
@@ -428,7 +332,7 @@ static enum status fold_expand(struct import *in, struct constant **out)
             step[d] = stride[own];
     }
     TRY(constant_new(in, whole, x->wholes, out));
-    walk(*out, x, 0, step);
+    fold_walk(*out, x, 0, step);
     (*out)->learnt = x->learnt && (*out)->count == x->count;
     return STATUS_OK;
 }
@@ -456,6 +360,9 @@ static const struct {
     {"Sub", fold_pair, 2},
     {"Mul", fold_pair, 2},
     {"Div", fold_pair, 2},
+    {"Pow", fold_pair, 2},
+    {"Equal", fold_equal, 2},
+    {"Where", fold_where, 3},
     {"Expand", fold_expand, 2},
 };
 

@@ -87,6 +87,7 @@ static enum status finish(struct trail *trail, const char *layer, const struct v
     to->gives = value_sample(x);
     to->shape = x->shape;
     to->batch = x->batch;
+    to->ahead = x->ahead;
     to->ready = true;
     return STATUS_OK;
 }

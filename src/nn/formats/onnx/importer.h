@@ -6,7 +6,9 @@
  * a batch-norm, a bias or a scale can go into the layer before it.
  *
  * ONNX has no batch; one dimension of a value counts samples, which layers do not see: mostly the
- * first, after a transpose another. A value knows which. What mixes samples is refused. */
+ * first, after a transpose another. A value knows which. It may count parts of samples as well, as
+ * heads of attention: [samples · heads, …], or times and samples: [times · samples, …]. What mixes
+ * samples is refused. */
 #ifndef PRONY_NN_FORMATS_ONNX_IMPORTER_H
 #define PRONY_NN_FORMATS_ONNX_IMPORTER_H
 
@@ -23,8 +25,22 @@
 /* How many places are taken one by one. */
 enum { PICKS_MOST = 4096 };
 
-/* Among whole numbers: how many samples there are, which the file leaves open. */
-#define SAMPLES INT64_MIN
+/* Among whole numbers: so many times the number of samples, which the file leaves open; numbers
+ * that nobody has otherwise. */
+#define SAMPLES_NONE (-0x53504c0000000000)
+#define SAMPLES_MOST ((int64_t)1 << 36)
+
+static inline int64_t samples_times(int64_t times)
+{
+    return SAMPLES_NONE + times;
+}
+
+/* How many times; 0: it is a number like any other. */
+static inline int64_t samples_in(int64_t number)
+{
+    return number > SAMPLES_NONE && number <= SAMPLES_NONE + SAMPLES_MOST ? number - SAMPLES_NONE
+                                                                          : 0;
+}
 
 enum element {
     ELEMENT_FLOAT = 1,
@@ -33,6 +49,8 @@ enum element {
     ELEMENT_BOOL = 9,
     ELEMENT_HALF = 10,
     ELEMENT_DOUBLE = 11,
+    ELEMENT_UINT32 = 12,
+    ELEMENT_UINT64 = 13,
     ELEMENT_BFLOAT16 = 16
 };
 
@@ -69,8 +87,9 @@ struct value {
     const char *name;
     bool ready;                /* the node that gives it was done */
     struct constant *constant; /* or NULL: a layer gives it */
-    struct shape shape;        /* as ONNX has it; 1 where the batch is */
+    struct shape shape;        /* as ONNX has it; 1, or a sample's parts, where the batch is */
     int32_t batch;             /* that dimension; -1: none */
+    int64_t ahead;             /* of parts: as many times all samples stand there one by one */
     const char *layer;         /* "input", or a line's name */
     struct line *line;         /* the line, NULL for the input */
     struct shape gives;        /* what that layer gives, of a sample: the same elements */
@@ -95,6 +114,7 @@ struct import {
     int32_t given_count, given_room;
     struct given *given;
     int32_t batch;   /* of the input, as it is tried; -1: none */
+    bool open;       /* another of its dimensions is not known */
     int64_t samples; /* what the file says of it; 0: nothing */
     struct value **inputs;
     int32_t input_count;
@@ -180,8 +200,12 @@ enum status fusion_write(struct import *in, bool *done);
 
 /* lines.c: layers as text. */
 struct shape value_sample(const struct value *value); /* what a sample of it is */
-/* The dimension of a value as a layer counts it, 1 being the first of a sample. Refuses the batch.
- */
+/* Does this dimension count the samples, and nothing else? */
+bool value_counts(const struct value *value, int32_t axis);
+/* The dimension of a value as a layer counts it, 1 being the first of a sample; of the batch: that
+ * of its parts. */
+int32_t value_place(const struct value *value, int32_t axis);
+/* … Refuses the batch. */
 enum status value_axis(struct import *in, const struct value *value, int32_t axis, int32_t *out);
 /* A line of that kind, called after the node. */
 enum status line_add(struct import *in, const char *kind, const char *inputs, struct line **out,

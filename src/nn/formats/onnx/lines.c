@@ -12,11 +12,21 @@ struct shape value_sample(const struct value *value)
 {
     struct shape sample = {0};
     for (int32_t d = 0; d < value->shape.rank; d++)
-        if (d != value->batch)
+        if (!value_counts(value, d))
             sample.dim[sample.rank++] = value->shape.dim[d];
     if (!sample.rank) /* a sample is never without a dimension */
         sample.dim[sample.rank++] = 1;
     return sample;
+}
+
+bool value_counts(const struct value *value, int32_t axis)
+{
+    return axis >= 0 && axis == value->batch && value->shape.dim[axis] == 1;
+}
+
+int32_t value_place(const struct value *value, int32_t axis)
+{
+    return axis > value->batch && value_counts(value, value->batch) ? axis : axis + 1;
 }
 
 enum status value_axis(struct import *in, const struct value *value, int32_t axis, int32_t *out)
@@ -24,7 +34,7 @@ enum status value_axis(struct import *in, const struct value *value, int32_t axi
     if (axis == value->batch)
         REFUSE(in, STATUS_UNSUPPORTED,
                "it works along dimension %d, which counts the samples, expected another", axis);
-    *out = value->batch >= 0 && axis > value->batch ? axis : axis + 1;
+    *out = value_place(value, axis);
     return STATUS_OK;
 }
 
@@ -287,6 +297,23 @@ enum status line_pad(struct import *in, int32_t axis, int64_t before, int64_t be
     return STATUS_OK;
 }
 
+/* Nothing works along the parts of samples in the dimension that counts these, so that they lie
+ * there as in the inputs. */
+static enum status find_ahead(struct import *in, struct value *value)
+{
+    bool alone = value->batch < 0 || value_counts(value, value->batch);
+    value->ahead = alone;
+    for (size_t i = 0; !alone && i < in->node->n_input; i++) {
+        const struct value *x = graph_input(in, i);
+        if (!x || x->batch < 0 || x->shape.dim[x->batch] != value->shape.dim[value->batch])
+            continue;
+        if (value->ahead && value->ahead != x->ahead)
+            REFUSE(in, STATUS_UNSUPPORTED, "its inputs count parts of samples in different orders");
+        value->ahead = x->ahead;
+    }
+    return STATUS_OK;
+}
+
 enum status line_gives(struct import *in, size_t i, const char *layer, struct shape gives,
                        struct shape shape, int32_t batch)
 {
@@ -299,8 +326,7 @@ enum status line_gives(struct import *in, size_t i, const char *layer, struct sh
     value->shape = shape;
     value->batch = batch;
     value->ready = true;
-    if (batch >= 0)
-        value->shape.dim[batch] = 1;
+    TRY(find_ahead(in, value));
     struct shape sample = value_sample(value);
     if (shape_count(&sample) < 1 || shape_count(&sample) != shape_count(&gives) ||
         shape_count(&sample) > ELEMENTS_MOST)
@@ -321,8 +347,10 @@ enum status line_gives_same(struct import *in, const struct value *from, struct 
 {
     struct value *to = graph_output(in, 0);
     TRY(line_gives(in, 0, from->layer, from->gives, shape, batch));
-    to->line = from->uses == 1 ? from->line : NULL;
-    to->tokens = from->tokens;
+    if (to) {
+        to->line = from->uses == 1 ? from->line : NULL;
+        to->tokens = from->tokens;
+    }
     return STATUS_OK;
 }
 
@@ -335,6 +363,7 @@ enum status line_known(struct import *in, struct value *value, int32_t batch)
         REFUSE(in, STATUS_UNSUPPORTED, "'%.80s' is known numbers, but not those of a sample",
                value->name);
     layer.batch = batch;
+    layer.ahead = 1;
     layer.gives = value_sample(&layer);
     TRY(line_of(in, value, layer.gives, &layer.layer));
     layer.line = line_find(in, layer.layer);

@@ -317,7 +317,7 @@ enum status node_batch_norm(struct import *in)
     double epsilon = graph_real(in, "epsilon", 1e-5);
     TRY(node_data(in, 0, &x));
     bool training = graph_int(in, "training_mode", 0) != 0;
-    if (x->batch != (training ? -1 : 0) || x->shape.rank < 2)
+    if ((training ? x->batch >= 0 : !value_counts(x, 0)) || x->shape.rank < 2)
         REFUSE(in, STATUS_UNSUPPORTED,
                training ? "training_mode is set, which mixes samples"
                         : "its input should be samples, channels and what is "
@@ -358,7 +358,7 @@ enum status node_lrn(struct import *in)
     const char *layer;
     int64_t size = graph_int(in, "size", 0);
     TRY(node_data(in, 0, &x));
-    if (x->batch != 0 || x->shape.rank < 2 || size < 1 || size > SIZE_MOST || size % 2 == 0)
+    if (!value_counts(x, 0) || x->shape.rank < 2 || size < 1 || size > SIZE_MOST || size % 2 == 0)
         REFUSE(in, STATUS_UNSUPPORTED,
                "its size is %lld, expected an odd one, over samples and "
                "channels",
@@ -376,7 +376,7 @@ static bool pad_joins(const struct import *in, const struct value *x, const stru
 {
     int32_t place = y->uses == 1 ? graph_reader(in, y, "Conv") : -1;
     const Onnx__NodeProto *reader = place >= 0 ? in->graph->node[place] : NULL;
-    bool joins = reader && number == 0 && x->batch == 0 &&
+    bool joins = reader && number == 0 && value_counts(x, 0) &&
                  (x->shape.rank == 4 || x->shape.rank == 3) && !x->padded &&
                  !strcmp(reader->input[0], y->name);
     for (int32_t d = 0; joins && d < 2; d++)

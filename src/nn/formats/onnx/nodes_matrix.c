@@ -68,7 +68,7 @@ enum status node_gemm(struct import *in)
     TRY(node_data(in, 0, &x));
     TRY(node_known(in, 1, 2, &w));
     if (x->shape.rank != 2 || (x->batch >= 0 && x->batch != from_columns) ||
-        (x->batch < 0 && from_columns))
+        (from_columns && !value_counts(x, 1)))
         REFUSE(in, STATUS_UNSUPPORTED, "its first input should be a row for each sample");
     if (!w->count || x->shape.dim[!from_columns] != w->shape.dim[turned])
         REFUSE(in, STATUS_INPUT, "its inputs have %lld and %lld numbers to be multiplied",
@@ -76,11 +76,10 @@ enum status node_gemm(struct import *in)
     TRY(line_of_value(in, x, &layer));
     TRY(write_dense(in, layer, w, turned, graph_real(in, "alpha", 1), &line));
     layer = line->name;
-    int64_t rows = x->batch < 0 ? x->shape.dim[0] : 1, outputs = w->shape.dim[!turned];
-    TRY(add_c(in, line, rows, &layer));
-    struct shape shape = SHAPE(rows, outputs);
-    struct shape gives = x->batch < 0 ? shape : SHAPE(outputs);
-    return line_gives(in, 0, layer, gives, shape, x->batch < 0 ? -1 : 0);
+    int64_t rows = from_columns ? 1 : x->shape.dim[0], outputs = w->shape.dim[!turned];
+    TRY(add_c(in, line, x->batch < 0 ? rows : 1, &layer));
+    struct value product = {.shape = SHAPE(rows, outputs), .batch = x->batch < 0 ? -1 : 0};
+    return line_gives(in, 0, layer, value_sample(&product), product.shape, product.batch);
 }
 
 static enum status multiply_two(struct import *in, const struct value *a, const struct value *b)

@@ -107,7 +107,7 @@ static enum status check(struct import *in, const struct recurrent *r, int32_t d
     const struct recurrent_kind *kind = r->kind;
     const struct constant *w = r->w, *s = r->r, *b = r->b;
     int32_t batch = r->first ? 0 : 1;
-    if (r->x->shape.rank != 3 || r->x->batch != batch)
+    if (r->x->shape.rank != 3 || !value_counts(r->x, batch))
         REFUSE(in, STATUS_UNSUPPORTED,
                "its input should be a sequence, the samples in dimension %d", batch);
     if (r->units < 1 || w->shape.dim[0] != directions || s->shape.dim[0] != directions ||

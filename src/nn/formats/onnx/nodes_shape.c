@@ -17,74 +17,126 @@ static int64_t count_before(const struct shape *shape, int32_t to)
     return count;
 }
 
-/* Another shape of x: the samples stay where they are in the order of elements. */
+/* How many elements of a sample lie before the first of the next: the batch stands behind these. */
+static int64_t batch_place(const struct value *x)
+{
+    int64_t place;
+    return __builtin_mul_overflow(count_before(&x->shape, x->batch), x->ahead, &place) ? -1 : place;
+}
+
+/* Can dimension `batch` of this shape count the samples of x? Then these stay where they are in the
+ * order of elements; *ahead says how many of its parts come before. */
+static bool keeps_samples(const struct value *x, const struct shape *shape, int32_t batch,
+                          int64_t *ahead)
+{
+    int64_t before = batch < 0 ? -1 : count_before(shape, batch), place = batch_place(x);
+    if (before < 1 || place < 1 || place % before)
+        return false;
+    *ahead = place / before;
+    return shape->dim[batch] % *ahead == 0;
+}
+
+/* Another shape of x. */
 static enum status give_shape(struct import *in, const struct value *x, struct shape shape,
                               int32_t batch)
 {
     int64_t is = count_before(&x->shape, x->shape.rank), to = count_before(&shape, shape.rank);
+    int64_t ahead = 0;
     if (is != to)
         REFUSE(in, STATUS_INPUT, "found %lld elements of a sample, expected the %lld of its input",
                (long long)to, (long long)is);
-    if (x->batch >= 0 &&
-        (batch < 0 || count_before(&shape, batch) != count_before(&x->shape, x->batch)))
+    if (x->batch >= 0 && !keeps_samples(x, &shape, batch, &ahead))
         REFUSE(in, STATUS_UNSUPPORTED, "it mixes samples, expected a shape of each");
-    return line_gives_same(in, x, shape, batch);
+    TRY(line_gives_same(in, x, shape, batch));
+    if (graph_output(in, 0))
+        graph_output(in, 0)->ahead = ahead;
+    return STATUS_OK;
 }
 
-/* Which of the new sizes is the number of samples: the one that says so, or is left open, or is
- * what the file says of its input, such that the rest has the elements of a sample. */
-static int32_t find_batch(const struct import *in, const struct value *x, const struct shape *to,
-                          int32_t open)
+/* Lets dimension d count the samples, and so many parts of each; the open one, where there is one,
+ * is what is left. False, and nothing changes, where this is no shape of x. */
+static bool try_batch(const struct value *x, int32_t open, int32_t d, int64_t parts,
+                      struct shape *to)
 {
-    int64_t sample = count_before(&x->shape, x->shape.rank);
+    struct shape made = *to;
+    int64_t sample = count_before(&x->shape, x->shape.rank), ahead;
+    made.dim[d] = parts;
+    if (open >= 0)
+        made.dim[open] = 1;
+    int64_t rest = count_before(&made, made.rank);
+    if (rest < 1 || sample % rest || (open < 0 && rest != sample))
+        return false;
+    if (open >= 0)
+        made.dim[open] = sample / rest;
+    if (!keeps_samples(x, &made, d, &ahead))
+        return false;
+    *to = made;
+    return true;
+}
+
+/* Which of the new sizes counts the samples: the one that says so; else one that counts nothing
+ * else: that is left open, or is what the file says of its input; else one that counts parts of
+ * them, too. It and the open one become those of a sample. -1: none. */
+static int32_t find_batch(const struct import *in, const struct value *x, int32_t open,
+                          struct shape *to)
+{
+    enum { ALONE, BESIDE_OPEN, OPEN_PARTS, PARTS, PASSES };
     for (int32_t d = 0; d < to->rank; d++)
-        if (to->dim[d] == SAMPLES)
-            return d;
-    for (int pass = 0; pass < 2; pass++) /* the file's number, where one dimension is left open */
+        if (samples_in(to->dim[d]))
+            return try_batch(x, open, d, samples_in(to->dim[d]), to) ? d : -1;
+    for (int pass = 0; pass < PASSES; pass++)
         for (int32_t d = 0; d < to->rank; d++) {
-            struct shape rest = *to;
-            rest.dim[d] = 1;
-            bool named = to->dim[d] > 0 && to->dim[d] == in->samples;
-            if (pass ? !named : d != open && !(named && open < 0))
-                continue;
-            if (open >= 0 && open != d)
-                rest.dim[open] = 1;
-            int64_t count = count_before(&rest, rest.rank);
-            bool fits = open >= 0 && open != d ? count > 0 && sample % count == 0 : count == sample;
-            if (fits && count_before(&rest, d) == count_before(&x->shape, x->batch))
+            int64_t size = to->dim[d];
+            bool named = size > 0 && size == in->samples, fits = false;
+            if (pass == ALONE && (d == open || (named && open < 0)))
+                fits = try_batch(x, -1, d, 1, to);
+            else if (pass == BESIDE_OPEN && named)
+                fits = try_batch(x, open, d, 1, to);
+            else if (pass == OPEN_PARTS && d == open)
+                fits = try_batch(x, open, d, 1, to);
+            else if (pass == PARTS && in->samples > 1 && size > 0 && size % in->samples == 0)
+                fits = try_batch(x, open, d, size / in->samples, to);
+            if (fits)
                 return d;
         }
     return -1;
 }
 
-enum status node_reshape(struct import *in)
+/* The sizes that a Reshape asks for; those of the batch as multiples of the samples. */
+static enum status read_sizes(struct import *in, const struct value *x, struct shape *to,
+                              int32_t *open)
 {
-    const struct value *x = graph_input(in, 0);
     const int64_t *sizes;
     int64_t count;
-    struct shape to = {0};
-    int32_t open = -1, batch = -1;
+    *open = -1;
     TRY(graph_numbers(in, 1, "shape", &sizes, &count));
     if (count > SHAPE_MOST || count < 0)
         REFUSE(in, STATUS_UNSUPPORTED, "found %lld sizes, expected at most %d", (long long)count,
                SHAPE_MOST);
     for (int32_t d = 0; d < count; d++) {
-        to.dim[d] = sizes[d];
+        to->dim[d] = sizes[d];
         if (sizes[d] == 0 && d < x->shape.rank)
-            to.dim[d] = d == x->batch ? SAMPLES : x->shape.dim[d];
-        if (to.dim[d] == -1)
-            open = d;
-        if (to.dim[d] < -1 && to.dim[d] != SAMPLES)
-            REFUSE(in, STATUS_INPUT, "found the size %lld", (long long)to.dim[d]);
+            to->dim[d] = d == x->batch ? samples_times(x->shape.dim[d]) : x->shape.dim[d];
+        if ((to->dim[d] < -1 && !samples_in(to->dim[d])) || (to->dim[d] == -1 && *open >= 0))
+            REFUSE(in, STATUS_INPUT, "found the size %lld, or -1 twice", (long long)to->dim[d]);
+        if (to->dim[d] == -1)
+            *open = d;
     }
-    to.rank = (int32_t)count;
+    to->rank = (int32_t)count;
+    return STATUS_OK;
+}
+
+enum status node_reshape(struct import *in)
+{
+    const struct value *x = graph_input(in, 0);
+    struct shape to = {0};
+    int32_t open, batch = -1;
+    TRY(read_sizes(in, x, &to, &open));
     if (x->batch >= 0) {
-        batch = find_batch(in, x, &to, open);
+        batch = find_batch(in, x, open, &to);
         if (batch < 0)
             REFUSE(in, STATUS_UNSUPPORTED, "it mixes samples, expected a shape of each");
-        to.dim[batch] = 1;
-    }
-    if (open >= 0 && open != batch) {
+    } else if (open >= 0) {
         to.dim[open] = 1;
         int64_t rest = count_before(&to, to.rank);
         to.dim[open] = rest > 0 ? count_before(&x->shape, x->shape.rank) / rest : -1;
@@ -102,12 +154,7 @@ enum status node_flatten(struct import *in)
     struct shape behind = {.rank = x->shape.rank - axis};
     memcpy(behind.dim, x->shape.dim + axis, (size_t)behind.rank * sizeof *behind.dim);
     struct shape to = SHAPE(count_before(&x->shape, axis), count_before(&behind, behind.rank));
-    if (x->batch < 0)
-        return give_shape(in, x, to, -1);
-    int32_t batch = x->batch < axis ? 0 : 1; /* alone there, or samples are mixed */
-    if (to.dim[batch] != 1)
-        REFUSE(in, STATUS_UNSUPPORTED, "it mixes samples, expected a shape of each");
-    return give_shape(in, x, to, batch);
+    return give_shape(in, x, to, x->batch < 0 ? -1 : x->batch >= axis);
 }
 
 /* Squeeze and Unsqueeze: which dimensions of 1 go or come. */
@@ -150,7 +197,7 @@ enum status node_transpose(struct import *in)
     struct value *x;
     struct line *line;
     TRY(node_data(in, 0, &x));
-    int32_t rank = x->shape.rank, batch = -1, own = 0, before = 0;
+    int32_t rank = x->shape.rank, batch = -1, own, before = 0;
     int64_t count;
     const int64_t *perm = graph_ints(in, "perm", &count);
     bool moved = false, seen[SHAPE_MOST] = {false};
@@ -167,11 +214,11 @@ enum status node_transpose(struct import *in)
         }
         seen[from] = true;
         to.dim[d] = x->shape.dim[from];
-        if (from == x->batch) {
+        if (from == x->batch)
             batch = d;
+        if (value_counts(x, (int32_t)from))
             continue;
-        }
-        TRY(value_axis(in, x, (int32_t)from, &own));
+        own = value_place(x, (int32_t)from);
         text_printf(&order, "%s%d", before ? "," : "", own);
         moved |= own != ++before;
     }
@@ -216,7 +263,7 @@ enum status node_slice(struct import *in)
         int32_t axis = slices.axis[i], own;
         int64_t size = shape.dim[axis], to = slices.to[i];
         if (axis == x->batch && slices.from[i] == 0 && slices.by[i] == 1 &&
-            (to == SAMPLES || to >= INT32_MAX))
+            (samples_in(to) == shape.dim[axis] || to >= INT32_MAX))
             continue;
         struct range range;
         TRY(graph_range(in, size, slices.from[i], to, slices.by[i], &range));
@@ -306,7 +353,7 @@ static enum status gather_tokens(struct import *in, const struct constant *table
 {
     struct line *line;
     float *kept;
-    struct shape shape = tokens->shape, gives = value_sample(tokens);
+    struct shape shape = tokens->shape, gives = tokens->gives;
     if (!table->reals || table->shape.rank != 2 || graph_int(in, "axis", 0) || !table->count ||
         table->shape.dim[0] > 1000000000 || shape.rank >= SHAPE_MOST - 1)
         REFUSE(in, STATUS_UNSUPPORTED, "expected a table of two dimensions, and axis 0");
@@ -407,8 +454,9 @@ enum status node_gather_nd(struct import *in)
     TRY(node_data(in, 0, &table));
     if (index->constant)
         return gather_known(in, table, index->constant);
-    if (graph_int(in, "batch_dims", 0) != 1 || table->batch != 0 || table->shape.rank != 3 ||
-        !index->tokens || index->batch != 0 || index->shape.rank != 3 || index->shape.dim[2] != 1)
+    if (graph_int(in, "batch_dims", 0) != 1 || !value_counts(table, 0) || table->shape.rank != 3 ||
+        !index->tokens || !value_counts(index, 0) || index->shape.rank != 3 ||
+        index->shape.dim[2] != 1)
         REFUSE(in, STATUS_UNSUPPORTED,
                "expected batch_dims=1, a table for each sample, and the "
                "model's input of whole numbers");
@@ -454,7 +502,8 @@ enum status node_reduce(struct import *in)
     struct shape sample = value_sample(x), shape = {0};
     int32_t batch = -1;
     TRY(line_of_value(in, x, &layer));
-    bool image = x->shape.rank == 4 && x->batch == 0 && !reduced[1] && reduced[2] && reduced[3];
+    bool image = x->shape.rank == 4 && value_counts(x, 0) && !reduced[0] && !reduced[1] &&
+                 reduced[2] && reduced[3];
     if (image && strcmp(function, "sum")) {
         bool max = !strcmp(function, "max");
         TRY(line_add(in, max ? "global_max_pool" : "global_average_pool", layer, &line, "%s", ""));

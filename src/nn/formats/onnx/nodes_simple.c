@@ -7,7 +7,9 @@
 #include <string.h>
 
 node_writer node_activation, node_clip, node_softmax, node_same, node_cast, node_dropout,
-    node_negate, node_pair, node_sum, node_expand;
+    node_negate, node_pair, node_sum, node_expand, node_power, node_where;
+
+enum { POWER_MOST = 16 };
 
 enum status node_data(struct import *in, size_t i, struct value **out)
 {
@@ -35,8 +37,9 @@ enum status node_known(struct import *in, size_t i, int32_t rank, const struct c
 enum status node_activation(struct import *in)
 {
     static const char *const kinds[][2] = {
-        {"Relu", "relu"}, {"Sigmoid", "sigmoid"},      {"Tanh", "tanh"}, {"Softplus", "softplus"},
-        {"Gelu", "gelu"}, {"LeakyRelu", "leaky_relu"}, {"Elu", "elu"},
+        {"Relu", "relu"}, {"Sigmoid", "sigmoid"},       {"Tanh", "tanh"}, {"Softplus", "softplus"},
+        {"Gelu", "gelu"}, {"LeakyRelu", "leaky_relu"},  {"Elu", "elu"},   {"Erf", "erf"},
+        {"Sqrt", "sqrt"}, {"Reciprocal", "reciprocal"},
     };
     struct value *x;
     struct line *line;
@@ -211,7 +214,9 @@ static enum status pair_up(struct import *in, struct pair *pair)
     }
     for (int32_t d = 0; d < pair->shape.rank; d++) {
         int64_t a = size_at(pair, 0, d), b = size_at(pair, 1, d);
-        if (d == pair->batch && (a != 1 || b != 1))
+        bool alike = (a == 1 || side[0]->batch >= 0) && (b == 1 || side[1]->batch >= 0) &&
+                     (a == b || side[0]->batch < 0 || side[1]->batch < 0);
+        if (d == pair->batch && !alike)
             REFUSE(in, STATUS_UNSUPPORTED,
                    "one of its inputs differs from sample to sample, and "
                    "is no input of the model");
@@ -230,7 +235,7 @@ static struct shape operand_sample(const struct pair *pair, int side)
 {
     struct shape sample = {0};
     for (int32_t d = 0; d < pair->shape.rank; d++)
-        if (d != pair->batch)
+        if (d != pair->batch || pair->shape.dim[d] != 1)
             sample.dim[sample.rank++] = side < 0 ? pair->shape.dim[d] : size_at(pair, side, d);
     if (!sample.rank)
         sample.dim[sample.rank++] = 1;
@@ -245,11 +250,14 @@ static enum status second_operand(struct import *in, const struct pair *pair, co
     struct shape sample = operand_sample(pair, 1);
     if (!minus && !over)
         return line_of(in, b, sample, out);
-    if (!b->constant && over)
-        REFUSE(in, STATUS_UNSUPPORTED, "it divides by '%.80s', which is not known", b->name);
     if (!b->constant) {
+        struct line *line;
         TRY(line_of(in, b, sample, out));
-        return line_affine(in, *out, sample.rank, -1, 0, out);
+        if (minus)
+            return line_affine(in, *out, sample.rank, -1, 0, out);
+        TRY(line_add(in, "reciprocal", *out, &line, "%s", ""));
+        *out = line->name;
+        return STATUS_OK;
     }
     struct constant turned = *b->constant;
     NEED(turned.reals = arena_array(&in->arena, (size_t)turned.count + 1, sizeof *turned.reals));
@@ -344,6 +352,144 @@ enum status node_sum(struct import *in)
     return line_gives(in, 0, so_far.layer, so_far.gives, so_far.shape, so_far.batch);
 }
 
+/* A value of known numbers beside a node's own. */
+static enum status known_value(struct import *in, struct shape shape, struct value *out)
+{
+    *out = (struct value){.name = "numbers", .shape = shape, .batch = -1};
+    return constant_new(in, shape, false, &out->constant);
+}
+
+/* `kind` of two values is a third. */
+static enum status combine(struct import *in, const char *kind, const struct value *a,
+                           const struct value *b, struct value *out)
+{
+    struct pair pair = {.side = {a, b}};
+    struct value made = {.name = a->name};
+    TRY(pair_up(in, &pair));
+    TRY(write_pair(in, &pair, kind, &made.layer));
+    made.shape = pair.shape;
+    made.batch = pair.batch;
+    made.gives = operand_sample(&pair, -1);
+    *out = made;
+    return STATUS_OK;
+}
+
+/* Multiplies *product with x where that power of it is wanted, with 1 elsewhere: `bit` of the
+ * halves that an exponent has. */
+static enum status take_factor(struct import *in, const struct constant *exponents, int64_t bit,
+                               struct value factor, struct value *product)
+{
+    struct value chosen, others;
+    int64_t taken = 0;
+    TRY(known_value(in, exponents->shape, &chosen));
+    TRY(known_value(in, exponents->shape, &others));
+    for (int64_t i = 0; i < exponents->count; i++) {
+        bool takes = (int64_t)(2 * fabs(constant_at(exponents, i))) & bit;
+        taken += takes;
+        chosen.constant->reals[i] = takes;
+        others.constant->reals[i] = !takes;
+    }
+    if (!taken)
+        return STATUS_OK;
+    if (taken < exponents->count) {
+        TRY(combine(in, "multiply", &factor, &chosen, &factor));
+        TRY(combine(in, "add", &factor, &others, &factor));
+    }
+    if (!product->layer)
+        *product = factor;
+    else
+        TRY(combine(in, "multiply", product, &factor, product));
+    return STATUS_OK;
+}
+
+/* The bits that exponents have, counted in halves, of which all must be multiples, on one side of
+ * 0. */
+static enum status check_exponents(struct import *in, const struct constant *exponents,
+                                   int64_t *bits, bool *below)
+{
+    *bits = 0;
+    *below = exponents->count && constant_at(exponents, 0) < 0;
+    for (int64_t i = 0; i < exponents->count; i++) {
+        double twice = 2 * constant_at(exponents, i);
+        if (!(fabs(twice) <= 2 * POWER_MOST) || twice != floor(twice) ||
+            (*below ? twice > 0 : twice < 0))
+            REFUSE(
+                in, STATUS_UNSUPPORTED,
+                "found the exponent %g, expected multiples of a half up to %d, or all down to %d",
+                twice / 2, POWER_MOST, -POWER_MOST);
+        *bits |= (int64_t)fabs(twice);
+    }
+    if (!*bits)
+        REFUSE(in, STATUS_UNSUPPORTED, "found no exponent other than 0");
+    return STATUS_OK;
+}
+
+/* By roots, squares and products: the exponent is known. */
+enum status node_power(struct import *in)
+{
+    struct value *x, power, product = {0};
+    const struct value *y = graph_input(in, 1);
+    struct line *line;
+    int64_t bits;
+    bool below;
+    TRY(node_data(in, 0, &x));
+    if (!y->constant)
+        REFUSE(in, STATUS_UNSUPPORTED, "its exponent depends on the data, expected known numbers");
+    TRY(check_exponents(in, y->constant, &bits, &below));
+    power = *x;
+    for (int64_t bit = 2; bit <= bits; bit *= 2) {
+        if (bit > 2)
+            TRY(combine(in, "multiply", &power, &power, &power));
+        TRY(take_factor(in, y->constant, bit, power, &product));
+    }
+    if (bits & 1) {
+        power = *x;
+        TRY(line_of_value(in, x, &power.layer));
+        TRY(line_add(in, "sqrt", power.layer, &line, "%s", ""));
+        power.layer = line->name;
+        power.gives = value_sample(x);
+        TRY(take_factor(in, y->constant, 1, power, &product));
+    }
+    if (below) {
+        TRY(line_add(in, "reciprocal", product.layer, &line, "%s", ""));
+        product.layer = line->name;
+    }
+    return line_gives(in, 0, product.layer, product.gives, product.shape, product.batch);
+}
+
+/* The input where the condition is, or is not, so; 0 elsewhere. One known number may be infinite,
+ * as in masks. */
+static enum status where_part(struct import *in, const struct constant *condition, bool so,
+                              const struct value *x, struct value *out)
+{
+    const struct constant *known = x->constant && x->constant->reals ? x->constant : NULL;
+    bool number = known && constant_is_one(known) && known->shape.rank <= condition->shape.rank;
+    struct value chosen;
+    for (int64_t i = 0; known && !number && i < known->count; i++)
+        if (!isfinite(known->reals[i]))
+            REFUSE(in, STATUS_UNSUPPORTED, "found %g to choose from, expected a finite number",
+                   (double)known->reals[i]);
+    TRY(known_value(in, condition->shape, &chosen));
+    for (int64_t i = 0; i < condition->count; i++)
+        if ((condition->wholes[i] != 0) == so)
+            chosen.constant->reals[i] = number ? known->reals[0] : 1;
+    *out = chosen;
+    return number ? STATUS_OK : combine(in, "multiply", x, &chosen, out);
+}
+
+/* Both inputs, each times 1 where it is wanted and 0 elsewhere, added. */
+enum status node_where(struct import *in)
+{
+    const struct value *condition = graph_input(in, 0);
+    struct value parts[2], sum;
+    if (!condition->constant || !condition->constant->wholes)
+        REFUSE(in, STATUS_UNSUPPORTED, "its condition depends on the data, expected a known one");
+    for (size_t i = 0; i < 2; i++)
+        TRY(where_part(in, condition->constant, i == 0, graph_input(in, i + 1), &parts[i]));
+    TRY(combine(in, "add", &parts[0], &parts[1], &sum));
+    return line_gives(in, 0, sum.layer, sum.gives, sum.shape, sum.batch);
+}
+
 /* Times as many ones: what has the size 1 is repeated. */
 enum status node_expand(struct import *in)
 {
@@ -357,7 +503,7 @@ enum status node_expand(struct import *in)
         REFUSE(in, STATUS_UNSUPPORTED, "found %lld sizes, expected at most %d", (long long)count,
                SHAPE_MOST);
     for (int64_t d = 0; d < count; d++)
-        sizes.shape.dim[sizes.shape.rank++] = given[d] == SAMPLES ? 1 : given[d];
+        sizes.shape.dim[sizes.shape.rank++] = samples_in(given[d]) ? 1 : given[d];
     TRY(constant_new(in, sizes.shape, false, &ones));
     for (int64_t i = 0; i < ones->count; i++)
         ones->reals[i] = 1;

@@ -75,13 +75,18 @@ static enum status find_size(const struct import *in, const char *name, int64_t 
     return STATUS_OK;
 }
 
+/* The dimensions that the file says of its input `i`; NULL: none. */
+static const Onnx__TensorShapeProto *input_shape(const struct import *in, size_t i)
+{
+    const Onnx__TypeProto *type = in->graph->input[i]->type;
+    return type && type->tensor_type ? type->tensor_type->shape : NULL;
+}
+
 /* Is it the name of a dimension of an input? */
 static bool names_dimension(const struct import *in, const char *name, size_t length)
 {
     for (size_t i = 0; i < in->graph->n_input; i++) {
-        const Onnx__TypeProto *type = in->graph->input[i]->type;
-        const Onnx__TensorShapeProto *shape =
-            type && type->tensor_type ? type->tensor_type->shape : NULL;
+        const Onnx__TensorShapeProto *shape = input_shape(in, i);
         for (size_t d = 0; shape && d < shape->n_dim; d++) {
             const char *own = shape->dim[d]->dim_param;
             if (own && strlen(own) == length && !strncmp(own, name, length))
@@ -89,6 +94,30 @@ static bool names_dimension(const struct import *in, const char *name, size_t le
         }
     }
     return false;
+}
+
+/* Says all that are open at once: as a user would write them behind --shape. */
+static enum status refuse_open(struct import *in)
+{
+    char list[300] = "";
+    in->open = true;
+    for (size_t i = 0; i < in->graph->n_input; i++) {
+        const Onnx__TensorShapeProto *shape = input_shape(in, i);
+        for (size_t d = 0; shape && d < shape->n_dim; d++) {
+            const Onnx__DimensionProto *dim = shape->dim[d];
+            char said[70];
+            int64_t size = 0;
+            if ((int32_t)d == in->batch || dim->has_dim_value || !dim->dim_param ||
+                !*dim->dim_param)
+                continue;
+            TRY(find_size(in, dim->dim_param, &size));
+            snprintf(said, sizeof said, "%.60s=N", dim->dim_param);
+            size_t used = strlen(list);
+            if (!size && !strstr(list, said))
+                snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "", said);
+        }
+    }
+    REFUSE(in, STATUS_INPUT, "its size is left open, expected --shape %s", list);
 }
 
 /* Is each name that --shape says one of the input's, and there once? */
@@ -121,8 +150,7 @@ static enum status read_dimension(struct import *in, const Onnx__DimensionProto 
         in->samples = size > 0 ? size : 0;
         size = 1;
     } else if (size == 0 && name && *name) {
-        REFUSE(in, STATUS_INPUT, "its dimension '%.60s' is open, expected --shape %.60s=N", name,
-               name);
+        return refuse_open(in);
     }
     if (size < 1 || size > 1000000000)
         REFUSE(in, STATUS_INPUT, "dimension %d of its input is %lld, expected 1 to 1000000000",
@@ -149,6 +177,7 @@ static enum status read_input(struct import *in, const Onnx__ValueInfoProto *inf
     for (size_t d = 0; d < type->shape->n_dim; d++)
         TRY(read_dimension(in, type->shape->dim[d], (int32_t)d, &value->shape));
     value->batch = in->batch;
+    value->ahead = 1;
     value->gives = value_sample(value);
     if (value->gives.rank >= SHAPE_MOST)
         REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' has more than %d dimensions", info->name,
@@ -453,7 +482,8 @@ static enum status import(struct import *in, const char *name, struct network **
 
 /* The samples are counted by the first dimension; where that cannot be, by the second, as in
  * sequences [time, sample, feature]; else by none: the whole input is one sample. Of a file that
- * fits no way, what is said is what came up last in it. */
+ * fits no way, what is said is what is left open, for more cannot be known before; else what came
+ * up last in it. */
 static enum status import_any(const struct import *model, const char *name, struct network **out,
                               struct onnx_batch *batch)
 {
@@ -468,7 +498,7 @@ static enum status import_any(const struct import *model, const char *name, stru
         arena_free(&in.weights);
         if (status != STATUS_INPUT && status != STATUS_UNSUPPORTED)
             return status;
-        int32_t reached = 2 * in.done + (in.node != NULL);
+        int32_t reached = in.open && i == 0 ? INT32_MAX : 2 * in.done + (in.node != NULL);
         if (reached > farthest)
             error = *status_last();
         farthest = reached > farthest ? reached : farthest;

@@ -51,7 +51,7 @@ static enum status first_state(struct unrolled *u, size_t i, const char **out)
         return STATUS_OK;
     if (value->shape.rank != 3 || value->tokens || value->shape.dim[2] != r->units ||
         value->shape.dim[!batch] != directions ||
-        (value->constant ? value->constant->count < 1 : value->batch != batch))
+        (value->constant ? value->constant->count < 1 : !value_counts(value, batch)))
         REFUSE(in, STATUS_UNSUPPORTED, "its state to begin with has another shape than its own");
     if (value->constant) { /* the same for every sample: known_row takes the first */
         const struct constant *c = value->constant;

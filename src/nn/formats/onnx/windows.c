@@ -10,7 +10,7 @@ enum status window_open(struct import *in, struct image *out)
     TRY(node_data(in, 0, &value));
     int32_t rank = value->shape.rank;
     bool single = value->batch < 0 && rank > 0 && value->shape.dim[0] == 1;
-    if (rank < 3 || rank > 2 + AXES || (value->batch != 0 && !single))
+    if (rank < 3 || rank > 2 + AXES || (!value_counts(value, 0) && !single))
         REFUSE(in, STATUS_UNSUPPORTED,
                "its input has %d dimensions, expected samples, channels and one to %d more", rank,
                AXES);
