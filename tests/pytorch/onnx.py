@@ -248,7 +248,8 @@ def main(folder):
         write(f'{folder}/{name}.csv', torch.cat([x.reshape(ROWS, -1) for x in inputs], 1), True)
         write(f'{folder}/{name}.out', model(*inputs).detach().reshape(ROWS, -1), False)
         names = [f'input{i}' for i in range(len(inputs))]
-        for opset in (13,) if name == 'steps' else (9, 13, 17):  # 9 has no steps
+        old = {'steps': (13,), 'decoder': (13, 17)}  # 9 has neither steps nor where
+        for opset in old.get(name, (9, 13, 17)):
             torch.onnx.export(model, tuple(inputs), f'{folder}/{name}_{opset}.onnx',
                               opset_version=opset, input_names=names,
                               dynamic_axes={name: {0: 'batch'} for name in names})
