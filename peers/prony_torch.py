@@ -96,6 +96,10 @@ class TorchPeer:
         self.inputs = self.batches(work.inputs)
         if work.training:
             self.targets = self.batches(work.targets or work.labels)
+        self.initial = {  # once there, they are there for every setting that is tried
+            name: torch.frombuffer(values, dtype=torch.float32).reshape(shape).to(self.device)
+            for name, (shape, values) in work.weights.items()
+        }
 
     def about(self):
         found = find_packages(self.packages)
@@ -152,11 +156,9 @@ class TorchPeer:
         return places
 
     def fill(self):
-        torch = self.torch
-        for name, (tensor, turned) in self.places.items():
-            shape, values = self.work.weights[name]
-            value = torch.frombuffer(values, dtype=torch.float32).reshape(shape)
-            with torch.no_grad():
+        with self.torch.no_grad():
+            for name, (tensor, turned) in self.places.items():
+                value = self.initial[name]
                 tensor.copy_(value.t() if turned else value)
 
     def batches(self, tensor):

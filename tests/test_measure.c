@@ -110,6 +110,31 @@ TEST(the_price_of_a_call_is_spread_over_a_group)
     measure_free(&list[0]);
 }
 
+/* What is waited for at the end of a sample only: a sample is as long, and has as many iterations,
+ * as was asked for, or as the time has. */
+TEST(what_runs_on_by_itself_is_timed_in_long_groups)
+{
+    const struct {
+        double each_ns;
+        uint64_t lasts_ns;
+        int64_t together, least, most;
+    } rows[] = {{1e5, 5000000, 0, 50, 50},
+                {1e7, 5000000, 0, 1, 1},
+                {1e6, 5000000, 16, 16, 16},
+                {1e8, 0, 16, 1, 5}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fake a = fake('a', rows[i].each_ns);
+        struct contender list[1] = {
+            {.job = &a.job, .lasts_ns = rows[i].lasts_ns, .together = rows[i].together}};
+        if (!CHECK_OK(measure(&quick, list, 1)))
+            return;
+        CHECK(list[0].per >= rows[i].least);
+        CHECK(list[0].per <= rows[i].most);
+        CHECK_NEAR(list[0].samples_ns[0], rows[i].each_ns, 1);
+        measure_free(&list[0]);
+    }
+}
+
 /* Waking a peer up takes time outside its own clock, which a sample must be ten times as long as.
  */
 TEST(what_passes_outside_a_jobs_clock_is_spread_over_a_group)

@@ -174,6 +174,25 @@ TEST(a_peer_that_hangs_is_given_up)
     close_peer(job);
 }
 
+static bool at_once(void)
+{
+    return true;
+}
+
+/* Getting ready may take a minute: whoever stops the bench does not wait for it. */
+TEST(a_peer_that_gets_ready_can_be_stopped)
+{
+    const struct peer_work work = {.path = "tests/peers/good/peer",
+                                   .prepare = "{\"do\":\"prepare\"}",
+                                   .patience_ns = 60000000000,
+                                   .stopped = at_once};
+    struct job *job = NULL;
+    if (!CHECK_OK(job_peer_open(&work, &job)))
+        return;
+    CHECK_STATUS(STATUS_INTERRUPTED, job->kind->prepare(job));
+    close_peer(job);
+}
+
 TEST(a_peer_that_talks_nonsense_is_a_failure)
 {
     struct job *job = open_peer("tests/peers/garbage/peer");

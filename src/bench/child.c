@@ -170,11 +170,21 @@ static enum status child_ended(struct child *child)
     FAIL(STATUS_DEVICE, "the process ended%s%s", *words ? ": " : "", words);
 }
 
+/* How long a wait may take, and who ends it before. */
+struct child_patience {
+    uint64_t deadline_ns;
+    bool (*stopped)(void); /* or NULL */
+};
+
 /* Waits until `fd` is ready for `events`, draining its standard error meanwhile. */
-static enum status child_wait(struct child *child, int fd, short events, uint64_t deadline_ns)
+static enum status child_wait(struct child *child, int fd, short events,
+                              const struct child_patience *patience)
 {
+    const uint64_t deadline_ns = patience->deadline_ns;
     for (;;) {
         uint64_t now_ns = clock_ns();
+        if (patience->stopped && patience->stopped())
+            FAIL(STATUS_INTERRUPTED, "stopped");
         if (now_ns >= deadline_ns) {
             const char *words = child_last_words(child);
             FAIL(STATUS_TIMEOUT, "no answer in time%s%s", *words ? ": " : "", words);
@@ -196,7 +206,7 @@ static enum status child_wait(struct child *child, int fd, short events, uint64_
 }
 
 static enum status child_send(struct child *child, const char *bytes, size_t length,
-                              uint64_t deadline_ns)
+                              const struct child_patience *patience)
 {
     while (length) {
         ssize_t sent = send(child->to, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -204,7 +214,7 @@ static enum status child_send(struct child *child, const char *bytes, size_t len
             bytes += sent;
             length -= (size_t)sent;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            TRY(child_wait(child, child->to, POLLOUT, deadline_ns));
+            TRY(child_wait(child, child->to, POLLOUT, patience));
         } else if (errno != EINTR) {
             return child_ended(child);
         }
@@ -224,17 +234,18 @@ static enum status child_read(struct child *child)
     return text_done(&child->pending);
 }
 
-enum status child_ask(struct child *child, const char *line, uint64_t limit_ns, struct text *answer)
+enum status child_ask(struct child *child, const char *line, uint64_t limit_ns,
+                      bool (*stopped)(void), struct text *answer)
 {
-    uint64_t deadline_ns = clock_ns() + limit_ns;
+    const struct child_patience patience = {clock_ns() + limit_ns, stopped};
     size_t searched = 0;
 
     TRY(child_read(child));
     if (child->pending.length)
         FAIL(STATUS_DEVICE, "the process wrote \"%.60s\" before it was asked",
              text_of(&child->pending));
-    TRY(child_send(child, line, strlen(line), deadline_ns));
-    TRY(child_send(child, "\n", 1, deadline_ns));
+    TRY(child_send(child, line, strlen(line), &patience));
+    TRY(child_send(child, "\n", 1, &patience));
     for (;;) {
         struct text *pending = &child->pending;
         const char *start = text_of(pending);
@@ -252,7 +263,7 @@ enum status child_ask(struct child *child, const char *line, uint64_t limit_ns, 
         if (pending->length > CHILD_LINE_MOST)
             FAIL(STATUS_DEVICE, "the process wrote over %d bytes without a line end",
                  CHILD_LINE_MOST);
-        TRY(child_wait(child, child->from, POLLIN, deadline_ns));
+        TRY(child_wait(child, child->from, POLLIN, &patience));
         TRY(child_read(child));
     }
 }

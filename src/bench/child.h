@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,11 +31,11 @@ struct child {
 enum status child_open(struct child *child, const char *path);
 
 /* Sends the line (the '\n' is added) and takes one line of answer, without its '\n', into *answer.
- * STATUS_TIMEOUT when it takes longer than `limit_ns`; STATUS_DEVICE when the child ended, or wrote
- * more than CHILD_LINE_MOST bytes without a line end. After a failure only child_close makes sense.
- */
+ * STATUS_TIMEOUT when it takes longer than `limit_ns`; STATUS_INTERRUPTED when `stopped` (or NULL),
+ * which is asked while it waits, says so; STATUS_DEVICE when the child ended, or wrote more than
+ * CHILD_LINE_MOST bytes without a line end. After a failure only child_close makes sense. */
 enum status child_ask(struct child *child, const char *line, uint64_t limit_ns,
-                      struct text *answer);
+                      bool (*stopped)(void), struct text *answer);
 
 /* Gives it `grace_ns` to end by itself once its input is closed, then kills it and all that it
  * started. */

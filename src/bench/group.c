@@ -24,6 +24,9 @@
 enum { HUNG_TIMES = 3 };
 enum { MORE_ROWS = 3 };                            /* of a scenario, of ingestion */
 static const size_t COLD_BYTES = (size_t)64 << 20; /* where the size of the caches is not known */
+/* Iterations that are timed together where samples come while the unit computes: the first finds
+ * nothing to hide behind. */
+enum { STAGED_TOGETHER = 16 };
 
 /* One point on its way to a record. */
 struct entrant {
@@ -90,6 +93,7 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
         .judge = task_peer_judge,
         .context = group->task,
         .patience_ns = HUNG_TIMES * group->bench->patience_ns,
+        .stopped = group->bench->measure.stopped,
         /* on a CPU a process has its number of threads for life */
         .bank = strcmp(point->unit, "gpu") == 0 ? &group->bench->waiting : NULL,
     };
@@ -282,25 +286,13 @@ static enum status group_compare(struct group *group)
     return STATUS_OK;
 }
 
-/* Being watched costs every part of a tiny network about as much as it takes: what they say is how
- * they share the step, which was timed unwatched. */
-static void group_scale_parts(double ns[PART_COUNT], double step_ns)
-{
-    double sum = 0;
-    for (int part = 0; part < PART_COUNT; part++)
-        sum += isnan(ns[part]) ? 0 : ns[part];
-    for (int part = 0; part < PART_COUNT && sum > step_ns; part++)
-        ns[part] *= step_ns / sum;
-}
-
 /* Where an iteration's time goes; not worth another two where one is long. */
 static enum status group_parts(const struct group *group, struct entrant *entrant)
 {
     double ns[PART_COUNT];
     if (entrant->is_peer || entrant->first_ns > group->bench->measure.limit_ns / 4)
         return STATUS_OK;
-    enum status status = job_network_parts(entrant->job, ns);
-    group_scale_parts(ns, entrant->record.time_ns.median);
+    enum status status = job_network_parts(entrant->job, entrant->record.time_ns.median, ns);
     if (status == STATUS_OK)
         entrant->record.parts_ns = (struct record_parts){
             ns[PART_PREPARE], ns[PART_FORWARD], ns[PART_BACKWARD], (double)NAN, ns[PART_UPDATE]};
@@ -318,7 +310,7 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
                                   .gpu = strcmp(record->point.unit, "gpu") == 0,
                                   .iteration_ns = record->time_ns.median,
                                   .batch = record->point.batch};
-    size_t count = METERS_COUNT + WATCH_ROWS, more;
+    size_t count = METERS_COUNT + WATCH_ROWS, more = 0;
 
     meters_report(contender->meters.wall_ns ? &contender->meters : &entrant->first_meters,
                   &contender->family, rows);
@@ -330,7 +322,8 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
     if (strcmp(record->point.ingestion, "resident") != 0)
         rows[count++] =
             (struct record_meter){"copy_bytes", (double)task_input_bytes(group->task), NULL};
-    TRY(passes_run(&passes, &group->arena, rows + count, &more));
+    if (!group->bench->unread)
+        TRY(passes_run(&passes, &group->arena, rows + count, &more));
     record->meters = rows;
     record->meter_count = count + more;
     return STATUS_OK;
@@ -446,9 +439,11 @@ static void group_free(struct group *group)
 static enum status group_enter(struct group *group, struct entrant *entrant)
 {
     struct contender *contender = &group->contenders[group->contender_count];
+    const struct point *point = &entrant->record.point;
     uint64_t cache_bytes = group->bench->facts.cpu.l3_bytes;
+    const bool gpu = strcmp(point->unit, "gpu") == 0;
 
-    if (strcmp(entrant->record.point.caches, "cold") == 0) {
+    if (strcmp(point->caches, "cold") == 0) {
         size_t bytes = cache_bytes ? 2 * (size_t)cache_bytes : COLD_BYTES;
         TRY(job_cold_open(entrant->job, bytes, &entrant->cold));
         contender->alone = true;
@@ -456,10 +451,12 @@ static enum status group_enter(struct group *group, struct entrant *entrant)
     contender->job = entrant->cold ? entrant->cold : entrant->job;
     contender->first_ns = entrant->first_ns;
     contender->family = entrant->family;
-    contender->threads = entrant->record.point.threads;
+    contender->threads = point->threads;
     contender->start_ns = (uint64_t)entrant->record.start_ns;
+    contender->lasts_ns = gpu ? MEASURE_GPU_NS : 0;
+    contender->together = gpu && strcmp(point->ingestion, "resident") != 0 ? STAGED_TOGETHER : 0;
     watch_family(&group->watch, &contender->family);
-    group->watch.gpu = group->watch.gpu || strcmp(entrant->record.point.unit, "gpu") == 0;
+    group->watch.gpu = group->watch.gpu || gpu;
     entrant->contender = contender;
     group->contender_count++;
     return STATUS_OK;

@@ -1,8 +1,8 @@
 /* group.h: configurations that are measured against each other, from points to records.
  *
- * The points of a group differ only in who computes (framework, backend, threads, isa …): one task,
- * one run, everyone in turn. Whoever cannot take part is recorded as skipped or failed, with the
- * reason, and the others go on. */
+ * The points of a group differ only in who computes (framework, backend, threads, isa …) and where
+ * the samples come from: one task, one run, everyone in turn. Whoever cannot take part is recorded
+ * as skipped or failed, with the reason, and the others go on. */
 #ifndef PRONY_BENCH_GROUP_H
 #define PRONY_BENCH_GROUP_H
 
@@ -24,6 +24,7 @@ struct bench {
     uint64_t patience_ns;    /* what takes longer is measured once, and not checked */
     const struct done *done; /* what is not to be measured again, or NULL */
     struct sink sink;
+    bool unread; /* nobody will see what passes of their own count (passes.h): they are left out */
     struct facts facts;
     const struct json *machine, *software; /* facts as trees */
     struct calibration calibration;

@@ -7,9 +7,10 @@
 
 static const uint64_t WATCH_NS = 1000000000; /* for the watched steps */
 
-static enum status inside_time(struct inside *inside, const struct measure_options *options)
+static enum status inside_time(struct inside *inside, const struct measure_options *options,
+                               bool gpu)
 {
-    struct contender contender = {.job = inside->job};
+    struct contender contender = {.job = inside->job, .lasts_ns = gpu ? MEASURE_GPU_NS : 0};
     enum status status = measure(options, &contender, 1);
     if (status == STATUS_OK && contender.stop == MEASURE_FAILED)
         status = status_fail(contender.status, __FILE__, __LINE__, "%s", contender.message);
@@ -75,7 +76,7 @@ enum status inside_look(struct task *task, const struct inside_options *options,
     *out = (struct inside){.floor_ns = (double)NAN};
     TRY(job_network_open(task, &options->network, &out->job));
     TRY(out->job->kind->prepare(out->job));
-    TRY(inside_time(out, &options->measure));
+    TRY(inside_time(out, &options->measure, strcmp(backend->unit, "gpu") == 0));
     TRY(inside_watch(out));
     const struct yardstick yardstick = {
         .calibration = calibration,

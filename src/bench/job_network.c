@@ -273,10 +273,12 @@ const struct recipe_step *job_network_step(const struct job *job)
     return network_step((const struct job_network *)job);
 }
 
-/* The watched plans: a step. */
-static enum status network_step_watched(const struct job_network *network)
+/* The watched plans: step number `step`. */
+static enum status network_step_watched(const struct job_network *network, int step)
 {
     const struct backend *backend = network->options.backend;
+    if (network->options.place == SAMPLES_DISK && step % TASK_BATCHES == 0)
+        TRY(samples_evict(&network->samples));
     for (int32_t turn = 0; turn < network->task->step.count; turn++) {
         TRY(backend->run(network->watched[turn], PARTS_ALL, 0, 1));
         TRY(backend->sync(network->watched[turn]));
@@ -300,7 +302,7 @@ enum status job_network_watch(struct job *job, const struct watching *watching)
     for (int step = 0; step <= watching->steps; step++) {
         if (step > 1 && clock_ns() - start_ns > watching->limit_ns)
             break;
-        TRY(network_step_watched(network));
+        TRY(network_step_watched(network, step));
         watching->after(watching->context, step);
     }
     return STATUS_OK;
@@ -342,8 +344,18 @@ static void parts_after(void *context, int step)
     }
 }
 
-enum status job_network_parts(struct job *job, double parts_ns[PART_COUNT])
+static void parts_scale(double ns[PART_COUNT], double step_ns)
 {
+    double sum = 0;
+    for (int part = 0; part < PART_COUNT; part++)
+        sum += isnan(ns[part]) ? 0 : ns[part];
+    for (int part = 0; part < PART_COUNT && sum > step_ns; part++)
+        ns[part] *= step_ns / sum;
+}
+
+enum status job_network_parts(struct job *job, double step_ns, double parts_ns[PART_COUNT])
+{
+    const bool staged = ((struct job_network *)job)->options.ingestion > INGEST_RESIDENT;
     struct parts_seen seen = {0};
     struct observer observers[RECIPE_TURNS];
     const struct watching watching = {.observers = observers,
@@ -361,6 +373,8 @@ enum status job_network_parts(struct job *job, double parts_ns[PART_COUNT])
         if (seen.count[part])
             stats_median(seen.ns[part], seen.count[part], 0.95, &parts_ns[part], &low, &high);
     }
+    if (!staged)
+        parts_scale(parts_ns, step_ns);
     return status;
 }
 

@@ -29,6 +29,8 @@ struct peer_work {
     enum status (*judge)(void *context, const struct json *answer, double *error);
     void *context;
     uint64_t patience_ns;   /* the longest that one request may take */
+    bool (*stopped)(void);  /* asked while it gets ready: STATUS_INTERRUPTED when it says so; or
+                               NULL */
     struct peer_bank *bank; /* where its process comes from and goes to, or NULL: a new one */
 };
 

@@ -70,6 +70,29 @@ static enum status measure_quickest(struct contender *contender, int64_t per, ui
     return STATUS_OK;
 }
 
+/* How many iterations a sample of so long ones has at least. */
+static int64_t measure_least(const struct contender *contender, double one_ns)
+{
+    int64_t lasting = (int64_t)ceil((double)contender->lasts_ns / one_ns);
+    int64_t least = lasting > contender->together ? lasting : contender->together;
+    return least > 1 ? least : 1;
+}
+
+/* Groups of at least that many, or of as many as there is time for. */
+static enum status measure_fill(struct contender *contender, uint64_t limit_ns)
+{
+    double one_ns = (double)contender->sample_ns / (double)contender->per;
+    int64_t least = measure_least(contender, one_ns);
+    int64_t most = limit_ns > contender->spent_ns
+                       ? (int64_t)((double)(limit_ns - contender->spent_ns) / one_ns)
+                       : 0;
+    least = least < most ? least : most;
+    if (least <= contender->per)
+        return STATUS_OK;
+    contender->per = least;
+    return measure_sample(contender, least, &contender->sample_ns, &contender->outside_ns);
+}
+
 /* Finds `per`, within a quarter of the time. First so large that the clock and what is outside do
  * not matter; then doubled for as long as that makes an iteration cheaper by 1 %: a call has a
  * price of its own, such as a launch and a wait on a GPU. */
@@ -112,7 +135,7 @@ static enum status measure_calibrate(struct contender *contender, uint64_t limit
     contender->per = per;
     contender->sample_ns = elapsed_ns;
     contender->outside_ns = outside_ns;
-    return STATUS_OK;
+    return measure_fill(contender, limit_ns);
 }
 
 static int measure_slice_samples(const struct contender *contender)
@@ -380,6 +403,8 @@ static void measure_reset(struct contender *contender)
                                     .start_ns = contender->start_ns,
                                     .instances = 1, /* the first, from round 0 on */
                                     .alone = contender->alone,
+                                    .together = contender->together,
+                                    .lasts_ns = contender->lasts_ns,
                                     .first_ns = contender->first_ns,
                                     .stop = MEASURE_TIME};
 }
@@ -401,16 +426,18 @@ static enum status measure_warm_all(const struct measure_options *options, struc
 }
 
 /* How long a sample of one that is compared should be. Short: most of what disturbs lasts for
- * milliseconds, and hits some samples and not others; but an iteration at least. */
+ * milliseconds, and hits some samples and not others; but an iteration at least, or what the
+ * contender needs. */
 static uint64_t measure_length(const struct contender *contender)
 {
-    uint64_t one_ns = contender->sample_ns / (uint64_t)contender->per;
+    double one_ns = (double)contender->sample_ns / (double)contender->per;
+    uint64_t least_ns = (uint64_t)((double)measure_least(contender, one_ns) * one_ns);
     uint64_t most_ns = COMPARED_OUTSIDE * contender->outside_ns;
     uint64_t length_ns = contender->sample_ns;
     most_ns = most_ns > COMPARED_MOST_NS ? most_ns : COMPARED_MOST_NS;
     length_ns = length_ns < most_ns ? length_ns : most_ns;
     length_ns = length_ns > COMPARED_LEAST_NS ? length_ns : COMPARED_LEAST_NS;
-    return length_ns > one_ns ? length_ns : one_ns;
+    return length_ns > least_ns ? length_ns : least_ns;
 }
 
 /* Samples of two that are compared are equally long: what each one pays for being woken up, and for

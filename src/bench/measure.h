@@ -3,7 +3,9 @@
  * The contenders take turns round by round (A B C, C B A, …), so that whatever the machine does
  * meanwhile hits all of them alike. For each of them:
  *   group    short iterations are run in groups, so large that reading the clock, calling the job
- *            and (for a peer) waking it up cost less than about 1 % of a sample
+ *            and (for a peer) waking it up cost less than about 1 % of a sample; what runs on while
+ *            the host goes ahead (a GPU, samples on their way to it) in groups as a training loop
+ *            has them
  *   warm-up  slices are thrown away until they stop getting faster
  *   stop     when the 95 % interval of the median is within the target, or its time is up; in a
  *            comparison, when the 99 % interval of the ratio is
@@ -39,16 +41,23 @@ enum measure_stop {
     MEASURE_FAILED, /* see status and message */
 };
 
-enum { MEASURE_INSTANCES = 64 };
+enum {
+    MEASURE_INSTANCES = 64,
+    /* lasts_ns on a GPU, for which a loop that trains does not wait after each step: so long that
+     * the wait at the end does not show. */
+    MEASURE_GPU_NS = 5000000,
+};
 
 struct contender {
     struct job *job;
     struct family family; /* whose resources are metered */
     int64_t threads;      /* that it computes with; 0: not known */
     bool alone;           /* a sample is one iteration, however short */
-    uint64_t start_ns;    /* what it took to get ready; 0: not known */
-    uint64_t first_ns;    /* an iteration that was run already, or 0: if it is longer than the limit
-                             it is the only sample */
+    int64_t together;     /* iterations that a sample has at least, … */
+    uint64_t lasts_ns; /* … and how long it lasts: of what is waited for at its end only; 0: any */
+    uint64_t start_ns; /* what it took to get ready; 0: not known */
+    uint64_t first_ns; /* an iteration that was run already, or 0: if it is longer than the limit
+                          it is the only sample */
 
     /* Set by measure; all but samples is a plain value. */
     enum measure_stop stop;

@@ -10,8 +10,9 @@
 #include <limits.h>
 #include <string.h>
 
-static const enum axis_index interleaved[] = {AXIS_framework, AXIS_backend, AXIS_threads,
-                                              AXIS_affinity,  AXIS_isa,     AXIS_fusion};
+static const enum axis_index interleaved[] = {AXIS_framework, AXIS_backend,  AXIS_threads,
+                                              AXIS_affinity,  AXIS_isa,      AXIS_fusion,
+                                              AXIS_data,      AXIS_ingestion};
 
 static bool sweep_interleaves(int axis)
 {

@@ -1,9 +1,9 @@
 /* sweep.h: lists of values for the axes, and their product as measured records.
  *
  * Points that a rule of `skip` names are left out. Points that differ only in who computes
- * (framework, backend, threads, affinity, isa, fusion) are measured in turns in one run (group.h);
- * the rest of the product is run one after another. A group of which every point is done already
- * (done.h) is passed over. */
+ * (framework, backend, threads, affinity, isa, fusion) or where the same samples come from (data,
+ * ingestion) are measured in turns in one run (group.h); the rest of the product is run one after
+ * another. A group of which every point is done already (done.h) is passed over. */
 #ifndef PRONY_BENCH_SWEEP_H
 #define PRONY_BENCH_SWEEP_H
 

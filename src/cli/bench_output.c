@@ -120,6 +120,12 @@ static enum status output_write(void *context, const char *line, const struct re
     return status == STATUS_OK ? told : status;
 }
 
+bool bench_output_is_plain(const struct bench_output *output)
+{
+    const bool times = output->style == OUTPUT_ROWS || output->style == OUTPUT_CROSSOVER;
+    return times && !output->file && !output->store.write;
+}
+
 struct sink bench_output_sink(struct bench_output *output)
 {
     return (struct sink){output_write, output};

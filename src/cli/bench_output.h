@@ -47,6 +47,8 @@ enum status bench_output_open(struct bench_output *output, const struct output_f
 enum status bench_output_use(struct bench_output *output, const char *store);
 void bench_output_close(struct bench_output *output);
 
+/* Does it go where nothing but times is read? */
+bool bench_output_is_plain(const struct bench_output *output);
 /* What the bench writes to. */
 struct sink bench_output_sink(struct bench_output *output);
 /* Tells who looks at the store how far it is: `done` of `total` points, `next` to come, and the

@@ -293,6 +293,7 @@ enum status bench_request_run(const struct cli *cli, struct bench_request *const
         .registry = cli->registry,
         .measure = {.target = 0.01, .stopped = cli_interrupted},
         .sink = bench_output_sink(output),
+        .unread = bench_output_is_plain(output),
     };
     enum status status = cli_peers(cli, &arena, &bench.peers);
 

@@ -1,5 +1,6 @@
 /* cmd_explain.c: `prony explain`: the program a network becomes. Its parameters are declared and
  * never given memory, so a network that would not fit here can be explained too. */
+#include "bench/scenario.h"
 #include "bench/task.h"
 #include "cli/commands.h"
 #include "cli/explained.h"
@@ -10,7 +11,7 @@
 
 struct explain_flags {
     const char *network; /* positional */
-    const char *phase, *backend, *precision, *loss, *optimiser, *recipe;
+    const char *phase, *backend, *precision, *scenario, *loss, *optimiser, *recipe;
     int64_t batch, classes;
     bool json, no_fusion;
 };
@@ -65,6 +66,24 @@ static void explained_close(struct explained *explained)
     arena_free(&explained->arena);
 }
 
+static enum status read_scenario(const struct explain_flags *flags, enum answering *out)
+{
+    enum scenario scenario;
+    *out = ANSWER_STEPS;
+    if (!flags->scenario)
+        return STATUS_OK;
+    if (strcmp(flags->scenario, "iterate") != 0 && !scenario_parse(flags->scenario, &scenario))
+        FAIL(STATUS_INPUT,
+             "--scenario: found \"%s\", expected one of prony bench's, such as queued",
+             flags->scenario);
+    if (!flags->backend)
+        FAIL(STATUS_INPUT, "--scenario is how a backend is asked: it needs --backend or --unit");
+    *out = scenario_answering(flags->scenario);
+    if (*out != ANSWER_STEPS && strcmp(flags->phase, "inference") != 0)
+        FAIL(STATUS_INPUT, "calls are answered by inference: --phase inference");
+    return STATUS_OK;
+}
+
 static enum status compile(struct explained *explained, const struct explain_flags *flags)
 {
     struct compile_options options = {
@@ -76,6 +95,7 @@ static enum status compile(struct explained *explained, const struct explain_fla
     };
     if (options.use == USE_INFERENCE && strcmp(flags->phase, "inference"))
         FAIL(STATUS_INPUT, "--phase is '%s', expected training or inference", flags->phase);
+    TRY(read_scenario(flags, &explained->answering));
     if (flags->loss)
         TRY(loss_read(flags->loss, &options.loss));
     TRY(network_open(flags->network, &explained->network));
@@ -100,7 +120,8 @@ static enum status ask_backend(struct explained *explained, int32_t turn, bool f
     }
     TRY(backend->attach(explained->device, &explained->params, &explained->instance));
     TRY(backend->prepare(explained->instance, explained->program,
-                         &(struct plan_options){.dry = true}, &explained->plan));
+                         &(struct plan_options){.dry = true, .answering = explained->answering},
+                         &explained->plan));
     return backend->explain(explained->plan, &explained->arena, &explained->explanation);
 }
 
@@ -157,6 +178,10 @@ static enum status read_flags(struct cli *cli, struct explain_flags *flags, int 
         CLI_UNIT(cli),
         {"precision", ARG_TEXT, &flags->precision, "NAME",
          "of the backend's products: fp32; on a GPU tf32, bf16, fp16", 0, 0, false},
+        {"scenario", ARG_TEXT, &flags->scenario, "NAME",
+         "with a backend: how it is asked, as in prony bench: single-stream, queued, resident … "
+         "(iterate)",
+         0, 0, false},
         {"no-fusion", ARG_FLAG, &flags->no_fusion, NULL, "the program before ops are merged", 0, 0,
          false},
         {"json", ARG_FLAG, &flags->json, NULL, "one line of JSON", 0, 0, false},

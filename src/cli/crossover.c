@@ -108,6 +108,17 @@ static void add_time(struct text *out, double ns)
     text_add(out, " |");
 }
 
+/* Why one of them could not run, anywhere in the table. */
+static const char *first_refusal(const struct table_row *rows, size_t count,
+                                 const struct point *like)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].record->status != RECORD_OK && rows[i].record->reason &&
+            same_table(&rows[i].record->point, like))
+            return rows[i].record->reason;
+    return "no place has times of both";
+}
+
 static void add_sentence(struct text *out, const struct point *like, int64_t from, bool last_gpu)
 {
     const char *what = width_of(like->model) ? "width" : "batch";
@@ -120,7 +131,7 @@ static void add_sentence(struct text *out, const struct point *like, int64_t fro
 static void add_table(struct text *out, const struct table_row *rows, size_t count,
                       const struct point *like)
 {
-    bool widths = width_of(like->model) != 0, wins = false;
+    bool widths = width_of(like->model) != 0, wins = false, compared = false;
     int64_t from = 0;
 
     if (widths)
@@ -144,9 +155,13 @@ static void add_table(struct text *out, const struct table_row *rows, size_t cou
             continue; /* one of them could not run: nothing is known here */
         from = gpu >= cpu ? 0 : wins ? from : place;
         wins = gpu < cpu;
+        compared = true;
     }
     text_add(out, "\n");
-    add_sentence(out, like, from, wins);
+    if (compared)
+        add_sentence(out, like, from, wins);
+    else
+        text_printf(out, "They cannot be compared: %s.\n", first_refusal(rows, count, like));
 }
 
 enum status crossover_print(const struct table_row *rows, size_t count, struct text *out)

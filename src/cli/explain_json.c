@@ -96,6 +96,8 @@ static void write_op(struct json_writer *json, const struct explained *explained
     if (explained->plan) {
         add_text(json, "kernel", use ? use->kernel : NULL);
         add_uint(json, "launches", use ? (uint64_t)use->launches : 0);
+        if (use && use->why)
+            add_text(json, "why", use->why);
     }
     json_end(json);
 }

@@ -110,6 +110,22 @@ static void print_totals(const struct explained *explained, struct text *out)
     print_total(explained, "all", &all, out);
 }
 
+/* Why a kernel and no other, once for each. */
+static void print_reasons(const struct explained *explained, struct text *out)
+{
+    for (int32_t o = 0; o < explained->program->op_count; o++) {
+        const struct kernel_use *use = explained_kernel(explained, o);
+        bool told = !use || !use->why;
+        for (int32_t i = 0; i < o && !told; i++) {
+            const struct kernel_use *other = explained_kernel(explained, i);
+            told = other && other->why && strcmp(other->kernel, use->kernel) == 0 &&
+                   strcmp(other->why, use->why) == 0;
+        }
+        if (!told)
+            text_printf(out, "  %s: %s\n", use->kernel, use->why);
+    }
+}
+
 static void print_memory(const struct explained *explained, struct text *out)
 {
     const struct program *program = explained->program;
@@ -138,6 +154,10 @@ static void print_memory(const struct explained *explained, struct text *out)
 
 void explained_text(const struct explained *explained, struct text *out)
 {
+    static const char *const ways[] = {
+        [ANSWER_STEPS] = "one kernel runs all of these ops together, many steps in one launch",
+        [ANSWER_CALLS] = "all of these ops run together, a call at a time",
+        [ANSWER_RESIDENT] = "one kernel stays and answers all calls"};
     const struct program *program = explained->program;
     text_printf(out, "%s, batch %d, %s: ", program->name, program->batch * program->portions,
                 explained->phase);
@@ -149,9 +169,10 @@ void explained_text(const struct explained *explained, struct text *out)
         print_op(explained, o, out);
     print_totals(explained, out);
     if (program->whole)
-        text_add(out, "  one kernel runs all of these ops together, many steps in one launch\n");
+        text_printf(out, "  %s\n", ways[explained->answering]);
     if (program->portions > 1)
         text_printf(out, "  runs in %d portions of %d samples, one after the other\n",
                     program->portions, program->batch);
+    print_reasons(explained, out);
     print_memory(explained, out);
 }

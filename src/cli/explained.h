@@ -16,6 +16,7 @@ struct explained {
     struct recipe_step step;
     struct program *program; /* the one of the step that is shown */
     const char *phase;
+    enum answering answering;      /* how the backend is asked */
     const struct backend *backend; /* or NULL: nobody was asked, and what is below is empty */
     struct device *device;
     struct instance *instance;

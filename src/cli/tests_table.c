@@ -7,10 +7,10 @@
 static bool same_task(const struct point *a, const struct point *b)
 {
     return strcmp(a->model, b->model) == 0 && strcmp(a->phase, b->phase) == 0 &&
-           a->batch == b->batch;
+           a->batch == b->batch && strcmp(a->unit, b->unit) == 0;
 }
 
-/* prony's best time for the same task; NaN when there is none. */
+/* prony's best time for the same task on the same unit; NaN when there is none. */
 static double our_time(const struct table_row *rows, size_t count, const struct point *point)
 {
     double best = (double)NAN;

@@ -85,6 +85,7 @@ struct kernel_use {
     int32_t op;
     const char *kernel; /* "dense_f32_ref"; valid while the plan lives */
     int32_t launches;   /* per step; 0: part of a launch that covers many steps or ops */
+    const char *why; /* this one of several, static; NULL: there is no other, or nothing to say */
 };
 
 struct explanation {
@@ -97,7 +98,7 @@ struct explanation {
  * number is raised by hand; the others change by themselves when an op or an attribute comes. */
 enum {
     BACKEND_ABI =
-        7 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+        8 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
 };
 
 struct backend {

@@ -99,8 +99,6 @@ double record_copy_ns(const struct record *record)
 double record_compute_ns(const struct record *record)
 {
     const struct record_parts *parts = &record->parts_ns;
-    if (isnan(record_copy_ns(record)))
-        return NAN;
     return parts->forward + (isnan(parts->backward) ? 0 : parts->backward) +
            (isnan(parts->update) ? 0 : parts->update);
 }

@@ -148,6 +148,8 @@ enum status cuda_prepare(struct instance *instance, const struct program *progra
                          const struct plan_options *options, struct plan **out);
 enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out);
 enum status cuda_explain(const struct plan *plan, struct arena *arena, struct explanation *out);
+/* reason.cu: why op `o` is run by the kernel of this name, or NULL. */
+const char *cuda_reason(const struct plan *plan, int32_t o, const char *name);
 void cuda_release(struct plan *plan);
 
 /* merge.cu: ops that follow each other become one kernel. */

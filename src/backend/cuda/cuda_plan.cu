@@ -418,6 +418,7 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
                                  : plan->whole ? plan->whole->name
                                                : plan->kernels[o]->name;
         out->kernels[o].launches = plan->whole ? 0 : plan->launches[o];
+        out->kernels[o].why = cuda_reason(plan, o, out->kernels[o].kernel);
     }
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (enum role role : per_slot)
