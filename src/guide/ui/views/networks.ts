@@ -245,7 +245,8 @@ async function onePage(model: string, entry: NetworkEntry | undefined, asked: As
         explainCommand(model, asked.status),
       ),
     ];
-  const page = await fetchNetwork(model, text("phase"), text("batch"), text("backend"));
+  const usual = entry.explained.some(({ phase }) => phase === "training") ? "training" : ""; // it shows more
+  const page = await fetchNetwork(model, text("phase") || usual, text("batch"), text("backend"));
   return [
     summary(page, entry, asked),
     ...page.network.programs.map((program, index) => {
