@@ -197,59 +197,45 @@ static void forward_block(const struct job_dense *job, struct forward *block, in
     }
 }
 
-/* Some chunks of one sample's inputs. */
-struct strip {
-    const float *xs;
-    int64_t from, chunks, width; /* inputs: the first; so many chunks; all but the last this wide */
-    int64_t last_width;
-};
-
-/* One sample's dot products with `groups` groups that lie `apart`, added to their sums. */
-static void dot_strip(const struct job_dense *job, const struct strip *strip, int64_t group,
-                      int64_t apart, int64_t groups, float *sums)
+/* One sample's dot products with the groups from `first` on, in `parts` parts of `groups` each. */
+static void dot_strip(const struct job_dense *job, struct dense_strip *strip, int64_t chunk,
+                      int64_t first, int64_t groups, int parts, float *sums)
 {
-    const float *w[DENSE_GROUPS * DENSE_CHUNKS];
-    float more[DENSE_GROUPS * BLOCKED_ROWS];
-    for (int64_t g = 0; g < groups; g++)
+    for (int p = 0; p < parts; p++)
         for (int64_t c = 0; c < strip->chunks; c++)
-            w[g * strip->chunks + c] =
-                group_weights(job, strip->from + c * strip->width, group + g * apart);
-    job->kernels->dot_one[groups](w, strip->chunks, strip->xs, strip->width / BLOCKED_LANES,
-                                  strip->last_width / BLOCKED_LANES, more);
-    for (int64_t g = 0; g < groups; g++)
-        for (int r = 0; r < BLOCKED_ROWS; r++)
-            sums[g * apart * BLOCKED_ROWS + r] += more[g * BLOCKED_ROWS + r];
+            strip->w[p][c] = group_weights(job, (chunk + c) * strip->vectors * BLOCKED_LANES,
+                                           first + p * groups);
+    job->kernels->dot_one[parts](strip, groups, sums);
 }
 
-/* One sample: its inputs, which stay in L1, meet several chunks at once, and where these are few a
- * group of the first half of the outputs and one of the second. */
+/* One sample: its inputs, which stay in L1, meet several chunks at once, and where these are few in
+ * the first half of the outputs and in the second. */
 static void forward_one(const struct job_dense *job, const float *x, float *y, int64_t first,
                         int64_t last, float *xs)
 {
     const int64_t chunk = blocked_chunk(job->in), chunks = (job->in + chunk - 1) / chunk;
-    const int64_t padded = blocked_up(job->in, BLOCKED_LANES),
-                  count = (last - first) * BLOCKED_ROWS;
-    float *sums = xs + padded;
-    struct strip strip = {.width = chunk};
+    const int64_t padded = blocked_up(job->in, BLOCKED_LANES), groups = last - first;
+    float *sums = xs + padded; /* [group][8] */
     pack_x(x, job->in, 0, padded, 1, 1, xs);
-    memset(sums, 0, (size_t)count * sizeof *sums);
+    memset(sums, 0, (size_t)(groups * BLOCKED_ROWS) * sizeof *sums);
+    struct dense_strip strip = {.vectors = chunk / BLOCKED_LANES};
     for (int64_t c = 0; c < chunks; c += strip.chunks) {
         strip.chunks = even_part(chunks, DENSE_CHUNKS, c);
-        strip.from = c * chunk;
-        strip.xs = xs + strip.from;
-        strip.last_width = blocked_width(job->in, (c + strip.chunks - 1) * chunk);
+        strip.xs = xs + c * chunk;
+        strip.last = blocked_width(job->in, (c + strip.chunks - 1) * chunk) / BLOCKED_LANES;
         bool both = job->kernels->dot_one[2] && 2 * strip.chunks <= DENSE_CHUNKS;
-        int64_t half = both ? (last - first) / 2 : 0, g = 0;
-        for (; g < half; g++)
-            dot_strip(job, &strip, first + g, half, 2, sums + g * BLOCKED_ROWS);
-        for (g = 2 * half; g < last - first; g++)
-            dot_strip(job, &strip, first + g, 0, 1, sums + g * BLOCKED_ROWS);
+        int64_t half = both ? groups / 2 : 0;
+        if (half)
+            dot_strip(job, &strip, c, first, half, 2, sums);
+        dot_strip(job, &strip, c, first + 2 * half, groups - 2 * half, 1,
+                  sums + 2 * half * BLOCKED_ROWS);
     }
-    int64_t o = first * BLOCKED_ROWS, have = job->out - o < count ? job->out - o : count;
-    for (int64_t k = 0; k < have; k++)
+    int64_t o = first * BLOCKED_ROWS, count = groups * BLOCKED_ROWS;
+    count = job->out - o < count ? job->out - o : count;
+    for (int64_t k = 0; k < count; k++)
         y[o + k] = job->b ? job->b[o + k] + sums[k] : sums[k];
-    if (have > 0)
-        finish(job, y + o, have);
+    if (count > 0)
+        finish(job, y + o, count);
 }
 
 static void forward_member(void *context, int member, int members)

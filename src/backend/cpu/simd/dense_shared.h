@@ -28,15 +28,22 @@ struct dense_piece {
     int64_t batch; /* as packed: a group of dy is batch × 8, a vector of x batch × 16 */
 };
 
+/* Some chunks of the weights that one sample's inputs meet at once, the first groups of one part of
+ * the outputs or of two, which are equally long. */
+struct dense_strip {
+    const float *xs;
+    int64_t chunks, vectors, last; /* vectors of a chunk, and of the last */
+    const float *w[DENSE_GROUPS][DENSE_CHUNKS];
+};
+
 /* Arrays are indexed by the number of samples (lanes: of vectors of samples). */
 struct dense_kernels {
     int64_t lanes_width; /* samples in a vector */
     /* sums[row][sample] = w · x over the chunk's vectors, 8 rows */
     void (*dot[DENSE_TILE + 1])(const float *w, const float *xs, int64_t vectors, float *sums);
-    /* one sample: sums[group][row] over several chunks, whose w[group][chunk] are given; the last
-     * has `last` vectors. By the number of groups; NULL: too many */
-    void (*dot_one[DENSE_GROUPS + 1])(const float *const *w, int64_t chunks, const float *xs,
-                                      int64_t vectors, int64_t last, float *sums);
+    /* one sample: sums[group][row] += w · x over the strip's chunks, down `groups` groups, and as
+     * many of each of the strip's further w. By how many w a chunk has; NULL: too many */
+    void (*dot_one[DENSE_GROUPS + 1])(const struct dense_strip *strip, int64_t groups, float *sums);
     /* ys[row][sample] = start[row] + w · x; without start ys is added to */
     void (*lanes[DENSE_LANES + 1])(const float *w, const float *xt, int64_t vectors,
                                    const float *start, float *ys);

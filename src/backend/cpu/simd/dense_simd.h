@@ -77,37 +77,47 @@ INLINE void dot_group(const float *w, const float *xs, int64_t vectors, const in
         dot_rows(w + r * BLOCKED_LANES, xs, vectors, R, B, sums + r * B);
 }
 
-/* One sample is bound by memory alone. Several chunks of G groups at once are several streams, each
- * fetched from near by: that reads 49 MB at 60 GB/s where one stream reads them at 40. */
-INLINE void dot_streams(const float *const *w, int64_t chunks, const float *xs, int64_t vectors,
-                        int64_t last, float *sums, const int G)
+/* One sample is bound by memory alone. Several chunks of P parts of the outputs at once are several
+ * streams, each fetched from near by: that reads 49 MB at 60 GB/s where one stream reads them
+ * at 40. Between groups there is little to do, or the streams would stand still. */
+INLINE void dot_streams(const struct dense_strip *strip, int64_t groups, float *sums, const int P)
 {
     enum { NEAR = 2 * BLOCK };
-    vec sum[DENSE_GROUPS * BLOCKED_ROWS];
+    const int64_t chunks = strip->chunks, vectors = strip->vectors, last = strip->last;
+    for (int64_t g = 0; g < groups; g++, sums += BLOCKED_ROWS) {
+        vec sum[DENSE_GROUPS * BLOCKED_ROWS];
 #pragma GCC unroll 16
-    for (int k = 0; k < G * BLOCKED_ROWS; k++)
-        sum[k] = vec_zero();
-    for (int64_t v = 0; v < vectors; v++)
-        for (int64_t c = 0; c < chunks - (v >= last); c++)
+        for (int k = 0; k < P * BLOCKED_ROWS; k++)
+            sum[k] = vec_zero();
+        for (int64_t v = 0; v < vectors; v++)
+            for (int64_t c = 0; c < chunks - (v >= last); c++) {
+                const int64_t at = (g * (c + 1 < chunks ? vectors : last) + v) * BLOCK;
+                const float *x = strip->xs + (c * vectors + v) * BLOCKED_LANES;
 #pragma GCC unroll 2
-            for (int h = 0; h < HALVES; h++) {
-                vec value = vec_load(xs + (c * vectors + v) * BLOCKED_LANES + h * VEC_LANES);
-                vec_pin(value);
+                for (int h = 0; h < HALVES; h++) {
+                    vec value = vec_load(x + h * VEC_LANES);
+                    vec_pin(value);
 #pragma GCC unroll 2
-                for (int g = 0; g < G; g++) {
-                    const float *row = w[g * chunks + c] + v * BLOCK + h * VEC_LANES;
+                    for (int p = 0; p < P; p++) {
+                        const float *row = strip->w[p][c] + at + h * VEC_LANES;
 #pragma GCC unroll 8
-                    for (int r = 0; r < BLOCKED_ROWS; r++) {
-                        vec *to = &sum[g * BLOCKED_ROWS + r];
-                        *to = vec_fma(vec_load(row + r * BLOCKED_LANES), value, *to);
-                        if (h == 0)
-                            vec_prefetch(row + r * BLOCKED_LANES + NEAR);
+                        for (int r = 0; r < BLOCKED_ROWS; r++) {
+                            vec *to = &sum[p * BLOCKED_ROWS + r];
+                            *to = vec_fma(vec_load(row + r * BLOCKED_LANES), value, *to);
+                            if (h == 0)
+                                vec_prefetch(row + r * BLOCKED_LANES + NEAR);
+                        }
                     }
                 }
             }
 #pragma GCC unroll 4
-    for (int k = 0; k < G * BLOCKED_ROWS; k += 4)
-        vec_sum4(sum[k], sum[k + 1], sum[k + 2], sum[k + 3], sums + k);
+        for (int k = 0; k < P * BLOCKED_ROWS; k += 4) {
+            float more[4], *to = sums + k / BLOCKED_ROWS * groups * BLOCKED_ROWS + k % BLOCKED_ROWS;
+            vec_sum4(sum[k], sum[k + 1], sum[k + 2], sum[k + 3], more);
+            for (int r = 0; r < 4; r++)
+                to[r] += more[r];
+        }
+    }
 }
 
 /* R rows of ys[row][T vectors of samples]. */
@@ -394,14 +404,13 @@ DEFINE_FEW(1)
 DEFINE_FEW(2)
 DEFINE_FEW(3)
 
-#define DEFINE_ONE(G)                                                                              \
-    static void dot_one_##G(const float *const *w, int64_t chunks, const float *xs,                \
-                            int64_t vectors, int64_t last, float *sums)                            \
+#define DEFINE_ONE(P)                                                                              \
+    static void dot_one_##P(const struct dense_strip *strip, int64_t groups, float *sums)          \
     {                                                                                              \
-        dot_streams(w, chunks, xs, vectors, last, sums, G);                                        \
+        dot_streams(strip, groups, sums, P);                                                       \
     }
 DEFINE_ONE(1)
-#if defined(__AVX512F__) /* AVX2 has no registers for the sums of two groups */
+#if defined(__AVX512F__) /* AVX2 has no registers for the sums of two */
 DEFINE_ONE(2)
 #define ONE_2 .dot_one[2] = dot_one_2,
 #else
