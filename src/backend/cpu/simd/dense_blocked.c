@@ -17,6 +17,7 @@
 enum {
     SAMPLES = 192, /* taken together: their inputs of a chunk and a few groups' weights fit in L2 */
     ABREAST = 8, /* of them when they are packed: so many rows are read, whole lines are written */
+    L1_VECTORS = 512, /* of inputs that stay there while weights pass */
     GROUPS = 16, /* down which a backward pass goes at once: their weights of a chunk stay in L2 */
 };
 
@@ -197,45 +198,59 @@ static void forward_block(const struct job_dense *job, struct forward *block, in
     }
 }
 
-/* One sample's dot products with the groups from `first` on, in `parts` parts of `groups` each. */
+/* The dot products with the groups from `first` on, in `parts` parts of `groups` each. */
 static void dot_strip(const struct job_dense *job, struct dense_strip *strip, int64_t chunk,
-                      int64_t first, int64_t groups, int parts, float *sums)
+                      int64_t first, int64_t groups, int parts, int64_t samples, float *sums)
 {
     for (int p = 0; p < parts; p++)
         for (int64_t c = 0; c < strip->chunks; c++)
             strip->w[p][c] = group_weights(job, (chunk + c) * strip->vectors * BLOCKED_LANES,
                                            first + p * groups);
-    job->kernels->dot_one[parts](strip, groups, sums);
+    if (parts == 1)
+        job->kernels->dot_few[samples](strip, groups, sums);
+    else
+        job->kernels->dot_pair(strip, groups, sums);
 }
 
-/* One sample: its inputs, which stay in L1, meet several chunks at once, and where these are few in
- * the first half of the outputs and in the second. */
-static void forward_one(const struct job_dense *job, const float *x, float *y, int64_t first,
-                        int64_t last, float *xs)
+/* Few samples: their inputs meet several chunks at once, as many as leave them in L1, and where
+ * these are few in the first half of the outputs and in the second. */
+static void forward_few(const struct job_dense *job, const struct forward *block, int64_t first,
+                        int64_t last)
 {
     const int64_t chunk = blocked_chunk(job->in), chunks = (job->in + chunk - 1) / chunk;
-    const int64_t padded = blocked_up(job->in, BLOCKED_LANES), groups = last - first;
-    float *sums = xs + padded; /* [group][8] */
-    pack_x(x, job->in, 0, padded, 1, 1, xs);
-    memset(sums, 0, (size_t)(groups * BLOCKED_ROWS) * sizeof *sums);
-    struct dense_strip strip = {.vectors = chunk / BLOCKED_LANES};
+    const int64_t samples = block->rest, groups = last - first,
+                  end = job->out - first * BLOCKED_ROWS;
+    struct dense_strip strip = {.xs = block->xs, .vectors = chunk / BLOCKED_LANES};
+    float *sums = block->xs + DENSE_CHUNKS * samples * chunk; /* [group][8][sample] */
+    int64_t most = L1_VECTORS / (strip.vectors * samples);
+    most = most < DENSE_CHUNKS ? most : DENSE_CHUNKS;
+    memset(sums, 0, (size_t)(groups * BLOCKED_ROWS * samples) * sizeof *sums);
     for (int64_t c = 0; c < chunks; c += strip.chunks) {
-        strip.chunks = even_part(chunks, DENSE_CHUNKS, c);
-        strip.xs = xs + c * chunk;
-        strip.last = blocked_width(job->in, (c + strip.chunks - 1) * chunk) / BLOCKED_LANES;
-        bool both = job->kernels->dot_one[2] && 2 * strip.chunks <= DENSE_CHUNKS;
+        strip.chunks = even_part(chunks, most, c);
+        int64_t last_width = blocked_width(job->in, (c + strip.chunks - 1) * chunk);
+        strip.last = last_width / BLOCKED_LANES;
+        pack_x(block->x, job->in, c * chunk, (strip.chunks - 1) * chunk + last_width, samples, 1,
+               block->xs);
+        bool both = samples == 1 && job->kernels->dot_pair && 2 * strip.chunks <= DENSE_CHUNKS;
         int64_t half = both ? groups / 2 : 0;
         if (half)
-            dot_strip(job, &strip, c, first, half, 2, sums);
-        dot_strip(job, &strip, c, first + 2 * half, groups - 2 * half, 1,
+            dot_strip(job, &strip, c, first, half, 2, samples, sums);
+        dot_strip(job, &strip, c, first + 2 * half, groups - 2 * half, 1, samples,
                   sums + 2 * half * BLOCKED_ROWS);
     }
-    int64_t o = first * BLOCKED_ROWS, count = groups * BLOCKED_ROWS;
-    count = job->out - o < count ? job->out - o : count;
-    for (int64_t k = 0; k < count; k++)
-        y[o + k] = job->b ? job->b[o + k] + sums[k] : sums[k];
-    if (count > 0)
-        finish(job, y + o, count);
+    for (int64_t k = 0; k < groups * BLOCKED_ROWS && k < end; k++)
+        for (int64_t n = 0; n < samples; n++) {
+            int64_t o = first * BLOCKED_ROWS + k;
+            float sum = sums[k * samples + n];
+            block->y[n * job->out + o] = job->b ? job->b[o] + sum : sum;
+        }
+}
+
+/* Is a block of so many samples bound by memory, and are there several chunks to read at once? */
+static bool is_few(const struct job_dense *job, int64_t samples)
+{
+    return samples <= DENSE_FEW && job->kernels->dot_few[samples] &&
+           (samples == 1 || blocked_chunk(job->in) < job->in);
 }
 
 static void forward_member(void *context, int member, int members)
@@ -247,11 +262,6 @@ static void forward_member(void *context, int member, int members)
     for (int64_t n = 0; n < job->batch; n += SAMPLES) {
         int64_t samples = job->batch - n < SAMPLES ? job->batch - n : SAMPLES;
         struct forward block = {.x = job->x + n * job->in, .y = job->y + n * job->out};
-        block.xs = member_memory(job, member);
-        if (samples == 1) {
-            forward_one(job, block.x, block.y, first, last, block.xs);
-            continue;
-        }
         block.vectors = samples <= DENSE_TILE ? 0 : samples / L;
         block.rest = samples - block.vectors * L;
         if (samples > DENSE_TILE && 3 * block.rest > 2 * L) { /* nearly a vector */
@@ -259,10 +269,14 @@ static void forward_member(void *context, int member, int members)
             block.rest = 0;
         }
         block.lanes = samples - block.rest;
+        block.xs = member_memory(job, member);
         block.xt = block.xs + DENSE_TILE * chunk;
         block.ys = block.xt + block.vectors * L * chunk;
         block.sums = block.ys + block.vectors * L * (last - first) * BLOCKED_ROWS;
-        forward_block(job, &block, first, last);
+        if (is_few(job, samples))
+            forward_few(job, &block, first, last);
+        else
+            forward_block(job, &block, first, last);
         int64_t o = first * BLOCKED_ROWS, end = last * BLOCKED_ROWS;
         end = end < job->out ? end : job->out;
         for (int64_t k = block.lanes; o < end && k < samples; k++)

@@ -14,8 +14,9 @@ enum {
     DENSE_TILE = 12,  /* samples whose sums are kept in registers */
     DENSE_STREAM = 3, /* so few that a backward pass reads the weights in their order */
     DENSE_LANES = 3,  /* vectors of samples */
-    DENSE_CHUNKS = 8, /* that one sample's dot products run along at once … */
-    DENSE_GROUPS = 2, /* … and groups, where there are registers for their sums */
+    DENSE_FEW = 2,    /* so few that a forward pass reads the weights as several streams */
+    DENSE_CHUNKS = 8, /* that their dot products run along at once … */
+    DENSE_PARTS = 2,  /* … in so many parts of the outputs, where there are registers for it */
 };
 
 /* A piece of the weights, down `groups` groups that lie group_floats apart, and what meets it: the
@@ -28,12 +29,12 @@ struct dense_piece {
     int64_t batch; /* as packed: a group of dy is batch × 8, a vector of x batch × 16 */
 };
 
-/* Some chunks of the weights that one sample's inputs meet at once, the first groups of one part of
- * the outputs or of two, which are equally long. */
+/* Some chunks of the weights that a few samples' inputs meet at once, from the first group of one
+ * part of the outputs, or of each of two, which are equally long. */
 struct dense_strip {
     const float *xs;
     int64_t chunks, vectors, last; /* vectors of a chunk, and of the last */
-    const float *w[DENSE_GROUPS][DENSE_CHUNKS];
+    const float *w[DENSE_PARTS][DENSE_CHUNKS];
 };
 
 /* Arrays are indexed by the number of samples (lanes: of vectors of samples). */
@@ -41,9 +42,11 @@ struct dense_kernels {
     int64_t lanes_width; /* samples in a vector */
     /* sums[row][sample] = w · x over the chunk's vectors, 8 rows */
     void (*dot[DENSE_TILE + 1])(const float *w, const float *xs, int64_t vectors, float *sums);
-    /* one sample: sums[group][row] += w · x over the strip's chunks, down `groups` groups, and as
-     * many of each of the strip's further w. By how many w a chunk has; NULL: too many */
-    void (*dot_one[DENSE_GROUPS + 1])(const struct dense_strip *strip, int64_t groups, float *sums);
+    /* up to DENSE_FEW samples: sums[group][row][sample] += w · x over the strip's chunks, down
+     * `groups` groups. NULL: there are not enough registers */
+    void (*dot_few[DENSE_FEW + 1])(const struct dense_strip *strip, int64_t groups, float *sums);
+    /* one sample, two parts of the outputs: sums[part][group][row]. Or NULL */
+    void (*dot_pair)(const struct dense_strip *strip, int64_t groups, float *sums);
     /* ys[row][sample] = start[row] + w · x; without start ys is added to */
     void (*lanes[DENSE_LANES + 1])(const float *w, const float *xt, int64_t vectors,
                                    const float *start, float *ys);

@@ -77,42 +77,51 @@ INLINE void dot_group(const float *w, const float *xs, int64_t vectors, const in
         dot_rows(w + r * BLOCKED_LANES, xs, vectors, R, B, sums + r * B);
 }
 
-/* One sample is bound by memory alone. Several chunks of P parts of the outputs at once are several
- * streams, each fetched from near by: that reads 49 MB at 60 GB/s where one stream reads them
- * at 40. Between groups there is little to do, or the streams would stand still. */
-INLINE void dot_streams(const struct dense_strip *strip, int64_t groups, float *sums, const int P)
+/* So few samples are bound by memory alone. Several chunks of P parts of the outputs at once are
+ * several streams, each fetched from near by: that reads 49 MB at 60 GB/s where one stream reads
+ * them at 40. Between groups there is little to do, or the streams would stand still. */
+INLINE void dot_streams(const struct dense_strip *strip, int64_t groups, float *sums, const int B,
+                        const int P)
 {
-    enum { NEAR = 2 * BLOCK };
+    enum { MOST = BLOCKED_ROWS * DENSE_FEW }; /* DENSE_PARTS of one sample are as many */
+    const int near = B == 1 ? 2 * BLOCK : BLOCK, count = P * BLOCKED_ROWS * B;
     const int64_t chunks = strip->chunks, vectors = strip->vectors, last = strip->last;
-    for (int64_t g = 0; g < groups; g++, sums += BLOCKED_ROWS) {
-        vec sum[DENSE_GROUPS * BLOCKED_ROWS];
+    for (int64_t g = 0; g < groups; g++, sums += BLOCKED_ROWS * B) {
+        vec sum[MOST];
 #pragma GCC unroll 16
-        for (int k = 0; k < P * BLOCKED_ROWS; k++)
+        for (int k = 0; k < count; k++)
             sum[k] = vec_zero();
         for (int64_t v = 0; v < vectors; v++)
-            for (int64_t c = 0; c < chunks - (v >= last); c++) {
-                const int64_t at = (g * (c + 1 < chunks ? vectors : last) + v) * BLOCK;
-                const float *x = strip->xs + (c * vectors + v) * BLOCKED_LANES;
+            for (int64_t c = 0; c < chunks - (v >= last); c++)
 #pragma GCC unroll 2
                 for (int h = 0; h < HALVES; h++) {
-                    vec value = vec_load(x + h * VEC_LANES);
-                    vec_pin(value);
+                    const float *x =
+                        strip->xs + (c * vectors + v) * B * BLOCKED_LANES + h * VEC_LANES;
+                    const int64_t at =
+                        (g * (c + 1 < chunks ? vectors : last) + v) * BLOCK + h * VEC_LANES;
+                    vec value[DENSE_FEW];
 #pragma GCC unroll 2
-                    for (int p = 0; p < P; p++) {
-                        const float *row = strip->w[p][c] + at + h * VEC_LANES;
-#pragma GCC unroll 8
-                        for (int r = 0; r < BLOCKED_ROWS; r++) {
-                            vec *to = &sum[p * BLOCKED_ROWS + r];
-                            *to = vec_fma(vec_load(row + r * BLOCKED_LANES), value, *to);
-                            if (h == 0)
-                                vec_prefetch(row + r * BLOCKED_LANES + NEAR);
-                        }
+                    for (int b = 0; b < B; b++) {
+                        value[b] = vec_load(x + b * BLOCKED_LANES);
+                        vec_pin(value[b]);
+                    }
+#pragma GCC unroll 16
+                    for (int k = 0; k < P * BLOCKED_ROWS; k++) {
+                        const float *row =
+                            strip->w[k / BLOCKED_ROWS][c] + at + k % BLOCKED_ROWS * BLOCKED_LANES;
+                        vec weight = vec_load(row);
+                        vec_pin(weight);
+                        if (h == 0)
+                            vec_prefetch(row + near);
+#pragma GCC unroll 2
+                        for (int b = 0; b < B; b++)
+                            sum[k * B + b] = vec_fma(weight, value[b], sum[k * B + b]);
                     }
                 }
-            }
 #pragma GCC unroll 4
-        for (int k = 0; k < P * BLOCKED_ROWS; k += 4) {
-            float more[4], *to = sums + k / BLOCKED_ROWS * groups * BLOCKED_ROWS + k % BLOCKED_ROWS;
+        for (int k = 0; k < count; k += 4) {
+            float more[4], *to = sums + k / (BLOCKED_ROWS * B) * groups * BLOCKED_ROWS * B +
+                                 k % (BLOCKED_ROWS * B);
             vec_sum4(sum[k], sum[k + 1], sum[k + 2], sum[k + 3], more);
             for (int r = 0; r < 4; r++)
                 to[r] += more[r];
@@ -404,17 +413,18 @@ DEFINE_FEW(1)
 DEFINE_FEW(2)
 DEFINE_FEW(3)
 
-#define DEFINE_ONE(P)                                                                              \
-    static void dot_one_##P(const struct dense_strip *strip, int64_t groups, float *sums)          \
+#define DEFINE_DOT(name, samples, parts)                                                           \
+    static void name(const struct dense_strip *strip, int64_t groups, float *sums)                 \
     {                                                                                              \
-        dot_streams(strip, groups, sums, P);                                                       \
+        dot_streams(strip, groups, sums, samples, parts);                                          \
     }
-DEFINE_ONE(1)
-#if defined(__AVX512F__) /* AVX2 has no registers for the sums of two */
-DEFINE_ONE(2)
-#define ONE_2 .dot_one[2] = dot_one_2,
+DEFINE_DOT(dot_one, 1, 1)
+#if defined(__AVX512F__)
+DEFINE_DOT(dot_one_pair, 1, 2)
+DEFINE_DOT(dot_two, 2, 1)
+#define DOT_FEW .dot_few = {NULL, dot_one, dot_two}, .dot_pair = dot_one_pair,
 #else
-#define ONE_2
+#define DOT_FEW .dot_few = {NULL, dot_one},
 #endif
 
 #define DEFINE_OUTER(name, vectors, add)                                                           \
@@ -434,8 +444,7 @@ DEFINE_OUTER(outer_add, 2, true)
 const struct dense_kernels ISA(dense_kernels) = {
     .lanes_width = VEC_LANES,
     .dot = {BY_SAMPLES(DOT)},
-    .dot_one[1] = dot_one_1,
-    ONE_2.lanes = {[1] = lanes_1, [2] = lanes_2, [3] = lanes_3},
+    DOT_FEW.lanes = {[1] = lanes_1, [2] = lanes_2, [3] = lanes_3},
     .stream = {[1] = stream_1, [2] = stream_2, [3] = stream_3},
     .step = {BY_SAMPLES(STEP)},
     .back = {{BY_SAMPLES(BACK_1)}, {BY_SAMPLES(BACK_2)}},
