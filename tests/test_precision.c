@@ -100,6 +100,9 @@ static const struct lesson {
      32, "adam"},
     {"input 1x12x12\nconv 8 3x3\nrelu\nmax_pool 2\nflatten\ndense 64\nrelu\ndense 24\nloss mse\n",
      144, 24, 16, "sgd:decay=0.001"},
+    {"input 1x12x12\nconv 32 3x3\nrelu\nconv 40 3x3\nrelu\nmax_pool 2\nflatten\ndense 24\n"
+     "loss mse\n",
+     144, 24, 16, "sgd"},
 };
 
 enum { STEPS = 20, WIDEST = 144 };

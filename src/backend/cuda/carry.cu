@@ -134,7 +134,8 @@ void carry_in(const struct carried &made, struct queue *queue)
     carry_images_in(made, queue);
     if (made.form.task != CARRY_WEIGH && made.w_apart)
         last_turn(queue,
-                  turning{conv.out, conv.in, conv.taps, conv.taps, made.form.conv.in, false, false},
+                  turning{conv.out, conv.in, conv.taps, conv.taps, made.form.conv.in, false,
+                          PRECISION_FP32},
                   made.w, made.at_w);
 }
 
@@ -151,11 +152,12 @@ void carry_out(const struct carried &made, struct queue *queue, const struct con
     if (task == CARRY_WEIGH) {
         const bool accumulate = made.call->op->attr.conv_dw.accumulate != 0;
         const int32_t all = (int32_t)count_w(conv);
-        const struct turning turned = {conv.out,  conv.taps,  conv.in, made.form.conv.in,
-                                       conv.taps, accumulate, false};
+        const struct turning turned = {conv.out,  conv.taps,  conv.in,       made.form.conv.in,
+                                       conv.taps, accumulate, PRECISION_FP32};
         if (made.w_apart)
             last_turn(queue,
-                      made.form.last ? turned : turning{1, 1, all, all, 1, accumulate, false},
+                      made.form.last ? turned
+                                     : turning{1, 1, all, all, 1, accumulate, PRECISION_FP32},
                       made.at_w, made.w);
         return;
     }

@@ -1,5 +1,5 @@
-/* conv_last.cu: y from x, and x from y, of images that lie channels last (last.h), in tf32 by a
- * warpgroup's products of shared memory (wgmma, Hopper): a product of pixels and weights.
+/* conv_last.cu: y from x, and x from y, of images that lie channels last (last.h), in tf32 or in 16
+ * bits by a warpgroup's products (wgmma, Hopper): a product of pixels and weights.
  *
  * Rows of the result are pixels numbered over the batch, columns are channels. Two warpgroups make
  * a tile of 128 × WIDE, each 64 rows. Depth is (ky, kx, channel of the source), 32 a slab: 128
@@ -11,6 +11,10 @@
  *
  * Weights lie before as they are wanted, [channel of the result][ky][kx][channel of the source],
  * rounded to nearest; of the pixels the tensor cores drop what lies below tf32.
+ *
+ * In 16 bits the weights are of 16 bits already: their rows are 64 bytes, four vectors of eight
+ * channels, at v ^ (r / 2 mod 4), and a thread walks through them on its own. Pixels stay fp32 up
+ * to shared memory; a thread takes those that it multiplies into registers and rounds them there.
  *
  * Bound: 128 × 128 × 32 multiply-adds take a multiprocessor 512 cycles, and 32 KB come from L2 for
  * them; two blocks share a multiprocessor, so that one multiplies while the other waits. */
@@ -24,19 +28,29 @@ enum {
     LAST_TALL = 128,    /* pixels of a tile */
     LAST_DEPTH = 32,    /* of a slab */
     LAST_THREADS = 256, /* two warpgroups */
-    LAST_STAGES = 3,
-    LAST_ALIGN = 1024 /* of a tile in shared memory: eight rows of 128 bytes repeat */
+    LAST_ALIGN = 1024   /* of a tile in shared memory: eight rows of 128 bytes repeat */
 };
 
-template <int WIDE> struct last_room {
-    float a[LAST_STAGES][LAST_TALL][LAST_DEPTH], b[LAST_STAGES][WIDE][LAST_DEPTH];
+/* What a slab is made of in this precision. */
+template <enum precision TYPE> struct last_form {
+    static constexpr bool NARROW = TYPE != PRECISION_TF32;
+    static constexpr int STAGES = NARROW ? 4 : 3;  /* on their way, or being multiplied */
+    static constexpr int WEIGHTS = NARROW ? 8 : 4; /* of a vector */
+    static constexpr int ROW_BYTES = LAST_DEPTH * 16 / WEIGHTS;
+    static constexpr int VECTORS = LAST_DEPTH / WEIGHTS; /* of a row of weights */
+};
+
+template <int WIDE, enum precision TYPE>
+struct last_room {
+    typedef struct last_form<TYPE> form; float a[form::STAGES][LAST_TALL][LAST_DEPTH];
+    char b[form::STAGES][WIDE][form::ROW_BYTES];
     int64_t results[LAST_TALL]; /* where a pixel is written, channel 0; -1: nowhere */
     struct conv_channel_end ends[WIDE];
 };
 
-template <int WIDE> static constexpr size_t last_room_bytes(void)
+template <int WIDE, enum precision TYPE> static constexpr size_t last_room_bytes(void)
 {
-    return sizeof(struct last_room<WIDE>) + LAST_ALIGN;
+    return sizeof(struct last_room<WIDE, TYPE>) + LAST_ALIGN;
 }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -83,50 +97,127 @@ static __device__ struct last_pixel last_pixel_of(const struct gather &gather,
     return pixel;
 }
 
-/* Rows of 128 bytes whose vectors change places, eight of them 1,024 bytes. */
-static __device__ uint64_t last_described(const float *tile)
+/* A factor in shared memory: rows of 128 or 64 bytes whose vectors change places, eight of them one
+ * after another. */
+template <int ROW_BYTES> static __device__ uint64_t last_described(const void *tile)
 {
     return (uint64_t)(shared_address(tile) >> 4 & 0x3fff) | (uint64_t)1 << 16 |
-           (uint64_t)(LAST_ALIGN >> 4) << 32 | (uint64_t)1 << 62;
+           (uint64_t)(8 * ROW_BYTES >> 4) << 32 | (uint64_t)(ROW_BYTES == 128 ? 1 : 2) << 62;
 }
 
 #define SUMS_8(n)                                                                                  \
     "+f"(sums[n]), "+f"(sums[n + 1]), "+f"(sums[n + 2]), "+f"(sums[n + 3]), "+f"(sums[n + 4]),     \
         "+f"(sums[n + 5]), "+f"(sums[n + 6]), "+f"(sums[n + 7])
+#define SUMS_32 SUMS_8(0), SUMS_8(8), SUMS_8(16), SUMS_8(24)
+#define SUMS_64 SUMS_32, SUMS_8(32), SUMS_8(40), SUMS_8(48), SUMS_8(56)
+#define NAMES_32                                                                                   \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "   \
+    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define NAMES_64                                                                                   \
+    NAMES_32                                                                                       \
+    ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
+    "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define PRODUCT "wgmma.mma_async.sync.aligned.m64"
 
+/* tf32, eight deep: both factors in shared memory */
 static __device__ void last_multiply(float (&sums)[32], uint64_t a, uint64_t b)
 {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-                 "%32, %33, 1, 1, 1;"
-                 : SUMS_8(0), SUMS_8(8), SUMS_8(16), SUMS_8(24)
+    asm volatile(PRODUCT "n64k8.f32.tf32.tf32 {" NAMES_32 "}, %32, %33, 1, 1, 1;"
+                 : SUMS_32
                  : "l"(a), "l"(b));
 }
 
 static __device__ void last_multiply(float (&sums)[64], uint64_t a, uint64_t b)
 {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 "
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-                 "%64, %65, 1, 1, 1;"
-                 : SUMS_8(0), SUMS_8(8), SUMS_8(16), SUMS_8(24), SUMS_8(32), SUMS_8(40), SUMS_8(48),
-                   SUMS_8(56)
+    asm volatile(PRODUCT "n128k8.f32.tf32.tf32 {" NAMES_64 "}, %64, %65, 1, 1, 1;"
+                 : SUMS_64
                  : "l"(a), "l"(b));
 }
+
+/* 16 bits, sixteen deep: the left one in registers */
+template <enum precision TYPE>
+static __device__ void last_multiply(float (&sums)[32], const uint32_t (&a)[4], uint64_t b)
+{
+#define MULTIPLY(type)                                                                             \
+    asm volatile(PRODUCT "n64k16.f32." type "." type " {" NAMES_32                                 \
+                         "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 0;"                               \
+                 : SUMS_32                                                                         \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+    if constexpr (TYPE == PRECISION_BF16)
+        MULTIPLY("bf16");
+    else
+        MULTIPLY("f16");
+#undef MULTIPLY
+}
+
+template <enum precision TYPE>
+static __device__ void last_multiply(float (&sums)[64], const uint32_t (&a)[4], uint64_t b)
+{
+#define MULTIPLY(type)                                                                             \
+    asm volatile(PRODUCT "n128k16.f32." type "." type " {" NAMES_64                                \
+                         "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 0;"                               \
+                 : SUMS_64                                                                         \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+    if constexpr (TYPE == PRECISION_BF16)
+        MULTIPLY("bf16");
+    else
+        MULTIPLY("f16");
+#undef MULTIPLY
+}
+#undef PRODUCT
+#undef NAMES_64
+#undef NAMES_32
+#undef SUMS_64
+#undef SUMS_32
 #undef SUMS_8
 
-/* sums += a·b over one slab; what was copied is seen by all. */
-template <int WIDE>
-static __device__ void last_add(float (&sums)[WIDE / 2], const float *a, const float *b)
+/* Two neighbours in depth, rounded; the first in the lower half. */
+template <enum precision TYPE> static __device__ uint32_t last_rounded(float2 two)
 {
-    const uint64_t left = last_described(a), right = last_described(b);
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    uint32_t pair;
+    if constexpr (TYPE == PRECISION_BF16)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(two.y), "f"(two.x));
+    else
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(two.y), "f"(two.x));
+    return pair;
+}
+
+/* The pixels of a thread, sixteen deep, as the products want them: two rows, 8 apart, and of each
+ * two pairs, 8 apart. `a`: the rows of its warpgroup. */
+template <enum precision TYPE>
+static __device__ void last_take(uint32_t (&to)[4], const float (*a)[LAST_DEPTH], int depth)
+{
+    const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x % 128 / 32 * 16 + lane / 4;
 #pragma unroll
-    for (int i = 0; i < LAST_DEPTH / 8; i++) /* 32 bytes further */
-        last_multiply(sums, left + (uint64_t)(2 * i), right + (uint64_t)(2 * i));
+    for (int i = 0; i < 4; i++) {
+        const int at = depth + lane % 4 * 2 + i / 2 * 8, below = row + i % 2 * 8;
+        to[i] = last_rounded<TYPE>(*(const float2 *)&a[below][((at / 4) ^ below % 8) * 4 + at % 4]);
+    }
+}
+
+/* sums += a·b over one slab; what was copied is seen by all. */
+template <int WIDE, enum precision TYPE>
+static __device__ void last_add(float (&sums)[WIDE / 2], const float (*a)[LAST_DEPTH],
+                                const void *b)
+{
+    constexpr int DEEP = last_form<TYPE>::NARROW ? 16 : 8; /* 32 bytes of weights */
+    const uint64_t right = last_described<last_form<TYPE>::ROW_BYTES>(b);
+    if constexpr (last_form<TYPE>::NARROW) {
+        uint32_t left[LAST_DEPTH / DEEP][4];
+#pragma unroll
+        for (int i = 0; i < LAST_DEPTH / DEEP; i++)
+            last_take<TYPE>(left[i], a, i * DEEP);
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int i = 0; i < LAST_DEPTH / DEEP; i++)
+            last_multiply<TYPE>(sums, left[i], right + (uint64_t)(2 * i));
+    } else {
+        const uint64_t left = last_described<128>(a);
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int i = 0; i < LAST_DEPTH / DEEP; i++)
+            last_multiply(sums, left + (uint64_t)(2 * i), right + (uint64_t)(2 * i));
+    }
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
@@ -138,9 +229,9 @@ template <int WIDE> static __device__ void last_wait(float (&sums)[WIDE / 2])
         asm volatile("" : "+f"(sums[i])::"memory");
 }
 
-template <int WIDE>
-static __device__ void last_put(const struct gather &gather, const struct last_room<WIDE> &room,
-                                int32_t column0, int32_t channels, const float (&sums)[WIDE / 2])
+template <int WIDE, typename Room>
+static __device__ void last_put(const struct gather &gather, const Room &room, int32_t column0,
+                                int32_t channels, const float (&sums)[WIDE / 2])
 {
     const int thread = (int)threadIdx.x, lane = thread % 32;
     const int row = thread / 32 * 16 + lane / 4;
@@ -169,9 +260,11 @@ static __device__ void last_put(const struct gather &gather, const struct last_r
     }
 }
 
-template <int WIDE>
-static __device__ void last_tile(const struct gather &gather, struct last_room<WIDE> &room)
+template <int WIDE, enum precision TYPE>
+static __device__ void last_tile(const struct gather &gather, struct last_room<WIDE, TYPE> &room)
 {
+    typedef struct last_form<TYPE> form;
+    constexpr int LINES = LAST_THREADS / form::VECTORS; /* of weights, that are brought at once */
     const int thread = (int)threadIdx.x, row0 = thread / 8, vector = thread % 8;
     const struct section section = section_of(gather, (int32_t)blockIdx.y);
     const int32_t channels = tall_of(gather.conv, gather.back);
@@ -181,7 +274,9 @@ static __device__ void last_tile(const struct gather &gather, struct last_room<W
     const int32_t kernel = gather.conv.across.kernel, depth = gather.conv.taps;
     const int32_t slabs = (section.depths + LAST_DEPTH - 1) / LAST_DEPTH;
     struct last_pixel pixels[LAST_TALL / 32];
-    struct last_place place = {};
+    const int line = thread / form::VECTORS, part = thread % form::VECTORS; /* of weights */
+    struct last_place place = {}, place_16 = {};
+    struct last_place &weight = form::NARROW ? place_16 : place; /* tf32: the same as the pixels' */
     float sums[WIDE / 2] = {};
 
     if (thread < WIDE)
@@ -194,13 +289,13 @@ static __device__ void last_tile(const struct gather &gather, struct last_room<W
             room.results[row0 + 32 * i] = result;
     }
     place.advance(section, vector * 4);
+    if (form::NARROW)
+        weight.advance(section, part * form::WEIGHTS);
     const auto load = [&](int32_t slab) {
         if (slab < slabs) {
             const bool some = place.down < section.down.count;
             const int32_t down = section.down.shift + place.down * section.down.turn;
             const int32_t right = section.across.shift + place.across * section.across.turn;
-            const int32_t tap = (section.down.first + place.down * section.down.every) * kernel +
-                                section.across.first + place.across * section.across.every;
             const int to = (vector ^ row0 % 8) * 4;
 #pragma unroll
             for (int i = 0; i < LAST_TALL / 32; i++) {
@@ -210,31 +305,39 @@ static __device__ void last_tile(const struct gather &gather, struct last_room<W
                 const int64_t from =
                     ((int64_t)row * section.source_columns + column) * section.source_channels +
                     place.channel;
-                copy_vector(&room.a[slab % LAST_STAGES][row0 + 32 * i][to],
+                copy_vector(&room.a[slab % form::STAGES][row0 + 32 * i][to],
                             inside ? pixels[i].image + from : gather.from, inside);
             }
+            const bool more = weight.down < section.down.count;
+            const int32_t tap = (section.down.first + weight.down * section.down.every) * kernel +
+                                section.across.first + weight.across * section.across.every;
+            const int turn = form::NARROW ? line / 2 % 4 : line % 8;
 #pragma unroll
-            for (int i = 0; i < WIDE / 32; i++) {
-                const int32_t column = column0 + row0 + 32 * i;
-                const bool inside = some && column < channels;
+            for (int i = 0; i < WIDE / LINES; i++) {
+                const int32_t column = column0 + line + LINES * i;
+                const bool inside = more && column < channels;
                 const int64_t from =
-                    ((int64_t)column * depth + tap) * section.source_channels + place.channel;
-                copy_vector(&room.b[slab % LAST_STAGES][row0 + 32 * i][to],
-                            inside ? gather.w + from : gather.w, inside);
+                    ((int64_t)column * depth + tap) * section.source_channels + weight.channel;
+                const char *at = (const char *)gather.w + from * (16 / form::WEIGHTS);
+                copy_vector(
+                    (float *)&room.b[slab % form::STAGES][line + LINES * i][(part ^ turn) * 16],
+                    inside ? (const float *)at : gather.w, inside);
             }
             place.advance(section, LAST_DEPTH);
+            if (form::NARROW)
+                weight.advance(section, LAST_DEPTH);
         }
         copy_commit();
     };
-    for (int32_t slab = 0; slab < LAST_STAGES - 1; slab++)
+    for (int32_t slab = 0; slab < form::STAGES - 1; slab++)
         load(slab);
     for (int32_t slab = 0; slab < slabs; slab++) {
-        asm volatile("cp.async.wait_group %0;" ::"n"(LAST_STAGES - 2));
+        asm volatile("cp.async.wait_group %0;" ::"n"(form::STAGES - 2));
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
-        last_add<WIDE>(sums, &room.a[slab % LAST_STAGES][thread / 128 * 64][0],
-                       &room.b[slab % LAST_STAGES][0][0]);
-        load(slab + LAST_STAGES - 1); /* where the slab before this one was */
+        last_add<WIDE, TYPE>(sums, &room.a[slab % form::STAGES][thread / 128 * 64],
+                             room.b[slab % form::STAGES]);
+        load(slab + form::STAGES - 1); /* where the slab before this one was */
         last_wait<WIDE>(sums);
     }
     __syncthreads(); /* also when there is no slab: results and ends are there */
@@ -242,19 +345,20 @@ static __device__ void last_tile(const struct gather &gather, struct last_room<W
 }
 #endif
 
-template <int WIDE>
+template <int WIDE, enum precision TYPE>
 static __global__ void __launch_bounds__(LAST_THREADS, 2) gather_last(struct gather gather)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ float4 shared[];
-    last_tile<WIDE>(gather, *(struct last_room<WIDE> *)(((uintptr_t)shared + LAST_ALIGN - 1) /
-                                                        LAST_ALIGN * LAST_ALIGN));
+    const uintptr_t at = ((uintptr_t)shared + LAST_ALIGN - 1) / LAST_ALIGN * LAST_ALIGN;
+    last_tile<WIDE, TYPE>(gather, *(struct last_room<WIDE, TYPE> *)at);
 #else
     __trap(); /* built for a Hopper without its own instructions, or chosen for another GPU */
 #endif
 }
 
-template <int WIDE> static void last_launch(struct queue *queue, const struct gather &gather)
+template <int WIDE, enum precision TYPE>
+static void last_launch(struct queue *queue, const struct gather &gather)
 {
     const struct conv &conv = gather.conv;
     const struct walk down = walk_of(conv.down, gather.back, 0);
@@ -262,16 +366,27 @@ template <int WIDE> static void last_launch(struct queue *queue, const struct ga
     const int64_t pixels = (int64_t)conv.samples * down.places * across.places;
     const unsigned tiles =
         blocks_for(pixels, LAST_TALL) * blocks_for(tall_of(conv, gather.back), WIDE);
-    enqueue_large(queue, gather_last<WIDE>, dim3(tiles, (unsigned)phases_of(conv, gather.back)),
-                  dim3(LAST_THREADS), last_room_bytes<WIDE>(), gather);
+    enqueue_large(queue, gather_last<WIDE, TYPE>,
+                  dim3(tiles, (unsigned)phases_of(conv, gather.back)), dim3(LAST_THREADS),
+                  last_room_bytes<WIDE, TYPE>(), gather);
 }
 
-void conv_last_gather(struct queue *queue, const struct conv &conv, bool back, const float *from,
-                      const float *w, float *to, const struct conv_ending &ending)
+template <enum precision TYPE>
+static void last_launch_as(struct queue *queue, const struct gather &gather)
 {
-    const struct gather gather = {conv, back, false, 0, from, w, to, ending};
-    if (tall_of(conv, back) <= 64)
-        last_launch<64>(queue, gather);
+    if (tall_of(gather.conv, gather.back) <= 64)
+        last_launch<64, TYPE>(queue, gather);
     else
-        last_launch<128>(queue, gather);
+        last_launch<128, TYPE>(queue, gather);
+}
+
+void conv_last_gather(struct queue *queue, const struct conv &conv, bool back, enum precision type,
+                      const float *from, const void *w, float *to, const struct conv_ending &ending)
+{
+    const struct gather gather = {conv, back, false, 0, from, (const float *)w, to, ending};
+    switch (type) {
+    case PRECISION_BF16: last_launch_as<PRECISION_BF16>(queue, gather); break;
+    case PRECISION_FP16: last_launch_as<PRECISION_FP16>(queue, gather); break;
+    default: last_launch_as<PRECISION_TF32>(queue, gather);
+    }
 }

@@ -1,8 +1,10 @@
-/* conv_last_ops.cu: the ops of the convolution family in tf32 on Hopper, on images that lie
- * channels last (last.h). What lies the other way is turned in the workspace (carry.h); weights
- * always are, and rounded to tf32. */
+/* conv_last_ops.cu: the ops of the convolution family in tf32 and in 16 bits on Hopper, on images
+ * that lie channels last (last.h). What lies the other way is turned in the workspace (carry.h);
+ * weights always are, and rounded. Gradients of weights are multiplied in tf32, and so is what has
+ * too few channels for vectors of 16 bits. */
 #include "backend/cuda/carry.h"
 #include "backend/cuda/conv_last.h"
+#include "backend/cuda/narrow.h"
 
 /* Pieces of sums, or what is turned, whichever the op needs; both where weights are weighed. */
 static uint64_t workspace_last(const struct program *program, const struct op *op)
@@ -12,15 +14,24 @@ static uint64_t workspace_last(const struct program *program, const struct op *o
            (form.task == CARRY_WEIGH ? conv_last_weigh_bytes(form.conv) : 0);
 }
 
+/* What is multiplied in, where this precision is asked for. */
+static enum precision precision_in(enum precision asked, const struct carry_form &form)
+{
+    const int32_t source = form.task == CARRY_BACK ? form.conv.out : form.conv.in;
+    return precision_is_narrow(asked) && form.task != CARRY_WEIGH && source % CELLS == 0
+               ? asked
+               : PRECISION_TF32;
+}
+
 /* [channel of the result][ky][kx][channel of the source] from [out][in][ky][kx] */
-static void turn_weights(const struct carried &made, struct queue *queue)
+static void turn_weights(const struct carried &made, enum precision as, struct queue *queue)
 {
     const struct conv &conv = made.conv;
     const int32_t all = conv.in * conv.taps;
     last_turn(queue,
-              made.form.task == CARRY_BACK ? turning{1, conv.out, all, all, conv.out, false, true}
-                                           : turning{conv.out, conv.in, conv.taps, conv.taps,
-                                                     made.form.conv.in, false, true},
+              made.form.task == CARRY_BACK
+                  ? turning{1, conv.out, all, all, conv.out, false, as}
+                  : turning{conv.out, conv.in, conv.taps, conv.taps, made.form.conv.in, false, as},
               made.w, made.at_w);
 }
 
@@ -29,13 +40,15 @@ static void run_last(const struct call *call, struct queue *queue, const struct 
 {
     const struct carried made =
         carry(call, carry_form_of(call->program, call->op, true), false, true);
+    const enum precision type =
+        precision_in(call->narrow ? call->narrow->type : PRECISION_TF32, made.form);
     const bool back = made.form.task == CARRY_BACK;
     const bool apart = back ? made.x_apart : made.y_apart;
     const float *from = back ? made.at_y : made.at_x;
     carry_images_in(made, queue);
-    turn_weights(made, queue);
-    conv_last_gather(queue, made.form.conv, back, from, made.at_w, back ? made.at_x : made.at_y,
-                     apart ? conv_ending{} : ending);
+    turn_weights(made, type, queue);
+    conv_last_gather(queue, made.form.conv, back, type, from, made.at_w,
+                     back ? made.at_x : made.at_y, apart ? conv_ending{} : ending);
     if (apart)
         carry_out(made, queue, ending, ends);
 }
@@ -62,28 +75,40 @@ static void launch_conv_dw_last(const struct call *call, struct queue *queue)
                     call->op->attr.conv_dw.accumulate != 0, (float *)made.room);
 }
 
-#define ROW(kind, launch)                                                                          \
+#define ROW(kind, precision, launch)                                                               \
     {                                                                                              \
-        OP_##kind, #kind "_tf32_last_cuda", launch, workspace_last, NULL, 0, false                 \
+        OP_##kind, #kind "_" precision "_last_cuda", launch, workspace_last, NULL, 0, false        \
+    }
+#define ROWS(precision)                                                                            \
+    {                                                                                              \
+        ROW(conv, precision, launch_conv_last), ROW(conv_t, precision, launch_conv_last),          \
+            ROW(conv_fused, precision, launch_conv_fused_last),                                    \
+            ROW(conv_dw, precision, launch_conv_dw_last)                                           \
     }
 
+static const struct kernel kernels[2][4] = {ROWS("tf32"), ROWS("16bit")};
+
 /* Where tiles of 64 channels are mostly full, and channels of the result are vectors. */
-const struct kernel *conv_last_kernel(const struct program *program, const struct op *op)
+const struct kernel *conv_last_kernel(enum precision precision, const struct program *program,
+                                      const struct op *op)
 {
     enum { LEAST = 32 };
-    static const struct kernel kernels[] = {
-        ROW(conv, launch_conv_last), ROW(conv_t, launch_conv_last),
-        ROW(conv_fused, launch_conv_fused_last), ROW(conv_dw, launch_conv_dw_last)};
-    for (const struct kernel &kernel : kernels) {
-        if (kernel.kind != op->kind)
+    for (int32_t i = 0; i < 4; i++) {
+        if (kernels[0][i].kind != op->kind)
             continue;
         const struct carry_form form = carry_form_of(program, op, true);
         const struct conv conv = conv_of(program, op);
         const bool fits = form.task == CARRY_BACK ? conv.in >= LEAST && conv.in % LAST_WIDE == 0
                                                   : conv.out >= LEAST;
-        return form.last && fits ? &kernel : NULL;
+        return form.last && fits ? &kernels[precision_is_narrow(precision_in(precision, form))][i]
+                                 : NULL;
     }
     return NULL;
+}
+
+bool conv_last_is_narrow(const struct kernel *kernel)
+{
+    return kernel >= kernels[1] && kernel < kernels[2];
 }
 
 bool conv_last_turns(const struct kernel *kernel)

@@ -124,7 +124,7 @@ enum status cuda_open_cudnn(const struct device_options *options, struct device 
 {
     struct device *device;
     TRY(cuda_open(options, &device));
-    enum status status = cudnn_open(device->precision == PRECISION_TF32, &device->cudnn);
+    enum status status = cudnn_open(device->precision != PRECISION_FP32, &device->cudnn);
     if (status != STATUS_OK) {
         cuda_close(device);
         return status;

@@ -38,7 +38,7 @@ static enum status choose_narrow(struct plan *plan, const bool *is_product)
              (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
     narrow_choose(program, is_product, plan->narrow->tensors);
     for (int32_t o = 0; o < program->op_count; o++) {
-        some = some || is_product[o];
+        some = some || is_product[o] || conv_last_is_narrow(plan->kernels[o]);
         scales = scales || scaling_begins(program->ops[o].kind);
         if (!is_product[o] && has_narrow(plan, &program->ops[o]))
             plan->kernels[o] = narrow_kernel(&program->ops[o]);
@@ -93,9 +93,9 @@ static enum status choose_kernels(struct plan *plan)
         is_product[o] = plan->kernels[o] != NULL;
         if (!is_product[o])
             plan->kernels[o] = cudnn_kernel(device->cudnn, program, op, plan->dry);
-        if (!plan->kernels[o] && device->precision == PRECISION_TF32 && has_warpgroups(device))
-            plan->kernels[o] = conv_last_kernel(program, op);
-        if (!plan->kernels[o] && device->precision == PRECISION_TF32)
+        if (!plan->kernels[o] && device->precision != PRECISION_FP32 && has_warpgroups(device))
+            plan->kernels[o] = conv_last_kernel(device->precision, program, op);
+        if (!plan->kernels[o] && device->precision != PRECISION_FP32)
             plan->kernels[o] = conv_kernel_tf32(op);
         if (!plan->kernels[o])
             plan->kernels[o] = kernel_of(op->kind);

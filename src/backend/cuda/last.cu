@@ -10,7 +10,7 @@ struct turn_tile {
 };
 
 static __global__ void __launch_bounds__(THREADS)
-    turn_each(struct turning turning, struct turn_tile tile, const float *from, float *to)
+    turn_each(struct turning turning, struct turn_tile tile, const float *from, void *to)
 {
     __shared__ float values[TURN_SIDE * (TURN_SIDE + 1)];
     uint32_t across, down;
@@ -19,27 +19,30 @@ static __global__ void __launch_bounds__(THREADS)
     const uint32_t row0 = down * (uint32_t)tile.rows, column0 = across * (uint32_t)tile.columns;
     const uint32_t step = (uint32_t)tile.columns | 1; /* odd: no two rows in one bank */
     from += matrix * turning.rows * turning.from_pitch;
-    to += matrix * turning.columns * turning.pitch;
+    const int64_t first = matrix * turning.columns * turning.pitch;
     for (uint32_t i = threadIdx.x; i < (uint32_t)(tile.rows * tile.columns); i += THREADS) {
         const uint32_t r = i / (uint32_t)tile.columns, c = i % (uint32_t)tile.columns;
         const bool inside =
             row0 + r < (uint32_t)turning.rows && column0 + c < (uint32_t)turning.columns;
         const float value =
             inside ? from[(int64_t)(row0 + r) * turning.from_pitch + column0 + c] : 0.0f;
-        values[r * step + c] =
-            turning.rounds ? __uint_as_float((__float_as_uint(value) + 0x1000u) & ~0x1fffu) : value;
+        values[r * step + c] = turning.as == PRECISION_TF32
+                                   ? __uint_as_float((__float_as_uint(value) + 0x1000u) & ~0x1fffu)
+                                   : value;
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < (uint32_t)(tile.rows * tile.columns); i += THREADS) {
         const uint32_t c = i / (uint32_t)tile.rows, r = i % (uint32_t)tile.rows;
         if (row0 + r >= (uint32_t)turning.pitch || column0 + c >= (uint32_t)turning.columns)
             continue;
-        float *place = &to[(int64_t)(column0 + c) * turning.pitch + row0 + r];
-        *place = values[r * step + c] + (turning.accumulate ? *place : 0.0f);
+        const int64_t at = first + (int64_t)(column0 + c) * turning.pitch + row0 + r;
+        const float value = values[r * step + c];
+        cells_put(cells{to, turning.as}, at,
+                  turning.accumulate ? ((const float *)to)[at] + value : value);
     }
 }
 
-void last_turn(struct queue *queue, const struct turning &turning, const float *from, float *to)
+void last_turn(struct queue *queue, const struct turning &turning, const float *from, void *to)
 {
     const auto side = [](int32_t length) { return length < TURN_SIDE ? length : TURN_SIDE; };
     struct turn_tile tile = {side(turning.pitch), side(turning.columns), 0, 0};
@@ -53,7 +56,8 @@ void last_from_first(struct queue *queue, int64_t samples, const struct image &i
                      int32_t channels, const float *from, float *to)
 {
     const int32_t plane = image.rows * image.columns;
-    last_turn(queue, turning{samples, image.channels, plane, plane, channels, false, false}, from,
+    last_turn(queue,
+              turning{samples, image.channels, plane, plane, channels, false, PRECISION_FP32}, from,
               to);
 }
 
@@ -61,7 +65,8 @@ void last_to_first(struct queue *queue, int64_t samples, const struct image &ima
                    int32_t channels, const float *from, float *to)
 {
     const int32_t plane = image.rows * image.columns;
-    last_turn(queue, turning{samples, plane, image.channels, channels, plane, false, false}, from,
+    last_turn(queue,
+              turning{samples, plane, image.channels, channels, plane, false, PRECISION_FP32}, from,
               to);
 }
 

@@ -72,11 +72,11 @@ struct turning {
     int64_t count;         /* matrices */
     int32_t rows, columns; /* of each */
     int32_t from_pitch, pitch;
-    bool accumulate; /* adds to what is there */
-    bool rounds;     /* to tf32, to nearest */
+    bool accumulate;   /* adds to what is there */
+    enum precision as; /* what is written: floats, those rounded to tf32, or numbers of 16 bits */
 };
 
-void last_turn(struct queue *queue, const struct turning &turning, const float *from, float *to);
+void last_turn(struct queue *queue, const struct turning &turning, const float *from, void *to);
 
 /* An image from channels first to channels last, `channels` of them in the result; and back, when
  * the channels of `from` are as many. */
