@@ -32,4 +32,30 @@ expect prints_one_line 1 'failed: one [2J two' \
     "$prony" bench small --framework "$folder/painter" --seconds 0.05
 expect sees_that_it_ended 1 'failed: the process ended' \
     "$prony" bench small --framework "$folder/leaver" --seconds 0.05 --patience 10
+
+# Whoever breaks when it is done, while its system calls are counted, was timed and right: its record, and
+# that of whoever comes after it, are not lost. It answers as prony does until somebody traces it.
+for way in 'exit 3' 'sleep 1000'; do
+    peer=$folder/ends_${way%% *}
+    cat >"$peer" <<PEER
+#!/bin/sh
+mkfifo "$peer.asked" "$peer.answered"
+"$prony" peer <"$peer.asked" >"$peer.answered" &
+exec 3>"$peer.asked" 4<"$peer.answered"
+while read -r line; do
+    case \$line in *'"do":"run"'*) grep -q 'TracerPid:.0\$' "/proc/\$\$/status" || $way ;; esac
+    printf '%s\n' "\$line" >&3
+    read -r line <&4
+    printf '%s\n' "\$line"
+done
+PEER
+    chmod +x "$peer"
+    output=$("$prony" bench small --phase inference --framework "$peer,prony" --seconds 0.2 \
+        --patience 0.5 --format json 2>&1)
+    found=$?
+    right=$(echo "$output" | grep -c '"status":"ok".*"verdict":"right"')
+    why=$(echo "$output" | grep "\"framework\":\"$peer\"" | grep -c '"system_calls":"not available: ')
+    [ "$found$right$why" = 021 ]
+    report "keeps_what_ends_late_by_${way%% *}" $? "status $found, $output"
+done
 exit $status

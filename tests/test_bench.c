@@ -333,6 +333,15 @@ TEST(dear_references_are_kept)
     CHECK_OK(reference_load(again, "abc"));
     CHECK(!again->referred);
     again->check_steps--;
+    /* The same program, from other weights and over other data. */
+    float *numbers[] = {params_data(&again->params, 0), params_data(&again->data, 0)};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const float kept = numbers[i][0];
+        numbers[i][0] += 1;
+        CHECK_OK(reference_load(again, "abc"));
+        CHECK(!again->referred);
+        numbers[i][0] = kept;
+    }
     CHECK_OK(reference_load(again, "abc"));
     if (CHECK(again->referred)) {
         CHECK(memcmp(again->reference.values, task->reference.values,

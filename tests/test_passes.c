@@ -139,6 +139,47 @@ TEST(rates_follow_from_the_time_of_an_iteration)
     arena_free(&arena);
 }
 
+static int64_t runs;
+
+static enum status dying_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
+{
+    runs++;
+    return broken_run(job, iterations, elapsed_ns);
+}
+
+static const struct job_kind dying_kind = {.name = "dying", .run = dying_run};
+
+/* Whichever meters a machine has: what breaks in the first pass is not run in another one, the
+ * meters say why, and it is no error. */
+TEST(work_that_breaks_in_a_pass_has_no_meters)
+{
+    char folder[] = "/tmp/test_passes-XXXXXX", domain[200], path[200];
+    struct job job = {&dying_kind};
+    struct record_meter rows[PASSES_ROWS];
+    struct arena arena = {0};
+    size_t count = 0;
+    if (!CHECK(mkdtemp(folder) != NULL))
+        return;
+    snprintf(domain, sizeof domain, "%s/intel-rapl:0", folder);
+    snprintf(path, sizeof path, "%s/intel-rapl:0/energy_uj", folder);
+    CHECK_OK(file_make_folder(domain));
+    CHECK_OK(file_write(path, "1", 1));
+    const struct passes passes = {
+        .job = &job, .family = &ours, .iteration_ns = 1e7, .batch = 4, .powercap = folder};
+    runs = 0;
+    CHECK_OK(passes_run(&passes, &arena, rows, &count));
+    CHECK_EQUAL_INT(runs, 1);
+    CHECK_EQUAL_INT((long long)count, 1 + COUNTERS + 1);
+    for (size_t i = 0; i < count; i++)
+        CHECK(rows[i].unavailable != NULL);
+    if (count)
+        CHECK_EQUAL_TEXT(rows[count - 1].unavailable, "it broke");
+    arena_free(&arena);
+    unlink(path);
+    rmdir(domain);
+    rmdir(folder);
+}
+
 TEST(counters_count_or_say_why_not)
 {
     struct job job = {&quiet_kind};

@@ -235,19 +235,19 @@ static void group_floor(struct group *group, struct entrant *entrant)
 }
 
 /* Something that is faster than possible shows that the ceilings were seen too low, in a bad
- * moment: they are looked for again. */
-static enum status group_doubt_floor(struct group *group, struct entrant *entrant)
+ * moment: they are looked for again. Where they cannot be, the record says that it is too fast. */
+static void group_doubt_floor(struct group *group, struct entrant *entrant)
 {
     enum { TRIES = 3 };
     struct record *record = &entrant->record;
     struct ceilings ceilings;
 
     for (int i = 0; i < TRIES && record->best_times_floor < 1; i++) {
-        TRY(group_ceilings(group, &record->point, true, &ceilings));
+        if (group_ceilings(group, &record->point, true, &ceilings) != STATUS_OK)
+            break;
         group_use_ceilings(group, entrant, &ceilings);
         record_compare_floor(record);
     }
-    return STATUS_OK;
 }
 
 /* Why the figures are less than they might be. */
@@ -344,7 +344,7 @@ static enum status group_result(struct group *group, struct entrant *entrant)
                        contender->per));
     if (entrant->rate > 0)
         record->throughput = entrant->rate * (double)record->point.batch;
-    TRY(group_doubt_floor(group, entrant));
+    group_doubt_floor(group, entrant);
     TRY(group_parts(group, entrant));
     TRY(group_meters(group, entrant));
     group_note(entrant);

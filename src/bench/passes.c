@@ -18,21 +18,12 @@ struct sheet {
     struct arena *arena;
     struct record_meter *rows;
     size_t count;
+    const char *broken; /* why there are no more passes, or NULL */
 };
 
 static void add(struct sheet *sheet, const char *name, double value, const char *unavailable)
 {
     sheet->rows[sheet->count++] = (struct record_meter){name, value, unavailable};
-}
-
-/* A meter that is not there, with the last error's message as the reason. Memory that is out is an
- * error of its own. */
-static enum status add_failed(struct sheet *sheet, const char *name, enum status status)
-{
-    const char *reason = arena_text(sheet->arena, status_message());
-    NEED(reason);
-    add(sheet, name, (double)NAN, reason);
-    return status == STATUS_UNSUPPORTED ? STATUS_OK : status;
 }
 
 static int64_t iterations_for(const struct passes *passes, double pass_ns)
@@ -55,10 +46,7 @@ static enum status add_syscalls(const struct passes *passes, struct sheet *sheet
 {
     struct syscalls calls;
     bool told[SYSCALLS_NUMBERS] = {false};
-    enum status status =
-        syscalls_count(passes->job, passes->family, iterations_for(passes, PASS_NS), &calls);
-    if (status != STATUS_OK)
-        return add_failed(sheet, "system_calls", status);
+    TRY(syscalls_count(passes->job, passes->family, iterations_for(passes, PASS_NS), &calls));
     double per_s = 1e9 / passes->iteration_ns / (double)calls.iterations;
     add(sheet, "system_calls", (double)syscalls_total(&calls) * per_s, NULL);
     for (int i = 0, call; i < PASSES_CALLS && (call = next_call(&calls, told)) >= 0; i++) {
@@ -75,14 +63,11 @@ static enum status add_syscalls(const struct passes *passes, struct sheet *sheet
 static enum status add_counters(const struct passes *passes, struct sheet *sheet)
 {
     struct counters counters;
-    enum status status =
-        counters_count(passes->job, passes->family, iterations_for(passes, PASS_NS), &counters);
-    for (int i = 0; i < COUNTERS && status == STATUS_OK; i++)
+    TRY(counters_count(passes->job, passes->family, iterations_for(passes, PASS_NS), &counters));
+    for (int i = 0; i < COUNTERS; i++)
         add(sheet, counter_names[i], counters.per_iteration[i],
             isnan(counters.per_iteration[i]) ? "this CPU does not count them" : NULL);
-    for (int i = 0; i < COUNTERS && status == STATUS_UNSUPPORTED; i++)
-        TRY(add_failed(sheet, counter_names[i], STATUS_UNSUPPORTED));
-    return status == STATUS_UNSUPPORTED ? STATUS_OK : status;
+    return STATUS_OK;
 }
 
 /* Joules of all samples of a pass, by whoever counts them. */
@@ -91,9 +76,7 @@ static enum status add_cpu_energy(const struct passes *passes, struct sheet *she
     int64_t iterations = iterations_for(passes, ENERGY_NS);
     double before, after;
     uint64_t elapsed_ns;
-    enum status status = energy_read_cpu(passes->powercap, &before);
-    if (status != STATUS_OK)
-        return add_failed(sheet, "energy", status);
+    TRY(energy_read_cpu(passes->powercap, &before));
     TRY(passes->job->kind->run(passes->job, iterations, &elapsed_ns));
     TRY(energy_read_cpu(passes->powercap, &after));
     double joules = (after - before) / (double)(iterations * passes->batch);
@@ -106,35 +89,66 @@ static void add_read(struct sheet *sheet, const char *name, double value)
     add(sheet, name, value, isnan(value) ? "this GPU does not tell" : NULL);
 }
 
+static const char *const gpu_names[] = {"energy",    "gpu_power",        "gpu_utilisation",
+                                        "gpu_clock", "gpu_memory_clock", "gpu_memory"};
+
 /* All by NVML. What it tells of one moment is read at the end of the pass, when the GPU has just
  * been busy; power is what the counter of energy makes of the pass where there is one. */
 static enum status add_gpu(const struct passes *passes, struct sheet *sheet)
 {
-    static const char *const names[] = {"energy",    "gpu_power",        "gpu_utilisation",
-                                        "gpu_clock", "gpu_memory_clock", "gpu_memory"};
     int64_t iterations = iterations_for(passes, GPU_NS);
     struct gpu_meter meter;
     uint64_t elapsed_ns;
-    enum status status = gpu_meter_open(&meter, 0);
-    if (status != STATUS_OK) {
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            TRY(add_failed(sheet, names[i], status));
-        return STATUS_OK;
-    }
+    TRY(gpu_meter_open(&meter, 0));
     double before = gpu_meter_read(&meter, GPU_JOULES), now[GPU_READINGS];
     uint64_t start_ns = clock_ns();
-    status = passes->job->kind->run(passes->job, iterations, &elapsed_ns);
+    enum status status = passes->job->kind->run(passes->job, iterations, &elapsed_ns);
     for (int what = 0; what < GPU_READINGS; what++)
         now[what] = gpu_meter_read(&meter, (enum gpu_reading)what);
     double seconds = 1e-9 * (double)(clock_ns() - start_ns), joules = now[GPU_JOULES] - before;
     gpu_meter_close(&meter);
     TRY(status);
-    add_read(sheet, names[0], joules / (double)(iterations * passes->batch));
-    add_read(sheet, names[1], joules > 0 ? joules / seconds : now[GPU_WATTS]);
-    add_read(sheet, names[2], now[GPU_UTILISATION]);
-    add_read(sheet, names[3], now[GPU_CLOCK]);
-    add_read(sheet, names[4], now[GPU_MEMORY_CLOCK]);
-    add_read(sheet, names[5], now[GPU_MEMORY]);
+    add_read(sheet, gpu_names[0], joules / (double)(iterations * passes->batch));
+    add_read(sheet, gpu_names[1], joules > 0 ? joules / seconds : now[GPU_WATTS]);
+    add_read(sheet, gpu_names[2], now[GPU_UTILISATION]);
+    add_read(sheet, gpu_names[3], now[GPU_CLOCK]);
+    add_read(sheet, gpu_names[4], now[GPU_MEMORY_CLOCK]);
+    add_read(sheet, gpu_names[5], now[GPU_MEMORY]);
+    return STATUS_OK;
+}
+
+/* One pass, and what it finds out. */
+struct pass {
+    enum status (*run)(const struct passes *passes, struct sheet *sheet);
+    const char *const *names;
+    size_t count;
+};
+
+static const char *const syscalls_names[] = {"system_calls"}, *const energy_names[] = {"energy"};
+static const struct pass syscalls_pass = {add_syscalls, syscalls_names, 1},
+                         counters_pass = {add_counters, counter_names, COUNTERS},
+                         energy_pass = {add_cpu_energy, energy_names, 1},
+                         gpu_pass = {add_gpu, gpu_names, sizeof gpu_names / sizeof *gpu_names};
+
+/* What it cannot find out says why. Work that broke (a peer may die of being traced) is not asked
+ * again: the passes after it have the same reason, and what was timed before stays as good as it
+ * was. Fails only when memory is out. */
+static enum status pass_run(const struct pass *pass, const struct passes *passes,
+                            struct sheet *sheet)
+{
+    const char *reason = sheet->broken;
+    size_t before = sheet->count;
+    if (!reason) {
+        enum status status = pass->run(passes, sheet);
+        if (status == STATUS_OK || status == STATUS_MEMORY)
+            return status;
+        NEED(reason = arena_text(sheet->arena, status_message()));
+        if (status != STATUS_UNSUPPORTED)
+            sheet->broken = reason;
+    }
+    sheet->count = before;
+    for (size_t i = 0; i < pass->count; i++)
+        add(sheet, pass->names[i], (double)NAN, reason);
     return STATUS_OK;
 }
 
@@ -142,19 +156,14 @@ enum status passes_run(const struct passes *passes, struct arena *arena,
                        struct record_meter rows[PASSES_ROWS], size_t *count)
 {
     struct sheet sheet = {.arena = arena, .rows = rows};
-    enum status status = STATUS_OK;
 
-    if (passes->iteration_ns > LONG_NS) {
-        add(&sheet, "system_calls", (double)NAN, "an iteration is too long for a pass of its own");
-    } else {
-        status = add_syscalls(passes, &sheet);
-        if (status == STATUS_OK)
-            status = add_counters(passes, &sheet);
-        if (status == STATUS_OK)
-            status = passes->gpu ? add_gpu(passes, &sheet) : add_cpu_energy(passes, &sheet);
-    }
+    if (passes->iteration_ns > LONG_NS)
+        sheet.broken = "an iteration is too long for a pass of its own";
+    TRY(pass_run(&syscalls_pass, passes, &sheet));
+    TRY(pass_run(&counters_pass, passes, &sheet));
+    TRY(pass_run(passes->gpu ? &gpu_pass : &energy_pass, passes, &sheet));
     *count = sheet.count;
-    return status;
+    return STATUS_OK;
 }
 
 static enum status idle_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
@@ -175,7 +184,7 @@ enum status passes_try(struct arena *arena, struct record_meter rows[PASSES_ROWS
         .job = &job, .family = &ours, .iteration_ns = LONG_NS, .batch = 1};
     TRY(passes_run(&passes, arena, rows, count));
     struct sheet sheet = {.arena = arena, .rows = rows + *count};
-    TRY(add_gpu(&passes, &sheet));
+    TRY(pass_run(&gpu_pass, &passes, &sheet));
     for (size_t i = 1; i < sheet.count; i++) /* its energy is the CPU's meter on another unit */
         sheet.rows[i - 1] = sheet.rows[i];
     *count += sheet.count - 1;

@@ -25,7 +25,7 @@ struct passes {
 /* Rows for the record: system_calls and system_calls.NAME of the most frequent ones (a second),
  * cycles, instructions, cache_misses, branch_misses (an iteration), energy (joules a sample); on a
  * GPU gpu_power, gpu_utilisation, gpu_clock, gpu_memory_clock and gpu_memory. What is not available
- * says why. Texts are in the arena. */
+ * says why, also because the work broke. Fails only when memory is out. Texts are in the arena. */
 enum status passes_run(const struct passes *passes, struct arena *arena,
                        struct record_meter rows[PASSES_ROWS], size_t *count);
 

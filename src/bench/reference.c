@@ -52,13 +52,38 @@ static bool is_clean(const char *commit)
     return commit[0] && !strchr(commit, '+');
 }
 
+/* FNV-1a, by eight bytes at a time: parameters may be gigabytes. */
+static uint64_t hash_block(uint64_t hash, const char *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, data + i, bytes - i < sizeof word ? bytes - i : sizeof word);
+        hash = (hash ^ word ^ (hash >> 32)) * 1099511628211u;
+    }
+    return hash;
+}
+
+static uint64_t hash_params(uint64_t hash, const struct params *params)
+{
+    for (int32_t e = 0; e < params->count; e++)
+        hash = hash_block(hash, params_data(params, e), (size_t)params->entries[e].bytes);
+    return hash;
+}
+
+/* Of all that goes in: what is computed, from which numbers. The same program may start from other
+ * weights: as its network says, or from a file. */
+static uint64_t reference_hash(const struct task *task)
+{
+    return hash_params(hash_params(recipe_hash(&task->step), &task->params), &task->data);
+}
+
 static enum status reference_path(const struct task *task, const char *commit, struct text *out)
 {
     TRY(file_data_folder(out));
     text_add(out, "/references");
     TRY(text_done(out));
     TRY(file_make_folder(text_of(out)));
-    text_printf(out, "/%016" PRIx64 "-%s.json", recipe_hash(&task->step), commit);
+    text_printf(out, "/%016" PRIx64 "-%s.json", reference_hash(task), commit);
     return text_done(out);
 }
 
