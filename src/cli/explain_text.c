@@ -54,14 +54,14 @@ static int width_of(const char *text)
     return width;
 }
 
-/* The kernel and, when it is not one launch a step, how many: "gemm_f32_cuda ×2". */
+/* The kernel and, when it is several launches a step, how many: "gemm_f32_cuda ×2". */
 static void print_kernel(const struct explained *explained, int32_t o, struct text *out)
 {
     const struct kernel_use *use = explained_kernel(explained, o);
     if (!explained->plan)
         return;
     text_add(out, use ? use->kernel : "-");
-    if (use && use->launches != 1)
+    if (use && use->launches > 1)
         text_printf(out, " ×%d", use->launches);
 }
 

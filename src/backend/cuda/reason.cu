@@ -2,7 +2,7 @@
  * several to choose from. The limits themselves are where the choice is made; each was set where
  * one kernel overtook the other on a device (docs/gpu.md). */
 #include "backend/cuda/answer_calls.h"
-#include "backend/cuda/conv.h"
+#include "backend/cuda/conv_walk.h"
 
 #include <cstring>
 
@@ -29,12 +29,40 @@ static const struct {
     {"_cudnn", "the quickest of the engines that cuDNN proposes for this shape"},
 };
 
+/* Of our own convolutions and products, where the size of the work decides within a kernel's row.
+ */
+static const char *reason_by_size(const struct plan *plan, const struct op *op)
+{
+    switch (op->kind) {
+    case OP_conv_dw:
+        return small_fits(conv_of(plan->program, op))
+                   ? "few weights of small images: whole images lie in shared memory"
+                   : NULL;
+    case OP_conv:
+    case OP_conv_fused:
+    case OP_conv_t:
+        return flat_fits(conv_of(plan->program, op), op->kind == OP_conv_t)
+                   ? "few channels of the result: a thread has a pixel, all its channels in registers"
+                   : NULL;
+    case OP_dense:
+    case OP_dense_t:
+    case OP_dense_sgd:
+    case OP_outer:
+        return plan->instance->device->blas
+                   ? "a small product: many threads cut its depth, and are done before cuBLASLt's "
+                     "first tile would be"
+                   : "cuBLASLt is not there: tiles of our own";
+    default: return NULL;
+    }
+}
+
 const char *cuda_reason(const struct plan *plan, int32_t o, const char *name)
 {
-    const struct program *program = plan->program;
-    const bool own = strstr(name, "conv_dw_f32_cuda") || strstr(name, "conv_dw_tf32_cuda");
-    if (own && small_fits(conv_of(program, &program->ops[o])))
-        return "few weights of small images: whole images lie in shared memory (conv_small.cu)";
+    const struct op *op = &plan->program->ops[o];
+    const size_t kind = strlen(op_name(op->kind));
+    const char *type = strncmp(name, op_name(op->kind), kind) == 0 ? name + kind : "";
+    if (strcmp(type, "_f32_cuda") == 0 || strcmp(type, "_tf32_cuda") == 0)
+        return reason_by_size(plan, op);
     for (const auto &reason : reasons)
         if (strstr(name, reason.part))
             return reason.why;
