@@ -25,7 +25,7 @@ static const struct {
               "among them"},
     {"_slim", "few outputs: cuBLASLt's tiles would be nearly empty"},
     {"_cublaslt", "a large product: cuBLASLt's tiles fill the GPU"},
-    {"_last_cuda", "convolution in tf32: images lie channels last, as the tensor cores read them"},
+    {"_last_cuda", "a convolution for tensor cores: images lie channels last, as these read them"},
     {"_cudnn", "the quickest of the engines that cuDNN proposes for this shape"},
 };
 
