@@ -83,15 +83,17 @@ else
     echo "skip cli_bench.writes_lines_that_parse: no python3"
 fi
 
-# Stopped in the middle, it ends soon and keeps what it has.
+# Stopped in the middle, it ends soon and keeps what was finished.
 "$prony" bench large --batch 1,2,3,4,5,6,7,8 --phase training,inference --seconds 30 \
     --out "$folder/stopped.jsonl" >"$folder/stopped.txt" 2>&1 &
 bench=$!
-sleep 2
+await '"kind":"result"' "$folder/stopped.jsonl"
 kill -INT $bench
 wait $bench
 [ $? -eq 130 ]
 report stops_when_asked $? "$(cat "$folder/stopped.txt")"
+case $(tail -n 1 "$folder/stopped.txt") in *': stopped') true ;; *) false ;; esac
+report says_that_it_was_stopped $? "$(cat "$folder/stopped.txt")"
 grep -q '"kind":"machine"' "$folder/stopped.jsonl"
 report keeps_what_it_had $? "$(cat "$folder/stopped.txt")"
 
@@ -142,7 +144,7 @@ expect ships_suites 2 'toyneuralnet' "$prony" suite nothing-of-the-kind
 expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time taken for training=' \
     "$prony" bench small --backend ref --format tests $quick
 expect says_what_is_not_checked 0 'measured once' \
-    "$prony" bench large --batch 3 --seconds 0.01 --patience 0.1
+    "$prony" bench large --batch 3 --backend ref --seconds 0.01 --patience 0.1
 
 # Where samples lie, how they come, and from where on a GPU is worth it.
 expect reads_samples_from_a_file 0 'right' "$prony" bench small --data real/dram,real/cache $quick

@@ -188,11 +188,133 @@ TEST(what_is_done_is_passed_over)
     CHECK_OK(sweep_count(&sweep, &bench, &points));
     CHECK_EQUAL_INT(points, 4); /* a comparison is measured whole */
     set(&sweep, AXIS_fusion, NULL, 0);
-    bench.facts.commit = "another";
+    const struct json *here = bench.machine, *software = bench.software;
+    static const char *const others[] = {"{\"server\":\"elsewhere\"}", "{\"cpu\":\"another\"}",
+                                         "{\"cores\":77}"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct json *other;
+        CHECK_OK(json_parse(&arena, "machine", others[i], strlen(others[i]), &other));
+        bench.machine = other;
+        CHECK_OK(sweep_count(&sweep, &bench, &points));
+        CHECK_EQUAL_INT(points, 2);
+    }
+    bench.machine = here;
+    bench.software = NULL; /* of another commit */
     CHECK_OK(sweep_count(&sweep, &bench, &points));
     CHECK_EQUAL_INT(points, 2);
+    bench.software = software;
+    sweep.against = "ref"; /* which it was not compared with */
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 2);
+    record.against.other = "prony/ref";
+    CHECK_OK(done_add(&done, &record));
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 1);
     done_free(&done);
     arena_free(&arena);
+    text_free(&seen.line);
+    calibration_free(&bench.calibration);
+}
+
+/* What a scenario was to reach is part of what was asked for. */
+TEST(another_goal_is_not_done)
+{
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct sweep sweep = {0};
+    struct done done = {0};
+    struct arena arena = {0};
+    struct record record;
+    int points;
+    CHECK_OK(facts_trees(&bench.facts, &arena, &bench.machine, &bench.software));
+    static const char *const scenarios[] = {"server", "target"};
+    for (int i = 0; i < 2; i++) {
+        bench.bound = (struct scenario_bound){0.9, 1e10};
+        bench.until.dataset = "iris";
+        bench.until.loss = 10;
+        bench.until.seeds = 1;
+        set(&sweep, AXIS_model, (const char *const[]){"small"}, 1);
+        set(&sweep, AXIS_batch, (const char *const[]){"1"}, 1);
+        set(&sweep, AXIS_phase, (const char *const[]){i ? "training" : "inference"}, 1);
+        set(&sweep, AXIS_scenario, &scenarios[i], 1);
+        bench.done = NULL;
+        CHECK_OK(sweep_run(&sweep, &bench));
+        CHECK_OK(record_read(&arena, "line", 1, text_of(&seen.line), seen.line.length, &record));
+        CHECK_EQUAL_INT(record.status, RECORD_OK);
+        CHECK_OK(done_add(&done, &record));
+        bench.done = &done;
+        CHECK_OK(sweep_count(&sweep, &bench, &points));
+        CHECK_EQUAL_INT(points, 0);
+        bench.bound.ns = 1e9;
+        bench.until.seeds = 2;
+        CHECK_OK(sweep_count(&sweep, &bench, &points));
+        CHECK_EQUAL_INT(points, 1);
+    }
+    done_free(&done);
+    arena_free(&arena);
+    text_free(&seen.line);
+    calibration_free(&bench.calibration);
+}
+
+/* Who was skipped is tried again, by itself, and what is still missing is not recorded twice. */
+TEST(what_was_skipped_is_tried_again)
+{
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct sweep sweep = {0};
+    struct done done = {0};
+    struct arena arena = {0};
+    int points;
+    set(&sweep, AXIS_model, (const char *const[]){"small"}, 1);
+    set(&sweep, AXIS_framework, (const char *const[]){"prony", "absent"}, 2);
+    CHECK_OK(facts_trees(&bench.facts, &arena, &bench.machine, &bench.software));
+    CHECK_OK(sweep_run(&sweep, &bench));
+    CHECK_EQUAL_INT(seen.count, 2);
+    char program[DONE_PROGRAM];
+    CHECK_OK(done_program(&seen.records[0].point, program));
+    for (int i = 0; i < seen.count; i++) {
+        struct record *record = &seen.records[i];
+        record->program = program; /* its texts are gone */
+        record->goal = NULL;
+        CHECK_EQUAL_INT(record->status, i ? RECORD_SKIPPED : RECORD_OK);
+        CHECK_OK(done_add(&done, record));
+    }
+    bench.done = &done;
+    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_EQUAL_INT(points, 1);
+    seen.count = 0;
+    CHECK_OK(sweep_run(&sweep, &bench));
+    CHECK_EQUAL_INT(seen.count, 0);
+    done_free(&done);
+    arena_free(&arena);
+    text_free(&seen.line);
+    calibration_free(&bench.calibration);
+}
+
+static int stops_after;
+
+static bool is_stopped(void)
+{
+    return stops_after-- <= 0;
+}
+
+/* At whichever moment: what was cut short is no result, and the last error says why it ended. */
+TEST(what_is_stopped_is_not_recorded)
+{
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct sweep sweep = {0};
+    set(&sweep, AXIS_model, (const char *const[]){"small"}, 1);
+    set(&sweep, AXIS_fusion, (const char *const[]){"on", "off"}, 2);
+    bench.measure.stopped = is_stopped;
+    bench.measure.target = 0; /* never tight: nothing else ends it so soon */
+    bench.measure.limit_ns = 60000000000;
+    for (int after = 0; after < 50; after += 7) {
+        stops_after = after;
+        CHECK_STATUS(STATUS_INTERRUPTED, sweep_run(&sweep, &bench));
+        CHECK_MESSAGE("stopped");
+        CHECK_EQUAL_INT(seen.count, 0);
+    }
     text_free(&seen.line);
     calibration_free(&bench.calibration);
 }

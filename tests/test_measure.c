@@ -372,8 +372,40 @@ TEST(a_stall_that_eats_the_time_leaves_a_sample)
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
-    CHECK_EQUAL_INT(list[0].count, 1);
+    CHECK_EQUAL_INT(list[0].count, 3); /* it is short: a few */
     measure_free(&list[0]);
+}
+
+/* What it takes to find out is not the length of a sample. */
+TEST(a_stall_in_calibration_does_not_make_it_outrun_its_time)
+{
+    struct fake a = fake('a', 2e6);
+    a.stalls_at = 3;
+    a.sleeps_ns = 30000000;
+    struct contender list[1] = {{.job = &a.job}};
+    const struct measure_options options = {.target = 0.01, .limit_ns = 20000000};
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK_EQUAL_INT(list[0].count, 3);
+    CHECK_NEAR(list[0].samples_ns[0], 2e6, 1);
+    measure_free(&list[0]);
+}
+
+/* A fake of which no time passes is as tight as can be after the first judgement. */
+TEST(what_is_tight_is_timed_for_the_least_time)
+{
+    struct fake a = fake('a', 1e6);
+    a.sleeps_ns = 1000000;
+    struct contender list[1] = {{.job = &a.job}};
+    struct measure_options options = {
+        .target = 0.5, .limit_ns = 60000000000, .least_ns = 300000000};
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
+    CHECK(list[0].spent_ns - list[0].warm_ns >= options.least_ns);
+    measure_free(&list[0]);
+    CHECK_EQUAL_INT((long long)measure_usual_least(3000000000), 250000000);
+    CHECK_EQUAL_INT((long long)measure_usual_least(100000000), 50000000);
 }
 
 TEST(a_stall_in_calibration_is_no_reason_to_refuse)

@@ -10,12 +10,25 @@
 
 struct done_row {
     struct point point;
-    char program[DONE_PROGRAM];
-    char commit[FACTS_TEXT];
+    const char *key; /* all beside the point that must be the same */
+    enum done_state state;
 };
+
+static enum status done_key(const struct record *record, struct text *out)
+{
+    const struct json *machine = record->machine;
+    text_printf(out, "%s\n%s\n%s\n%s\n%s\n%s\n%" PRId64, record->program ? record->program : "",
+                record->goal ? record->goal : "",
+                record->against.other ? record->against.other : "",
+                json_text(record->software, "commit", ""), json_text(machine, "server", ""),
+                json_text(machine, "cpu", ""), json_int(machine, "cores", 0));
+    return text_done(out);
+}
 
 enum status done_add(struct done *done, const struct record *record)
 {
+    struct text key = {0};
+
     if (record->kind != RECORD_RESULT || record->status == RECORD_FAILED)
         return STATUS_OK;
     if (done->count == done->room) {
@@ -25,10 +38,14 @@ enum status done_add(struct done *done, const struct record *record)
         done->rows = grown;
         done->room = room;
     }
-    struct done_row *row = &done->rows[done->count++];
+    struct done_row *row = &done->rows[done->count];
+    enum status status = done_key(record, &key);
     row->point = record->point;
-    snprintf(row->program, sizeof row->program, "%s", record->program ? record->program : "");
-    snprintf(row->commit, sizeof row->commit, "%s", json_text(record->software, "commit", ""));
+    row->state = record->status == RECORD_SKIPPED ? DONE_SKIPPED : DONE_MEASURED;
+    row->key = status == STATUS_OK ? arena_text(&done->arena, text_of(&key)) : NULL;
+    text_free(&key);
+    NEED(row->key);
+    done->count++;
     return STATUS_OK;
 }
 
@@ -44,21 +61,26 @@ static bool same_point(const struct point *found, const struct point *asked)
     return true;
 }
 
-bool done_has(const struct done *done, const struct facts *facts, const struct point *point,
-              const char *program)
+enum status done_find(const struct done *done, const struct record *record, enum done_state *out)
 {
-    for (size_t i = 0; i < done->count; i++) {
+    struct text key = {0};
+    enum status status = done_key(record, &key);
+
+    *out = DONE_NOT;
+    for (size_t i = 0; i < done->count && status == STATUS_OK; i++) {
         const struct done_row *row = &done->rows[i];
-        if (strcmp(row->program, program) == 0 && strcmp(row->commit, facts->commit) == 0 &&
-            strcmp(row->point.server, facts->server) == 0 && same_point(&row->point, point))
-            return true;
+        if (row->state > *out && strcmp(row->key, text_of(&key)) == 0 &&
+            same_point(&row->point, &record->point))
+            *out = row->state;
     }
-    return false;
+    text_free(&key);
+    return status;
 }
 
 void done_free(struct done *done)
 {
     mem_free(done->rows);
+    arena_free(&done->arena);
     *done = (struct done){0};
 }
 

@@ -74,6 +74,13 @@ static enum status group_refuse(struct group *group, struct entrant *entrant, en
     return STATUS_OK;
 }
 
+static enum status group_refuse_all(struct group *group, enum status status)
+{
+    for (int i = 0; i < group->count; i++)
+        TRY(group_refuse(group, &group->entrants[i], status));
+    return STATUS_OK;
+}
+
 static enum status group_open_network(struct group *group, struct entrant *entrant)
 {
     const struct point *point = &entrant->record.point;
@@ -250,6 +257,20 @@ static void group_doubt_floor(struct group *group, struct entrant *entrant)
     }
 }
 
+/* Of work that waits for nothing one thread computes at any time, at least: less than that is what
+ * others took. */
+static void group_note_share(struct entrant *entrant)
+{
+    static const double SHARE_MATTERS = 0.85;
+    const struct point *point = &entrant->record.point;
+    const struct meters *meters = &entrant->contender->meters;
+    const double share = (double)meters->cpu_ns / (double)meters->wall_ns; /* NaN: not known */
+
+    if (strcmp(point->unit, "cpu") == 0 && strcmp(point->scenario, "iterate") == 0 &&
+        strcmp(point->data, "real/disk") != 0 && !meters->lost && share < SHARE_MATTERS)
+        text_printf(&entrant->notes, "; it had a CPU for %.0f %% of the time", 100 * share);
+}
+
 /* Why the figures are less than they might be. */
 static void group_note(struct entrant *entrant)
 {
@@ -267,6 +288,7 @@ static void group_note(struct entrant *entrant)
         text_printf(&entrant->notes, "; %.4g queries a second hold the bound", entrant->rate);
     if (!contender->steady && contender->count > 1)
         text_add(&entrant->notes, "; not steady after the warm-up");
+    group_note_share(entrant);
     if (entrant->record.best_times_floor < 1)
         text_add(&entrant->notes, "; below its floor: what this machine can do was never seen");
 }
@@ -279,11 +301,8 @@ static enum status group_compare(struct group *group)
         return STATUS_OK;
     struct entrant *a = &group->entrants[0], *b = &group->entrants[1];
     struct record_against *against = &a->record.against;
-    const struct point *other = &b->record.point;
     TRY(measure_compare(&group->bench->measure, a->contender, b->contender, &against->found));
-    NEED(against->other = is_prony(other) ? arena_format(&group->arena, "prony/%s", other->backend)
-                                          : arena_text(&group->arena, other->framework));
-    return STATUS_OK;
+    return bench_name(&b->record.point, &group->arena, &against->other);
 }
 
 /* Where an iteration's time goes; not worth another two where one is long. */
@@ -355,22 +374,6 @@ static enum status group_result(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
-enum status bench_write(struct bench *bench, const struct record *record)
-{
-    struct text line = {0};
-
-    record_write(record, &line);
-    enum status status = text_done(&line);
-    if (status == STATUS_OK)
-        status = bench->sink.write(bench->sink.context, text_of(&line), record);
-    text_free(&line);
-    if (status == STATUS_OK)
-        *(record->status == RECORD_OK        ? &bench->ok
-          : record->status == RECORD_SKIPPED ? &bench->skipped
-                                             : &bench->failed) += 1;
-    return status;
-}
-
 /* The task and its reference; a task that cannot be made is every entrant's refusal. */
 static enum status group_open_task(struct group *group, const struct point *point)
 {
@@ -387,21 +390,6 @@ static enum status group_open_task(struct group *group, const struct point *poin
     for (int i = 0; i < group->count; i++)
         group->entrants[i].record.program = program;
     return referee_begin(&group->referee, group->bench, group->task);
-}
-
-enum status bench_start_record(const struct bench *bench, const struct point *point,
-                               struct arena *arena, struct record *record)
-{
-    char *at = arena_alloc(arena, CLOCK_STAMP);
-    NEED(at);
-    clock_stamp(at);
-    record_start(record);
-    record->point = *point;
-    facts_set_point(&bench->facts, &record->point);
-    record->machine = bench->machine;
-    record->software = bench->software;
-    record->at = at;
-    return STATUS_OK;
 }
 
 static enum status group_make(struct group *group, const struct point *points, int count)
@@ -531,28 +519,21 @@ enum status group_run(struct bench *bench, const struct point *points, int count
     struct group group = {.bench = bench};
     if (strcmp(points[0].scenario, "target") == 0)
         return target_group(bench, points, count);
-    enum status status = group_make(&group, points, count), stopped = STATUS_OK;
+    enum status status = group_make(&group, points, count);
 
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         status = group_open_task(&group, &points[0]);
-    if (status == STATUS_OK)
-        stopped = group_measure(&group);
-    else
-        for (int i = 0; i < group.count && stopped == STATUS_OK; i++)
-            stopped = group_refuse(&group, &group.entrants[i], status);
-    status = stopped == STATUS_INTERRUPTED ? STATUS_OK : stopped;
+        status = status == STATUS_OK ? group_measure(&group) : group_refuse_all(&group, status);
+    }
     if (status == STATUS_OK)
         status = group_compare(&group);
     for (int i = 0; i < group.count && status == STATUS_OK; i++) {
         struct entrant *entrant = &group.entrants[i];
-        bool came = entrant->runs ? entrant->contender->count > 0 : entrant->record.reason != NULL;
-        if (!came && stopped == STATUS_INTERRUPTED)
-            continue; /* to its turn, or to a refusal */
         if (entrant->runs)
             status = group_result(&group, entrant);
         if (status == STATUS_OK)
             status = bench_write(bench, &entrant->record);
     }
     group_free(&group);
-    return status == STATUS_OK ? stopped : status;
+    return status;
 }

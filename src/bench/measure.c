@@ -177,12 +177,14 @@ static enum status measure_keep_turn(struct contender *contender, size_t first_s
     return STATUS_OK;
 }
 
-/* A contender's turn: its samples are kept, or only their quickest is told (warm-up). */
+/* A contender's turn: its samples are kept, or only their quickest is told (warm-up). What is kept
+ * is a few samples also where the time is up already. */
 static enum status measure_slice(const struct measure_options *options, struct contender *contender,
                                  bool keep, double *quickest_ns)
 {
+    const int samples = measure_slice_samples(contender);
     *quickest_ns = (double)INFINITY;
-    for (int left = measure_slice_samples(contender); left > 0; left--) {
+    for (int i = 0; i < samples; i++) {
         uint64_t elapsed_ns, outside_ns;
         if (options->stopped && options->stopped())
             FAIL(STATUS_INTERRUPTED, "stopped");
@@ -191,14 +193,14 @@ static enum status measure_slice(const struct measure_options *options, struct c
         if (keep)
             TRY(measure_keep(contender, sample_ns));
         *quickest_ns = fmin(*quickest_ns, sample_ns);
-        if (contender->spent_ns >= options->limit_ns)
+        if (contender->spent_ns >= options->limit_ns && (!keep || i + 1 >= SLICE_LEAST))
             break;
     }
     return STATUS_OK;
 }
 
 /* Calibration and warm-up, within a quarter of the time. An iteration so long that half the time is
- * gone with the first is measured that once. */
+ * gone with one is measured that once; a short one that something held up is not. */
 static enum status measure_warm(const struct measure_options *options, struct contender *contender)
 {
     double best_ns = (double)INFINITY, quickest_ns;
@@ -209,7 +211,7 @@ static enum status measure_warm(const struct measure_options *options, struct co
         return measure_keep(contender, (double)contender->first_ns);
     }
     TRY(measure_calibrate(contender, options->limit_ns));
-    if (contender->spent_ns >= options->limit_ns / 2)
+    if (contender->sample_ns >= options->limit_ns / 2)
         return measure_keep(contender, (double)contender->sample_ns / (double)contender->per);
     while (contender->spent_ns < options->limit_ns / 4) {
         TRY(measure_slice(options, contender, false, &quickest_ns));
@@ -260,7 +262,8 @@ static enum status measure_judge(const struct measure_options *options, struct c
     struct stats stats;
     TRY(stats_compute(contender->samples_ns, contender->count, contender->per, &stats));
     contender->tight =
-        (stats.ci_high - stats.ci_low) / 2 <= options->target * stats.median; /* NaN: false */
+        (stats.ci_high - stats.ci_low) / 2 <= options->target * stats.median && /* NaN: false */
+        contender->spent_ns - contender->warm_ns >= options->least_ns;
     return STATUS_OK;
 }
 
@@ -419,7 +422,8 @@ static enum status measure_warm_all(const struct measure_options *options, struc
             return status;
         if (status != STATUS_OK)
             measure_fail(&list[i], status);
-        else if (list[i].count)
+        list[i].warm_ns = list[i].spent_ns;
+        if (status == STATUS_OK && list[i].count)
             list[i].out = true; /* everyone else has at least one turn, whatever is left */
     }
     return STATUS_OK;
@@ -499,6 +503,12 @@ static enum status measure_rounds(const struct measure_options *options, struct 
             break;
     }
     return STATUS_OK;
+}
+
+uint64_t measure_usual_least(uint64_t limit_ns)
+{
+    enum { USUAL_NS = 250000000 };
+    return limit_ns / 2 < USUAL_NS ? limit_ns / 2 : USUAL_NS;
 }
 
 enum status measure(const struct measure_options *options, struct contender *list, int count)

@@ -7,8 +7,8 @@
  *            the host goes ahead (a GPU, samples on their way to it) in groups as a training loop
  *            has them
  *   warm-up  slices are thrown away until they stop getting faster
- *   stop     when the 95 % interval of the median is within the target, or its time is up; in a
- *            comparison, when the 99 % interval of the ratio is
+ *   stop     when the 95 % interval of the median is within the target, and it was timed for the
+ *            least time, or its time is up; in a comparison, when the 99 % interval of the ratio is
  * Two that are compared and have one thread each are tied to the same CPU, another one in every
  * round (pin.h).
  * Whoever can be started afresh in little time is, several times (job.h: renew): a comparison is
@@ -28,10 +28,12 @@
 #include <stddef.h>
 
 struct measure_options {
-    double target;         /* half the interval ÷ the median: 0.01 */
-    bool compare;          /* the first with the second: stop when their ratio is known */
-    double margin;         /* of the comparison: COMPARE_MARGIN */
-    uint64_t limit_ns;     /* wall time for each contender, all included */
+    double target;     /* half the interval ÷ the median: 0.01 */
+    bool compare;      /* the first with the second: stop when their ratio is known */
+    double margin;     /* of the comparison: COMPARE_MARGIN */
+    uint64_t least_ns; /* how long each is timed though its interval is tight: a moment of
+                          milliseconds is one mood of the machine */
+    uint64_t limit_ns; /* wall time for each contender, all included; least_ns gives way to it */
     bool (*stopped)(void); /* asked between samples; NULL: never */
 };
 
@@ -75,11 +77,15 @@ struct contender {
 
     /* Working state. */
     uint64_t spent_ns;   /* wall time used */
+    uint64_t warm_ns;    /* … before the samples that are kept */
     uint64_t renewed_ns; /* … when the instance began */
     uint64_t sample_ns;  /* of one sample, as far as known */
     uint64_t outside_ns; /* … and what passes beside it, outside the job's own clock */
     bool tight, out;
 };
+
+/* Long enough to see what else the machine does (watch.h); half of the time where that is short. */
+uint64_t measure_usual_least(uint64_t limit_ns);
 
 /* STATUS_OK whatever the contenders' own results are; STATUS_INTERRUPTED, with the samples so far,
  * when `stopped` said so. */

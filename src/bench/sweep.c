@@ -213,19 +213,48 @@ static enum status walk_compare(struct walk *walk)
     return STATUS_OK;
 }
 
-/* Is there nothing left to measure? Whoever is compared must be measured together: one that is not
- * done keeps its whole group. */
-static enum status walk_is_done(const struct walk *walk, bool *out)
+/* What is known of a point of the group, from before. */
+static enum status walk_find(const struct walk *walk, const struct point *point,
+                             const char *program, enum done_state *out)
+{
+    struct arena arena = {0};
+    struct record asked;
+    struct point other;
+    enum status status = bench_start_record(walk->bench, point, &arena, &asked);
+
+    asked.program = program;
+    if (status == STATUS_OK && walk->sweep->against)
+        status = walk_opponent(walk, point, &other);
+    if (status == STATUS_OK && walk->sweep->against)
+        status = bench_name(&other, &arena, &asked.against.other);
+    if (status == STATUS_OK)
+        status = done_find(walk->bench->done, &asked, out);
+    arena_free(&arena);
+    return status;
+}
+
+/* Takes what need not be measured out of the group. Who takes turns is measured together: one of
+ * whom nothing is known keeps all of them; but who was skipped before is tried by itself. */
+static enum status walk_leave_done(struct walk *walk)
 {
     char program[DONE_PROGRAM];
+    enum done_state state;
+    int left = 0;
 
-    *out = walk->group_count == 0;
-    if (*out || !walk->bench->done)
+    if (walk->group_count == 0 || !walk->bench->done)
         return STATUS_OK;
     TRY(done_program(&walk->group[0], program));
-    *out = true;
-    for (int i = 0; i < walk->group_count && *out; i++)
-        *out = done_has(walk->bench->done, &walk->bench->facts, &walk->group[i], program);
+    for (int i = 0; i < walk->group_count && !walk->sweep->against; i++) {
+        TRY(walk_find(walk, &walk->group[i], program, &state));
+        if (state == DONE_NOT)
+            return STATUS_OK;
+    }
+    for (int i = 0; i < walk->group_count; i++) {
+        TRY(walk_find(walk, &walk->group[i], program, &state));
+        if (state != DONE_MEASURED)
+            walk->group[left++] = walk->group[i];
+    }
+    walk->group_count = left;
     return STATUS_OK;
 }
 
@@ -245,8 +274,6 @@ static enum status walk_optimiser(const struct walk *walk, struct point *point)
  * within a group, those that take turns. */
 static enum status walk_axes(struct walk *walk, struct point *point, int axis, bool within)
 {
-    bool is_done;
-
     while (axis < AXIS_COUNT &&
            (sweep_interleaves(axis) != within || walk->sweep->lists[axis].count == 0))
         axis++;
@@ -264,8 +291,8 @@ static enum status walk_axes(struct walk *walk, struct point *point, int axis, b
     struct point inner = *point;
     TRY(walk_optimiser(walk, &inner));
     TRY(walk_axes(walk, &inner, 0, true));
-    TRY(walk_is_done(walk, &is_done));
-    if (is_done)
+    TRY(walk_leave_done(walk));
+    if (walk->group_count == 0)
         return STATUS_OK;
     walk->points += walk->group_count;
     if (!walk->running)

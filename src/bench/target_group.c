@@ -100,7 +100,11 @@ static enum status target_train(const struct bench *bench, struct record *record
         .stopped = bench->measure.stopped,
     };
     struct network *network;
+    char *program = arena_alloc(arena, DONE_PROGRAM);
 
+    NEED(program);
+    TRY(done_program(point, program));
+    record->program = program;
     TRY(entry_check(bench, point));
     TRY(entry_device(bench, point, &options.backend, &options.device));
     TRY(network_open(point->model, &network));

@@ -211,6 +211,7 @@ static enum status write_machine(struct bench *bench, struct arena *arena)
 static void use_request(struct bench *bench, const struct bench_request *request)
 {
     bench->measure.limit_ns = (uint64_t)(request->seconds * 1e9);
+    bench->measure.least_ns = measure_usual_least(bench->measure.limit_ns);
     bench->measure.compare = request->against != NULL;
     bench->measure.margin = request->margin;
     bench->patience_ns = (uint64_t)(request->patience * 1e9);
@@ -229,6 +230,7 @@ static enum status count_work(struct bench *bench, struct bench_request *const *
     double seconds = 0;
     for (int i = 0; i < count; i++) {
         int points;
+        use_request(bench, requests[i]); /* its goal decides what is done */
         enum status status = sweep_check(&requests[i]->sweep, bench);
         if (status != STATUS_OK && requests[i]->place)
             return status_prefix(status, "%s", requests[i]->place);
@@ -249,8 +251,6 @@ static enum status run_all(struct bench *bench, struct bench_request *const *req
     enum status status = STATUS_OK;
 
     TRY(count_work(bench, requests, count, &progress));
-    if (!progress.total)
-        log_info("nothing is left to be measured");
     for (int i = 0; i < count && status == STATUS_OK; i++) {
         struct sweep *sweep = &requests[i]->sweep;
         use_request(bench, requests[i]);
@@ -260,16 +260,18 @@ static enum status run_all(struct bench *bench, struct bench_request *const *req
         status = sweep_run(sweep, bench);
     }
     if (status == STATUS_INTERRUPTED)
-        log_warning("stopped: what was measured so far is kept");
+        log_warning("stopped: what was finished is kept");
     else
         TRY(status);
-    if (progress.total)
+    const int written = bench->ok + bench->skipped + bench->failed;
+    if (written)
         TRY(write_machine(bench, arena));
+    else if (status == STATUS_OK)
+        log_info("nothing is left to be measured");
     TRY(bench_output_finish(output));
     TRY(status);
     if (bench->failed)
-        FAIL(STATUS_WRONG, "%d of %d configurations failed", bench->failed,
-             bench->ok + bench->skipped + bench->failed);
+        FAIL(STATUS_WRONG, "%d of %d configurations failed", bench->failed, written);
     return STATUS_OK;
 }
 

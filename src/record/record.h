@@ -57,6 +57,7 @@ struct record {
     enum record_status status;
     const char *reason;  /* why skipped or failed, what to know of an ok one; or NULL */
     const char *program; /* its hash, or NULL */
+    const char *goal;    /* what the scenario was to reach: "p99=1e+07ns"; or NULL */
     const char *const *kernels;
     size_t kernel_count;
 

@@ -159,6 +159,7 @@ static enum status read_measured(struct arena *arena, const struct json *tree, s
     out->status = (enum record_status)status;
     TRY(member_text(tree, "", "reason", &out->reason));
     TRY(member_text(tree, "", "program", &out->program));
+    TRY(member_text(tree, "", "goal", &out->goal));
     TRY(member_of_kind(tree, "", "kernels", JSON_ARRAY, &kernels));
     TRY(read_kernels(arena, kernels, out));
     TRY(member_of_kind(tree, "", "result", JSON_OBJECT, &result));

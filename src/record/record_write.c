@@ -150,6 +150,7 @@ static void write_measured(struct json_writer *writer, const struct record *reco
     write_text(writer, "status", record_statuses[record->status]);
     write_text(writer, "reason", record->reason);
     write_text(writer, "program", record->program);
+    write_text(writer, "goal", record->goal);
     json_key(writer, "kernels");
     json_array(writer);
     for (size_t i = 0; i < record->kernel_count; i++)

@@ -1,0 +1,47 @@
+/* bench.h: what a whole run of the bench shares, and how its records begin and end. */
+#ifndef PRONY_BENCH_BENCH_H
+#define PRONY_BENCH_BENCH_H
+
+#include "bench/done.h"
+#include "bench/job_peer.h"
+#include "bench/measure.h"
+#include "bench/scenario.h"
+#include "core/registry.h"
+#include "estimate/calibrate.h"
+#include "record/facts.h"
+#include "record/sink.h"
+
+struct bench {
+    const struct registry *registry;
+    const char *peers;        /* the folder with the peers */
+    struct peer_bank waiting; /* those that computed on a GPU, for more of it */
+    struct measure_options measure;
+    uint64_t patience_ns;    /* what takes longer is measured once, and not checked */
+    const struct done *done; /* what is not to be measured again, or NULL */
+    struct sink sink;
+    bool unread; /* nobody will see what passes of their own count (passes.h): they are left out */
+    struct facts facts;
+    const struct json *machine, *software; /* facts as trees */
+    struct calibration calibration;
+    struct scenario_bound bound; /* of the scenario server */
+    uint64_t seed;               /* of arrivals, and the first of `until` */
+    struct {
+        const char *dataset;
+        double accuracy, loss; /* the one that is not 0 */
+        int64_t seeds;
+    } until;                 /* of the scenario target */
+    int ok, skipped, failed; /* records written so far */
+};
+
+/* Hands a record to the sink, and counts it. What was skipped before, and is again, is there
+ * already. */
+enum status bench_write(struct bench *bench, const struct record *record);
+/* Everything of a record that is known beforehand: point, goal, machine, software, when. Texts are
+ * in the arena. */
+enum status bench_start_record(const struct bench *bench, const struct point *point,
+                               struct arena *arena, struct record *record);
+
+/* Who computes there, as comparisons name it: "prony/ref", "numpy". */
+enum status bench_name(const struct point *point, struct arena *arena, const char **out);
+
+#endif
