@@ -45,6 +45,31 @@ static void unpack_panels(const struct shape *shape, const float *blocked, float
                 canonical[p * panel + o * taps + k] = blocked[p * panel + k * BLOCKED_PANEL + o];
 }
 
+/* 16 inputs of one group, zeros beyond the matrix. */
+static void pack_part(const struct shape *shape, const float *canonical, float *to, int64_t i,
+                      int64_t g)
+{
+    int64_t in = shape->dim[0], out = shape->dim[1], o = g * BLOCKED_ROWS;
+    memset(to, 0, BLOCKED_ROWS * BLOCKED_LANES * sizeof *to);
+    for (int64_t k = 0; k < BLOCKED_LANES && i + k < in; k++)
+        for (int64_t r = 0; r < BLOCKED_ROWS && o + r < out; r++)
+            to[r * BLOCKED_LANES + k] = canonical[(i + k) * out + o + r];
+}
+
+/* 16 inputs of two groups side by side, all within the matrix. Rows of a power of two share their
+ * sets of L1, so whole lines are copied before they are turned. */
+static void pack_two(const float *from, int64_t out, float *first, float *second)
+{
+    float lines[BLOCKED_LANES][2 * BLOCKED_ROWS];
+    for (int k = 0; k < BLOCKED_LANES; k++)
+        memcpy(lines[k], from + k * out, sizeof lines[k]);
+    for (int r = 0; r < BLOCKED_ROWS; r++)
+        for (int k = 0; k < BLOCKED_LANES; k++) {
+            first[r * BLOCKED_LANES + k] = lines[k][r];
+            second[r * BLOCKED_LANES + k] = lines[k][BLOCKED_ROWS + r];
+        }
+}
+
 void blocked_pack(const struct shape *shape, const float *canonical, float *blocked, int64_t first,
                   int64_t last)
 {
@@ -52,22 +77,16 @@ void blocked_pack(const struct shape *shape, const float *canonical, float *bloc
         pack_panels(shape, canonical, blocked, first, last);
         return;
     }
-    int64_t in = shape->dim[0], out = shape->dim[1];
+    int64_t in = shape->dim[0], out = shape->dim[1], two;
     for (int64_t i = 0; i < in; i += BLOCKED_LANES)
-        for (int64_t g = first; g < last; g++) {
-            int64_t o = g * BLOCKED_ROWS;
-            const float *from = canonical + i * out + o;
+        for (int64_t g = first; g < last; g += 1 + two) {
             float *to = blocked + place_of(shape, i, g);
-            if (i + BLOCKED_LANES <= in && o + BLOCKED_ROWS <= out) {
-                for (int k = 0; k < BLOCKED_LANES; k++)
-                    for (int r = 0; r < BLOCKED_ROWS; r++)
-                        to[r * BLOCKED_LANES + k] = from[k * out + r];
-                continue;
-            }
-            memset(to, 0, BLOCKED_ROWS * BLOCKED_LANES * sizeof *to);
-            for (int64_t k = 0; k < BLOCKED_LANES && i + k < in; k++)
-                for (int64_t r = 0; r < BLOCKED_ROWS && o + r < out; r++)
-                    to[r * BLOCKED_LANES + k] = from[k * out + r];
+            two = i + BLOCKED_LANES <= in && g + 2 <= last && (g + 2) * BLOCKED_ROWS <= out;
+            if (two)
+                pack_two(canonical + i * out + g * BLOCKED_ROWS, out, to,
+                         blocked + place_of(shape, i, g + 1));
+            else
+                pack_part(shape, canonical, to, i, g);
         }
 }
 
