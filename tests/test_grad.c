@@ -66,6 +66,7 @@ static const struct example {
     {NULL, "input 3x2\ndense 4\nlayer_norm 1e-2\nposition\ndense 3\nloss cross_entropy\n", false},
     {"sqrt", "input 3x2\ndense 4\nsigmoid\nsqrt\nerf\ndense 3\n", false},
     {"reciprocal", "input 3x2\ndense 4\nsoftplus\nreciprocal\ndense 3\n", false},
+    {"log", "input 3x2\ndense 4\nexp\nsoftplus\nlog\ndense 3\n", false},
     {"embedding", "input 4 tokens=7\nembedding 3\nposition\nflatten\ndense 2\nloss mse\n", false},
     {"embedding", "input 4 tokens=3\na = embedding 5\ndense 3\nloss cross_entropy\n", false},
     {"gather",

@@ -399,7 +399,7 @@ ON_BACKENDS(what_random_networks_lack_comes_back_the_same)
         "input 2x6x5\nconv 4 3x2 stride=2x1 pad=1x2 dilation=2x3 groups=2 bias=0\nbatch_norm\n"
         "relu\nglobal_max_pool\n",
         "input 4x3\nrnn 5 function=relu\ngru 3\nlstm 2 output=last\ndense 2\n",
-        "input 3x4\ndense 5\nsoftplus\nsqrt\nreciprocal\nerf\n",
+        "input 3x4\ndense 5\nsoftplus\nsqrt\nreciprocal\nlog\nexp\nerf\n",
         "input 4\np = parameter 4x2\na = reshape 1x4 < input\nmatmul < a, p\n",
         "input 4\ny = dense 4\nreshape 2x2\n", /* what is called as the output is, of another shape
                                                 */

@@ -90,6 +90,8 @@ static void check_isa(enum isa isa, const struct dense_kernels *kernels)
     check_function(kernels, ACTIVATION_SOFTPLUS, softplus, 4);
     check_function(kernels, ACTIVATION_GELU, gelu, 4);
     check_function(kernels, ACTIVATION_ERF, erf, 3);
+    check_function(kernels, ACTIVATION_EXP, exp, 4);
+    check_function(kernels, ACTIVATION_LOG, log, 3);
 }
 
 TEST(avx2_functions_are_accurate)

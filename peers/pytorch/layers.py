@@ -37,6 +37,8 @@ def functions(torch):
         "erf": lambda l, x: torch.erf(x),
         "sqrt": lambda l, x: torch.sqrt(x),
         "reciprocal": lambda l, x: torch.reciprocal(x),
+        "exp": lambda l, x: torch.exp(x),
+        "log": lambda l, x: torch.log(x),
         "softmax": lambda l, x: (causal(x) if l["causal"] else x).softmax(-1),
         "reshape": lambda l, x: x.reshape(len(x), *map(int, l["sizes"])),
         "transpose": lambda l, x: x.permute(0, *map(int, l["axes"])),

@@ -24,6 +24,8 @@ const char *activation_name(enum activation activation)
         [ACTIVATION_ERF] = "erf",
         [ACTIVATION_SQRT] = "sqrt",
         [ACTIVATION_RECIPROCAL] = "reciprocal",
+        [ACTIVATION_EXP] = "exp",
+        [ACTIVATION_LOG] = "log",
     };
     return names[activation];
 }
@@ -40,7 +42,8 @@ bool activation_is_alone(enum activation activation)
 
 bool activation_saves_input(enum activation activation)
 {
-    return activation == ACTIVATION_GELU || activation == ACTIVATION_ERF;
+    return activation == ACTIVATION_GELU || activation == ACTIVATION_ERF ||
+           activation == ACTIVATION_LOG;
 }
 
 bool activation_parse(const char *name, enum activation *out)

@@ -56,6 +56,8 @@ enum activation {
                      */
     ACTIVATION_SQRT,
     ACTIVATION_RECIPROCAL,
+    ACTIVATION_EXP,
+    ACTIVATION_LOG,
     ACTIVATION_COUNT
 };
 
@@ -63,7 +65,7 @@ const char *activation_name(enum activation activation);
 bool activation_parse(const char *name, enum activation *out);
 /* leaky_relu and elu */
 bool activation_has_alpha(enum activation activation);
-/* These, erf, sqrt and reciprocal: only `activate` computes them, no fused op. */
+/* These, erf and those behind it: only `activate` computes them, no fused op. */
 bool activation_is_alone(enum activation activation);
 /* Is the slope computed from the input? From the output it is of all others. */
 bool activation_saves_input(enum activation activation);

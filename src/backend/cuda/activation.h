@@ -45,11 +45,13 @@ static inline __device__ float activation_value_alpha(enum activation function, 
     case ACTIVATION_ERF: return erff(x);
     case ACTIVATION_SQRT: return sqrtf(x);
     case ACTIVATION_RECIPROCAL: return 1.0f / x;
+    case ACTIVATION_EXP: return expf(x);
+    case ACTIVATION_LOG: return logf(x);
     default: return activation_value(function, x);
     }
 }
 
-/* d(value)/dx, from the value; gelu's and erf's from x: Φ(x) + x·φ(x), 2/√π·e^-x². */
+/* d(value)/dx, from the value; gelu's, erf's and log's from x: Φ(x) + x·φ(x), 2/√π·e^-x². */
 static inline __device__ float activation_slope(enum activation function, float alpha, float saved)
 {
     const float density_at_0 = 0.39894228040143267794f; /* 1/√(2π) */
@@ -65,6 +67,8 @@ static inline __device__ float activation_slope(enum activation function, float 
     case ACTIVATION_ERF: return 1.12837916709551257390f * expf(-saved * saved);
     case ACTIVATION_SQRT: return 0.5f / saved;
     case ACTIVATION_RECIPROCAL: return -saved * saved;
+    case ACTIVATION_EXP: return saved;
+    case ACTIVATION_LOG: return 1.0f / saved;
     default: return 1.0f;
     }
 }

@@ -2,7 +2,8 @@
 #include "nn/layer.h"
 
 layer_emitter emit_sigmoid, emit_tanh, emit_relu, emit_gelu, emit_softplus, emit_leaky_relu,
-    emit_elu, emit_erf, emit_sqrt, emit_reciprocal, emit_dropout, emit_add, emit_multiply;
+    emit_elu, emit_erf, emit_sqrt, emit_reciprocal, emit_exp, emit_log, emit_dropout, emit_add,
+    emit_multiply;
 
 static int32_t emit_activation(struct layer_emit *emit, enum activation function)
 {
@@ -61,6 +62,16 @@ int32_t emit_sqrt(struct layer_emit *emit)
 int32_t emit_reciprocal(struct layer_emit *emit)
 {
     return emit_activation(emit, ACTIVATION_RECIPROCAL);
+}
+
+int32_t emit_exp(struct layer_emit *emit)
+{
+    return emit_activation(emit, ACTIVATION_EXP);
+}
+
+int32_t emit_log(struct layer_emit *emit)
+{
+    return emit_activation(emit, ACTIVATION_LOG);
 }
 
 int32_t emit_leaky_relu(struct layer_emit *emit)

@@ -10,6 +10,8 @@ static real activate_alpha(int32_t function, real alpha, real x)
     case ACTIVATION_ERF: return real_erf(x);
     case ACTIVATION_SQRT: return real_sqrt(x);
     case ACTIVATION_RECIPROCAL: return 1 / x;
+    case ACTIVATION_EXP: return real_exp(x);
+    case ACTIVATION_LOG: return real_log(x);
     default: return activate(function, x);
     }
 }
@@ -22,7 +24,7 @@ KERNEL(activate)
         y[i] = activate_alpha(call->op->attr.activate.function, alpha, x[i]);
 }
 
-/* The slope at a point, from the function's value there; gelu's and erf's from the point: Φ(x) +
+/* The slope at a point, from the function's value there; gelu's, erf's and log's from the point: Φ(x) +
  * x·φ(x), 2/√π·e^-x². */
 static real slope(int32_t function, real alpha, real saved)
 {
@@ -39,6 +41,8 @@ static real slope(int32_t function, real alpha, real saved)
     case ACTIVATION_ERF: return (real)1.12837916709551257390 * real_exp(-saved * saved);
     case ACTIVATION_SQRT: return (real)0.5 / saved;
     case ACTIVATION_RECIPROCAL: return -saved * saved;
+    case ACTIVATION_EXP: return saved;
+    case ACTIVATION_LOG: return 1 / saved;
     default: return 1;
     }
 }

@@ -1,7 +1,8 @@
 /* activate_simd.h: activations on vectors and their slopes, part of each ISA's kernels. exp is a
  * polynomial of degree 3 after taking out eighths of powers of two. Over floats of every size
  * within ±80 (tests/test_simd.c) exp is within 1.2 ulp, the sigmoid 2.8, tanh 1.7, softplus 3,
- * gelu 4, erf 2.5; the square root and 1 / x are the CPU's own, rightly rounded. */
+ * gelu 4, erf 2.5, the layers exp and log 3; the square root and 1 / x are the CPU's own, rightly
+ * rounded. */
 #ifndef PRONY_BACKEND_CPU_SIMD_ACTIVATE_SIMD_H
 #define PRONY_BACKEND_CPU_SIMD_ACTIVATE_SIMD_H
 
@@ -154,6 +155,30 @@ static inline vec vec_erf(vec x)
     return vec_where_small(x, 0.5f, small, vec_sign_of(x, large));
 }
 
+/* The square of e^(x/2), so that what is too large becomes infinite, and what is too small 0. */
+static inline vec vec_exp_layer(vec x)
+{
+    vec root = vec_exp(vec_mul(x, vec_set(0.5f)));
+    return vec_mul(root, root);
+}
+
+/* x = m·2^k with m around 1: k·ln 2 + 2·artanh(s) with s = (m - 1) / (m + 1). ln 2 is in two parts,
+ * the first so short that its product with k is exact. */
+static inline vec vec_log(vec x)
+{
+    vec m, k = vec_split(x, &m), one = vec_set(1.0f), over = vec_sub(m, vec_set(1.41421356f));
+    k = vec_choose_positive(over, vec_add(k, one), k);
+    m = vec_choose_positive(over, vec_mul(m, vec_set(0.5f)), m);
+    vec s = vec_div(vec_sub(m, one), vec_add(m, one)), z = vec_mul(s, s);
+    vec p = vec_set(2.0f / 11);
+    p = vec_fma(p, z, vec_set(2.0f / 9));
+    p = vec_fma(p, z, vec_set(2.0f / 7));
+    p = vec_fma(p, z, vec_set(2.0f / 5));
+    p = vec_fma(p, z, vec_set(2.0f / 3));
+    vec rest = vec_fma(vec_mul(p, z), s, vec_add(s, s));
+    return vec_fma(k, vec_set(0x1.62ep-1f), vec_fma(k, vec_set(3.19461850e-5f), rest));
+}
+
 /* Every function; alpha is leaky_relu's slope and elu's limit. */
 static inline vec vec_function(int32_t function, vec x, float alpha)
 {
@@ -165,11 +190,14 @@ static inline vec vec_function(int32_t function, vec x, float alpha)
     case ACTIVATION_ERF: return vec_erf(x);
     case ACTIVATION_SQRT: return vec_sqrt(x);
     case ACTIVATION_RECIPROCAL: return vec_div(vec_set(1.0f), x);
+    case ACTIVATION_EXP: return vec_exp_layer(x);
+    case ACTIVATION_LOG: return vec_log(x);
     default: return vec_activate(function, x);
     }
 }
 
-/* The slope at a point, from the function's value there; gelu's and erf's from the point. */
+/* The slope at a point, from the function's value there; gelu's, erf's and log's from the point.
+ */
 static inline vec vec_slope(int32_t function, vec saved, float alpha)
 {
     vec one = vec_set(1.0f);
@@ -188,6 +216,8 @@ static inline vec vec_slope(int32_t function, vec saved, float alpha)
         return vec_mul(vec_exp(vec_negative(vec_mul(saved, saved))), vec_set(1.1283792f));
     case ACTIVATION_SQRT: return vec_div(vec_set(0.5f), saved);
     case ACTIVATION_RECIPROCAL: return vec_negative(vec_mul(saved, saved));
+    case ACTIVATION_EXP: return saved;
+    case ACTIVATION_LOG: return vec_div(one, saved);
     default: return one;
     }
 }
@@ -226,7 +256,9 @@ static inline __attribute__((always_inline)) void slope_loop(const int32_t funct
     CASE_OF(ELU)                                                                                   \
     CASE_OF(ERF)                                                                                   \
     CASE_OF(SQRT)                                                                                  \
-    CASE_OF(RECIPROCAL)
+    CASE_OF(RECIPROCAL)                                                                            \
+    CASE_OF(EXP)                                                                                   \
+    CASE_OF(LOG)
 
 static inline void activate_alpha_span(int32_t function, float alpha, const float *x, float *y,
                                        int64_t count)

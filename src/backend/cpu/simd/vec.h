@@ -52,6 +52,13 @@ static inline vec vec_abs(vec v)
 {
     return _mm512_abs_ps(v);
 }
+/* v = mantissa·2^k, mantissa from 1 to below 2; gives k. Of 0 it is -∞, of ∞ ∞, and below 0 nothing
+ * is a number. */
+static inline vec vec_split(vec v, vec *mantissa)
+{
+    *mantissa = _mm512_getmant_ps(v, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_nan);
+    return _mm512_getexp_ps(v);
+}
 /* Lane i everywhere. */
 static inline vec vec_lane(vec v, int32_t i)
 {
@@ -171,6 +178,22 @@ static inline vec vec_negative(vec v)
 static inline vec vec_abs(vec v)
 {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v);
+}
+static inline vec vec_split(vec v, vec *mantissa)
+{
+    const vec infinite = vec_set(__builtin_inff());
+    vec small = _mm256_cmp_ps(v, vec_set(0x1p-126f), _CMP_LT_OQ), k;
+    vec normal = _mm256_blendv_ps(v, vec_mul(v, vec_set(0x1p25f)), small);
+    __m256i bits = _mm256_castps_si256(normal);
+    k = _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_srli_epi32(bits, 23), _mm256_set1_epi32(127)));
+    k = vec_sub(k, _mm256_and_ps(small, vec_set(25)));
+    *mantissa = _mm256_castsi256_ps(_mm256_or_si256(
+        _mm256_and_si256(bits, _mm256_set1_epi32(0x7FFFFF)), _mm256_set1_epi32(0x3F800000)));
+    k = _mm256_blendv_ps(k, v, _mm256_cmp_ps(v, infinite, _CMP_NLT_UQ)); /* ∞, and what is none */
+    k = _mm256_blendv_ps(k, _mm256_sub_ps(vec_zero(), infinite),
+                         _mm256_cmp_ps(v, vec_zero(), _CMP_EQ_OQ));
+    return _mm256_blendv_ps(k, vec_set(__builtin_nanf("")),
+                            _mm256_cmp_ps(v, vec_zero(), _CMP_LT_OQ));
 }
 static inline vec vec_lane(vec v, int32_t i)
 {

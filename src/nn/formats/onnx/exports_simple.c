@@ -33,7 +33,7 @@ enum status export_activation(struct export *ex)
     static const char *const ops[][2] = {
         {"sigmoid", "Sigmoid"},       {"tanh", "Tanh"}, {"relu", "Relu"}, {"softplus", "Softplus"},
         {"leaky_relu", "LeakyRelu"},  {"elu", "Elu"},   {"erf", "Erf"},   {"sqrt", "Sqrt"},
-        {"reciprocal", "Reciprocal"},
+        {"reciprocal", "Reciprocal"}, {"exp", "Exp"},   {"log", "Log"},
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (!strcmp(ops[i][0], ex->layer->kind->name))

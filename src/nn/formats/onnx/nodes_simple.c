@@ -39,7 +39,7 @@ enum status node_activation(struct import *in)
     static const char *const kinds[][2] = {
         {"Relu", "relu"}, {"Sigmoid", "sigmoid"},       {"Tanh", "tanh"}, {"Softplus", "softplus"},
         {"Gelu", "gelu"}, {"LeakyRelu", "leaky_relu"},  {"Elu", "elu"},   {"Erf", "erf"},
-        {"Sqrt", "sqrt"}, {"Reciprocal", "reciprocal"},
+        {"Sqrt", "sqrt"}, {"Reciprocal", "reciprocal"}, {"Exp", "exp"},   {"Log", "log"},
     };
     struct value *x;
     struct line *line;
@@ -402,59 +402,77 @@ static enum status take_factor(struct import *in, const struct constant *exponen
     return STATUS_OK;
 }
 
-/* The bits that exponents have, counted in halves, of which all must be multiples, on one side of
- * 0. */
-static enum status check_exponents(struct import *in, const struct constant *exponents,
-                                   int64_t *bits, bool *below)
+/* The bits that exponents have, counted in halves. 0: they are not all multiples of these, on one
+ * side of 0 and small. */
+static int64_t exponent_bits(const struct constant *exponents)
 {
-    *bits = 0;
-    *below = exponents->count && constant_at(exponents, 0) < 0;
+    int64_t bits = 0;
     for (int64_t i = 0; i < exponents->count; i++) {
         double twice = 2 * constant_at(exponents, i);
         if (!(fabs(twice) <= 2 * POWER_MOST) || twice != floor(twice) ||
-            (*below ? twice > 0 : twice < 0))
-            REFUSE(
-                in, STATUS_UNSUPPORTED,
-                "found the exponent %g, expected multiples of a half up to %d, or all down to %d",
-                twice / 2, POWER_MOST, -POWER_MOST);
-        *bits |= (int64_t)fabs(twice);
+            twice * constant_at(exponents, 0) < 0)
+            return 0;
+        bits |= (int64_t)fabs(twice);
     }
-    if (!*bits)
-        REFUSE(in, STATUS_UNSUPPORTED, "found no exponent other than 0");
+    return bits;
+}
+
+/* A layer of this kind over a value becomes the value. */
+static enum status apply(struct import *in, const char *kind, struct value *x)
+{
+    struct line *line;
+    const char *layer;
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_add(in, kind, layer, &line, "%s", ""));
+    x->layer = line->name;
+    x->gives = value_sample(x);
     return STATUS_OK;
 }
 
-/* By roots, squares and products: the exponent is known. */
-enum status node_power(struct import *in)
+/* e^(y·ln x): x is not negative where y is no whole number. */
+static enum status power_by_logarithm(struct import *in, struct value x, const struct constant *y,
+                                      struct value *out)
 {
-    struct value *x, power, product = {0};
-    const struct value *y = graph_input(in, 1);
-    struct line *line;
-    int64_t bits;
-    bool below;
-    TRY(node_data(in, 0, &x));
-    if (!y->constant)
-        REFUSE(in, STATUS_UNSUPPORTED, "its exponent depends on the data, expected known numbers");
-    TRY(check_exponents(in, y->constant, &bits, &below));
-    power = *x;
+    struct value exponents;
+    TRY(known_value(in, y->shape, &exponents));
+    for (int64_t i = 0; i < y->count; i++)
+        exponents.constant->reals[i] = (float)constant_at(y, i);
+    TRY(apply(in, "log", &x));
+    TRY(combine(in, "multiply", &x, &exponents, out));
+    return apply(in, "exp", out);
+}
+
+static enum status power_by_products(struct import *in, const struct value *x,
+                                     const struct constant *y, struct value *out)
+{
+    struct value power = *x;
+    int64_t bits = exponent_bits(y);
     for (int64_t bit = 2; bit <= bits; bit *= 2) {
         if (bit > 2)
             TRY(combine(in, "multiply", &power, &power, &power));
-        TRY(take_factor(in, y->constant, bit, power, &product));
+        TRY(take_factor(in, y, bit, power, out));
     }
     if (bits & 1) {
         power = *x;
-        TRY(line_of_value(in, x, &power.layer));
-        TRY(line_add(in, "sqrt", power.layer, &line, "%s", ""));
-        power.layer = line->name;
-        power.gives = value_sample(x);
-        TRY(take_factor(in, y->constant, 1, power, &product));
+        TRY(apply(in, "sqrt", &power));
+        TRY(take_factor(in, y, 1, power, out));
     }
-    if (below) {
-        TRY(line_add(in, "reciprocal", product.layer, &line, "%s", ""));
-        product.layer = line->name;
-    }
-    return line_gives(in, 0, product.layer, product.gives, product.shape, product.batch);
+    return constant_at(y, 0) < 0 ? apply(in, "reciprocal", out) : STATUS_OK;
+}
+
+/* By squares, products and roots, where that goes. */
+enum status node_power(struct import *in)
+{
+    struct value *x, power = {0};
+    const struct constant *y = graph_input(in, 1)->constant;
+    TRY(node_data(in, 0, &x));
+    if (!y || !y->count)
+        REFUSE(in, STATUS_UNSUPPORTED, "its exponent depends on the data, expected known numbers");
+    if (exponent_bits(y))
+        TRY(power_by_products(in, x, y, &power));
+    else
+        TRY(power_by_logarithm(in, *x, y, &power));
+    return line_gives(in, 0, power.layer, power.gives, power.shape, power.batch);
 }
 
 /* The input where the condition is, or is not, so; 0 elsewhere. One known number may be infinite,
