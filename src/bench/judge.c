@@ -8,6 +8,8 @@
 /* How many times as far as the shaken reference: that has each weight off by the most that rounding
  * takes away, which is a fifth more than what rounding weights and activations comes to. */
 static const double ROUNDINGS = 1.5;
+/* … of a single entry, where chance does more. */
+static const double ENTRY_ROUNDINGS = 2;
 /* Of an entry's way. A relu that rounding turns on or off is worth a fifth of a gradient, while
  * what does not learn is off by all of it. */
 static const double ENTRY_MOST = 0.5;
@@ -59,7 +61,7 @@ static enum status judge_entry(const struct task *task, const char *name, const 
     const double shaken = judge_relative(way->shaken, scale);
     const double length = judge_relative(way->found, way->expected);
     const double most = fmax(LENGTH_MOST, 1 + DEVIATIONS * shaken / sqrt(way->count));
-    if (off > fmax(ENTRY_MOST, ROUNDINGS * shaken))
+    if (off > fmax(ENTRY_MOST, ENTRY_ROUNDINGS * shaken))
         FAIL(STATUS_WRONG, "%s did not move as it should: it is off by %.2g of its way", name, off);
     if (task->shaken.values && way->expected >= LEAST_SHARE * typical &&
         (length > most || length * most < 1))
