@@ -61,6 +61,11 @@ report measures_what_is_named_twice_once $? "small at batch 1 was measured sever
     --out "$folder/out.jsonl" >"$folder/stdout.jsonl" 2>/dev/null
 cmp "$folder/out.jsonl" "$folder/stdout.jsonl"
 report prints_what_it_files $? "standard output and --out differ"
+networks() { grep -c '"kind":"network"' "$folder/out.jsonl"; }
+before=$(networks)
+"$prony" bench small --batch 1,3 $quick --out "$folder/out.jsonl" >/dev/null 2>&1
+[ "$before $(networks)" = "2 2" ]
+report explains_a_network_once_a_file $? "$(cut -c1-100 "$folder/out.jsonl")"
 if command -v python3 >/dev/null; then
     python3 - "$folder/stdout.jsonl" <<'PYTHON'
 import json, sys
@@ -104,7 +109,7 @@ expect suite_takes_a_unit 0 'no backend computes on moon here' "$prony" suite "$
 expect suite_leaves_a_backend 0 'backend ref' "$prony" suite "$folder/backend.suite" --unit moon
 
 # A suite: every line is looked at first; what is done is not done again.
-printf '%s\n' '# a comment' '--format csv' '' \
+printf '%s\n' '  # a comment' '--format csv' '' \
     "small --batch 1-4*2 --skip 'batch=2' --seconds 0.05" 'small --phase inference --seconds 0.05' \
     >"$folder/own.suite"
 expect runs_a_suite 0 'framework,backend,model' \
@@ -116,6 +121,13 @@ expect does_nothing_twice 0 'nothing is left to be measured' \
 printf '{"prony":1,"kind":"result","point":{"fra' >>"$folder/suite.jsonl" # killed while it wrote
 expect passes_over_a_cut_line 0 'cut short is passed over' \
     "$prony" suite "$folder/own.suite" --out "$folder/suite.jsonl"
+cut=$(sed -n '/"kind":"result"/p' "$folder/suite.jsonl" | head -n 1)
+{
+    sed '$d' "$folder/suite.jsonl"
+    printf '%s' "${cut%%,\"status\"*}" # its last byte is the point's '}'
+} >"$folder/cut.jsonl"
+expect compares_what_is_whole 0 'cut short is passed over' \
+    "$prony" compare "$folder/cut.jsonl" "$folder/cut.jsonl"
 sed -i '$d' "$folder/suite.jsonl"
 sed -i 2d "$folder/suite.jsonl"
 "$prony" suite "$folder/own.suite" --out "$folder/suite.jsonl" >/dev/null 2>&1
@@ -145,6 +157,8 @@ expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time 
     "$prony" bench small --backend ref --format tests $quick
 expect says_what_is_not_checked 0 'measured once' \
     "$prony" bench large --batch 3 --backend ref --seconds 0.01 --patience 0.1
+expect says_why_it_is_not_checked 0 'unchecked: the check would take' \
+    "$prony" bench large --batch 64 --backend ref --seconds 0.01 --patience 0.1
 
 # Where samples lie, how they come, and from where on a GPU is worth it.
 expect reads_samples_from_a_file 0 'right' "$prony" bench small --data real/dram,real/cache $quick
@@ -206,6 +220,8 @@ expect says_what_cannot_be_held 0 'skipped: no rate holds the bound' "$prony" be
     --phase inference --scenario server --bound p90=1ns $quick
 expect wants_a_bound 0 'skipped: server needs a bound' \
     "$prony" bench small --phase inference --scenario server $quick
+expect wants_somebody_to_hold_a_bound 2 'expected --scenario server with it' \
+    "$prony" bench small --bound p99=10ms
 expect reads_bounds 2 'expected such as p99=10ms' "$prony" bench small --bound soon
 expect streams_several 0 'skipped: multi-stream has several samples a query' \
     "$prony" bench small --phase inference --scenario multi-stream $quick
@@ -287,6 +303,11 @@ PYTHON
     sed 's/"server": "[^"]*"/"server": "elsewhere"/' "$folder/old.jsonl" >"$folder/elsewhere.jsonl"
     expect sees_what_fails_now 1 '2 of 2 failed, and did not before' \
         "$prony" compare "$folder/old.jsonl" "$folder/failed.jsonl" --fail-if-slower 5%
+    grep -v '"batch": 3' "$folder/old.jsonl" >"$folder/fewer.jsonl"
+    expect sees_what_is_gone 1 'measured before, not now: small training, batch 3' \
+        "$prony" compare "$folder/old.jsonl" "$folder/fewer.jsonl" --fail-if-slower 5%
+    expect allows_fewer_without_a_limit 0 '1 configuration in both; 1 only in the old file' \
+        "$prony" compare "$folder/old.jsonl" "$folder/fewer.jsonl"
     expect tells_machines_apart 2 'the new one of elsewhere' \
         "$prony" compare "$folder/old.jsonl" "$folder/elsewhere.jsonl"
     expect sees_what_is_faster 0 'faster' \

@@ -10,6 +10,14 @@ expect wants_a_network 2 'NETWORK' "$prony" profile
 expect knows_its_networks 2 "did you mean 'small'" "$prony" profile smal
 expect knows_its_phases 2 'expected training or inference' "$prony" profile small --phase learning
 expect knows_its_backends 2 'reff' "$prony" profile small --backend reff
+sh -c 'while :; do :; done' & # somebody else, who is seen
+busy=$!
+expect says_what_disturbed_it 0 'the machine was disturbed, so that times may not add up: ' \
+    "$prony" profile small --seconds 1
+kill $busy
+wait $busy 2>/dev/null
+expect writes_two_files_to_two 2 'expected two files' \
+    "$prony" profile small --trace "$folder/same" --callgrind "$folder/same"
 expect says_what_it_cannot_write 1 'nowhere/t.json' \
     "$prony" profile small --seconds 0.1 --trace "$folder/nowhere/t.json"
 

@@ -31,6 +31,8 @@ expect says_it_is_a_folder 'cannot open: Is a directory' "$prony" store list --s
 expect makes_an_empty_one '' "$prony" store create --empty $store
 expect adds '5 added, 0 there already' "$prony" store add $golden $store
 expect adds_once '0 added, 5 there already' "$prony" store add $store - <$golden
+{ cat $golden; printf '%s' '{"prony":1,"kind":"result","point":{"batch":3}'; } >"$folder/cut.jsonl" # killed while it wrote
+expect adds_what_is_whole '0 added, 5 there already' "$prony" store add $store "$folder/cut.jsonl"
 printf '{"results":[{"command":"sleep 1","times":[1.5,1.6,1.7]}]}' >"$folder/hyperfine.json"
 expect imports_what_others_wrote '1 added, 0 there already' \
     "$prony" store add "$folder/hyperfine.json" --empty --store "$folder/imported.db"

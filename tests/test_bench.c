@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include "backend/cpu/cpu_backends.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "bench/job_network.h"
 #include "bench/judge.h"
@@ -10,8 +11,12 @@
 #include "bench/sweep.h"
 #include "bench/task_peer.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 static struct registry registry;
 
@@ -477,6 +482,51 @@ TEST(dear_references_are_kept)
     task_close(again);
     task_close(task);
     unsetenv("XDG_DATA_HOME");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_EQUAL_INT(system(command), 0);
+}
+
+static bool is_there(const char *folder, const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return file_exists(path);
+}
+
+/* Of those that were killed; not what somebody still uses, was just made, or is not ours. */
+TEST(folders_that_nobody_uses_are_removed)
+{
+    static const char *const names[] = {"prony-gone12", "prony-used12", "prony-young1",
+                                        "prony-mixed1", "strange-abc123"};
+    char folder[] = "/tmp/prony-test-XXXXXX", command[300], path[200];
+    struct task *task;
+    if (!CHECK(mkdtemp(folder) != NULL) || !CHECK_OK(open_small(3, &task)))
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(command, sizeof command,
+                 "mkdir %s/%s && touch %s/%s/weights.safetensors && touch -d @%d %s/%s", folder,
+                 names[i], folder, names[i], i == 2 ? INT_MAX : 1000000, folder, names[i]);
+        CHECK_EQUAL_INT(system(command), 0);
+    }
+    snprintf(command, sizeof command,
+             "touch %s/prony-mixed1/yours; touch -d @1000000 %s/prony-mixed1", folder, folder);
+    CHECK_EQUAL_INT(system(command), 0);
+    snprintf(path, sizeof path, "%s/prony-used12", folder);
+    int lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK_EQUAL_INT(flock(lock, LOCK_EX), 0);
+    setenv("TMPDIR", folder, 1);
+    CHECK_OK(task_write_files(task));
+    unsetenv("TMPDIR");
+    CHECK(!is_there(folder, "prony-gone12"));
+    CHECK(is_there(folder, "prony-used12/weights.safetensors"));
+    CHECK(is_there(folder, "prony-young1/weights.safetensors"));
+    CHECK(is_there(folder, "prony-mixed1/yours"));
+    CHECK(is_there(folder, "strange-abc123/weights.safetensors"));
+    CHECK(file_exists(task->weights_path));
+    close(lock);
+    snprintf(path, sizeof path, "%s", task->folder);
+    task_close(task);
+    CHECK(!file_exists(path));
     snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK_EQUAL_INT(system(command), 0);
 }

@@ -242,6 +242,22 @@ TEST(more_can_do_what_less_can)
     calibration_free(&calibration);
 }
 
+/* Of a file that was edited: what cannot be is measured again, the rest stays. */
+TEST(what_is_not_possible_is_not_believed)
+{
+    struct calibration calibration = {0};
+    struct ceiling_row read = row(CEILING_READ, 50e9), wild = row(CEILING_COPY, 1e300);
+    CHECK_OK(calibration_merge(&calibration, &read));
+    CHECK_OK(calibration_merge(&calibration, &wild));
+    calibration.changed = true;
+    CHECK_OK(calibration_keep(&calibration, path("wild.json")));
+    calibration_free(&calibration);
+    CHECK_OK(calibration_read(&calibration, path("wild.json")));
+    CHECK_EQUAL_INT(calibration.count, 1);
+    CHECK_NEAR(best(&calibration, CEILING_READ), 50e9, 1);
+    calibration_free(&calibration);
+}
+
 TEST(what_is_not_ours_is_not_there)
 {
     struct calibration calibration = {0};
@@ -272,6 +288,7 @@ TEST(no_memory_is_said)
     CHECK_EQUAL_INT(calibration.count, 0);
     unlink(path("kept.json"));
     unlink(path("units.json"));
+    unlink(path("wild.json"));
     unlink(path("other.json"));
     CHECK(rmdir(path("")) == 0); /* the last test: nothing was left behind */
 }

@@ -111,13 +111,16 @@ enum status child_open(struct child *child, const char *path)
     return status;
 }
 
-/* Takes what is there of its standard error and keeps the end. */
+/* Takes what is there of its standard error and keeps the end. One that writes faster than this
+ * reads must not keep us here: the deadline is looked at between two of these. */
 static void child_drain(struct child *child)
 {
+    enum { READS = 64 };
     char bytes[4096];
     ssize_t count;
 
-    while ((count = read(child->errors, bytes, sizeof bytes)) > 0) {
+    for (int left = READS; left > 0 && (count = read(child->errors, bytes, sizeof bytes)) > 0;
+         left--) {
         size_t added = (size_t)count, room = sizeof child->complaint - 1;
         const char *from = bytes;
         if (added > room) {

@@ -76,8 +76,11 @@ enum status inside_look(struct task *task, const struct inside_options *options,
     *out = (struct inside){.floor_ns = (double)NAN};
     TRY(job_network_open(task, &options->network, &out->job));
     TRY(out->job->kind->prepare(out->job));
-    TRY(inside_time(out, &options->measure, strcmp(backend->unit, "gpu") == 0));
+    out->watch.gpu = strcmp(backend->unit, "gpu") == 0;
+    watch_begin(&out->watch);
+    TRY(inside_time(out, &options->measure, out->watch.gpu));
     TRY(inside_watch(out));
+    watch_end(&out->watch);
     const struct yardstick yardstick = {
         .calibration = calibration,
         .threads = options->network.device.threads,

@@ -6,6 +6,7 @@
 
 #include "bench/job_network.h"
 #include "bench/measure.h"
+#include "bench/watch.h"
 #include "profile/profile.h"
 #include "record/stats.h"
 
@@ -19,6 +20,7 @@ struct inside {
     struct stats time_ns; /* of an iteration of the plan that is timed */
     double floor_ns;      /* of the task; NaN, with `unfounded`, when there is none */
     char unfounded[200];  /* why there are no floors; "" when there are */
+    struct watch watch;   /* what else the machine did meanwhile */
     int32_t count;        /* of the programs of a step … */
     struct profile profiles[RECIPE_TURNS]; /* … each with the floors of its ops */
 };

@@ -7,10 +7,17 @@
 #include "nn/formats/safetensors.h"
 #include "nn/optimiser.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TASK_SEED = 1 };
@@ -242,15 +249,64 @@ enum status task_open(const struct task_options *options, struct task **out)
     return STATUS_OK;
 }
 
+static const char weights_name[] = "weights.safetensors", data_name[] = "data.safetensors";
+
+/* With the files that are ours; whatever else is in it stays, and so does it. */
+static void folder_remove(const char *folder)
+{
+    static const char *const names[] = {weights_name, data_name};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < (int)sizeof path)
+            unlink(path);
+    rmdir(folder);
+}
+
+/* Opens and locks it; -1: somebody uses it. The lock ends with its process, however that ends. */
+static int folder_lock(const char *folder)
+{
+    int lock = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0) {
+        close(lock);
+        lock = -1;
+    }
+    return lock;
+}
+
+/* Removes folders of this user that nobody uses any more. One that was just made may not be locked
+ * yet. */
+static void folders_clean(void)
+{
+    enum { YOUNG_S = 60 };
+    char path[PATH_MAX];
+    struct stat info;
+    DIR *all = opendir(file_temporary_folder());
+    for (struct dirent *entry; all && (entry = readdir(all)) != NULL;) {
+        if (!text_starts(entry->d_name, "prony-") ||
+            strlen(entry->d_name) != strlen("prony-XXXXXX"))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", file_temporary_folder(), entry->d_name);
+        if (lstat(path, &info) != 0 || info.st_uid != geteuid() ||
+            time(NULL) - info.st_mtime < YOUNG_S)
+            continue;
+        int lock = folder_lock(path);
+        if (lock < 0)
+            continue;
+        folder_remove(path);
+        close(lock);
+    }
+    if (all)
+        closedir(all);
+}
+
 void task_close(struct task *task)
 {
     if (!task)
         return;
-    if (task->folder) {
-        unlink(task->weights_path);
-        unlink(task->data_path);
-        rmdir(task->folder);
-    }
+    if (task->folder)
+        folder_remove(task->folder);
+    if (task->folder_lock)
+        close(task->folder_lock);
     recipe_free(&task->step);
     network_free(task->network);
     params_free(&task->params);
@@ -318,10 +374,13 @@ enum status task_write_files(struct task *task)
         return STATUS_OK;
     char *folder = arena_format(&task->arena, "%s/prony-XXXXXX", file_temporary_folder());
     NEED(folder);
+    folders_clean();
     if (!mkdtemp(folder))
         FAIL(STATUS_IO, "cannot make a temporary folder like %s: %s", folder, strerror(errno));
-    task->weights_path = arena_format(&task->arena, "%s/weights.safetensors", folder);
-    task->data_path = arena_format(&task->arena, "%s/data.safetensors", folder);
+    int lock = folder_lock(folder);
+    task->folder_lock = lock > 0 ? lock : 0;
+    task->weights_path = arena_format(&task->arena, "%s/%s", folder, weights_name);
+    task->data_path = arena_format(&task->arena, "%s/%s", folder, data_name);
     if (!task->weights_path || !task->data_path) {
         rmdir(folder);
         FAIL(STATUS_MEMORY, "out of memory");

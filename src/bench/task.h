@@ -64,6 +64,7 @@ struct task {
     struct outcome shaken; /* … from weights that are off by a rounding; no values: not known */
 
     char *folder, *weights_path, *data_path; /* files for peers; NULL until task_write_files */
+    int folder_lock;                         /* held for as long as the folder is in use; 0: none */
 };
 
 /* The texts are not kept. */
@@ -90,7 +91,7 @@ float task_initial(const struct task *task, int64_t place);
 void task_shake(const struct task *task, float *values, uint64_t count);
 
 /* Writes the weights and the data (in the order in which they are visited) as safetensors files
- * into a temporary folder; once. */
+ * into a temporary folder; once. Removes those that killed processes left behind. */
 enum status task_write_files(struct task *task);
 
 #endif

@@ -48,11 +48,11 @@ static enum status output_print(struct bench_output *output, const char *line,
 }
 
 /* To every place, whatever happens at one of them: a full disk must not lose what can be printed.
- * The first failure is told. */
+ * The first failure is told. What is filed already is not filed again. */
 static enum status output_line(struct bench_output *output, const char *line,
-                               const struct record *record)
+                               const struct record *record, bool filed)
 {
-    enum status status = output->file ? file_append_line(output->file, line) : STATUS_OK;
+    enum status status = output->file && !filed ? file_append_line(output->file, line) : STATUS_OK;
     struct error first = *status_last();
     if (output->store.write) {
         enum status stored = output->store.write(output->store.context, line, record);
@@ -67,25 +67,45 @@ static enum status output_line(struct bench_output *output, const char *line,
     return status;
 }
 
-/* A program whose network was written. */
-struct program_seen {
-    const char *hash;
-    struct program_seen *next;
+/* What need not be written again: a program whose network was, or a machine. */
+struct line_seen {
+    const char *key;
+    bool filed, told; /* in the file when it was opened; in this run */
+    struct line_seen *next;
 };
 
-static enum status output_see(struct bench_output *output, const char *hash, bool *new)
+static enum status output_see(struct bench_output *output, const char *key, struct line_seen **out)
 {
-    struct program_seen *seen = output->programs;
-    while (seen && strcmp(seen->hash, hash) != 0)
+    struct line_seen *seen = output->seen;
+    while (seen && strcmp(seen->key, key) != 0)
         seen = seen->next;
-    *new = !seen;
-    if (seen)
-        return STATUS_OK;
-    NEED(seen = arena_alloc(&output->arena, sizeof *seen));
-    NEED(seen->hash = arena_text(&output->arena, hash));
-    seen->next = output->programs;
-    output->programs = seen;
+    if (!seen) {
+        NEED(seen = arena_alloc(&output->arena, sizeof *seen));
+        NEED(seen->key = arena_text(&output->arena, key));
+        seen->next = output->seen;
+        output->seen = seen;
+    }
+    *out = seen;
     return STATUS_OK;
+}
+
+/* The same machine, with the same software and ceilings: how busy it was at some time is not what
+ * the line is for. */
+static enum status output_see_machine(struct bench_output *output, const struct record *record,
+                                      struct line_seen **out)
+{
+    const struct record lasting = {
+        .kind = RECORD_MACHINE, .software = record->software, .calibration = record->calibration};
+    struct text key = {0};
+    text_printf(&key, "%s\n%s\n%lld\n", json_text(record->machine, "server", ""),
+                json_text(record->machine, "cpu", ""),
+                (long long)json_int(record->machine, "cores", 0));
+    record_write(&lasting, &key);
+    enum status status = text_done(&key);
+    if (status == STATUS_OK)
+        status = output_see(output, text_of(&key), out);
+    text_free(&key);
+    return status;
 }
 
 /* Before the first result of a program, the line that explains it. */
@@ -94,20 +114,21 @@ static enum status output_network(struct bench_output *output, const struct reco
     struct text line = {0};
     struct arena arena = {0};
     struct record network;
-    bool new = false;
+    struct line_seen *seen;
 
     if (record->kind != RECORD_RESULT || !record->program)
         return STATUS_OK;
-    TRY(output_see(output, record->program, &new));
-    if (!new)
+    TRY(output_see(output, record->program, &seen));
+    if (seen->told)
         return STATUS_OK;
+    seen->told = true;
     enum status status = explained_line(&record->point, &line);
     if (status == STATUS_OK) {
         line.data[--line.length] = '\0'; /* without the newline */
         status = record_read(&arena, "network", 0, text_of(&line), line.length, &network);
     }
     if (status == STATUS_OK)
-        status = output_line(output, text_of(&line), &network);
+        status = output_line(output, text_of(&line), &network, seen->filed);
     text_free(&line);
     arena_free(&arena);
     return status;
@@ -116,7 +137,10 @@ static enum status output_network(struct bench_output *output, const struct reco
 static enum status output_write(void *context, const char *line, const struct record *record)
 {
     struct bench_output *output = context;
-    enum status told = output_network(output, record), status = output_line(output, line, record);
+    struct line_seen *machine = NULL;
+    enum status told = record->kind == RECORD_MACHINE ? output_see_machine(output, record, &machine)
+                                                      : output_network(output, record);
+    enum status status = output_line(output, line, record, machine && machine->filed);
     return status == STATUS_OK ? told : status;
 }
 
@@ -227,7 +251,8 @@ void bench_output_tell(struct bench_output *output, const struct point *next, in
 /* What a file or store holds already. */
 struct held {
     struct bench_output *output;
-    struct done *done;
+    struct done *done; /* or NULL */
+    bool in_file;
 };
 
 /* For what needs all rows to know its columns. */
@@ -292,12 +317,16 @@ static enum status add_done(void *context, const struct record *record, const ch
                             size_t length)
 {
     struct held *held = context;
-    bool new;
+    struct line_seen *seen = NULL;
     (void)line;
     (void)length;
     if (record->kind == RECORD_NETWORK)
-        TRY(output_see(held->output, json_text(record->network, "program", ""), &new));
-    return done_add(held->done, record);
+        TRY(output_see(held->output, json_text(record->network, "program", ""), &seen));
+    if (record->kind == RECORD_MACHINE)
+        TRY(output_see_machine(held->output, record, &seen));
+    if (seen && held->in_file)
+        seen->filed = true;
+    return held->done ? done_add(held->done, record) : STATUS_OK;
 }
 
 #ifdef PRONY_HAVE_STORE
@@ -310,7 +339,7 @@ static enum status add_stored(void *context, int64_t id, const char *line, size_
 
 enum status bench_output_done(struct bench_output *output, struct done *done)
 {
-    struct held held = {output, done};
+    struct held held = {output, done, true};
     struct text text = {0};
     enum status status = STATUS_OK;
 
@@ -319,9 +348,12 @@ enum status bench_output_done(struct bench_output *output, struct done *done)
         if (status == STATUS_OK)
             status = record_read_whole(output->file, text_of(&text), text.length, add_done, &held);
         text_free(&text);
+        if (!done && status != STATUS_MEMORY)
+            status = STATUS_OK; /* whatever it is, a line can be added */
     }
+    held.in_file = false;
 #ifdef PRONY_HAVE_STORE
-    if (status == STATUS_OK && output->opened)
+    if (status == STATUS_OK && output->opened && done)
         status = store_export(output->opened, NULL, add_stored, &held);
 #endif
     return status;

@@ -32,7 +32,7 @@ struct bench_output {
     char started[CLOCK_STAMP];
     struct text kept;
     struct arena arena;
-    struct program_seen *programs; /* whose networks are told already */
+    struct line_seen *seen; /* networks and machines that are told or filed already */
 };
 
 /* What a command line says of it; all may be NULL. */
@@ -57,7 +57,8 @@ void bench_output_tell(struct bench_output *output, const struct point *next, in
                        double left_s);
 /* Prints what waited for the end. */
 enum status bench_output_finish(struct bench_output *output);
-/* What the file and the store hold already. */
+/* What the file and the store hold already: networks and machines are not filed twice, and results
+ * go to *done, unless that is NULL. */
 enum status bench_output_done(struct bench_output *output, struct done *done);
 
 #endif

@@ -147,6 +147,9 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
     TRY(request_models(&sweep->lists[AXIS_model], models, model_count, arena));
     if (request->bound)
         TRY(scenario_parse_bound(request->bound, &request->holds));
+    if (request->bound && !sweep_has(&sweep->lists[AXIS_scenario], "server"))
+        FAIL(STATUS_INPUT, "--bound: nothing has to hold %s, expected --scenario server with it",
+             request->bound);
     TRY(request_until(request));
     return request->skip ? sweep_parse_skip(sweep, request->skip, arena) : STATUS_OK;
 }
@@ -304,10 +307,10 @@ enum status bench_request_run(const struct cli *cli, struct bench_request *const
         log_warning("this is a %s build: its times say little", bench.facts.build);
     if (status == STATUS_OK)
         status = facts_trees(&bench.facts, &arena, &bench.machine, &bench.software);
-    if (status == STATUS_OK && resume) {
+    if (resume)
         bench.done = &done;
-        status = bench_output_done(output, &done);
-    }
+    if (status == STATUS_OK)
+        status = bench_output_done(output, resume ? &done : NULL);
     if (status == STATUS_OK)
         status = run_with_calibration(&bench, requests, count, output, &arena);
     peer_bank_close(&bench.waiting);

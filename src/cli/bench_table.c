@@ -122,8 +122,9 @@ static void add_verdict(const struct record *record, struct text *out)
     if (isnan(found->low))
         text_printf(out, " (%lld rounds are too few)\n", (long long)found->rounds);
     else
-        text_printf(out, " (%.4g … %.4g, 99 %%, %lld rounds in %lld instances)\n", found->low,
-                    found->high, (long long)found->rounds, (long long)found->instances);
+        text_printf(out, " (%.4g … %.4g, 99 %%, %lld rounds in %lld instance%s)\n", found->low,
+                    found->high, (long long)found->rounds, (long long)found->instances,
+                    found->instances == 1 ? "" : "s");
 }
 
 /* What a peer gave as its reason may be anything: one line, and nothing that moves the cursor. */
@@ -148,6 +149,9 @@ void bench_table_row(struct bench_table *table, const struct record *record, str
         add_figures(record, out);
     else
         text_printf(out, "%s: ", record_status_name(record->status));
+    if (record->status == RECORD_OK && record->check.verdict == RECORD_UNCHECKED &&
+        record->check.reason)
+        text_printf(out, "unchecked: %s%s", record->check.reason, record->reason ? "; " : "");
     add_line(out, record->reason ? record->reason : "");
     if (record->against.other)
         add_verdict(record, out);

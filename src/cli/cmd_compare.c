@@ -81,7 +81,7 @@ static enum status results_read(const char *path, struct results *out)
     TRY_OR(done, file_read(path, FILE_MOST, &text));
     TRY_OR(done, import_lines(path, text_of(&text), text.length, &foreign, &imported));
     const struct text *lines = foreign ? &imported : &text;
-    TRY_OR(done, record_read_all(path, text_of(lines), lines->length, results_add, out));
+    TRY_OR(done, record_read_whole(path, text_of(lines), lines->length, results_add, out));
 done:
     text_free(&text);
     text_free(&imported);
@@ -104,12 +104,26 @@ static void print_comparison(const struct result *old, const struct result *new,
     text_free(&line);
 }
 
-static void print_failed(const struct result *new)
+static void print_lost(const struct result *result, const char *how)
 {
     struct text line = {0};
-    point_label(&new->point, &line);
-    printf("measured before, failed now: %s\n", text_of(&line));
+    point_label(&result->point, &line);
+    printf("measured before, %s: %s\n", how, text_of(&line));
     text_free(&line);
+}
+
+/* How many were measured in the old file of which the new one has nothing. */
+static int print_gone(const struct results *old, const struct results *new)
+{
+    int gone = 0;
+    for (size_t i = 0; i < old->count; i++) {
+        const struct result *before = &old->list[i];
+        if (before->failed || results_find(new, &before->point, false))
+            continue;
+        print_lost(before, "not now");
+        gone++;
+    }
+    return gone;
 }
 
 /* What the files do not share, where nothing is shared: the machine, if that is all. */
@@ -136,7 +150,7 @@ static enum status compare_all(const struct results *old, const struct results *
             continue;
         matched++;
         if (now->failed) {
-            print_failed(now);
+            print_lost(now, "failed now");
             failed++;
             continue;
         }
@@ -149,8 +163,12 @@ static enum status compare_all(const struct results *old, const struct results *
            new->count - (size_t)matched);
     if (!matched)
         return nothing_compared(old, new);
+    const int gone = isfinite(share) ? print_gone(old, new) : 0;
     if (failed && isfinite(share))
         FAIL(STATUS_WRONG, "%d of %d failed, and did not before", failed, matched);
+    if (gone)
+        FAIL(STATUS_WRONG, "%d of the old file %s not in the new one", gone,
+             gone == 1 ? "is" : "are");
     if (slower && isfinite(share))
         FAIL(STATUS_WRONG, "%d of %d became slower by more than %g %%", slower, matched,
              100 * share);
@@ -165,7 +183,8 @@ enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
          .kind = ARG_SHARE,
          .value = &share,
          .meaning = "SHARE",
-         .help = "end with status 1 when something is slower by more, such as 5%, or failed"}};
+         .help =
+             "end with status 1 when something is slower by more, such as 5%, failed, or is gone"}};
     struct args args = {
         .command = "prony compare",
         .usage = "OLD.jsonl NEW.jsonl [options]",

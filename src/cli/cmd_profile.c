@@ -69,6 +69,7 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
                                      .measure = {.target = 0.01,
                                                  .limit_ns = (uint64_t)(flags->seconds * 1e9),
                                                  .stopped = cli_interrupted}};
+    options.measure.least_ns = measure_usual_least(options.measure.limit_ns);
     const struct task_options work = {.model = flags->network,
                                       .phase = training ? PHASE_TRAINING : PHASE_INFERENCE,
                                       .batch = (int32_t)flags->batch,
@@ -148,5 +149,8 @@ enum status cmd_profile(struct cli *cli, int argc, const char *const *argv)
     flags.network = args.positional[0];
     TRY(cli_keep_network(flags.trace, flags.network));
     TRY(cli_keep_network(flags.callgrind, flags.network));
+    if (flags.trace && flags.callgrind && strcmp(flags.trace, flags.callgrind) == 0)
+        FAIL(STATUS_INPUT, "--trace and --callgrind: found \"%s\" twice, expected two files",
+             flags.trace);
     return profile(cli, &flags);
 }

@@ -78,7 +78,7 @@ static enum status add_record(void *context, const struct record *record, const 
     return STATUS_OK;
 }
 
-/* All of a file or nothing. */
+/* All of a file or nothing; but what a killed process left unfinished is no part of it. */
 static enum status add_file(struct store *store, const char *path)
 {
     struct text text = {0}, imported = {0};
@@ -89,7 +89,7 @@ static enum status add_file(struct store *store, const char *path)
     TRY_OR(done, import_lines(path, text_of(&text), text.length, &foreign, &imported));
     const struct text *lines = foreign ? &imported : &text;
     TRY_OR(done, store_begin(store));
-    TRY_OR(done, record_read_all(path, text_of(lines), lines->length, add_record, &adding));
+    TRY_OR(done, record_read_whole(path, text_of(lines), lines->length, add_record, &adding));
     TRY_OR(done, store_commit(store));
     printf("%s: %llu added, %llu there already\n", path, (unsigned long long)adding.added,
            (unsigned long long)adding.known);

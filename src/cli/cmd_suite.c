@@ -1,8 +1,8 @@
 /* cmd_suite.c: prony suite: a text of which each line is the arguments of one `prony bench`.
  *
- * Blank lines and what follows a '#' at the start of a line are passed over; a line that starts
- * with "--" holds options of the suite itself. All lines are read and checked before the first is
- * run. What the output holds already is not measured again. */
+ * Blank lines and lines that begin with a '#', after blanks or not, are passed over; a line that
+ * starts with "--" holds options of the suite itself. All lines are read and checked before the
+ * first is run. What the output holds already is not measured again. */
 #include "base/embed.h"
 #include "base/file.h"
 #include "cli/bench_request.h"
@@ -102,7 +102,7 @@ static enum status read_lines(struct suite *suite, const char *text)
         at += length;
         at += *at == '\r';
         at += *at == '\n';
-        if (line[0] == '#')
+        if (line[strspn(line, " \t")] == '#')
             continue;
         enum status status = split_words(suite, line, words, &count);
         words[0] = "prony bench";

@@ -106,7 +106,8 @@ static void add_line(const char *name, const struct figures *figures, double ste
 static void add_balance(const struct inside *inside, struct text *out)
 {
     double missing = inside_missing(inside);
-    struct text timed = {0}, difference = {0};
+    struct text timed = {0}, difference = {0}, disturbed = {0};
+    watch_note(&inside->watch, &disturbed);
     text_add_time(&timed, inside->time_ns.median);
     text_add_time(&difference, fabs(missing) * inside->time_ns.median);
     text_printf(out, "\ntimed alone, a step takes %s", text_of(&timed));
@@ -115,15 +116,19 @@ static void add_balance(const struct inside *inside, struct text *out)
     if (fabs(missing) <= PROFILE_ADDS_UP)
         text_printf(out, "; the ops add up to it within %.1f %%\n", 100 * fabs(missing));
     else if (missing > 0)
-        text_printf(out, "; %s of it (%.0f %%) is missing: it passes between ops\n",
-                    text_of(&difference), 100 * missing);
+        text_printf(out, "; %s of it (%.0f %%) is missing%s\n", text_of(&difference), 100 * missing,
+                    disturbed.length ? "" : ": it passes between ops");
     else
         text_printf(out,
                     "; the ops take %s (%.0f %%) more: watched one by one they cannot overlap, and "
                     "the clock is read between them\n",
                     text_of(&difference), -100 * missing);
+    if (disturbed.length) /* without the first "; " */
+        text_printf(out, "the machine was disturbed, so that times may not add up: %s\n",
+                    text_of(&disturbed) + 2);
     if (inside->unfounded[0])
         text_printf(out, "no floors: %s\n", inside->unfounded);
+    text_free(&disturbed);
     text_free(&timed);
     text_free(&difference);
 }
@@ -244,6 +249,14 @@ static void write_hash(struct json_writer *json, uint64_t hash)
     write_text(json, "program", text);
 }
 
+static void write_disturbed(struct json_writer *json, const struct watch *watch)
+{
+    struct text notes = {0};
+    watch_note(watch, &notes);
+    write_text(json, "disturbed", notes.length ? text_of(&notes) + 2 : NULL);
+    text_free(&notes);
+}
+
 void profiled_json(const struct profiled *profiled, struct text *out)
 {
     const struct inside *inside = profiled->inside;
@@ -262,6 +275,7 @@ void profiled_json(const struct profiled *profiled, struct text *out)
     write_real(&json, "watched_ns", step_ns);
     write_real(&json, "watched_steps", inside->profiles[0].steps);
     write_real(&json, "missing", inside_missing(inside));
+    write_disturbed(&json, &inside->watch);
     json_key(&json, "programs");
     json_array(&json);
     for (int32_t p = 0; p < inside->count; p++) {

@@ -3,6 +3,7 @@
  * another host. What cannot be understood is as if it were not there: it will be measured again. */
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "estimate/calibrate.h"
 
 #include <stdio.h>
@@ -71,6 +72,13 @@ static bool read_row(const struct json *from, struct ceiling_row *out)
            (of_cpu || out->unit[0]) && out->per_s > 0;
 }
 
+/* More than this no processing unit gives, by orders of magnitude: the file was damaged, or written
+ * by hand. A thread of a CPU reaches 1e13 operations, or bytes, a second; a whole GPU 1e16. */
+static bool is_possible(const struct ceiling_row *row)
+{
+    return row->per_s <= (row->unit[0] ? 1e18 : 1e15 * row->threads);
+}
+
 static bool is_ours(const struct json *tree, const struct cpu *cpu)
 {
     return json_int(tree, "format", 0) == FORMAT &&
@@ -93,8 +101,14 @@ enum status calibration_read(struct calibration *calibration, const char *path)
     const struct json *rows = is_ours(tree, &cpu) ? json_get(tree, "ceilings") : NULL;
     for (const struct json *from = rows ? rows->first : NULL; from; from = from->next) {
         struct ceiling_row row;
-        if (read_row(from, &row))
+        if (!read_row(from, &row))
+            continue;
+        if (is_possible(&row))
             TRY_OR(done, calibration_merge(calibration, &row));
+        else
+            log_warning("%s: \"per_s\" of %s: found %g, which is not possible: it is passed over, "
+                        "and measured again when it is needed",
+                        path, ceiling_name(row.ceiling), row.per_s);
     }
 done:
     text_free(&text);

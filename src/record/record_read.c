@@ -214,7 +214,17 @@ static bool is_blank(const char *text, size_t length)
 /* A killed process may leave the beginning of a line: file_append_line ends it before the next. */
 static bool is_cut(const char *text, size_t length)
 {
-    return text[0] == '{' && text[length - 1] != '}' && text[length - 1] != '\r';
+    int depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++) {
+        if (quoted && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            depth += (text[i] == '{') - (text[i] == '}');
+    }
+    return text[0] == '{' && (quoted || depth > 0);
 }
 
 static enum status read_lines(const char *name, const char *text, size_t length, bool cut_too,
