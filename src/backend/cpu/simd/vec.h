@@ -293,6 +293,14 @@ static inline vec vec_choose_positive(vec v, vec a, vec b)
  * function that only prefetches for one without effect and drops its calls. */
 #define vec_prefetch(address) _mm_prefetch((const char *)(address), _MM_HINT_T1)
 
+/* sum += value · the vector at an address, which the instruction itself reads: gcc would load it
+ * into a register once for all that use it. Where the next line is on its way from memory, reading
+ * the nearest lines at once and then again from L1 is faster than loads that wait one by one. */
+#define vec_fma_at(sum, value, address)                                                            \
+    __asm__("vfmadd231ps %2, %1, %0"                                                               \
+            : "+v"(sum)                                                                            \
+            : "v"(value), "m"(*(const vec *)(const void *)(address)))
+
 /* Keeps a loaded value in its register: gcc would rather load it again in every instruction that
  * uses it, and loads are what these loops are short of. */
 #define vec_pin(value) __asm__("" : "+v"(value))
