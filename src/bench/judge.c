@@ -60,11 +60,14 @@ static enum status judge_entry(const struct task *task, const char *name, const 
     const double off = judge_relative(way->off, scale);
     const double shaken = judge_relative(way->shaken, scale);
     const double length = judge_relative(way->found, way->expected);
-    const double most = fmax(LENGTH_MOST, 1 + DEVIATIONS * shaken / sqrt(way->count));
-    if (off > fmax(ENTRY_MOST, ENTRY_ROUNDINGS * shaken))
-        FAIL(STATUS_WRONG, "%s did not move as it should: it is off by %.2g of its way", name, off);
+    const double most = fmax(ENTRY_MOST, ENTRY_ROUNDINGS * shaken);
+    const double longest = fmax(LENGTH_MOST, 1 + DEVIATIONS * shaken / sqrt(way->count));
+    if (off > most)
+        FAIL(STATUS_WRONG,
+             "%s did not move as it should: it is off by %.2g of its way, at most %.2g", name, off,
+             most);
     if (task->shaken.values && way->expected >= LEAST_SHARE * typical &&
-        (length > most || length * most < 1))
+        (length > longest || length * longest < 1))
         FAIL(STATUS_WRONG, "%s moved %.2g times as far as it should", name, length);
     return STATUS_OK;
 }
