@@ -6,6 +6,13 @@
 
 #include <stdint.h>
 
+#ifndef __has_feature /* gcc's word for it is __SANITIZE_ADDRESS__ */
+#define __has_feature(name) 0
+#endif
+#if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#endif
+
 static bool is_zero(const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -135,6 +142,22 @@ TEST(arenas_survive_every_failed_allocation)
         CHECK(arena.newest == NULL);
     }
     CHECK(filled && nth > 5);
+}
+
+/* What lies behind an allocation is out of bounds, as on the heap. */
+TEST(arenas_show_the_address_sanitizer_their_ends)
+{
+#if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
+    struct arena arena = {0};
+    for (size_t bytes = 0; bytes < 40; bytes++) {
+        const char *taken = arena_alloc(&arena, bytes);
+        CHECK(!bytes || !__asan_address_is_poisoned(taken + bytes - 1));
+        CHECK(__asan_address_is_poisoned(taken + bytes));
+    }
+    arena_free(&arena);
+#else
+    check_skip("it is not built with it");
+#endif
 }
 
 TEST(arenas_refuse_overflow)
