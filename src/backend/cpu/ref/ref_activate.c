@@ -24,8 +24,8 @@ KERNEL(activate)
         y[i] = activate_alpha(call->op->attr.activate.function, alpha, x[i]);
 }
 
-/* The slope at a point, from the function's value there; gelu's, erf's and log's from the point: Φ(x) +
- * x·φ(x), 2/√π·e^-x². */
+/* The slope at a point, from the function's value there; gelu's, erf's and log's from the point:
+ * Φ(x) + x·φ(x), 2/√π·e^-x². */
 static real slope(int32_t function, real alpha, real saved)
 {
     const real density_at_0 = (real)0.39894228040143267794; /* 1/√(2π) */
