@@ -1,6 +1,6 @@
 /* reference.h: outcomes of the reference, kept between runs: for a large network they take longer
- * than the measurement. They are found by a hash of all that goes in (the program, the parameters it
- * starts from, the data) and the commit that computed them, so that another reference is never
+ * than the measurement. They are found by a hash of all that goes in (the program, the parameters
+ * it starts from, the data) and the commit that computed them, so that another reference is never
  * mistaken for this one; a build with uncommitted changes keeps none. */
 #ifndef PRONY_BENCH_REFERENCE_H
 #define PRONY_BENCH_REFERENCE_H

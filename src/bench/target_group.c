@@ -70,7 +70,7 @@ static enum status target_fill(const struct bench *bench, struct record *record,
     target_meters(runs, count, scratch, rows);
     record->meters = rows;
     record->meter_count = ROWS;
-    record->check.reason = "it learnt or it did not";
+    record->check.reason = "held-out rows say what it learnt";
     const char *reason =
         arena_format(arena, "%s to %s %g on held-out rows of %s: %.0f of %zu seeds",
                      record->point.model, bench->until.accuracy > 0 ? "accuracy" : "loss",

@@ -177,7 +177,7 @@ static enum status compare_all(const struct results *old, const struct results *
 
 enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
 {
-    double share = INFINITY;
+    double share = (double)INFINITY;
     struct arg list[] = {
         {.name = "fail-if-slower",
          .kind = ARG_SHARE,

@@ -78,7 +78,7 @@ static enum status read_meters(struct arena *arena, const struct json *object, s
         else if (value->kind == JSON_NUMBER)
             meter->value = value->number;
         else if (value->kind == JSON_NULL)
-            meter->value = NAN;
+            meter->value = (double)NAN;
         else
             return member_fail(path, value->key, value, "a number or \"not available: why\"");
     }
