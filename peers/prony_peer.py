@@ -47,8 +47,9 @@ class Work:
         self.rate = self.settings["rate"]
         self.backend, self.unit = request["backend"], request["unit"]
         self.precision = request["precision"]
-        # each iteration is a call, from host memory to host memory
-        self.calls = request.get("scenario", "iterate") not in ("iterate", "offline")
+        # each iteration is a call, from host memory to host memory; queued: many are waited for at once
+        scenario = request.get("scenario", "iterate")
+        self.calls, self.queued = scenario not in ("iterate", "offline"), scenario == "queued"
         self.weights = read_safetensors(request["weights"])
         data = read_safetensors(request["data"])
         self.inputs, self.targets, self.labels = data["x"], data.get("target"), data.get("label")

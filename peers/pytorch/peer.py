@@ -16,6 +16,7 @@ from prony_torch import TorchPeer, plain_step
 SLIDING = ("conv", "conv_transpose", "max_pool", "average_pool")
 RECURRENT = ("rnn", "gru", "lstm")
 WARM_UP = 3  # iterations before a graph is captured
+STREAMS = 4  # that queued calls may go to in turn
 
 
 class Shipped(TorchPeer):
@@ -55,6 +56,8 @@ class Shipped(TorchPeer):
             choices["mkldnn"] = ["on", "off"]
         if compiled and self.device == "cuda":  # first: what is tried last may not be tried
             choices["capture"] = ["off", "on"]
+        if self.captures and self.work.queued:
+            choices["streams"] = ["one", "several"]
         if self.work.training:
             choices["update"] = {"graph": ["usual", "foreach"], "graph-fused": ["fused"]}.get(
                 self.backend, ["usual", "foreach", "fused"])
@@ -71,7 +74,7 @@ class Shipped(TorchPeer):
         return lambda: self.steps(0, together)
 
     def build(self, settings):
-        torch, training = self.torch, self.work.training
+        torch, training, self.graphs = self.torch, self.work.training, []
         torch.backends.mkldnn.set_flags(settings.get("mkldnn", "on") == "on")
         builder = Builder(torch, self.work, settings.get("weights") != "[in][out]")
         self.places = builder.places
@@ -88,7 +91,7 @@ class Shipped(TorchPeer):
             more["capturable"] = True
         self.ready(**more)
         if capture:
-            self.capture()
+            self.capture(settings.get("streams") == "several")
 
     def quicker(self, module, settings):
         """The module as the compilers leave it; frozen ones hold the weights as constants."""
@@ -106,29 +109,34 @@ class Shipped(TorchPeer):
                 module = torch.jit.optimize_for_inference(torch.jit.freeze(module.eval()))
         return module
 
-    def capture(self):
+    def capture(self, at_once):
         """A graph of the step for each batch; replaying one leaves its error or outputs in the place
-        it had when it was captured."""
-        torch, self.graphs, self.results = self.torch, [], []
+        it had when it was captured. At once: graphs that share no memory, in streams of their own."""
+        torch, self.results = self.torch, []
         step, side = self.step, torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(WARM_UP):
                 step(0)
         torch.cuda.current_stream().wait_stream(side)
-        pool = torch.cuda.graph_pool_handle()
+        pool = None if at_once else torch.cuda.graph_pool_handle()
         for batch in range(self.work.batches):
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, pool=pool):
                 result = step(batch)
             self.graphs.append(graph)
             self.results.append(self.error if self.work.training else result)
-        self.step = self.replay
+        self.streams = [torch.cuda.Stream() for _ in range(STREAMS)]
+        self.step = self.replay_aside if at_once else self.replay
         self.restart()
 
     def replay(self, batch):
         self.graphs[batch].replay()
         self.error = self.results[batch]
+
+    def replay_aside(self, batch):
+        with self.torch.cuda.stream(self.streams[batch % STREAMS]):
+            self.replay(batch)
 
     def restart(self):
         """The initial weights, and an optimiser that remembers nothing: zeros in all of them, but
@@ -144,7 +152,7 @@ class Shipped(TorchPeer):
                     state[name] = 0
 
     def outputs(self, batch):
-        if self.step != self.replay:
+        if not self.graphs:
             return super().outputs(batch)
         self.replay(batch)
         return self.error.float().reshape(-1).tolist()
