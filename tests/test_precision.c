@@ -103,9 +103,13 @@ static const struct lesson {
     {"input 1x12x12\nconv 32 3x3\nrelu\nconv 40 3x3\nrelu\nmax_pool 2\nflatten\ndense 24\n"
      "loss mse\n",
      144, 24, 16, "sgd"},
+    {"input 132\ndense 260\nsigmoid\ndense 140\nrelu\ndense 132\ntanh\ndense 5\nloss mse\n", 132, 5,
+     150, "sgd"},
+    {"input 24\ndense 132\nsigmoid\ndense 136\nrelu\ndense 132\nsigmoid\ndense 3\nloss mse\n", 24,
+     3, 517, "sgd"},
 };
 
-enum { STEPS = 20, WIDEST = 144 };
+enum { STEPS = 20, WIDEST = 264 };
 
 struct course {
     struct compiled model;
@@ -206,6 +210,63 @@ ON_BACKENDS(networks_learn_as_in_fp32)
     for (int p = 0; p < PRECISIONS && open_in(&low, rig, precisions[p]); p++) {
         for (size_t i = 0; i < sizeof lessons / sizeof *lessons; i++)
             check_lesson(&low, &reference, &lessons[i], precisions[p], most[p]);
+        rig_close(&low);
+    }
+    rig_close(&reference);
+}
+
+/* Layers that are read through in one kernel, and ones that are not. */
+static const struct lesson questions[] = {
+    {"input 264\ndense 520\nrelu\ndense 136\nsigmoid\ndense 1032\nrelu\ndense 24\n", 264, 24, 64,
+     ""},
+    {"input 72\ndense 264\ntanh\ndense 264\nrelu\ndense 8\n", 72, 8, 37, ""},
+    {"input 64\ndense 132\nrelu\ndense 130\nrelu\ndense 65\n", 64, 65, 13, ""},
+};
+
+/* The answers to ROWS questions. */
+static bool ask(struct rig *rig, const struct lesson *lesson, float *answers)
+{
+    static float x[ROWS * WIDEST];
+    struct compiled model;
+    struct program *fused = NULL;
+    struct ready ready;
+    bool ok = compiled_open(&model, lesson->text,
+                            (struct compile_options){.batch = lesson->batch, .use = USE_INFERENCE});
+    fill_random(x, ROWS * lesson->in, 5);
+    if (ok && CHECK_OK(fuse(model.program, rig->backend, rig->device, &fused))) {
+        ok = ready_open(&ready, rig, &model.params, fused) &&
+             ready_bind(&ready, fused, (const char *[]){"x", "y"}, (void *[]){x, answers},
+                        (int64_t[]){ROWS, ROWS}, 2, NULL, 0, 0) &&
+             ready_run(&ready, PARTS_ALL, 0, 3);
+        ready_close(&ready);
+    }
+    program_free(fused);
+    compiled_close(&model);
+    return ok;
+}
+
+ON_BACKENDS(stacks_answer_as_in_fp32)
+{
+    static const double most[PRECISIONS] = {2e-3, 2e-2, 2e-3};
+    static float found[ROWS * WIDEST], expected[ROWS * WIDEST];
+    struct rig reference, low;
+    CHECK(rig_open(&reference, "ref"));
+    for (int p = 0; p < PRECISIONS && open_in(&low, rig, precisions[p]); p++) {
+        for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
+            const struct lesson *lesson = &questions[i];
+            const int64_t count = ROWS * lesson->out;
+            double squares = 0, all = 0;
+            memset(found, 0xff, sizeof found);
+            if (!ask(&low, lesson, found) || !ask(&reference, lesson, expected))
+                continue;
+            for (int64_t k = 0; k < count; k++) {
+                squares += pow((double)found[k] - (double)expected[k], 2);
+                all += pow((double)expected[k], 2);
+            }
+            if (!CHECK(sqrt(squares / all) <= most[p]))
+                printf("    %s in %s: off by %g\n", lesson->text, precisions[p],
+                       sqrt(squares / all));
+        }
         rig_close(&low);
     }
     rig_close(&reference);

@@ -71,6 +71,32 @@ static __global__ void __launch_bounds__(THREADS)
         losses[blockIdx.x] = logf(sum) - (row[label[blockIdx.x]] - most);
 }
 
+/* … of rows of at most 32 numbers: a warp a row. */
+enum { FEW_CLASSES = 32 };
+
+static __global__ void __launch_bounds__(THREADS)
+    softmax_few(int64_t n, int k, const float *x, float *p, const int32_t *label, float *losses)
+{
+    allow_next();
+    await_last();
+    const int64_t sample = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / 32;
+    const int lane = (int)threadIdx.x % 32;
+    if (sample >= n)
+        return;
+    const float value = lane < k ? x[sample * k + lane] : -INFINITY;
+    float most = value;
+    for (int half = 16; half > 0; half /= 2)
+        most = fmaxf(most, __shfl_xor_sync(UINT32_MAX, most, half));
+    const float power = lane < k ? expf(value - most) : 0.0f;
+    float sum = power;
+    for (int half = 16; half > 0; half /= 2)
+        sum += __shfl_xor_sync(UINT32_MAX, sum, half);
+    if (lane < k)
+        p[sample * k + lane] = power / sum;
+    if (lane == label[sample])
+        losses[sample] = logf(sum) - (value - most);
+}
+
 void launch_softmax(const struct call *call, struct queue *queue)
 {
     enqueue(queue, softmax_row, dim3((unsigned)call_dim(call, 0, 0)), dim3(THREADS),
@@ -117,9 +143,14 @@ void launch_cross_entropy(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
     float *partial = (float *)call->workspace, *losses = partial + REDUCE_BLOCKS;
-    enqueue_early(queue, softmax_row, dim3((unsigned)n), dim3(THREADS), 0, k, false,
-                  (const float *)call_reals(call, 0), call_reals(call, 3), call_integers(call, 1),
-                  losses);
+    if (k <= FEW_CLASSES)
+        enqueue_early(queue, softmax_few, dim3(blocks_for(n * 32, THREADS)), dim3(THREADS), 0, n,
+                      (int)k, (const float *)call_reals(call, 0), call_reals(call, 3),
+                      call_integers(call, 1), losses);
+    else
+        enqueue_early(queue, softmax_row, dim3((unsigned)n), dim3(THREADS), 0, k, false,
+                      (const float *)call_reals(call, 0), call_reals(call, 3),
+                      call_integers(call, 1), losses);
     reduce(queue, n, reduce_value{losses}, 1.0f / (float)n, partial, call_reals(call, 2));
 }
 
