@@ -110,7 +110,9 @@ static void emit_param(struct draft *draft, const struct update_options *options
         in[ins++] = out[outs++] =
             state_tensor(draft, name, program->real, shape, program->tensors[w].matrix);
     }
-    set_attributes(draft_op(draft, kind->op, in, ins, out, outs), &options->optimiser);
+    struct op *op = draft_op(draft, kind->op, in, ins, out, outs);
+    if (draft->status == STATUS_OK) /* else it is no op of that kind */
+        set_attributes(op, &options->optimiser);
 }
 
 void update_emit(struct draft *draft, const struct update_options *asked)
