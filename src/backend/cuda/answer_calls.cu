@@ -122,7 +122,7 @@ enum status answer_prepare(struct plan *plan, bool resident)
     NEED(answer);
     describe_net(plan, &chain, &answer->net);
     answer->resident = resident;
-    answer->grid = resident && !narrow ? plan->whole : NULL;
+    answer->grid = !narrow && grid_can_listen(&chain, answer->net.batch) ? plan->whole : NULL;
     const cudaDeviceProp *gpu = &plan->instance->device->properties;
     answer->flows = !narrow && !resident && answer_flow_takes(&answer->net, gpu);
     answer->name = narrow && answer_warp_takes(&answer->net) ? "answer_warp_f32_cuda"
@@ -191,11 +191,11 @@ static cudaStream_t stream_of(const struct plan *plan, uint32_t number)
 }
 
 /* Someone who can answer from this call on: for it alone, or who stays. */
-static enum status send_kernel(struct plan *plan, uint32_t number)
+static enum status send_kernel(struct plan *plan, uint32_t number, bool stays)
 {
     struct answer *answer = plan->answer;
     struct device *device = plan->instance->device;
-    if (!answer->resident) {
+    if (!stays) {
         CUDA(cudaGraphLaunch(answer->slots[number % MAIL_SLOTS], stream_of(plan, number)));
         return STATUS_OK;
     }
@@ -229,10 +229,10 @@ static enum status wait_for_answer(struct plan *plan, uint32_t number)
         CUDA(error);
         if (is_answered(answer, number))
             return STATUS_OK;
-        if (!answer->resident)
+        if (!answer->waits)
             FAIL(STATUS_DEVICE, "the GPU has ended a call of '%s' without an answer",
                  plan->program->name);
-        TRY(send_kernel(plan, number));
+        TRY(send_kernel(plan, number, true));
     }
 }
 
@@ -278,12 +278,25 @@ enum status answer_run(struct plan *plan, int64_t calls)
         device->answering = plan;
     }
     for (; calls > 0; calls--) {
+        const bool queued = answer->asked != answer->collected;
         if (answer->asked - answer->collected == MAIL_SLOTS)
             TRY(collect(plan));
         write_question(answer, answer->asked + 1);
         if (!answer->waits)
-            TRY(send_kernel(plan, answer->asked));
+            TRY(send_kernel(plan, answer->asked, answer->resident || (queued && answer->grid)));
     }
+    return STATUS_OK;
+}
+
+/* Who waits for a question leaves. */
+static enum status dismiss(struct plan *plan)
+{
+    volatile uint64_t *stop = plan->answer->net.mail.stop;
+    *stop = 1;
+    const cudaError_t error = cudaStreamSynchronize(plan->instance->device->stream);
+    *stop = 0;
+    plan->answer->waits = false;
+    CUDA(error);
     return STATUS_OK;
 }
 
@@ -291,7 +304,7 @@ enum status answer_sync(struct plan *plan)
 {
     while (plan->answer->collected != plan->answer->asked)
         TRY(collect(plan));
-    return STATUS_OK;
+    return plan->answer->waits && !plan->answer->resident ? dismiss(plan) : STATUS_OK;
 }
 
 /* What was asked is answered first. */
@@ -300,16 +313,10 @@ enum status answer_stop(struct device *device)
     struct plan *plan = device->answering;
     if (!plan)
         return STATUS_OK;
-    const enum status status = answer_sync(plan);
-    volatile uint64_t *stop = plan->answer->net.mail.stop;
-    *stop = 1;
-    const cudaError_t error = cudaStreamSynchronize(device->stream);
-    *stop = 0;
-    plan->answer->waits = false;
+    const enum status status = answer_sync(plan), left = dismiss(plan);
     device->answering = NULL;
     TRY(status);
-    CUDA(error);
-    return STATUS_OK;
+    return left;
 }
 
 void answer_release(struct plan *plan)

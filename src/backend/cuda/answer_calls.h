@@ -5,8 +5,10 @@
  * Calls go through a mailbox. Either each is a launch, captured once for each of its slots
  * (answer_warp.cu, answer_block.cu: one kernel of one block; answer_flow.cu: one on all
  * multiprocessors; answer_layers.cu: one kernel a layer), or, resident, a kernel stays and takes
- * one after the other (answer_warp.cu, answer_block.cu, whole_grid.cu). The host does not
- * synchronise: it looks for the answer. */
+ * one after the other (answer_warp.cu, answer_block.cu, whole_grid.cu). Calls of wide layers that
+ * are asked before the last one was collected are taken by such a kernel too: it is launched once
+ * for all of them, and told to leave when they have been waited for. The host does not synchronise:
+ * it looks for the answer. */
 #ifndef PRONY_BACKEND_CUDA_ANSWER_CALLS_H
 #define PRONY_BACKEND_CUDA_ANSWER_CALLS_H
 
@@ -58,7 +60,7 @@ struct flow_net {
 struct answer {
     const char *name;
     struct answer_net net;
-    struct whole *grid;   /* resident, not narrow: the kernel that stays; else NULL */
+    struct whole *grid;   /* not narrow: the kernel that stays; NULL: it cannot */
     bool resident, waits; /* waits: a kernel has been launched, and not been told to leave */
     uint64_t *memory;     /* pinned, mapped: the mailbox */
     cudaGraphExec_t slots[MAIL_SLOTS]; /* what answers the call in each; not resident */

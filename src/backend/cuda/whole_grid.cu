@@ -77,9 +77,10 @@ static __device__ float2 grid_judge(const struct whole_step *step, int out, int 
 }
 
 /* What one block reads of a step's data: its slice of the inputs, then all targets, each a numbered
- * element. */
+ * element. Where the data lie is read once a launch: a step should wait for no address. */
 template <int N> struct data_intake {
-    const struct whole_step *step;
+    const uint32_t *inputs_at, *targets_at, *order; /* order: or NULL */
+    int batch;
     int in, first, slice, wide, inputs, all; /* features, elements */
     int x, target;                           /* where they go */
     /* 0 where the batch has no such sample, or the sample no such feature */
@@ -88,11 +89,15 @@ template <int N> struct data_intake {
         const bool input = e < inputs;
         const int width = input ? slice : wide, k = input ? e : e - inputs, n = k / width;
         const int feature = k % width + (input ? first : 0);
-        if (n >= step->batch || (input && feature >= in))
+        if (n >= batch || (input && feature >= in))
             return 0.0f;
-        const uint32_t *data = input ? step->x->data : step->target->data;
+        const uint32_t *data = input ? inputs_at : targets_at;
         return __uint_as_float(
             __ldg(&data[(uint64_t)rows[n] * (unsigned)(input ? in : wide) + (unsigned)feature]));
+    }
+    __device__ uint32_t row(uint64_t sample) const
+    {
+        return order ? __ldg(&order[sample]) : (uint32_t)sample;
     }
     __device__ void put(float *shared, int e, float value) const
     {
@@ -108,7 +113,10 @@ static __device__ struct data_intake<N> intake_of(const struct grid_net *net,
                                                   const struct weight_tile<SETS> &tile) {
     const struct whole_step &step = net->step;
     struct data_intake<N> intake;
-    intake.step = &step;
+    intake.inputs_at = step.x->data;
+    intake.targets_at = step.target ? step.target->data : NULL;
+    intake.order = step.feed->order;
+    intake.batch = step.batch;
     intake.in = net->layer[0].in;
     intake.first = 4 * tile.quad0;
     intake.slice = 4 * tile.quads;
@@ -137,7 +145,7 @@ struct grid_block {
     {
     }
     __device__ void settle() const;
-    __device__ bool hear(uint32_t number, uint32_t call) const;
+    __device__ bool hear(uint32_t number, uint32_t call, uint64_t *ahead) const;
     __device__ void forward(uint32_t number) const;
     __device__ void backward(uint32_t number) const;
     __device__ void judge(struct ring *loss, struct ring *right) const;
@@ -160,18 +168,23 @@ template <int N> __device__ void grid_block<N>::settle() const
 
 /* The inputs of a call, in place of data: the first block waits for the question and passes it on.
  * It does so for the next one only after this one's last layer, for which it has had packets of all
- * that read it here. False: nobody asks any more. */
-template <int N> __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call) const
+ * that read it here. It has looked for the next one by then: of several that are queued, `ahead` is
+ * this thread's note. False: nobody asks any more. */
+template <int N>
+__device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ahead) const
 {
     const int thread = (int)threadIdx.x, in = net->layer[0].in;
     const struct weight_tile<SETS> &tile = tiles[0];
     float *heard = &shared[net->layout.scratch]; /* [batch][in] */
     int *goes_on = (int *)&shared[net->layout.shares];
     if (blockIdx.x == 0) {
-        uint64_t note;
-        const bool asked = mail_wait(net->mail, call, &note);
-        if (thread < net->mail.inputs)
-            heard[thread] = __uint_as_float((uint32_t)note);
+        const bool here = thread < net->mail.inputs;
+        const bool asked = __syncthreads_and(!here || note_number(*ahead) == call) ||
+                           mail_wait(net->mail, call, ahead);
+        if (here) {
+            heard[thread] = __uint_as_float((uint32_t)*ahead);
+            *ahead = note_look(net->mail.question(call + 1) + thread);
+        }
         __syncthreads();
         for (int item = thread; item < in * PACKETS<N>; item += GRID_THREADS) {
             const int n0 = item % PACKETS<N> * 3;
@@ -344,7 +357,7 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
         uint32_t *now_rows = &rows[done % 2 * GRID_BATCH_MOST];
         float ahead[AHEAD];
         place = whole_move(place, jump, samples);
-        const uint32_t row_after = has_sample ? whole_row(step.feed, place) : 0;
+        const uint32_t row_after = has_sample ? intake.row(place) : 0;
 #pragma unroll
         for (int k = 0; k < AHEAD; k++)
             if (thread + k * GRID_THREADS < intake.all)
@@ -387,7 +400,8 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     struct grid_block<N> block(&net, (float *)shared_quads);
     block.settle();
     __syncthreads();
-    for (uint32_t done = 0; block.hear(net.first + done, net.call + done); done++) {
+    uint64_t ahead = 0;
+    for (uint32_t done = 0; block.hear(net.first + done, net.call + done, &ahead); done++) {
         block.forward(net.first + done);
         block.answer(net.call + done);
         __syncthreads();
@@ -403,6 +417,18 @@ static void *grid_kernel(int32_t samples)
     case 8: return (void *)whole_grid<8>;
     case 10: return (void *)whole_grid<10>;
     default: return (void *)whole_grid<GRID_BATCH_MOST>;
+    }
+}
+
+static void *listener_kernel(int32_t samples)
+{
+    switch (samples) {
+    case 3: return (void *)grid_listener<3>;
+    case 4: return (void *)grid_listener<4>;
+    case 6: return (void *)grid_listener<6>;
+    case 8: return (void *)grid_listener<8>;
+    case 10: return (void *)grid_listener<10>;
+    default: return (void *)grid_listener<GRID_BATCH_MOST>;
     }
 }
 
@@ -469,11 +495,9 @@ cudaError_t grid_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
     return error;
 }
 
-enum { LISTENED = 3 }; /* samples of a call, at most */
-
 bool grid_can_listen(const struct chain *chain, int32_t batch)
 {
-    return batch <= LISTENED && batch * chain->layer[0].in <= GRID_THREADS;
+    return batch * chain->layer[0].in <= GRID_THREADS;
 }
 
 void grid_listen(struct whole *whole, const struct mailbox *mail)
@@ -488,5 +512,5 @@ cudaError_t grid_launch_from(struct whole *whole, uint32_t call, cudaStream_t st
     void *arguments[] = {net};
     net->first += call - net->call + 1;
     net->call = call;
-    return launch_grid(net, (void *)grid_listener<LISTENED>, arguments, stream);
+    return launch_grid(net, listener_kernel(net->layout.samples), arguments, stream);
 }
