@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Neural networks in PyTorch, at its best: from the settings that its users know, those that are
 quickest for the network at hand are found by trying. The backends are eager, graph (the whole step
-as a CUDA graph, one for each batch), graph-fused (the same with the optimiser's fused kernel) and
-compile (torch.compile); left to itself it takes a graph on a GPU."""
+as a CUDA graph, one for each batch), graph-fused (the same with the optimiser's fused kernel),
+graph-streams (queued calls in several streams) and compile (torch.compile); left to itself it takes a graph on a GPU."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ STREAMS = 4  # that queued calls may go to in turn
 
 
 class Shipped(TorchPeer):
-    backends = ["eager", "graph", "graph-fused", "compile"]
+    backends = ["eager", "graph", "graph-fused", "graph-streams", "compile"]
 
     def __init__(self):
         super().__init__(None, plain_step)
@@ -35,6 +35,8 @@ class Shipped(TorchPeer):
             raise Unsupported("graphs are for GPUs: --unit gpu")
         if self.backend == "graph-fused" and not work.training:
             raise Unsupported("inference updates nothing that could be fused: --backend graph")
+        if self.backend == "graph-streams" and not work.queued:
+            raise Unsupported("several streams are for calls that are queued: --backend graph")
         if self.backend == "compile" and not hasattr(self.torch, "compile"):
             raise Unsupported("torch.compile needs PyTorch 2")
         self.torch.backends.cudnn.benchmark = True
@@ -56,8 +58,6 @@ class Shipped(TorchPeer):
             choices["mkldnn"] = ["on", "off"]
         if compiled and self.device == "cuda":  # first: what is tried last may not be tried
             choices["capture"] = ["off", "on"]
-        if self.captures and self.work.queued:
-            choices["streams"] = ["one", "several"]
         if self.work.training:
             choices["update"] = {"graph": ["usual", "foreach"], "graph-fused": ["fused"]}.get(
                 self.backend, ["usual", "foreach", "fused"])
@@ -91,7 +91,7 @@ class Shipped(TorchPeer):
             more["capturable"] = True
         self.ready(**more)
         if capture:
-            self.capture(settings.get("streams") == "several")
+            self.capture(self.backend == "graph-streams")
 
     def quicker(self, module, settings):
         """The module as the compilers leave it; frozen ones hold the weights as constants."""
