@@ -17,16 +17,6 @@ extern "C" {
 
 static const enum role per_slot[] = {ROLE_INPUT, ROLE_OUTPUT, ROLE_ACTIVATION, ROLE_SCRATCH};
 
-static bool has_narrow(const struct plan *plan, const struct op *op)
-{
-    for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
-        const int32_t tensor = plan->program->operands[op->first + i];
-        if (tensor >= 0 && plan->narrow->tensors[tensor])
-            return true;
-    }
-    return false;
-}
-
 /* In 16 bits: which tensors are, and the kernels that take them. */
 static enum status choose_narrow(struct plan *plan, const bool *is_product)
 {
@@ -40,7 +30,7 @@ static enum status choose_narrow(struct plan *plan, const bool *is_product)
     for (int32_t o = 0; o < program->op_count; o++) {
         some = some || is_product[o] || conv_last_is_narrow(plan->kernels[o]);
         scales = scales || scaling_begins(program->ops[o].kind);
-        if (!is_product[o] && has_narrow(plan, &program->ops[o]))
+        if (!is_product[o] && narrow_touches(plan->narrow, program, &program->ops[o]))
             plan->kernels[o] = narrow_kernel(&program->ops[o]);
     }
     if (!some)

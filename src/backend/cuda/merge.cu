@@ -1,6 +1,8 @@
 /* merge.cu: see merge.h. */
 #include "backend/cuda/merge.h"
 
+#include "backend/cuda/narrow.h"
+
 bool merge_passes(const struct program *program, const struct op *op)
 {
     const struct op *next = op + 1;
@@ -37,9 +39,12 @@ void merge_leave(struct plan *plan, int32_t o)
 
 void merge_choose(struct plan *plan)
 {
-    if (plan->narrow || plan->observer.level != OBSERVE_NOTHING)
+    const struct program *program = plan->program;
+    if (plan->observer.level != OBSERVE_NOTHING)
         return;
-    for (int32_t o = 1; o < plan->program->op_count; o++) {
+    for (int32_t o = 1; o < program->op_count; o++) {
+        if (plan->narrow && narrow_touches(plan->narrow, program, &program->ops[o]))
+            continue; /* what merges writes fp32 */
         pool_merge(plan, o);
         norm_merge(plan, o);
     }

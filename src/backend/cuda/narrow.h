@@ -51,6 +51,18 @@ static inline unsigned blocks_of_eights(int64_t count)
     return blocks_striding((count + CELLS - 1) / CELLS);
 }
 
+/* Is an operand of the op in 16 bits? */
+static inline bool narrow_touches(const struct narrow *narrow, const struct program *program,
+                                  const struct op *op)
+{
+    for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
+        const int32_t tensor = program->operands[op->first + i];
+        if (tensor >= 0 && narrow->tensors[tensor])
+            return true;
+    }
+    return false;
+}
+
 /* The kernel for an op some of whose operands are in 16 bits; NULL: there is none. */
 const struct kernel *narrow_kernel(const struct op *op);
 
