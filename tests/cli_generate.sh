@@ -142,6 +142,23 @@ if "$prony" export vae.net:decoder vae.st --out decoder.onnx >/dev/null 2>&1; th
     same exports_the_decoder same "$(differ apart.csv onnx_apart.csv)"
 fi
 
+# Chances lie between 0 and 1, also of rows beyond those of the training: far is as far as farther.
+awk 'BEGIN { for (i = 1; i <= 2; i++) { for (k = 0; k < 64; k++) printf "%s%d", k ? "," : "", (k % 2 ? 1000 : -1000) * i
+    print "" } }' >far.csv
+two_alike() { tail -n +2 "$1" | uniq | wc -l | tr -d ' '; }
+expect predicts_far_rows 0 '2 rows' "$prony" predict vae.net vae.st far.csv --label none --out said.csv
+same far_rows_are_chances 1 "$(two_alike said.csv)"
+expect encodes_far_rows 0 '2 rows' "$prony" predict vae.net:encoder vae.st far.csv --label none --out said.csv
+same far_rows_are_chances_alone 1 "$(two_alike said.csv)"
+if [ -f encoder.onnx ]; then
+    "$prony" predict encoder.onnx far.csv --label none --out onnx_code.csv >/dev/null
+    same exports_the_chances same "$(differ said.csv onnx_code.csv)"
+fi
+"$prony" train vae.net digits --recipe vae:condition=1 --epochs 1 --batch 64 --out told.st >/dev/null
+{ seq -f c%g -s, 66; sed 's/$/,1,2/' a.csv; } >twice.csv
+expect condition_needs_one_class 2 'found 2 label columns, expected one: vae learnt on a condition' \
+    "$prony" predict vae.net told.st twice.csv --label c65..c66
+
 # What contradicts itself, or asks for what there is not.
 expect only_an_rbm_sweeps 2 'only an rbm generates by Gibbs' "$prony" generate vae.net vae.st --sweeps 10
 expect no_best_epoch_of_rivals 2 'which of its sides is ahead' "$prony" train gan ring:200 --validate 0.2

@@ -175,6 +175,21 @@ TEST(scaling_gives_mean_0_and_variance_1_over_the_training_rows)
     scaling_free(&scaling);
 }
 
+/* Rows that the scale was not made of have no chance below 0 or above 1 either. */
+TEST(scaling_to_chances_holds_for_all_rows)
+{
+    float features[] = {2, 6, 4, 100, -100};
+    const uint32_t rows[] = {0, 1, 2};
+    struct dataset dataset = {.rows = 5, .columns = 1, .features = features};
+    struct scaling scaling = {.unit = true};
+    if (!CHECK_OK(scaling_make(&dataset, rows, 3, &scaling)))
+        return;
+    CHECK_OK(scaling_apply(&scaling, &dataset));
+    CHECK(features[0] == 0 && features[1] == 1 && features[2] == 0.5f);
+    CHECK(features[3] == 1 && features[4] == 0);
+    scaling_free(&scaling);
+}
+
 TEST(tokens_become_integers)
 {
     float features[] = {0, 3, 2, 1};

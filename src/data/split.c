@@ -245,6 +245,10 @@ enum status scaling_apply_row(const struct scaling *scaling, const struct datase
         return take_tokens(scaling, dataset, row, features);
     for (int32_t column = 0; column < scaling->columns; column++)
         features[column] = (features[column] - scaling->mean[column]) * scaling->scale[column];
+    for (int32_t column = 0; scaling->unit && column < scaling->columns; column++) {
+        float chance = features[column];
+        features[column] = chance < 0 ? 0 : chance > 1 ? 1 : chance;
+    }
     return STATUS_OK;
 }
 

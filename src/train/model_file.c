@@ -260,6 +260,15 @@ static enum status check_network(const struct model *model, const struct safeten
     return STATUS_OK;
 }
 
+/* Whether inputs lie between 0 and 1 follows from the recipe. */
+static enum status take_unit(struct model *model)
+{
+    struct recipe_traits traits;
+    TRY(model_traits(model, &traits));
+    model->scaling.unit = traits.unit;
+    return STATUS_OK;
+}
+
 /* Does the file hold what the network has learnt together with others? */
 static bool holds_part(const struct model *model, const struct safetensors *file)
 {
@@ -276,6 +285,7 @@ static enum status load_part(struct model *model, const struct safetensors *file
     model->part = true;
     TRY(read_loss(model, file));
     TRY(model_traits(model, &traits));
+    model->scaling.unit = traits.unit;
     if (traits.inner) /* the data's scale is that of what it gives */
         TRY(network_outputs(model->network, &numbers));
     TRY(read_normalisation(model, file, numbers, traits.inner ? &model->returns : &model->scaling));
@@ -300,6 +310,7 @@ static enum status load(struct model *model, const struct safetensors *file)
         TRY(read_normalisation(model, file, shape_count(&model->network->input), &model->scaling));
         TRY(read_recipe(model, file));
         TRY(model_declare_learnt(model)); /* which may depend on these */
+        TRY(take_unit(model));
     }
     TRY(safetensors_load(file, SAFETENSORS_WEIGHTS, &model->params));
     int32_t chains = rbm_chains(model->network, &model->params); /* it generates from there on */
@@ -405,6 +416,7 @@ enum status model_export(struct model *model, const char *path)
     const struct onnx_ends ends = {.loss = traits.loss,
                                    .mean = model->scaling.mean,
                                    .scale = model->scaling.scale,
+                                   .unit = model->scaling.unit,
                                    .returns_mean = returns ? returns->mean : NULL,
                                    .returns_scale = returns ? returns->scale : NULL};
     TRY(engine_download(&model->engine, &model->params));

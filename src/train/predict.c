@@ -108,9 +108,9 @@ static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
     TRY(lap_compile(lap, model->network, &model->params, &options, dataset->rows));
     TRY(model_traits(model, &prophecy->traits));
     prophecy->class_count = prophecy->traits.targets ? model->class_count : 0;
-    if (prophecy->traits.classes && !dataset->labels)
-        FAIL(STATUS_INPUT, "%s: found no classes, expected one a row: %s learnt on a condition",
-             dataset->name, model->network->name);
+    if (prophecy->traits.classes && (!dataset->labels || dataset->label_columns != 1))
+        FAIL(STATUS_INPUT, "%s: found %d label columns, expected one: %s learnt on a condition",
+             dataset->name, dataset->labels ? dataset->label_columns : 0, model->network->name);
     TRY(make_outputs(prophecy));
     TRY(scaling_apply(&model->scaling, dataset));
     TRY(engine_attach(&model->engine, &model->params));

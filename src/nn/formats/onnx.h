@@ -24,11 +24,13 @@ enum status onnx_parse(const char *name, const void *bytes, size_t length, const
 enum status onnx_read(const char *spec, struct network **out);
 
 /* What is done before the first layer, (x - mean) · scale, unless they are NULL, element by element
- * of a sample; behind the last, by the loss: softmax for cross-entropy, sigmoid for the binary one;
- * and then, unless they are NULL, y ÷ scale + mean: what it gives is in the place of data. */
+ * of a sample, and what is then below 0 or above 1 becomes that where `unit` says so; behind the
+ * last, by the loss: softmax for cross-entropy, sigmoid for the binary one; and then, unless they
+ * are NULL, y ÷ scale + mean: what it gives is in the place of data. */
 struct onnx_ends {
     enum loss_kind loss;
     const float *mean, *scale;
+    bool unit;
     const float *returns_mean, *returns_scale;
 };
 

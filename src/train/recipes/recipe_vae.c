@@ -170,6 +170,7 @@ static enum status check(const struct network *network, const struct compile_opt
 static void tell_part(const struct network *part, struct recipe_traits *out)
 {
     bool decoder = text_equal(part->part_of.name, "decoder");
+    out->unit = !decoder && out->loss == LOSS_BINARY_CROSS_ENTROPY;
     if (!decoder)
         out->loss = LOSS_MSE; /* means and logarithms of variances: numbers as they are */
     out->inner = out->returns = decoder;

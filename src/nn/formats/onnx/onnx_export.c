@@ -372,7 +372,7 @@ static void write_ends(struct export *ex, const struct onnx_ends *ends)
     ex->graph.output[ex->graph.n_output++] = describe(ex, output, FLOATS, &gives);
 }
 
-/* (x - mean) · scale, the samples' own shape. */
+/* (x - mean) · scale, the samples' own shape; between 0 and 1 where these are chances. */
 static void write_scaling(struct export *ex, const struct onnx_ends *ends)
 {
     struct shape sample = {.rank = ex->network->input.rank + 1, .dim = {1}};
@@ -384,7 +384,14 @@ static void write_scaling(struct export *ex, const struct onnx_ends *ends)
     const char *scale = export_constant(ex, ends->scale, sample);
     const char *raw = export_name(ex, "raw");
     const char *centred = export_node(ex, "Sub", export_part(ex), EXPORT_INPUTS(raw, mean));
-    export_node(ex, "Mul", "input", EXPORT_INPUTS(centred, scale));
+    if (!ends->unit) {
+        export_node(ex, "Mul", "input", EXPORT_INPUTS(centred, scale));
+        return;
+    }
+    const char *least = export_constant(ex, &(float){0}, (struct shape){0});
+    const char *most = export_constant(ex, &(float){1}, (struct shape){0});
+    const char *chance = export_node(ex, "Mul", export_part(ex), EXPORT_INPUTS(centred, scale));
+    export_node(ex, "Clip", "input", EXPORT_INPUTS(chance, least, most));
 }
 
 static enum status pack(struct export *ex)
