@@ -77,16 +77,20 @@ const char *prony_class(const struct prony *network, int32_t class_index);
 
 /* One training step over a batch of `rows` samples. inputs is [rows, prony_inputs]; tokens are
  * whole numbers, given as floats. Classes count from 0; there is one a row, or one for each place
- * of a network that says a class in several. numbers is [rows, prony_outputs]. *loss, unless NULL,
- * becomes the batch's mean loss before the step. A step with another number of rows than the ones
- * before prepares anew. */
+ * of a network that says a class in several. numbers is [rows, prony_outputs]; where the recipe
+ * learns from the inputs alone (autoencoder, vae, gan, rbm), it is not looked at and may be NULL. A
+ * vae on a condition is trained with classes. What takes inputs as chances (an rbm, a dbn, a binary
+ * cross-entropy of inputs) expects them between 0 and 1. Of a recipe with stages (dbn) a step is
+ * one of the last, the fine-tuning: prony_run pre-trains. *loss, unless NULL, becomes the batch's
+ * mean loss before the step. A step with another number of rows than the ones before prepares anew.
+ */
 int prony_train_classes(struct prony *network, int32_t rows, const float *inputs,
                         const int32_t *classes, float *loss);
 int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs,
                         const float *numbers, float *loss);
 
 /* outputs is [rows, prony_outputs]: probabilities when the loss is cross-entropy, else what the
- * last layer gives. */
+ * last layer gives. A vae on a condition needs classes too: prony_predict_data has them. */
 int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs);
 
 /* Weights in safetensors format, written whole or not at all. A file of prony also says which

@@ -156,7 +156,7 @@ if [ -f encoder.onnx ]; then
 fi
 "$prony" train vae.net digits --recipe vae:condition=1 --epochs 1 --batch 64 --out told.st >/dev/null
 { seq -f c%g -s, 66; sed 's/$/,1,2/' a.csv; } >twice.csv
-expect condition_needs_one_class 2 'found 2 label columns, expected one: vae learnt on a condition' \
+expect condition_needs_one_class 2 'found 2 label columns, expected one: vae.net learnt on a condition' \
     "$prony" predict vae.net told.st twice.csv --label c65..c66
 
 # What contradicts itself, or asks for what there is not.

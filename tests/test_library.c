@@ -127,6 +127,55 @@ TEST(refuses_with_a_message)
     prony_close(network);
 }
 
+/* Steps of a dbn are its fine-tuning: it learns the classes it is given. */
+TEST(a_step_of_a_dbn_learns_classes)
+{
+    struct prony *network;
+    float first = 0, last = 0;
+    const struct prony_options options = {.classes = 2, .rate = 0.05, .seed = 3};
+    if (!CHECK_EQUAL_INT(prony_open_text("here",
+                                         "input 2\nrecipe dbn pretrain=1 gentle=1\ndense 8\n"
+                                         "sigmoid\ndense 2\noptimiser adam\n",
+                                         &options, &network),
+                         PRONY_OK))
+        return;
+    CHECK_EQUAL_INT(prony_train_classes(network, ROWS, inputs[0], classes, &first), PRONY_OK);
+    for (int i = 0; i < 300; i++)
+        CHECK_EQUAL_INT(prony_train_classes(network, ROWS, inputs[0], classes, &last), PRONY_OK);
+    CHECK_NEAR(first, 0.69, 0.3);
+    CHECK(last < 0.1f);
+    prony_close(network);
+}
+
+/* What learns from its inputs alone is given nothing else; on a condition, classes. */
+TEST(learns_from_inputs_alone)
+{
+    struct prony *rbm, *vae;
+    float first = 0, last = 0, outputs[ROWS * 2];
+    CHECK_EQUAL_INT(prony_open_text("here", "input 2\nrecipe rbm\ndense 8\nsigmoid\n", NULL, &rbm),
+                    PRONY_OK);
+    CHECK_EQUAL_INT(prony_open_text("here",
+                                    "recipe vae condition=1\nnetwork encoder\ninput 2\ndense 4\n"
+                                    "network decoder\ninput 2\ndense 2\n",
+                                    &two_classes, &vae),
+                    PRONY_OK);
+    if (rbm && vae) {
+        CHECK_EQUAL_INT(prony_train_numbers(rbm, ROWS, inputs[0], NULL, &first), PRONY_OK);
+        for (int i = 0; i < 300; i++)
+            CHECK_EQUAL_INT(prony_train_numbers(rbm, ROWS, inputs[0], NULL, &last), PRONY_OK);
+        CHECK(last < first);
+        check_refused(prony_train_classes(rbm, ROWS, inputs[0], classes, NULL), PRONY_INPUT,
+                      "learns from its inputs alone, expected prony_train_numbers with NULL");
+        CHECK_EQUAL_INT(prony_train_classes(vae, ROWS, inputs[0], classes, &last), PRONY_OK);
+        check_refused(prony_train_numbers(vae, ROWS, inputs[0], NULL, NULL), PRONY_INPUT,
+                      "expected prony_train_classes");
+        check_refused(prony_predict(vae, ROWS, inputs[0], outputs), PRONY_INPUT,
+                      "expected prony_predict_data");
+    }
+    prony_close(rbm);
+    prony_close(vae);
+}
+
 static const struct prony_course short_course = {.epochs = 6, .batch = 25, .test = 0.2};
 
 /* A network on Iris that trains up to that epoch and is saved; NULL when it could not. */

@@ -179,11 +179,15 @@ const char *prony_class(const struct prony *network, int32_t class_index)
     return network->model.classes[class_index];
 }
 
+/* A step of a recipe with stages is one of its last: those before need many over the same data. */
 static enum status prepare(struct prony *network, enum program_use use, int32_t rows,
                            struct lap *lap)
 {
     struct model *model = &network->model;
     struct compile_options options = model_compile_options(model, use, rows);
+    struct recipe_traits traits;
+    TRY(model_traits(model, &traits));
+    options.stage = traits.stages - 1;
     TRY(lap_compile(lap, network->network, &model->params, &options, rows));
     TRY(engine_attach(&model->engine, &model->params));
     return lap_prepare(lap, &model->engine);
@@ -265,7 +269,13 @@ static enum status train_classes(struct prony *network, int32_t rows, const floa
                                  const int32_t *classes, float *loss)
 {
     struct lap *lap;
+    struct recipe_traits traits;
     TRY(find_lap(network, USE_TRAINING, rows, &lap));
+    TRY(model_traits(&network->model, &traits));
+    if (!traits.targets && !traits.classes)
+        FAIL(STATUS_INPUT,
+             "%s learns from its inputs alone, expected prony_train_numbers with NULL for numbers",
+             network->network->name);
     const struct program *program = lap_program(lap);
     int32_t count = network->model.class_count, places = count_targets(program, "label");
     if (!places)
@@ -293,13 +303,18 @@ static enum status train_numbers(struct prony *network, int32_t rows, const floa
                                  const float *numbers, float *loss)
 {
     struct lap *lap;
+    struct recipe_traits traits;
     TRY(find_lap(network, USE_TRAINING, rows, &lap));
+    TRY(model_traits(&network->model, &traits));
     int32_t width = count_targets(lap_program(lap), "target");
-    if (!width)
+    if (traits.classes || (traits.targets && !width))
         FAIL(STATUS_INPUT, "%s learns classes, expected prony_train_classes",
              network->network->name);
     struct dataset data = {
-        .rows = rows, .number_columns = width, .numbers = (float *)(uintptr_t)numbers};
+        .rows = rows,
+        .number_columns = width,
+        .numbers = width ? (float *)(uintptr_t)numbers : NULL,
+    };
     return train(network, lap, inputs, &data, loss);
 }
 
@@ -314,6 +329,13 @@ static enum status predict(struct prony *network, int32_t rows, const float *inp
 {
     struct lap *lap;
     struct dataset data = {.rows = rows};
+    struct recipe_traits traits;
+    TRY(model_traits(&network->model, &traits));
+    if (traits.classes && network->model.class_count)
+        FAIL(
+            STATUS_INPUT,
+            "%s learns on a condition, expected prony_predict_data: data has the class of each row",
+            network->network->name);
     TRY(find_lap(network, USE_INFERENCE, rows, &lap));
     TRY(take_inputs(network, inputs, &data));
     const struct lap_data bound = {.dataset = &data, .outputs = outputs};
