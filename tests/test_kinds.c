@@ -234,17 +234,24 @@ ON_QUICK_BACKENDS(says_what_a_recipe_needs)
     check_refused(rig, "input 4\nrecipe rbm steps=0\ndense 4\nsigmoid\n", NULL,
                   "kind.net:2:8: steps is 0, expected a whole number from 1 to 1000");
     check_refused(rig, "input 4\nrecipe autoencoder\ndense 3\n", NULL,
-                  "found 3 outputs, expected as many as inputs: 4");
+                  "kind.net:3:1: found 3 outputs, expected 4: as many as inputs");
     check_refused(rig, "recipe vae\nnetwork encoder\ninput 4\ndense 4\n", NULL,
                   "found no network 'decoder'");
     check_refused(rig,
                   "recipe vae\nnetwork encoder\ninput 4\ndense 5\nnetwork decoder\ninput 2\n"
                   "dense 4\n",
-                  NULL, "the encoder gives 5 numbers, expected two for each of the decoder's 2");
+                  NULL, "kind.net:4:1: found 5 outputs, expected 4: two for each of the decoder's");
+    check_refused(rig,
+                  "recipe vae\nnetwork encoder\ninput 4\ndense 4\nnetwork decoder\ninput 2\n"
+                  "dense 4\nrelu\ndense 3\n",
+                  NULL, "kind.net:9:1: found 3 outputs, expected 4: as many as the encoder's");
     check_refused(rig,
                   "recipe gan\nnetwork generator\ninput 4\ndense 5\nnetwork discriminator\n"
                   "input 2\ndense 1\n",
-                  NULL, "found 5 numbers, expected 2");
+                  NULL,
+                  "kind.net:4:1: found 5 outputs, expected 2: as many as the discriminator's");
+    check_refused(rig, "input 4\nrecipe rbm\ndense 4 bias=0\nsigmoid\n", NULL,
+                  "kind.net:3:1: found bias=0, expected a machine whose units have biases");
     check_refused(rig, "network a\ninput 4\ndense 5\nnetwork b\ninput 2\ndense 4\n", NULL,
                   "kind.net holds several networks: a, b; expected one of them");
 }
@@ -256,7 +263,7 @@ ON_QUICK_BACKENDS(says_what_a_recipe_needs)
 ON_QUICK_BACKENDS(refuses_what_contradicts_a_recipe)
 {
     check_refused(rig, GAN("recipe gan\n", "dense 3\n"), NULL,
-                  "kind.net:7:1: found 3 outputs of the discriminator, expected 1");
+                  "kind.net:7:1: found 3 outputs, expected 1: the discriminator's");
     check_refused(rig, GAN("recipe gan\n", "dense 1\nsigmoid\n"), NULL,
                   "kind.net:8:1: found a sigmoid before the loss binary_cross_entropy");
     check_refused(rig, GAN("recipe gan\n", "dense 1\nloss mse\n"), NULL,
@@ -293,6 +300,8 @@ ON_QUICK_BACKENDS(refuses_what_contradicts_a_recipe)
                   "input 4\nrecipe dbn\ndense 4\nsigmoid\nbatch_norm\ndense 4\nsigmoid\n"
                   "dense 2\n",
                   NULL, "kind.net:5:1: found batch_norm between the machines of a dbn");
+    check_refused(rig, "input 4\nrecipe dbn\na = dense 4\nsigmoid\ndense 4 < a\nsigmoid\ndense 2\n",
+                  NULL, "kind.net:5:1: found a machine of a dbn that reads another layer");
 }
 
 /* Behind the last machine there may be anything, also a sigmoid for the outputs. */

@@ -69,6 +69,17 @@ enum status recipe_check_end(const struct network *network, enum loss_kind loss)
     return STATUS_OK;
 }
 
+enum status recipe_check_outputs(const struct network *network, int64_t expected, const char *why)
+{
+    const struct layer *last = &network->layers[network->layer_count - 1];
+    int64_t outputs;
+    TRY(network_outputs(network, &outputs));
+    if (outputs != expected)
+        FAIL(STATUS_INPUT, "%s:%d:%d: found %lld outputs, expected %lld: %s", network->name,
+             last->line, last->column, (long long)outputs, (long long)expected, why);
+    return STATUS_OK;
+}
+
 enum status recipe_check_loss(const struct network *network, const struct compile_options *options,
                               const char *recipe, enum loss_kind loss)
 {
@@ -240,38 +251,23 @@ int32_t recipe_noise(struct recipe_emit *emit, const char *part, int32_t rows)
     return noise;
 }
 
-/* The tensor in another shape; `what` names what has too many or too few numbers. */
-static int32_t reshape(struct recipe_emit *emit, int32_t x, const struct shape *to,
-                       const char *what)
+/* The tensor in another shape of as many numbers, which checks have seen to. */
+static int32_t reshape(struct recipe_emit *emit, int32_t x, const struct shape *to)
 {
     struct draft *draft = emit->draft;
     if (draft->status != STATUS_OK)
         return -1;
-    const struct shape *from = draft_shape(draft, x);
-    if (shape_equal(from, to))
-        return x;
-    if (shape_count(from) != shape_count(to)) {
-        draft_fail(draft, STATUS_INPUT, "%s: found %lld numbers, expected %lld", what,
-                   (long long)(shape_count(from) / from->dim[0]),
-                   (long long)(shape_count(to) / to->dim[0]));
-        return -1;
-    }
-    return draft_view(draft, x, *to);
+    return shape_equal(draft_shape(draft, x), to) ? x : draft_view(draft, x, *to);
 }
 
 int32_t recipe_fit(struct recipe_emit *emit, int32_t x, const char *part)
 {
     struct shape shape = input_of(emit, part);
-    return reshape(emit, x, &shape, part);
+    return reshape(emit, x, &shape);
 }
 
 int32_t recipe_target(struct recipe_emit *emit, int32_t x, int32_t y)
 {
-    struct draft *draft = emit->draft;
-    const struct shape shape = *draft_shape(draft, y), *from = draft_shape(draft, x);
-    if (draft->status == STATUS_OK && shape_count(from) != shape_count(&shape))
-        draft_fail(draft, STATUS_INPUT, "found %lld outputs, expected as many as inputs: %lld",
-                   (long long)(shape_count(&shape) / shape.dim[0]),
-                   (long long)(shape_count(from) / from->dim[0]));
-    return reshape(emit, x, &shape, "its outputs");
+    const struct shape shape = *draft_shape(emit->draft, y);
+    return reshape(emit, x, &shape);
 }

@@ -67,7 +67,7 @@ struct recipe_emit {
 int32_t recipe_network(struct recipe_emit *emit, const char *part, int32_t rows, int32_t x);
 /* Standard normal, of the shape of the part's input. */
 int32_t recipe_noise(struct recipe_emit *emit, const char *part, int32_t rows);
-/* A tensor in the shape that the part takes; it must have as many numbers. */
+/* A tensor in the shape that the part takes; it has as many numbers. */
 int32_t recipe_fit(struct recipe_emit *emit, int32_t x, const char *part);
 /* The input in the shape of the output, to be compared with it; likewise. */
 int32_t recipe_target(struct recipe_emit *emit, int32_t x, int32_t y);
@@ -89,6 +89,8 @@ struct recipe_way {
 /* For checks. The loss has a sigmoid in itself: one as the last layer before it would be a second.
  */
 enum status recipe_check_end(const struct network *network, enum loss_kind loss);
+/* The network gives so many numbers a sample; `why` ends the message. */
+enum status recipe_check_outputs(const struct network *network, int64_t expected, const char *why);
 /* The recipe's loss is that one: the text and the flag say it or nothing. */
 enum status recipe_check_loss(const struct network *network, const struct compile_options *options,
                               const char *recipe, enum loss_kind loss);
@@ -104,10 +106,10 @@ enum status recipe_check_measure(const struct network *network,
 /* Dense layers followed by a sigmoid, from the first layer on: what can be learnt as a stack of
  * restricted Boltzmann machines. */
 int32_t rbm_layers(const struct network *network);
-/* Is this layer a dense one with a sigmoid behind it? */
+/* Is this layer a dense one, whatever it reads, with a sigmoid behind it? */
 bool rbm_at(const struct network *network, int32_t layer);
-/* They take numbers in a row. */
-enum status rbm_check_input(const struct network *network, const char *recipe);
+/* They take numbers in a row, and have biases. */
+enum status rbm_check_machines(const struct network *network, const char *recipe);
 /* One of them learns, by contrastive divergence, what those before it make of the data. */
 void rbm_emit(struct recipe_emit *emit, int32_t which);
 /* The entry of the chains that a machine learnt by; -1: it has none. */

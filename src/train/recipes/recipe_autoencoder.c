@@ -38,6 +38,8 @@ static void tell(const struct network *network, const struct recipe *recipe,
 static enum status check(const struct network *network, const struct compile_options *options)
 {
     TRY(recipe_check_measure(network, options, "autoencoder"));
+    TRY(recipe_check_outputs(network, shape_count(&network->input),
+                             "as many as inputs, which an autoencoder gives back"));
     return recipe_check_end(network, network_loss(network, options));
 }
 

@@ -33,7 +33,7 @@ static enum status check_machines(const struct network *network)
 {
     int32_t machines = rbm_layers(network), beyond = 2 * (RECIPE_TURNS - 1);
     const struct layer *layer = &network->layers[machines < RECIPE_TURNS ? 0 : beyond];
-    TRY(rbm_check_input(network, "dbn"));
+    TRY(rbm_check_machines(network, "dbn"));
     if (!machines)
         FAIL(STATUS_INPUT,
              "%s:%d:%d: found %s as the first layer, expected 'dense UNITS' and 'sigmoid' behind "
@@ -45,6 +45,24 @@ static enum status check_machines(const struct network *network)
     return STATUS_OK;
 }
 
+/* Layer `first` is no machine of the stack, `next` looks like one. */
+static enum status refuse_between(const struct network *network, int32_t first, int32_t next)
+{
+    const struct layer *layer = &network->layers[first];
+    if (first == next)
+        FAIL(STATUS_INPUT,
+             "%s:%d:%d: found a machine of a dbn that reads another layer than the one before it, "
+             "expected 'dense UNITS' without '<': it could not be learnt as a Boltzmann machine",
+             network->name, layer->line, layer->column);
+    FAIL(
+        STATUS_INPUT,
+        "%s:%d:%d: found %s between the machines of a dbn, expected 'dense UNITS' and 'sigmoid' in "
+        "turn up to line %d: what stands between them cannot be learnt as a Boltzmann machine; "
+        "leave it out, or put it behind the last",
+        network->name, layer->line, layer->column, layer->kind->name,
+        network->layers[next + 1].line);
+}
+
 /* A machine that something else stands before is not learnt as one: whoever wrote it should know.
  * The last layer's sigmoid is that of the outputs. */
 static enum status check(const struct network *network, const struct compile_options *options)
@@ -53,12 +71,7 @@ static enum status check(const struct network *network, const struct compile_opt
     TRY(check_machines(network));
     for (int32_t i = first; i + 2 < network->layer_count; i++)
         if (rbm_at(network, i))
-            FAIL(STATUS_INPUT,
-                 "%s:%d:%d: found %s between the machines of a dbn, expected 'dense UNITS' and "
-                 "'sigmoid' in turn up to line %d: what stands between them cannot be learnt as a "
-                 "Boltzmann machine; leave it out, or put it behind the last",
-                 network->name, network->layers[first].line, network->layers[first].column,
-                 network->layers[first].kind->name, network->layers[i + 1].line);
+            return refuse_between(network, first, i);
     return recipe_check_end(network, network_loss(network, options));
 }
 

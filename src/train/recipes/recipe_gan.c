@@ -103,25 +103,17 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->rivals = true;
 }
 
-/* The discriminator gives one number, the logarithm of the odds that a row is data. */
-static enum status check_discriminator(const struct network *network)
-{
-    const struct layer *last = &network->layers[network->layer_count - 1];
-    int64_t outputs;
-    TRY(network_outputs(network, &outputs));
-    if (outputs != 1)
-        FAIL(STATUS_INPUT,
-             "%s:%d:%d: found %lld outputs of the discriminator, expected 1: is it data? (dense 1)",
-             network->name, last->line, last->column, (long long)outputs);
-    return recipe_check_end(network, LOSS_BINARY_CROSS_ENTROPY);
-}
-
 static enum status check(const struct network *network, const struct compile_options *options)
 {
+    const struct network *discriminator = network_part(network, "discriminator");
     for (int32_t i = 0; i < network->part_count; i++)
         TRY(recipe_check_loss(network->parts[i].network, options, "gan",
                               LOSS_BINARY_CROSS_ENTROPY));
-    return check_discriminator(network_part(network, "discriminator"));
+    /* one number: the logarithm of the odds that a row is data */
+    TRY(recipe_check_outputs(discriminator, 1, "the discriminator's, is it data? (dense 1)"));
+    TRY(recipe_check_outputs(network_part(network, "generator"), shape_count(&discriminator->input),
+                             "as many as the discriminator's inputs, which the generator makes"));
+    return recipe_check_end(discriminator, LOSS_BINARY_CROSS_ENTROPY);
 }
 
 static void tell_part(const struct network *part, struct recipe_traits *out)

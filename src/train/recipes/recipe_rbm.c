@@ -32,21 +32,24 @@ enum { STREAM_BEGIN = INT32_MAX }; /* no op of a program has that id */
 
 static bool is_kind(const struct network *network, int32_t layer, const char *kind)
 {
-    if (layer >= network->layer_count)
-        return false;
-    const struct layer *at = &network->layers[layer];
-    return !strcmp(at->kind->name, kind) && at->inputs[0] == layer - 1;
+    return layer < network->layer_count && !strcmp(network->layers[layer].kind->name, kind);
+}
+
+static bool reads_last(const struct network *network, int32_t layer)
+{
+    return network->layers[layer].inputs[0] == layer - 1;
 }
 
 bool rbm_at(const struct network *network, int32_t layer)
 {
-    return is_kind(network, layer, "dense") && is_kind(network, layer + 1, "sigmoid");
+    return is_kind(network, layer, "dense") && is_kind(network, layer + 1, "sigmoid") &&
+           reads_last(network, layer + 1);
 }
 
 int32_t rbm_layers(const struct network *network)
 {
     int32_t count = 0;
-    while (rbm_at(network, 2 * count))
+    while (rbm_at(network, 2 * count) && reads_last(network, 2 * count))
         count++;
     return network->input.rank == 1 ? count : 0;
 }
@@ -107,12 +110,7 @@ static int32_t find(struct recipe_emit *emit, const struct rbm *rbm, const char 
     if (emit->draft->status != STATUS_OK)
         return -1;
     snprintf(full, sizeof full, "%s.%s", rbm->layer, name);
-    int32_t entry = params_find(emit->draft->params, full);
-    if (entry >= 0)
-        return draft_kept(emit->draft, entry);
-    draft_fail(emit->draft, STATUS_INPUT, "%s: found no %s, expected a layer that has one",
-               rbm->layer, name);
-    return -1;
+    return draft_kept(emit->draft, params_find(emit->draft->params, full));
 }
 
 /* What the layers before machine `which` make of x, the chances it gives them, and the machine. */
@@ -289,13 +287,20 @@ static void tell(const struct network *network, const struct recipe *recipe,
     out->generates = true;
 }
 
-enum status rbm_check_input(const struct network *network, const char *recipe)
+enum status rbm_check_machines(const struct network *network, const char *recipe)
 {
     if (network->input.rank != 1)
         FAIL(STATUS_INPUT,
              "%s:%d:1: found an input of %d sizes, expected one, as in 'input 784': the units of "
              "the recipe %s have no shape",
              network->name, network->said_on.input, network->input.rank, recipe);
+    for (int32_t i = 0; i < rbm_layers(network); i++) {
+        const struct layer *dense = &network->layers[2 * i];
+        if (layer_value(&(struct layer_emit){.layer = dense}, "bias") == 0)
+            FAIL(STATUS_INPUT,
+                 "%s:%d:%d: found bias=0, expected a machine whose units have biases: leave it out",
+                 network->name, dense->line, dense->column);
+    }
     return STATUS_OK;
 }
 
@@ -303,7 +308,7 @@ static enum status check(const struct network *network, const struct compile_opt
 {
     const struct layer *other =
         &network->layers[rbm_layers(network) && network->layer_count > 2 ? 2 : 0];
-    TRY(rbm_check_input(network, "rbm"));
+    TRY(rbm_check_machines(network, "rbm"));
     if (!rbm_layers(network) || network->layer_count != 2)
         FAIL(STATUS_INPUT,
              "%s:%d:%d: found other layers, expected those of an rbm: 'input SIZE', 'dense UNITS' "

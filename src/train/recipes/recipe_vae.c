@@ -16,16 +16,10 @@
 /* What the encoder gives as [batch, mean and log variance, code]. */
 static int32_t encode(struct recipe_emit *emit, int32_t rows, int32_t x)
 {
-    struct draft *draft = emit->draft;
     int64_t batch = emit->options->batch;
     int64_t code = shape_count(&network_part(emit->network, "decoder")->input);
     int32_t given = recipe_network(emit, "encoder", rows, x);
-    int64_t numbers = shape_count(draft_shape(draft, given)) / batch;
-    if (draft->status == STATUS_OK && numbers != 2 * code)
-        draft_fail(draft, STATUS_INPUT,
-                   "the encoder gives %lld numbers, expected two for each of the decoder's %lld",
-                   (long long)numbers, (long long)code);
-    return draft_view(draft, given, SHAPE(batch, 2, code));
+    return draft_view(emit->draft, given, SHAPE(batch, 2, code));
 }
 
 /* The code: drawn, or where nothing is learnt the mean. */
@@ -164,6 +158,10 @@ static enum status check(const struct network *network, const struct compile_opt
     TRY(check_line(network, "schedule", encoder->said_on.schedule, decoder->said_on.schedule));
     TRY(check_line(network, "loss", encoder->said_on.loss, decoder->said_on.loss));
     TRY(recipe_check_measure(decoder, options, "vae"));
+    TRY(recipe_check_outputs(encoder, 2 * shape_count(&decoder->input),
+                             "two for each of the decoder's inputs, a mean and a variance"));
+    TRY(recipe_check_outputs(decoder, shape_count(&encoder->input),
+                             "as many as the encoder's inputs, which the decoder gives back"));
     return recipe_check_end(decoder, network_loss(decoder, options));
 }
 
