@@ -4,7 +4,9 @@ import json
 import os
 import struct
 
-import numpy
+import needs
+
+numpy = needs.module("numpy")
 
 
 def folder():

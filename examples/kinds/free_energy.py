@@ -2,9 +2,10 @@
 energy of each row, -a·v - Σ ln(1 + e^(b + v·W)), against that of the same pixels at other places."""
 import sys
 
-import numpy
-
 import data
+import needs
+
+numpy = needs.module("numpy")
 
 tensors = data.weights(sys.argv[1])
 weight, bias, visible = (tensors[f"dense1.{name}"] for name in ("weight", "bias", "visible"))

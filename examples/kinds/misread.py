@@ -4,9 +4,10 @@ import csv
 import os
 import sys
 
-import numpy
-
 import data
+import needs
+
+numpy = needs.module("numpy")
 
 SIDE, ACROSS, DOWN = 28, 10, 4
 test = data.mnist()[1]

@@ -2,7 +2,9 @@
 is within four deviations (0.4) of its middle."""
 import sys
 
-import numpy
+import needs
+
+numpy = needs.module("numpy")
 
 points = numpy.loadtxt(sys.argv[1], delimiter=",")
 angles = numpy.arange(8) * numpy.pi / 4

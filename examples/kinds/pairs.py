@@ -3,9 +3,10 @@ AGAIN.csv` over their file): ten of them, one of each digit, above what it gave 
 import os
 import sys
 
-import numpy
-
 import data
+import needs
+
+numpy = needs.module("numpy")
 
 COUNT, SIDE = 10, 28
 test = data.mnist()[1]

@@ -3,9 +3,10 @@ scale that prony trains on (mean 0 and variance 1 over all training pixels): the
 error that any linear auto-encoder of that width can reach on the training rows."""
 import sys
 
-import numpy
-
 import data
+import needs
+
+numpy = needs.module("numpy")
 
 width = int(sys.argv[1]) if len(sys.argv) > 1 else 32
 train, test = data.mnist()

@@ -2,7 +2,9 @@
 from -3 to 3; the circles of four deviations around the modes of `ring` are drawn in grey."""
 import sys
 
-import numpy
+import needs
+
+numpy = needs.module("numpy")
 
 SIDE, REACH = 300, 3.0
 points = numpy.loadtxt(sys.argv[1], delimiter=",")

@@ -3,9 +3,10 @@ batch and loss; the negative ELBO of MNIST's test rows after so many epochs. (te
 same with a smaller one.)"""
 import sys
 
-import torch
-
 import data
+import needs
+
+torch = needs.module("torch")
 
 
 def dense(inputs, outputs):

@@ -45,9 +45,9 @@ void split_shuffle(uint32_t *rows, int64_t count, uint64_t seed, uint64_t epoch)
 /* What becomes of features before a network gets them: x ↦ (x - mean) × scale, so that the training
  * rows have mean 0 and variance 1: column by column, or for samples that have a shape (images) all
  * columns together, so that a pixel that is nearly always dark is not blown up; or so that they lie
- * between 0 and 1, where values of other rows that are beyond become 0 or 1: no chance lies outside,
- * and a loss of chances would be without bound. But tokens stay what they are, and become i32 in
- * place. */
+ * between 0 and 1, where values of other rows that are beyond become 0 or 1: no chance lies
+ * outside, and a loss of chances would be without bound. But tokens stay what they are, and become
+ * i32 in place. */
 struct scaling {
     bool unit;      /* between 0 and 1 */
     int32_t tokens; /* > 0: features are whole numbers below that, and nothing is scaled */

@@ -180,7 +180,8 @@ struct compile_options {
     int32_t classes;       /* > 0: labels of that many classes; 0: numbers */
     const char *optimiser; /* "adam:beta1=0.8"; NULL or "": the network's */
     const char *schedule;  /* "cosine:period=1000"; NULL or "": the network's */
-    int32_t accumulate;    /* > 1: gradients add up over that many batches before an update */
+    int32_t accumulate;    /* > 1: gradients add up over that many batches before an update; this
+                              is feed_forward's alone */
     bool lengths;          /* sequences come with lengths */
     const char *recipe; /* "rbm:steps=5"; NULL or "": the network's. Only recipes look at it … */
     int32_t stage;      /* … and at this: of the training, from 0 (train/recipe.h) */

@@ -160,6 +160,7 @@ enum status recipe_compile(const struct network *network, struct params *params,
     *out = (struct recipe_step){0};
     TRY(choose(network, options->recipe, &emit.recipe));
     TRY(recipe_traits(network, options, &emit.traits));
+    assert(options->accumulate <= 1 || emit.recipe.kind->id == RECIPE_feed_forward);
     const struct recipe_way *way = ways[emit.recipe.kind->id];
     if (options->use == USE_GENERATION && !emit.traits.generates)
         FAIL(STATUS_INPUT, "%s: found the recipe %s, expected one that can generate: vae, gan, rbm",
