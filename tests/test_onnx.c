@@ -140,6 +140,166 @@ ON_BACKENDS(several_inputs_are_one_row_and_outputs_are_named)
     }
 }
 
+/* Does a model over three features give what the function does, element by element? */
+static void check_gives(struct rig *rig, struct hand *hand, double (*expected)(double x, int place))
+{
+    struct network *network;
+    struct answer found = {0};
+    float x[BATCH * 3];
+    fill_random(x, BATCH * 3, 5);
+    if (CHECK_OK(hand_read(hand, "given.onnx", NULL, &network)) &&
+        answer(rig, network, true, &found) && CHECK_EQUAL_INT(found.count, BATCH * 3))
+        for (int i = 0; i < BATCH * 3; i++) {
+            float wanted = (float)expected((double)x[i], i % 3), off = found.y[i] - wanted;
+            if (!CHECK(found.y[i] == wanted || fabsf(off) <= 1e-5f * fabsf(wanted)))
+                printf("    %g became %g, expected %g\n%s", (double)x[i], (double)found.y[i],
+                       (double)wanted, network->text);
+        }
+    answer_free(&found);
+    network_free(network);
+}
+
+static void hand_features(struct hand *hand)
+{
+    *hand = (struct hand){0};
+    hand_dim(hand, 2, NULL);
+    hand_dim(hand, 3, NULL);
+}
+
+static double same(double x, int place)
+{
+    (void)place;
+    return x;
+}
+
+static double clipped(double x, int place)
+{
+    (void)place;
+    return fmin(fmax(x, (double)-0.25f), (double)0.3f);
+}
+
+ON_BACKENDS(bounds_lose_nothing)
+{
+    static const float bounds[][2] = {{-1e10f, 1e10f}, {-65504, 65504}, {-0.25f, 0.3f}};
+    for (size_t i = 0; i < 3; i++) {
+        struct hand hand;
+        hand_features(&hand);
+        hand_number(&hand, "low", bounds[i][0]);
+        hand_number(&hand, "high", bounds[i][1]);
+        hand_node(&hand, "Clip", "x", "low", "y");
+        hand.inputs[2][2] = "high";
+        hand.nodes[2].n_input = 3;
+        check_gives(rig, &hand, i == 2 ? clipped : same);
+    }
+}
+
+static double to_the_17th(double x, int place)
+{
+    (void)place;
+    return pow(x, 17);
+}
+
+static double to_powers_below(double x, int place)
+{
+    return pow(x, -place);
+}
+
+static double one(double x, int place)
+{
+    (void)x;
+    (void)place;
+    return 1;
+}
+
+ON_BACKENDS(powers_of_negative_numbers_are_numbers)
+{
+    static const float exponents[] = {0, -1, -2};
+    struct hand hand;
+    for (int i = 0; i < 2; i++) {
+        hand_features(&hand);
+        hand_number(&hand, "e", i ? 17 : 0);
+        hand_node(&hand, "Pow", "x", "e", "y");
+        check_gives(rig, &hand, i ? to_the_17th : one);
+    }
+    hand_features(&hand);
+    hand_tensor(&hand, 3, NULL);
+    hand.tensor.raw_data = (ProtobufCBinaryData){sizeof exponents, (uint8_t *)(uintptr_t)exponents};
+    hand_node(&hand, "Pow", "x", "w", "y");
+    check_gives(rig, &hand, to_powers_below);
+}
+
+static double infinite_second(double x, int place)
+{
+    return place == 1 ? x * HUGE_VAL : x;
+}
+
+static double seven_second(double x, int place)
+{
+    return place == 1 ? 7 : x * HUGE_VAL;
+}
+
+/* What is not chosen is infinite. */
+ON_BACKENDS(what_is_not_chosen_does_not_matter)
+{
+    static const int64_t truth[] = {1, 0, 1};
+    for (int known = 0; known < 2; known++) {
+        struct hand hand;
+        hand_features(&hand);
+        hand_number(&hand, "inf", HUGE_VALF);
+        hand_number(&hand, "seven", 7);
+        hand_node(&hand, "Mul", "x", "inf", "far");
+        hand_node(&hand, "Constant", "", NULL, "truth");
+        hand.nodes[3].n_input = 0;
+        hand_ints(&hand, 3, "value_ints", truth, 3);
+        hand_node(&hand, "Where", "truth", known ? "far" : "x", "y");
+        hand.inputs[4][2] = known ? "seven" : "far";
+        hand.nodes[4].n_input = 3;
+        check_gives(rig, &hand, known ? seven_second : infinite_second);
+    }
+}
+
+static double nothing(double x, int place)
+{
+    (void)x;
+    (void)place;
+    return 0;
+}
+
+static double beyond(double x, int place)
+{
+    (void)place;
+    return x * HUGE_VAL;
+}
+
+/* Of a product of matrices, [1, 1] times [1, 3]. */
+ON_BACKENDS(a_factor_of_0_or_infinity_stays)
+{
+    for (int i = 0; i < 3; i++) {
+        struct hand hand = {0};
+        hand_dim(&hand, 2, NULL);
+        hand_dim(&hand, 1, NULL);
+        hand_dim(&hand, 3, NULL);
+        hand_tensor(&hand, 1, NULL);
+        static const float numbers[] = {1};
+        hand.tensor.raw_data = (ProtobufCBinaryData){sizeof numbers, (uint8_t *)(uintptr_t)numbers};
+        hand.tensor_dims[1] = hand.tensor_dims[2] = 1;
+        hand.tensor.n_dims = 3;
+        hand_number(&hand, "factor", i == 1 ? HUGE_VALF : 0);
+        hand_node(&hand, "MatMul", "w", "x", "product");
+        hand_node(&hand, i == 2 ? "Div" : "Mul", "product", "factor", "y");
+        check_gives(rig, &hand, i ? beyond : nothing);
+    }
+}
+
+TEST(a_number_too_small_to_divide_by_is_refused)
+{
+    struct hand hand;
+    hand_features(&hand);
+    hand_number(&hand, "small", 1e-39f);
+    hand_node(&hand, "Div", "x", "small", "y");
+    check_refused(&hand, "d.onnx", NULL, "d.onnx: node 'y' (Div): it divides by 1e-39");
+}
+
 TEST(an_output_that_is_not_there_is_refused)
 {
     struct hand hand = {.two = true};

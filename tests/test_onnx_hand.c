@@ -215,6 +215,8 @@ TEST(powers_are_products_and_roots)
     if (CHECK_OK(hand_read(&hand, "p.onnx", NULL, &network)))
         CHECK(strstr(network->text, "= log <") && strstr(network->text, "= exp <"));
     network_free(network);
+    hand_power(&hand, 1025); /* of what is negative there is no logarithm */
+    check_refused(&hand, "p.onnx", NULL, "p.onnx: node 'y' (Pow): found whole exponents beside");
 }
 
 enum norm_part { WHOLE, SUB, POW, DIV, AXIS, COLUMN, NORM_PARTS };

@@ -16,5 +16,8 @@ void fold_walk(struct constant *to, const struct constant *from, int64_t offset,
                const int64_t *step);
 /* How far apart neighbours of each dimension are. */
 void fold_strides(const struct shape *shape, int64_t *out);
+/* The same numbers in a larger shape: what has the size 1 is repeated. */
+enum status fold_spread(struct import *in, const struct constant *from, struct shape shape,
+                        struct constant **out);
 
 #endif

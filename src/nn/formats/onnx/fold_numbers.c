@@ -40,6 +40,19 @@ enum status fold_range(struct import *in, struct constant **out)
     return STATUS_OK;
 }
 
+enum status fold_spread(struct import *in, const struct constant *from, struct shape shape,
+                        struct constant **out)
+{
+    int64_t stride[SHAPE_MOST], step[SHAPE_MOST] = {0};
+    fold_strides(&from->shape, stride);
+    for (int32_t d = 0; d < from->shape.rank; d++)
+        if (from->shape.dim[d] != 1)
+            step[shape.rank - from->shape.rank + d] = stride[d];
+    TRY(constant_new(in, shape, from->wholes, out));
+    fold_walk(*out, from, 0, step);
+    return STATUS_OK;
+}
+
 /* The shape in which all inputs fit, and they in it: what has the size 1 is repeated. */
 static enum status widen(struct import *in, size_t count, struct constant *wide[])
 {
@@ -58,16 +71,8 @@ static enum status widen(struct import *in, size_t count, struct constant *wide[
             *to = *to == 1 ? own->dim[d] : *to;
         }
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct constant *x = fold_known(in, i);
-        int64_t stride[SHAPE_MOST], step[SHAPE_MOST] = {0};
-        fold_strides(&x->shape, stride);
-        for (int32_t d = 0; d < x->shape.rank; d++)
-            if (x->shape.dim[d] != 1)
-                step[shape.rank - x->shape.rank + d] = stride[d];
-        TRY(constant_new(in, shape, x->wholes, &wide[i]));
-        fold_walk(wide[i], x, 0, step);
-    }
+    for (size_t i = 0; i < count; i++)
+        TRY(fold_spread(in, fold_known(in, i), shape, &wide[i]));
     return STATUS_OK;
 }
 

@@ -263,5 +263,9 @@ typedef enum status node_writer(struct import *in);
 enum status node_data(struct import *in, size_t i, struct value **out);
 /* … which is known, of that rank; -1: of any. */
 enum status node_known(struct import *in, size_t i, int32_t rank, const struct constant **out);
+/* A layer of that kind, add or multiply, of two values is a third, of the shape they have together.
+ */
+enum status node_combine(struct import *in, const char *kind, const struct value *a,
+                         const struct value *b, struct value *out);
 
 #endif

@@ -6,10 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-node_writer node_activation, node_clip, node_softmax, node_same, node_cast, node_dropout,
-    node_negate, node_pair, node_sum, node_expand, node_power, node_where;
-
-enum { POWER_MOST = 16 };
+node_writer node_activation, node_softmax, node_same, node_cast, node_dropout, node_negate,
+    node_pair, node_sum, node_expand;
 
 enum status node_data(struct import *in, size_t i, struct value **out)
 {
@@ -60,31 +58,6 @@ enum status node_activation(struct import *in)
         TRY(line_add(in, kind, layer, &line, "%s", ""));
     }
     return line_gives_like(in, line->name, x);
-}
-
-/* max(x, low) is relu(x - low) + low; min(x, high) is high - relu(high - x). */
-enum status node_clip(struct import *in)
-{
-    struct value *x;
-    struct line *line;
-    const char *layer;
-    double low, high;
-    TRY(node_data(in, 0, &x));
-    TRY(graph_number(in, 1, graph_real(in, "min", -HUGE_VAL), &low));
-    TRY(graph_number(in, 2, graph_real(in, "max", HUGE_VAL), &high));
-    TRY(line_of_value(in, x, &layer));
-    int32_t rank = value_sample(x).rank;
-    if (low > -(double)FLT_MAX) {
-        TRY(line_affine(in, layer, rank, 1, -low, &layer));
-        TRY(line_add(in, "relu", layer, &line, "%s", ""));
-        TRY(line_affine(in, line->name, rank, 1, low, &layer));
-    }
-    if (high < (double)FLT_MAX) {
-        TRY(line_affine(in, layer, rank, -1, high, &layer));
-        TRY(line_add(in, "relu", layer, &line, "%s", ""));
-        TRY(line_affine(in, line->name, rank, -1, high, &layer));
-    }
-    return line_gives_like(in, layer, x);
 }
 
 /* Over the last dimension of `rows`, which has the elements of x. */
@@ -261,8 +234,14 @@ static enum status second_operand(struct import *in, const struct pair *pair, co
     }
     struct constant turned = *b->constant;
     NEED(turned.reals = arena_array(&in->arena, (size_t)turned.count + 1, sizeof *turned.reals));
-    for (int64_t i = 0; i < turned.count; i++)
-        turned.reals[i] = minus ? -b->constant->reals[i] : 1 / b->constant->reals[i];
+    for (int64_t i = 0; i < turned.count; i++) {
+        float number = b->constant->reals[i];
+        turned.reals[i] = minus ? -number : 1 / number;
+        if (over && number != 0 && isfinite(number) && !isnormal(turned.reals[i]))
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "it divides by %g, expected a number whose reciprocal a float can hold",
+                   (double)number);
+    }
     return line_constant(in, turned.reals, turned.count, turned.learnt, sample, out);
 }
 
@@ -280,8 +259,9 @@ static enum status join_before(struct import *in, const struct pair *pair, bool 
     if (line->scale != 0 && c->constant->count == 1 &&
         (!strcmp(op, "Mul") || (!strcmp(op, "Div") && !first))) {
         double by = (double)c->constant->reals[0];
-        line->scale = !strcmp(op, "Mul") ? line->scale * by : line->scale / by;
-        *done = true;
+        double scale = !strcmp(op, "Mul") ? line->scale * by : line->scale / by;
+        *done = isnormal((float)scale); /* 0 and infinities are multiplied with */
+        line->scale = *done ? scale : line->scale;
     }
     if (line->has_bias && !line->bias && !strcmp(line->kind, "dense") && !strcmp(op, "Add") &&
         c->constant->count == line->channels && c->shape.rank > 0 &&
@@ -352,16 +332,8 @@ enum status node_sum(struct import *in)
     return line_gives(in, 0, so_far.layer, so_far.gives, so_far.shape, so_far.batch);
 }
 
-/* A value of known numbers beside a node's own. */
-static enum status known_value(struct import *in, struct shape shape, struct value *out)
-{
-    *out = (struct value){.name = "numbers", .shape = shape, .batch = -1};
-    return constant_new(in, shape, false, &out->constant);
-}
-
-/* `kind` of two values is a third. */
-static enum status combine(struct import *in, const char *kind, const struct value *a,
-                           const struct value *b, struct value *out)
+enum status node_combine(struct import *in, const char *kind, const struct value *a,
+                         const struct value *b, struct value *out)
 {
     struct pair pair = {.side = {a, b}};
     struct value made = {.name = a->name};
@@ -372,140 +344,6 @@ static enum status combine(struct import *in, const char *kind, const struct val
     made.gives = operand_sample(&pair, -1);
     *out = made;
     return STATUS_OK;
-}
-
-/* Multiplies *product with x where that power of it is wanted, with 1 elsewhere: `bit` of the
- * halves that an exponent has. */
-static enum status take_factor(struct import *in, const struct constant *exponents, int64_t bit,
-                               struct value factor, struct value *product)
-{
-    struct value chosen, others;
-    int64_t taken = 0;
-    TRY(known_value(in, exponents->shape, &chosen));
-    TRY(known_value(in, exponents->shape, &others));
-    for (int64_t i = 0; i < exponents->count; i++) {
-        bool takes = (int64_t)(2 * fabs(constant_at(exponents, i))) & bit;
-        taken += takes;
-        chosen.constant->reals[i] = takes;
-        others.constant->reals[i] = !takes;
-    }
-    if (!taken)
-        return STATUS_OK;
-    if (taken < exponents->count) {
-        TRY(combine(in, "multiply", &factor, &chosen, &factor));
-        TRY(combine(in, "add", &factor, &others, &factor));
-    }
-    if (!product->layer)
-        *product = factor;
-    else
-        TRY(combine(in, "multiply", product, &factor, product));
-    return STATUS_OK;
-}
-
-/* The bits that exponents have, counted in halves. 0: they are not all multiples of these, on one
- * side of 0 and small. */
-static int64_t exponent_bits(const struct constant *exponents)
-{
-    int64_t bits = 0;
-    for (int64_t i = 0; i < exponents->count; i++) {
-        double twice = 2 * constant_at(exponents, i);
-        if (!(fabs(twice) <= 2 * POWER_MOST) || twice != floor(twice) ||
-            twice * constant_at(exponents, 0) < 0)
-            return 0;
-        bits |= (int64_t)fabs(twice);
-    }
-    return bits;
-}
-
-/* A layer of this kind over a value becomes the value. */
-static enum status apply(struct import *in, const char *kind, struct value *x)
-{
-    struct line *line;
-    const char *layer;
-    TRY(line_of_value(in, x, &layer));
-    TRY(line_add(in, kind, layer, &line, "%s", ""));
-    x->layer = line->name;
-    x->gives = value_sample(x);
-    return STATUS_OK;
-}
-
-/* e^(y·ln x): x is not negative where y is no whole number. */
-static enum status power_by_logarithm(struct import *in, struct value x, const struct constant *y,
-                                      struct value *out)
-{
-    struct value exponents;
-    TRY(known_value(in, y->shape, &exponents));
-    for (int64_t i = 0; i < y->count; i++)
-        exponents.constant->reals[i] = (float)constant_at(y, i);
-    TRY(apply(in, "log", &x));
-    TRY(combine(in, "multiply", &x, &exponents, out));
-    return apply(in, "exp", out);
-}
-
-static enum status power_by_products(struct import *in, const struct value *x,
-                                     const struct constant *y, struct value *out)
-{
-    struct value power = *x;
-    int64_t bits = exponent_bits(y);
-    for (int64_t bit = 2; bit <= bits; bit *= 2) {
-        if (bit > 2)
-            TRY(combine(in, "multiply", &power, &power, &power));
-        TRY(take_factor(in, y, bit, power, out));
-    }
-    if (bits & 1) {
-        power = *x;
-        TRY(apply(in, "sqrt", &power));
-        TRY(take_factor(in, y, 1, power, out));
-    }
-    return constant_at(y, 0) < 0 ? apply(in, "reciprocal", out) : STATUS_OK;
-}
-
-/* By squares, products and roots, where that goes. */
-enum status node_power(struct import *in)
-{
-    struct value *x, power = {0};
-    const struct constant *y = graph_input(in, 1)->constant;
-    TRY(node_data(in, 0, &x));
-    if (!y || !y->count)
-        REFUSE(in, STATUS_UNSUPPORTED, "its exponent depends on the data, expected known numbers");
-    if (exponent_bits(y))
-        TRY(power_by_products(in, x, y, &power));
-    else
-        TRY(power_by_logarithm(in, *x, y, &power));
-    return line_gives(in, 0, power.layer, power.gives, power.shape, power.batch);
-}
-
-/* The input where the condition is, or is not, so; 0 elsewhere. One known number may be infinite,
- * as in masks. */
-static enum status where_part(struct import *in, const struct constant *condition, bool so,
-                              const struct value *x, struct value *out)
-{
-    const struct constant *known = x->constant && x->constant->reals ? x->constant : NULL;
-    bool number = known && constant_is_one(known) && known->shape.rank <= condition->shape.rank;
-    struct value chosen;
-    for (int64_t i = 0; known && !number && i < known->count; i++)
-        if (!isfinite(known->reals[i]))
-            REFUSE(in, STATUS_UNSUPPORTED, "found %g to choose from, expected a finite number",
-                   (double)known->reals[i]);
-    TRY(known_value(in, condition->shape, &chosen));
-    for (int64_t i = 0; i < condition->count; i++)
-        if ((condition->wholes[i] != 0) == so)
-            chosen.constant->reals[i] = number ? known->reals[0] : 1;
-    *out = chosen;
-    return number ? STATUS_OK : combine(in, "multiply", x, &chosen, out);
-}
-
-/* Both inputs, each times 1 where it is wanted and 0 elsewhere, added. */
-enum status node_where(struct import *in)
-{
-    const struct value *condition = graph_input(in, 0);
-    struct value parts[2], sum;
-    if (!condition->constant || !condition->constant->wholes)
-        REFUSE(in, STATUS_UNSUPPORTED, "its condition depends on the data, expected a known one");
-    for (size_t i = 0; i < 2; i++)
-        TRY(where_part(in, condition->constant, i == 0, graph_input(in, i + 1), &parts[i]));
-    TRY(combine(in, "add", &parts[0], &parts[1], &sum));
-    return line_gives(in, 0, sum.layer, sum.gives, sum.shape, sum.batch);
 }
 
 /* Times as many ones: what has the size 1 is repeated. */

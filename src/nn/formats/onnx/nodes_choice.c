@@ -1,0 +1,266 @@
+/* nodes_choice.c: operators that choose, element by element, between what depends on the input and
+ * known numbers: Clip, Where, and Pow where exponents differ. By the larger of the two, which is
+ * one of them as it stands: nothing is lost, whatever their sizes are. */
+#include "nn/formats/onnx/fold.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+node_writer node_clip, node_power, node_where;
+
+/* Above it a product of so many rounds too much. */
+enum { POWER_MOST = 1024 };
+
+enum bound { AT_LEAST, AT_MOST };
+
+/* The larger, or smaller, of x and known numbers, as many as x has; of equals x, which training
+ * then goes through. The smaller is the larger of what is negated. */
+static enum status bound_by(struct import *in, enum bound bound, const float *numbers,
+                            int64_t count, struct value *x)
+{
+    const struct shape row = SHAPE(1, count);
+    float *limits = arena_array(&in->arena, (size_t)count, sizeof *limits);
+    const char *parts[2], *layer;
+    struct line *line;
+    NEED(limits);
+    for (int64_t i = 0; i < count; i++)
+        limits[i] = bound == AT_MOST ? -numbers[i] : numbers[i];
+    TRY(line_of(in, x, row, &parts[0]));
+    if (bound == AT_MOST)
+        TRY(line_affine(in, parts[0], row.rank, -1, 0, &parts[0]));
+    TRY(line_constant(in, limits, count, false, row, &parts[1]));
+    TRY(line_join(in, parts, 2, 1, &layer));
+    TRY(line_add(in, "reduce", layer, &line, "max axis=1"));
+    x->layer = line->name;
+    if (bound == AT_MOST)
+        TRY(line_affine(in, line->name, 1, -1, 0, &x->layer));
+    x->gives = SHAPE(count);
+    return STATUS_OK;
+}
+
+/* A layer of this kind over a value becomes the value. */
+static enum status apply(struct import *in, const char *kind, struct value *x)
+{
+    struct line *line;
+    const char *layer;
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_add(in, kind, layer, &line, "%s", ""));
+    x->layer = line->name;
+    x->gives = value_sample(x);
+    return STATUS_OK;
+}
+
+/* Bounds of the largest float are none. */
+enum status node_clip(struct import *in)
+{
+    struct value *data, x;
+    double bounds[2];
+    TRY(node_data(in, 0, &data));
+    TRY(graph_number(in, 1, graph_real(in, "min", -HUGE_VAL), &bounds[AT_LEAST]));
+    TRY(graph_number(in, 2, graph_real(in, "max", HUGE_VAL), &bounds[AT_MOST]));
+    x = *data;
+    for (int i = AT_LEAST; i <= AT_MOST; i++) {
+        struct constant *numbers;
+        if (isnan(bounds[i]))
+            REFUSE(in, STATUS_UNSUPPORTED, "one of its bounds is no number");
+        if (i == AT_LEAST ? bounds[i] <= -(double)FLT_MAX : bounds[i] >= (double)FLT_MAX)
+            continue;
+        if (i == AT_LEAST && bounds[i] == 0) {
+            TRY(apply(in, "relu", &x));
+            continue;
+        }
+        TRY(constant_new(in, value_sample(&x), false, &numbers));
+        for (int64_t n = 0; n < numbers->count; n++)
+            numbers->reals[n] = (float)bounds[i];
+        TRY(bound_by(in, (enum bound)i, numbers->reals, numbers->count, &x));
+    }
+    return line_gives(in, 0, x.layer, x.gives, x.shape, x.batch);
+}
+
+/* A value of known numbers beside a node's own, all of them the same. */
+static enum status known_value(struct import *in, struct shape shape, float number,
+                               struct value *out)
+{
+    *out = (struct value){.name = "numbers", .shape = shape, .batch = -1};
+    TRY(constant_new(in, shape, false, &out->constant));
+    for (int64_t i = 0; i < out->constant->count; i++)
+        out->constant->reals[i] = number;
+    return STATUS_OK;
+}
+
+/* Repeats x where it has the size 1 and these numbers more: times as many ones. */
+static enum status repeat_like(struct import *in, const struct constant *numbers, struct value *x)
+{
+    struct value ones;
+    bool fits = numbers->shape.rank <= x->shape.rank;
+    for (int32_t d = 1; fits && d <= numbers->shape.rank; d++) {
+        int64_t size = numbers->shape.dim[numbers->shape.rank - d];
+        int32_t own = x->shape.rank - d; /* they cannot differ from sample to sample */
+        fits = size == 1 || (own != x->batch && size == x->shape.dim[own]);
+    }
+    if (fits)
+        return STATUS_OK;
+    TRY(known_value(in, numbers->shape, 1, &ones));
+    return node_combine(in, "multiply", x, &ones, x);
+}
+
+/* x where the condition is, or is not, so; one of the known numbers elsewhere. */
+static enum status keep_where(struct import *in, const struct constant *condition, bool so,
+                              const struct constant *others, struct value *x)
+{
+    struct constant *chosen, *numbers, *bounds;
+    TRY(repeat_like(in, condition, x));
+    TRY(repeat_like(in, others, x));
+    TRY(fold_spread(in, condition, x->shape, &chosen));
+    TRY(fold_spread(in, others, x->shape, &numbers));
+    TRY(constant_new(in, x->shape, false, &bounds));
+    for (int i = AT_LEAST; i <= AT_MOST; i++) {
+        float none = i == AT_LEAST ? -HUGE_VALF : HUGE_VALF;
+        bool bounded = false;
+        for (int64_t n = 0; n < bounds->count; n++) {
+            bool keeps = (chosen->wholes[n] != 0) == so;
+            bounds->reals[n] = keeps ? none : numbers->reals[n];
+            bounded = bounded || bounds->reals[n] != none;
+            if (isnan(bounds->reals[n]))
+                REFUSE(in, STATUS_UNSUPPORTED, "found NaN to choose from, expected a number");
+        }
+        if (bounded)
+            TRY(bound_by(in, (enum bound)i, bounds->reals, bounds->count, x));
+    }
+    return STATUS_OK;
+}
+
+/* Multiplies *product with x where that power of it is wanted, with 1 elsewhere: `bit` of the
+ * halves that an exponent has. */
+static enum status take_factor(struct import *in, const struct constant *exponents, int64_t bit,
+                               struct value factor, struct value *product)
+{
+    struct constant *wanted;
+    struct value one;
+    int64_t taken = 0;
+    TRY(constant_new(in, exponents->shape, true, &wanted));
+    TRY(known_value(in, (struct shape){0}, 1, &one));
+    for (int64_t i = 0; i < exponents->count; i++) {
+        wanted->wholes[i] = ((int64_t)(2 * fabs(constant_at(exponents, i))) & bit) != 0;
+        taken += wanted->wholes[i];
+    }
+    if (!taken && product->layer)
+        return STATUS_OK;
+    if (taken < exponents->count)
+        TRY(keep_where(in, wanted, true, one.constant, &factor));
+    else
+        TRY(repeat_like(in, exponents, &factor));
+    if (!product->layer)
+        *product = factor;
+    else
+        TRY(node_combine(in, "multiply", product, &factor, product));
+    return STATUS_OK;
+}
+
+/* What is known of all exponents together. */
+struct exponents {
+    bool halves; /* multiples of these, and small */
+    bool whole;  /* one of them is */
+    bool broken; /* one is not */
+    bool above, below;
+    int64_t bits; /* that they have, counted in halves */
+};
+
+static struct exponents look_at(const struct constant *exponents)
+{
+    struct exponents found = {.halves = true};
+    for (int64_t i = 0; i < exponents->count; i++) {
+        double exponent = constant_at(exponents, i), twice = 2 * exponent;
+        bool half = fabs(exponent) <= POWER_MOST && twice == floor(twice);
+        found.halves = found.halves && half;
+        found.whole = found.whole || exponent == floor(exponent);
+        found.broken = found.broken || exponent != floor(exponent);
+        found.above = found.above || exponent > 0;
+        found.below = found.below || exponent < 0;
+        found.bits |= half ? (int64_t)fabs(twice) : 0;
+    }
+    return found;
+}
+
+/* e^(y·ln x): x is not negative where y is no whole number. */
+static enum status power_by_logarithm(struct import *in, struct value x, const struct constant *y,
+                                      struct value *out)
+{
+    struct value exponents;
+    TRY(known_value(in, y->shape, 0, &exponents));
+    for (int64_t i = 0; i < y->count; i++)
+        exponents.constant->reals[i] = (float)constant_at(y, i);
+    TRY(apply(in, "log", &x));
+    TRY(node_combine(in, "multiply", &x, &exponents, out));
+    return apply(in, "exp", out);
+}
+
+static enum status power_by_products(struct import *in, const struct value *x,
+                                     const struct constant *y, const struct exponents *found,
+                                     struct value *out)
+{
+    struct value power = *x;
+    for (int64_t bit = 2; bit <= found->bits; bit *= 2) {
+        if (bit > 2)
+            TRY(node_combine(in, "multiply", &power, &power, &power));
+        if (found->bits & bit)
+            TRY(take_factor(in, y, bit, power, out));
+    }
+    if (found->bits & 1 || !found->bits) {
+        power = *x;
+        if (found->bits)
+            TRY(apply(in, "sqrt", &power));
+        TRY(take_factor(in, y, 1, power, out));
+    }
+    return found->below ? apply(in, "reciprocal", out) : STATUS_OK;
+}
+
+/* By squares, products and roots, where that goes. A root of what is negative is NaN, as the
+ * logarithm is, which a whole exponent beside it must not get. */
+enum status node_power(struct import *in)
+{
+    struct value *x, power = {0};
+    const struct constant *y = graph_input(in, 1)->constant;
+    TRY(node_data(in, 0, &x));
+    if (!y || !y->count)
+        REFUSE(in, STATUS_UNSUPPORTED, "its exponent depends on the data, expected known numbers");
+    struct exponents found = look_at(y);
+    bool products = found.halves && !(found.above && found.below);
+    if (found.whole && (found.broken || !products))
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "found whole exponents beside others, of both signs or above %d, expected them "
+               "alike and smaller",
+               POWER_MOST);
+    if (products)
+        TRY(power_by_products(in, x, y, &found, &power));
+    else
+        TRY(power_by_logarithm(in, *x, y, &power));
+    return line_gives(in, 0, power.layer, power.gives, power.shape, power.batch);
+}
+
+/* Where one side is known, the other with these numbers in it; else both with 0 in them, added. */
+enum status node_where(struct import *in)
+{
+    const struct value *condition = graph_input(in, 0);
+    struct value sides[2], zero;
+    if (!condition->constant || !condition->constant->wholes)
+        REFUSE(in, STATUS_UNSUPPORTED, "its condition depends on the data, expected a known one");
+    TRY(known_value(in, (struct shape){0}, 0, &zero));
+    for (size_t i = 0; i < 2; i++) {
+        sides[i] = *graph_input(in, i + 1);
+        if (sides[i].tokens || (sides[i].constant && !sides[i].constant->reals))
+            REFUSE(in, STATUS_UNSUPPORTED, "its input %zu is whole numbers, expected real ones",
+                   i + 2);
+    }
+    for (int i = 0; i < 2; i++) {
+        const struct constant *others = sides[!i].constant ? sides[!i].constant : zero.constant;
+        if (!sides[i].constant)
+            TRY(keep_where(in, condition->constant, i == 0, others, &sides[i]));
+    }
+    if (!sides[0].constant && !sides[1].constant)
+        TRY(node_combine(in, "add", &sides[0], &sides[1], &sides[0]));
+    else if (sides[0].constant)
+        sides[0] = sides[1];
+    return line_gives(in, 0, sides[0].layer, sides[0].gives, sides[0].shape, sides[0].batch);
+}
