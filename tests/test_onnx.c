@@ -98,7 +98,7 @@ static uint32_t networks_wanted(void)
 ON_BACKENDS(random_networks_come_back_the_same)
 {
     const char *keep =
-        getenv("PRONY_ONNX_KEEP"); /* a folder, where slow_onnxruntime.sh wants them */
+        getenv("PRONY_ONNX_KEEP"); /* a folder, where slow_onnx.sh wants them */
     char path[4096];
     if (strcmp(rig->backend->name, "ref") && strcmp(rig->backend->name, "simd") &&
         strcmp(rig->backend->name, "cuda")) {

@@ -243,15 +243,20 @@ static enum status fold_concat(struct import *in, struct constant **out)
             REFUSE(in, STATUS_INPUT, "its inputs have different shapes");
     }
     TRY(constant_new(in, shape, first->wholes, out));
+    const struct constant **parts = arena_array(&in->arena, in->node->n_input, sizeof *parts);
+    size_t part_count = 0; /* without the empty ones, which may be many and have many rows */
     int64_t behind = 1, at = 0;
+    NEED(parts);
+    for (size_t i = 0; i < in->node->n_input; i++)
+        if (fold_known(in, i)->count)
+            parts[part_count++] = fold_known(in, i);
     for (int32_t d = axis + 1; d < shape.rank; d++)
         behind *= shape.dim[d];
     for (int64_t row = 0; at < (*out)->count; row++)
-        for (size_t i = 0; i < in->node->n_input; i++) {
-            const struct constant *part = fold_known(in, i);
-            int64_t run = part->shape.dim[axis] * behind;
+        for (size_t i = 0; i < part_count; i++) {
+            int64_t run = parts[i]->shape.dim[axis] * behind;
             for (int64_t k = 0; k < run; k++)
-                copy_element(*out, at++, part, row * run + k);
+                copy_element(*out, at++, parts[i], row * run + k);
         }
     return STATUS_OK;
 }
