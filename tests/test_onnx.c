@@ -63,6 +63,14 @@ static void answer_free(struct answer *answer)
     mem_free(answer->y);
 }
 
+/* Infinities are the same infinity, what is no number is none again. */
+static bool is_same(double found, double expected, double tolerance)
+{
+    if (isnan(expected) || isinf(expected))
+        return isnan(expected) ? isnan(found) : found == expected;
+    return fabs(found - expected) <= tolerance * fmax(1, fabs(expected));
+}
+
 /* Text → program → ONNX → program: does the second, its ops merged, say what the first does? */
 static void check_round(struct rig *rig, const char *text, const char *path, double tolerance)
 {
@@ -75,10 +83,8 @@ static void check_round(struct rig *rig, const char *text, const char *path, dou
          CHECK_OK(network_open(path, &back)) && answer(rig, back, true, &after) &&
          CHECK_EQUAL_INT(after.count, before.count);
     if (ok)
-        for (int64_t i = 0; i < before.count; i++) /* infinities and NaN too */
-            ok &= fabs((double)after.y[i] - (double)before.y[i]) <=
-                      tolerance * fmax(1, fabs((double)before.y[i])) ||
-                  !(fabs((double)before.y[i]) < 1e30);
+        for (int64_t i = 0; i < before.count; i++)
+            ok &= is_same((double)after.y[i], (double)before.y[i], tolerance);
     if (!CHECK(ok))
         printf("    %s    became\n%s", text, back ? back->text : "nothing\n");
     answer_free(&before);
@@ -97,8 +103,7 @@ static uint32_t networks_wanted(void)
 
 ON_BACKENDS(random_networks_come_back_the_same)
 {
-    const char *keep =
-        getenv("PRONY_ONNX_KEEP"); /* a folder, where slow_onnx.sh wants them */
+    const char *keep = getenv("PRONY_ONNX_KEEP"); /* a folder, where slow_onnx.sh wants them */
     char path[4096];
     if (strcmp(rig->backend->name, "ref") && strcmp(rig->backend->name, "simd") &&
         strcmp(rig->backend->name, "cuda")) {

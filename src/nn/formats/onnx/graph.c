@@ -61,7 +61,7 @@ enum status graph_add(struct import *in, const char *name, struct value **out)
         REFUSE(in, STATUS_INPUT, "'%.80s' is given twice, expected each name once", name);
     NEED(in->values[at] = *out = arena_alloc(&in->arena, sizeof **out));
     in->value_count++;
-    **out = (struct value){.name = name, .batch = -1};
+    **out = (struct value){.name = name, .batch = -1, .readers = {-1, -1}};
     return STATUS_OK;
 }
 
@@ -81,11 +81,11 @@ struct value *graph_output(const struct import *in, size_t i)
 
 int32_t graph_reader(const struct import *in, const struct value *value, const char *op)
 {
-    for (size_t n = 0; n < in->graph->n_node; n++)
-        for (size_t i = 0; in->needed[n] && i < in->graph->node[n]->n_input; i++)
-            if (!strcmp(in->graph->node[n]->input[i], value->name) &&
-                (!op || !strcmp(in->graph->node[n]->op_type, op)))
-                return (int32_t)n;
+    for (size_t i = 0; i < sizeof value->readers / sizeof *value->readers; i++) {
+        const int32_t n = value->readers[i];
+        if (n >= 0 && (!op || !strcmp(in->graph->node[n]->op_type, op)))
+            return n;
+    }
     return -1;
 }
 

@@ -94,6 +94,7 @@ struct value {
     struct line *line;         /* the line, NULL for the input */
     struct shape gives;        /* what that layer gives, of a sample: the same elements */
     int32_t uses;              /* by nodes and as the output */
+    int32_t readers[2];        /* the first nodes that use it; -1: no more */
     int64_t pad[3][2];         /* zeros to be put before and behind its planes, rows, columns */
     bool padded;
     bool tokens;      /* whole numbers, the network's input */
@@ -139,7 +140,8 @@ enum status graph_add(struct import *in, const char *name, struct value **out);
 /* Input and output `i` of the node; NULL where there is none. */
 struct value *graph_input(const struct import *in, size_t i);
 struct value *graph_output(const struct import *in, size_t i);
-/* The first node that reads this value and is such an operator; NULL for one: any. -1: none. */
+/* Of the two first nodes that read this value the first that is such an operator; NULL for one:
+ * any. -1: none. */
 int32_t graph_reader(const struct import *in, const struct value *value, const char *op);
 const Onnx__AttributeProto *graph_attribute(const struct import *in, const char *name);
 int64_t graph_int(const struct import *in, const char *name, int64_t usual);

@@ -270,7 +270,7 @@ static enum status find_output(const struct import *in, struct value **out)
     return STATUS_OK;
 }
 
-/* Which nodes the output comes from, and how often each value is used. */
+/* Which nodes the output comes from, and how often and by whom each value is used. */
 static enum status mark(struct import *in, struct value **output)
 {
     const Onnx__GraphProto *graph = in->graph;
@@ -286,8 +286,11 @@ static enum status mark(struct import *in, struct value **output)
             in->node = node;
             if (*node->input[i] && !value)
                 REFUSE(in, STATUS_INPUT, "its input '%.80s' comes from no node", node->input[i]);
-            if (value)
-                value->uses++;
+            if (!value)
+                continue;
+            value->uses++;
+            value->readers[1] = value->readers[0];
+            value->readers[0] = (int32_t)n;
         }
     }
     in->node = NULL;
