@@ -5,7 +5,7 @@
 #include "nn/network.h"
 #include "rig.h"
 
-enum { ROWS = 70, STEPS = 30, WIDEST = 64 };
+enum { ROWS = 70, STEPS = 30, WIDEST = 130 };
 
 /* Widths and batches around whole vectors; classes > 0: labels and cross-entropy. */
 static const struct {
@@ -27,6 +27,10 @@ static const struct {
     {"input 4\ndense 16\nrelu\ndense 16\nrelu\ndense 3\n", 4, 3, 1, 3},
     {"input 4\ndense 16\nrelu\ndense 16\nrelu\ndense 3\n", 4, 3, 17, 3},
     {"input 6\ndense 5\n", 6, 5, 64, 5},
+    {"input 4\ndense 3\nsigmoid\ndense 4\nsigmoid\ndense 5\nsigmoid\ndense 1\nsigmoid\n", 4, 1, 259,
+     0},
+    {"input 7\ndense 130\ntanh\ndense 65\nrelu\ndense 3\n", 7, 3, 1, 3},
+    {"input 130\ndense 101\nrelu\ndense 5\n", 130, 5, 9, 0},
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 

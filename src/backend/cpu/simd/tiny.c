@@ -18,9 +18,7 @@ static const char *tiny_supports(const struct program *program)
     const char *why = chain_find(program, &chain);
     if (why)
         return why;
-    if (program->batch > TINY_BATCH)
-        return "the batch is not small";
-    int64_t weights = 0;
+    int64_t weights = 0, turned = 0;
     for (int32_t l = 0; l < chain.layers; l++) {
         const struct chain_layer *layer = &chain.layer[l];
         if (layer->in > TINY_WIDTH || layer->out > TINY_WIDTH)
@@ -28,9 +26,12 @@ static const char *tiny_supports(const struct program *program)
         if (layer->activation > ACTIVATION_RELU)
             return "an activation is none of sigmoid, tanh, relu";
         weights += (int64_t)layer->in * layer->out;
+        turned += chain.optimiser >= 0 && l > 0 ? (int64_t)layer->in * layer->out : 0;
     }
-    if (weights > TINY_WEIGHTS)
+    if (weights + turned > TINY_WEIGHTS)
         return "it has too many weights";
+    if (program->batch * weights > TINY_WORK)
+        return "the batch is not small for so many weights";
     if (chain.loss >= 0 && program->ops[chain.loss].kind == OP_binary_cross_entropy)
         return "the loss is neither mse nor cross_entropy";
     if (states_of(program, &chain) > TINY_STATES)

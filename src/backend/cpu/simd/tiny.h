@@ -11,15 +11,16 @@
  * sgd is done on the way back; for other optimisers the way back leaves gradients, in the form of
  * the parameters, and the optimiser's own kernel runs over all of them as one.
  * What bounds them is the latency of the chain of layers (one sample) or the number of activations
- * (a batch): everything lies in L1. */
+ * (a batch): weights and activations lie in L1, or in L2. */
 #ifndef PRONY_BACKEND_CPU_SIMD_TINY_H
 #define PRONY_BACKEND_CPU_SIMD_TINY_H
 
 #include "backend/cpu/kernel.h"
 #include "core/pass/chain.h"
 
-/* Beyond these, ops one by one are as fast: what each costs besides its work no longer shows. */
-enum { TINY_WIDTH = 64, TINY_BATCH = 64, TINY_WEIGHTS = 4096 };
+/* Beyond these, ops one by one are as fast: what each costs besides its work no longer shows.
+ * Weights are counted in both their forms, work as weights times samples. */
+enum { TINY_WIDTH = 512, TINY_WEIGHTS = 20 << 10, TINY_WORK = 1 << 20 };
 enum { TINY_STATES = 2, TINY_OPERANDS = 16 }; /* of an optimiser's op */
 
 /* Parameters, and what the optimiser keeps of each, are blocks of one form, one behind the other:
