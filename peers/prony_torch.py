@@ -147,12 +147,12 @@ class TorchPeer:
             found = buffers if kept else parameters
             turned = len(shape) == 2 and layer not in tables
             wanted = shape[::-1] if turned else shape
-            if not found or list(found[0].shape) != wanted:
-                there = list(found[0].shape) if found else "nothing"
-                raise Unsupported(f"{name} is {shape}, the module has {there}")
+            there = list(found[0].shape) if found else "none left"
+            if there != wanted:  # a mistake of whoever wrote the module, not something it lacks
+                raise ValueError(f"{name} takes a parameter of {wanted}, the module has {there} here")
             places[name] = (found.pop(0), turned)
         if parameters:
-            raise Unsupported(f"the module has {len(parameters)} parameters more than the network")
+            raise ValueError(f"the module has {len(parameters)} parameters more than the network")
         return places
 
     def fill(self):

@@ -33,29 +33,46 @@ expect prints_one_line 1 'failed: one [2J two' \
 expect sees_that_it_ended 1 'failed: the process ended' \
     "$prony" bench small --framework "$folder/leaver" --seconds 0.05 --patience 10
 
-# Whoever breaks when it is done, while its system calls are counted, was timed and right: its record, and
-# that of whoever comes after it, are not lost. It answers as prony does until somebody traces it.
-for way in 'exit 3' 'sleep 1000'; do
-    peer=$folder/ends_${way%% *}
-    cat >"$peer" <<PEER
+# relay NAME COMMAND: a peer that answers as prony does, and before each run does this first.
+relay() {
+    cat >"$folder/$1" <<PEER
 #!/bin/sh
-mkfifo "$peer.asked" "$peer.answered"
-"$prony" peer <"$peer.asked" >"$peer.answered" &
-exec 3>"$peer.asked" 4<"$peer.answered"
+mkfifo "$folder/$1.asked" "$folder/$1.answered"
+"$prony" peer <"$folder/$1.asked" >"$folder/$1.answered" &
+exec 3>"$folder/$1.asked" 4<"$folder/$1.answered"
 while read -r line; do
-    case \$line in *'"do":"run"'*) grep -q 'TracerPid:.0\$' "/proc/\$\$/status" || $way ;; esac
+    case \$line in *'"do":"run"'*) $2 ;; esac
     printf '%s\n' "\$line" >&3
     read -r line <&4
     printf '%s\n' "\$line"
 done
 PEER
-    chmod +x "$peer"
-    output=$("$prony" bench small --phase inference --framework "$peer,prony" --seconds 0.2 \
+    chmod +x "$folder/$1"
+}
+
+# Whoever breaks when it is done, while its system calls are counted, was timed and right: its record, and
+# that of whoever comes after it, are not lost.
+for way in 'exit 3' 'sleep 1000'; do
+    peer=ends_${way%% *}
+    relay "$peer" "grep -q 'TracerPid:.0\$' /proc/\$\$/status || $way"
+    output=$("$prony" bench small --phase inference --framework "$folder/$peer,prony" --seconds 0.2 \
         --patience 0.5 --format json 2>&1)
     found=$?
     right=$(echo "$output" | grep -c '"status":"ok".*"verdict":"right"')
-    why=$(echo "$output" | grep "\"framework\":\"$peer\"" | grep -c '"system_calls":"not available: ')
+    why=$(echo "$output" | grep "\"framework\":\"$folder/$peer\"" |
+        grep -c '"system_calls":"not available: ')
     [ "$found$right$why" = 021 ]
     report "keeps_what_ends_late_by_${way%% *}" $? "status $found, $output"
 done
+
+# Whoever sleeps does not compute, as whoever others take the CPU from: the note says for how long it did.
+relay sleeps 'sleep 0.05'
+expect says_what_share_of_a_cpu_it_had 0 'it had a CPU for ' \
+    "$prony" bench small --phase inference --framework "$folder/sleeps" --seconds 1
+
+# What takes long to start is compared in one instance.
+printf '%s\n' '#!/bin/sh' 'sleep 0.2' "exec '$prony' peer" >"$folder/late"
+chmod +x "$folder/late"
+expect compares_in_one_instance 0 ' rounds in 1 instance)' \
+    "$prony" bench small --against "$folder/late" --seconds 2
 exit $status

@@ -69,4 +69,17 @@ sed -n '/^```python/,/^```/p' docs/peers.md | grep -v '^```' | sed "s|\"peers\"|
     >"$folder/mine.py"
 chmod +x "$folder/mine.py"
 right ten_lines_of_pytorch 2 small --batch 1,3 --framework "$folder/mine.py"
+
+# … of another network than the one that is asked for: that is a mistake, and said.
+output=$("$prony" bench "$folder/classes.net" --framework "$folder/mine.py" --seconds 0.05 2>&1)
+found=$?
+case $found.$output in
+    *skipped*) echo "skip slow_peers.wrong_shapes_fail: $output" ;;
+    1.*'failed: ValueError: dense1.weight takes a parameter of [11, 7], the module has [3, 4] here'*)
+        echo "ok   slow_peers.wrong_shapes_fail" ;;
+    *)
+        printf 'status %s, %.1000s\nFAIL slow_peers.wrong_shapes_fail\n' "$found" "$output"
+        status=1
+        ;;
+esac
 exit $status

@@ -116,10 +116,32 @@ TEST(a_process_that_is_not_there_cannot_be_traced)
     CHECK_STATUS(STATUS_UNSUPPORTED, syscalls_count(&job, &nobody, 1, &calls));
 }
 
+/* A long iteration is run once more, so that its calls are known; a longer one is not. */
+TEST(patience_decides_whether_a_long_iteration_is_run_again)
+{
+    struct job job = {&known_kind};
+    struct passes passes = {
+        .job = &job, .family = &ours, .iteration_ns = 1e10, .patience_ns = 2e10, .batch = 1};
+    struct record_meter rows[PASSES_ROWS];
+    struct arena arena = {0};
+    size_t count;
+    if (CHECK_OK(passes_run(&passes, &arena, rows, &count))) {
+        if (!rows[0].unavailable)
+            CHECK_NEAR(rows[0].value, (PARENTS + IDS) * 0.1, 1e-9);
+        CHECK_EQUAL_TEXT(rows[count - 1].name, "energy");
+        CHECK(rows[count - 1].unavailable && strstr(rows[count - 1].unavailable, "too long"));
+    }
+    passes.patience_ns = 5e9;
+    if (CHECK_OK(passes_run(&passes, &arena, rows, &count)))
+        CHECK(rows[0].unavailable && strstr(rows[0].unavailable, "too long"));
+    arena_free(&arena);
+}
+
 TEST(rates_follow_from_the_time_of_an_iteration)
 {
     struct job job = {&known_kind};
-    const struct passes passes = {.job = &job, .family = &ours, .iteration_ns = 1e7, .batch = 4};
+    const struct passes passes = {
+        .job = &job, .family = &ours, .iteration_ns = 1e7, .patience_ns = 1e9, .batch = 4};
     struct record_meter rows[PASSES_ROWS];
     struct arena arena = {0};
     size_t count;
@@ -164,8 +186,12 @@ TEST(work_that_breaks_in_a_pass_has_no_meters)
     snprintf(path, sizeof path, "%s/intel-rapl:0/energy_uj", folder);
     CHECK_OK(file_make_folder(domain));
     CHECK_OK(file_write(path, "1", 1));
-    const struct passes passes = {
-        .job = &job, .family = &ours, .iteration_ns = 1e7, .batch = 4, .powercap = folder};
+    const struct passes passes = {.job = &job,
+                                  .family = &ours,
+                                  .iteration_ns = 1e7,
+                                  .patience_ns = 1e9,
+                                  .batch = 4,
+                                  .powercap = folder};
     runs = 0;
     CHECK_OK(passes_run(&passes, &arena, rows, &count));
     CHECK_EQUAL_INT(runs, 1);
@@ -223,8 +249,12 @@ TEST(energy_is_that_of_a_sample)
     counter_path = path;
     CHECK_OK(file_make_folder(domain));
     CHECK_OK(burning_run(&job, 1, &elapsed_ns));
-    const struct passes passes = {
-        .job = &job, .family = &ours, .iteration_ns = 1e7, .batch = 4, .powercap = folder};
+    const struct passes passes = {.job = &job,
+                                  .family = &ours,
+                                  .iteration_ns = 1e7,
+                                  .patience_ns = 1e9,
+                                  .batch = 4,
+                                  .powercap = folder};
     double energy = 0;
     if (CHECK_OK(passes_run(&passes, &arena, rows, &count)))
         for (size_t i = 0; i < count; i++)

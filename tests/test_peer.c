@@ -211,6 +211,15 @@ TEST(a_peer_that_floods_is_cut_off)
     close_peer(job);
 }
 
+/* Reading its complaints must not take the place of looking at the clock. */
+TEST(a_peer_that_only_complains_is_hung)
+{
+    struct job *job = open_peer("tests/peers/complains/peer");
+    CHECK_STATUS(STATUS_TIMEOUT, job->kind->prepare(job));
+    CHECK_MESSAGE("no answer in time");
+    close_peer(job);
+}
+
 TEST(a_peer_that_closes_its_output_is_a_failure)
 {
     struct job *job = open_peer("tests/peers/closes/peer");

@@ -91,25 +91,59 @@ TEST(interval_spans_a_drift)
     CHECK_NEAR(stats.ci_high, 200, 0);
 }
 
-/* Of 400 sets of skewed samples with a known median, about 95 % of the intervals hold it. */
-static double coverage(uint32_t count)
+/* Of 400 runs with a known median: how many of the intervals hold it. */
+static double coverage(void (*fill)(struct rng_key key, uint32_t count), uint32_t count,
+                       double median)
 {
     enum { SETS = 400 };
     int held = 0;
     for (uint64_t set = 0; set < SETS; set++) {
-        struct rng_key key = {.seed = 11, .stream = 0, .step = set};
-        for (uint32_t i = 0; i < count; i++)
-            samples[i] = exp((double)rng_normal(key, 0, i)); /* median 1 */
+        fill((struct rng_key){.seed = 11, .stream = 0, .step = set}, count);
         struct stats stats = compute(count, 1);
-        held += stats.ci_low <= 1 && stats.ci_high >= 1;
+        held += stats.ci_low <= median && stats.ci_high >= median;
     }
     return (double)held / SETS;
 }
 
+static void fill_skewed(struct rng_key key, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        samples[i] = exp((double)rng_normal(key, 0, i)); /* median 1 */
+}
+
 TEST(interval_covers_as_often_as_it_says)
 {
-    CHECK(coverage(30) >= 0.93);
-    CHECK(coverage(480) >= 0.93 && coverage(480) < 0.995);
+    CHECK(coverage(fill_skewed, 30, 1) >= 0.93); /* by ranks */
+    CHECK(coverage(fill_skewed, 480, 1) >= 0.93);
+}
+
+/* Around 1, on a way that forgets where it was after a tenth of the run. */
+static void fill_drifting(struct rng_key key, uint32_t count)
+{
+    const double keeps = exp(-10.0 / count), moves = sqrt(1 - keeps * keeps);
+    double at = (double)rng_normal(key, 1, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        at = keeps * at + moves * (double)rng_normal(key, 2, i);
+        samples[i] = exp(0.02 * at + 0.005 * (double)rng_normal(key, 3, i));
+    }
+}
+
+/* At 1 for two thirds of the time, at 1.1 for the rest, for a twentieth of the run each on average:
+ * a neighbour on the host comes and goes. */
+static void fill_disturbed(struct rng_key key, uint32_t count)
+{
+    bool slow = rng_uniform(key, 0, 0) < 1.0f / 3;
+    for (uint32_t i = 0; i < count; i++) {
+        if (rng_uniform(key, 1, i) < (slow ? 30.0f : 15.0f) / (float)count)
+            slow = !slow;
+        samples[i] = (slow ? 1.1 : 1) + 0.005 * (double)rng_normal(key, 2, i);
+    }
+}
+
+TEST(interval_covers_a_slow_drift)
+{
+    CHECK(coverage(fill_drifting, 1200, 1) >= 0.9);
+    CHECK(coverage(fill_disturbed, 1200, 1.00337) >= 0.9);
 }
 
 /* The normal distribution takes over beyond 500: there is no step, and each confidence has its own.

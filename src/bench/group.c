@@ -280,7 +280,7 @@ static void group_note(struct entrant *entrant)
     if (contender->stop == MEASURE_TIME && contender->count == 1)
         text_add(&entrant->notes, "; measured once: it outruns the time given");
     else if (contender->stop == MEASURE_TIME && !isnan(time->ci_high))
-        text_printf(&entrant->notes, "; time was up: the median is known to ± %.1f %%",
+        text_printf(&entrant->notes, "; time was up at ± %.1f %%",
                     50 * (time->ci_high - time->ci_low) / time->median);
     else if (contender->stop == MEASURE_TIME)
         text_add(&entrant->notes, "; time was up after a few samples");
@@ -328,6 +328,7 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
                                   .family = &contender->family,
                                   .gpu = strcmp(record->point.unit, "gpu") == 0,
                                   .iteration_ns = record->time_ns.median,
+                                  .patience_ns = (double)group->bench->patience_ns,
                                   .batch = record->point.batch};
     size_t count = METERS_COUNT + WATCH_ROWS, more = 0;
 
@@ -450,7 +451,7 @@ static enum status group_enter(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
-/* One after another: whoever answers queries must have the machine to itself. */
+/* Whoever answers queries must have the machine to itself. */
 static enum status group_scenario(struct group *group, struct entrant *entrant)
 {
     struct contender *contender = entrant->contender;
@@ -478,20 +479,8 @@ static enum status group_scenario(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
-/* Times whoever is ready: in turns, or as the scenario has it. */
-static enum status group_time(struct group *group)
-{
-    enum scenario scenario;
-    if (!scenario_parse(group->entrants[0].record.point.scenario, &scenario))
-        return measure(&group->bench->measure, group->contenders, group->contender_count);
-    for (int i = 0; i < group->count; i++)
-        if (group->entrants[i].runs)
-            TRY(group_scenario(group, &group->entrants[i]));
-    return STATUS_OK;
-}
-
-/* Everyone is started, then timed; a refusal is kept for the record. */
-static enum status group_measure(struct group *group)
+/* Everyone is started; a refusal is kept for the record. */
+static enum status group_prepare(struct group *group)
 {
     for (int i = 0; i < group->count; i++) {
         struct entrant *entrant = &group->entrants[i];
@@ -505,35 +494,66 @@ static enum status group_measure(struct group *group)
         group_floor(group, entrant);
         TRY(group_enter(group, entrant));
     }
-    watch_begin(&group->watch);
-    enum status status = group_time(group);
+    return STATUS_OK;
+}
+
+static void group_end_watch(struct group *group)
+{
     group->watch.process_count = 0; /* a comparison starts new ones */
     for (int i = 0; i < group->contender_count; i++)
         watch_family(&group->watch, &group->contenders[i].family);
     watch_end(&group->watch);
-    return status;
+}
+
+static enum status group_report(struct group *group, struct entrant *entrant)
+{
+    if (entrant->runs)
+        TRY(group_result(group, entrant));
+    return bench_write(group->bench, &entrant->record);
+}
+
+/* In turns: all are known at the same time. */
+static enum status group_interleave(struct group *group)
+{
+    watch_begin(&group->watch);
+    enum status status = measure(&group->bench->measure, group->contenders, group->contender_count);
+    group_end_watch(group);
+    TRY(status);
+    TRY(group_compare(group));
+    for (int i = 0; i < group->count; i++)
+        TRY(group_report(group, &group->entrants[i]));
+    return STATUS_OK;
+}
+
+/* One after another: whoever is done has its record, whatever becomes of the next. */
+static enum status group_query(struct group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        struct entrant *entrant = &group->entrants[i];
+        watch_begin(&group->watch);
+        if (entrant->runs)
+            TRY(group_scenario(group, entrant));
+        group_end_watch(group);
+        TRY(group_report(group, entrant));
+    }
+    return STATUS_OK;
 }
 
 enum status group_run(struct bench *bench, const struct point *points, int count)
 {
     struct group group = {.bench = bench};
+    enum scenario scenario;
     if (strcmp(points[0].scenario, "target") == 0)
         return target_group(bench, points, count);
     enum status status = group_make(&group, points, count);
 
     if (status == STATUS_OK) {
         status = group_open_task(&group, &points[0]);
-        status = status == STATUS_OK ? group_measure(&group) : group_refuse_all(&group, status);
+        status = status == STATUS_OK ? group_prepare(&group) : group_refuse_all(&group, status);
     }
     if (status == STATUS_OK)
-        status = group_compare(&group);
-    for (int i = 0; i < group.count && status == STATUS_OK; i++) {
-        struct entrant *entrant = &group.entrants[i];
-        if (entrant->runs)
-            status = group_result(&group, entrant);
-        if (status == STATUS_OK)
-            status = bench_write(bench, &entrant->record);
-    }
+        status = scenario_parse(points[0].scenario, &scenario) ? group_query(&group)
+                                                               : group_interleave(&group);
     group_free(&group);
     return status;
 }

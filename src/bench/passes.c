@@ -11,7 +11,7 @@
 
 static const double PASS_NS = 5e7, ENERGY_NS = 2e8; /* how long a pass should take … */
 static const double GPU_NS = 5e8;                   /* NVML counts in tenths of a second */
-static const double LONG_NS = 5e8; /* … and an iteration that is too long for one */
+static const double LONG_NS = 5e8; /* … and an iteration that is too long for more than one */
 
 /* The rows that are being written. */
 struct sheet {
@@ -156,10 +156,13 @@ enum status passes_run(const struct passes *passes, struct arena *arena,
                        struct record_meter rows[PASSES_ROWS], size_t *count)
 {
     struct sheet sheet = {.arena = arena, .rows = rows};
+    static const char too_long[] = "an iteration is too long for a pass of its own";
 
-    if (passes->iteration_ns > LONG_NS)
-        sheet.broken = "an iteration is too long for a pass of its own";
+    if (passes->iteration_ns > passes->patience_ns)
+        sheet.broken = too_long;
     TRY(pass_run(&syscalls_pass, passes, &sheet));
+    if (passes->iteration_ns > LONG_NS && !sheet.broken)
+        sheet.broken = too_long;
     TRY(pass_run(&counters_pass, passes, &sheet));
     TRY(pass_run(passes->gpu ? &gpu_pass : &energy_pass, passes, &sheet));
     *count = sheet.count;
@@ -181,7 +184,7 @@ enum status passes_try(struct arena *arena, struct record_meter rows[PASSES_ROWS
     struct job job = {&idle};
     const struct family ours = {.count = 0};
     const struct passes passes = {
-        .job = &job, .family = &ours, .iteration_ns = LONG_NS, .batch = 1};
+        .job = &job, .family = &ours, .iteration_ns = LONG_NS, .patience_ns = LONG_NS, .batch = 1};
     TRY(passes_run(&passes, arena, rows, count));
     struct sheet sheet = {.arena = arena, .rows = rows + *count};
     TRY(pass_run(&gpu_pass, &passes, &sheet));

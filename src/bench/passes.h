@@ -18,6 +18,7 @@ struct passes {
     const struct family *family; /* that does the work */
     bool gpu;                    /* … on a GPU */
     double iteration_ns;
+    double patience_ns; /* a longer iteration is not run again */
     int64_t batch;
     const char *powercap; /* the folder of RAPL's counters; NULL: the system's */
 };

@@ -37,7 +37,8 @@ static void add_peaks(const struct calibration *calibration, struct text *out)
         const struct ceiling_row *row = &calibration->rows[i];
         if (ceiling_is_flop(row->ceiling) && !row->unit[0])
             text_printf(out, "  %-10s %-8s %8d %14.1f\n", ceiling_name(row->ceiling),
-                        isa_name(row->isa), row->threads, row->per_s * 1e-9);
+                        isa_name(row->isa), row->threads,
+                        calibration_best(calibration, row) * 1e-9);
     }
 }
 

@@ -32,6 +32,16 @@ static void add_meter(struct text *out, const struct record *record, const char 
         text_printf(out, " %s=%.0f%s", name, value, unit);
 }
 
+/* "189 ns ± 2%"; what was measured once has no spread, and says so. */
+static void add_time(struct text *out, const struct stats *time)
+{
+    text_add_time(out, time->median);
+    if (!isnan(time->ci_high))
+        text_printf(out, " ± %.1f%%", 50 * (time->ci_high - time->ci_low) / time->median);
+    else if (time->count == 1)
+        text_add(out, " (measured once)");
+}
+
 static void add_row(struct text *out, const struct table_row *rows, size_t count, size_t index)
 {
     const struct record *record = rows[index].record;
@@ -48,13 +58,13 @@ static void add_row(struct text *out, const struct table_row *rows, size_t count
         return;
     }
     text_printf(out, "time taken for %s=", point->phase);
-    text_add_time(out, record->time_ns.median);
+    add_time(out, &record->time_ns);
     add_meter(out, record, "cpu_utilisation", "cpu utilization", "%");
     add_meter(out, record, "gpu_utilisation", "gpu", "%");
     add_meter(out, record, "system_calls", "system calls", "/s");
-    double ours = our_time(rows, count, point);
-    if (!isnan(ours) && strcmp(point->framework, "prony") != 0)
-        text_printf(out, ", %.2g × prony's time", record->time_ns.median / ours);
+    const double times_ours = record->time_ns.median / our_time(rows, count, point);
+    if (!isnan(times_ours) && strcmp(point->framework, "prony") != 0)
+        text_printf(out, ", %.*f × prony's time", times_ours < 10 ? 1 : 0, times_ours);
     text_add(out, record->check.verdict == RECORD_RIGHT ? ", right |\n" : ", unchecked |\n");
 }
 

@@ -103,7 +103,8 @@ enum status yardstick_read(const struct yardstick *yardstick, uint64_t set_bytes
  * the leading one. */
 uint64_t calibration_set(uint64_t set_bytes);
 
-/* All rows, as an object. */
+/* All rows, as an object, each with the highest that is known for it (calibration_best): a row by
+ * itself was looked at in moments of its own, and a busy one would show as a dent that is none. */
 void calibration_write(const struct calibration *calibration, struct json_writer *writer);
 
 /* Takes the rows of the file, which are of this CPU, where they are higher; a file that is not

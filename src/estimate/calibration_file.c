@@ -28,7 +28,10 @@ static void write_unit(const struct ceiling_row *row, struct json_writer *writer
     }
 }
 
-static void write_rows(const struct calibration *calibration, struct json_writer *writer)
+/* For a reader each row is what can be done; for the file, which is read again, what was seen with
+ * that very set, and how long it was looked for. */
+static void write_rows(const struct calibration *calibration, bool for_reader,
+                       struct json_writer *writer)
 {
     json_key(writer, "ceilings");
     json_array(writer);
@@ -43,9 +46,11 @@ static void write_rows(const struct calibration *calibration, struct json_writer
             json_add_uint(writer, row->set_bytes);
         }
         json_key(writer, "per_s");
-        json_add_real(writer, row->per_s);
-        json_key(writer, "spent_ns");
-        json_add_real(writer, row->spent_ns);
+        json_add_real(writer, for_reader ? calibration_best(calibration, row) : row->per_s);
+        if (!for_reader) {
+            json_key(writer, "spent_ns");
+            json_add_real(writer, row->spent_ns);
+        }
         json_end(writer);
     }
     json_end(writer);
@@ -54,7 +59,7 @@ static void write_rows(const struct calibration *calibration, struct json_writer
 void calibration_write(const struct calibration *calibration, struct json_writer *writer)
 {
     json_object(writer);
-    write_rows(calibration, writer);
+    write_rows(calibration, true, writer);
     json_end(writer);
 }
 
@@ -136,7 +141,7 @@ enum status calibration_keep(struct calibration *calibration, const char *path)
     json_add_int(&writer, cpu.cores);
     json_key(&writer, "l3_bytes");
     json_add_uint(&writer, cpu.l3_bytes);
-    write_rows(calibration, &writer);
+    write_rows(calibration, false, &writer);
     json_end(&writer);
     enum status status = text_done(&text);
     if (status == STATUS_OK)

@@ -12,10 +12,12 @@
 
 enum {
     /* Times drift: neighbours are alike, and 10,000 of them say less than 10,000 independent ones.
-     * With enough samples the interval is therefore that of the medians of this many blocks of
-     * consecutive samples, each of BLOCK_LEAST or more. */
-    BLOCKS = 24,
-    BLOCK_LEAST = 8,
+     * With enough samples the interval therefore spans the medians of this many parts of the run,
+     * each of PART_LEAST consecutive samples or more. Were the parts independent, it would hold the
+     * median 127 times of 128; what is beyond 95 % is for parts that are alike, too, and for
+     * looking again and again until it is narrow. More parts would be shorter, and more alike. */
+    PARTS = 8,
+    PART_LEAST = 4,
 };
 static const double interval_confidence = 0.95, percentile_confidence = 0.99;
 
@@ -155,22 +157,20 @@ enum status stats_centre(const double *values, size_t count, double confidence, 
     return STATUS_OK;
 }
 
-/* `scratch` has room for all samples. Widened to hold the median of all, which with two humps or a
- * strong drift may lie beside the medians of the blocks. */
-static void interval_of_blocks(const double *samples, size_t count, double *scratch,
-                               struct stats *out)
+/* `scratch` has room for all samples. Where the run has two humps the median of all may lie beside
+ * those of its parts: it is spanned, too. */
+static void interval_of_parts(const double *samples, size_t count, double *scratch,
+                              struct stats *out)
 {
-    double medians[BLOCKS];
-    for (size_t block = 0; block < BLOCKS; block++) {
-        size_t from = count * block / BLOCKS, to = count * (block + 1) / BLOCKS;
+    out->ci_low = out->ci_high = out->median;
+    for (size_t part = 0; part < PARTS; part++) {
+        size_t from = count * part / PARTS, to = count * (part + 1) / PARTS;
         memcpy(scratch, samples + from, (to - from) * sizeof *scratch);
         qsort(scratch, to - from, sizeof *scratch, order_of);
-        medians[block] = median_of(scratch, to - from);
+        double median = median_of(scratch, to - from);
+        out->ci_low = fmin(out->ci_low, median);
+        out->ci_high = fmax(out->ci_high, median);
     }
-    double middle;
-    stats_median(medians, BLOCKS, interval_confidence, &middle, &out->ci_low, &out->ci_high);
-    out->ci_low = fmin(out->ci_low, out->median);
-    out->ci_high = fmax(out->ci_high, out->median);
 }
 
 struct stats stats_nothing(void)
@@ -201,10 +201,10 @@ enum status stats_compute(const double *samples, size_t count, int64_t per, stru
     out->mean = sum / (double)count;
     out->p90 = percentile(sorted, count, per, 0.90);
     out->p99 = percentile(sorted, count, per, 0.99);
-    if (count < BLOCKS * BLOCK_LEAST)
+    if (count < PARTS * PART_LEAST)
         interval_from(sorted, count, interval_confidence, &out->ci_low, &out->ci_high);
     else
-        interval_of_blocks(samples, count, sorted, out);
+        interval_of_parts(samples, count, sorted, out);
     mem_free(sorted);
     return STATUS_OK;
 }
