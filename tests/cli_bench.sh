@@ -100,7 +100,7 @@ else
 fi
 
 # Stopped in the middle, it ends soon and keeps what was finished.
-"$prony" bench large --batch 1,2,3,4,5,6,7,8 --phase training,inference --seconds 30 \
+"$prony" bench large --batch 1,2,3,4,5,6,7,8 --phase training,inference --seconds 2 \
     --out "$folder/stopped.jsonl" >"$folder/stopped.txt" 2>&1 &
 bench=$!
 await '"kind":"result"' "$folder/stopped.jsonl"
@@ -225,7 +225,7 @@ for r in rows:
 PYTHON
     report writes_kernels_that_parse $? "$(cut -c1-300 "$folder/kernels.jsonl")"
 fi
-"$prony" bench --kernels --seconds 20 >"$folder/kernels.txt" 2>&1 &
+"$prony" bench --kernels --seconds 1 >"$folder/kernels.txt" 2>&1 &
 bench=$!
 await dense "$folder/kernels.txt"
 kill -INT $bench
