@@ -21,7 +21,7 @@ struct hand {
     Onnx__AttributeProto attributes[NODES][3], *lists[NODES][3];
     Onnx__TensorProto tensor;
     Onnx__StringStringEntryProto location, length, *entries[2];
-    int64_t tensor_dims[3];
+    int64_t tensor_dims[4];
     Onnx__DimensionProto dims[4];
     size_t node_count, dim_count;
     bool has_tensor;

@@ -1,30 +1,41 @@
-/* onnx_networks.h: random networks, for the way to ONNX and back: a few layers of any kind over
- * what was there before, of random sizes. The same number gives the same text. */
+/* onnx_networks.h: random networks, for the way to ONNX and back: layers of every kind of
+ * layers.def, their arguments drawn too, over what was there before. A line that does not fit is
+ * not taken: the network itself says so, and which shape a layer gives. The same number gives the
+ * same text.
+ *
+ * Functions that are no numbers in places, or grow quickly, get what was clipped before: two
+ * networks that say NaN are the same too easily. */
 #ifndef PRONY_TESTS_ONNX_NETWORKS_H
 #define PRONY_TESTS_ONNX_NETWORKS_H
 
 #include "base/text.h"
-#include "core/tensor.h"
+#include "nn/network.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { DRAWN_MOST = 16 };
+enum { DRAWN_MOST = 16, ELEMENTS_MOST_DRAWN = 2000 };
 
 /* A network being drawn: what there is so far, and of which shape a sample of it is. */
 struct drawn {
     struct text *out;
     uint32_t seed;
     int32_t count; /* of values; 0 is the input */
+    int32_t tokens;
+    bool bare[DRAWN_MOST]; /* numbers that depend on no input */
     struct shape shapes[DRAWN_MOST];
 };
 
-static inline int64_t draw(struct drawn *drawn, int64_t low, int64_t high)
+static inline int draw(struct drawn *drawn, int low, int high)
 {
     drawn->seed = drawn->seed * 1664525u + 1013904223u;
-    return low + (int64_t)((drawn->seed >> 8) % (uint32_t)(high - low + 1));
+    return low + (int)((drawn->seed >> 8) % (uint32_t)(high - low + 1));
 }
+
+#define DRAW_WORD(drawn, ...)                                                                      \
+    ((const char *const[]){__VA_ARGS__})[draw(                                                     \
+        drawn, 0, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)) - 1)]
 
 /* "input" or "v3" */
 static inline const char *drawn_name(int32_t value, char name[16])
@@ -33,199 +44,308 @@ static inline const char *drawn_name(int32_t value, char name[16])
     return name;
 }
 
-/* The line of a new value over one that is there; its shape is what `to` says. */
-static inline void draw_line(struct drawn *drawn, const char *text, int32_t from, int32_t second,
-                             struct shape to)
+/* Does the network so far go, and which shape has its last layer? */
+static inline bool drawn_shape(const struct drawn *drawn, struct shape *out)
 {
-    char a[16], b[16];
-    text_printf(drawn->out, "v%d = %s < %s", drawn->count, text, drawn_name(from, a));
-    if (second >= 0)
-        text_printf(drawn->out, ", %s", drawn_name(second, b));
+    struct network *network = NULL;
+    struct shape shapes[DRAWN_MOST];
+    bool goes =
+        network_parse("drawn", text_of(drawn->out), drawn->out->length, &network) == STATUS_OK &&
+        network_shapes(network, shapes) == STATUS_OK;
+    if (goes) {
+        const struct shape *last = &shapes[network->layer_count - 1];
+        *out = (struct shape){.rank = last->rank - 1};
+        memcpy(out->dim, last->dim + 1, (size_t)out->rank * sizeof *out->dim);
+        goes = shape_count(out) <= ELEMENTS_MOST_DRAWN;
+    }
+    network_free(network);
+    return goes;
+}
+
+/* The line of a new value, over as many as there are. */
+static inline bool draw_line(struct drawn *drawn, const char *text, const int32_t *from,
+                             int32_t count)
+{
+    size_t before = drawn->out->length;
+    char name[16];
+    if (drawn->count == DRAWN_MOST)
+        return false;
+    text_printf(drawn->out, "v%d = %s", drawn->count, text);
+    for (int32_t i = 0; i < count; i++)
+        text_printf(drawn->out, "%s%s", i ? ", " : " < ", drawn_name(from[i], name));
     text_add_char(drawn->out, '\n');
-    drawn->shapes[drawn->count++] = to;
-}
-
-static inline void draw_image(struct drawn *drawn, int32_t from, struct shape shape)
-{
-    int64_t kernel = draw(drawn, 1, 3), stride = draw(drawn, 1, 2), pad = draw(drawn, 0, 1);
-    char text[120];
-    struct shape to = shape;
-    bool fits = kernel <= shape.dim[1] + 2 * pad && kernel <= shape.dim[2] + 2 * pad;
-    if (!fits)
-        kernel = 1, pad = 0;
-    int64_t high = (shape.dim[1] + 2 * pad - kernel) / stride + 1;
-    int64_t wide = (shape.dim[2] + 2 * pad - kernel) / stride + 1;
-    switch (draw(drawn, 0, 6)) {
-    case 0:
-        to = SHAPE(draw(drawn, 1, 5), high, wide);
-        snprintf(text, sizeof text, "conv %d %d stride=%d pad=%d bias=%d", (int)to.dim[0],
-                 (int)kernel, (int)stride, (int)pad, (int)draw(drawn, 0, 1));
-        break;
-    case 1:
-    case 2:
-        to = SHAPE(shape.dim[0], high, wide);
-        pad = pad < kernel ? pad : 0;
-        to.dim[1] = (shape.dim[1] + 2 * pad - kernel) / stride + 1;
-        to.dim[2] = (shape.dim[2] + 2 * pad - kernel) / stride + 1;
-        snprintf(text, sizeof text, "%s %d stride=%d pad=%d",
-                 draw(drawn, 0, 1) ? "max_pool" : "average_pool", (int)kernel, (int)stride,
-                 (int)pad);
-        break;
-    case 3: snprintf(text, sizeof text, "batch_norm"); break;
-    case 4: snprintf(text, sizeof text, "lrn 3"); break;
-    case 5:
-        to = SHAPE(shape.dim[0]);
-        snprintf(text, sizeof text, "global_%s_pool", draw(drawn, 0, 1) ? "max" : "average");
-        break;
-    default:
-        to = SHAPE(draw(drawn, 1, 4), (shape.dim[1] - 1) * stride + kernel,
-                   (shape.dim[2] - 1) * stride + kernel);
-        snprintf(text, sizeof text, "conv_transpose %d %d stride=%d", (int)to.dim[0], (int)kernel,
-                 (int)stride);
+    if (drawn_shape(drawn, &drawn->shapes[drawn->count])) {
+        drawn->count++;
+        return true;
     }
-    draw_line(drawn, text, from, -1, to);
+    drawn->out->data[drawn->out->length = before] = 0;
+    return false;
 }
 
-static inline void draw_sequence(struct drawn *drawn, int32_t from, struct shape shape)
+#define DRAWN_FROM(...)                                                                            \
+    (const int32_t[]){__VA_ARGS__}, (int32_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
+
+static inline const char *draw_start(struct drawn *drawn)
 {
-    static const char *const kinds[] = {"rnn", "gru", "lstm"};
-    int64_t units = draw(drawn, 1, 5);
-    bool last = draw(drawn, 0, 1);
+    return draw(drawn, 0, 3) ? ""
+                             : DRAW_WORD(drawn, " init=zeros", " init=uniform", " init=normal",
+                                         " init=xavier", " init=he", " init=orthogonal");
+}
+
+/* "3x2", each from low to high. */
+struct drawn_pair {
+    char text[16];
+};
+
+static inline struct drawn_pair draw_pair(struct drawn *drawn, int low, int high)
+{
+    struct drawn_pair pair;
+    int first = draw(drawn, low, high), second = draw(drawn, low, high);
+    snprintf(pair.text, sizeof pair.text, "%dx%d", first, second);
+    return pair;
+}
+
+static inline void draw_conv(struct drawn *drawn, int32_t from, int channels)
+{
+    struct drawn_pair kernel = draw_pair(drawn, 1, 3), stride = draw_pair(drawn, 1, 2);
+    struct drawn_pair pad = draw_pair(drawn, 0, 2), dilation = draw_pair(drawn, 1, 2);
+    struct drawn_pair beyond = draw_pair(drawn, 0, 1);
+    const char *start = draw_start(drawn);
+    bool turned = draw(drawn, 0, 2) == 0, bias = draw(drawn, 0, 1);
+    int groups = draw(drawn, 0, 1) ? draw(drawn, 1, channels) : 1;
+    char text[200];
+    groups = channels % groups ? 1 : groups;
+    snprintf(text, sizeof text, "%s %d %s stride=%s pad=%s dilation=%s groups=%d bias=%d%s%s%s",
+             turned ? "conv_transpose" : "conv", groups * draw(drawn, 1, 3), kernel.text,
+             stride.text, pad.text, dilation.text, groups, bias, start,
+             turned ? " output_pad=" : "", turned ? beyond.text : "");
+    draw_line(drawn, text, DRAWN_FROM(from));
+}
+
+static inline void draw_pool(struct drawn *drawn, int32_t from)
+{
+    struct drawn_pair window = draw_pair(drawn, 1, 3), stride = draw_pair(drawn, 0, 3);
+    struct drawn_pair pad = draw_pair(drawn, 0, 1);
+    const char *kind = DRAW_WORD(drawn, "max_pool", "average_pool", "average_pool");
+    int ceil = draw(drawn, 0, 1);
+    bool outside = draw(drawn, 0, 1) && strcmp(kind, "max_pool");
+    char text[200];
+    snprintf(text, sizeof text, "%s %s stride=%s pad=%s ceil=%d%s", kind, window.text, stride.text,
+             pad.text, ceil, outside ? " count_pad=0" : "");
+    draw_line(drawn, text, DRAWN_FROM(from));
+}
+
+/* Back to where the largest were: windows that do not overlap, which is what ONNX has. */
+static inline void draw_unpool(struct drawn *drawn, int32_t from)
+{
     char text[80];
-    if (draw(drawn, 0, 1)) {
-        snprintf(text, sizeof text, "matmul transpose=second scale=0.5");
-        draw_line(drawn, text, from, from, SHAPE(shape.dim[0], shape.dim[0]));
+    int32_t pool = drawn->count;
+    snprintf(text, sizeof text, "max_pool %s", draw_pair(drawn, 1, 3).text);
+    if (draw_line(drawn, text, DRAWN_FROM(from)) && draw_line(drawn, "tanh", DRAWN_FROM(pool)))
+        draw_line(drawn, "max_unpool", DRAWN_FROM(pool + 1, pool));
+}
+
+static inline void draw_image(struct drawn *drawn, int32_t from)
+{
+    char text[200];
+    int way = draw(drawn, 0, 9), size = draw(drawn, 0, 2) * 2 + 1;
+    double a = draw(drawn, 1, 5) * 0.1, b = draw(drawn, 5, 8) * 0.1, c = draw(drawn, 1, 2);
+    if (way <= 3)
+        draw_conv(drawn, from, (int)drawn->shapes[from].dim[0]);
+    if (way == 4 || way == 5)
+        draw_pool(drawn, from);
+    if (way == 6)
+        draw_unpool(drawn, from);
+    if (way <= 6)
         return;
-    }
-    snprintf(text, sizeof text, "%s %d%s", kinds[draw(drawn, 0, 2)], (int)units,
-             last ? " output=last" : "");
-    draw_line(drawn, text, from, -1, last ? SHAPE(units) : SHAPE(shape.dim[0], units));
+    if (way == 7)
+        snprintf(text, sizeof text, "batch_norm %g %g", a * 1e-3, b);
+    else if (way == 8)
+        snprintf(text, sizeof text, "lrn %d %g %g %g", size, a, b, c);
+    else
+        snprintf(text, sizeof text, "global_%s_pool", DRAW_WORD(drawn, "max", "average"));
+    draw_line(drawn, text, DRAWN_FROM(from));
+}
+
+static inline void draw_sequence(struct drawn *drawn, int32_t from)
+{
+    const char *kind = DRAW_WORD(drawn, "rnn", "gru", "lstm"), *start = draw_start(drawn);
+    const char *output = DRAW_WORD(drawn, "", " output=last");
+    bool relu = draw(drawn, 0, 1) && !strcmp(kind, "rnn");
+    char text[120];
+    snprintf(text, sizeof text, "%s %d%s%s%s", kind, draw(drawn, 1, 5), output,
+             relu ? " function=relu" : "", start);
+    draw_line(drawn, text, DRAWN_FROM(from));
+}
+
+/* Scores of rows among each other, and what attention makes of them. */
+static inline void draw_scores(struct drawn *drawn, int32_t from)
+{
+    const char *turned = DRAW_WORD(drawn, "first", "second");
+    int32_t scores = drawn->count;
+    char text[80];
+    snprintf(text, sizeof text, "matmul transpose=%s scale=%g", turned, draw(drawn, 1, 4) * 0.25);
+    if (draw_line(drawn, text, DRAWN_FROM(from, from)) &&
+        draw_line(drawn, DRAW_WORD(drawn, "softmax", "softmax causal=1"), DRAWN_FROM(scores)) &&
+        !strcmp(turned, "second"))
+        draw_line(drawn, "matmul", DRAWN_FROM(scores + 1, from));
 }
 
 /* Layers that move or take elements. */
-static inline void draw_moved(struct drawn *drawn, int32_t from, struct shape shape)
+static inline void draw_moved(struct drawn *drawn, int32_t from)
 {
-    static const char *const functions[] = {"sum", "mean", "max"};
-    int64_t axis = draw(drawn, 1, shape.rank), count = shape_count(&shape);
-    int64_t size = draw(drawn, 1, shape.dim[axis - 1]);
-    struct shape to = shape;
+    struct shape shape = drawn->shapes[from];
+    int axis = draw(drawn, 1, shape.rank), count = (int)shape_count(&shape);
+    int size = draw(drawn, 1, (int)shape.dim[axis - 1]), rows = draw(drawn, 1, 4);
     char text[80];
-    switch (draw(drawn, 0, 4)) {
-    case 0:
-        snprintf(text, sizeof text, "flatten");
-        to = SHAPE(count);
-        break;
+    switch (draw(drawn, 0, 5)) {
+    case 0: snprintf(text, sizeof text, "flatten"); break;
     case 1:
-        to.dim[axis - 1] = size;
-        snprintf(text, sizeof text, "slice %d from=%d axis=%d", (int)size,
-                 (int)(shape.dim[axis - 1] - size), (int)axis);
+        snprintf(text, sizeof text, "slice %d from=%d axis=%d", size,
+                 draw(drawn, 0, (int)shape.dim[axis - 1] - size), axis);
         break;
     case 2:
-        to = SHAPE(1);
-        for (int32_t d = 0; d < shape.rank; d++)
-            if (d != axis - 1)
-                to.dim[to.rank++ - 1] = shape.dim[d];
-        to.rank -= to.rank > 1;
-        snprintf(text, sizeof text, "reduce %s axis=%d", functions[draw(drawn, 0, 2)], (int)axis);
+        snprintf(text, sizeof text, "reduce %s axis=%d", DRAW_WORD(drawn, "sum", "mean", "max"),
+                 draw(drawn, 0, 4) ? axis : 0);
         break;
     case 3:
-        to = count % 2 ? SHAPE(1, count) : SHAPE(2, count / 2);
-        snprintf(text, sizeof text, "reshape %dx%d", (int)to.dim[0], (int)to.dim[1]);
+        rows = count % rows ? 1 : rows;
+        snprintf(text, sizeof text, draw(drawn, 0, 1) ? "reshape %dx%d" : "reshape 1x%dx%d", rows,
+                 count / rows);
         break;
     default:
-        to.dim[0] = shape.dim[shape.rank - 1];
-        to.dim[shape.rank - 1] = shape.dim[0];
         snprintf(text, sizeof text, "transpose %s",
                  shape.rank == 1   ? "1"
                  : shape.rank == 2 ? "2,1"
-                                   : "3,2,1");
+                                   : DRAW_WORD(drawn, "3,2,1", "1,3,2", "2,3,1", "3,1,2"));
     }
-    draw_line(drawn, text, from, -1, to);
+    draw_line(drawn, text, DRAWN_FROM(from));
 }
 
-/* Two values that fit, or one and itself. */
-static inline void draw_pair(struct drawn *drawn, int32_t from, struct shape shape)
+/* Two values that fit, or one and itself; one may be repeated. */
+static inline void draw_together(struct drawn *drawn, int32_t from)
 {
-    int32_t other = from;
+    int32_t other = from, first = drawn->tokens ? 1 : 0, positive = drawn->count;
     char text[40];
-    for (int32_t v = 0; v < drawn->count; v++)
-        if (shape_equal(&drawn->shapes[v], &shape) && draw(drawn, 0, 1))
+    for (int32_t v = first; v < drawn->count; v++)
+        if (drawn->shapes[v].rank == drawn->shapes[from].rank && draw(drawn, 0, 1))
             other = v;
-    if (draw(drawn, 0, 2)) {
-        draw_line(drawn, draw(drawn, 0, 1) ? "add" : "multiply", from, other, shape);
-        return;
+    switch (draw(drawn, 0, 3)) {
+    case 0: draw_line(drawn, "add", DRAWN_FROM(from, other)); break;
+    case 1: draw_line(drawn, "multiply", DRAWN_FROM(from, other)); break;
+    case 2:
+        if (draw_line(drawn, "clip 0.5 2", DRAWN_FROM(other)))
+            draw_line(drawn, "divide", DRAWN_FROM(from, positive));
+        break;
+    default:
+        snprintf(text, sizeof text, "concat axis=%d", draw(drawn, 1, drawn->shapes[from].rank));
+        if (draw(drawn, 0, 1))
+            draw_line(drawn, text, DRAWN_FROM(from, other));
+        else
+            draw_line(drawn, text, DRAWN_FROM(other, from, from));
     }
-    int64_t axis = draw(drawn, 1, shape.rank);
-    snprintf(text, sizeof text, "concat axis=%d", (int)axis);
-    shape.dim[axis - 1] *= 2;
-    draw_line(drawn, text, from, other, shape);
 }
 
-static inline void draw_simple(struct drawn *drawn, int32_t from, struct shape shape)
+/* Of numbers between these. */
+static inline void draw_clipped(struct drawn *drawn, int32_t from)
 {
-    static const char *const kinds[] = {"sigmoid",        "tanh",        "relu",     "gelu",
-                                        "softplus",       "elu 0.7",     "softmax",  "layer_norm",
-                                        "leaky_relu 0.2", "dropout 0.3", "position", "dense"};
-    const char *kind = kinds[draw(drawn, 0, 11)];
-    char text[40];
-    if (strcmp(kind, "dense")) {
-        draw_line(drawn, kind, from, -1, shape);
-        return;
-    }
-    shape.dim[shape.rank - 1] = draw(drawn, 1, 6);
-    snprintf(text, sizeof text, "dense %d bias=%d", (int)shape.dim[shape.rank - 1],
-             (int)draw(drawn, 0, 1));
-    draw_line(drawn, text, from, -1, shape);
+    int32_t clipped = drawn->count;
+    const char *kind = DRAW_WORD(drawn, "sqrt", "reciprocal", "log", "exp");
+    if (draw_line(drawn, strcmp(kind, "exp") ? "clip 0.25 3" : "clip -3.4e38 1.5",
+                  DRAWN_FROM(from)))
+        draw_line(drawn, kind, DRAWN_FROM(clipped));
+}
+
+static inline void draw_simple(struct drawn *drawn, int32_t from)
+{
+    const char *kind = DRAW_WORD(drawn, "sigmoid", "tanh", "relu", "gelu", "softplus", "erf", "elu",
+                                 "leaky_relu", "softmax", "layer_norm", "dropout", "position",
+                                 "mask", "clip", "clip", "dense", "dense");
+    const char *start = draw_start(drawn);
+    double a = draw(drawn, 1, 8) * 0.1;
+    int low = draw(drawn, -2, 0), units = draw(drawn, 1, 6), bias = draw(drawn, 0, 1);
+    char text[80];
+    if (!strcmp(kind, "dense"))
+        snprintf(text, sizeof text, "dense %d bias=%d%s", units, bias, start);
+    else if (!strcmp(kind, "clip"))
+        snprintf(text, sizeof text, "clip %g %g", low * 0.25, bias ? a : 3.4e38);
+    else if (!strcmp(kind, "layer_norm"))
+        snprintf(text, sizeof text, "layer_norm %g", a * 1e-3);
+    else if (!strcmp(kind, "elu") || !strcmp(kind, "leaky_relu") || !strcmp(kind, "dropout"))
+        snprintf(text, sizeof text, "%s %g", kind, a);
+    else
+        snprintf(text, sizeof text, "%s", kind);
+    draw_line(drawn, text, DRAWN_FROM(from));
 }
 
 /* Numbers of its own, that what is there is added to. */
-static inline void draw_parameter(struct drawn *drawn, int32_t from, struct shape shape)
+static inline void draw_parameter(struct drawn *drawn, int32_t from)
 {
-    if (drawn->count + 2 > DRAWN_MOST)
-        return;
-    text_printf(drawn->out, "v%d = parameter ", drawn->count);
+    struct shape shape = drawn->shapes[from];
+    int32_t parameter = drawn->count;
+    struct text text = {0};
+    text_add(&text, "parameter ");
     for (int32_t d = 0; d < shape.rank; d++)
-        text_printf(drawn->out, "%s%d", d ? "x" : "", (int)shape.dim[d]);
-    text_printf(drawn->out, " learnt=%d\n", (int)draw(drawn, 0, 1));
-    drawn->shapes[drawn->count++] = shape;
-    draw_line(drawn, draw(drawn, 0, 1) ? "add" : "multiply", from, drawn->count - 1, shape);
+        text_printf(&text, "%s%d", d ? "x" : "", (int)shape.dim[d]);
+    text_printf(&text, " learnt=%d", draw(drawn, 0, 1));
+    drawn->bare[parameter] = draw_line(drawn, text_of(&text), NULL, 0);
+    if (drawn->bare[parameter])
+        draw_line(drawn, DRAW_WORD(drawn, "add", "multiply"), DRAWN_FROM(from, parameter));
+    text_free(&text);
+}
+
+static inline void draw_input(struct drawn *drawn)
+{
+    struct shape *input = &drawn->shapes[0];
+    char text[40];
+    input->rank = draw(drawn, 1, 3);
+    for (int32_t d = 0; d < input->rank; d++)
+        input->dim[d] = draw(drawn, 1, d ? 7 : 5);
+    text_add(drawn->out, "input ");
+    for (int32_t d = 0; d < input->rank; d++)
+        text_printf(drawn->out, "%s%d", d ? "x" : "", (int)input->dim[d]);
+    if (input->rank == 1 && draw(drawn, 0, 1))
+        drawn->tokens = draw(drawn, 1, (int)input->dim[0]);
+    if (drawn->tokens)
+        text_printf(drawn->out, " tokens=%d", drawn->tokens);
+    text_add_char(drawn->out, '\n');
+    snprintf(text, sizeof text, "embedding %d", draw(drawn, 1, 4));
+    if (drawn->tokens)
+        draw_line(drawn, text, DRAWN_FROM(0));
 }
 
 /* The text of network `number`. */
 static inline void draw_network(uint32_t number, struct text *out)
 {
     struct drawn drawn = {.out = out, .seed = number * 2654435761u + 1, .count = 1};
-    struct shape *input = &drawn.shapes[0];
-    input->rank = (int32_t)draw(&drawn, 1, 3);
-    for (int32_t d = 0; d < input->rank; d++)
-        input->dim[d] = draw(&drawn, 1, d ? 7 : 5);
-    text_add(out, "input ");
-    for (int32_t d = 0; d < input->rank; d++)
-        text_printf(out, "%s%d", d ? "x" : "", (int)input->dim[d]);
-    text_add_char(out, '\n');
-    int32_t layers = (int32_t)draw(&drawn, 1, DRAWN_MOST - 3);
-    while (drawn.count <= layers) {
-        int32_t from =
-            (int32_t)draw(&drawn, drawn.count > 3 ? drawn.count - 3 : 0, drawn.count - 1);
-        struct shape shape = drawn.shapes[from];
-        int64_t way = draw(&drawn, 0, 7);
-        if (shape_count(&shape) > 2000)
-            draw_line(&drawn, "reduce mean axis=1 ", from, -1,
-                      shape.rank == 1   ? SHAPE(1)
-                      : shape.rank == 2 ? SHAPE(shape.dim[1])
-                                        : SHAPE(shape.dim[1], shape.dim[2]));
-        else if (way < 2 && shape.rank == 3)
-            draw_image(&drawn, from, shape);
-        else if (way < 2 && shape.rank == 2)
-            draw_sequence(&drawn, from, shape);
-        else if (way < 4)
-            draw_moved(&drawn, from, shape);
-        else if (way < 5)
-            draw_pair(&drawn, from, shape);
-        else if (way < 6)
-            draw_parameter(&drawn, from, shape);
-        else
-            draw_simple(&drawn, from, shape);
+    draw_input(&drawn);
+    int32_t layers = draw(&drawn, 2, DRAWN_MOST - 2), first = drawn.tokens ? 1 : 0;
+    for (int tries = 0; drawn.count <= layers && (tries < 50 || drawn.count < 2); tries++) {
+        int32_t least = drawn.count > first + 3 ? drawn.count - 3 : first;
+        int32_t from = draw(&drawn, least, drawn.count - 1);
+        while (drawn.tokens && drawn.bare[from]) /* a file says by its tables how many there are */
+            from--;
+        int32_t rank = drawn.shapes[from].rank;
+        switch (draw(&drawn, 0, 8)) {
+        case 0:
+        case 1:
+            if (rank == 3)
+                draw_image(&drawn, from);
+            else if (rank == 2)
+                draw_sequence(&drawn, from);
+            break;
+        case 2: draw_moved(&drawn, from); break;
+        case 3: draw_together(&drawn, from); break;
+        case 4: draw_parameter(&drawn, from); break;
+        case 5: draw_clipped(&drawn, from); break;
+        case 6:
+            if (drawn.tokens && rank == 2)
+                draw_line(&drawn, "gather", DRAWN_FROM(from, 0));
+            else if (rank == 2)
+                draw_scores(&drawn, from);
+            break;
+        default: draw_simple(&drawn, from);
+        }
     }
     if (draw(&drawn, 0, 2) == 0)
         text_add(out, "loss cross_entropy\n");

@@ -5,7 +5,7 @@
 most="small lenet lstm fcn_r deep_mnist sensor_net jet_tagger ad_autoencoder googlenet resnet18 resnet50
 resnet34@96 resnet152@96 vgg11@64 vgg19@64"
 all="small lenet lstm fcn_r deep_mnist sensor_net jet_tagger ad_autoencoder large fcn wide fcn_s acoustic
-ptb_lstm alexnet alexnet_owt googlenet inception3 vgg11 vgg13 vgg16 vgg19 resnet18 resnet34 resnet50 resnet101
+grey512 ptb_lstm alexnet alexnet_owt googlenet inception3 vgg11 vgg13 vgg16 vgg19 resnet18 resnet34 resnet50 resnet101
 resnet152"
 case ${PRONY_ZOO:-most} in
 most) names=$most ;;

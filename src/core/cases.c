@@ -164,7 +164,8 @@ static void fill_input(const struct op_case *op_case, struct params *params, int
     const struct entry *entry = &params->entries[index];
     void *data = params_data(params, index);
     struct rng_key key = {.seed = seed, .stream = (uint32_t)index};
-    bool unit = strstr(op_case->attributes, "=sqrt") ||
+    bool unit = op_case->kind == OP_divide || op_case->kind == OP_divide_grad ||
+                strstr(op_case->attributes, "=sqrt") ||
                 strstr(op_case->attributes, "=reciprocal") || strstr(op_case->attributes, "=log") ||
                 has_word("p variance saved_scale base target squares step", name);
     for (uint32_t i = 0, n = (uint32_t)shape_count(&entry->shape); i < n; i++) {

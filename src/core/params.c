@@ -60,16 +60,17 @@ static enum status grow_entries(struct params *params)
 
 /* Gives the role's block `bytes` more bytes, zeroed; its data may move. What cannot fit is refused
  * here, before a byte is written: the system promises more than it has. */
-static enum status grow_block(struct params *params, enum role role, uint64_t bytes)
+static enum status grow_block(struct params *params, const char *name, enum role role,
+                              uint64_t bytes)
 {
     uint64_t need;
     if (__builtin_add_overflow(params->blocks[role].bytes, bytes, &need) || need > SIZE_MAX / 2)
         FAIL(STATUS_INPUT, "the parameters do not fit into memory");
     if (need > mem_total() / 2 && !params->bare)
         FAIL(STATUS_MEMORY,
-             "out of memory: the parameters take %.1f MB, and as much again where they are used; "
+             "out of memory: with '%s' there are %.1f MB, and as much again where they are used; "
              "this machine has %.1f MB",
-             (double)need / 1e6, (double)mem_total() / 1e6);
+             name, (double)need / 1e6, (double)mem_total() / 1e6);
     if (need > params->blocks[role].room && !params->bare) {
         uint64_t room = params->blocks[role].room * 2 > need ? params->blocks[role].room * 2 : need;
         void *data = mem_grow_large(params->blocks[role].data, (size_t)params->blocks[role].room,
@@ -105,7 +106,7 @@ enum status params_declare(struct params *params, const char *name, enum role ro
     const char *copy = arena_text(&params->arena, name);
     NEED(copy);
     uint64_t offset = params->blocks[role].bytes;
-    TRY(grow_block(params, role, padded));
+    TRY(grow_block(params, name, role, padded));
     params->entries[params->count] = (struct entry){
         .name = copy,
         .role = role,

@@ -22,6 +22,9 @@ struct layer_emit {
 /* Writes the layer's ops and returns its output tensor. */
 typedef int32_t layer_emitter(struct layer_emit *emit);
 
+/* A bound of the layer clip that is as large is none: no float exceeds it by much. */
+#define BOUND_NONE 3.4e38
+
 enum { SEVERAL = -1 }; /* inputs of a layer that takes two or more */
 
 struct layer_kind {

@@ -51,6 +51,13 @@ static inline __device__ float activation_value_alpha(enum activation function, 
     }
 }
 
+/* What is no number is not below one, nor above it, and stays. */
+static inline __device__ float bounded(float x, float low, float high)
+{
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
 /* d(value)/dx, from the value; gelu's, erf's and log's from x: Φ(x) + x·φ(x), 2/√π·e^-x². */
 static inline __device__ float activation_slope(enum activation function, float alpha, float saved)
 {

@@ -30,6 +30,12 @@ uint64_t carry_bytes(const struct program *program, const struct op *op)
     return padded_bytes(count_x(conv)) + padded_bytes(count_w(conv)) + padded_bytes(count_y(conv));
 }
 
+static __device__ float ending_value(const struct conv_ending &ending, float x)
+{
+    const float y = activation_value(ending.activation, x);
+    return ending.low < ending.high ? bounded(y, ending.low, ending.high) : y;
+}
+
 /* The ending of a fused convolution: from its sums, which may lie where the result does, or the
  * other way. What is added may lie where the result does. */
 static __global__ void finish_each(int64_t count, struct image from, struct image to,
@@ -43,8 +49,7 @@ static __global__ void finish_each(int64_t count, struct image from, struct imag
         end.take(ending, channel);
         const float value =
             end.of(sums[from.at(at.sample, channel, (int32_t)at.row, (int32_t)at.column)]);
-        y[index] =
-            activation_value(ending.activation, ending.add ? value + ending.add[index] : value);
+        y[index] = ending_value(ending, ending.add ? value + ending.add[index] : value);
     }
 }
 
@@ -66,7 +71,7 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int i = 0; i < LAST_WIDE; i++) {
             const float sum = end[i].of(value.at[i]);
-            value.at[i] = activation_value(ending.activation, ending.add ? sum + added.at[i] : sum);
+            value.at[i] = ending_value(ending, ending.add ? sum + added.at[i] : sum);
         }
         *(four *)(y + index) = value;
     });

@@ -25,12 +25,13 @@ struct conv {
 };
 
 /* What becomes of a sum of a convolution: f((sum + bias - mean)·gamma/√(variance + epsilon) + beta
- * + add). NULL: nothing of that kind. */
+ * + add), between low and high where low is below high. NULL: nothing of that kind. */
 struct conv_ending {
     const float *bias, *gamma, *beta, *mean, *variance; /* [channels] */
     const float *add;                                   /* as the result */
     float epsilon;
     enum activation activation;
+    float low, high;
 };
 
 /* What the sums of one channel become, but for what is added and the function. */
@@ -96,10 +97,16 @@ static inline struct conv conv_of(const struct program *program, const struct op
 static inline struct conv_ending conv_ending_of(const struct call *call)
 {
     const auto &attr = call->op->attr.conv_fused;
-    const struct conv_ending ending = {call_reals(call, 2), call_reals(call, 3),
-                                       call_reals(call, 4), call_reals(call, 5),
-                                       call_reals(call, 6), call_reals(call, 7),
-                                       attr.epsilon,        (enum activation)attr.activation};
+    const struct conv_ending ending = {call_reals(call, 2),
+                                       call_reals(call, 3),
+                                       call_reals(call, 4),
+                                       call_reals(call, 5),
+                                       call_reals(call, 6),
+                                       call_reals(call, 7),
+                                       attr.epsilon,
+                                       (enum activation)attr.activation,
+                                       attr.low,
+                                       attr.high};
     return ending;
 }
 

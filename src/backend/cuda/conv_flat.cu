@@ -73,8 +73,8 @@ static __device__ void put_pixel(const struct gather &gather, const struct secti
         end.take(gather.ending, channel);
         const int64_t at = result + (int64_t)channel * section.result_plane;
         const float y = end.of(sums[i]);
-        gather.to[at] = conv_activation(gather.ending.activation,
-                                        gather.ending.add ? y + gather.ending.add[at] : y);
+        gather.to[at] =
+            conv_activation(gather.ending, gather.ending.add ? y + gather.ending.add[at] : y);
     }
 }
 

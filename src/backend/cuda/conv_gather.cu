@@ -132,7 +132,7 @@ static __device__ void put_sums(const struct gather &gather, const struct sectio
                 y[k] = ends[i].of(sums.at[i][p][k]);
                 if (ending.add && at[k] >= 0)
                     y[k] += ending.add[at[k] + plane];
-                y[k] = conv_activation(ending.activation, y[k]);
+                y[k] = conv_activation(ending, y[k]);
             }
             if (at[0] >= 0 && at[1] == at[0] + 1 && (uintptr_t)to % sizeof(float2) == 0) {
                 *(float2 *)to = make_float2(y[0], y[1]);

@@ -253,8 +253,8 @@ static __device__ void last_put(const struct gather &gather, const Room &room, i
                                    room.ends[column + 1].of(sums[p * 4 + half * 2 + 1]));
             if (ending.add)
                 y.x += add.x, y.y += add.y;
-            y.x = conv_activation(ending.activation, y.x);
-            y.y = conv_activation(ending.activation, y.y);
+            y.x = conv_activation(ending, y.x);
+            y.y = conv_activation(ending, y.y);
             *(float2 *)(gather.to + index) = y;
         }
     }

@@ -145,11 +145,13 @@ static __device__ __noinline__ Real rare_activation(enum activation function, Re
     return activation_value(function, x);
 }
 
-static inline __device__ float conv_activation(enum activation function, float x)
+static inline __device__ float conv_activation(const struct conv_ending &ending, float x)
 {
-    if (function == ACTIVATION_RELU)
-        return x > 0.0f ? x : 0.0f;
-    return function == ACTIVATION_NONE ? x : rare_activation(function, x);
+    if (ending.activation == ACTIVATION_RELU)
+        x = x > 0.0f ? x : 0.0f;
+    else if (ending.activation != ACTIVATION_NONE)
+        x = rare_activation(ending.activation, x);
+    return ending.low < ending.high ? bounded(x, ending.low, ending.high) : x;
 }
 
 /* conv_flat.cu: for few channels of the result and few weights. */

@@ -1,6 +1,6 @@
-/* elementwise.cu: one thread an element: activations, sums and products of tensors, fill, and
- * everything random. Random numbers are a function of (seed, stream, step, row of the data set,
- * element): base/rng.h. */
+/* elementwise.cu: one thread an element: activations, bounds, sums, products and quotients of
+ * tensors, fill, and everything random. Random numbers are a function of (seed, stream, step, row
+ * of the data set, element): base/rng.h. */
 #include "backend/cuda/activation.h"
 #include "backend/cuda/families.h"
 #include "backend/cuda/narrow.h"
@@ -36,6 +36,27 @@ void launch_activate_grad(const struct call *call, struct queue *queue)
                   (enum activation)call->op->attr.activate_grad.function,
                   call->op->attr.activate_grad.alpha, call_cells(call, 0), call_cells(call, 1),
                   call_cells(call, 2));
+}
+
+static __global__ void bound_each(int64_t count, float low, float high, struct cells x,
+                                  struct cells y)
+{
+    for_eights(count, [=](int64_t first, int some) {
+        float values[CELLS];
+        cells_read_some(x, first, some, values);
+#pragma unroll
+        for (int i = 0; i < CELLS; i++)
+            values[i] = bounded(values[i], low, high);
+        cells_write_some(y, first, some, values);
+    });
+}
+
+void launch_bound(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, bound_each, dim3(blocks_of_eights(count)), dim3(THREADS), count,
+            call->op->attr.bound.low, call->op->attr.bound.high, call_cells(call, 0),
+            call_cells(call, 1));
 }
 
 /* y = f(a, b), element by element; y may lie where a or b does. */
@@ -84,6 +105,62 @@ struct product_of {
 void launch_multiply(const struct call *call, struct queue *queue)
 {
     map(call, queue, product_of{});
+}
+
+struct quotient_of {
+    __device__ float of(float a, float b) const
+    {
+        return a / b;
+    }
+};
+
+void launch_divide(const struct call *call, struct queue *queue)
+{
+    map(call, queue, quotient_of{});
+}
+
+static __global__ void divide_grad_each(int64_t count, const float *b, const float *y,
+                                        const float *dy, float *db)
+{
+    FOR_EACH(index, count)
+    db[index] = -dy[index] * (y[index] / b[index]);
+}
+
+void launch_divide_grad(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, divide_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
+            (const float *)call_reals(call, 2), call_reals(call, 3));
+}
+
+/* Of what y = bound(x) has become, and dy. */
+struct slope_of_bound {
+    float low, high;
+    __device__ float of(float y, float dy) const
+    {
+        return y > low && y < high ? dy : 0.0f;
+    }
+};
+
+void launch_bound_grad(const struct call *call, struct queue *queue)
+{
+    map(call, queue, slope_of_bound{call->op->attr.bound_grad.low, call->op->attr.bound_grad.high});
+}
+
+static __global__ void mask_each(int64_t count, int64_t width, const float *x, const float *keep,
+                                 float *y)
+{
+    FOR_EACH(index, count)
+    y[index] = keep[index % width] > 0.0f ? x[index] : 0.0f;
+}
+
+void launch_mask(const struct call *call, struct queue *queue)
+{
+    const int64_t count = call_count(call, 0);
+    enqueue(queue, mask_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            call_count(call, 1), (const float *)call_reals(call, 0),
+            (const float *)call_reals(call, 1), call_reals(call, 2));
 }
 
 static __global__ void add_rows_each(int64_t count, int64_t width, const float *x, const float *b,

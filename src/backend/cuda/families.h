@@ -15,7 +15,8 @@ launch_function launch_matmul, launch_matmul_nt, launch_matmul_tn;
 workspace_function workspace_sum_rows;
 /* elementwise.cu */
 launch_function launch_activate, launch_activate_grad, launch_add, launch_fill;
-launch_function launch_multiply, launch_add_rows;
+launch_function launch_multiply, launch_divide, launch_divide_grad, launch_add_rows;
+launch_function launch_bound, launch_bound_grad, launch_mask;
 launch_function launch_dropout, launch_bernoulli, launch_random;
 /* code.cu */
 launch_function launch_draw_normal, launch_draw_normal_grad;

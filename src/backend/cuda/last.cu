@@ -88,6 +88,9 @@ static enum taking takes_last(const struct program *program, const struct op *op
     case OP_activate:
     case OP_activate_grad:
     case OP_add:
+    case OP_bound:
+    case OP_bound_grad:
+    case OP_divide:
     case OP_multiply: return TAKES_TOGETHER;
     case OP_batch_norm:
     case OP_batch_norm_fixed: return operand == 0 || operand == 5 ? TAKES_TOGETHER : TAKES_NOT;

@@ -88,9 +88,15 @@ static int32_t find_activation(const struct fusion *fusion, int32_t o)
     return activation_is_alone((enum activation)function) ? -1 : activate;
 }
 
+/* A convolution's bounds that are not apart say that there are none. */
+static bool bounds_are_apart(const struct op *op)
+{
+    return op->attr.bound.low < op->attr.bound.high;
+}
+
 /* What follows a convolution. -1: there is none. */
 struct after {
-    int32_t norm, add, activate;
+    int32_t norm, add, activate, bound;
     int32_t last; /* of these, or the convolution */
     int32_t summand;
 };
@@ -114,6 +120,10 @@ static struct after find_after(const struct fusion *fusion, int32_t o)
     }
     after.activate = find_activation(fusion, after.last);
     after.last = after.activate < 0 ? after.last : after.activate;
+    after.bound = find_next(fusion, after.last, OP_bound);
+    if (after.bound >= 0 && !bounds_are_apart(&program->ops[after.bound]))
+        after.bound = -1;
+    after.last = after.bound < 0 ? after.last : after.bound;
     return after;
 }
 
@@ -229,8 +239,17 @@ static const char *name_after(const struct after *after)
         "conv+batch_norm+activation",
         "conv+add+activation",
         "conv+batch_norm+add+activation",
+        "conv+bound",
+        "conv+batch_norm+bound",
+        "conv+add+bound",
+        "conv+batch_norm+add+bound",
+        "conv+activation+bound",
+        "conv+batch_norm+activation+bound",
+        "conv+add+activation+bound",
+        "conv+batch_norm+add+activation+bound",
     };
-    return names[(after->norm >= 0) + 2 * (after->add >= 0) + 4 * (after->activate >= 0)];
+    return names[(after->norm >= 0) + 2 * (after->add >= 0) + 4 * (after->activate >= 0) +
+                 8 * (after->bound >= 0)];
 }
 
 static bool write_conv(struct fusion *fusion, struct draft *draft, int32_t o)
@@ -265,9 +284,13 @@ static bool write_conv(struct fusion *fusion, struct draft *draft, int32_t o)
         fused->attr.conv_fused.epsilon = norm->attr.batch_norm_fixed.epsilon;
     if (after.activate >= 0)
         fused->attr.conv_fused.activation = program->ops[after.activate].attr.activate.function;
+    if (after.bound >= 0) {
+        fused->attr.conv_fused.low = program->ops[after.bound].attr.bound.low;
+        fused->attr.conv_fused.high = program->ops[after.bound].attr.bound.high;
+    }
     if (!keep_if_supported(fusion, draft))
         return false;
-    const int32_t members[] = {after.norm, after.add, after.activate};
+    const int32_t members[] = {after.norm, after.add, after.activate, after.bound};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i] >= 0)
             fusion->gone[members[i]] = true;

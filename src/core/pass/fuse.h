@@ -7,8 +7,8 @@
 /* Makes a new program; the old one stays. Three fusions, each done only where `device` supports the
  * result and where nothing else reads what would disappear:
  *   dense + bias + activation        dense(x, w, b) → activate                     one dense
- *   conv + what follows              conv → batch_norm_fixed → add → activate,     one conv_fused
- *                                    any of these, in this order
+ *   conv + what follows              conv → batch_norm_fixed → add → activate →    one conv_fused
+ *                                    bound, any of these, in this order
  *   dense backward + update          outer, sum_rows, dense_t, sgd, sgd            one dense_sgd
  * and where the device has one kernel for the whole result, it is marked (program->whole): run
  * apart its parts still go op by op, run together they are that kernel. On a CPU an inference whose

@@ -54,8 +54,10 @@ static bool may_replace(const struct op *op, int32_t input)
 {
     switch (op->kind) {
     case OP_activate:
+    case OP_bound:
     case OP_batch_norm_fixed: return input == 0;
     case OP_activate_grad:
+    case OP_bound_grad:
     case OP_add: return input <= 1;
     case OP_conv_fused: return input == 7; /* add */
     default: return false;

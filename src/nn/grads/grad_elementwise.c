@@ -1,7 +1,8 @@
-/* grad_elementwise.c: activations, sums, products, dropout. */
+/* grad_elementwise.c: activations, bounds, sums, products, quotients, masks, dropout. */
 #include "nn/grad_rules.h"
 
-grad_rule grad_activate, grad_add, grad_add_rows, grad_multiply, grad_dropout;
+grad_rule grad_activate, grad_bound, grad_add, grad_add_rows, grad_multiply, grad_divide, grad_mask,
+    grad_dropout;
 
 void grad_activate(struct grad *grad, const struct op *op)
 {
@@ -13,6 +14,15 @@ void grad_activate(struct grad *grad, const struct op *op)
         draft_op(grad->draft, OP_activate_grad, IN(saved, grad_flows(grad, y)), OUT(dx));
     slope->attr.activate_grad.function = function;
     slope->attr.activate_grad.alpha = op->attr.activate.alpha;
+    grad_give(grad, x, dx);
+}
+
+void grad_bound(struct grad *grad, const struct op *op)
+{
+    int32_t x = grad_input(grad, op, 0), y = grad_output(grad, op, 0), dx = grad_fresh(grad, x);
+    struct op *slope = draft_op(grad->draft, OP_bound_grad, IN(y, grad_flows(grad, y)), OUT(dx));
+    slope->attr.bound_grad.low = op->attr.bound.low;
+    slope->attr.bound_grad.high = op->attr.bound.high;
     grad_give(grad, x, dx);
 }
 
@@ -62,6 +72,30 @@ void grad_multiply(struct grad *grad, const struct op *op)
     int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
     give_product(grad, a, b, dy);
     give_product(grad, b, a, dy);
+}
+
+void grad_divide(struct grad *grad, const struct op *op)
+{
+    int32_t a = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
+    int32_t y = grad_output(grad, op, 0), dy = grad_flows(grad, y);
+    if (grad_needs(grad, a)) {
+        int32_t da = grad_fresh(grad, a);
+        draft_op(grad->draft, OP_divide, IN(dy, b), OUT(da));
+        grad_give(grad, a, da);
+    }
+    if (grad_needs(grad, b)) {
+        int32_t db = grad_fresh(grad, b);
+        draft_op(grad->draft, OP_divide_grad, IN(b, y, dy), OUT(db));
+        grad_give(grad, b, db);
+    }
+}
+
+void grad_mask(struct grad *grad, const struct op *op)
+{
+    int32_t x = grad_input(grad, op, 0), dx = grad_fresh(grad, x);
+    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    draft_op(grad->draft, OP_mask, IN(dy, grad_input(grad, op, 1)), OUT(dx));
+    grad_give(grad, x, dx);
 }
 
 void grad_dropout(struct grad *grad, const struct op *op)

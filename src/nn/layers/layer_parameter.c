@@ -1,7 +1,7 @@
 /* layer_parameter.c: numbers that are learnt, or given with the network, and depend on no input. */
 #include "nn/layer.h"
 
-layer_emitter emit_parameter;
+layer_emitter emit_parameter, emit_mask;
 
 /* Numbers that are not learnt are a statistic: saved with the weights, left alone by updates. */
 int32_t emit_parameter(struct layer_emit *emit)
@@ -23,5 +23,17 @@ int32_t emit_parameter(struct layer_emit *emit)
     int32_t y = layer_output(emit, shape);
     draft_op(emit->draft, OP_expand, IN(layer_view(emit, w, SHAPE(1, count))),
              OUT(layer_view(emit, y, SHAPE(1, shape.dim[0], count))));
+    return y;
+}
+
+int32_t emit_mask(struct layer_emit *emit)
+{
+    int32_t x = emit->inputs[0];
+    struct shape shape = *draft_shape(emit->draft, x), sample = {.rank = shape.rank - 1};
+    for (int32_t d = 0; d < sample.rank; d++)
+        sample.dim[d] = shape.dim[d + 1];
+    int32_t keep = layer_statistic(emit, "keep", sample, (struct init){INIT_NORMAL, 1});
+    int32_t y = layer_output(emit, shape);
+    draft_op(emit->draft, OP_mask, IN(x, keep), OUT(y));
     return y;
 }

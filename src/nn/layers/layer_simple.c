@@ -1,9 +1,11 @@
 /* layer_simple.c: layers without parameters. */
 #include "nn/layer.h"
 
+#include <math.h>
+
 layer_emitter emit_sigmoid, emit_tanh, emit_relu, emit_gelu, emit_softplus, emit_leaky_relu,
-    emit_elu, emit_erf, emit_sqrt, emit_reciprocal, emit_exp, emit_log, emit_dropout, emit_add,
-    emit_multiply;
+    emit_elu, emit_erf, emit_sqrt, emit_reciprocal, emit_exp, emit_log, emit_clip, emit_dropout,
+    emit_add, emit_multiply, emit_divide;
 
 static int32_t emit_activation(struct layer_emit *emit, enum activation function)
 {
@@ -82,6 +84,21 @@ int32_t emit_leaky_relu(struct layer_emit *emit)
 int32_t emit_elu(struct layer_emit *emit)
 {
     return emit_two_sided(emit, ACTIVATION_ELU, "alpha");
+}
+
+/* As the op takes it. */
+static float bound_of(double given)
+{
+    return fabs(given) < BOUND_NONE ? (float)given : given < 0 ? -HUGE_VALF : HUGE_VALF;
+}
+
+int32_t emit_clip(struct layer_emit *emit)
+{
+    int32_t y = layer_output(emit, *draft_shape(emit->draft, emit->inputs[0]));
+    struct op *op = draft_op(emit->draft, OP_bound, IN(emit->inputs[0]), OUT(y));
+    op->attr.bound.low = bound_of(emit->layer->values[0]);
+    op->attr.bound.high = bound_of(emit->layer->values[1]);
+    return y;
 }
 
 int32_t emit_dropout(struct layer_emit *emit)
@@ -170,4 +187,9 @@ int32_t emit_add(struct layer_emit *emit)
 int32_t emit_multiply(struct layer_emit *emit)
 {
     return emit_pair(emit, OP_multiply);
+}
+
+int32_t emit_divide(struct layer_emit *emit)
+{
+    return emit_pair(emit, OP_divide);
 }

@@ -89,4 +89,11 @@ static inline real activate(int32_t function, real x)
     }
 }
 
+/* What is no number is not below one, nor above it, and stays. */
+static inline real bounded(real x, real low, real high)
+{
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
 #endif

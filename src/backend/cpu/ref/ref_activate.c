@@ -1,4 +1,4 @@
-/* ref_activate.c: elementwise functions and their slopes; softmax by itself. */
+/* ref_activate.c: elementwise functions and their slopes, and bounds; softmax by itself. */
 #include "backend/cpu/ref/real.h"
 
 /* Every function; fused ops have those of real.h. */
@@ -53,4 +53,21 @@ KERNEL(activate_grad)
     real *dx = reals(call, 2), alpha = (real)call->op->attr.activate_grad.alpha;
     for (int64_t i = 0, n = count(call, 2); i < n; i++)
         dx[i] = dy[i] * slope(call->op->attr.activate_grad.function, alpha, saved[i]);
+}
+
+KERNEL(bound)
+{
+    const real *x = reals(call, 0);
+    real *y = reals(call, 1);
+    for (int64_t i = 0, n = count(call, 1); i < n; i++)
+        y[i] = bounded(x[i], (real)call->op->attr.bound.low, (real)call->op->attr.bound.high);
+}
+
+KERNEL(bound_grad)
+{
+    const real *y = reals(call, 0), *dy = reals(call, 1);
+    real low = (real)call->op->attr.bound_grad.low, high = (real)call->op->attr.bound_grad.high;
+    real *dx = reals(call, 2);
+    for (int64_t i = 0, n = count(call, 2); i < n; i++)
+        dx[i] = y[i] > low && y[i] < high ? dy[i] : 0;
 }

@@ -86,10 +86,12 @@ static real finish(const struct call *call, real sum, int64_t o, int64_t place)
         real epsilon = (real)call->op->attr.conv_fused.epsilon;
         sum = (sum - mean[o]) * (gamma[o] / real_sqrt(variance[o] + epsilon)) + beta[o];
     }
-    return activate(call->op->attr.conv_fused.activation, add ? sum + add[place] : sum);
+    real y = activate(call->op->attr.conv_fused.activation, add ? sum + add[place] : sum);
+    real low = (real)call->op->attr.conv_fused.low, high = (real)call->op->attr.conv_fused.high;
+    return low < high ? bounded(y, low, high) : y;
 }
 
-/* y = f(batch_norm_fixed(conv(x, w, b)) + add) */
+/* y = f(batch_norm_fixed(conv(x, w, b)) + add), bounded */
 KERNEL(conv_fused)
 {
     const real *x = reals(call, 0), *w = reals(call, 1);

@@ -17,6 +17,30 @@ KERNEL(multiply)
         y[i] = a[i] * b[i];
 }
 
+KERNEL(divide)
+{
+    const real *a = reals(call, 0), *b = reals(call, 1);
+    real *y = reals(call, 2);
+    for (int64_t i = 0, n = count(call, 2); i < n; i++)
+        y[i] = a[i] / b[i];
+}
+
+KERNEL(divide_grad)
+{
+    const real *b = reals(call, 0), *y = reals(call, 1), *dy = reals(call, 2);
+    real *db = reals(call, 3);
+    for (int64_t i = 0, n = count(call, 3); i < n; i++)
+        db[i] = -dy[i] * (y[i] / b[i]);
+}
+
+KERNEL(mask)
+{
+    const real *x = reals(call, 0), *keep = reals(call, 1);
+    real *y = reals(call, 2);
+    for (int64_t i = 0, n = count(call, 2), width = count(call, 1); i < n; i++)
+        y[i] = keep[i % width] > 0 ? x[i] : 0;
+}
+
 /* y[n,…] = x[n,…] + b[…] */
 KERNEL(add_rows)
 {

@@ -222,6 +222,12 @@ static inline vec vec_slope(int32_t function, vec saved, float alpha)
     }
 }
 
+/* x between two numbers. Where one is NaN the instruction gives its second operand: NaN stays. */
+static inline vec vec_bound(vec x, vec low, vec high)
+{
+    return vec_min(high, vec_max(low, x));
+}
+
 /* y = f(x); x may be y. */
 static inline __attribute__((always_inline)) void
 activate_loop(const int32_t function, float alpha, const float *x, float *y, int64_t count)

@@ -9,6 +9,9 @@ void conv_after_of(const struct call *call, int64_t outputs, struct conv_after *
     const float *bias = call->data[CONV_BIAS], *gamma = fused ? call->data[CONV_GAMMA] : NULL;
     after->add = fused ? call->data[CONV_ADD] : NULL;
     after->function = fused ? call->op->attr.conv_fused.activation : ACTIVATION_NONE;
+    bool bounded = fused && call->op->attr.conv_fused.low < call->op->attr.conv_fused.high;
+    after->low = bounded ? call->op->attr.conv_fused.low : -HUGE_VALF;
+    after->high = bounded ? call->op->attr.conv_fused.high : HUGE_VALF;
     for (int64_t o = 0; o < outputs; o++) {
         after->scale[o] = 1;
         after->shift[o] = bias ? bias[o] : 0;

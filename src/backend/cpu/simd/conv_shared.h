@@ -62,11 +62,12 @@ struct conv_flat {
     float *y;               /* [count] */
 };
 
-/* What follows a convolution: y = f(scale · sum + shift + add). */
+/* What follows a convolution: y = f(scale · sum + shift + add), bounded. */
 struct conv_after {
     float *scale, *shift; /* per output */
     const float *add;     /* like y, or NULL */
     int32_t function;     /* enum activation, without an alpha */
+    float low, high;      /* infinite: no bounds */
 };
 
 struct conv_kernels {

@@ -129,11 +129,12 @@ INLINE void finish_loop(const struct conv_after *after, int64_t output, const in
                         const float *sums, const float *add, int64_t count, float *y)
 {
     vec scale = vec_set(after->scale[output]), shift = vec_set(after->shift[output]);
+    vec low = vec_set(after->low), high = vec_set(after->high);
     for (int64_t i = 0; i < count; i += VEC_LANES) {
         vec sum = vec_fma(vec_load_part(sums + i, count - i), scale, shift);
         if (add)
             sum = vec_add(sum, vec_load_part(add + i, count - i));
-        vec_store_part(y + i, vec_function(function, sum, 0), count - i);
+        vec_store_part(y + i, vec_bound(vec_function(function, sum, 0), low, high), count - i);
     }
 }
 
@@ -157,6 +158,7 @@ INLINE void finish_square(const struct conv_after *after, int64_t output, int64_
 {
     vec row[VEC_LANES];
     vec scale = vec_load_any(after->scale + output), shift = vec_load_any(after->shift + output);
+    vec low = vec_set(after->low), high = vec_set(after->high);
 #pragma GCC unroll 16
     for (int i = 0; i < VEC_LANES; i++)
         row[i] = i < count ? vec_fma(vec_load_any(sums + i * lead), scale, shift) : vec_zero();
@@ -168,7 +170,7 @@ INLINE void finish_square(const struct conv_after *after, int64_t output, int64_
             vec_prefetch(after->add + place + VEC_LANES * plane);
             value = vec_add(value, vec_load_part(after->add + place, count));
         }
-        vec_store_part(y + place, vec_function(function, value, 0), count);
+        vec_store_part(y + place, vec_bound(vec_function(function, value, 0), low, high), count);
     }
 }
 

@@ -55,6 +55,30 @@ static void span_activate_grad(const struct call *call, int64_t from, int64_t to
                floats(call, 0) + from, floats(call, 1) + from, floats(call, 2) + from, to - from);
 }
 
+static void span_bound(const struct call *call, int64_t from, int64_t to)
+{
+    const float *x = floats(call, 0);
+    float *y = floats(call, 1);
+    vec low = vec_set(call->op->attr.bound.low), high = vec_set(call->op->attr.bound.high);
+    EACH_VECTOR(i, from, to)
+    vec_store_part(y + i, vec_bound(vec_load_part(x + i, to - i), low, high), to - i);
+}
+
+static void span_bound_grad(const struct call *call, int64_t from, int64_t to)
+{
+    const float *y = floats(call, 0), *dy = floats(call, 1);
+    float *dx = floats(call, 2);
+    vec low = vec_set(call->op->attr.bound_grad.low),
+        high = vec_set(call->op->attr.bound_grad.high);
+    EACH_VECTOR(i, from, to)
+    {
+        vec at = vec_load_part(y + i, to - i), slope = vec_load_part(dy + i, to - i);
+        slope = vec_choose_positive(vec_sub(at, low), slope, vec_zero());
+        slope = vec_choose_positive(vec_sub(high, at), slope, vec_zero());
+        vec_store_part(dx + i, slope, to - i);
+    }
+}
+
 static void span_add(const struct call *call, int64_t from, int64_t to)
 {
     const float *a = floats(call, 0), *b = floats(call, 1);
@@ -71,6 +95,26 @@ static void span_multiply(const struct call *call, int64_t from, int64_t to)
     EACH_VECTOR(i, from, to)
     vec_store_part(y + i, vec_mul(vec_load_part(a + i, to - i), vec_load_part(b + i, to - i)),
                    to - i);
+}
+
+static void span_divide(const struct call *call, int64_t from, int64_t to)
+{
+    const float *a = floats(call, 0), *b = floats(call, 1);
+    float *y = floats(call, 2);
+    EACH_VECTOR(i, from, to)
+    vec_store_part(y + i, vec_div(vec_load_part(a + i, to - i), vec_load_part(b + i, to - i)),
+                   to - i);
+}
+
+static void span_divide_grad(const struct call *call, int64_t from, int64_t to)
+{
+    const float *b = floats(call, 0), *y = floats(call, 1), *dy = floats(call, 2);
+    float *db = floats(call, 3);
+    EACH_VECTOR(i, from, to)
+    {
+        vec slope = vec_div(vec_load_part(y + i, to - i), vec_load_part(b + i, to - i));
+        vec_store_part(db + i, vec_mul(vec_negative(vec_load_part(dy + i, to - i)), slope), to - i);
+    }
 }
 
 static void span_mse_grad(const struct call *call, int64_t from, int64_t to)
@@ -276,7 +320,11 @@ static void run_clip(const struct call *call)
     EACH(activate)                                                                                 \
     EACH(activate_grad)                                                                            \
     EACH(add)                                                                                      \
+    EACH(bound)                                                                                    \
+    EACH(bound_grad)                                                                               \
     EACH(multiply)                                                                                 \
+    EACH(divide)                                                                                   \
+    EACH(divide_grad)                                                                              \
     EACH(mse_grad)                                                                                 \
     EACH(binary_cross_entropy_grad)                                                                \
     EACH(sgd)                                                                                      \

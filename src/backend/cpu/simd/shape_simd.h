@@ -113,6 +113,22 @@ static void items_add_rows(const struct call *call, int64_t from, int64_t to)
     }
 }
 
+static void items_mask(const struct call *call, int64_t from, int64_t to)
+{
+    EACH_STRETCH(s, from, to, call->counts[1])
+    {
+        const float *x = floats(call, 0) + s.at, *keep = floats(call, 1) + s.place;
+        float *y = floats(call, 2) + s.at;
+        for (int64_t i = 0; i < s.count; i += VEC_LANES) {
+            int64_t left = s.count - i;
+            vec_store_part(y + i,
+                           vec_choose_positive(vec_load_part(keep + i, left),
+                                               vec_load_part(x + i, left), vec_zero()),
+                           left);
+        }
+    }
+}
+
 /* y[n,k,c] = x[n,c] */
 static void items_expand(const struct call *call, int64_t from, int64_t to)
 {
@@ -356,6 +372,11 @@ static void run_add_rows(const struct call *call)
     run_output(call, items_add_rows, 2);
 }
 
+static void run_mask(const struct call *call)
+{
+    run_output(call, items_mask, 2);
+}
+
 static void run_expand(const struct call *call)
 {
     run_output(call, items_expand, 1);
@@ -424,6 +445,7 @@ void ISA(shape_fill)(struct kernel_table *table)
 #define FILL(op)                                                                                   \
     table->rows[DTYPE_F32][OP_##op] = (struct kernel){#op "_f32_" ISA_NAME, run_##op, NULL};
     FILL(add_rows)
+    FILL(mask)
     FILL(expand)
     FILL(transpose)
     FILL(concat)

@@ -152,6 +152,8 @@ static void take_list(struct constant *to, int32_t type, const Onnx__TensorProto
             to->reals[i] = from_16_bits(type, (uint16_t)from->int32_data[i]);
             break;
         case ELEMENT_INT64: to->wholes[i] = from->int64_data[i]; break;
+        case ELEMENT_UINT32:
+        case ELEMENT_UINT64: to->wholes[i] = (int64_t)from->uint64_data[i]; break;
         default: to->wholes[i] = from->int32_data[i];
         }
 }
@@ -162,6 +164,8 @@ static size_t list_length(const Onnx__TensorProto *tensor)
     case ELEMENT_FLOAT: return tensor->n_float_data;
     case ELEMENT_DOUBLE: return tensor->n_double_data;
     case ELEMENT_INT64: return tensor->n_int64_data;
+    case ELEMENT_UINT32:
+    case ELEMENT_UINT64: return tensor->n_uint64_data;
     default: return tensor->n_int32_data;
     }
 }
@@ -242,7 +246,7 @@ enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, st
     if (!each)
         REFUSE(in, STATUS_UNSUPPORTED,
                "the tensor '%.80s' has elements of type %d, expected float, double, float16, "
-               "bfloat16, int32, int64 or bool",
+               "bfloat16, int32, int64, uint32, uint64 or bool",
                name, tensor->data_type);
     for (int32_t i = 0; i < shape.rank; i++)
         shape.dim[i] = tensor->dims[i];
@@ -259,11 +263,16 @@ enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, st
     **out = (struct constant){.shape = shape, .count = count};
     in->numbers += external ? 0 : count;
     if (external)
-        return read_external(in, tensor, bytes, *out);
-    TRY(make(in, *out, !element_is_real(tensor->data_type)));
-    if (raw)
-        take_bytes(*out, tensor->data_type, tensor->raw_data.data);
+        TRY(read_external(in, tensor, bytes, *out));
     else
+        TRY(make(in, *out, !element_is_real(tensor->data_type)));
+    if (!external && raw)
+        take_bytes(*out, tensor->data_type, tensor->raw_data.data);
+    else if (!external)
         take_list(*out, tensor->data_type, tensor);
+    for (int64_t i = 0; tensor->data_type == ELEMENT_UINT64 && i < count; i++)
+        if ((*out)->wholes[i] < 0)
+            REFUSE(in, STATUS_UNSUPPORTED, "the tensor '%.80s' has %llu, expected less than 2^63",
+                   name, (unsigned long long)(*out)->wholes[i]);
     return STATUS_OK;
 }

@@ -7,10 +7,12 @@
 #include <math.h>
 #include <string.h>
 
+enum { TRUTH = 9 }; /* how ONNX counts the type bool */
+
 export_writer export_dense, export_activation, export_gelu, export_dropout, export_layer_norm,
     export_reshape_layer, export_transpose, export_slice, export_concat, export_reduce, export_pair,
-    export_matmul, export_softmax, export_embedding, export_position, export_parameter,
-    export_gather;
+    export_clip, export_mask, export_matmul, export_softmax, export_embedding, export_position,
+    export_parameter, export_gather;
 
 enum status export_dense(struct export *ex)
 {
@@ -40,6 +42,19 @@ enum status export_activation(struct export *ex)
             export_node(ex, ops[i][1], ex->output, EXPORT_INPUTS(export_input(ex, 0)));
     if (*ex->layer->kind->arguments)
         export_real(ex, "alpha", (float)ex->layer->values[0]);
+    return STATUS_OK;
+}
+
+/* What is no bound is left out. */
+enum status export_clip(struct export *ex)
+{
+    const char *bounds[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) {
+        const float bound = (float)ex->layer->values[i];
+        if (fabs(ex->layer->values[i]) < BOUND_NONE)
+            bounds[i] = export_constant(ex, &bound, (struct shape){0});
+    }
+    export_node(ex, "Clip", ex->output, EXPORT_INPUTS(export_input(ex, 0), bounds[0], bounds[1]));
     return STATUS_OK;
 }
 
@@ -146,9 +161,30 @@ enum status export_reduce(struct export *ex)
 
 enum status export_pair(struct export *ex)
 {
-    bool add = !strcmp(ex->layer->kind->name, "add");
-    export_node(ex, add ? "Add" : "Mul", ex->output,
-                EXPORT_INPUTS(export_input(ex, 0), export_input(ex, 1)));
+    const char *kind = ex->layer->kind->name;
+    const char *op = !strcmp(kind, "add") ? "Add" : !strcmp(kind, "divide") ? "Div" : "Mul";
+    export_node(ex, op, ex->output, EXPORT_INPUTS(export_input(ex, 0), export_input(ex, 1)));
+    return STATUS_OK;
+}
+
+/* Where(keep, x, 0) */
+enum status export_mask(struct export *ex)
+{
+    struct shape shape = export_gives(ex);
+    shape.dim[0] = 1;
+    int64_t count = shape_count(&shape);
+    const float *keep = export_values(ex, "keep"), zero = 0;
+    float *numbers = mem_array((size_t)count, sizeof *numbers);
+    NEED(numbers);
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = keep[i] > 0 ? 1 : 0;
+    const char *known = export_constant(ex, numbers, shape);
+    mem_free(numbers);
+    const char *condition = export_node(ex, "Cast", export_part(ex), EXPORT_INPUTS(known));
+    export_int(ex, "to", TRUTH);
+    export_node(ex, "Where", ex->output,
+                EXPORT_INPUTS(condition, export_input(ex, 0),
+                              export_constant(ex, &zero, (struct shape){0})));
     return STATUS_OK;
 }
 

@@ -384,7 +384,7 @@ enum status fold_node(struct import *in, bool *done)
             continue;
         for (size_t i = 0; i < folders[f].least; i++)
             if (!graph_input(in, i))
-                REFUSE(in, STATUS_INPUT, "found %zu inputs, expected %zu", in->node->n_input,
+                REFUSE(in, STATUS_INPUT, "its input %zu is not there, expected %zu inputs", i + 1,
                        folders[f].least);
         struct value *value = graph_output(in, 0);
         if (!value || in->node->n_output != 1)

@@ -1,9 +1,10 @@
 /* nodes_choice.c: operators that choose, element by element, between what depends on the input and
- * known numbers: Clip, Where, and Pow where exponents differ. By the larger of the two, which is
- * one of them as it stands: nothing is lost, whatever their sizes are. */
+ * known numbers: Clip, Where, and Pow where exponents differ. What is not chosen is left out by a
+ * mask: whatever it is, an infinity or NaN, nothing of it remains. */
 #include "nn/formats/onnx/fold.h"
 
-#include <float.h>
+#include "nn/layer.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -11,33 +12,6 @@ node_writer node_clip, node_power, node_where;
 
 /* Above it a product of so many rounds too much. */
 enum { POWER_MOST = 1024 };
-
-enum bound { AT_LEAST, AT_MOST };
-
-/* The larger, or smaller, of x and known numbers, as many as x has; of equals x, which training
- * then goes through. The smaller is the larger of what is negated. */
-static enum status bound_by(struct import *in, enum bound bound, const float *numbers,
-                            int64_t count, struct value *x)
-{
-    const struct shape row = SHAPE(1, count);
-    float *limits = arena_array(&in->arena, (size_t)count, sizeof *limits);
-    const char *parts[2], *layer;
-    struct line *line;
-    NEED(limits);
-    for (int64_t i = 0; i < count; i++)
-        limits[i] = bound == AT_MOST ? -numbers[i] : numbers[i];
-    TRY(line_of(in, x, row, &parts[0]));
-    if (bound == AT_MOST)
-        TRY(line_affine(in, parts[0], row.rank, -1, 0, &parts[0]));
-    TRY(line_constant(in, limits, count, false, row, &parts[1]));
-    TRY(line_join(in, parts, 2, 1, &layer));
-    TRY(line_add(in, "reduce", layer, &line, "max axis=1"));
-    x->layer = line->name;
-    if (bound == AT_MOST)
-        TRY(line_affine(in, line->name, 1, -1, 0, &x->layer));
-    x->gives = SHAPE(count);
-    return STATUS_OK;
-}
 
 /* A layer of this kind over a value becomes the value. */
 static enum status apply(struct import *in, const char *kind, struct value *x)
@@ -54,28 +28,19 @@ static enum status apply(struct import *in, const char *kind, struct value *x)
 /* Bounds of the largest float are none. */
 enum status node_clip(struct import *in)
 {
-    struct value *data, x;
-    double bounds[2];
-    TRY(node_data(in, 0, &data));
-    TRY(graph_number(in, 1, graph_real(in, "min", -HUGE_VAL), &bounds[AT_LEAST]));
-    TRY(graph_number(in, 2, graph_real(in, "max", HUGE_VAL), &bounds[AT_MOST]));
-    x = *data;
-    for (int i = AT_LEAST; i <= AT_MOST; i++) {
-        struct constant *numbers;
-        if (isnan(bounds[i]))
-            REFUSE(in, STATUS_UNSUPPORTED, "one of its bounds is no number");
-        if (i == AT_LEAST ? bounds[i] <= -(double)FLT_MAX : bounds[i] >= (double)FLT_MAX)
-            continue;
-        if (i == AT_LEAST && bounds[i] == 0) {
-            TRY(apply(in, "relu", &x));
-            continue;
-        }
-        TRY(constant_new(in, value_sample(&x), false, &numbers));
-        for (int64_t n = 0; n < numbers->count; n++)
-            numbers->reals[n] = (float)bounds[i];
-        TRY(bound_by(in, (enum bound)i, numbers->reals, numbers->count, &x));
-    }
-    return line_gives(in, 0, x.layer, x.gives, x.shape, x.batch);
+    struct value *x;
+    struct line *line;
+    const char *layer;
+    double low, high;
+    TRY(node_data(in, 0, &x));
+    TRY(graph_number(in, 1, graph_real(in, "min", -HUGE_VAL), &low));
+    TRY(graph_number(in, 2, graph_real(in, "max", HUGE_VAL), &high));
+    if (isnan(low) || isnan(high))
+        REFUSE(in, STATUS_UNSUPPORTED, "one of its bounds is no number");
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_add(in, "clip", layer, &line, "%.9g %.9g", fmax(low, -BOUND_NONE),
+                 fmin(high, BOUND_NONE)));
+    return line_gives_like(in, line->name, x);
 }
 
 /* A value of known numbers beside a node's own, all of them the same. */
@@ -105,30 +70,36 @@ static enum status repeat_like(struct import *in, const struct constant *numbers
     return node_combine(in, "multiply", x, &ones, x);
 }
 
-/* x where the condition is, or is not, so; one of the known numbers elsewhere. */
+/* x where the condition is, or is not, so; one of the known numbers elsewhere, which are added to
+ * the 0 that is there. */
 static enum status keep_where(struct import *in, const struct constant *condition, bool so,
                               const struct constant *others, struct value *x)
 {
-    struct constant *chosen, *numbers, *bounds;
+    struct constant *chosen, *numbers;
+    struct line *line;
+    const char *layer;
+    float *keep;
+    bool added = false;
     TRY(repeat_like(in, condition, x));
     TRY(repeat_like(in, others, x));
     TRY(fold_spread(in, condition, x->shape, &chosen));
     TRY(fold_spread(in, others, x->shape, &numbers));
-    TRY(constant_new(in, x->shape, false, &bounds));
-    for (int i = AT_LEAST; i <= AT_MOST; i++) {
-        float none = i == AT_LEAST ? -HUGE_VALF : HUGE_VALF;
-        bool bounded = false;
-        for (int64_t n = 0; n < bounds->count; n++) {
-            bool keeps = (chosen->wholes[n] != 0) == so;
-            bounds->reals[n] = keeps ? none : numbers->reals[n];
-            bounded = bounded || bounds->reals[n] != none;
-            if (isnan(bounds->reals[n]))
-                REFUSE(in, STATUS_UNSUPPORTED, "found NaN to choose from, expected a number");
-        }
-        if (bounded)
-            TRY(bound_by(in, (enum bound)i, bounds->reals, bounds->count, x));
+    TRY(line_weights(in, chosen->count, &keep));
+    for (int64_t i = 0; i < chosen->count; i++) {
+        bool keeps = (chosen->wholes[i] != 0) == so;
+        keep[i] = keeps ? 1 : 0;
+        numbers->reals[i] = keeps ? 0 : numbers->reals[i];
+        added = added || numbers->reals[i] != 0;
     }
-    return STATUS_OK;
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_add(in, "mask", layer, &line, "%s", ""));
+    TRY(line_give(in, line, "keep", keep, chosen->count));
+    x->layer = line->name;
+    x->gives = value_sample(x);
+    if (!added)
+        return STATUS_OK;
+    TRY(line_constant(in, numbers->reals, numbers->count, false, x->gives, &layer));
+    return line_pair(in, "add", x->layer, layer, &x->layer);
 }
 
 /* Multiplies *product with x where that power of it is wanted, with 1 elsewhere: `bit` of the
@@ -239,7 +210,8 @@ enum status node_power(struct import *in)
     return line_gives(in, 0, power.layer, power.gives, power.shape, power.batch);
 }
 
-/* Where one side is known, the other with these numbers in it; else both with 0 in them, added. */
+/* Where one side is known, the other with these numbers in it; else both, 0 where the other is
+ * chosen, added. */
 enum status node_where(struct import *in)
 {
     const struct value *condition = graph_input(in, 0);

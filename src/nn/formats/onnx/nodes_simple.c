@@ -215,33 +215,36 @@ static struct shape operand_sample(const struct pair *pair, int side)
     return sample;
 }
 
-/* What the operator does to its second operand, so that it is added or multiplied with. */
-static enum status second_operand(struct import *in, const struct pair *pair, const char **out)
+/* Can it be multiplied with the reciprocals instead? */
+static bool has_reciprocals(const struct constant *numbers)
+{
+    for (int64_t i = 0; numbers && i < numbers->count; i++) {
+        float number = numbers->reals[i];
+        if (number != 0 && isfinite(number) && !isnormal(1 / number))
+            return false;
+    }
+    return numbers != NULL;
+}
+
+/* What the operator does to its second operand, so that it is added or multiplied with; a quotient
+ * takes it as it is. */
+static enum status second_operand(struct import *in, const struct pair *pair, const char *kind,
+                                  const char **out)
 {
     const struct value *b = pair->side[1];
-    bool minus = !strcmp(in->node->op_type, "Sub"), over = !strcmp(in->node->op_type, "Div");
+    bool minus = !strcmp(in->node->op_type, "Sub");
+    bool over = !strcmp(in->node->op_type, "Div") && strcmp(kind, "divide");
     struct shape sample = operand_sample(pair, 1);
     if (!minus && !over)
         return line_of(in, b, sample, out);
     if (!b->constant) {
-        struct line *line;
         TRY(line_of(in, b, sample, out));
-        if (minus)
-            return line_affine(in, *out, sample.rank, -1, 0, out);
-        TRY(line_add(in, "reciprocal", *out, &line, "%s", ""));
-        *out = line->name;
-        return STATUS_OK;
+        return line_affine(in, *out, sample.rank, -1, 0, out);
     }
     struct constant turned = *b->constant;
     NEED(turned.reals = arena_array(&in->arena, (size_t)turned.count + 1, sizeof *turned.reals));
-    for (int64_t i = 0; i < turned.count; i++) {
-        float number = b->constant->reals[i];
-        turned.reals[i] = minus ? -number : 1 / number;
-        if (over && number != 0 && isfinite(number) && !isnormal(turned.reals[i]))
-            REFUSE(in, STATUS_UNSUPPORTED,
-                   "it divides by %g, expected a number whose reciprocal a float can hold",
-                   (double)number);
-    }
+    for (int64_t i = 0; i < turned.count; i++)
+        turned.reals[i] = minus ? -b->constant->reals[i] : 1 / b->constant->reals[i];
     return line_constant(in, turned.reals, turned.count, turned.learnt, sample, out);
 }
 
@@ -293,7 +296,7 @@ static enum status write_pair(struct import *in, const struct pair *pair, const 
         *out = line->name;
         return line_give(in, line, "weight", kept, b->count);
     }
-    TRY(second_operand(in, pair, &layers[1]));
+    TRY(second_operand(in, pair, kind, &layers[1]));
     return line_pair(in, kind, layers[0], layers[1], out);
 }
 
@@ -301,12 +304,16 @@ enum status node_pair(struct import *in)
 {
     struct pair pair = {.side = {graph_input(in, 0), graph_input(in, 1)}};
     const char *layer, *op = in->node->op_type;
-    bool done, product = !strcmp(op, "Mul") || !strcmp(op, "Div");
+    bool done, over = !strcmp(op, "Div"), product = over || !strcmp(op, "Mul");
     TRY(pair_up(in, &pair));
     TRY(join_before(in, &pair, &done));
     if (done)
         return STATUS_OK;
-    TRY(write_pair(in, &pair, product ? "multiply" : "add", &layer));
+    TRY(write_pair(in, &pair,
+                   over && !has_reciprocals(pair.side[1]->constant) ? "divide"
+                   : product                                        ? "multiply"
+                                                                    : "add",
+                   &layer));
     return line_gives(in, 0, layer, operand_sample(&pair, -1), pair.shape, pair.batch);
 }
 

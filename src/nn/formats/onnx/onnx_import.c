@@ -304,7 +304,7 @@ static enum status write_node(struct import *in)
             continue;
         for (size_t i = 0; i < rows[r].inputs; i++)
             if (!graph_input(in, i))
-                REFUSE(in, STATUS_INPUT, "found %zu inputs, expected %zu", in->node->n_input,
+                REFUSE(in, STATUS_INPUT, "its input %zu is not there, expected %zu inputs", i + 1,
                        rows[r].inputs);
         if (!in->node->n_output)
             REFUSE(in, STATUS_INPUT, "found no output");
