@@ -284,6 +284,8 @@ static inline void draw_parameter(struct drawn *drawn, int32_t from)
     struct shape shape = drawn->shapes[from];
     int32_t parameter = drawn->count;
     struct text text = {0};
+    if (parameter == DRAWN_MOST)
+        return;
     text_add(&text, "parameter ");
     for (int32_t d = 0; d < shape.rank; d++)
         text_printf(&text, "%s%d", d ? "x" : "", (int)shape.dim[d]);
