@@ -341,7 +341,7 @@ static inline void draw_network(uint32_t number, struct text *out)
         case 4: draw_parameter(&drawn, from); break;
         case 5: draw_clipped(&drawn, from); break;
         case 6:
-            if (drawn.tokens && rank == 2)
+            if (rank == 2 && drawn.tokens && drawn.shapes[from].dim[0] >= drawn.tokens)
                 draw_line(&drawn, "gather", DRAWN_FROM(from, 0));
             else if (rank == 2)
                 draw_scores(&drawn, from);

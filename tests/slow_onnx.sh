@@ -13,7 +13,8 @@ fi
 models=$(mktemp -d /dev/shm/prony-onnx.XXXXXX 2>/dev/null || mktemp -d)
 trap 'rm -rf "$folder" "$models"' EXIT
 output=$(PRONY_ONNX_KEEP=$models PRONY_ONNX_NETWORKS=1000 "$PRONY_BUILD/tests/test_onnx" \
-    random_networks_come_back_the_same_ref random_networks_come_back_the_same_simd 2>&1)
+    random_networks_come_back_the_same_ref random_networks_come_back_the_same_simd \
+    random_networks_come_back_the_same_blas 2>&1)
 report a_thousand_networks_come_back_the_same $? "$output"
 
 runtime=${XDG_DATA_HOME:-$HOME/.local/share}/prony/onnxruntime/node_modules

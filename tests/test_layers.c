@@ -1,8 +1,7 @@
 /* test_layers.c: what single layers give, against numbers worked out by hand or by another way of
  * indexing; and what is said of layers that do not fit. */
+#include "compiled.h"
 #include "core/pass/fuse.h"
-#include "nn/network.h"
-#include "rig.h"
 
 #include <stdio.h>
 
@@ -63,6 +62,34 @@ ON_BACKENDS(activations_have_their_published_values)
     check_values(rig, "input 5\nelu 0.5\n", x, VALUES(1, -0.4323323583816936, 0, 100, -0.5));
     check_values(rig, "input 5\nleaky_relu\n", x, VALUES(1, -0.02, 0, 100, -1));
     check_values(rig, "input 5\nleaky_relu slope=0.25\n", x, VALUES(1, -0.5, 0, 100, -25));
+    check_values(rig, "input 5\nclip\n", x, VALUES(1, 0, 0, 6, 0));
+    check_values(rig, "input 5\nclip -3.4e38 0.5\n", x, VALUES(0.5, -2, 0, 0.5, -100));
+    check_values(rig, "input 5\nclip 2 1\n", x, VALUES(1, 1, 1, 1, 1));
+}
+
+/* As PyTorch's relu6 has it: nothing at the bounds. The weights of `position` take the gradient. */
+ON_BACKENDS(bounds_let_nothing_back_at_and_beyond_them)
+{
+    enum { COUNT = 8 };
+    float x[COUNT] = {-1, 0, 0x1p-149f, 3, 6, 0x1.7ffffep+2f, 7, HUGE_VALF}, target[COUNT];
+    static const bool moves[COUNT] = {false, false, true, true, false, true, false, false};
+    struct compiled model;
+    struct ready ready = {0};
+    for (int i = 0; i < COUNT; i++)
+        target[i] = 10;
+    if (!compiled_open(&model, "input 8\nposition\nclip\nloss mse\noptimiser sgd rate=1\n",
+                       (struct compile_options){.batch = 1, .use = USE_TRAINING}))
+        return;
+    float *weight = params_data(&model.params, params_find(&model.params, "position1.weight"));
+    memset(weight, 0, sizeof x);
+    if (ready_open(&ready, rig, &model.params, model.program) &&
+        bind_xt(&ready, model.program, x, target, 1, NULL, 0, 0) &&
+        ready_run(&ready, PARTS_ALL, 0, 1) &&
+        CHECK_OK(rig->backend->download(ready.instance, &model.params)))
+        for (int i = 0; i < COUNT; i++)
+            CHECK_EQUAL_INT(weight[i] != 0, moves[i]);
+    ready_close(&ready);
+    compiled_close(&model);
 }
 
 ON_BACKENDS(products_and_softmax_by_hand)
@@ -74,6 +101,8 @@ ON_BACKENDS(products_and_softmax_by_hand)
     check_values(rig, "input 2x2\nmatmul transpose=first < input, input\n", x,
                  VALUES(10, 14, 14, 20));
     check_values(rig, "input 2x2\nmultiply < input, input\n", x, VALUES(1, 4, 9, 16));
+    check_values(rig, "input 2x2\ntranspose 2,1\ndivide < transpose1, input\n", x,
+                 VALUES(1, 1.5, 2.0 / 3, 1));
     check_values(rig, "input 2x2\nsoftmax causal=1\n", scores, VALUES(1, 0, 0.75, 0.25));
     check_values(rig, "input 4\nlayer_norm\n", x,
                  VALUES(-1.3416354199, -0.4472118066, 0.4472118066, 1.3416354199));

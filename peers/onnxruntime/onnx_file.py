@@ -183,6 +183,13 @@ class Model:
     def dropout(self, layer, x):
         return x  # in training only
 
+    def clip(self, layer, x):
+        inputs = [x]
+        for end in ("low", "high"):  # what is no bound has no name
+            name = f"{layer['name']}.{end}" if abs(layer[end]) < 3.4e38 else ""
+            inputs.append(name and self.constant(name, [], array("f", [layer[end]])))
+        return self.node("Clip", inputs, layer["name"])
+
     def plain(kind, **attributes):
         def write(self, layer, *inputs):
             return self.node(kind, inputs, layer["name"], **attributes)
@@ -191,6 +198,7 @@ class Model:
 
     sigmoid, tanh, relu = plain("Sigmoid"), plain("Tanh"), plain("Relu")
     softplus, flatten, add, multiply = plain("Softplus"), plain("Flatten"), plain("Add"), plain("Mul")
+    divide = plain("Div")
 
     def concat(self, layer, *inputs):
         return self.node("Concat", inputs, layer["name"], axis=int(layer["axis"]))

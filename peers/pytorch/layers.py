@@ -34,6 +34,7 @@ def functions(torch):
         "global_max_pool": lambda l, x: x.amax((2, 3)),
         "add": lambda l, a, b: a + b,
         "multiply": lambda l, a, b: a * b,
+        "divide": lambda l, a, b: a / b,
         "erf": lambda l, x: torch.erf(x),
         "sqrt": lambda l, x: torch.sqrt(x),
         "reciprocal": lambda l, x: torch.reciprocal(x),
@@ -59,12 +60,18 @@ def activations(nn):
         "elu": lambda l: nn.ELU(l["alpha"]),
         "gelu": lambda l: nn.GELU(),
         "softplus": lambda l: nn.Softplus(),
+        "clip": lambda l: nn.Hardtanh(bound(l["low"]), bound(l["high"])),
         "dropout": lambda l: nn.Dropout(l["rate"]),
         "flatten": lambda l: nn.Flatten(),
         "lrn": lambda l: nn.LocalResponseNorm(int(l["size"]), l["alpha"], l["beta"], l["k"]),
         "max_pool": lambda l: nn.MaxPool2d(*window(l)),
         "average_pool": lambda l: nn.AvgPool2d(*window(l), count_include_pad=bool(l["count_pad"])),
     }
+
+
+def bound(value):
+    """Infinite where there is none."""
+    return value if abs(value) < 3.4e38 else value * float("inf")
 
 
 def window(l):

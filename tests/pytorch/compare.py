@@ -138,6 +138,11 @@ def shapes(w, x):
     return torch.cat((y.sum(1), y.mean(1), y.amax(1)), 1)
 
 
+def quotients(w, x):
+    y = dense(w, "a", x)
+    return dense(w, "dense1", F.hardtanh(y, -0.2, 0.3) / F.softplus(y))
+
+
 class Network(typing.NamedTuple):
     text: str             # prony's
     sample: tuple         # the shape of one
@@ -255,6 +260,13 @@ NETWORKS = {
         reduce max axis=1 < weighed
         concat < reduce1, reduce2, reduce3
         loss mse""", (7, 5), 0, shapes),
+    "quotients": Network("""input 6
+        a = dense 5
+        clip -0.2 0.3
+        softplus < a
+        divide < clip1, softplus1
+        dense 3
+        loss mse""", (6,), 0, quotients, once="sgd"),
 }
 
 # name: (prony's line, PyTorch's optimiser)

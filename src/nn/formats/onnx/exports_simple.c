@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TRUTH = 9 }; /* how ONNX counts the type bool */
+enum { WHOLE = 7, TRUTH = 9 }; /* how ONNX counts the types int64 and bool */
 
 export_writer export_dense, export_activation, export_gelu, export_dropout, export_layer_norm,
     export_reshape_layer, export_transpose, export_slice, export_concat, export_reduce, export_pair,
@@ -275,8 +275,10 @@ enum status export_gather(struct export *ex)
 {
     const int64_t last = 2;
     const char *picks =
-        export_node(ex, "Unsqueeze", export_part(ex),
-                    EXPORT_INPUTS(export_input(ex, 1), export_wholes(ex, &last, 1)));
+        export_node(ex, "Cast", export_part(ex), EXPORT_INPUTS(export_input(ex, 1)));
+    export_int(ex, "to", WHOLE); /* no other will do */
+    picks = export_node(ex, "Unsqueeze", export_part(ex),
+                        EXPORT_INPUTS(picks, export_wholes(ex, &last, 1)));
     export_node(ex, "GatherND", ex->output, EXPORT_INPUTS(export_input(ex, 0), picks));
     export_int(ex, "batch_dims", 1);
     return STATUS_OK;
