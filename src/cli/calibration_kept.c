@@ -145,3 +145,36 @@ void calibration_text(const struct calibration *calibration, struct text *out)
     for (const char *unit = ""; (unit = next_unit(calibration, unit)) != NULL;)
         add_unit(calibration, unit, out);
 }
+
+void calibration_compare(const struct calibration *kept, const struct calibration *found,
+                         struct text *out)
+{
+    static const double MUCH_LESS = 0.9;
+    const struct ceiling_row *slowest = NULL;
+    struct cpu cpu;
+    double least = MUCH_LESS;
+
+    cpu_detect(&cpu);
+    for (size_t i = 0; i < found->count; i++) {
+        const struct ceiling_row *row = &found->rows[i];
+        if (row->ceiling != CEILING_READ || row->unit[0] || row->set_bytes <= cpu.l3_bytes)
+            continue;
+        double share = calibration_best(found, row) / calibration_best(kept, row);
+        if (share < least) {
+            least = share;
+            slowest = row;
+        }
+    }
+    if (!slowest)
+        return;
+    struct text size = {0};
+    text_add_size(&size, (double)slowest->set_bytes);
+    text_printf(out,
+                "\n  Memory was slower this time than it has been: %.1f GB/s of %.1f (read, %s, %d "
+                "thread%s, %s pages).\n  Others on this machine or its host use it; what floors "
+                "rest on is the best ever seen, above.\n",
+                1e-9 * calibration_best(found, slowest), 1e-9 * calibration_best(kept, slowest),
+                text_of(&size), slowest->threads, slowest->threads == 1 ? "" : "s",
+                pages_name(slowest->pages));
+    text_free(&size);
+}

@@ -14,4 +14,9 @@ void calibration_close(struct calibration *calibration);
 /* Peaks, then the curves: a row for each working set. */
 void calibration_text(const struct calibration *calibration, struct text *out);
 
+/* Says so where memory behind the last cache, which a virtual machine shares with whoever else is on
+ * its host, gave much less in this calibration (`found`) than it ever did (`kept`); else nothing. */
+void calibration_compare(const struct calibration *kept, const struct calibration *found,
+                         struct text *out);
+
 #endif

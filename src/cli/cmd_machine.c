@@ -291,23 +291,41 @@ static enum status calibrate_units(const struct cli *cli, const char *unit,
     return STATUS_OK;
 }
 
+/* What is found raises what is kept, also where it was stopped. `remark`: what a reader should know
+ * of how they compare. */
+static enum status calibrate_anew(const struct cli *cli, const char *unit, struct calibration *kept,
+                                  struct text *remark)
+{
+    struct calibration found = {0};
+    enum status status = calibrate_units(cli, unit, &found);
+    for (size_t i = 0; i < found.count; i++)
+        if (calibration_merge(kept, &found.rows[i]) != STATUS_OK && status == STATUS_OK)
+            status = STATUS_MEMORY;
+    kept->changed = true;
+    calibration_compare(kept, &found, remark);
+    calibration_free(&found);
+    return status;
+}
+
 static enum status run(const struct cli *cli, bool json, bool calibrates, const char *unit,
                        struct arena *arena)
 {
     struct calibration calibration = {0};
-    struct text table = {0};
+    struct text table = {0}, remark = {0};
     enum status status = calibration_open(&calibration);
 
     if (status == STATUS_OK && calibrates)
-        status = calibrate_units(cli, unit, &calibration);
+        status = calibrate_anew(cli, unit, &calibration, &remark);
     if (status == STATUS_OK)
         status = describe_machine(cli, json, arena, &calibration);
     if (status == STATUS_OK && calibrates && !json) {
         calibration_text(&calibration, &table);
+        text_add(&table, text_of(&remark));
         status = text_done(&table);
         fputs(text_of(&table), stdout);
     }
     text_free(&table);
+    text_free(&remark);
     calibration_close(&calibration);
     return status;
 }
