@@ -71,14 +71,16 @@ void *mem_aligned(size_t align, size_t bytes)
     return pointer;
 }
 
-enum { HUGE_PAGE = 2 << 20, CACHE_LINE = 64 };
+/* What is large: more than the pages that a core keeps at hand can hold. Small pages lie anywhere,
+ * and several of them may want the same places of a cache. */
+enum { HUGE_PAGE = 2 << 20, LARGE = 256 << 10, CACHE_LINE = 64 };
 
 /* The system gives addresses that suit its small pages: one huge page more, and the ends go back.
  */
 void *mem_large(size_t bytes)
 {
     size_t rounded;
-    if (bytes < HUGE_PAGE)
+    if (bytes < LARGE)
         return mem_aligned(CACHE_LINE, bytes);
     if (must_fail() || !size_add(bytes, 2 * HUGE_PAGE - 1, &rounded) || rounded > PTRDIFF_MAX)
         return NULL;
@@ -114,14 +116,14 @@ bool mem_has_huge_pages(void)
 
 void mem_small_pages(void *pointer, size_t bytes)
 {
-    if (bytes >= HUGE_PAGE)
+    if (bytes >= LARGE)
         madvise(pointer, whole_pages(bytes), MADV_NOHUGEPAGE);
 }
 
 /* Pages are moved, not their bytes: what was not written yet takes no memory. */
 void *mem_grow_large(void *old, size_t old_bytes, size_t bytes)
 {
-    if (old_bytes >= HUGE_PAGE) {
+    if (old_bytes >= LARGE) {
         if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE)
             return NULL;
         void *moved = mremap(old, whole_pages(old_bytes), whole_pages(bytes), MREMAP_MAYMOVE);
@@ -139,7 +141,7 @@ void mem_free_large(void *pointer, size_t bytes)
 {
     if (!pointer)
         return;
-    if (bytes < HUGE_PAGE)
+    if (bytes < LARGE)
         free(pointer);
     else
         munmap(pointer, whole_pages(bytes));

@@ -34,7 +34,7 @@ struct job_dense {
     int32_t activation;
     /* The weight's gradient: what takes it, by which kernels, times what. NULL: there is none. */
     float *target;
-    void (*const *outer)(const struct dense_piece *piece);
+    dense_outer *const *outer;
     float scale;
     float *bias; /* takes its own as target does, or NULL */
     int members;
@@ -349,32 +349,45 @@ static void step_piece(const struct job_dense *job, struct dense_piece piece, in
     }
 }
 
+/* Of so many vectors that are left the next tile takes three, or two: one alone would be bound by
+ * loads. */
+static int64_t next_tile(int64_t left)
+{
+    return left == DENSE_LANES || left > DENSE_LANES + 1 ? DENSE_LANES : left > 1 ? 2 : left;
+}
+
+/* Meanwhile the piece below comes into L2. */
 static void back_piece(const struct job_dense *job, const struct dense_piece *piece,
                        int64_t vectors)
 {
-    int64_t tile;
-    for (int64_t v = 0; v < vectors; v += 2)
-        for (int64_t n = 0; n < piece->batch; n += tile) {
-            tile = even_part(piece->batch, DENSE_TILE, n);
-            struct dense_piece part = *piece;
-            part.w += v * BLOCKED_ROWS * BLOCKED_LANES;
-            part.dy += n * BLOCKED_ROWS;
-            part.dx += (v * piece->batch + n) * BLOCKED_LANES;
-            job->kernels->back[v + 1 < vectors][tile](&part);
+    const int64_t lines = piece->groups * BLOCKED_ROWS * BLOCKED_LANES;
+    const float *fetch = piece->w - piece->groups * piece->group_floats;
+    int64_t tile, samples;
+    for (int64_t v = 0; v < vectors; v += tile) {
+        tile = next_tile(vectors - v);
+        for (int64_t n = 0; n < piece->batch; n += samples, fetch += lines) {
+            samples = even_part(piece->batch, DENSE_SAMPLES, n);
+            const float *w = piece->w + v * BLOCKED_ROWS * BLOCKED_LANES;
+            job->kernels->back[tile][samples](w, piece->group_floats, piece->groups,
+                                              piece->dy + n * BLOCKED_ROWS,
+                                              piece->dx + (v * piece->batch + n) * BLOCKED_LANES,
+                                              piece->batch, fetch < piece->w ? fetch : w);
         }
+    }
 }
 
 static void outer_piece(const struct job_dense *job, const struct dense_piece *piece,
                         int64_t vectors)
 {
-    for (int64_t v = 0; v < vectors; v += 2)
-        for (int64_t g = 0; g < piece->groups; g++) {
-            struct dense_piece part = *piece;
-            part.w += g * piece->group_floats + v * BLOCKED_ROWS * BLOCKED_LANES;
-            part.dy += g * BLOCKED_ROWS * piece->batch;
-            part.x += v * piece->batch * BLOCKED_LANES;
-            job->outer[v + 1 < vectors](&part);
-        }
+    int64_t tile;
+    for (int64_t v = 0; v < vectors; v += tile) {
+        tile = next_tile(vectors - v);
+        for (int64_t g = 0; g < piece->groups; g++)
+            job->outer[tile](piece->w + g * piece->group_floats + v * BLOCKED_ROWS * BLOCKED_LANES,
+                             piece->groups * piece->group_floats,
+                             piece->dy + g * BLOCKED_ROWS * piece->batch,
+                             piece->x + v * piece->batch * BLOCKED_LANES, piece->batch);
+    }
 }
 
 static void update_bias(const struct job_dense *job, int64_t first, int64_t last, const float *dy)
@@ -409,7 +422,7 @@ static void backward_member(void *context, int member, int members)
         if (job->outer)
             pack_x(job->x, job->in, from, width, batch, job->scale, xs);
         for (int64_t end = last; end > first; end -= count) {
-            count = end - first < GROUPS ? end - first : GROUPS;
+            count = even_part(last - first, GROUPS, last - end);
             struct dense_piece piece = {
                 .w = w + (from * groups_of(job) + (end - count) * width) * BLOCKED_ROWS,
                 .group_floats = BLOCKED_ROWS * width,

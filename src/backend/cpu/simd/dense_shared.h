@@ -11,12 +11,13 @@
 #include <stdint.h>
 
 enum {
-    DENSE_TILE = 12,  /* samples whose sums are kept in registers */
-    DENSE_STREAM = 3, /* so few that a backward pass reads the weights in their order */
-    DENSE_LANES = 3,  /* vectors of samples */
-    DENSE_FEW = 2,    /* so few that a forward pass reads the weights as several streams */
-    DENSE_CHUNKS = 8, /* that their dot products run along at once … */
-    DENSE_PARTS = 2,  /* … in so many parts of the outputs, where there are registers for it */
+    DENSE_TILE = 12,   /* samples whose sums are kept in registers */
+    DENSE_STREAM = 3,  /* so few that a backward pass reads the weights in their order */
+    DENSE_LANES = 3,   /* vectors of samples, or of inputs, of a tile of larger batches … */
+    DENSE_SAMPLES = 8, /* … and samples beside vectors of inputs */
+    DENSE_FEW = 2,     /* so few that a forward pass reads the weights as several streams */
+    DENSE_CHUNKS = 8,  /* that their dot products run along at once … */
+    DENSE_PARTS = 2,   /* … in so many parts of the outputs, where there are registers for it */
 };
 
 /* A piece of the weights, down `groups` groups that lie group_floats apart, and what meets it: the
@@ -37,7 +38,11 @@ struct dense_strip {
     const float *w[DENSE_PARTS][DENSE_CHUNKS];
 };
 
-/* Arrays are indexed by the number of samples (lanes: of vectors of samples). */
+/* Up to three vectors of one group, over the whole batch: w = dy·x, or w += dy·x. What lies `below`
+ * floats before comes into L2. */
+typedef void dense_outer(float *w, int64_t below, const float *dy, const float *x, int64_t batch);
+
+/* Arrays are indexed by the number of samples (lanes, outer: of vectors of samples or inputs). */
 struct dense_kernels {
     int64_t lanes_width; /* samples in a vector */
     /* sums[row][sample] = w · x over the chunk's vectors, 8 rows */
@@ -54,11 +59,12 @@ struct dense_kernels {
     void (*stream[DENSE_STREAM + 1])(const struct dense_piece *piece, int64_t vectors);
     /* one vector of inputs down the groups: the same; piece->x, dx: that vector's */
     void (*step[DENSE_TILE + 1])(const struct dense_piece *piece);
-    /* one or two vectors down the groups: dx += dy·w */
-    void (*back[2][DENSE_TILE + 1])(const struct dense_piece *piece);
-    /* one or two vectors of one group, over the whole batch: w = dy·x; w += dy·x */
-    void (*outer_set[2])(const struct dense_piece *piece);
-    void (*outer_add[2])(const struct dense_piece *piece);
+    /* up to three vectors (and samples) down the groups: dx += dy·w; meanwhile as many lines as
+     * there are outputs come from `fetch` into L2 */
+    void (*back[DENSE_LANES + 1][DENSE_SAMPLES + 1])(const float *w, int64_t group_floats,
+                                                     int64_t groups, const float *dy, float *dx,
+                                                     int64_t batch, const float *fetch);
+    dense_outer *outer_set[DENSE_LANES + 1], *outer_add[DENSE_LANES + 1];
     /* to[column][row] = from[row][column] */
     void (*turn)(const float *from, int64_t from_stride, int64_t rows, int64_t columns, float *to,
                  int64_t to_stride);

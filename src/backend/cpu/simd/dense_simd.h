@@ -4,11 +4,16 @@
  *   dot      rows × samples accumulators, lanes along the inputs: the weights are read once for up
  *            to 12 samples. Bound by the weights' bytes up to about 8 samples, then by FMA.
  *   lanes    many samples: 8 rows × 3 vectors of samples, a weight broadcast. Bound by FMA: 11
- * loads for 24 of them. stream   up to 3 samples backward and update, one group after the other:
- * bound by bytes. step     up to 12 samples backward and update, x and dx of one vector in
- * registers: 2 FMA a weight and sample. back     12 samples × 2 vectors of dx in registers, dy
- * broadcast: 14 loads for 24 FMA. outer    8 rows × 2 vectors of dw in registers over the batch: 10
- * loads for 16 FMA.
+ *            loads for 24 of them.
+ *   stream   up to 3 samples backward and update, one group after the other: bound by bytes.
+ *   step     up to 12 samples backward and update, x and dx of one vector in registers: 2 FMA a
+ *            weight and sample.
+ *   back     8 samples × 3 vectors of dx in registers, dy broadcast: 11 loads for 24 FMA.
+ *   outer    8 rows × 3 vectors of dw in registers over the batch: the same.
+ *
+ * In L1 `lanes` and `outer` reach 99 % of the peak. back and outer are given what they
+ * need one by one: a struct that is copied and changed for each call is read before its stores are
+ * done, and to gcc any vector that is stored might change it.
  *
  * dx always uses the weight from before the update. A gradient is summed before it is given to the
  * weight, so that the weight is rounded once; x is scaled by the rate when it is packed, so that
@@ -255,92 +260,117 @@ INLINE void step_vector(const struct dense_piece *piece, const int B)
     }
 }
 
-/* C columns from `column` on, down the groups. */
-INLINE void back_columns(const struct dense_piece *piece, int column, const int B, const int C)
+/* B samples and C columns from `column` on, down the groups. */
+INLINE void back_columns(const float *w, int64_t group_floats, int64_t groups, const float *dy,
+                         float *dx, int64_t batch, const float *fetch, int column, const int B,
+                         const int C)
 {
-    const int64_t vector = piece->batch * BLOCKED_LANES;
-    const float *w = piece->w + COLUMN(column, BLOCK), *dy = piece->dy;
-    float *dx = piece->dx + COLUMN(column, vector);
+    const int64_t vector = batch * BLOCKED_LANES;
+    const float *from[DENSE_LANES];
+    float *to[DENSE_LANES];
     vec sum[VEC_MOST];
-#pragma GCC unroll 12
-    for (int b = 0; b < B; b++)
+#pragma GCC unroll 3
+    for (int c = 0; c < C; c++) {
+        from[c] = w + COLUMN(column + c, BLOCK);
+        to[c] = dx + COLUMN(column + c, vector);
+#pragma GCC unroll 8
+        for (int b = 0; b < B; b++)
+            sum[b * C + c] = vec_load(to[c] + b * BLOCKED_LANES);
+    }
+    for (int64_t g = 0; g < groups; g++, dy += batch * BLOCKED_ROWS) {
 #pragma GCC unroll 2
-        for (int c = 0; c < C; c++)
-            sum[b * C + c] = vec_load(dx + COLUMN(c, vector) + b * BLOCKED_LANES);
-    for (int64_t g = 0; g < piece->groups; g++) {
-#pragma GCC unroll 2
-        for (int r = 0; r < BLOCKED_ROWS; r++) {
-            vec weight[2];
-#pragma GCC unroll 2
+        for (int r = 0; r < BLOCKED_ROWS; r++, fetch += BLOCKED_LANES) {
+            vec weight[DENSE_LANES];
+            vec_prefetch(fetch);
+#pragma GCC unroll 3
             for (int c = 0; c < C; c++) {
-                weight[c] = vec_load(w + COLUMN(c, BLOCK) + r * BLOCKED_LANES);
+                weight[c] = vec_load(from[c] + r * BLOCKED_LANES);
                 vec_pin(weight[c]);
             }
-#pragma GCC unroll 12
+#pragma GCC unroll 8
             for (int b = 0; b < B; b++) {
                 vec factor = vec_set(dy[b * BLOCKED_ROWS + r]);
-#pragma GCC unroll 2
+#pragma GCC unroll 3
                 for (int c = 0; c < C; c++)
                     sum[b * C + c] = vec_fma(factor, weight[c], sum[b * C + c]);
             }
         }
-        w += piece->group_floats;
-        dy += piece->batch * BLOCKED_ROWS;
-    }
-#pragma GCC unroll 12
-    for (int b = 0; b < B; b++)
-#pragma GCC unroll 2
+#pragma GCC unroll 3
         for (int c = 0; c < C; c++)
-            vec_store(dx + COLUMN(c, vector) + b * BLOCKED_LANES, sum[b * C + c]);
+            from[c] += group_floats;
+    }
+#pragma GCC unroll 3
+    for (int c = 0; c < C; c++)
+#pragma GCC unroll 8
+        for (int b = 0; b < B; b++)
+            vec_store(to[c] + b * BLOCKED_LANES, sum[b * C + c]);
 }
 
-INLINE void back_vectors(const struct dense_piece *piece, const int B, const int vectors)
-{
-    const int all = vectors * HALVES, C = VEC_MOST / DENSE_TILE < all ? VEC_MOST / DENSE_TILE : all;
-    for (int column = 0; column < all; column += C)
-        back_columns(piece, column, B, C);
-}
+/* Columns, of all that there are, that are taken at once; and samples or rows beside them. */
+#define AT_ONCE(all) ((all) % DENSE_LANES == 0 ? DENSE_LANES : (all) % 2 == 0 ? 2 : 1)
+enum { BESIDE = VEC_MOST / DENSE_LANES };
 
-/* C columns of a group over the batch. Prefetches what lies one piece below. */
-INLINE void outer_columns(const struct dense_piece *piece, int column, const int C, const bool add)
+INLINE void back_vectors(const float *w, int64_t group_floats, int64_t groups, const float *dy,
+                         float *dx, int64_t batch, const float *fetch, const int B,
+                         const int vectors)
 {
-    const int64_t vector = piece->batch * BLOCKED_LANES;
-    const float *x = piece->x + COLUMN(column, vector), *dy = piece->dy;
-    float *w = piece->w + COLUMN(column, BLOCK);
-    vec sum[BLOCKED_ROWS * 2];
-#pragma GCC unroll 16
-    for (int k = 0; k < BLOCKED_ROWS * C; k++)
-        sum[k] = vec_zero();
-    for (int64_t n = 0; n < piece->batch; n++, dy += BLOCKED_ROWS) {
-        vec value[2];
+    const int all = vectors * HALVES;
 #pragma GCC unroll 2
+    for (int b = 0; b < B; b += BESIDE)
+#pragma GCC unroll 2
+        for (int column = 0; column < all; column += AT_ONCE(all))
+            back_columns(w, group_floats, groups, dy + b * BLOCKED_ROWS, dx + b * BLOCKED_LANES,
+                         batch, fetch, column, B - b < BESIDE ? B - b : BESIDE, AT_ONCE(all));
+}
+
+/* C columns of BESIDE rows of a group over the batch. */
+INLINE void outer_columns(float *w, int64_t below, const float *dy, const float *x, int64_t batch,
+                          int column, const int C, const bool add)
+{
+    const float *from[DENSE_LANES];
+    vec sum[VEC_MOST];
+#pragma GCC unroll 24
+    for (int k = 0; k < BESIDE * C; k++)
+        sum[k] = vec_zero();
+#pragma GCC unroll 3
+    for (int c = 0; c < C; c++)
+        from[c] = x + COLUMN(column + c, batch * BLOCKED_LANES);
+    for (int64_t n = 0; n < batch; n++, dy += BLOCKED_ROWS) {
+        vec value[DENSE_LANES];
+#pragma GCC unroll 3
         for (int c = 0; c < C; c++) {
-            value[c] = vec_load(x + COLUMN(c, vector) + n * BLOCKED_LANES);
+            value[c] = vec_load(from[c]);
             vec_pin(value[c]);
+            from[c] += BLOCKED_LANES;
         }
 #pragma GCC unroll 8
-        for (int r = 0; r < BLOCKED_ROWS; r++) {
+        for (int r = 0; r < BESIDE; r++) {
             vec factor = vec_set(dy[r]);
-#pragma GCC unroll 2
+#pragma GCC unroll 3
             for (int c = 0; c < C; c++)
                 sum[r * C + c] = vec_fma(factor, value[c], sum[r * C + c]);
         }
     }
 #pragma GCC unroll 8
-    for (int r = 0; r < BLOCKED_ROWS; r++)
-#pragma GCC unroll 2
+    for (int r = 0; r < BESIDE; r++)
+#pragma GCC unroll 3
         for (int c = 0; c < C; c++) {
-            float *row = w + COLUMN(c, BLOCK) + r * BLOCKED_LANES;
-            vec_prefetch(row - piece->groups * piece->group_floats);
+            float *row = w + COLUMN(column + c, BLOCK) + r * BLOCKED_LANES;
+            vec_prefetch(row - below);
             vec_store(row, add ? vec_add(vec_load(row), sum[r * C + c]) : sum[r * C + c]);
         }
 }
 
-INLINE void outer_vectors(const struct dense_piece *piece, const int vectors, const bool add)
+INLINE void outer_vectors(float *w, int64_t below, const float *dy, const float *x, int64_t batch,
+                          const int vectors, const bool add)
 {
-    const int all = vectors * HALVES, C = VEC_MOST / DENSE_TILE < all ? VEC_MOST / DENSE_TILE : all;
-    for (int column = 0; column < all; column += C)
-        outer_columns(piece, column, C, add);
+    const int all = vectors * HALVES;
+#pragma GCC unroll 2
+    for (int r = 0; r < BLOCKED_ROWS; r += BESIDE)
+#pragma GCC unroll 2
+        for (int column = 0; column < all; column += AT_ONCE(all))
+            outer_columns(w + r * BLOCKED_LANES, below, dy + r, x, batch, column, AT_ONCE(all),
+                          add);
 }
 
 INLINE void turn_8x8(const float *from, int64_t from_stride, float *to, int64_t to_stride)
@@ -393,16 +423,20 @@ static void turn(const float *from, int64_t from_stride, int64_t rows, int64_t c
     static void step_##B(const struct dense_piece *piece)                                          \
     {                                                                                              \
         step_vector(piece, B);                                                                     \
-    }                                                                                              \
-    static void back_1_##B(const struct dense_piece *piece)                                        \
-    {                                                                                              \
-        back_vectors(piece, B, 1);                                                                 \
-    }                                                                                              \
-    static void back_2_##B(const struct dense_piece *piece)                                        \
-    {                                                                                              \
-        back_vectors(piece, B, 2);                                                                 \
     }
 BY_SAMPLES(DEFINE)
+
+/* And 1 to DENSE_SAMPLES. */
+#define BY_TILE_SAMPLES(EACH) EACH(1) EACH(2) EACH(3) EACH(4) EACH(5) EACH(6) EACH(7) EACH(8)
+#define DEFINE_BACK(B, vectors)                                                                    \
+    static void back_##vectors##_##B(const float *w, int64_t group_floats, int64_t groups,         \
+                                     const float *dy, float *dx, int64_t batch,                    \
+                                     const float *fetch)                                           \
+    {                                                                                              \
+        back_vectors(w, group_floats, groups, dy, dx, batch, fetch, B, vectors);                   \
+    }
+#define DEFINE_BACKS(B) DEFINE_BACK(B, 1) DEFINE_BACK(B, 2) DEFINE_BACK(B, 3)
+BY_TILE_SAMPLES(DEFINE_BACKS)
 
 /* And those of which there are up to three. */
 #define DEFINE_FEW(K)                                                                              \
@@ -434,28 +468,34 @@ DEFINE_DOT(dot_two, 2, 1)
 #endif
 
 #define DEFINE_OUTER(name, vectors, add)                                                           \
-    static void name##_##vectors(const struct dense_piece *piece)                                  \
+    static void name##_##vectors(float *w, int64_t below, const float *dy, const float *x,         \
+                                 int64_t batch)                                                    \
     {                                                                                              \
-        outer_vectors(piece, vectors, add);                                                        \
+        outer_vectors(w, below, dy, x, batch, vectors, add);                                       \
     }
 DEFINE_OUTER(outer_set, 1, false)
 DEFINE_OUTER(outer_set, 2, false)
+DEFINE_OUTER(outer_set, 3, false)
 DEFINE_OUTER(outer_add, 1, true)
 DEFINE_OUTER(outer_add, 2, true)
+DEFINE_OUTER(outer_add, 3, true)
 
 #define DOT(B) [B] = dot_##B,
 #define STEP(B) [B] = step_##B,
 #define BACK_1(B) [B] = back_1_##B,
 #define BACK_2(B) [B] = back_2_##B,
+#define BACK_3(B) [B] = back_3_##B,
 const struct dense_kernels ISA(dense_kernels) = {
     .lanes_width = VEC_LANES,
     .dot = {BY_SAMPLES(DOT)},
     DOT_FEW.lanes = {[1] = lanes_1, [2] = lanes_2, [3] = lanes_3},
     .stream = {[1] = stream_1, [2] = stream_2, [3] = stream_3},
     .step = {BY_SAMPLES(STEP)},
-    .back = {{BY_SAMPLES(BACK_1)}, {BY_SAMPLES(BACK_2)}},
-    .outer_set = {outer_set_1, outer_set_2},
-    .outer_add = {outer_add_1, outer_add_2},
+    .back = {[1] = {BY_TILE_SAMPLES(BACK_1)},
+             [2] = {BY_TILE_SAMPLES(BACK_2)},
+             [3] = {BY_TILE_SAMPLES(BACK_3)}},
+    .outer_set = {NULL, outer_set_1, outer_set_2, outer_set_3},
+    .outer_add = {NULL, outer_add_1, outer_add_2, outer_add_3},
     .turn = turn,
     .activate = activate_span,
 };

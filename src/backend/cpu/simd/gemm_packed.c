@@ -52,6 +52,10 @@ void gemm_times_panel(const struct gemm_kernels *kernels, const float *a, int64_
             size = even_part(rows, kernels->rows, i);
             tile.a = a + i * whole + (first + k) * size;
             tile.c = all.c + i * tile.stride;
+            if (all.fetch) {
+                tile.fetch = all.fetch + (k + tile.inner * i / rows) * kernels->columns;
+                tile.fetch_step = kernels->columns * size / rows + 1;
+            }
             kernels->tile[size](&tile);
         }
     }

@@ -60,7 +60,7 @@ void gemm_pack_a(const struct gemm_kernels *kernels, struct gemm_side a, int64_t
                  int64_t inner, float *panels, int64_t whole, int64_t first);
 
 /* All panels of a, from `first` on, times the one panel of b in `tile`, which has everything but
- * its a. */
+ * its a; its `fetch` is the panel of b that is needed next, or NULL. */
 void gemm_times_panel(const struct gemm_kernels *kernels, const float *a, int64_t rows,
                       int64_t whole, int64_t first, struct gemm_tile tile);
 

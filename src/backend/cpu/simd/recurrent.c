@@ -124,15 +124,17 @@ static void sum_units(const struct job_forward *job, const float *a, float *z, i
 {
     const struct sizes *s = &job->s;
     int64_t width = job->gemm->columns, whole = s->in + s->hidden;
+    int64_t apart = gemm_b_floats(job->gemm, whole, s->hidden); /* of two gates */
     for (int p = 0; p < job->sums; p++) {
         const struct gate *gate = &job->made_of[p];
-        const float *panel =
-            job->panels + p * gemm_b_floats(job->gemm, whole, s->hidden) + j * whole;
+        const float *panel = job->panels + p * apart + j * whole;
+        const float *next = p + 1 < job->sums ? panel + apart : job->panels + (j + width) * whole;
         int64_t first = gate->x ? 0 : s->in, last = gate->h ? whole : s->in;
         gemm_times_panel(job->gemm, a, rows, whole, first,
                          (struct gemm_tile){
                              .inner = last - first,
                              .b = panel + first * width,
+                             .fetch = next + first * width,
                              .c = z + p * width,
                              .stride = job->sums * width,
                              .columns = width,
