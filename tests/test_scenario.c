@@ -101,7 +101,7 @@ TEST(scenarios_say_how_to_answer)
     CHECK_EQUAL_INT(scenario_answering("iterate"), ANSWER_STEPS);
     CHECK_EQUAL_INT(scenario_answering("offline"), ANSWER_STEPS);
     CHECK_EQUAL_INT(scenario_answering("single-stream"), ANSWER_CALLS);
-    CHECK_EQUAL_INT(scenario_answering("queued"), ANSWER_CALLS);
+    CHECK_EQUAL_INT(scenario_answering("queued"), ANSWER_QUEUED);
     CHECK_EQUAL_INT(scenario_answering("chained"), ANSWER_CALLS);
     CHECK_EQUAL_INT(scenario_answering("resident"), ANSWER_RESIDENT);
     CHECK(scenario_chains("chained") && !scenario_chains("queued") && !scenario_chains("iterate"));

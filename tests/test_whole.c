@@ -10,7 +10,7 @@
 enum { STEPS = 50, ROWS = 61, RING = 64 };
 
 struct row {
-    const char *network;
+    const char *network; /* its name, or its text */
     int32_t batch;
     enum loss_kind loss;
     int32_t classes;      /* 0: numbers */
@@ -67,7 +67,10 @@ static bool trial_open(struct trial *trial, const struct row *row, enum program_
                                             .schedule = use == USE_TRAINING ? row->schedule : NULL};
     *trial = (struct trial){0};
     params_init(&trial->params, DTYPE_F32);
-    if (!CHECK_OK(network_open(row->network, &trial->network)) ||
+    const bool is_text = strncmp(row->network, "input", 5) == 0;
+    if (!CHECK_OK(is_text
+                      ? network_parse("stack", row->network, strlen(row->network), &trial->network)
+                      : network_open(row->network, &trial->network)) ||
         !CHECK_OK(network_compile(trial->network, &trial->params, &options, &trial->program)) ||
         !CHECK_OK(params_fill(&trial->params, 3)))
         return false;
@@ -253,20 +256,48 @@ ON_BACKENDS(a_whole_program_does_what_its_ops_do)
     printf("    '%s' ran %d programs whole\n", rig->backend->name, whole);
 }
 
-/* One network for each kernel that runs steps whole, few steps: for compute-sanitizer's racecheck,
- * which is a thousand times slower (tools/test-gpu). */
+/* Narrow stacks have kernels for their number of layers and their functions, for one sample, a few
+ * and many. */
+static void compare_narrow(struct rig *rig, struct rig *reference, int *whole)
+{
+    static const char *const functions[][2] = {
+        {"sigmoid\n", ""}, {"sigmoid\n", "sigmoid\n"}, {"relu\n", ""}, {"tanh\n", ""}};
+    static const int32_t batches[] = {1, 5, 13};
+    for (int layers = 2; layers <= 4; layers++)
+        for (int f = 0; f < 4; f++)
+            for (int b = 0; b < 3; b++) {
+                char text[200];
+                const char *hidden = functions[f][0];
+                snprintf(text, sizeof text, "input 4\ndense 5\n%s%s%s%s%sdense 2\n%s", hidden,
+                         layers > 2 ? "dense 3\n" : "", layers > 2 ? hidden : "",
+                         layers > 3 ? "dense 6\n" : "", layers > 3 ? hidden : "", functions[f][1]);
+                const struct row row = {text, batches[b], LOSS_MSE, 0, NULL};
+                compare(rig, reference, &row, USE_TRAINING, 0.05, true, whole);
+            }
+}
+
+/* A network for each kernel that runs steps whole, few steps: for compute-sanitizer's racecheck,
+ * which is a thousand times slower (tools/sanitize-gpu). */
 ON_BACKENDS(few_steps_of_every_kernel_agree)
 {
     static const struct row few[] = {
         {"small", 1, LOSS_MSE, 0, NULL},
         {"small", 10, LOSS_MSE, 0, NULL},
+        {"mlp:4-3-3-3-3-2:relu", 3, LOSS_CROSS_ENTROPY, 2, NULL},
         {"mlp:5-16-11-4:relu", 7, LOSS_CROSS_ENTROPY, 4, NULL},
+        {"mlp:5-17-11-4:relu", 2, LOSS_CROSS_ENTROPY, 4, NULL},
+        {"mlp:6-45-47-29:sigmoid", 3, LOSS_MSE, 0, NULL},
+        {"mlp:6-45-47-29:sigmoid", 4, LOSS_MSE, 0, NULL},
         {"mlp:6-45-47-29:sigmoid", 5, LOSS_MSE, 0, NULL},
+        {"mlp:6-45-47-29:sigmoid", 7, LOSS_MSE, 0, NULL},
+        {"mlp:6-45-47-29:sigmoid", 10, LOSS_MSE, 0, NULL},
+        {"mlp:40-45-47-29:sigmoid", 12, LOSS_MSE, 0, NULL},
     };
     struct rig reference;
     int whole = 0;
     CHECK(rig_open(&reference, "ref"));
     steps = 2;
+    compare_narrow(rig, &reference, &whole);
     for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
         compare(rig, &reference, &few[i], USE_TRAINING, 0.05, true, &whole);
         compare(rig, &reference, &few[i], USE_INFERENCE, 0, true, &whole);

@@ -27,6 +27,8 @@ class Peer(ArrayNetwork):
         found = self.probe()
         if not self.cupy.cuda.is_available():
             raise Unsupported("CuPy finds no CUDA device here")
+        if work.calls:
+            raise Unsupported("this peer has its data on the GPU: it answers no calls from the host's memory")
         os.environ["CUPY_TF32"] = str(int(work.precision == "tf32"))
         self.begin(self.cupy, work)
         self.restart()

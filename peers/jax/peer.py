@@ -44,7 +44,8 @@ class Peer:
         target = work.labels if work.loss == "cross_entropy" else work.targets
         self.inputs = self.batches(work.inputs)
         self.targets = self.batches(target) if work.training else None
-        self.input_list = list(self.inputs)
+        self.calls, self.answers = work.calls and work.unit == "gpu", []
+        self.input_list = self.host(work.inputs) if self.calls else list(self.inputs)
         self.target_list = list(self.targets) if work.training else None
         if work.training:  # a new function each time, or JAX would take the last work's
             self.compute = jax.jit(lambda *given: self.update(*given), donate_argnums=0)
@@ -53,7 +54,7 @@ class Peer:
             self.compute = jax.jit(lambda *given: self.outputs_of(*given))
             self.all = jax.jit(lambda *given: self.outputs_of_all(*given))
         self.restart()
-        loops = ["single"] if getattr(work, "calls", False) else ["single", "scan"]
+        loops = ["single"] if work.calls else ["single", "scan"]
         settings = search({"steps": loops}, self.trial)
         self.loop = settings["steps"]
         self.restart()
@@ -74,6 +75,13 @@ class Peer:
     def batches(self, tensor):
         shape, values = tensor
         return self.put(([self.work.batches, self.work.batch] + shape[1:], values))
+
+    def host(self, tensor):
+        """The batches in host memory, for calls."""
+        import numpy as np
+
+        shape, values = tensor
+        return list(np.array(values).reshape([self.work.batches, self.work.batch] + shape[1:]))
 
     def restart(self):
         self.parameters = {name: self.put(value) for name, value in self.work.weights.items()}
@@ -148,6 +156,9 @@ class Peer:
                 self.parameters, self.input_list[batch], self.target_list[batch])
         else:
             self.result = self.compute(self.parameters, self.input_list[batch])
+        if self.calls:
+            self.result.copy_to_host_async()
+            self.answers.append(self.result)
 
     def whole_round(self):
         if self.work.training:
@@ -166,6 +177,9 @@ class Peer:
                 self.step(i % batches)
                 i += 1
         self.result.block_until_ready()
+        for answer in self.answers:
+            answer.__array__()  # in host memory
+        self.answers.clear()
 
     def outputs(self, batch):
         self.step(batch)

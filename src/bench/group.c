@@ -224,11 +224,11 @@ static enum status group_ceilings(struct group *group, const struct point *point
 static void group_floor(struct group *group, struct entrant *entrant)
 {
     struct record *record = &entrant->record;
-    const struct work *work = &group->task->work;
+    const struct work work = work_in(&group->task->work, record->point.precision);
     struct ceilings ceilings;
 
-    record->flop = (double)(work->forward.flop + work->backward.flop);
-    record->bytes = (double)(work->forward.bytes + work->backward.bytes);
+    record->flop = (double)(work.forward.flop + work.backward.flop);
+    record->bytes = (double)(work.forward.bytes + work.backward.bytes);
     record->parameters = (int64_t)params_count(&group->task->params);
     record->layers = params_layers(&group->task->params);
     if (group_ceilings(group, &record->point, false, &ceilings) != STATUS_OK) {
@@ -236,6 +236,8 @@ static void group_floor(struct group *group, struct entrant *entrant)
         return;
     }
     group_use_ceilings(group, entrant, &ceilings);
+    if (isnan(record->floor_ns))
+        text_printf(&entrant->notes, "; no floor: far below any latency");
     if (!record->point.unit_name[0]) /* other frameworks do not say which GPU it is */
         snprintf(record->point.unit_name, sizeof record->point.unit_name, "%s",
                  group->bench->calibration.unit.name);

@@ -39,7 +39,9 @@ enum answering scenario_answering(const char *name)
     enum scenario scenario;
     if (!scenario_parse(name, &scenario) || scenario == SCENARIO_OFFLINE)
         return ANSWER_STEPS;
-    return scenario == SCENARIO_RESIDENT ? ANSWER_RESIDENT : ANSWER_CALLS;
+    return scenario == SCENARIO_RESIDENT ? ANSWER_RESIDENT
+           : scenario == SCENARIO_QUEUED ? ANSWER_QUEUED
+                                         : ANSWER_CALLS;
 }
 
 bool scenario_chains(const char *name)

@@ -107,6 +107,21 @@ static enum status compile(struct explained *explained, const struct explain_fla
     return STATUS_OK;
 }
 
+/* A GPU that is not here is explained on paper. */
+static enum status open_backend(const struct cli *cli, const struct explain_flags *flags,
+                                struct explained *explained)
+{
+    struct device_options device = {.isa = ISA_AVX512, .precision = flags->precision};
+    TRY(registry_find(cli->registry, flags->backend, &explained->backend));
+    const enum status status = explained->backend->probe();
+    if (strcmp(explained->backend->unit, "cpu") == 0)
+        TRY(status);
+    if (status != STATUS_OK)
+        snprintf(explained->absent, sizeof explained->absent, "%s", status_message());
+    device.paper = status != STATUS_OK;
+    return explained->backend->open(&device, &explained->device);
+}
+
 /* Prepares one program, dry, so that the backend says what it would run. */
 static enum status ask_backend(struct explained *explained, int32_t turn, bool fusion)
 {
@@ -142,6 +157,9 @@ static enum status show(struct explained *explained, bool as_json, bool fusion, 
     }
     if (as_json)
         explained_end_json(&json, out);
+    else if (explained->absent[0])
+        text_printf(out, "\n  on paper, as on the unit that '%s' was made on: %s\n",
+                    explained->backend->name, explained->absent);
     return text_done(out);
 }
 
@@ -219,12 +237,8 @@ enum status cmd_explain(struct cli *cli, int argc, const char *const *argv)
         return STATUS_OK;
     TRY_OR(done, cli_unit(cli, &flags.backend));
     TRY_OR(done, compile(&explained, &flags));
-    if (flags.backend) {
-        const struct device_options device = {.isa = ISA_AVX512, .precision = flags.precision};
-        TRY_OR(done, registry_find(cli->registry, flags.backend, &explained.backend));
-        TRY_OR(done, explained.backend->probe());
-        TRY_OR(done, explained.backend->open(&device, &explained.device));
-    }
+    if (flags.backend)
+        TRY_OR(done, open_backend(cli, &flags, &explained));
     TRY_OR(done, show(&explained, flags.json, !flags.no_fusion, &out));
     fputs(text_of(&out), stdout);
 done:

@@ -157,7 +157,8 @@ void explained_text(const struct explained *explained, struct text *out)
     static const char *const ways[] = {
         [ANSWER_STEPS] = "one kernel runs all of these ops together, many steps in one launch",
         [ANSWER_CALLS] = "all of these ops run together, a call at a time",
-        [ANSWER_RESIDENT] = "one kernel stays and answers all calls"};
+        [ANSWER_RESIDENT] = "one kernel stays and answers all calls",
+        [ANSWER_QUEUED] = "all of these ops run together, calls following each other"};
     const struct program *program = explained->program;
     text_printf(out, "%s, batch %d, %s: ", program->name, program->batch * program->portions,
                 explained->phase);

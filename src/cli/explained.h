@@ -19,6 +19,7 @@ struct explained {
     enum answering answering;      /* how the backend is asked */
     const struct backend *backend; /* or NULL: nobody was asked, and what is below is empty */
     struct device *device;
+    char absent[300]; /* why its unit is not here, and this is on paper; "": it is */
     struct instance *instance;
     struct plan *plan; /* dry */
     struct explanation explanation;

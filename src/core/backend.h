@@ -33,6 +33,8 @@ struct device_options {
     int index;             /* which of several GPUs */
     const char *precision; /* of products, as the axis has it; NULL or "": fp32 */
     bool small_pages;      /* a CPU's memory is on pages of 4 KB, not of 2 MB */
+    bool paper; /* for dry plans alone: where the unit is not there, as the one that the backend was
+                   made on would do it */
 };
 
 /* How steps are asked for. */
@@ -42,6 +44,7 @@ enum answering {
                         before it is answered */
     ANSWER_RESIDENT, /* calls, answered by what stays on the unit and waits for them. Whatever else
                         is asked of the device ends its stay, and the next call begins it anew */
+    ANSWER_QUEUED,   /* calls that are all asked before any is waited for */
 };
 
 struct plan_options {
@@ -98,7 +101,7 @@ struct explanation {
  * number is raised by hand; the others change by themselves when an op or an attribute comes. */
 enum {
     BACKEND_ABI =
-        8 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+        9 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
 };
 
 struct backend {

@@ -112,9 +112,9 @@ static enum status capture_slot(struct plan *plan, uint32_t slot)
     return STATUS_OK;
 }
 
-enum status answer_prepare(struct plan *plan, bool resident)
+enum status answer_prepare(struct plan *plan, enum answering answering)
 {
-    const bool narrow = plan->whole->kind != WHOLE_GRID;
+    const bool narrow = plan->whole->kind != WHOLE_GRID, resident = answering == ANSWER_RESIDENT;
     struct chain chain;
     void *memory;
     chain_find(plan->program, &chain);
@@ -124,10 +124,11 @@ enum status answer_prepare(struct plan *plan, bool resident)
     answer->resident = resident;
     answer->grid = !narrow && grid_can_listen(&chain, answer->net.batch) ? plan->whole : NULL;
     const cudaDeviceProp *gpu = &plan->instance->device->properties;
+    answer->queued = answering == ANSWER_QUEUED && answer->grid;
     answer->flows = !narrow && !resident && answer_flow_takes(&answer->net, gpu);
     answer->name = narrow && answer_warp_takes(&answer->net) ? "answer_warp_f32_cuda"
                    : narrow                                  ? "answer_block_f32_cuda"
-                   : resident                                ? plan->whole->name
+                   : resident || answer->queued              ? plan->whole->name
                    : answer->flows                           ? "answer_flow_f32_cuda"
                                                              : "answer_layers_f32_cuda";
     answer->bytes = narrow || resident ? 0
@@ -278,7 +279,7 @@ enum status answer_run(struct plan *plan, int64_t calls)
         device->answering = plan;
     }
     for (; calls > 0; calls--) {
-        const bool queued = answer->asked != answer->collected;
+        const bool queued = answer->queued || answer->asked != answer->collected;
         if (answer->asked - answer->collected == MAIL_SLOTS)
             TRY(collect(plan));
         write_question(answer, answer->asked + 1);

@@ -60,9 +60,11 @@ struct flow_net {
 struct answer {
     const char *name;
     struct answer_net net;
-    struct whole *grid;   /* not narrow: the kernel that stays; NULL: it cannot */
-    bool resident, waits; /* waits: a kernel has been launched, and not been told to leave */
-    uint64_t *memory;     /* pinned, mapped: the mailbox */
+    struct whole *grid; /* not narrow: the kernel that stays; NULL: it cannot */
+    bool resident;
+    bool queued;                       /* what can stay is sent by the first call */
+    bool waits;                        /* a kernel has been launched, and not been told to leave */
+    uint64_t *memory;                  /* pinned, mapped: the mailbox */
     cudaGraphExec_t slots[MAIL_SLOTS]; /* what answers the call in each; not resident */
     /* Of narrow networks several calls are answered at once, each in its slot's stream: by far most
      * of such a kernel's time it waits for the bus. All NULL: in the device's. */
@@ -81,7 +83,7 @@ struct answer {
 
 /* answer_calls.cu. NULL, or why this program is not answered so (static text). */
 const char *answer_supports(const struct plan *plan, bool resident);
-enum status answer_prepare(struct plan *plan, bool resident);
+enum status answer_prepare(struct plan *plan, enum answering answering);
 enum status answer_bind(struct plan *plan, const struct binding *binding);
 enum status answer_run(struct plan *plan, int64_t calls);
 enum status answer_sync(struct plan *plan);

@@ -74,14 +74,16 @@ static bool library_read(struct blas *blas)
     return blas->Create(&blas->handle) == CUBLAS_STATUS_SUCCESS;
 }
 
-struct blas *blas_open(enum precision precision)
+struct blas *blas_open(enum precision precision, bool paper)
 {
-    void *library = library_open();
-    struct blas *blas = library ? (struct blas *)mem_alloc(sizeof *blas) : NULL;
+    void *library = paper ? NULL : library_open();
+    struct blas *blas = library || paper ? (struct blas *)mem_alloc(sizeof *blas) : NULL;
     if (!blas)
         return NULL;
     blas->library = library;
     blas->precision = precision;
+    if (paper)
+        return blas;
     blas->choices = (struct choices *)mem_alloc(sizeof *blas->choices);
     if (blas->choices && library_read(blas) && pthread_mutex_init(&blas->choices->lock, NULL) == 0)
         return blas;
@@ -93,16 +95,16 @@ struct blas *blas_open(enum precision precision)
 
 void blas_close(struct blas *blas)
 {
-    if (!blas)
-        return;
-    for (struct choice *choice = blas->choices->first, *next; choice; choice = next) {
-        next = choice->next;
-        mem_free(choice);
+    if (blas && blas->library) {
+        for (struct choice *choice = blas->choices->first, *next; choice; choice = next) {
+            next = choice->next;
+            mem_free(choice);
+        }
+        pthread_mutex_destroy(&blas->choices->lock);
+        mem_free(blas->choices);
+        blas->Destroy(blas->handle);
+        dlclose(blas->library);
     }
-    pthread_mutex_destroy(&blas->choices->lock);
-    mem_free(blas->choices);
-    blas->Destroy(blas->handle);
-    dlclose(blas->library);
     mem_free(blas);
 }
 

@@ -5,8 +5,8 @@
 
 #include "backend/cuda/thin.h"
 
-/* NULL when the library is not there. */
-struct blas *blas_open(enum precision precision);
+/* NULL when the library is not there; on paper, where products are only counted, it need not be. */
+struct blas *blas_open(enum precision precision, bool paper);
 void blas_close(struct blas *blas);
 bool blas_is_tf32(const struct blas *blas);
 

@@ -78,7 +78,7 @@ static enum status parse_precision(const char *text, enum precision *out)
 static enum status open_blas(struct device *device, const char *precision)
 {
     TRY(parse_precision(precision, &device->precision));
-    device->blas = blas_open(device->precision);
+    device->blas = blas_open(device->precision, device->paper);
     if (device->precision != PRECISION_FP32 && !device->blas)
         FAIL(STATUS_UNSUPPORTED,
              "%s needs cuBLASLt (libcublasLt.so.12 or .13): install NVIDIA's CUDA libraries",
@@ -86,24 +86,41 @@ static enum status open_blas(struct device *device, const char *precision)
     return STATUS_OK;
 }
 
-enum status cuda_open(const struct device_options *options, struct device **out)
+static enum status open_gpu(struct device *device, int index)
 {
     int count = 0;
     TRY(count_devices(&count));
-    if (options->index < 0 || options->index >= count)
-        FAIL(STATUS_INPUT, "there is no GPU %d: this machine has %d, counted from 0",
-             options->index, count);
+    if (index < 0 || index >= count)
+        FAIL(STATUS_INPUT, "there is no GPU %d: this machine has %d, counted from 0", index, count);
+    device->index = index;
+    TRY(read_properties(index, &device->properties));
+    TRY(cuda_use(device));
+    CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
+    return STATUS_OK;
+}
+
+/* What of the GPU that the kernels were made on decides which of them run. */
+static void open_paper(struct device *device)
+{
+    cudaDeviceProp *properties = &device->properties;
+    device->paper = true;
+    snprintf(properties->name, sizeof properties->name, "NVIDIA H200");
+    properties->major = 9;
+    properties->multiProcessorCount = 132;
+    properties->sharedMemPerBlockOptin = 227 << 10;
+    properties->l2CacheSize = 60 << 20;
+    properties->totalGlobalMem = (size_t)141 << 30;
+}
+
+enum status cuda_open(const struct device_options *options, struct device **out)
+{
     struct device *device = (struct device *)mem_alloc(sizeof *device);
+    enum status status = STATUS_OK;
     NEED(device);
-    device->index = options->index;
-    enum status status = read_properties(device->index, &device->properties);
-    if (status == STATUS_OK)
-        status = cuda_use(device);
-    if (status == STATUS_OK) {
-        cudaError_t error = cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking);
-        if (error != cudaSuccess)
-            status = cuda_fail(__FILE__, __LINE__, error, "cudaStreamCreateWithFlags");
-    }
+    if (options->paper)
+        open_paper(device);
+    else
+        status = open_gpu(device, options->index);
     if (status == STATUS_OK)
         status = open_blas(device, options->precision);
     if (status != STATUS_OK) {
@@ -123,6 +140,9 @@ enum status cuda_probe_cudnn(void)
 enum status cuda_open_cudnn(const struct device_options *options, struct device **out)
 {
     struct device *device;
+    if (options->paper)
+        FAIL(STATUS_UNSUPPORTED, "which of cuDNN's engines run is found by timing them: without a "
+                                 "GPU only the backend 'cuda' can say what it would do");
     TRY(cuda_open(options, &device));
     enum status status = cudnn_open(device->precision != PRECISION_FP32, &device->cudnn);
     if (status != STATUS_OK) {
@@ -137,7 +157,8 @@ void cuda_close(struct device *device)
 {
     if (!device)
         return;
-    cudaSetDevice(device->index);
+    if (!device->paper)
+        cudaSetDevice(device->index);
     blas_close(device->blas);
     cudnn_close(device->cudnn);
     if (device->stream)
@@ -193,6 +214,8 @@ const char *cuda_supports(const struct device *device, const struct program *pro
 
 enum status cuda_use(struct device *device)
 {
+    if (device->paper)
+        return STATUS_OK;
     CUDA(cudaSetDevice(device->index));
     return answer_stop(device);
 }

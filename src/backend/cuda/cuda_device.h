@@ -12,6 +12,7 @@
  * share an instance (a GAN's two sides) need no waiting between them. */
 struct device {
     int index;
+    bool paper; /* there is no GPU: only dry plans are made, and nothing is asked of CUDA */
     cudaDeviceProp properties;
     cudaStream_t stream;
     enum precision precision; /* of products */

@@ -43,8 +43,8 @@ enum status cuda_attach(struct device *device, const struct params *params, stru
     NEED(instance);
     instance->device = device;
     instance->entries = params->count;
-    enum status status = take_blocks(instance, params);
-    if (status == STATUS_OK)
+    enum status status = device->paper ? STATUS_OK : take_blocks(instance, params);
+    if (status == STATUS_OK && !device->paper)
         status = cuda_upload(instance, params);
     if (status != STATUS_OK) {
         cuda_detach(instance);

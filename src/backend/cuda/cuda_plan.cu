@@ -216,7 +216,7 @@ static enum status prepare_answers(struct plan *plan, enum answering answering)
         return STATUS_OK;
     const char *why = answer_supports(plan, resident);
     if (!why)
-        return answer_prepare(plan, resident);
+        return answer_prepare(plan, answering);
     if (resident)
         FAIL(STATUS_UNSUPPORTED,
              "the backend 'cuda' has no kernel that waits for calls of '%s': %s",
@@ -278,6 +278,8 @@ enum status cuda_prepare(struct instance *instance, const struct program *progra
              "the program '%s' needs parameters that the instance does not have: attach after all "
              "programs are compiled",
              program->name);
+    if (instance->device->paper && !options->dry)
+        FAIL(STATUS_INPUT, "there is no GPU: '%s' can only be explained", program->name);
     TRY(cuda_use(instance->device));
     struct plan *plan = (struct plan *)mem_alloc(sizeof *plan);
     NEED(plan);
@@ -401,14 +403,17 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     *out = {};
     NEED(out->kernels = (struct kernel_use *)arena_array(arena, (size_t)program->op_count + 1,
                                                          sizeof *out->kernels));
-    out->kernel_count = program->op_count;
     for (int32_t o = 0; o < program->op_count; o++) {
-        out->kernels[o].op = o;
-        out->kernels[o].kernel = plan->answer  ? plan->answer->name
-                                 : plan->whole ? plan->whole->name
-                                               : plan->kernels[o]->name;
-        out->kernels[o].launches = plan->whole ? 0 : plan->launches[o];
-        out->kernels[o].why = cuda_reason(plan, o, out->kernels[o].kernel);
+        struct kernel_use *use = &out->kernels[out->kernel_count];
+        if (!plan->whole && !plan->kernels[o]->name)
+            continue; /* a later op does its work */
+        use->op = o;
+        use->kernel = plan->answer  ? plan->answer->name
+                      : plan->whole ? plan->whole->name
+                                    : plan->kernels[o]->name;
+        use->launches = plan->whole ? 0 : plan->launches[o];
+        use->why = cuda_reason(plan, o, use->kernel);
+        out->kernel_count++;
     }
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (enum role role : per_slot)

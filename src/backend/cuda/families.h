@@ -42,6 +42,7 @@ workspace_function workspace_sums_grad;
 launch_function launch_rnn, launch_rnn_grad;
 /* gru.cu */
 launch_function launch_gru, launch_gru_grad;
+workspace_function workspace_gru;
 /* loss.cu */
 launch_function launch_softmax, launch_softmax_causal, launch_softmax_grad;
 launch_function launch_mse, launch_mse_grad;

@@ -76,7 +76,7 @@ static const struct kernel kernels[] = {
     ROW(lstm_grad, workspace_lstm_grad),
     ROW(rnn, NULL),
     ROW(rnn_grad, workspace_sums_grad),
-    ROW(gru, NULL),
+    ROW(gru, workspace_gru),
     ROW(gru_grad, workspace_sums_grad),
 
     ROW(softmax, NULL),

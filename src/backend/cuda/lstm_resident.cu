@@ -363,7 +363,7 @@ static void launch_teams(struct queue *queue, void (*kernel)(struct sequence, La
                          struct sequence sequence, Layer layer, bool back)
 {
     const int32_t members = members_of(sequence.hidden), teams = (int32_t)teams_of(sequence.n);
-    int index = 0, multiprocessors = 1;
+    int index = 0, multiprocessors = 132; /* on paper: as cuda_device.cu has it */
     if (cudaGetDevice(&index) == cudaSuccess)
         cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index);
     const int32_t at_once = max(multiprocessors / members, 1);

@@ -32,8 +32,7 @@ static void launch_nothing(const struct call *, struct queue *)
 
 void merge_leave(struct plan *plan, int32_t o)
 {
-    static const struct kernel left = {
-        OP_COUNT, "left to a later op", launch_nothing, NULL, NULL, 0, false};
+    static const struct kernel left = {OP_COUNT, NULL, launch_nothing, NULL, NULL, 0, false};
     plan->kernels[o] = &left;
 }
 

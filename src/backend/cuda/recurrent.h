@@ -24,6 +24,58 @@ struct gate_block {
     }
 };
 
+/* A layer whose samples do not need each other: a block has a few of them and goes through all
+ * steps, the recurrent weights in shared memory, a thread for each sample and unit. */
+struct whole_layer {
+    struct sequence sequence;
+    int32_t gates;   /* sums of a unit */
+    int32_t width;   /* threads of a sample: its units, in whole warps */
+    int32_t samples; /* of a block */
+    /* Of a row of weights: padded, so that neither rows nor columns meet in a bank. */
+    __host__ __device__ int64_t stride() const
+    {
+        return gates * sequence.hidden + 1;
+    }
+    /* Weights, and what a sample's units tell each other. */
+    size_t bytes() const
+    {
+        return (size_t)(sequence.hidden * stride() + samples * gates * sequence.hidden) *
+               sizeof(float);
+    }
+    unsigned blocks() const
+    {
+        return blocks_for(sequence.n, samples);
+    }
+};
+
+static inline struct whole_layer lay_out(const struct sequence &sequence, int32_t gates)
+{
+    const int32_t width = (int32_t)blocks_for(sequence.hidden, 32) * 32;
+    return {sequence, gates, width, THREADS / width};
+}
+
+/* The sample and unit of a thread, and what its block shares. */
+struct whole_seat {
+    int32_t slot, unit;
+    int64_t sample, cell;
+    bool lives;
+    float *weights; /* shared: [hidden, stride] */
+    float *own;     /* shared: [gates · hidden], of the thread's sample */
+    __device__ whole_seat(const struct whole_layer &layer, float *shared, const float *wh)
+    {
+        const int64_t hidden = layer.sequence.hidden, all = layer.gates * hidden;
+        slot = (int32_t)threadIdx.x / layer.width;
+        unit = (int32_t)threadIdx.x % layer.width;
+        sample = (int64_t)blockIdx.x * layer.samples + slot;
+        cell = sample * hidden + unit;
+        lives = slot < layer.samples && unit < hidden && sample < layer.sequence.n;
+        weights = shared;
+        own = shared + hidden * layer.stride() + slot * all;
+        for (int64_t i = threadIdx.x; i < hidden * all; i += THREADS)
+            weights[i / all * layer.stride() + i % all] = wh[i];
+    }
+};
+
 /* to = from, or 0 where there is none. */
 static __global__ void state_begin(int64_t count, const float *from, float *to)
 {

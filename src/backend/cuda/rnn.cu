@@ -2,10 +2,9 @@
  * gradient.
  *
  * Forward: y holds x·Wx + bx of all steps, from one product; then for each step h·Wh is added and f
- * taken. Samples do not need each other: up to WHOLE_MOST units a block has a few of them and goes
- * through all steps, the weights in shared memory, a thread for each sample and unit. Wider layers
- * take a product a step, in whose ending f is taken; the state before a step is read from y, so
- * that no block reads what another writes. Backward alike, and then as for the lstm (lstm.cu).
+ * taken. Up to WHOLE_MOST units one kernel goes through all steps (recurrent.h). Wider layers take
+ * a product a step, in whose ending f is taken; the state before a step is read from y, so that no
+ * block reads what another writes. Backward alike, and then as for the lstm (lstm.cu).
  *
  * Each sum is a chain of fmaf in the order of depth, either way. Bound of the first way: a step's
  * chain, about 10 cycles a unit, and two barriers. */
@@ -34,59 +33,6 @@ struct to_next_state {
 
 enum { WHOLE_MOST = 128 };
 
-/* How a layer is laid out over blocks. */
-struct whole_layer {
-    struct sequence sequence;
-    int32_t width;   /* threads of a sample: its units, in whole warps */
-    int32_t samples; /* of a block */
-    /* Weights, a row's end padded so that neither rows nor columns meet in a bank; and the state of
-     * its samples. */
-    __host__ __device__ int64_t stride() const
-    {
-        return sequence.hidden + 1;
-    }
-    size_t bytes() const
-    {
-        return (size_t)(sequence.hidden * stride() + samples * sequence.hidden) * sizeof(float);
-    }
-    unsigned blocks() const
-    {
-        return blocks_for(sequence.n, samples);
-    }
-};
-
-static struct whole_layer lay_out(const struct sequence &sequence)
-{
-    const int32_t width = (int32_t)blocks_for(sequence.hidden, 32) * 32;
-    return {sequence, width, THREADS / width};
-}
-
-/* The sample and unit of a thread, and what its block shares. */
-struct whole_seat {
-    int32_t slot, unit;
-    int64_t sample, cell;
-    bool lives;
-    float *weights, *state; /* shared: [hidden, stride], [samples, hidden] */
-    __device__ whole_seat(const struct whole_layer &layer, float *shared, const float *wh)
-    {
-        const int64_t hidden = layer.sequence.hidden;
-        slot = (int32_t)threadIdx.x / layer.width;
-        unit = (int32_t)threadIdx.x % layer.width;
-        sample = (int64_t)blockIdx.x * layer.samples + slot;
-        cell = sample * hidden + unit;
-        lives = slot < layer.samples && unit < hidden && sample < layer.sequence.n;
-        weights = shared;
-        state = shared + hidden * layer.stride();
-        for (int64_t i = threadIdx.x; i < hidden * hidden; i += THREADS)
-            weights[i / hidden * layer.stride() + i % hidden] = wh[i];
-    }
-    /* The sample's part of what is shared. */
-    __device__ float *own(const struct whole_layer &layer) const
-    {
-        return state + slot * layer.sequence.hidden;
-    }
-};
-
 static __global__ void __launch_bounds__(THREADS)
     rnn_steps(struct whole_layer layer, enum activation function, const float *wh, const float *bh,
               const float *h0, float *y, float *hn)
@@ -102,12 +48,12 @@ static __global__ void __launch_bounds__(THREADS)
     for (int64_t step = 0; step < sequence.steps; step++, to += hidden) {
         const float x = next;
         if (seat.lives) {
-            seat.own(layer)[seat.unit] = h;
+            seat.own[seat.unit] = h;
             next = step + 1 < sequence.steps ? to[hidden] : 0.0f;
         }
         __syncthreads();
         if (seat.lives && sequence.active(seat.sample, step)) {
-            const float *before = seat.own(layer), *column = seat.weights + seat.unit;
+            const float *before = seat.own, *column = seat.weights + seat.unit;
             float sum = 0.0f;
 #pragma unroll 8
             for (int64_t k = 0; k < hidden; k++)
@@ -139,11 +85,11 @@ static __global__ void __launch_bounds__(THREADS)
             const float both = dy ? dh + dy[place] : dh;
             const float slope = activation_slope(function, 0.0f, y[place]);
             const float gradient = active ? both * slope : 0.0f;
-            seat.own(layer)[seat.unit] = dgates[place] = gradient;
+            seat.own[seat.unit] = dgates[place] = gradient;
         }
         __syncthreads();
         if (active) {
-            const float *gradients = seat.own(layer);
+            const float *gradients = seat.own;
             const float *row = seat.weights + seat.unit * layer.stride();
             float sum = 0.0f;
 #pragma unroll 8
@@ -173,7 +119,7 @@ void launch_rnn(const struct call *call, struct queue *queue)
          by_column{call_reals(call, RNN_WX), hidden},
          to_layer{y, hidden, call_reals(call, RNN_BX), ACTIVATION_NONE});
     if (hidden <= WHOLE_MOST) {
-        const struct whole_layer layer = lay_out(sequence);
+        const struct whole_layer layer = lay_out(sequence, 1);
         enqueue_large(queue, rnn_steps, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
                       function, (const float *)call_reals(call, RNN_WH),
                       (const float *)call_reals(call, RNN_BH),
@@ -234,7 +180,7 @@ void launch_rnn_grad(const struct call *call, struct queue *queue)
     float *dgates = call_reals(call, GRAD_DGATES);
 
     if (hidden <= WHOLE_MOST) {
-        const struct whole_layer layer = lay_out(sequence);
+        const struct whole_layer layer = lay_out(sequence, 1);
         enqueue_large(
             queue, rnn_steps_back, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
             function, (const float *)call_reals(call, GRAD_WH),

@@ -1,0 +1,236 @@
+/* test_cuda_choice.c: what the CUDA backend decides before it touches a GPU: which kernels run a
+ * program, in how many launches, and the memory it takes. On paper (device_options.paper), by the
+ * code that decides on a GPU, so that it is tested where there is none. */
+#include "core/pass/fuse.h"
+#include "nn/network.h"
+#include "rig.h"
+
+struct asked {
+    const char *network;
+    int32_t batch;
+    enum program_use use;
+    const char *precision;
+    enum answering answering;
+};
+
+/* A plan on paper, with all that it needs. */
+struct paper {
+    const struct backend *cuda;
+    struct device *device;
+    struct network *network;
+    struct params params; /* bare */
+    struct program *program, *fused;
+    struct instance *instance;
+    struct plan *plan;
+    struct arena arena;
+    struct explanation explanation;
+};
+
+static enum status paper_fill(struct paper *paper, const struct asked *asked)
+{
+    const struct device_options options = {.paper = true, .precision = asked->precision};
+    const struct compile_options compile = {.batch = asked->batch, .use = asked->use};
+    const struct plan_options plan = {.dry = true, .answering = asked->answering};
+    params_init(&paper->params, DTYPE_F32);
+    paper->params.bare = true;
+    TRY(paper->cuda->open(&options, &paper->device));
+    TRY(network_open(asked->network, &paper->network));
+    TRY(network_compile(paper->network, &paper->params, &compile, &paper->program));
+    TRY(fuse(paper->program, paper->cuda, paper->device, &paper->fused));
+    TRY(paper->cuda->attach(paper->device, &paper->params, &paper->instance));
+    TRY(paper->cuda->prepare(paper->instance, paper->fused, &plan, &paper->plan));
+    return paper->cuda->explain(paper->plan, &paper->arena, &paper->explanation);
+}
+
+/* False: the test is skipped. */
+static bool paper_open(struct paper *paper, const struct asked *asked, enum status *status)
+{
+    *paper = (struct paper){0};
+    if (registry_find(rig_registry(), "cuda", &paper->cuda) != STATUS_OK) {
+        check_skip("no CUDA plugin in this build: %s", status_message());
+        return false;
+    }
+    *status = paper_fill(paper, asked);
+    return true;
+}
+
+static void paper_close(struct paper *paper)
+{
+    if (paper->plan)
+        paper->cuda->release(paper->plan);
+    if (paper->instance)
+        paper->cuda->detach(paper->instance);
+    program_free(paper->fused);
+    program_free(paper->program);
+    params_free(&paper->params);
+    network_free(paper->network);
+    if (paper->device)
+        paper->cuda->close(paper->device);
+    arena_free(&paper->arena);
+}
+
+static const struct kernel_use *find_kernel(const struct paper *paper, const char *name)
+{
+    for (int32_t i = 0; i < paper->explanation.kernel_count; i++)
+        if (strcmp(paper->explanation.kernels[i].kernel, name) == 0)
+            return &paper->explanation.kernels[i];
+    return NULL;
+}
+
+static int32_t count_launches(const struct paper *paper)
+{
+    int32_t launches = 0;
+    for (int32_t i = 0; i < paper->explanation.kernel_count; i++)
+        launches += paper->explanation.kernels[i].launches;
+    return launches;
+}
+
+/* This kernel is among those that run. */
+static void expect_kernel(const struct asked *asked, const char *kernel)
+{
+    struct paper paper;
+    enum status status;
+    if (!paper_open(&paper, asked, &status))
+        return;
+    if (!CHECK_OK(status) || !CHECK(find_kernel(&paper, kernel)))
+        printf("    %s, batch %d, %s: %s does not run\n", asked->network, asked->batch,
+               asked->precision, kernel);
+    paper_close(&paper);
+}
+
+/* One kernel, which says why, runs everything without a launch a step. */
+static void expect_whole(const struct asked *asked, const char *kernel)
+{
+    struct paper paper;
+    enum status status;
+    if (!paper_open(&paper, asked, &status))
+        return;
+    if (CHECK_OK(status)) {
+        for (int32_t i = 0; i < paper.explanation.kernel_count; i++) {
+            CHECK_EQUAL_TEXT(paper.explanation.kernels[i].kernel, kernel);
+            CHECK(paper.explanation.kernels[i].why);
+        }
+        CHECK_EQUAL_INT(paper.explanation.kernel_count, paper.fused->op_count);
+        CHECK_EQUAL_INT(count_launches(&paper), 0);
+    }
+    paper_close(&paper);
+}
+
+static void expect_refused(const struct asked *asked, const char *message)
+{
+    struct paper paper;
+    enum status status;
+    if (!paper_open(&paper, asked, &status))
+        return;
+    CHECK_EQUAL_INT(status, STATUS_UNSUPPORTED);
+    CHECK_MESSAGE(message);
+    paper_close(&paper);
+}
+
+#define TRAIN(network, batch, precision)                                                           \
+    (&(const struct asked){network, batch, USE_TRAINING, precision, ANSWER_STEPS})
+#define INFER(network, batch, precision)                                                           \
+    (&(const struct asked){network, batch, USE_INFERENCE, precision, ANSWER_STEPS})
+#define CALLS(network, batch, answering)                                                           \
+    (&(const struct asked){network, batch, USE_INFERENCE, "fp32", answering})
+
+TEST(small_batches_of_dense_layers_run_whole)
+{
+    expect_whole(TRAIN("small", 1, "fp32"), "whole_warp_f32_cuda");
+    expect_whole(TRAIN("small", 10, "fp32"), "whole_team_f32_cuda");
+    expect_whole(TRAIN("mlp:4-32-32-2:sigmoid", 5, "fp32"), "whole_block_f32_cuda");
+    expect_whole(TRAIN("large", 3, "fp32"), "whole_grid_f32_cuda");
+    expect_whole(TRAIN("large", 10, "fp32"), "whole_grid_f32_cuda");
+    expect_whole(INFER("large", 1, "fp32"), "whole_grid_f32_cuda");
+}
+
+TEST(calls_have_kernels_of_their_own)
+{
+    expect_whole(CALLS("small", 1, ANSWER_CALLS), "answer_warp_f32_cuda");
+    expect_whole(CALLS("small", 1, ANSWER_QUEUED), "answer_warp_f32_cuda");
+    expect_whole(CALLS("small", 1, ANSWER_RESIDENT), "answer_warp_f32_cuda");
+    expect_whole(CALLS("mlp:8-32-32-4", 20, ANSWER_CALLS), "answer_block_f32_cuda");
+    expect_whole(CALLS("large", 10, ANSWER_CALLS), "answer_flow_f32_cuda");
+    expect_whole(CALLS("large", 1, ANSWER_QUEUED), "whole_grid_f32_cuda");
+    expect_whole(CALLS("large", 10, ANSWER_RESIDENT), "whole_grid_f32_cuda");
+    expect_refused(CALLS("lenet", 1, ANSWER_RESIDENT), "no kernel that waits for calls of 'lenet'");
+}
+
+TEST(products_are_chosen_by_their_size)
+{
+    expect_kernel(TRAIN("large", 1024, "tf32"), "dense_tf32_cublaslt");
+    expect_kernel(TRAIN("large", 1024, "tf32"), "dense_sgd_f32_slim");
+    expect_kernel(TRAIN("large", 150, "tf32"), "dense_tf32_thin");
+    expect_kernel(TRAIN("fcn", 64, "fp32"), "dense_f32_cublaslt");
+    expect_kernel(TRAIN("fcn", 16384, "bf16"), "dense_sgd_bf16_cublaslt");
+    expect_kernel(TRAIN("fcn", 16384, "bf16"), "load_16bit_cuda");
+    expect_kernel(TRAIN("fcn", 64, "fp16"), "outer_f16_cublaslt"); /* and sgd apart: it is scaled */
+    expect_kernel(INFER("wide", 64, "bf16"), "dense_bf16_cublaslt");
+    expect_kernel(TRAIN("lenet", 64, "fp32"), "dense_f32_cuda");
+    expect_refused(TRAIN("small", 10, "bf16"), "bf16");
+}
+
+TEST(convolutions_are_chosen_by_precision)
+{
+    expect_kernel(INFER("resnet18", 8, "fp32"), "conv_fused_f32_cuda");
+    expect_kernel(INFER("resnet18", 8, "tf32"), "conv_fused_tf32_last_cuda");
+    expect_kernel(INFER("resnet18", 8, "bf16"), "conv_fused_16bit_last_cuda");
+    expect_kernel(TRAIN("resnet18", 8, "tf32"), "batch_norm_add_relu_f32_cuda");
+    expect_kernel(TRAIN("lenet", 64, "fp32"), "sgd_together_f32_cuda");
+}
+
+/* What the kernels need beside the program's tensors is known, and grows with the batch. */
+TEST(memory_is_known_before_it_is_taken)
+{
+    const struct asked *const rows[] = {TRAIN("large", 150, "tf32"), TRAIN("large", 1024, "tf32"),
+                                        TRAIN("lenet", 64, "fp32"), TRAIN("lenet", 512, "fp32")};
+    uint64_t before = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct paper paper;
+        enum status status;
+        if (!paper_open(&paper, rows[i], &status))
+            return;
+        if (CHECK_OK(status)) {
+            const uint64_t *bytes = paper.explanation.role_bytes;
+            CHECK(bytes[ROLE_ACTIVATION] >= paper.fused->role_bytes[ROLE_ACTIVATION]);
+            CHECK_EQUAL_INT(bytes[ROLE_GRAD], paper.fused->role_bytes[ROLE_GRAD]);
+            CHECK(bytes[ROLE_SCRATCH] > 0);
+            CHECK(i % 2 == 0 || bytes[ROLE_ACTIVATION] > before);
+            before = bytes[ROLE_ACTIVATION];
+        }
+        paper_close(&paper);
+    }
+}
+
+/* Every op's launches are counted; what was merged into a later op has none, and no kernel. */
+TEST(launches_are_counted)
+{
+    struct paper paper;
+    enum status status;
+    if (!paper_open(&paper, TRAIN("resnet18", 2, "tf32"), &status))
+        return;
+    if (CHECK_OK(status)) {
+        for (int32_t i = 0; i < paper.explanation.kernel_count; i++)
+            CHECK(paper.explanation.kernels[i].launches > 0);
+        CHECK(paper.explanation.kernel_count < paper.fused->op_count);
+    }
+    paper_close(&paper);
+}
+
+TEST(paper_is_for_dry_plans_only)
+{
+    struct paper paper;
+    enum status status;
+    if (!paper_open(&paper, TRAIN("small", 1, "fp32"), &status))
+        return;
+    if (CHECK_OK(status)) {
+        struct plan *plan = NULL;
+        CHECK_STATUS(STATUS_INPUT, paper.cuda->prepare(paper.instance, paper.fused,
+                                                       &(struct plan_options){0}, &plan));
+        CHECK_MESSAGE("can only be explained");
+        CHECK(!plan);
+    }
+    paper_close(&paper);
+}
+
+CHECK_MAIN
