@@ -149,7 +149,7 @@ TEST(calls_have_kernels_of_their_own)
     expect_whole(CALLS("small", 1, ANSWER_CALLS), "answer_warp_f32_cuda");
     expect_whole(CALLS("small", 1, ANSWER_QUEUED), "answer_warp_f32_cuda");
     expect_whole(CALLS("small", 1, ANSWER_RESIDENT), "answer_warp_f32_cuda");
-    expect_whole(CALLS("mlp:8-32-32-4", 20, ANSWER_CALLS), "answer_block_f32_cuda");
+    expect_whole(CALLS("mlp:8-32-32-4", 10, ANSWER_CALLS), "answer_block_f32_cuda");
     expect_whole(CALLS("large", 10, ANSWER_CALLS), "answer_flow_f32_cuda");
     expect_whole(CALLS("large", 1, ANSWER_QUEUED), "whole_grid_f32_cuda");
     expect_whole(CALLS("large", 10, ANSWER_RESIDENT), "whole_grid_f32_cuda");
@@ -167,7 +167,7 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(TRAIN("fcn", 64, "fp16"), "outer_f16_cublaslt"); /* and sgd apart: it is scaled */
     expect_kernel(INFER("wide", 64, "bf16"), "dense_bf16_cublaslt");
     expect_kernel(TRAIN("lenet", 64, "fp32"), "dense_f32_cuda");
-    expect_refused(TRAIN("small", 10, "bf16"), "bf16");
+    expect_refused(TRAIN("small", 10, "bf16"), "would be computed in 16 bits");
 }
 
 TEST(convolutions_are_chosen_by_precision)
@@ -177,6 +177,7 @@ TEST(convolutions_are_chosen_by_precision)
     expect_kernel(INFER("resnet18", 8, "bf16"), "conv_fused_16bit_last_cuda");
     expect_kernel(TRAIN("resnet18", 8, "tf32"), "batch_norm_add_relu_f32_cuda");
     expect_kernel(TRAIN("lenet", 64, "fp32"), "sgd_together_f32_cuda");
+    expect_kernel(TRAIN("gru", 64, "fp32"), "adam_together_f32_cuda");
 }
 
 /* What the kernels need beside the program's tensors is known, and grows with the batch. */

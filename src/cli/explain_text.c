@@ -60,7 +60,7 @@ static void print_kernel(const struct explained *explained, int32_t o, struct te
     const struct kernel_use *use = explained_kernel(explained, o);
     if (!explained->plan)
         return;
-    text_add(out, use ? use->kernel : "-");
+    text_add(out, use ? use->kernel : "(with another op)");
     if (use && use->launches > 1)
         text_printf(out, " ×%d", use->launches);
 }

@@ -65,7 +65,10 @@ enum status burst_product(const struct device *device, const char *kind,
     const bool tf32 = strcmp(kind, "tf32") == 0, bf16 = strcmp(kind, "bf16") == 0;
     if (!tf32 && !bf16 && strcmp(kind, "fp16") != 0)
         FAIL(STATUS_UNSUPPORTED, "the CUDA backend does not compute in %s", kind);
-    struct blas *blas = blas_open(tf32 ? PRECISION_TF32 : bf16 ? PRECISION_BF16 : PRECISION_FP16);
+    struct blas *blas = blas_open(tf32   ? PRECISION_TF32
+                                  : bf16 ? PRECISION_BF16
+                                         : PRECISION_FP16,
+                                  false);
     if (!blas)
         FAIL(
             STATUS_UNSUPPORTED,

@@ -106,31 +106,10 @@ void launch_rmsprop(const struct call *call, struct queue *queue)
            rmsprop_rule{call_reals(call, 3), attr.smoothing, attr.epsilon, attr.decay});
 }
 
-/* seen1 = 1 - β1^step and seen2 = √(1 - β2^step), by one thread, for all elements. */
 static __global__ void adam_seen(const int32_t *count, float beta1, float beta2, float *seen)
 {
-    const double step = *count + 1;
-    seen[0] = (float)(1.0 - pow((double)beta1, step));
-    seen[1] = sqrtf((float)(1.0 - pow((double)beta2, step)));
+    adam_see(*count, beta1, beta2, seen);
 }
-
-struct adam_rule {
-    float *mean, *squares;
-    const float *seen;
-    float beta1, beta2, epsilon, decay;
-    bool decoupled;
-    __device__ float step(int64_t index, float w, float g, float rate) const
-    {
-        const float slope = decoupled ? g : g + decay * w;
-        const float m = beta1 * mean[index] + (1.0f - beta1) * slope;
-        const float s = beta2 * squares[index] + (1.0f - beta2) * slope * slope;
-        mean[index] = m;
-        squares[index] = s;
-        if (decoupled)
-            w -= rate * decay * w;
-        return w - rate / seen[0] * m / (sqrtf(s) / seen[1] + epsilon);
-    }
-};
 
 uint64_t workspace_adam(const struct program *, const struct op *)
 {
