@@ -149,6 +149,18 @@ static void check_too_large(const struct backend *cuda, struct device *device)
     params_free(&params);
 }
 
+/* What calibration asks for, a moment each. */
+static void check_bursts(const struct backend *cuda, struct device *device)
+{
+    static const char *const kinds[] = {"fp32", "tf32", "bf16",   "fp16",
+                                        "read", "copy", "update", "launch"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        double per_s = 0;
+        const enum status status = cuda->burst(device, kinds[i], 4 << 20, 1000000, &per_s);
+        CHECK(status == STATUS_UNSUPPORTED || (status == STATUS_OK && per_s > 0));
+    }
+}
+
 TEST(runs_on_a_device)
 {
     struct registry registry = {0};
@@ -161,6 +173,7 @@ TEST(runs_on_a_device)
     else if (CHECK_OK(cuda->open(&(struct device_options){0}, &device))) {
         check_too_large(cuda, device);
         check_fill(cuda, device);
+        check_bursts(cuda, device);
     }
     if (device)
         cuda->close(device);

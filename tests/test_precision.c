@@ -109,6 +109,19 @@ static const struct lesson {
      3, 517, "sgd"},
 };
 
+/* Where a step or two is enough: layers wide enough for all kernels, images that lie channels last
+ * through norms and pooling. */
+static const struct lesson short_lessons[] = {
+    {"input 24\ndense 516\nsigmoid\ndense 520\nrelu\ndense 516\nsigmoid\ndense 3\nloss mse\n", 24,
+     3, 512, "sgd"},
+    {"input 24\ndense 300\nsigmoid\ndense 300\nrelu\ndense 300\ntanh\ndense 5\nloss mse\n", 24, 5,
+     64, "sgd"},
+    {"input 4x8x8\nconv 32 3x3 pad=1\nbatch_norm\nrelu\nmax_pool 2\na = conv 32 3x3 pad=1\n"
+     "batch_norm\nrelu\nb = conv 32 3x3 pad=1\nbatch_norm\nadd < a, b\nrelu\naverage_pool 2\n"
+     "conv 32 1x1\nflatten\ndense 24\nloss mse\n",
+     256, 24, 16, "sgd"},
+};
+
 enum { STEPS = 20, WIDEST = 264 };
 
 struct course {
@@ -176,6 +189,8 @@ static double apart(const struct course *found, const struct course *expected)
     return sqrt(squares / moved);
 }
 
+static int64_t lesson_steps = STEPS; /* fewer where each is watched by a tool */
+
 /* The same steps in fp32 on the reference; and again one at a time, which gives the same bits.
  * Behind a batch norm over few pixels relu and max_pool decide otherwise after the slightest
  * rounding: at rate 0.05 the reference itself ends half of its way elsewhere when its weights are
@@ -189,8 +204,9 @@ static void check_lesson(struct rig *low, struct rig *reference, const struct le
     most *= shaky ? 5 : 1;
     if (course_open(&found, low, lesson, rate, 1) && course_open(&single, low, lesson, rate, 1) &&
         course_open(&expected, reference, lesson, rate, 1) &&
-        course_run(&found, low, STEPS, STEPS) && course_run(&single, low, STEPS, 1) &&
-        course_run(&expected, reference, STEPS, STEPS)) {
+        course_run(&found, low, lesson_steps, lesson_steps) &&
+        course_run(&single, low, lesson_steps, 1) &&
+        course_run(&expected, reference, lesson_steps, lesson_steps)) {
         double off = apart(&found, &expected);
         if (!CHECK(off <= most) || !CHECK(same_params(&found.model.params, &single.model.params)))
             printf("    %s with %s in %s: off by %g\n", lesson->text, lesson->optimiser, precision,
@@ -202,17 +218,31 @@ static void check_lesson(struct rig *low, struct rig *reference, const struct le
     course_close(&expected);
 }
 
-ON_BACKENDS(networks_learn_as_in_fp32)
+static void check_lessons(struct rig *rig, const struct lesson *list, size_t count)
 {
     static const double most[PRECISIONS] = {0.02, 0.1, 0.02};
     struct rig reference, low;
     CHECK(rig_open(&reference, "ref"));
     for (int p = 0; p < PRECISIONS && open_in(&low, rig, precisions[p]); p++) {
-        for (size_t i = 0; i < sizeof lessons / sizeof *lessons; i++)
-            check_lesson(&low, &reference, &lessons[i], precisions[p], most[p]);
+        for (size_t i = 0; i < count; i++)
+            check_lesson(&low, &reference, &list[i], precisions[p], most[p]);
         rig_close(&low);
     }
     rig_close(&reference);
+}
+
+ON_BACKENDS(networks_learn_as_in_fp32)
+{
+    check_lessons(rig, lessons, sizeof lessons / sizeof *lessons);
+}
+
+/* For compute-sanitizer's racecheck, which is a thousand times slower (tools/sanitize-gpu). */
+ON_BACKENDS(few_steps_are_as_in_fp32)
+{
+    lesson_steps = 2;
+    check_lessons(rig, lessons, sizeof lessons / sizeof *lessons);
+    check_lessons(rig, short_lessons, sizeof short_lessons / sizeof *short_lessons);
+    lesson_steps = STEPS;
 }
 
 /* Layers that are read through in one kernel, and ones that are not. */
@@ -221,6 +251,9 @@ static const struct lesson questions[] = {
      ""},
     {"input 72\ndense 264\ntanh\ndense 264\nrelu\ndense 8\n", 72, 8, 37, ""},
     {"input 64\ndense 132\nrelu\ndense 130\nrelu\ndense 65\n", 64, 65, 13, ""},
+    {"input 4x8x8\nconv 32 3x3 pad=1\nrelu\nmax_pool 2\nbatch_norm\nconv 32 3x3 pad=1\n"
+     "average_pool 2\nflatten\ndense 24\n",
+     256, 24, 16, ""},
 };
 
 /* The answers to ROWS questions. */
