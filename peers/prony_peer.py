@@ -131,7 +131,7 @@ def find_packages(packages):
                 os.execv(system, [system] + sys.argv)
             where = f"{first} or {sys.executable}" if first else sys.executable
             raise Unsupported(
-                f"{package} is not installed for {where} (Debian: python3-{package})"
+                f"{package} is not installed for {where} (pip install {package}; on Debian perhaps python3-{package})"
             ) from None
     return found
 

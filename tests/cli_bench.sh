@@ -173,6 +173,7 @@ expect names_the_line_of_an_unknown_network 2 'typo.suite:3: ' "$prony" suite "$
 printf 'small --seconds 0.05\n\0small --batch 3 --seconds 0.05\n' >"$folder/nul.suite"
 expect reads_text_only 2 'found byte 0x00' "$prony" suite "$folder/nul.suite"
 expect knows_its_suites 2 "did you mean 'demo'?" "$prony" suite dmo
+expect names_its_suites 0 'Those that ship: batch, ' "$prony" suite --help
 expect ships_suites 2 'toyneuralnet' "$prony" suite nothing-of-the-kind
 expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time taken for training=' \
     "$prony" bench small --backend ref --format tests $quick
@@ -342,6 +343,7 @@ expect wants_a_share 2 'expected a share such as 5%' \
     "$prony" compare "$folder/old.jsonl" "$folder/old.jsonl" --fail-if-slower much
 
 expect describes_the_machine 0 'backends' "$prony" machine
+expect tells_what_it_can_do_at_best 0 'at best, as far as seen' "$prony" machine
 expect lists_the_meters 0 'cpu_utilisation' "$prony" machine
 expect describes_it_as_json 0 '"backends":[{"name":"simd"' "$prony" machine --json
 exit $status

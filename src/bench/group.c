@@ -273,6 +273,22 @@ static void group_note_share(struct entrant *entrant)
         text_printf(&entrant->notes, "; it had a CPU for %.0f %% of the time", 100 * share);
 }
 
+/* Of queries the slow ones count: single-stream's p90, a server's p99. */
+static void group_note_latencies(struct entrant *entrant)
+{
+    const struct stats *time = &entrant->record.time_ns;
+    const struct {
+        const char *name;
+        double ns;
+    } rows[] = {{"; p90 ", time->p90}, {"; p99 ", time->p99}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (entrant->rate > 0 && !isnan(rows[i].ns)) {
+            text_add(&entrant->notes, rows[i].name);
+            text_add_time(&entrant->notes, rows[i].ns);
+        }
+}
+
 /* Why the figures are less than they might be. */
 static void group_note(struct entrant *entrant)
 {
@@ -286,8 +302,12 @@ static void group_note(struct entrant *entrant)
                     50 * (time->ci_high - time->ci_low) / time->median);
     else if (contender->stop == MEASURE_TIME)
         text_add(&entrant->notes, "; time was up after a few samples");
-    if (entrant->rate > 0 && strcmp(entrant->record.point.scenario, "server") == 0)
-        text_printf(&entrant->notes, "; %.4g queries a second hold the bound", entrant->rate);
+    if (entrant->rate > 0 && strcmp(entrant->record.point.scenario, "server") == 0) {
+        text_add(&entrant->notes, "; ");
+        text_add_count(&entrant->notes, entrant->rate);
+        text_add(&entrant->notes, " queries a second hold the bound");
+    }
+    group_note_latencies(entrant);
     if (!contender->steady && contender->count > 1)
         text_add(&entrant->notes, "; not steady after the warm-up");
     group_note_share(entrant);

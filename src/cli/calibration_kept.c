@@ -42,13 +42,22 @@ static void add_peaks(const struct calibration *calibration, struct text *out)
     }
 }
 
-/* The next larger working set that was measured with so many threads; 0: there is none. */
+/* 16 KB, 24 KB, 32 KB …, as a calibration has them: the sets of networks lie in between, and would
+ * fill pages. */
+static bool is_round(uint64_t set_bytes)
+{
+    uint64_t digits = set_bytes % 3 == 0 ? set_bytes / 3 : set_bytes;
+    return digits && (digits & (digits - 1)) == 0;
+}
+
+/* The next larger round working set that was measured with so many threads; 0: there is none. */
 static uint64_t next_set(const struct calibration *calibration, int threads, uint64_t after)
 {
     uint64_t next = 0;
     for (size_t i = 0; i < calibration->count; i++) {
         const struct ceiling_row *row = &calibration->rows[i];
-        if (row->threads == threads && row->set_bytes > after && (!next || row->set_bytes < next))
+        if (row->threads == threads && row->set_bytes > after && is_round(row->set_bytes) &&
+            (!next || row->set_bytes < next))
             next = row->set_bytes;
     }
     return next;
@@ -131,11 +140,68 @@ static void add_unit(const struct calibration *calibration, const char *unit, st
     }
 }
 
-void calibration_text(const struct calibration *calibration, struct text *out)
+static int most_threads(const struct calibration *calibration)
 {
     int most = 0;
     for (size_t i = 0; i < calibration->count; i++)
         most = calibration->rows[i].threads > most ? calibration->rows[i].threads : most;
+    return most;
+}
+
+/* "  fp32             117.4 GFLOP/s, with 2 threads 234.8"; nothing where nothing is known. */
+static void add_brief(const struct calibration *calibration, struct ceiling_row like,
+                      const char *where, const char *unit, struct text *out)
+{
+    char name[32];
+    const int most = most_threads(calibration);
+    like.threads = 1;
+    double one = calibration_best(calibration, &like);
+    like.threads = most;
+    double all = calibration_best(calibration, &like);
+    if (all <= 0)
+        return;
+    snprintf(name, sizeof name, "%s%s", ceiling_name(like.ceiling), where);
+    text_printf(out, "  %-16s ", name);
+    if (one > 0)
+        text_printf(out, "%.1f %s%s", one * 1e-9, unit, most > 1 ? ", " : "");
+    if (most > 1)
+        text_printf(out, "with %d threads %.1f%s%s", most, all * 1e-9, one > 0 ? "" : " ",
+                    one > 0 ? "" : unit);
+    text_add(out, "\n");
+}
+
+void calibration_brief(const struct calibration *calibration, const struct cpu *cpu,
+                       struct text *out)
+{
+    const struct {
+        const char *name;
+        uint64_t set_bytes;
+    } places[] = {{" L2", cpu->l2_bytes / 4},
+                  {" L3", cpu->l3_bytes / 4},
+                  {" memory", 8 * (cpu->l3_bytes ? cpu->l3_bytes : cpu->l2_bytes)}};
+
+    text_add(out,
+             "\nat best, as far as seen (prony machine --calibrate looks again, and shows all)\n");
+    for (int ceiling = 0; ceiling_is_flop((enum ceiling)ceiling); ceiling++)
+        add_brief(calibration,
+                  (struct ceiling_row){.ceiling = (enum ceiling)ceiling, .isa = cpu->isa}, "",
+                  "GFLOP/s", out);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        add_brief(calibration,
+                  (struct ceiling_row){.ceiling = CEILING_READ,
+                                       .isa = cpu->isa,
+                                       .pages = PAGES_2M,
+                                       .set_bytes = places[i].set_bytes},
+                  places[i].name, "GB/s", out);
+    for (const char *unit = ""; (unit = next_unit(calibration, unit)) != NULL;)
+        add_unit(calibration, unit, out);
+    if (!calibration->count)
+        text_add(out, "  nothing yet\n");
+}
+
+void calibration_text(const struct calibration *calibration, struct text *out)
+{
+    const int most = most_threads(calibration);
     text_add(out, "\nthe best seen\n");
     if (most)
         add_peaks(calibration, out);

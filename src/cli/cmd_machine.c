@@ -318,8 +318,13 @@ static enum status run(const struct cli *cli, bool json, bool calibrates, const 
         status = calibrate_anew(cli, unit, &calibration, &remark);
     if (status == STATUS_OK)
         status = describe_machine(cli, json, arena, &calibration);
-    if (status == STATUS_OK && calibrates && !json) {
-        calibration_text(&calibration, &table);
+    if (status == STATUS_OK && !json) {
+        struct cpu cpu;
+        cpu_detect(&cpu);
+        if (calibrates)
+            calibration_text(&calibration, &table);
+        else
+            calibration_brief(&calibration, &cpu, &table);
         text_add(&table, text_of(&remark));
         status = text_done(&table);
         fputs(text_of(&table), stdout);
@@ -336,8 +341,8 @@ enum status cmd_machine(struct cli *cli, int argc, const char *const *argv)
     const char *unit = NULL;
     struct arg list[] = {
         {"calibrate", ARG_FLAG, &calibrates, NULL,
-         "first find out what the units can do at best: half a minute; the best seen is kept", 0, 0,
-         false},
+         "first find out what the units can do at best: under a minute; the best seen is kept", 0,
+         0, false},
         {"unit", ARG_TEXT, &unit, "UNIT", "calibrate this unit only: cpu, gpu", 0, 0, false},
         {"json", ARG_FLAG, &json, NULL, "one JSON object", 0, 0, false}};
     struct args args = {.command = "prony machine",

@@ -127,24 +127,30 @@ static const struct embedded *find_suite(const char *name)
     return NULL;
 }
 
+/* Those that ship: each name, and all of them as "batch, choosing, …". */
+static enum status list_suites(struct arena *arena, const char *names[NAMES_MOST], size_t *count,
+                               const char **all)
+{
+    *count = 0;
+    *all = "";
+    for (const struct embedded *file = suite_files; file->name && *count < NAMES_MOST; file++) {
+        const char *name = arena_bytes(arena, file->name, strlen(file->name) - strlen(suffix));
+        NEED(name);
+        NEED(*all = arena_format(arena, "%s%s%s", *all, *count ? ", " : "", name));
+        names[(*count)++] = name;
+    }
+    return STATUS_OK;
+}
+
 static enum status unknown_suite(struct arena *arena, const char *name)
 {
-    const char *names[NAMES_MOST];
-    size_t count = 0;
-    struct text all = {0};
-    for (const struct embedded *file = suite_files; file->name && count < NAMES_MOST; file++) {
-        NEED(names[count] = arena_bytes(arena, file->name, strlen(file->name) - strlen(suffix)));
-        text_printf(&all, "%s, ", names[count++]);
-    }
+    const char *names[NAMES_MOST], *all;
+    size_t count;
+    TRY(list_suites(arena, names, &count, &all));
     const char *near = text_nearest(name, names, count);
-    enum status status =
-        near ? status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                           "there is no suite '%s'; did you mean '%s'?", name, near)
-             : status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                           "there is no suite '%s'; expected %sor the path of a file", name,
-                           text_of(&all));
-    text_free(&all);
-    return status;
+    if (near)
+        FAIL(STATUS_INPUT, "there is no suite '%s'; did you mean '%s'?", name, near);
+    FAIL(STATUS_INPUT, "there is no suite '%s'; expected %s or the path of a file", name, all);
 }
 
 static enum status read_suite(struct suite *suite)
@@ -185,11 +191,27 @@ static enum status run_suite(const struct cli *cli, struct suite *suite)
     return status;
 }
 
-enum status cmd_suite(struct cli *cli, int argc, const char *const *argv)
+/* What `--help` says of it. */
+static enum status suite_summary(struct arena *arena, const char **out)
+{
+    const char *names[NAMES_MOST], *all;
+    size_t count;
+    TRY(list_suites(arena, names, &count, &all));
+    NEED(*out = arena_format(arena,
+                             "Runs a list of benchmarks: each line of a suite is the arguments of "
+                             "one prony bench.\nWhat is in the file or the store already, measured "
+                             "here by the same commit, is passed over:\na suite that was stopped "
+                             "goes on when it is started again.\nThose that ship: %s.",
+                             all));
+    return STATUS_OK;
+}
+
+static enum status suite_with(struct cli *cli, int argc, const char *const *argv, struct arena *own)
 {
     struct suite *suite;
-    struct arena own = {0};
-    NEED(suite = arena_alloc(&own, sizeof *suite));
+    const char *summary;
+    NEED(suite = arena_alloc(own, sizeof *suite));
+    TRY(suite_summary(own, &summary));
     enum { OWN_FLAGS = 2 };
     struct arg list[OUTPUT_FLAGS + OWN_FLAGS];
     bench_output_flags(&suite->flags, list);
@@ -206,28 +228,31 @@ enum status cmd_suite(struct cli *cli, int argc, const char *const *argv)
                      .help = "for each configuration, instead of what the suite says",
                      .low = 0.01,
                      .high = 86400};
-    struct args args = {
-        .command = "prony suite",
-        .usage = "NAME|FILE [options]",
-        .summary = "Runs a list of benchmarks: each line of a suite is the arguments of one prony "
-                   "bench.\nWhat is in the file or the store already, measured here by the same "
-                   "commit, is passed over:\na suite that was stopped goes on when it is started "
-                   "again.",
-        .examples = "  prony suite demo\n"
-                    "  prony suite batch --out batch.jsonl\n"
-                    "  prony suite toyneuralnet --store results.db\n"
-                    "  prony suite kinds --unit gpu\n",
-        .list = list,
-        .count = OUTPUT_FLAGS + OWN_FLAGS,
-        .least = 1,
-        .most = 1,
-        .positional = cli->positional};
+    struct args args = {.command = "prony suite",
+                        .usage = "NAME|FILE [options]",
+                        .summary = summary,
+                        .examples = "  prony suite demo\n"
+                                    "  prony suite batch --out batch.jsonl\n"
+                                    "  prony suite toyneuralnet --store results.db\n"
+                                    "  prony suite kinds --unit gpu\n",
+                        .list = list,
+                        .count = OUTPUT_FLAGS + OWN_FLAGS,
+                        .least = 1,
+                        .most = 1,
+                        .positional = cli->positional};
     enum status status = cli_args(&args, argc, argv);
     if (status == STATUS_OK && !args.help) {
         suite->name = args.positional[0];
         status = run_suite(cli, suite);
     }
     arena_free(&suite->arena);
+    return status;
+}
+
+enum status cmd_suite(struct cli *cli, int argc, const char *const *argv)
+{
+    struct arena own = {0};
+    enum status status = suite_with(cli, argc, argv, &own);
     arena_free(&own);
     return status;
 }
