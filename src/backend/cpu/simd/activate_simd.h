@@ -41,20 +41,39 @@ static inline vec vec_sigmoid(vec x)
     return vec_div(one, vec_fma(power, rest, vec_add(power, one)));
 }
 
-/* Near 0 a polynomial of its own; elsewhere 1 - 2 / (e^2|x| + 1). */
-static inline vec vec_tanh(vec x)
+/* tanh near 0. */
+static inline vec vec_tanh_small(vec x)
 {
-    vec z = vec_mul(x, x), size = vec_abs(x), one = vec_set(1.0f);
-    vec p = vec_set(-5.70498872745e-3f);
+    vec z = vec_mul(x, x), p = vec_set(-5.70498872745e-3f);
     p = vec_fma(p, z, vec_set(2.06390887954e-2f));
     p = vec_fma(p, z, vec_set(-5.37397155531e-2f));
     p = vec_fma(p, z, vec_set(1.33314422036e-1f));
     p = vec_fma(p, z, vec_set(-3.33332819422e-1f));
-    vec small = vec_fma(vec_mul(p, z), x, x);
+    return vec_fma(vec_mul(p, z), x, x);
+}
+
+/* Near 0 a polynomial of its own; elsewhere 1 - 2 / (e^2|x| + 1). */
+static inline vec vec_tanh(vec x)
+{
+    vec size = vec_abs(x), one = vec_set(1.0f);
     vec power, rest = vec_exp_parts(vec_add(size, size), false, &power);
     vec large = vec_div(vec_set(-2.0f), vec_fma(power, rest, vec_add(power, one)));
     large = vec_add(large, one);
-    return vec_where_small(x, 0.625f, small, vec_sign_of(x, large));
+    return vec_where_small(x, 0.625f, vec_tanh_small(x), vec_sign_of(x, large));
+}
+
+/* sigmoid(gate)·tanh(x) by one division; tanh is (e^2|x| - 1) / (e^2|x| + 1) but near 0. Beyond 10
+ * it is 1, and what is below the line stays a float. */
+static inline vec vec_gated_tanh(vec gate, vec x)
+{
+    vec size = vec_min(vec_set(10.0f), vec_abs(x)), one = vec_set(1.0f), power, gate_power;
+    vec rest = vec_exp_parts(vec_add(size, size), false, &power);
+    vec above = vec_fma(power, rest, vec_sub(power, one));
+    vec below = vec_fma(power, rest, vec_add(power, one));
+    above = vec_where_small(x, 0.625f, vec_tanh_small(x), vec_sign_of(x, above));
+    below = vec_where_small(x, 0.625f, one, below);
+    rest = vec_exp_parts(gate, true, &gate_power);
+    return vec_div(above, vec_mul(below, vec_fma(gate_power, rest, vec_add(gate_power, one))));
 }
 
 static inline vec vec_activate(int32_t function, vec x)

@@ -22,6 +22,7 @@
 #include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/dense_shared.h"
+#include "backend/cpu/simd/lanes_simd.h"
 #include "backend/cpu/simd/vec.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -399,8 +400,8 @@ INLINE void turn_8x8(const float *from, int64_t from_stride, float *to, int64_t 
     }
 }
 
-static void turn(const float *from, int64_t from_stride, int64_t rows, int64_t columns, float *to,
-                 int64_t to_stride)
+static void turn_narrow(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
+                        float *to, int64_t to_stride)
 {
     int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
     for (int64_t r = 0; r < whole_rows; r += 8)
@@ -409,6 +410,26 @@ static void turn(const float *from, int64_t from_stride, int64_t rows, int64_t c
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++)
             to[c * to_stride + r] = from[r * from_stride + c];
+}
+
+/* Whole squares of VEC_LANES, then what is left at the right and below. */
+static void turn(const float *from, int64_t from_stride, int64_t rows, int64_t columns, float *to,
+                 int64_t to_stride)
+{
+    int64_t high = rows / VEC_LANES * VEC_LANES, wide = columns / VEC_LANES * VEC_LANES;
+    for (int64_t r = 0; r < high; r += VEC_LANES)
+        for (int64_t c = 0; c < wide; c += VEC_LANES) {
+            vec square[VEC_LANES];
+#pragma GCC unroll 16
+            for (int i = 0; i < VEC_LANES; i++)
+                square[i] = vec_load_any(from + (r + i) * from_stride + c);
+            vec_transpose(square);
+#pragma GCC unroll 16
+            for (int i = 0; i < VEC_LANES; i++)
+                vec_store_any(to + (c + i) * to_stride + r, square[i]);
+        }
+    turn_narrow(from + wide, from_stride, high, columns - wide, to + wide * to_stride, to_stride);
+    turn_narrow(from + high * from_stride, from_stride, rows - high, columns, to + high, to_stride);
 }
 
 /* The kernels by number of samples, 1 to DENSE_TILE. */

@@ -151,11 +151,8 @@ static void step_units(const struct job_forward *job, int64_t n, int64_t t, int6
     const struct sizes *s = &job->s;
     int64_t at = n * s->time + t, width = job->gemm->columns;
     int64_t units = s->hidden - j < width ? s->hidden - j : width;
-    float *y = job->y + at * s->hidden + j;
-    if (t >= length_of(job->lengths, n, s->time)) {
-        memset(y, 0, (size_t)units * sizeof *y);
+    if (t >= length_of(job->lengths, n, s->time))
         return;
-    }
     job->step(&(struct recurrent_step){
         .units = units,
         .function = job->function,
@@ -165,9 +162,23 @@ static void step_units(const struct job_forward *job, int64_t n, int64_t t, int6
         .hidden = s->hidden,
         .h = job->hn + n * s->hidden + j,
         .c = job->cn ? job->cn + n * s->hidden + j : NULL,
-        .y = y,
-        .cells = job->cells ? job->cells + at * s->hidden + j : NULL,
     });
+}
+
+/* A sample's state after a step. Whole rows: samples lie so far apart that vectors of each in turn
+ * would get in each other's way in the caches. */
+static void keep_state(const struct job_forward *job, int64_t n, int64_t t)
+{
+    const struct sizes *s = &job->s;
+    int64_t at = n * s->time + t;
+    size_t bytes = (size_t)s->hidden * sizeof(float);
+    if (t >= length_of(job->lengths, n, s->time)) {
+        memset(job->y + at * s->hidden, 0, bytes);
+        return;
+    }
+    memcpy(job->y + at * s->hidden, job->hn + n * s->hidden, bytes);
+    if (job->cells)
+        memcpy(job->cells + at * s->hidden, job->cn + n * s->hidden, bytes);
 }
 
 static void forward_member(void *context, int member, int members)
@@ -194,6 +205,8 @@ static void forward_member(void *context, int member, int members)
             for (int64_t n = first; n < last; n++)
                 step_units(job, n, t, j, z + (n - first) * row);
         }
+        for (int64_t n = first; n < last; n++)
+            keep_state(job, n, t);
     }
 }
 

@@ -14,8 +14,7 @@ struct recurrent_step {
     int64_t apart;
     float *gates; /* … and where what they become is kept, `hidden` apart, or NULL */
     int64_t hidden;
-    float *h, *c;     /* the state: before, then after the step */
-    float *y, *cells; /* where the state is also kept; cells may be NULL */
+    float *h, *c; /* the state: before, then after the step */
 };
 
 /* The same on the way back. dh and dc are what flows to the state after the step, then what reaches

@@ -5,22 +5,34 @@
 #include "backend/cpu/simd/recurrent_shared.h"
 #include "backend/cpu/simd/vec.h"
 
+/* Where no gates are kept nobody needs to know them one by one. */
+static void lstm_state(const struct recurrent_step *s)
+{
+    for (int64_t k = 0; k < s->units; k += VEC_LANES) {
+        const float *z = s->z + k;
+        int64_t left = s->units - k;
+        vec f = vec_sigmoid(vec_load(z + s->apart));
+        vec c = vec_fma(f, vec_load_part(s->c + k, left),
+                        vec_gated_tanh(vec_load(z), vec_load(z + 2 * s->apart)));
+        vec_store_part(s->c + k, c, left);
+        vec_store_part(s->h + k, vec_gated_tanh(vec_load(z + 3 * s->apart), c), left);
+    }
+}
+
 static void lstm(const struct recurrent_step *s)
 {
+    if (!s->gates) {
+        lstm_state(s);
+        return;
+    }
     for (int64_t k = 0; k < s->units; k += VEC_LANES) {
         const float *z = s->z + k;
         int64_t left = s->units - k, h = s->hidden;
         vec i = vec_sigmoid(vec_load(z)), f = vec_sigmoid(vec_load(z + s->apart));
         vec g = vec_tanh(vec_load(z + 2 * s->apart)), o = vec_sigmoid(vec_load(z + 3 * s->apart));
         vec c = vec_fma(f, vec_load_part(s->c + k, left), vec_mul(i, g));
-        vec y = vec_mul(o, vec_tanh(c));
         vec_store_part(s->c + k, c, left);
-        vec_store_part(s->h + k, y, left);
-        vec_store_part(s->y + k, y, left);
-        if (s->cells)
-            vec_store_part(s->cells + k, c, left);
-        if (!s->gates)
-            continue;
+        vec_store_part(s->h + k, vec_mul(o, vec_tanh(c)), left);
         vec_store_part(s->gates + k, i, left);
         vec_store_part(s->gates + h + k, f, left);
         vec_store_part(s->gates + 2 * h + k, g, left);
@@ -87,7 +99,6 @@ static void gru(const struct recurrent_step *s)
         vec m = vec_tanh(vec_fma(r, part, vec_load(s->z + 2 * s->apart + k)));
         vec y = vec_fma(z, vec_sub(vec_load_part(s->h + k, left), m), m);
         vec_store_part(s->h + k, y, left);
-        vec_store_part(s->y + k, y, left);
         if (!s->gates)
             continue;
         vec_store_part(s->gates + k, r, left);
@@ -126,9 +137,7 @@ static void rnn(const struct recurrent_step *s)
 {
     for (int64_t k = 0; k < s->units; k += VEC_LANES) {
         int64_t left = s->units - k;
-        vec y = vec_activate(s->function, vec_load(s->z + k));
-        vec_store_part(s->h + k, y, left);
-        vec_store_part(s->y + k, y, left);
+        vec_store_part(s->h + k, vec_activate(s->function, vec_load(s->z + k)), left);
     }
 }
 
