@@ -50,7 +50,7 @@ function fillStore() {
   writeFileSync(
     networks,
     [
-      ...["small", "large", "lenet"].map((model) => [model, "inference"]),
+      ...["small", "large", "lenet", "rnn", "ptb_lstm"].map((model) => [model, "inference"]),
       ...["gan", "vae", "cvae", "rbm", "dbn", "deconv", "resnet18", "googlenet"].map((model) => [
         model,
         "training",

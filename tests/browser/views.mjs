@@ -317,6 +317,16 @@ export const viewTests = {
     }
   },
 
+  async titles_fit_into_their_boxes({ open }) {
+    for (const model of ["rnn", "ptb_lstm"]) {
+      const page = await open(`/?view=networks&model=${model}&phase=inference`);
+      const { lines, wrong } = await page.evaluate(linesBehindBoxes);
+      assert.ok(lines >= 3, `${model}: ${lines} lines`);
+      assert.deepEqual(wrong, [], model);
+      await page.context().close();
+    }
+  },
+
   async answers_have_sentence_chart_and_command({ open }) {
     const page = await open("/?view=answers&model=large");
     const links = await page.$$eval(".answer h2 a", (all) => all.map((link) => link.getAttribute("href")));

@@ -42,8 +42,9 @@ function boxesOf(program: Program): Box[] {
     }
     const inputs = [...new Set(roots(op.inputs).flatMap((index) => writers.get(index) ?? []))];
     for (const index of roots(op.outputs)) writers.set(index, boxes.length);
-    const out = program.tensors[op.outputs.find((index) => index !== null) ?? -1];
-    boxes.push({ op, title: titleOf(op, out?.name ?? ""), shape: out?.shape ?? [], inputs });
+    const made = op.outputs.find((index) => index !== null) ?? -1;
+    const name = program.tensors[rootOf(program, made)]?.name ?? "";
+    boxes.push({ op, title: titleOf(op, name), shape: program.tensors[made]?.shape ?? [], inputs });
   }
   return boxes;
 }
