@@ -91,6 +91,16 @@ TEST(interval_spans_a_drift)
     CHECK_NEAR(stats.ci_high, 200, 0);
 }
 
+/* Times that are all alike say how coarse the clock is, not that the median is exact. */
+TEST(interval_is_no_narrower_than_the_instrument)
+{
+    for (int i = 0; i < MANY; i++)
+        samples[i] = 1000;
+    CHECK_NEAR(compute(MANY, 1).ci_low, 997.5, 1e-9);
+    CHECK_NEAR(compute(20, 1).ci_high, 1002.5, 1e-9);
+    CHECK(isnan(compute(5, 1).ci_low));
+}
+
 /* Of 400 runs with a known median: how many of the intervals hold it. */
 static double coverage(void (*fill)(struct rng_key key, uint32_t count), uint32_t count,
                        double median)

@@ -14,7 +14,7 @@
 struct stats {
     double min, median, mean;
     double p90, p99;        /* NaN when per > 1 or the count is below stats_needed */
-    double ci_low, ci_high; /* 95 % interval of the median; NaN below 6 samples */
+    double ci_low, ci_high; /* 95 % interval of the median, ± 0.25 % of it at least; NaN below 6 */
     int64_t count;          /* samples */
     int64_t per;            /* iterations in one sample */
 };
