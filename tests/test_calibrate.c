@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "estimate/calibrate.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -258,6 +259,31 @@ TEST(what_is_not_possible_is_not_believed)
     calibration_free(&calibration);
 }
 
+/* How many CPUs a process may use is its own: its ceilings are kept beside those of others. */
+TEST(ceilings_outlive_a_mask)
+{
+    struct calibration calibration = {0}, masked = {0};
+    struct ceiling_row read = row(CEILING_READ, 50e9), flop = row(CEILING_FP32, 10e9);
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2)
+        SKIP("there is one CPU only");
+    CHECK_OK(calibration_merge(&calibration, &read));
+    calibration.changed = true;
+    CHECK_OK(calibration_keep(&calibration, path("mask.json")));
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+    CHECK_OK(calibration_merge(&masked, &flop));
+    masked.changed = true;
+    CHECK_OK(calibration_keep(&masked, path("mask.json")));
+    CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
+    calibration_free(&masked);
+    CHECK_OK(calibration_read(&masked, path("mask.json")));
+    CHECK_EQUAL_INT(masked.count, 2);
+    calibration_free(&masked);
+    calibration_free(&calibration);
+}
+
 TEST(what_is_not_ours_is_not_there)
 {
     struct calibration calibration = {0};
@@ -289,6 +315,7 @@ TEST(no_memory_is_said)
     unlink(path("kept.json"));
     unlink(path("units.json"));
     unlink(path("wild.json"));
+    unlink(path("mask.json"));
     unlink(path("other.json"));
     CHECK(rmdir(path("")) == 0); /* the last test: nothing was left behind */
 }

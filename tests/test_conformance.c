@@ -1,6 +1,8 @@
 /* test_conformance.c: every case of core/cases.h on every backend against the reference in double
  * precision: values, no write beyond an output, no output left unwritten. A case whose op the
  * backend refuses is passed over, and counted. */
+#include "backend/cpu/simd/team.h"
+#include "base/cpu.h"
 #include "core/cases.h"
 #include "rig.h"
 
@@ -84,6 +86,26 @@ TEST(every_case_agrees_on_avx2)
     if (CHECK_OK(rig.backend->open(&options, &rig.device)))
         check_cases(&rig);
     rig_close(&rig);
+}
+
+/* Every kernel's division of work: threads for what is worth none. */
+TEST(every_case_agrees_in_threads)
+{
+    const struct team_worth usual = team_worth;
+    struct rig rig = {.backend = &backend_simd};
+    struct device_options options = {.threads = 7};
+    struct cpu cpu;
+    if (rig.backend->probe() != STATUS_OK)
+        SKIP("%s", status_message());
+    cpu_detect(&cpu);
+    if (cpu.cores < 2)
+        SKIP("there is one CPU only");
+    options.isa = cpu.isa;
+    team_worth = (struct team_worth){.flop = 1, .bytes = 1};
+    if (CHECK_OK(rig.backend->open(&options, &rig.device)))
+        check_cases(&rig);
+    rig_close(&rig);
+    team_worth = usual;
 }
 
 /* What is random must not only be close but the same, wherever it runs. */

@@ -79,6 +79,37 @@ static void check_function(const struct dense_kernels *kernels, enum activation 
         printf("    %s: %.2f ulp\n", activation_name(function), worst);
 }
 
+/* What is infinite, huge or no number. */
+static void check_edges(const struct dense_kernels *kernels)
+{
+    static const struct {
+        enum activation function;
+        float x, right;
+    } edges[] = {
+        {ACTIVATION_GELU, INFINITY, INFINITY}, {ACTIVATION_GELU, 1e20f, 1e20f},
+        {ACTIVATION_GELU, -1e20f, 0},          {ACTIVATION_GELU, NAN, NAN},
+        {ACTIVATION_RELU, NAN, NAN},           {ACTIVATION_RELU, INFINITY, INFINITY},
+        {ACTIVATION_RELU, -INFINITY, 0},       {ACTIVATION_SIGMOID, INFINITY, 1},
+        {ACTIVATION_TANH, -INFINITY, -1},      {ACTIVATION_SIGMOID, NAN, NAN},
+        {ACTIVATION_TANH, NAN, NAN},           {ACTIVATION_SOFTPLUS, INFINITY, INFINITY},
+    };
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        float x[17], y[17];
+        for (int k = 0; k < 17; k++)
+            x[k] = edges[i].x;
+        kernels->activate((int32_t)edges[i].function, x, y, 17);
+        for (int k = 0; k < 17; k += 16) {
+            bool right = isfinite(edges[i].right) ? fabsf(y[k] - edges[i].right) <=
+                                                        1e-6f * fabsf(edges[i].right) + 1e-15f
+                         : isnan(edges[i].right) ? isnan(y[k])
+                                                 : y[k] == edges[i].right;
+            if (!CHECK(right))
+                printf("    %s of %g is %g, expected %g\n", activation_name(edges[i].function),
+                       (double)edges[i].x, (double)y[k], (double)edges[i].right);
+        }
+    }
+}
+
 static void check_isa(enum isa isa, const struct dense_kernels *kernels)
 {
     struct cpu cpu;
@@ -92,6 +123,7 @@ static void check_isa(enum isa isa, const struct dense_kernels *kernels)
     check_function(kernels, ACTIVATION_ERF, erf, 3);
     check_function(kernels, ACTIVATION_EXP, exp, 4);
     check_function(kernels, ACTIVATION_LOG, log, 3);
+    check_edges(kernels);
 }
 
 TEST(avx2_functions_are_accurate)

@@ -51,8 +51,7 @@ struct pool {
     int threads, started; /* members, and those that have a thread (member 0 does not count) */
     int at_once;          /* members that have a CPU */
     bool pinned;
-    cpu_set_t caller_cpus; /* where member 0 runs when pinned … */
-    cpu_set_t all_cpus;    /* … and where all may run when not */
+    cpu_set_t caller_cpus; /* where member 0 runs when pinned */
 
     pool_task *task; /* this round's; written by the caller before it gives the round */
     void *context;
@@ -152,13 +151,15 @@ static bool claim(struct member *member, unsigned round)
 /* To any CPU but the caller's, and free again. */
 static void leave_caller(const struct pool *pool)
 {
-    cpu_set_t others = pool->all_cpus;
-    if (pool->pinned || pool->at_once < 2 || sched_getcpu() != pool->caller_cpu)
+    cpu_set_t all, others;
+    if (pool->pinned || pool->at_once < 2 || sched_getcpu() != pool->caller_cpu ||
+        sched_getaffinity(0, sizeof all, &all) != 0)
         return;
+    others = all;
     CPU_CLR((size_t)pool->caller_cpu, &others);
     if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
         return;
-    sched_setaffinity(0, sizeof pool->all_cpus, &pool->all_cpus);
+    sched_setaffinity(0, sizeof all, &all);
 }
 
 static void *member_main(void *argument)
@@ -304,7 +305,6 @@ enum status pool_open(int threads, enum pool_affinity affinity, struct pool **ou
     pool->at_once = count > 0 && count < threads ? count : threads;
     pool->pinned = affinity != POOL_NONE;
     pool->caller_cpus = choose_cpus(affinity, 0, cpus, count);
-    pool->all_cpus = choose_cpus(POOL_NONE, 0, cpus, count);
     enum status status = start_members(pool, affinity, cpus, count);
     if (status != STATUS_OK) {
         pool_close(pool);

@@ -1,6 +1,7 @@
 /* calibration_file.c: ceilings as JSON, in records and in the file where the best ones seen are
  * kept. The file names the CPU: a disk may move to another machine, and a virtual machine to
- * another host. What cannot be understood is as if it were not there: it will be measured again. */
+ * another host. How many cores this process may use is nothing of the CPU's: rows name their
+ * threads. What cannot be understood is as if it were not there: it will be measured again. */
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -88,7 +89,6 @@ static bool is_ours(const struct json *tree, const struct cpu *cpu)
 {
     return json_int(tree, "format", 0) == FORMAT &&
            strcmp(json_text(tree, "cpu", ""), cpu->model) == 0 &&
-           json_int(tree, "cores", 0) == cpu->cores &&
            json_int(tree, "l3_bytes", -1) == (int64_t)cpu->l3_bytes;
 }
 
@@ -137,8 +137,6 @@ enum status calibration_keep(struct calibration *calibration, const char *path)
     json_add_int(&writer, FORMAT);
     json_key(&writer, "cpu");
     json_add_text(&writer, cpu.model);
-    json_key(&writer, "cores");
-    json_add_int(&writer, cpu.cores);
     json_key(&writer, "l3_bytes");
     json_add_uint(&writer, cpu.l3_bytes);
     write_rows(calibration, false, &writer);

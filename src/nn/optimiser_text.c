@@ -116,6 +116,10 @@ enum status optimiser_read(struct reader *reader, struct optimiser *out)
     TRY(read_positive(reader, optimiser.kind->name, optimiser.kind->settings, optimiser.values));
     if (!(optimiser_value(&optimiser, "rate") > 0))
         BAD(reader, where, "rate is 0, expected a number above 0");
+    if (arguments_find(optimiser.kind->settings, "epsilon") >= 0 &&
+        !((float)optimiser_value(&optimiser, "epsilon") > 0))
+        BAD(reader, where, "epsilon is %g, expected a number above 0 that a float can hold",
+            optimiser_value(&optimiser, "epsilon"));
     static const char *const shares[] = {"momentum", "smoothing", "beta1", "beta2", "shrink"};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
         if (!(optimiser_value(&optimiser, shares[i]) < 1))

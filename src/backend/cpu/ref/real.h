@@ -82,7 +82,7 @@ static inline real activate(int32_t function, real x)
     switch (function) {
     case ACTIVATION_SIGMOID: return sigmoid(x);
     case ACTIVATION_TANH: return real_tanh(x);
-    case ACTIVATION_RELU: return x > 0 ? x : 0;
+    case ACTIVATION_RELU: return x < 0 ? 0 : x; /* what is no number stays so */
     case ACTIVATION_GELU: return x * normal_share(x);
     case ACTIVATION_SOFTPLUS: return softplus(x);
     default: return x;

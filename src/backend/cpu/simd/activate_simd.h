@@ -81,7 +81,7 @@ static inline vec vec_activate(int32_t function, vec x)
     switch (function) {
     case ACTIVATION_SIGMOID: return vec_sigmoid(x);
     case ACTIVATION_TANH: return vec_tanh(x);
-    case ACTIVATION_RELU: return vec_max(x, vec_zero());
+    case ACTIVATION_RELU: return vec_max(vec_zero(), x); /* the second where it is no number */
     default: return x;
     }
 }
@@ -126,6 +126,7 @@ static inline vec vec_softplus(vec x)
  * products is gathered in `less` and made good at the end. */
 static inline vec vec_normal_share(vec x, vec *bell)
 {
+    x = vec_max(vec_set(-20.0f), vec_min(vec_set(20.0f), x)); /* or x² would be infinite */
     vec half = vec_mul(x, vec_set(-0.5f)), square = vec_mul(half, x), power;
     vec missing = vec_fnma(half, x, square), rest = vec_exp_parts(square, false, &power);
     vec e = vec_fma(power, rest, power), lost = vec_fma(power, rest, vec_sub(power, e));

@@ -6,9 +6,11 @@
 
 #include <stdint.h>
 
-/* Less than this is done before another thread has woken up: about 10 µs of multiply-adds, or of
- * reading from L2. */
-enum { TEAM_FLOP = 1 << 20, TEAM_BYTES = 512 << 10 };
+/* What a thread is worth waking up for. Tests make it little, so that every kernel's threads run on
+ * their small cases; before a device is opened. */
+extern struct team_worth {
+    int64_t flop, bytes;
+} team_worth;
 
 static inline int team_of(const struct pool *pool, int64_t worth, int64_t items)
 {
@@ -21,12 +23,12 @@ static inline int team_of(const struct pool *pool, int64_t worth, int64_t items)
 /* Members for work of so many FLOP, or bytes, in so many pieces. */
 static inline int team_for_flop(const struct pool *pool, int64_t flop, int64_t items)
 {
-    return team_of(pool, flop / TEAM_FLOP, items);
+    return team_of(pool, flop / team_worth.flop, items);
 }
 
 static inline int team_for_bytes(const struct pool *pool, int64_t bytes, int64_t items)
 {
-    return team_of(pool, bytes / TEAM_BYTES, items);
+    return team_of(pool, bytes / team_worth.bytes, items);
 }
 
 /* Equal parts: of 13 things in parts of at most 12 the first has 7 and the second 6. */

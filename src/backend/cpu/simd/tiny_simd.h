@@ -24,8 +24,9 @@ static inline __attribute__((always_inline)) void
 narrow_product(int samples, const float *const *rows, const vec *x, int32_t n, const float *w,
                vec start, vec *sums)
 {
+    static const float nothing = 0;
     vec other[2];
-#define INPUT(q, i) (rows ? vec_set(rows[q][(i) < n ? (i) : 0]) : vec_lane(x[q], i))
+#define INPUT(q, i) (rows ? vec_set(*((i) < n ? &rows[q][i] : &nothing)) : vec_lane(x[q], i))
     for (int q = 0; q < samples; q++) {
         sums[q] = vec_fma(INPUT(q, 0), vec_load(w), start);
         other[q] = vec_mul(INPUT(q, 1), vec_load(w + VEC_LANES));
