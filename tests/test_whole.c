@@ -222,18 +222,20 @@ static void compare_calls(struct rig *rig, struct rig *reference, const struct r
 ON_BACKENDS(calls_are_answered)
 {
     struct rig reference;
-    int asked = 0, answered = 0, resident = 0;
+    int asked = 0, answered = 0, queued = 0, resident = 0;
     CHECK(rig_open(&reference, "ref"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!check_wants(rows[i].network))
             continue;
         asked++;
         compare_calls(rig, &reference, &rows[i], ANSWER_CALLS, &answered);
+        compare_calls(rig, &reference, &rows[i], ANSWER_QUEUED, &queued);
         compare_calls(rig, &reference, &rows[i], ANSWER_RESIDENT, &resident);
     }
     rig_close(&reference);
     CHECK(asked > 0);
     CHECK_EQUAL_INT(answered, asked);
+    CHECK_EQUAL_INT(queued, asked);
     printf("    '%s' answers calls of %d programs by a kernel that stays\n", rig->backend->name,
            resident);
 }

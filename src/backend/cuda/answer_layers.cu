@@ -22,8 +22,12 @@ enum {
     LAYER_BLOCKS = 132, /* about so many, as far as there is work */
     FIRST_THREADS = 1024,
     FIRST_IN_MOST = 8,
-    LAYER_SLICE = 32, /* inputs that are worth a block */
+    FIRST_AT_ONCE = 2, /* outputs of a thread whose weights come at once */
+    LAYER_SLICE = 32,  /* inputs that are worth a block */
     SLICES_MOST = 16,
+    LAST_THREADS = 1024,
+    KEPT_BYTES = 34 << 20, /* of weights that L2 keeps */
+    LAST_SUMS = 4,         /* outputs of all samples of a last layer that one block ends alone */
 };
 
 /* Where a layer's inputs come from and what it is made of. */
@@ -34,6 +38,7 @@ struct layer_call {
     int32_t slices;           /* of the inputs … */
     int32_t below_slices;     /* … and of those of the layer below */
     bool last;                /* of the call */
+    bool stays;               /* in L2 */
     const uint64_t *question; /* the last layer: whose number is its answer's */
     const float *x;           /* [slice below][in][N] */
     uint64_t *answer;         /* the last layer: its outputs */
@@ -50,19 +55,33 @@ static constexpr __host__ __device__ int rows_in_flight(int samples)
 template <int VECTOR> struct some_weights;
 template <> struct some_weights<1> {
     float w[1];
-    __device__ void load(const float *from, bool there)
+    __device__ void load(const float *from, bool there, uint64_t)
     {
         w[0] = there ? __ldg(from) : 0.0f;
     }
 };
 template <> struct some_weights<4> {
     float w[4];
-    __device__ void load(const float *from, bool there)
+    __device__ void load(const float *from, bool there, uint64_t policy)
     {
-        const float4 four = there ? __ldg((const float4 *)from) : float4{};
-        w[0] = four.x, w[1] = four.y, w[2] = four.z, w[3] = four.w;
+        asm volatile("{ .reg .pred there;\n\tsetp.ne.s32 there, %5, 0;\n\t"
+                     "mov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\t"
+                     "mov.f32 %2, 0f00000000;\n\tmov.f32 %3, 0f00000000;\n\t"
+                     "@there ld.global.nc.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %6; }"
+                     : "=&f"(w[0]), "=&f"(w[1]), "=&f"(w[2]), "=&f"(w[3])
+                     : "l"(from), "r"((int)there), "l"(policy));
     }
 };
+
+/* What becomes of weights in L2, which has not room for all: those of some layers stay there from
+ * call to call, the others leave first. */
+static __device__ uint64_t policy_of(bool stays)
+{
+    uint64_t last, first;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(last));
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+    return stays ? last : first;
+}
 
 /* An input of the layer, of a few samples side by side: what the slices below found, added up in
  * order once all of it has come. Written while this kernel runs: L2. */
@@ -114,25 +133,78 @@ static __global__ void __launch_bounds__(FIRST_THREADS)
     call_waits_for_last();
     call_lets_next_begin();
     const uint64_t note = thread < batch * in ? note_look(question + thread) : 0;
-    for (int o = thread; o - thread < out; o += FIRST_THREADS) {
-        const float b = layer.b && o < out ? __ldg(&layer.b[o]) : 0.0f;
-        float w[FIRST_IN_MOST];
+    for (int o0 = thread; o0 - thread < out; o0 += FIRST_AT_ONCE * FIRST_THREADS) {
+        float w[FIRST_AT_ONCE][FIRST_IN_MOST], b[FIRST_AT_ONCE];
 #pragma unroll
-        for (int i = 0; i < FIRST_IN_MOST; i++)
-            w[i] = i < in && o < out ? __ldg(&layer.w[(int64_t)i * out + o]) : 0.0f;
-        if (o == thread) { /* the weights are on their way */
+        for (int k = 0; k < FIRST_AT_ONCE; k++) {
+            const int o = o0 + k * FIRST_THREADS;
+            b[k] = layer.b && o < out ? __ldg(&layer.b[o]) : 0.0f;
+#pragma unroll
+            for (int i = 0; i < FIRST_IN_MOST; i++)
+                w[k][i] = i < in && o < out ? __ldg(&layer.w[(int64_t)i * out + o]) : 0.0f;
+        }
+        if (o0 == thread) { /* the weights are on their way */
             if (thread < batch * in)
                 x[thread] = __uint_as_float((uint32_t)note);
             __syncthreads();
         }
-        for (int n = 0; o < out && n < samples; n++) {
-            float sum = b;
 #pragma unroll
-            for (int i = 0; i < FIRST_IN_MOST; i++)
-                sum = n < batch && i < in ? fmaf(x[n * in + i], w[i], sum) : sum;
-            y[o * samples + n] = whole_activation(layer.function, sum);
+        for (int k = 0; k < FIRST_AT_ONCE; k++) {
+            const int o = o0 + k * FIRST_THREADS;
+            for (int n = 0; o < out && n < samples; n++) {
+                float sum = b[k];
+#pragma unroll
+                for (int i = 0; i < FIRST_IN_MOST; i++)
+                    sum = n < batch && i < in ? fmaf(x[n * in + i], w[k][i], sum) : sum;
+                y[o * samples + n] = whole_activation(layer.function, sum);
+            }
         }
     }
+}
+
+/* The last layer where it has few outputs: one block of as many threads as there can be, since all
+ * they do is to wait for what the slices below have found. */
+template <int N>
+static __global__ void __launch_bounds__(LAST_THREADS)
+    answer_last(const __grid_constant__ struct layer_call call)
+{
+    __shared__ float parts[LAST_SUMS][LAST_THREADS / 32];
+    const int thread = (int)threadIdx.x, in = call.layer.in, out = call.layer.out;
+    float sum[LAST_SUMS] = {};
+    for (int e = 32 * thread; e < in * out; e += 32 * LAST_THREADS)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(call.layer.w + e));
+    /* Its number, by one warp: the bus answers one after the other. The host has asked before it
+     * launched. */
+    const uint64_t note = thread < LAST_SUMS ? note_look(call.question) : 0;
+    call_waits_for_last();
+#pragma unroll 2
+    for (int i = thread; i < in; i += LAST_THREADS)
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            float x[1];
+            add_slices<N>(call, i, n, x);
+#pragma unroll
+            for (int o = 0; o < LAST_SUMS / N; o++)
+                if (o < out)
+                    sum[o * N + n] = fmaf(x[0], __ldg(&call.layer.w[i * out + o]), sum[o * N + n]);
+        }
+#pragma unroll
+    for (int k = 0; k < LAST_SUMS; k++) {
+#pragma unroll
+        for (int apart = 16; apart > 0; apart /= 2)
+            sum[k] += __shfl_xor_sync(~0u, sum[k], apart);
+        if (thread % 32 == 0)
+            parts[k][thread / 32] = sum[k];
+    }
+    __syncthreads();
+    const int o = thread / N, n = thread % N;
+    if (o >= out || n >= call.batch)
+        return;
+    float y = call.layer.b ? __ldg(&call.layer.b[o]) : 0.0f;
+    for (int k = 0; k < LAST_THREADS / 32; k++)
+        y += parts[thread][k];
+    note_put(&call.answer[n * out + o], whole_activation(call.layer.function, y),
+             note_number(note));
 }
 
 /* x of this slice's inputs and all samples, [rows + 1][N], zeros for samples that the batch does
@@ -204,6 +276,16 @@ static __device__ void give_outputs(const struct layer_call &call, uint32_t numb
     }
 }
 
+/* What the first thread has. */
+static __device__ uint32_t first_of_block(uint32_t number)
+{
+    __shared__ uint32_t of_first;
+    if (threadIdx.x == 0)
+        of_first = number;
+    __syncthreads();
+    return of_first;
+}
+
 template <int N, int VECTOR>
 static __global__ void __launch_bounds__(LAYER_THREADS, 2)
     answer_layer_kernel(const __grid_constant__ struct layer_call call)
@@ -221,13 +303,14 @@ static __global__ void __launch_bounds__(LAYER_THREADS, 2)
     float *x = (float *)layer_shared, *parts = x + (per + 1) * N;
     struct some_weights<VECTOR> w[ROWS];
     float sum[VECTOR][N] = {};
+    const uint64_t policy = policy_of(call.stays);
     uint64_t note = 0;
 
     call_lets_next_begin();
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
-        w[r].load(from + r * apart, o < out && i + r * at_once < rows);
-    if (call.last) /* its number; the host has asked before it launched */
+        w[r].load(from + r * apart, o < out && i + r * at_once < rows, policy);
+    if (call.last && threadIdx.x < 32) /* its number; the bus answers one warp after the other */
         note = note_look(call.question);
     call_waits_for_last();
     take_inputs<N>(call, begin, rows, x);
@@ -244,10 +327,10 @@ static __global__ void __launch_bounds__(LAYER_THREADS, 2)
 #pragma unroll
                 for (int v = 0; v < VECTOR; v++)
                     sum[v][n] = fmaf(value[n], w[r].w[v], sum[v][n]);
-            w[r].load(from + r * apart, o < out && row + ROWS * at_once < rows);
+            w[r].load(from + r * apart, o < out && row + ROWS * at_once < rows, policy);
         }
     }
-    give_outputs<N, VECTOR>(call, note_number(note), sum, parts);
+    give_outputs<N, VECTOR>(call, call.last ? first_of_block(note_number(note)) : 0, sum, parts);
 }
 
 /* Samples that the kernel is compiled for. */
@@ -341,6 +424,11 @@ static cudaError_t part_launch(void *kernel, void **arguments, dim3 grid, unsign
 static cudaError_t layer_launch(struct layer_call *call, const struct layer_cut *cut,
                                 int32_t samples, bool overlap, cudaStream_t stream)
 {
+    if (call->last && call->layer.out * samples <= LAST_SUMS) {
+        void *arguments[] = {call};
+        return part_launch(samples == 1 ? (void *)answer_last<1> : (void *)answer_last<4>,
+                           arguments, dim3(1), LAST_THREADS, 0, overlap, stream);
+    }
     void *kernel = layer_kernel(samples, cut->vector == 4), *arguments[] = {call};
     cudaError_t error = cudaSuccess;
     if (cut->shared_bytes > 48 << 10)
@@ -356,6 +444,7 @@ cudaError_t answer_layers_launch(const struct answer_net *net, float *between, b
                                  uint32_t slot, cudaStream_t stream)
 {
     int32_t samples = layers_samples(net->batch);
+    int64_t kept = 0;
     struct layer_call call = {};
     call.batch = net->batch;
     call.question = net->mail.question(slot);
@@ -379,6 +468,8 @@ cudaError_t answer_layers_launch(const struct answer_net *net, float *between, b
         call.below_slices = call.slices;
         call.slices = cut.slices;
         call.last = l == net->layers - 1;
+        kept += (int64_t)call.layer.in * call.layer.out * (int64_t)sizeof(float);
+        call.stays = kept <= KEPT_BYTES;
         call.x = call.y;
         call.y = between;
         between += (int64_t)call.layer.out * cut.slices * samples;

@@ -146,7 +146,8 @@ struct grid_block {
     }
     __device__ void settle() const;
     __device__ bool hear(uint32_t number, uint32_t call, uint64_t *ahead) const;
-    __device__ void forward(uint32_t number) const;
+    template <typename Meanwhile>
+    __device__ void forward(uint32_t number, Meanwhile meanwhile) const;
     __device__ void backward(uint32_t number) const;
     __device__ void judge(struct ring *loss, struct ring *right) const;
     __device__ void store_outputs(const uint32_t *rows) const;
@@ -157,6 +158,7 @@ struct grid_block {
 template <int N> __device__ void grid_block<N>::settle() const
 {
     const int thread = (int)threadIdx.x;
+#pragma unroll 1
     for (int64_t k = thread; k < net->layout.shared_bytes / 4; k += GRID_THREADS)
         shared[k] = 0.0f;
     __syncthreads();
@@ -186,6 +188,7 @@ __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ah
             *ahead = note_look(net->mail.question(call + 1) + thread);
         }
         __syncthreads();
+#pragma unroll 1
         for (int item = thread; item < in * PACKETS<N>; item += GRID_THREADS) {
             const int n0 = item % PACKETS<N> * 3;
             float x[3];
@@ -202,6 +205,7 @@ __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ah
         const float3 word = packet_wait(net->relay, number);
         *goes_on = word.x + word.y + word.z > 0.0f;
     }
+#pragma unroll 1
     for (int item = thread; item < 4 * tile.quads * PACKETS<N>; item += GRID_THREADS) {
         const int i = item / PACKETS<N>, p = item % PACKETS<N>;
         if (i >= tile.inputs)
@@ -218,8 +222,11 @@ __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ah
     return *goes_on;
 }
 
-/* Begins with the step's inputs in place; ends with its outputs in y. */
-template <int N> __device__ void grid_block<N>::forward(uint32_t number) const
+/* Begins with the step's inputs in place; ends with its outputs in y. `meanwhile` is done while the
+ * first parts are on their way. */
+template <int N>
+template <typename Meanwhile>
+__device__ void grid_block<N>::forward(uint32_t number, Meanwhile meanwhile) const
 {
     const int last = net->step.layers - 1, warp = (int)threadIdx.x / 32;
     const int alone = net->layout.layer[0].whole;
@@ -231,9 +238,15 @@ template <int N> __device__ void grid_block<N>::forward(uint32_t number) const
                          &shared[net->layout.layer[1].x]);
         __syncthreads();
     }
+#pragma unroll 1
     for (int l = alone; l <= last; l++) {
         const auto &at = net->layout.layer[l];
-        grid_up<N>(tiles[l], &shared[at.x], first, number);
+        if (at.copied && tiles[l].sets == 1)
+            grid_up_narrow<N>(tiles[l], &shared[at.x], &shared[net->layout.scratch], number);
+        else
+            grid_up<N>(tiles[l], &shared[at.x], first, number);
+        if (l == alone)
+            meanwhile();
         if (l < last)
             first.load(tiles[l + 1], warp);
         grid_take_up<N>(tiles[l], &shared[at.bias], net->layer[l].function, number,
@@ -247,9 +260,20 @@ template <int N> __device__ void grid_block<N>::forward(uint32_t number) const
 template <int N> __device__ void grid_block<N>::backward(uint32_t number) const
 {
     float *delta = &shared[net->layout.delta], *parts = &shared[net->layout.scratch];
+#pragma unroll 1
     for (int l = net->step.layers - 1; l >= 0; l--) {
         const auto &at = net->layout.layer[l];
-        grid_down<N>(tiles[l], &shared[at.x], delta, rate, l > 0, parts);
+        if (l > 0 && at.copied && tiles[l].sets == 1) {
+            grid_bias<N>(tiles[l], delta, rate, &shared[at.bias]);
+            grid_down_narrow<N>(tiles[l], &shared[at.x], delta, rate, net->layer[l - 1].function,
+                                parts);
+            __syncthreads();
+            continue;
+        }
+        if (at.whole)
+            grid_down_alone<N>(tiles[l], &shared[at.x], delta, rate);
+        else
+            grid_down<N>(tiles[l], &shared[at.x], delta, rate, l > 0, parts);
         grid_bias<N>(tiles[l], delta, rate, &shared[at.bias]);
         __syncthreads();
         if (l == 0)
@@ -281,6 +305,7 @@ template <int N> __device__ void grid_block<N>::judge(struct ring *loss, struct 
     if (blockIdx.x != gridDim.x - 1 || threadIdx.x != GRID_THREADS - 1)
         return;
     float2 sum = {};
+#pragma unroll 1
     for (int k = 0; k < net->step.batch; k++) {
         sum.x += shares[k].x;
         sum.y += shares[k].y;
@@ -296,6 +321,7 @@ template <int N> __device__ void grid_block<N>::store_outputs(const uint32_t *ro
     const int out = net->layer[net->step.layers - 1].out;
     if (!view || !view->data || blockIdx.x > 0)
         return;
+#pragma unroll 1
     for (int e = (int)threadIdx.x; e < net->step.batch * out; e += GRID_THREADS) {
         const int n = e / out, o = e % out;
         view->data[(uint64_t)rows[n] * (unsigned)out + (unsigned)o] =
@@ -310,6 +336,7 @@ template <int N> __device__ void grid_block<N>::answer(uint32_t call) const
     const int out = net->layer[net->step.layers - 1].out;
     if (blockIdx.x > 0)
         return;
+#pragma unroll 1
     for (int e = (int)threadIdx.x; e < net->mail.outputs; e += GRID_THREADS)
         note_put(net->mail.answer(call) + e, shared[net->layout.y + e % out * N + e / out], call);
 }
@@ -348,22 +375,26 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
         rows[GRID_BATCH_MOST + thread] = whole_row(step.feed, place);
     }
     __syncthreads();
+#pragma unroll 1
     for (int e = thread; e < intake.all; e += GRID_THREADS)
         intake.put(shared, e, intake.read(rows, e));
     __syncthreads();
+#pragma unroll 1
     for (int64_t done = 0; done < steps; done++) {
         const uint32_t number = net.first + (uint32_t)done;
         const uint32_t *next_rows = &rows[(done + 1) % 2 * GRID_BATCH_MOST];
         uint32_t *now_rows = &rows[done % 2 * GRID_BATCH_MOST];
         float ahead[AHEAD];
-        place = whole_move(place, jump, samples);
-        const uint32_t row_after = has_sample ? intake.row(place) : 0;
+        uint32_t row_after = 0;
+        block.forward(number, [&] {
+            place = whole_move(place, jump, samples);
+            if (has_sample)
+                row_after = intake.row(place);
 #pragma unroll
-        for (int k = 0; k < AHEAD; k++)
-            if (thread + k * GRID_THREADS < intake.all)
-                ahead[k] = intake.read(next_rows, thread + k * GRID_THREADS);
-
-        block.forward(number);
+            for (int k = 0; k < AHEAD; k++)
+                if (thread + k * GRID_THREADS < intake.all)
+                    ahead[k] = intake.read(next_rows, thread + k * GRID_THREADS);
+        });
         block.store_outputs(now_rows);
         if (step.loss_kind != OP_COUNT)
             block.judge(&loss, &right);
@@ -371,12 +402,14 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
             if (!whole_rate_is_fixed(&step))
                 block.rate = whole_rate(&step, updates + (int32_t)done);
             block.backward(number);
+        } else {
+            __syncthreads();
         }
-        __syncthreads();
 #pragma unroll
         for (int k = 0; k < AHEAD; k++)
             if (thread + k * GRID_THREADS < intake.all)
                 intake.put(shared, thread + k * GRID_THREADS, ahead[k]);
+#pragma unroll 1
         for (int e = thread + AHEAD * GRID_THREADS; e < intake.all; e += GRID_THREADS)
             intake.put(shared, e, intake.read(next_rows, e));
         if (has_sample)
@@ -402,7 +435,7 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     __syncthreads();
     uint64_t ahead = 0;
     for (uint32_t done = 0; block.hear(net.first + done, net.call + done, &ahead); done++) {
-        block.forward(net.first + done);
+        block.forward(net.first + done, [] {});
         block.answer(net.call + done);
         __syncthreads();
     }

@@ -90,6 +90,7 @@ static __device__ float3 packets_sum(const uint4 *from, int count, int apart, ui
 {
     enum { AHEAD = 12 };
     float3 sum = {};
+#pragma unroll 1
     for (int k0 = 0; k0 < count; k0 += AHEAD, from += AHEAD * apart) {
         const int some = count - k0 < AHEAD ? count - k0 : AHEAD;
         uint4 packet[AHEAD];
@@ -213,10 +214,12 @@ template <int SETS>
 static __device__ void grid_begin(const struct grid_net *net, float *shared,
                                   const struct weight_tile<SETS> *tiles)
 {
+#pragma unroll 1
     for (int l = 0; l < net->step.layers; l++) {
         const struct weight_tile<SETS> tile = tiles[l];
         const int in = net->layer[l].in, out = net->layer[l].out;
         const int across = 4 * SETS * tile.passes;
+#pragma unroll 1
         for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
@@ -229,6 +232,7 @@ static __device__ void grid_begin(const struct grid_net *net, float *shared,
                 q[k] = i + k < in && there ? net->layer[l].w[(int64_t)(i + k) * out + o] : 0.0f;
             tile.column_at(column)[quad] = make_float4(q[0], q[1], q[2], q[3]);
         }
+#pragma unroll 1
         for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS)
             shared[net->layout.layer[l].bias + c] = net->layer[l].b && 4 * tile.set0 + c < out
                                                         ? net->layer[l].b[4 * tile.set0 + c]
@@ -241,9 +245,11 @@ template <int SETS>
 static __device__ void grid_end(const struct grid_net *net, const float *shared,
                                 const struct weight_tile<SETS> *tiles)
 {
+#pragma unroll 1
     for (int l = 0; l < net->step.layers; l++) {
         const struct weight_tile<SETS> tile = tiles[l];
         const int in = net->layer[l].in, out = net->layer[l].out, across = 4 * tile.sets;
+#pragma unroll 1
         for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
@@ -254,6 +260,7 @@ static __device__ void grid_end(const struct grid_net *net, const float *shared,
                 if (i + k < in && o < out && tile.keeps_weights)
                     net->layer[l].w[(int64_t)(i + k) * out + o] = q[k];
         }
+#pragma unroll 1
         for (int c = (int)threadIdx.x; c < across; c += GRID_THREADS)
             if (net->layer[l].b && tile.keeps_biases && 4 * tile.set0 + c < out)
                 net->layer[l].b[4 * tile.set0 + c] = shared[net->layout.layer[l].bias + c];

@@ -57,6 +57,7 @@ static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, part = lane % 8;
     const int rounds = (tile.quads + 7) / 8;
     uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
+#pragma unroll 1
     for (int pass = warp; pass < tile.passes; pass += GRID_WARPS) {
         float sum[SETS * N] = {};
         if (pass != warp)
@@ -110,9 +111,11 @@ template <int N, int SETS>
 static __device__ void grid_up_alone(const struct weight_tile<SETS> &tile, const float *x,
                                      const float *bias, enum activation function, float *to)
 {
+#pragma unroll 1
     for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += GRID_THREADS) {
         const float4 *w = tile.column_at(column);
         float sum[N] = {};
+#pragma unroll 1
         for (int quad = 0; quad < tile.quads; quad++) {
             float in[4 * N];
             load_quad<N>(x, quad, in);
@@ -129,6 +132,79 @@ static __device__ void grid_up_alone(const struct weight_tile<SETS> &tile, const
             to[input_place<N>(column, n)] =
                 column < tile.outputs ? whole_activation(function, sum[n] + bias[column]) : 0.0f;
     }
+}
+
+/* … and its way down: new weights, a thread a column. */
+template <int N, int SETS>
+static __device__ void grid_down_alone(const struct weight_tile<SETS> &tile, const float *x,
+                                       const float *delta, float rate)
+{
+#pragma unroll 1
+    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += GRID_THREADS) {
+        float4 *w = tile.column_at(column);
+        float dy[DELTA<N>];
+#pragma unroll
+        for (int n = 0; n < N; n += 4)
+            *(float4 *)&dy[n] = *(const float4 *)&delta[column * DELTA<N> + n];
+#pragma unroll 1
+        for (int quad = 0; quad < tile.quads; quad++) {
+            float in[4 * N], g[4] = {};
+            load_quad<N>(x, quad, in);
+#pragma unroll
+            for (int n = 0; n < N; n++)
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    g[k] = fmaf(in[k * N + n], dy[n], g[k]);
+            w[quad].x = fmaf(-rate, g[0], w[quad].x);
+            w[quad].y = fmaf(-rate, g[1], w[quad].y);
+            w[quad].z = fmaf(-rate, g[2], w[quad].z);
+            w[quad].w = fmaf(-rate, g[3], w[quad].w);
+        }
+    }
+}
+
+/* The block's part of a layer with at most four outputs, sent to its column: all warps share the
+ * inputs, and `sums` [warp][4][N] is where they add up. */
+template <int N, int SETS>
+static __device__ void grid_up_narrow(const struct weight_tile<SETS> &tile, const float *x,
+                                      float *sums, uint32_t number)
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int lines = (tile.quads + 7) / 8, warps = lines < GRID_WARPS ? lines : GRID_WARPS;
+    uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
+    float sum[N] = {};
+#pragma unroll 1
+    for (int line = warp; line < lines; line += GRID_WARPS) {
+        const float4 w = tile.at(0, 0, lane / 8)[8 * line + lane % 8];
+        float in[4 * N];
+        load_quad<N>(x, 8 * line + lane % 8, in);
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            sum[n] = fmaf(w.x, in[n], sum[n]);
+            sum[n] = fmaf(w.y, in[N + n], sum[n]);
+            sum[n] = fmaf(w.z, in[2 * N + n], sum[n]);
+            sum[n] = fmaf(w.w, in[3 * N + n], sum[n]);
+        }
+    }
+    lanes_add<N>(sum, 1);
+    lanes_add<N>(sum, 2);
+    lanes_add<N>(sum, 4);
+    if (lane % 8 == 0 && warp < warps)
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            sums[(warp * 4 + lane / 8) * N + n] = sum[n];
+    __syncthreads();
+    const int item = (int)threadIdx.x, n0 = item % PACKETS<N> * 3;
+    if (item >= 4 * PACKETS<N>)
+        return;
+    float three[3] = {};
+#pragma unroll 1
+    for (int k = 0; k < warps; k++)
+#pragma unroll
+        for (int j = 0; j < 3; j++)
+            if (n0 + j < N)
+                three[j] += sums[(k * 4 + item / PACKETS<N>)*N + n0 + j];
+    packet_put(&up[item], three[0], three[1], three[2], number);
 }
 
 /* Packets are numbered: an item is three samples of a feature of the block's. Of many samples each
@@ -162,12 +238,14 @@ static __device__ void grid_take_up(const struct weight_tile<SETS> &tile, const 
     const bool hands_on = HANDS_ON<N> && tile.y;
     if (hands_on) {
         const int end = slice(items, tile.row + 1, tile.rows);
+#pragma unroll 1
         for (int item = slice(items, tile.row, tile.rows) + thread; item < end;
              item += GRID_THREADS) {
             const float3 sum = up_sum<N>(tile, up, bias, function, number, item);
             packet_put(&y[item], sum.x, sum.y, sum.z, number);
         }
     }
+#pragma unroll 1
     for (int item = thread; item < items; item += GRID_THREADS) {
         const int column = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
         const float3 three = hands_on ? packet_wait(&y[item], number)
@@ -200,6 +278,7 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
     const struct parting parting(tile.quads);
     const int lane = (int)threadIdx.x % 32, across = lane / 8;
     const int each = (tile.passes + parting.groups - 1) / parting.groups;
+#pragma unroll 1
     for (int item = (int)threadIdx.x / 32; item < parting.lines * parting.groups;
          item += GRID_WARPS) {
         const int group = item / parting.lines, quad = item % parting.lines * 8 + lane % 8;
@@ -265,12 +344,63 @@ template <int N, int SETS>
 static __device__ void grid_bias(const struct weight_tile<SETS> &tile, const float *delta,
                                  float rate, float *bias)
 {
+#pragma unroll 1
     for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS) {
         float sum = 0.0f;
 #pragma unroll
         for (int n = 0; n < N; n++)
             sum += delta[c * DELTA<N> + n];
         bias[c] = update_sgd(bias[c], sum, rate);
+    }
+}
+
+/* The way down through a last layer with at most four outputs, a thread a quadruple of inputs: new
+ * weights, and delta of the layer below, of which nothing has to be exchanged. `stash` [4][DELTA]
+ * is where this layer's delta goes first. */
+template <int N, int SETS>
+static __device__ void grid_down_narrow(const struct weight_tile<SETS> &tile, const float *x,
+                                        float *delta, float rate, enum activation function,
+                                        float *stash)
+{
+    if (threadIdx.x < 4 * DELTA<N>)
+        stash[threadIdx.x] = delta[threadIdx.x];
+    __syncthreads();
+#pragma unroll 1
+    for (int quad = (int)threadIdx.x; quad < round_up(tile.quads, SETS); quad += GRID_THREADS) {
+        float in[4 * N], dx[4 * N] = {};
+        const bool inside = quad < tile.quads;
+        if (inside)
+            load_quad<N>(x, quad, in);
+#pragma unroll 1
+        for (int c = 0; inside && c < 4 && c < tile.outputs; c++) {
+            float4 *at = tile.column_at(c) + quad, w = *at;
+            float g[4] = {};
+#pragma unroll
+            for (int n = 0; n < N; n++) {
+                const float dy = stash[c * DELTA<N> + n];
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    g[k] = fmaf(in[k * N + n], dy, g[k]);
+                dx[n] = fmaf(w.x, dy, dx[n]);
+                dx[N + n] = fmaf(w.y, dy, dx[N + n]);
+                dx[2 * N + n] = fmaf(w.z, dy, dx[2 * N + n]);
+                dx[3 * N + n] = fmaf(w.w, dy, dx[3 * N + n]);
+            }
+            *at = make_float4(fmaf(-rate, g[0], w.x), fmaf(-rate, g[1], w.y),
+                              fmaf(-rate, g[2], w.z), fmaf(-rate, g[3], w.w));
+        }
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+#pragma unroll
+            for (int n = 0; n < N; n++)
+                delta[(4 * quad + k) * DELTA<N> + n] = dx[k * N + n];
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int e = (int)threadIdx.x; e < 4 * tile.quads * N; e += GRID_THREADS) {
+        const int i = e / N, n = e % N;
+        float *to = &delta[i * DELTA<N> + n];
+        *to = i < tile.inputs ? *to * whole_slope(function, x[input_place<N>(i, n)]) : 0.0f;
     }
 }
 
@@ -320,18 +450,21 @@ static __device__ void grid_take_down(const struct weight_tile<SETS> &tile, cons
     uint4 *down = tile.down ? tile.down + (number % 2 ? tile.down_odd : 0) : NULL;
     uint4 *d = tile.d + (number % 2 ? tile.d_odd : 0);
     const bool hands_on = HANDS_ON<N> && tile.d;
+#pragma unroll 1
     for (int item = thread; down && item < items; item += GRID_THREADS) {
         const float3 sum = parts_sum<N>(tile, parts, item / PACKETS<N>, item % PACKETS<N> * 3);
         packet_put(&down[tile.column * tile.down_apart + item], sum.x, sum.y, sum.z, number);
     }
     if (hands_on) {
         const int end = slice(items, tile.column + 1, tile.columns);
+#pragma unroll 1
         for (int item = slice(items, tile.column, tile.columns) + thread; item < end;
              item += GRID_THREADS) {
             const float3 sum = down_sum<N>(tile, down, parts, x, function, number, item);
             packet_put(&d[item], sum.x, sum.y, sum.z, number);
         }
     }
+#pragma unroll 1
     for (int item = thread; item < all; item += GRID_THREADS) {
         const int n0 = item % PACKETS<N> * 3;
         const float3 sum = item >= items ? make_float3(0.0f, 0.0f, 0.0f)
