@@ -41,6 +41,12 @@ static bool is_supported(struct rig *rig, const struct op_case *op_case)
     return !why;
 }
 
+/* What a case is asked for by: its op, but for one of so many blocks that no tool can watch it. */
+static const char *row_of(const struct op_case *op_case)
+{
+    return strncmp(op_case->sizes, "n=65537 ", 8) == 0 ? "many_blocks" : op_name(op_case->kind);
+}
+
 static void check_cases(struct rig *rig)
 {
     struct op_case op_case;
@@ -49,7 +55,7 @@ static void check_cases(struct rig *rig)
     CHECK(rig_open(&oracle, "ref"));
     for (int32_t i = 0; case_at(i, &op_case); i++) {
         struct params found = {0}, expected = {0};
-        if (!check_wants(op_name(op_case.kind)))
+        if (!check_wants(row_of(&op_case)))
             continue;
         if (!is_supported(rig, &op_case)) {
             refused++;

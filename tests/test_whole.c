@@ -261,7 +261,7 @@ ON_BACKENDS(few_calls_of_every_kernel_are_answered)
     struct rig reference;
     int answered = 0, resident = 0;
     CHECK(rig_open(&reference, "ref"));
-    most_calls = 20;
+    most_calls = 17;
     for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
         compare_calls(rig, &reference, &few[i], ANSWER_CALLS, &answered);
         compare_calls(rig, &reference, &few[i], ANSWER_RESIDENT, &resident);
