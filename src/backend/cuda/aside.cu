@@ -79,8 +79,7 @@ enum status aside_choose(struct plan *plan)
         plan->aside.operands[o] = whole ? (uint32_t)ASIDE_WHOLE : kernel->aside;
         if (plan->aside.operands[o] && bytes > plan->aside.bytes)
             plan->aside.bytes = bytes;
-        if (!whole || small)
-            take_places(plan, o);
+        take_places(plan, o);
     }
     return STATUS_OK;
 }

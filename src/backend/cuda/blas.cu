@@ -114,13 +114,13 @@ bool blas_is_tf32(const struct blas *blas)
 }
 
 /* What cuBLASLt wants to know, and how it would do it. */
-enum { PROPOSALS = 8 };
+enum { PROPOSALS = 8, PROPOSALS_MOST = 2 * PROPOSALS };
 
 struct recipe {
     cublasLtMatmulDesc_t what;
     cublasLtMatrixLayout_t a, b, d;
     cublasLtMatmulPreference_t wish;
-    cublasLtMatmulHeuristicResult_t how[PROPOSALS];
+    cublasLtMatmulHeuristicResult_t how[PROPOSALS_MOST];
     int found;
 };
 
@@ -144,7 +144,7 @@ static bool recipe_describe(const struct blas *blas, const struct product *produ
     const cublasOperation_t a = product->a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t b = product->b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasLtPointerMode_t mode =
-        product->factors ? CUBLASLT_POINTER_MODE_DEVICE : CUBLASLT_POINTER_MODE_HOST;
+        product->alpha ? CUBLASLT_POINTER_MODE_DEVICE : CUBLASLT_POINTER_MODE_HOST;
     const cublasLtEpilogue_t end = ending_of(product);
     const auto set = [&](cublasLtMatmulDescAttributes_t name, const void *value, size_t size) {
         return blas->MatmulDescSetAttribute(recipe->what, name, value, size) ==
@@ -171,7 +171,6 @@ static uint32_t alignment_of(const void *address)
 static bool recipe_wish(const struct blas *blas, const struct product *product,
                         struct recipe *recipe)
 {
-    const size_t room = PRODUCT_BYTES;
     const uint32_t a = alignment_of(product->a), b = alignment_of(product->b);
     const uint32_t d = alignment_of(product->d);
     const auto set = [&](cublasLtMatmulPreferenceAttributes_t name, const void *value,
@@ -180,11 +179,29 @@ static bool recipe_wish(const struct blas *blas, const struct product *product,
                CUBLAS_STATUS_SUCCESS;
     };
     return blas->MatmulPreferenceCreate(&recipe->wish) == CUBLAS_STATUS_SUCCESS &&
-           set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room) &&
            set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &a, sizeof a) &&
            set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &b, sizeof b) &&
            set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &d, sizeof d) &&
            set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &d, sizeof d);
+}
+
+/* Asks for proposals that take up to so many bytes of workspace, behind those that are there. */
+static void recipe_ask(const struct blas *blas, struct recipe *recipe, size_t room)
+{
+    int found = 0;
+    if (blas->MatmulPreferenceSetAttribute(recipe->wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                           &room, sizeof room) == CUBLAS_STATUS_SUCCESS &&
+        blas->MatmulAlgoGetHeuristic(blas->handle, recipe->what, recipe->a, recipe->b, recipe->d,
+                                     recipe->d, recipe->wish, PROPOSALS,
+                                     recipe->how + recipe->found, &found) == CUBLAS_STATUS_SUCCESS)
+        recipe->found += found;
+}
+
+/* Is the product so large that a step gains by trying what is proposed? */
+static bool is_large(const struct product *product)
+{
+    const double LEAST = 1e9; /* multiply-adds */
+    return (double)product->m * (double)product->n * (double)product->k >= LEAST;
 }
 
 static bool recipe_find(const struct blas *blas, const struct product *product,
@@ -197,14 +214,15 @@ static bool recipe_find(const struct blas *blas, const struct product *product,
         return blas->MatrixLayoutCreate(out, type_of(type), tall, turned ? rows : columns,
                                         step ? step : (int64_t)tall) == CUBLAS_STATUS_SUCCESS;
     };
-    return recipe_describe(blas, product, recipe) &&
-           layout(&recipe->a, product->in, product->a_turned, m, k, product->a_step) &&
-           layout(&recipe->b, product->in, product->b_turned, k, n, product->b_step) &&
-           layout(&recipe->d, product->out, false, m, n, 0) && recipe_wish(blas, product, recipe) &&
-           blas->MatmulAlgoGetHeuristic(blas->handle, recipe->what, recipe->a, recipe->b, recipe->d,
-                                        recipe->d, recipe->wish, PROPOSALS, recipe->how,
-                                        &recipe->found) == CUBLAS_STATUS_SUCCESS &&
-           recipe->found > 0;
+    if (!recipe_describe(blas, product, recipe) ||
+        !layout(&recipe->a, product->in, product->a_turned, m, k, product->a_step) ||
+        !layout(&recipe->b, product->in, product->b_turned, k, n, product->b_step) ||
+        !layout(&recipe->d, product->out, false, m, n, 0) || !recipe_wish(blas, product, recipe))
+        return false;
+    recipe_ask(blas, recipe, PRODUCT_BYTES);
+    if (is_large(product)) /* what has a workspace may clear it before each run */
+        recipe_ask(blas, recipe, 0);
+    return recipe->found > 0;
 }
 
 static void recipe_drop(const struct blas *blas, struct recipe *recipe)
@@ -220,11 +238,11 @@ static bool recipe_run(const struct blas *blas, const struct recipe *recipe,
                        const struct product *product, const cublasLtMatmulAlgo_t *how, void *room,
                        cudaStream_t stream)
 {
-    static const float one_and_zero[2] = {1.0f, 0.0f};
-    const float *factors = product->factors ? product->factors : one_and_zero;
-    return blas->Matmul(blas->handle, recipe->what, factors, product->a, recipe->a, product->b,
-                        recipe->b, factors + 1, product->d, recipe->d, product->d, recipe->d, how,
-                        room, PRODUCT_BYTES, stream) == CUBLAS_STATUS_SUCCESS;
+    static const float one = 1.0f, zero = 0.0f;
+    return blas->Matmul(blas->handle, recipe->what, product->alpha ? product->alpha : &one,
+                        product->a, recipe->a, product->b, recipe->b,
+                        product->alpha ? product->beta : &zero, product->d, recipe->d, product->d,
+                        recipe->d, how, room, PRODUCT_BYTES, stream) == CUBLAS_STATUS_SUCCESS;
 }
 
 /* Numbers between -1 and 1: zeros are multiplied with less power, and so quicker. */
@@ -286,7 +304,8 @@ static bool trial_open(const struct product *product, struct trial *trial)
     trial->product.b = at[1];
     trial->product.d = at[2];
     trial->product.bias = product->bias ? at[3] : NULL;
-    trial->product.factors = product->factors ? (const float *)at[4] : NULL;
+    trial->product.alpha = product->alpha ? (const float *)at[4] : NULL;
+    trial->product.beta = product->alpha ? (const float *)at[4] + 1 : NULL;
     return cudaGetLastError() == cudaSuccess;
 }
 
@@ -302,24 +321,44 @@ static void trial_close(struct trial *trial)
     (void)cudaGetLastError(); /* who gets no memory to try in takes the first proposal */
 }
 
-/* Milliseconds of a few runs, each with empty caches, and of emptying them; `how` NULL: of this
- * alone. Infinite when it fails. */
+/* A few runs, each with empty caches, enqueued in the trial's stream; `how` NULL: only what empties
+ * them. */
+static bool trial_enqueue(const struct blas *blas, const struct trial *trial,
+                          const struct recipe *recipe, const cublasLtMatmulAlgo_t *how)
+{
+    enum { RUNS = 4 };
+    const struct cells flush = {(char *)trial->room + PRODUCT_BYTES, PRECISION_FP32};
+    const int64_t count = FLUSH_BYTES / sizeof(float);
+    bool ok = true;
+    for (int i = 0; ok && i < RUNS; i++) {
+        fill_any<<<blocks_striding(count), THREADS, 0, trial->stream>>>(count, flush);
+        ok = !how || recipe_run(blas, recipe, &trial->product, how, trial->room, trial->stream);
+    }
+    return ok && cudaGetLastError() == cudaSuccess;
+}
+
+/* Milliseconds of those, captured as a step is: what is cleared before a product, and the way from
+ * one to the next, take other times there. Infinite when it fails. */
 static float trial_time(const struct blas *blas, const struct trial *trial,
                         const struct recipe *recipe, const cublasLtMatmulAlgo_t *how)
 {
-    enum { RUNS = 4 };
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t runs = NULL;
     float ms;
-    const auto run = [&] {
-        return !how || recipe_run(blas, recipe, &trial->product, how, trial->room, trial->stream);
-    };
-    bool ok = run() && cudaEventRecord(trial->from, trial->stream) == cudaSuccess;
-    for (int i = 0; ok && i < RUNS; i++)
-        ok = cudaMemsetAsync((char *)trial->room + PRODUCT_BYTES, 0, FLUSH_BYTES, trial->stream) ==
-                 cudaSuccess &&
-             run();
-    ok = ok && cudaEventRecord(trial->to, trial->stream) == cudaSuccess &&
+    bool ok = cudaStreamBeginCapture(trial->stream, cudaStreamCaptureModeRelaxed) == cudaSuccess;
+    const bool enqueued = ok && trial_enqueue(blas, trial, recipe, how);
+    ok = ok && cudaStreamEndCapture(trial->stream, &graph) == cudaSuccess && enqueued &&
+         cudaGraphInstantiate(&runs, graph, 0) == cudaSuccess &&
+         cudaGraphLaunch(runs, trial->stream) == cudaSuccess &&
+         cudaEventRecord(trial->from, trial->stream) == cudaSuccess &&
+         cudaGraphLaunch(runs, trial->stream) == cudaSuccess &&
+         cudaEventRecord(trial->to, trial->stream) == cudaSuccess &&
          cudaEventSynchronize(trial->to) == cudaSuccess &&
          cudaEventElapsedTime(&ms, trial->from, trial->to) == cudaSuccess;
+    if (runs)
+        cudaGraphExecDestroy(runs);
+    if (graph)
+        cudaGraphDestroy(graph);
     return ok ? ms : INFINITY;
 }
 
@@ -328,12 +367,11 @@ static float trial_time(const struct blas *blas, const struct trial *trial,
 static int recipe_choose(const struct blas *blas, const struct product *product,
                          const struct recipe *recipe)
 {
-    static const float CLEARLY = 0.97f;
-    static const double LEAST = 2e9; /* multiply-adds; of smaller ones a step gains nothing */
+    static const float CLEARLY = 0.99f;
     struct trial trial = {};
     struct recipe apart = {};
     int best = 0;
-    if ((double)product->m * (double)product->n * (double)product->k < LEAST || recipe->found == 1)
+    if (!is_large(product) || recipe->found == 1)
         return 0;
     if (trial_open(product, &trial) && recipe_describe(blas, &trial.product, &apart)) {
         struct recipe tried = *recipe;
@@ -361,7 +399,7 @@ static struct product form_of(const struct product *product)
     form.b = (const void *)(uintptr_t)alignment_of(product->b);
     form.d = (void *)(uintptr_t)alignment_of(product->d);
     form.bias = (const void *)(uintptr_t)(product->bias != NULL);
-    form.factors = (const float *)(uintptr_t)(product->factors != NULL);
+    form.alpha = (const float *)(uintptr_t)(product->alpha != NULL);
     return form;
 }
 
@@ -370,7 +408,7 @@ static bool same_form(const struct product *a, const struct product *b)
     return a->m == b->m && a->n == b->n && a->k == b->k && a->a_turned == b->a_turned &&
            a->b_turned == b->b_turned && a->a_step == b->a_step && a->b_step == b->b_step &&
            a->a == b->a && a->b == b->b && a->in == b->in && a->d == b->d && a->out == b->out &&
-           a->factors == b->factors && a->bias == b->bias && a->relu == b->relu;
+           a->alpha == b->alpha && a->bias == b->bias && a->relu == b->relu;
 }
 
 static cublasLtMatmulAlgo_t choose(const struct blas *blas, const struct product *product,

@@ -19,9 +19,9 @@ struct product {
     int64_t a_step, b_step; /* elements from one column to the next; 0: they lie close together */
     enum precision in;      /* of a and b: fp32 (then tf32 is tf32's), bf16 or fp16 */
     void *d;
-    enum precision out;   /* of d and the bias: fp32, or as `in` */
-    const float *factors; /* device: alpha and beta; NULL: 1 and 0 */
-    const void *bias;     /* [m], or NULL */
+    enum precision out;        /* of d and the bias: fp32, or as `in` */
+    const float *alpha, *beta; /* device; NULL: 1 and 0 */
+    const void *bias;          /* [m], or NULL */
     bool relu;
 };
 
@@ -38,9 +38,15 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
  */
 bool dense_blas_thin(const struct device *device, const struct program *program,
                      const struct op *op, struct thin *thin);
-/* Does it turn its factors? Then rows of a turned one are so many elements apart. */
+/* … one of few outputs (slim.h)? */
+bool dense_blas_slim(const struct device *device, const struct program *program,
+                     const struct op *op);
+/* Does its update want the gradient of the outputs turned? And the inputs, too? Then rows of what
+ * is turned are so many elements apart. */
 bool dense_blas_turns(const struct device *device, const struct program *program,
                       const struct op *op);
+bool dense_blas_turns_inputs(const struct device *device, const struct program *program,
+                             const struct op *op);
 int64_t dense_blas_turned_step(int64_t samples);
 
 #endif

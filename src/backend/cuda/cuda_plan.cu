@@ -365,6 +365,10 @@ static bool is_left_out(const struct plan *plan, int32_t tensor)
         return false;
     for (int32_t o = 0; o < plan->program->op_count; o++) {
         const struct op *op = &plan->program->ops[o];
+        if (slope_below(plan, o) && op_output(plan->program, op, 2) == tensor)
+            return true;
+        if (plan->slopes[o] && plan->slopes[o]->slim)
+            continue; /* its result is there, whoever made it */
         for (int32_t i = 0; !plan->launches[o] && i < op->outputs; i++)
             if (op_output(plan->program, op, i) == tensor)
                 return true;

@@ -48,6 +48,13 @@ static void put_mark(const struct plan *plan, struct queue *queue, int32_t *mark
     queue->chained = 0;
 }
 
+/* Does the step write nothing that a kernel reads before the one in front of it is done? */
+static bool keeps_weights(const struct program *program)
+{
+    return program->parts[PART_BACKWARD].from == program->parts[PART_BACKWARD].to &&
+           program->parts[PART_UPDATE].from == program->parts[PART_UPDATE].to;
+}
+
 static void enqueue_step(const struct plan *plan, unsigned parts, int slot, struct queue *queue)
 {
     const struct program *program = plan->program;
@@ -55,7 +62,8 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int slot, stru
     const enum observe level = plan->observer.level;
     struct scaling *scaling = plan->narrow ? plan->narrow->scaling : NULL;
     int32_t mark = 0;
-    queue->chained = 0; /* no kernel reads weights before the last step has written them */
+    if (!keeps_weights(program))
+        queue->chained = 0; /* no kernel reads weights before the last step has written them */
     if (level != OBSERVE_NOTHING)
         put_mark(plan, queue, &mark);
     for (int part = 0; part < PART_COUNT; part++) {

@@ -7,6 +7,8 @@
 static __global__ void __launch_bounds__(THREADS)
     rows_next(int64_t n, struct feed *feed, int32_t *rows)
 {
+    allow_next();
+    await_last();
     const uint64_t place = feed->place;
     for (int64_t i = threadIdx.x; i < n; i += THREADS) {
         uint64_t sample = place + (uint64_t)i;
@@ -23,8 +25,8 @@ static __global__ void __launch_bounds__(THREADS)
 
 void launch_rows(const struct call *call, struct queue *queue)
 {
-    enqueue(queue, rows_next, dim3(1), dim3(THREADS), call_dim(call, 0, 0), call->feed,
-            (int32_t *)call_reals(call, 0));
+    enqueue_early(queue, rows_next, dim3(1), dim3(THREADS), 0, call_dim(call, 0, 0), call->feed,
+                  (int32_t *)call_reals(call, 0));
 }
 
 static __global__ void load_each(int64_t count, int64_t width, const int32_t *rows,
@@ -39,7 +41,11 @@ static __global__ void load_each(int64_t count, int64_t width, const int32_t *ro
         return;
     }
     FOR_EACH(index, count)
-    x[index] = view->data[rows[index / width] * width + index % width];
+    {
+        uint32_t column;
+        const int64_t sample = split_number(index, (uint32_t)width, &column);
+        x[index] = view->data[rows[sample] * width + column];
+    }
 }
 
 void launch_load(const struct call *call, struct queue *queue)
@@ -54,6 +60,8 @@ void launch_load(const struct call *call, struct queue *queue)
 static __global__ void store_each(int64_t count, int64_t width, const int32_t *rows,
                                   const uint32_t *x, const struct feed_view *view)
 {
+    allow_next();
+    await_last();
     if (!view->data)
         return;
     FOR_EACH(index, count)
@@ -68,6 +76,8 @@ static __global__ void store_each(int64_t count, int64_t width, const int32_t *r
 static __global__ void __launch_bounds__(THREADS)
     store_next(int64_t count, const uint32_t *x, struct feed_view *view)
 {
+    allow_next();
+    await_last();
     if (!view->data)
         return;
     const uint64_t stored = view->stored, row = stored % view->rows;
@@ -86,9 +96,9 @@ void launch_store(const struct call *call, struct queue *queue)
     const uint32_t *x = (const uint32_t *)call_reals(call, 0);
     struct feed_view *view = &call->views[op_input(call->program, call->op, 0)];
     if (call_has(call, 1))
-        enqueue(queue, store_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-                count / call_dim(call, 1, 0), call_integers(call, 1), x,
-                (const struct feed_view *)view);
+        enqueue_early(queue, store_each, dim3(blocks_striding(count)), dim3(THREADS), 0, count,
+                      count / call_dim(call, 1, 0), call_integers(call, 1), x,
+                      (const struct feed_view *)view);
     else
-        enqueue(queue, store_next, dim3(1), dim3(THREADS), count, x, view);
+        enqueue_early(queue, store_next, dim3(1), dim3(THREADS), 0, count, x, view);
 }

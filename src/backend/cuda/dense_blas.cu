@@ -5,13 +5,16 @@
  * cuBLASLt counts by columns: our y[n, o] = x[n, i]·W[i, o] is its yᵀ = Wᵀ·xᵀ, the same bytes. */
 #include "backend/cuda/activation.h"
 #include "backend/cuda/blas.h"
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/descend.h"
 #include "backend/cuda/families.h"
 #include "backend/cuda/few.h"
+#include "backend/cuda/merge.h"
 #include "backend/cuda/narrow.h"
 #include "backend/cuda/reduce.h"
+#include "backend/cuda/shallow.h"
 #include "backend/cuda/slim.h"
 #include "backend/cuda/slope.h"
+#include "backend/cuda/turn.h"
 #include "backend/cuda/update.h"
 
 /* What the products need beside their operands: factors in 16 bits when they are not kept so; in
@@ -57,10 +60,34 @@ static bool turns(const struct program *program, const struct op *op)
            x[1] >= TURNS_FROM && dy[1] >= TURNS_FROM;
 }
 
+/* The op's product with a matrix of weights: of dense_sgd the gradient of its input. */
+static struct thin thin_of(const struct program *program, const struct op *op)
+{
+    const int64_t *w = tensor_of(program, op, op->kind == OP_dense_sgd ? 2 : 1)->shape.dim;
+    const bool turned = op->kind != OP_dense;
+    return {tensor_of(program, op, 0)->shape.dim[0], w[turned ? 0 : 1], w[turned ? 1 : 0], turned};
+}
+
+/* Does one pass take it, once a slope has left the gradient turned? */
+static bool descends(const struct device *device, const struct program *program,
+                     const struct op *op)
+{
+    if (device->precision != PRECISION_TF32 || op->kind != OP_dense_sgd)
+        return false;
+    const struct thin thin = thin_of(program, op);
+    return thin_takes(&thin, &device->properties) && descend_takes(&thin);
+}
+
+bool dense_blas_turns_inputs(const struct device *device, const struct program *program,
+                             const struct op *op)
+{
+    return device->precision == PRECISION_TF32 && turns(program, op);
+}
+
 bool dense_blas_turns(const struct device *device, const struct program *program,
                       const struct op *op)
 {
-    return device->precision == PRECISION_TF32 && turns(program, op);
+    return dense_blas_turns_inputs(device, program, op) || descends(device, program, op);
 }
 
 int64_t dense_blas_turned_step(int64_t samples)
@@ -81,14 +108,6 @@ static uint64_t spare_bytes(enum spare spare, const struct program *program, con
             (uint64_t)(tensor->shape.dim[1] * dense_blas_turned_step(tensor->shape.dim[0])) *
             sizeof(float));
     return 0;
-}
-
-/* The op's product with a matrix of weights: of dense_sgd the gradient of its input. */
-static struct thin thin_of(const struct program *program, const struct op *op)
-{
-    const int64_t *w = tensor_of(program, op, op->kind == OP_dense_sgd ? 2 : 1)->shape.dim;
-    const bool turned = op->kind != OP_dense;
-    return {tensor_of(program, op, 0)->shape.dim[0], w[turned ? 0 : 1], w[turned ? 1 : 0], turned};
 }
 
 template <enum spare SPARE>
@@ -226,58 +245,54 @@ static void launch_dense_slim(const struct call *call, struct queue *queue)
                (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
 }
 
-/* turned[i, n] = matrix[n, i], of one of two matrices, a tile of 32 × 32 a block. */
-struct turned {
-    const float *matrix;
-    int64_t width;
-    float *turned;
-};
-
-enum { TURN_TILE = 32, TURN_LINES = 8 };
-
-static __global__ void __launch_bounds__(TURN_TILE *TURN_LINES)
-    turn_tiles(int64_t samples, int64_t step, struct turned first, struct turned second)
+static void launch_dense_shallow(const struct call *call, struct queue *queue)
 {
-    __shared__ float tile[TURN_TILE][TURN_TILE + 1];
-    const struct turned it = blockIdx.z ? second : first;
-    const int64_t column0 = (int64_t)blockIdx.x * TURN_TILE;
-    const int64_t sample0 = (int64_t)blockIdx.y * TURN_TILE;
-    const int x = (int)threadIdx.x;
-    if (column0 >= it.width)
-        return;
-    for (int line = (int)threadIdx.y; line < TURN_TILE; line += TURN_LINES)
-        if (sample0 + line < samples && column0 + x < it.width)
-            tile[line][x] = it.matrix[(sample0 + line) * it.width + column0 + x];
-    __syncthreads();
-    for (int line = (int)threadIdx.y; line < TURN_TILE; line += TURN_LINES)
-        if (column0 + line < it.width && sample0 + x < samples)
-            it.turned[(column0 + line) * step + sample0 + x] = tile[x][line];
+    shallow_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
+                  call_reals(call, 0), call_reals(call, 1), bias_of(call),
+                  (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
 }
 
-/* dw[i, o] from x[n, i] and dy[n, o] */
-static struct product product_outer(const struct call *call, struct queue *queue,
-                                    const struct room *room, struct cells x, struct cells dy)
+/* Where the factors of the gradient of weights lie turned. */
+static float *turned_inputs(const struct call *call, const struct room *room)
+{
+    return call->slope ? call->slope->inputs : (float *)room->spare[0];
+}
+
+static float *turned_gradient(const struct call *call, const struct room *room)
+{
+    return call->slope ? call->slope->turned : (float *)room->spare[1];
+}
+
+/* Is there something to turn? A slope has turned the gradient. */
+static bool turns_here(const struct call *call, const struct queue *queue)
+{
+    return blas_is_tf32(queue->blas) && turns(call->program, call->op);
+}
+
+static void turn_factors(const struct call *call, struct queue *queue, const struct room *room)
 {
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 0, 1), o = call_dim(call, 1, 1);
+    const struct turned of_x = {call_reals(call, 0), i, turned_inputs(call, room)};
+    const struct turned of_dy = {call_reals(call, 1), o, turned_gradient(call, room)};
+    if (turns_here(call, queue))
+        turn_matrices(queue, n, dense_blas_turned_step(n), &of_x, call->slope ? NULL : &of_dy);
+}
+
+/* dw[i, o] from x[n, i] and dy[n, o], or from both of them turned */
+static struct product product_outer(const struct call *call, const struct queue *queue,
+                                    const struct room *room, struct cells x, struct cells dy)
+{
     struct product product = {};
-    product.m = o;
-    product.n = i;
-    product.k = n;
+    product.m = call_dim(call, 1, 1);
+    product.n = call_dim(call, 0, 1);
+    product.k = call_dim(call, 0, 0);
     product.b_turned = true;
-    if (blas_is_tf32(queue->blas) && turns(call->program, call->op)) {
-        const struct turned of_x = {(const float *)x.data, i, (float *)room->spare[0]};
-        const struct turned of_dy = {(const float *)dy.data, o,
-                                     call->slope ? call->slope->turned : (float *)room->spare[1]};
-        const int64_t step = dense_blas_turned_step(n);
-        const unsigned matrices = call->slope ? 1 : 2, widest = (unsigned)(i > o ? i : o);
-        enqueue(queue, turn_tiles,
-                dim3(blocks_for(widest, TURN_TILE), blocks_for(n, TURN_TILE), matrices),
-                dim3(TURN_TILE, TURN_LINES), n, step, of_x, of_dy);
-        x.data = of_x.turned;
-        dy.data = of_dy.turned;
+    if (turns_here(call, queue)) {
+        x.data = turned_inputs(call, room);
+        dy.data = turned_gradient(call, room);
         product.a_turned = true;
         product.b_turned = false;
-        product.a_step = product.b_step = step;
+        product.a_step = product.b_step = dense_blas_turned_step(product.k);
     }
     set_factors_of(&product, dy, x);
     return product;
@@ -290,9 +305,30 @@ static __global__ void factors_set(float alpha, const float *rate, float beta, f
 }
 
 static void set_factors(struct queue *queue, float alpha, const float *rate, float beta,
-                        float *factors)
+                        float *factors, struct product *product)
 {
     enqueue(queue, factors_set, dim3(1), dim3(1), alpha, rate, beta, factors);
+    product->alpha = factors;
+    product->beta = factors + 1;
+}
+
+static __device__ const float device_one = 1.0f;
+
+/* The product is the gradient of weights, or its negative if a slope has turned one factor: it is
+ * added, times the rate. */
+static void set_rate(const struct call *call, struct queue *queue, const struct room *room,
+                     struct product *product)
+{
+    const float *rate = call_reals(call, 4);
+    void *one = NULL;
+    if (!call->slope || !turns_here(call, queue)) {
+        set_factors(queue, 0.0f, rate, 1.0f, room->factors, product);
+        return;
+    }
+    if (!queue->counting && queue->error == cudaSuccess)
+        queue->error = cudaGetSymbolAddress(&one, device_one);
+    product->alpha = rate;
+    product->beta = (const float *)one;
 }
 
 static void launch_outer_blas(const struct call *call, struct queue *queue)
@@ -302,11 +338,10 @@ static void launch_outer_blas(const struct call *call, struct queue *queue)
     const struct cells x = factor_of(call, queue, 0, &room);
     const struct cells dy = factor_of(call, queue, 1, &room);
     struct product product = product_outer(call, queue, &room, x, dy);
+    turn_factors(call, queue, &room);
     set_result(&product, call_cells(call, 2));
-    if (attr.scale != 1.0f || attr.accumulate) {
-        set_factors(queue, attr.scale, NULL, attr.accumulate ? 1.0f : 0.0f, room.factors);
-        product.factors = room.factors;
-    }
+    if (attr.scale != 1.0f || attr.accumulate)
+        set_factors(queue, attr.scale, NULL, attr.accumulate ? 1.0f : 0.0f, room.factors, &product);
     blas_multiply(queue, &product, room.product);
 }
 
@@ -321,7 +356,7 @@ struct to_bias {
 };
 
 /* Who makes the gradient of the input. */
-enum way { WAY_BLAS, WAY_THIN, WAY_SLIM };
+enum way { WAY_BLAS, WAY_THIN };
 
 static void make_dx_blas(const struct call *call, struct queue *queue, struct cells dy,
                          struct cells w, const struct room *room)
@@ -342,6 +377,36 @@ static void make_dx_thin(const struct call *call, struct queue *queue, const str
         thin_finish(queue, &thin, pieces, NULL, ACTIVATION_NONE, call_reals(call, 7));
 }
 
+/* b -= rate · Σ dy, from what the slope has left */
+static void update_bias(const struct call *call, struct queue *queue)
+{
+    if (call_has(call, 6))
+        sum_rows(queue, call->slope->chunks, call_dim(call, 2, 1), reduce_value{call->slope->sums},
+                 to_bias{call_reals(call, 6), call_reals(call, 4)});
+}
+
+/* dx and the update of the weights in one pass. */
+static void descend_layer(const struct call *call, struct queue *queue)
+{
+    const struct room room = room_of(call, queue, call->workspace);
+    float *pieces = call->below ? (float *)call->below->pieces.data : room.pieces;
+    const struct descend descend = {thin_of(call->program, call->op),
+                                    call_has(call, 7),
+                                    call_reals(call, 0),
+                                    call_reals(call, 1),
+                                    call->slope->turned,
+                                    call->slope->step,
+                                    call_reals(call, 4),
+                                    call_reals(call, 5),
+                                    pieces};
+    descend_pass(queue, &descend);
+    if (descend.down && !call->below)
+        thin_finish(queue, &descend.thin, pieces, NULL, ACTIVATION_NONE, call_reals(call, 7));
+    cudaStream_t stream = queue_part(queue);
+    update_bias(call, queue);
+    queue_return(queue, stream);
+}
+
 /* Nothing waits for the update but what follows the step, so it is done aside, unless a factor was
  * rounded to where the next op rounds its own. dx is made with the weights as they were: the update
  * waits for it, or where dx reads a copy of the weights, the copy does. What the update needs
@@ -349,7 +414,7 @@ static void make_dx_thin(const struct call *call, struct queue *queue, const str
 template <enum way WAY>
 static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
+    const int64_t n = call_dim(call, 0, 0), o = call_dim(call, 2, 1);
     const float *rate = call_reals(call, 4);
     const bool rounds = call->narrow && (!call_is_narrow(call, 0) || !call_is_narrow(call, 1));
     const struct room here = room_of(call, queue, call->workspace);
@@ -357,25 +422,29 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     const struct cells dy = factor_of(call, queue, 1, &here);
     const struct cells w = factor_of(call, queue, 2, &here);
 
-    if (WAY == WAY_THIN)
+    if (WAY == WAY_THIN && call->slope && call->slope->turns) {
+        descend_layer(call, queue);
+        return;
+    }
+    if (WAY == WAY_THIN && call_has(call, 7))
         make_dx_thin(call, queue, &here);
-    if (WAY == WAY_SLIM)
-        slim_down(queue, n, i, o, call_reals(call, 1), call_reals(call, 2), call_reals(call, 7));
     cudaStream_t stream = rounds ? queue->stream : queue_part(queue);
     const struct room room = queue->aside ? room_of(call, queue, call->aside) : here;
-    if (call_has(call, 6)) {
-        const struct to_bias finish = {call_reals(call, 6), rate};
-        cudaStream_t side = queue_twin(queue);
-        if (call->slope)
-            sum_rows(queue, call->slope->chunks, o, reduce_value{call->slope->sums}, finish);
-        else
-            sum_rows_split(queue, n, o, cells_value{call_cells(call, 1)}, finish, room.sums);
-        queue_return(queue, side);
-    }
-    set_factors(queue, 0.0f, rate, 1.0f, room.factors);
+    cudaStream_t side = queue_twin(queue);
+    if (call_has(call, 6) && call->slope)
+        update_bias(call, queue);
+    else if (call_has(call, 6))
+        sum_rows_split(queue, n, o, cells_value{call_cells(call, 1)},
+                       to_bias{call_reals(call, 6), rate}, room.sums);
+    if (call->slope) /* it has a place for that, which no update before this one reads */
+        turn_factors(call, queue, &room);
+    queue_return(queue, side);
     struct product update = product_outer(call, queue, &room, x, dy);
+    if (!call->slope)
+        turn_factors(call, queue, &room);
+    set_rate(call, queue, &room, &update);
     set_result(&update, call_cells(call, 5));
-    update.factors = room.factors;
+    queue_meet(queue);
     if (call->narrow)
         blas_multiply(queue, &update, room.product);
     queue_return(queue, stream);
@@ -386,10 +455,32 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
         queue_part(queue);
     if (!call->narrow)
         blas_multiply(queue, &update, room.product);
-    if (call_has(call, 6))
-        queue_meet(queue);
     narrow_refresh(call, queue);
     queue_return(queue, stream);
+}
+
+/* … of few outputs. A slope that follows makes dx for itself. */
+static void launch_dense_sgd_slim(const struct call *call, struct queue *queue)
+{
+    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
+    if (call->below) {
+        struct call next = merge_call(call, call->op + 1);
+        next.slope = call->below;
+        slope_launch(&next, queue);
+    } else
+        slim_down(queue, n, i, o, call_reals(call, 1), call_reals(call, 2), call_reals(call, 7));
+    cudaStream_t stream = queue_part(queue);
+    slim_update(queue, n, i, o, call_reals(call, 0), call_reals(call, 1), call_reals(call, 4),
+                call_reals(call, 5), call_has(call, 6) ? call_reals(call, 6) : NULL);
+    queue_return(queue, stream);
+}
+
+/* … of few inputs, whose gradient nobody needs: on the way itself, since it is the last of it. */
+static void launch_dense_sgd_shallow(const struct call *call, struct queue *queue)
+{
+    shallow_update(queue, call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1),
+                   call_reals(call, 0), call_reals(call, 1), call_reals(call, 4),
+                   call_reals(call, 5), call_has(call, 6) ? call_reals(call, 6) : NULL);
 }
 
 #define ROW(kind, name, launch, workspace, aside)                                                  \
@@ -415,10 +506,13 @@ static const struct kernel thin_kernels[] = {
     ROW(dense_t, "tf32_thin", launch_layer_thin, workspace_thin, 0),
     ROW(dense_sgd, "tf32_thin", launch_dense_sgd_blas<WAY_THIN>, workspace_thin, ASIDE_DENSE_SGD)};
 
-static const struct kernel slim_kernels[] = {ROW(dense, "f32_slim", launch_dense_slim, NULL, 0),
-                                             ROW(dense_sgd, "f32_slim",
-                                                 launch_dense_sgd_blas<WAY_SLIM>,
-                                                 workspace_blas<SPARE_TURNED>, ASIDE_DENSE_SGD)};
+static const struct kernel slim_kernels[] = {
+    ROW(dense, "f32_slim", launch_dense_slim, NULL, 0),
+    ROW(dense_sgd, "f32_slim", launch_dense_sgd_slim, NULL, ASIDE_DENSE_SGD)};
+
+static const struct kernel shallow_kernels[] = {
+    ROW(dense, "f32_shallow", launch_dense_shallow, NULL, 0),
+    ROW(dense_sgd, "f32_shallow", launch_dense_sgd_shallow, NULL, 0)};
 
 template <int COUNT>
 static const struct kernel *row_of(const struct kernel (&rows)[COUNT], enum op_kind kind)
@@ -445,7 +539,8 @@ bool dense_blas_thin(const struct device *device, const struct program *program,
     return thin_takes(thin, &device->properties);
 }
 
-static bool is_slim(const struct device *device, const struct program *program, const struct op *op)
+bool dense_blas_slim(const struct device *device, const struct program *program,
+                     const struct op *op)
 {
     if (precision_is_narrow(device->precision) || !multiplies(program, op))
         return false;
@@ -453,15 +548,27 @@ static bool is_slim(const struct device *device, const struct program *program, 
     return (thin.turned ? thin.k : thin.m) <= SLIM_OUTPUTS && thin.n <= SLIM_SAMPLES;
 }
 
+/* A layer of few inputs, without the gradient of these? */
+static bool is_shallow(const struct device *device, const struct program *program,
+                       const struct op *op)
+{
+    if (precision_is_narrow(device->precision) ||
+        (op->kind != OP_dense && (op->kind != OP_dense_sgd || op_output(program, op, 2) >= 0)))
+        return false;
+    return tensor_of(program, op, 0)->shape.dim[1] <= SHALLOW_INPUTS;
+}
+
 static const struct kernel *find_kernel(const struct device *device, const struct program *program,
                                         const struct op *op)
 {
     struct thin thin;
     const struct kernel *slim =
-        is_slim(device, program, op) ? row_of(slim_kernels, op->kind) : NULL;
+        dense_blas_slim(device, program, op) ? row_of(slim_kernels, op->kind) : NULL;
     if (slim)
         return slim;
-    return dense_blas_thin(device, program, op, &thin)
+    if (is_shallow(device, program, op))
+        return row_of(shallow_kernels, op->kind);
+    return dense_blas_thin(device, program, op, &thin) || descends(device, program, op)
                ? row_of(thin_kernels, op->kind)
                : row_of(kernels[device->precision], op->kind);
 }
@@ -484,9 +591,11 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
         return NULL;
     if (precision_is_narrow(device->precision))
         return kernel;
+    const int64_t samples = tensor_of(program, op, 0)->shape.dim[0];
+    if (is_shallow(device, program, op))
+        return samples >= SAMPLES_LEAST ? kernel : NULL;
     if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
         return NULL;
-    const int64_t samples = tensor_of(program, op, 0)->shape.dim[0];
     const bool few =
         few_fits(samples, w->shape.dim[0], w->shape.dim[1]) && w->shape.dim[0] <= FEW_INPUTS;
     return samples >= SAMPLES_LEAST && !few ? kernel : NULL;

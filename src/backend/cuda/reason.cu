@@ -24,6 +24,7 @@ static const struct {
     {"_thin", "few samples: cuBLASLt's tiles would leave multiprocessors idle, so the depth is cut "
               "among them"},
     {"_slim", "few outputs: cuBLASLt's tiles would be nearly empty"},
+    {"_shallow", "few inputs: hardly anything is multiplied, only outputs are written or read"},
     {"_cublaslt", "a large product: cuBLASLt's tiles fill the GPU"},
     {"_last_cuda", "a convolution for tensor cores: images lie channels last, as these read them"},
     {"_cudnn", "the quickest of the engines that cuDNN proposes for this shape"},

@@ -1,59 +1,93 @@
-/* slim.cu: see slim.h. Up: a block has one or four samples; its threads go through the weights as
- * they lie, so many at a time that each stays with one output, and add up their sums in the end.
- * Down: a thread has the weights of one input in registers. Bound: the bytes of x, or of dx. */
+/* slim.cu: see slim.h. Up: a thread has the weights of every 256th input in registers, which are on
+ * their way before the kernel in front is done; a block goes through some of the samples.
+ * Down: a thread has the weights of one input in registers. The update: a thread has an input and
+ * every 32nd sample. Bound: the bytes of x, or of dx. */
 #include "backend/cuda/slim.h"
 
 #include "backend/cuda/activation.h"
+#include "backend/cuda/update.h"
 
-enum { SLIM_THREADS = 1024, SLIM_ROWS = 8 };
+enum { SLIM_ROWS = 8, SLIM_WARPS = THREADS / 32, SLIM_GROUPS = 8 };
 
-template <int SAMPLES>
-static __global__ void __launch_bounds__(SLIM_THREADS)
-    slim_up(int64_t n, int64_t i, int o, const float *x, const float *w, const float *bias,
-            enum activation function, float *y)
+/* Half of a lane's sums go to the other half of the lanes, and so on: each lane ends with one. */
+template <int HALF> static __device__ float exchange_sums(const float (&sums)[2 * HALF])
 {
-    __shared__ float share[SAMPLES][SLIM_THREADS];
-    const int thread = (int)threadIdx.x, inputs = SLIM_THREADS / o;
-    const int64_t n0 = (int64_t)blockIdx.x * SAMPLES;
-    float sums[SAMPLES] = {};
+    const bool upper = threadIdx.x & HALF;
+    float left[HALF];
+#pragma unroll
+    for (int i = 0; i < HALF; i++) {
+        const float given = upper ? sums[i] : sums[i + HALF];
+        const float kept = upper ? sums[i + HALF] : sums[i];
+        left[i] = kept + __shfl_xor_sync(UINT32_MAX, given, HALF);
+    }
+    if constexpr (HALF == 1)
+        return left[0];
+    else
+        return exchange_sums<HALF / 2>(left);
+}
+
+/* OUTPUTS: at least o; so many samples at a time that a lane has 32 sums. EACH: inputs of a thread
+ * whose weights it has at a time. */
+template <int OUTPUTS, int EACH>
+static __global__ void __launch_bounds__(THREADS)
+    slim_up(int64_t n, int64_t i, int o, int64_t samples, const float *x, const float *w,
+            const float *bias, enum activation function, float *y)
+{
+    enum { AT_ONCE = 32 / OUTPUTS };
+    __shared__ float share[SLIM_GROUPS][SLIM_WARPS][32];
+    const int thread = (int)threadIdx.x, lane = thread % 32;
+    const int64_t first = (int64_t)blockIdx.x * samples;
+    const int64_t last = first + samples < n ? first + samples : n;
     allow_next();
-    await_last();
-    if (thread < inputs * o)
-#pragma unroll 4
-        for (int64_t at = thread / o; at < i; at += inputs) {
-            const float weight = w[at * o + thread % o];
+    for (int64_t input0 = thread; input0 < i + thread; input0 += EACH * THREADS) {
+        float weights[EACH][OUTPUTS];
 #pragma unroll
-            for (int s = 0; s < SAMPLES; s++)
-                if (n0 + s < n)
-                    sums[s] = fmaf(x[(n0 + s) * i + at], weight, sums[s]);
+        for (int e = 0; e < EACH; e++)
+#pragma unroll
+            for (int k = 0; k < OUTPUTS; k++) {
+                const int64_t input = input0 + e * THREADS;
+                weights[e][k] = k < o && input < i ? w[input * o + k] : 0.0f;
+            }
+        if (input0 == thread)
+            await_last();
+        for (int64_t n0 = first; n0 < last; n0 += AT_ONCE) {
+            float *own = &share[(n0 - first) / AT_ONCE][thread / 32][lane];
+            float sums[32] = {};
+#pragma unroll
+            for (int s = 0; s < AT_ONCE; s++)
+#pragma unroll
+                for (int e = 0; e < EACH; e++) {
+                    const int64_t input = input0 + e * THREADS;
+                    const float value = n0 + s < last && input < i ? x[(n0 + s) * i + input] : 0.0f;
+#pragma unroll
+                    for (int k = 0; k < OUTPUTS; k++)
+                        sums[s * OUTPUTS + k] = fmaf(value, weights[e][k], sums[s * OUTPUTS + k]);
+                }
+            const float sum = exchange_sums<16>(sums);
+            *own = input0 == thread ? sum : *own + sum;
         }
-#pragma unroll
-    for (int s = 0; s < SAMPLES; s++)
-        share[s][thread] = sums[s];
+    }
     __syncthreads();
-    /* now a warp an output */
-    const int output = thread / 32, lane = thread % 32;
-#pragma unroll
-    for (int s = 0; s < SAMPLES; s++) {
+    /* now a warp has some of the samples, a lane one output of one sample */
+    for (int64_t group = thread / 32; first + group * AT_ONCE < last; group += SLIM_WARPS) {
+        const int64_t sample = first + group * AT_ONCE + lane / OUTPUTS;
+        const int output = lane % OUTPUTS;
         float sum = 0.0f;
-        if (output >= o || n0 + s >= n)
-            continue;
-        for (int other = lane; other < inputs; other += 32)
-            sum += share[s][other * o + output];
-        for (int half = 16; half > 0; half /= 2)
-            sum += __shfl_down_sync(UINT32_MAX, sum, (unsigned)half);
-        if (lane == 0)
-            y[(n0 + s) * o + output] = activation_value(function, bias ? sum + bias[output] : sum);
+        for (int warp = 0; warp < SLIM_WARPS; warp++)
+            sum += share[group][warp][lane];
+        if (sample < last && output < o)
+            y[sample * o + output] = activation_value(function, bias ? sum + bias[output] : sum);
     }
 }
 
 void slim_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
                 const float *w, const float *bias, enum activation function, float *y)
 {
-    enum { ALONE = 256, SOME = 4 }; /* from more samples on they share the reading of weights */
-    enqueue_early(queue, n <= ALONE ? slim_up<1> : slim_up<SOME>,
-                  dim3(blocks_for(n, n <= ALONE ? 1 : SOME)), dim3(SLIM_THREADS), 0, n, i, (int)o,
-                  x, w, bias, function, y);
+    enum { BLOCKS = 132, FEW = 4 }; /* a block for each multiprocessor */
+    const int64_t samples = (n + BLOCKS - 1) / BLOCKS;
+    enqueue_early(queue, o <= FEW ? slim_up<FEW, 12> : slim_up<SLIM_OUTPUTS, 8>,
+                  dim3(blocks_for(n, samples)), dim3(THREADS), 0, n, i, (int)o, samples, x, w, bias,
+                  function, y);
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -87,4 +121,54 @@ void slim_down(struct queue *queue, int64_t n, int64_t i, int64_t o, const float
 {
     enqueue_early(queue, slim_rows, dim3(blocks_for(i, THREADS), blocks_for(n, SLIM_ROWS)),
                   dim3(THREADS), 0, n, i, (int)o, dy, w, dx);
+}
+
+enum { LINES = 32, LINE = 32, SUMS_AT_ONCE = 9 };
+
+/* The first block has the bias, too: the output behind the last. */
+template <int OUTPUTS>
+static __global__ void __launch_bounds__(LINE *LINES)
+    slim_descend(int64_t n, int64_t i, int o, const float *x, const float *dy, const float *rate,
+                 float *w, float *b)
+{
+    __shared__ float lines[SUMS_AT_ONCE][LINES][LINE + 1];
+    const int column = (int)threadIdx.x, line = (int)threadIdx.y;
+    const int64_t input = (int64_t)blockIdx.x * LINE + column;
+    const bool first = b && blockIdx.x == 0 && column < o;
+    float sums[OUTPUTS + 1] = {};
+#pragma unroll 4
+    for (int64_t row = line; row < n; row += LINES) {
+        const float value = input < i ? x[row * i + input] : 0.0f;
+#pragma unroll
+        for (int k = 0; k < OUTPUTS; k++)
+            if (k < o)
+                sums[k] = fmaf(value, dy[row * o + k], sums[k]);
+        if (first)
+            sums[OUTPUTS] += dy[row * o + column];
+    }
+#pragma unroll
+    for (int k0 = 0; k0 < OUTPUTS + 1; k0 += SUMS_AT_ONCE) {
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < SUMS_AT_ONCE && k0 + k < OUTPUTS + 1; k++)
+            lines[k][line][column] = sums[k0 + k];
+        __syncthreads();
+        const int k = k0 + line; /* now a line is a sum */
+        const bool is_bias = k == OUTPUTS;
+        if (line >= SUMS_AT_ONCE || k > OUTPUTS || (is_bias ? !first : k >= o || input >= i))
+            continue;
+        float all = 0.0f;
+#pragma unroll
+        for (int other = 0; other < LINES; other++)
+            all += lines[line][other][column];
+        float *to = is_bias ? b + column : w + input * o + k;
+        *to = update_sgd(*to, all, *rate);
+    }
+}
+
+void slim_update(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
+                 const float *dy, const float *rate, float *w, float *b)
+{
+    enqueue(queue, o == 1 ? slim_descend<1> : slim_descend<SLIM_OUTPUTS>, dim3(blocks_for(i, LINE)),
+            dim3(LINE, LINES), n, i, (int)o, x, dy, rate, w, b);
 }

@@ -1,5 +1,6 @@
 /* slim.h: layers with few outputs (the last one, mostly), in fp32: cuBLASLt's tiles would be empty
- * nearly everywhere. y[n, o] = f(x[n, i]·W[i, o] + b), and the gradient of its input. */
+ * nearly everywhere. y[n, o] = f(x[n, i]·W[i, o] + b), the gradient of its input,
+ * and its update. */
 #ifndef PRONY_BACKEND_CUDA_SLIM_H
 #define PRONY_BACKEND_CUDA_SLIM_H
 
@@ -12,5 +13,8 @@ void slim_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, const floa
 /* dx[n, i] = dy[n, o]·Wᵀ */
 void slim_down(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *dy,
                const float *w, float *dx);
+/* w -= rate · xᵀ·dy, b -= rate · Σ dy; b NULL: there is none. */
+void slim_update(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
+                 const float *dy, const float *rate, float *w, float *b);
 
 #endif

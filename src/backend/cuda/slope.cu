@@ -4,11 +4,13 @@
 
 #include "backend/cuda/activation.h"
 #include "backend/cuda/blas.h"
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/merge.h"
+#include "backend/cuda/slim.h"
 
 /* A block has a tile of 64 columns, two neighbours a thread, and goes down a chunk of rows, 32 at a
  * time: a line of 32 threads has every 8th of them. */
 enum { SLOPE_COLS = 64, SLOPE_ROWS = 32, SLOPE_LINES = 8, SLOPE_CHUNKS = 64, SLOPE_FROM = 48 };
+enum { SLOPE_FEW = 256 }; /* samples: then a chunk is a row a thread */
 
 static __device__ float2 pair_read(struct cells cells, int64_t index)
 {
@@ -36,12 +38,23 @@ static __device__ float2 pair_add(const struct pieces &pieces, int64_t index)
     return make_float2(sum.at[0], sum.at[1]);
 }
 
-/* PIECES: what is read comes in pieces. */
-template <bool PIECES>
-static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
+/* The layer above, where it has few outputs: its gradient and its weights. */
+struct above {
+    const float *dy; /* [samples, outputs] */
+    const float *w;  /* [width, outputs] */
+    int outputs;
+};
+
+/* How what is read comes. */
+enum source { SOURCE_WHOLE, SOURCE_PIECES, SOURCE_SLIM };
+
+template <enum source SOURCE>
+static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES,
+                                         SOURCE == SOURCE_WHOLE ? 8 : 4)
     slope_tiles(struct slope slope, enum activation function, float alpha, struct cells saved,
-                struct cells dy, struct cells dx)
+                struct cells dy, struct cells dx, struct above above)
 {
+    constexpr bool SLIM = SOURCE == SOURCE_SLIM;
     __shared__ float tile[SLOPE_ROWS][SLOPE_COLS + 1];
     allow_next();
     await_last();
@@ -50,7 +63,12 @@ static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
     const int64_t from = blockIdx.y * slope.chunk_rows;
     const int64_t to =
         from + slope.chunk_rows < slope.samples ? from + slope.chunk_rows : slope.samples;
-    float2 sum = make_float2(0.0f, 0.0f);
+    float2 sum = make_float2(0.0f, 0.0f), weights[SLIM ? SLIM_OUTPUTS : 1];
+#pragma unroll
+    for (int k = 0; SLIM && k < SLIM_OUTPUTS; k++)
+        if (k < above.outputs && column < slope.width)
+            weights[k] = make_float2(above.w[column * above.outputs + k],
+                                     above.w[(column + 1) * above.outputs + k]);
     for (int64_t row0 = from; row0 < to; row0 += SLOPE_ROWS) {
 #pragma unroll
         for (int i = 0; i < SLOPE_ROWS / SLOPE_LINES; i++) {
@@ -59,7 +77,19 @@ static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
                 continue;
             const int64_t index = row * slope.width + column;
             const float2 value = pair_read(saved, index);
-            float2 pair = PIECES ? pair_add(slope.pieces, index) : pair_read(dy, index);
+            float2 pair = make_float2(0.0f, 0.0f);
+            if (SOURCE == SOURCE_PIECES)
+                pair = pair_add(slope.pieces, index);
+            if (SOURCE == SOURCE_WHOLE)
+                pair = pair_read(dy, index);
+#pragma unroll
+            for (int k = 0; SLIM && k < SLIM_OUTPUTS; k++) {
+                if (k >= above.outputs)
+                    continue;
+                const float gradient = above.dy[row * above.outputs + k];
+                pair.x = fmaf(gradient, weights[k].x, pair.x);
+                pair.y = fmaf(gradient, weights[k].y, pair.y);
+            }
             pair.x *= activation_slope(function, alpha, value.x);
             pair.y *= activation_slope(function, alpha, value.y);
             pair_write(dx, index, pair);
@@ -73,7 +103,7 @@ static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
         __syncthreads();
         for (int c = line; c < SLOPE_COLS; c += SLOPE_LINES)
             if (column0 + c < slope.width && row0 + x < to)
-                slope.turned[(column0 + c) * slope.step + row0 + x] = tile[x][c];
+                slope.turned[(column0 + c) * slope.step + row0 + x] = -tile[x][c];
         __syncthreads();
     }
     __syncthreads();
@@ -129,25 +159,42 @@ static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
     slope.sums[blockIdx.y * slope.width + own] = all;
 }
 
-static void launch_slope(const struct call *call, struct queue *queue)
+void slope_launch(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.activate_grad;
     const struct slope *slope = call->slope;
+    const enum activation function = (enum activation)attr.function;
     const int64_t enough = 132 * 2; /* blocks: two for each multiprocessor */
-    const bool eights = !slope->turns && !slope->pieces.count && slope->width % CELLS == 0 &&
+    const bool eights = !slope->turns && !slope->pieces.count && !slope->slim &&
+                        slope->width % CELLS == 0 &&
                         slope->chunks * slope->width >= enough * CELLS * SLOPE_COLS / 2;
     const int64_t columns = eights ? SLOPE_COLS / 2 * CELLS : SLOPE_COLS; /* of a block */
-    enqueue_early(queue,
-                  eights                ? slope_rows
-                  : slope->pieces.count ? slope_tiles<true>
-                                        : slope_tiles<false>,
-                  dim3(blocks_for(slope->width, columns), (unsigned)slope->chunks),
-                  dim3(SLOPE_COLS / 2, SLOPE_LINES), 0, *slope, (enum activation)attr.function,
-                  attr.alpha, call_cells(call, 0), call_cells(call, 1), call_cells(call, 2));
+    const dim3 grid(blocks_for(slope->width, columns), (unsigned)slope->chunks);
+    const dim3 block(SLOPE_COLS / 2, SLOPE_LINES);
+    struct above above = {};
+    if (slope->slim) {
+        const struct call layer = merge_call(call, call->op - 1);
+        above = {call_reals(&layer, 1), call_reals(&layer, 2), (int)call_dim(&layer, 2, 1)};
+    }
+    if (eights)
+        enqueue_early(queue, slope_rows, grid, block, 0, *slope, function, attr.alpha,
+                      call_cells(call, 0), call_cells(call, 1), call_cells(call, 2));
+    else
+        enqueue_early(queue,
+                      slope->slim           ? slope_tiles<SOURCE_SLIM>
+                      : slope->pieces.count ? slope_tiles<SOURCE_PIECES>
+                                            : slope_tiles<SOURCE_WHOLE>,
+                      grid, block, 0, *slope, function, attr.alpha, call_cells(call, 0),
+                      call_cells(call, 1), call_cells(call, 2), above);
 }
 
 static const struct kernel kernel_slope = {
-    OP_activate_grad, "activate_grad_sums_cuda", launch_slope, NULL, NULL, 0, false};
+    OP_activate_grad, "activate_grad_sums_cuda", slope_launch, NULL, NULL, 0, false};
+
+static uint64_t floats(int64_t count)
+{
+    return (uint64_t)count * sizeof(float);
+}
 
 static uint64_t take_bytes(struct plan *plan, uint64_t bytes)
 {
@@ -169,23 +216,36 @@ static bool follows(const struct program *program, int32_t o)
            shape->dim[1] % 2 == 0 && op_input(program, &program->ops[o], 3) >= 0;
 }
 
-/* Does the op before `o`, a slope, make what that reads by a thin product, for nobody else? */
-static bool comes_in_pieces(const struct plan *plan, int32_t o, struct thin *thin)
+/* Does the op before `o`, a slope, make what that reads, for nobody else? */
+static bool follows_product(const struct plan *plan, int32_t o)
 {
     const struct program *program = plan->program;
     const struct op *op = &program->ops[o], *above = op - 1;
     if (o == 0 || above->kind != OP_dense_sgd || above->part != op->part)
         return false;
     const int32_t dx = op_output(program, above, 2);
-    if (dx < 0 || op_input(program, op, 1) != dx || !program->tensors[dx].lost)
+    if (dx < 0 || op_input(program, op, 1) != dx || plan->observer.level != OBSERVE_NOTHING)
         return false;
     for (int32_t other = 0; other < program->op_count; other++)
         for (int32_t i = 0; other != o && i < program->ops[other].inputs; i++)
             if (op_input(program, &program->ops[other], i) == dx)
                 return false;
+    return plan->kernels[o - 1] == dense_blas_kernel(plan->instance->device, program, above);
+}
+
+/* Has that a part in it? */
+static void join_product(struct plan *plan, int32_t o, struct slope *slope)
+{
     const struct device *device = plan->instance->device;
-    return plan->kernels[o - 1] == dense_blas_kernel(device, program, above) &&
-           dense_blas_thin(device, program, above, thin);
+    const struct op *above = &plan->program->ops[o - 1];
+    struct thin thin;
+    if (!follows_product(plan, o))
+        return;
+    if (dense_blas_thin(device, plan->program, above, &thin)) {
+        slope->pieces = thin_pieces(&thin, NULL);
+        slope->pieces_at = take_bytes(plan, thin_bytes(&thin));
+    }
+    slope->slim = dense_blas_slim(device, plan->program, above);
 }
 
 enum status slope_choose(struct plan *plan)
@@ -201,24 +261,26 @@ enum status slope_choose(struct plan *plan)
         struct slope *slope;
         NEED(slope = (struct slope *)arena_alloc(&plan->arena, sizeof *slope));
         const int64_t *dim = program->tensors[op_input(program, &program->ops[o], 1)].shape.dim;
+        const int64_t inputs =
+            program->tensors[op_input(program, &program->ops[o], 0)].shape.dim[1];
         const int64_t least = (dim[0] + SLOPE_CHUNKS - 1) / SLOPE_CHUNKS;
+        const int64_t rows = dim[0] <= SLOPE_FEW ? SLOPE_LINES : SLOPE_ROWS;
         slope->samples = dim[0];
         slope->width = dim[1];
-        slope->chunk_rows = (least + SLOPE_ROWS - 1) / SLOPE_ROWS * SLOPE_ROWS;
+        slope->chunk_rows = (least + rows - 1) / rows * rows;
         slope->chunks = blocks_for(slope->samples, slope->chunk_rows);
-        slope->sums_at = take_bytes(plan, (uint64_t)(slope->chunks * slope->width) * sizeof(float));
+        slope->sums_at = take_bytes(plan, floats(slope->chunks * slope->width));
         slope->turns = dense_blas_turns(device, program, &program->ops[o]);
         slope->step = dense_blas_turned_step(slope->samples);
         if (slope->turns)
-            slope->turned_at =
-                take_bytes(plan, (uint64_t)(slope->width * slope->step) * sizeof(float));
-        struct thin thin;
-        if (comes_in_pieces(plan, o - 1, &thin)) {
-            slope->pieces = thin_pieces(&thin, NULL);
-            slope->pieces_at = take_bytes(plan, thin_bytes(&thin));
-        }
+            slope->turned_at = take_bytes(plan, floats(slope->width * slope->step));
+        if (dense_blas_turns_inputs(device, program, &program->ops[o]))
+            slope->inputs_at = take_bytes(plan, floats(inputs * slope->step));
+        join_product(plan, o - 1, slope);
         plan->slopes[o - 1] = plan->slopes[o] = slope;
         plan->kernels[o - 1] = &kernel_slope;
+        if (slope->slim)
+            merge_leave(plan, o - 1);
     }
     return STATUS_OK;
 }
@@ -232,6 +294,7 @@ void slope_place(struct plan *plan)
         slope->sums = (float *)(plan->slope_memory + slope->sums_at);
         slope->pieces.data = (const float *)(plan->slope_memory + slope->pieces_at);
         slope->turned = slope->turns ? (float *)(plan->slope_memory + slope->turned_at) : NULL;
+        slope->inputs = (float *)(plan->slope_memory + slope->inputs_at);
     }
 }
 
@@ -239,5 +302,5 @@ const struct slope *slope_below(const struct plan *plan, int32_t op)
 {
     const bool is_last = op + 1 >= plan->program->op_count;
     const struct slope *next = is_last ? NULL : plan->slopes[op + 1];
-    return next && next != plan->slopes[op] && next->pieces.count ? next : NULL;
+    return next && next != plan->slopes[op] && (next->pieces.count || next->slim) ? next : NULL;
 }

@@ -21,10 +21,7 @@ enum {
     THIN_BLOCKS = 132, /* that are wanted, wherever it runs: so pieces depend on shapes alone */
     THIN_BYTES = 216 << 10,
     STAGES_MOST = 8,
-    RESULTS = 64 * GROUPS,
-    SLAB_BYTES = 128,
-    SLAB = SLAB_BYTES / 4, /* of depth */
-    STEP = 8               /* of depth, that one instruction multiplies */
+    RESULTS = 64 * GROUPS
 };
 
 /* Samples are taken in PARTS of PART, as many as one instruction takes. */
@@ -174,27 +171,6 @@ static __global__ void __launch_bounds__(THIN_THREADS, 1)
 #endif
 }
 
-/* Where a tile of a matrix of floats comes from. The driver's function is found by the runtime:
- * nothing is linked with the driver. */
-static bool map_tiles(CUtensorMap *map, const void *matrix, int64_t columns, int64_t rows,
-                      int tile_rows)
-{
-    cudaDriverEntryPointQueryResult found;
-    const cuuint64_t sizes[2] = {(cuuint64_t)columns, (cuuint64_t)rows};
-    const cuuint64_t steps[1] = {(cuuint64_t)columns * sizeof(float)};
-    const cuuint32_t box[2] = {SLAB, (cuuint32_t)tile_rows}, each[2] = {1, 1};
-    void *entry = NULL;
-    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault,
-                                         &found) != cudaSuccess ||
-        !entry)
-        return false;
-    return ((decltype(&cuTensorMapEncodeTiled))entry)(
-               map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void *)matrix, sizes, steps, box, each,
-               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-               CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
-}
-
 template <bool TURNED, int PARTS, int PART>
 static void launch(struct queue *queue, const struct thin *thin, const float *weights,
                    const float *samples, float *pieces)
@@ -205,9 +181,10 @@ static void launch(struct queue *queue, const struct thin *thin, const float *we
                     (unsigned)thin_pieces(thin, NULL).count);
     CUtensorMap of_weights = {}, of_samples = {};
     const bool mapped =
-        queue->counting || (map_tiles(&of_samples, samples, thin->k, thin->n, lay::SAMPLES) &&
-                            (TURNED ? map_tiles(&of_weights, weights, thin->k, thin->m, RESULTS)
-                                    : map_tiles(&of_weights, weights, thin->m, thin->k, SLAB)));
+        queue->counting ||
+        (tile_map(&of_samples, samples, thin->k, thin->n, thin->k, lay::SAMPLES) &&
+         (TURNED ? tile_map(&of_weights, weights, thin->k, thin->m, thin->k, RESULTS)
+                 : tile_map(&of_weights, weights, thin->m, thin->k, thin->m, SLAB)));
     if (!mapped && queue->error == cudaSuccess)
         queue->error = cudaErrorNotSupported;
     enqueue_early(queue, thin_product<TURNED, PARTS, PART>, grid, dim3(THIN_THREADS),
@@ -252,29 +229,35 @@ void thin_multiply(struct queue *queue, const struct thin *thin, const float *we
                                                                    data);
 }
 
-/* Four neighbours a thread. */
+/* Neighbours of a thread: few, so that there are many threads, which all wait for memory once. */
+enum { FINISH_WIDE = 2 };
+
 static __global__ void __launch_bounds__(THREADS)
     finish_each(int64_t m, struct pieces pieces, const float *bias, enum activation function,
                 float *y)
 {
+    const int64_t index = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * FINISH_WIDE;
+    struct vector<FINISH_WIDE> constant = {
+    };
+    uint32_t column;
     allow_next();
+    split_number(index, (uint32_t)m, &column);
+    if (bias)
+        constant = *(const struct vector<FINISH_WIDE> *)(bias + column);
     await_last();
-    const int64_t index = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * 4;
     if (index >= pieces.each)
         return;
-    struct vector<4> sum = pieces_sum<4>(pieces, index);
+    struct vector<FINISH_WIDE> sum = pieces_sum<FINISH_WIDE>(pieces, index);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const float x = bias ? sum.at[i] + bias[index % m + i] : sum.at[i];
-        sum.at[i] = activation_value(function, x);
-    }
-    *(struct vector<4> *)(y + index) = sum;
+    for (int i = 0; i < FINISH_WIDE; i++)
+        sum.at[i] = activation_value(function, sum.at[i] + constant.at[i]);
+    *(struct vector<FINISH_WIDE> *)(y + index) = sum;
 }
 
 void thin_finish(struct queue *queue, const struct thin *thin, const float *data, const float *bias,
                  enum activation function, float *y)
 {
     const struct pieces pieces = thin_pieces(thin, data);
-    enqueue_early(queue, finish_each, dim3(blocks_for(pieces.each, (int64_t)THREADS * 4)),
+    enqueue_early(queue, finish_each, dim3(blocks_for(pieces.each, (int64_t)THREADS * FINISH_WIDE)),
                   dim3(THREADS), 0, thin->m, pieces, bias, function, y);
 }

@@ -42,7 +42,7 @@ void thin_finish(struct queue *queue, const struct thin *thin, const float *data
 template <int WIDE>
 static inline __device__ struct vector<WIDE> pieces_sum(const struct pieces &pieces,
                                                         int64_t index) {
-    enum { AT_ONCE = 8 }; /* loads on their way */
+    enum { AT_ONCE = 10 }; /* loads on their way */
     struct vector<WIDE> sum = {
     };
     for (int32_t first = 0; first < pieces.count; first += AT_ONCE) {
