@@ -14,8 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-kernel_run ref_batch_norm_f32, ref_batch_norm_fixed_f32, ref_batch_norm_grad_f32;
-
 /* Σ (x - mean)² */
 static float spread_span(const float *x, int64_t count, float mean)
 {
@@ -306,6 +304,147 @@ static void batch_norm_grad_member(void *context, int member, int members)
     }
 }
 
+/* ---- batch-norm of rows: a channel is a column, and columns are the lanes ---- */
+
+/* So many vectors of columns go down the rows together: a few lines of every row. */
+enum { ABREAST = 4 };
+
+#define DOWN_THE_ROWS                                                                              \
+    for (int64_t n = 0, at = k; n < e.batch; n++, at += e.channels)                                \
+        for (int v = 0; v < vectors; v++)
+#define PLACE (at + v * VEC_LANES)
+#define LEFT (e.channels - k - v * VEC_LANES)
+
+/* y = (x - mean)·scale·gamma + beta */
+static inline __attribute__((always_inline)) void
+columns_normalise(const struct call *call, struct extent e, int64_t k, const int vectors,
+                  const vec *mean, const vec *scale)
+{
+    vec factor[ABREAST], shift[ABREAST];
+    for (int v = 0; v < vectors; v++) {
+        const int64_t at = k;
+        factor[v] = vec_mul(vec_load_part(floats(call, 1) + PLACE, LEFT), scale[v]);
+        shift[v] = vec_load_part(floats(call, 2) + PLACE, LEFT);
+    }
+    DOWN_THE_ROWS
+    {
+        vec d = vec_sub(vec_load_part(floats(call, 0) + PLACE, LEFT), mean[v]);
+        vec_store_part(floats(call, 5) + PLACE, vec_fma(d, factor[v], shift[v]), LEFT);
+    }
+}
+
+/* value += momentum·(seen - value) */
+static inline void follow(float *value, vec seen, float momentum, int64_t left)
+{
+    vec old = vec_load_part(value, left);
+    vec_store_part(value, vec_fma(vec_set(momentum), vec_sub(seen, old), old), left);
+}
+
+static inline __attribute__((always_inline)) void
+columns_forward(const struct call *call, struct extent e, int64_t k, const int vectors)
+{
+    const float momentum = call->op->attr.batch_norm.momentum, size = (float)e.batch;
+    const vec epsilon = vec_set(call->op->attr.batch_norm.epsilon), one = vec_set(1.0f);
+    vec mean[ABREAST], spread[ABREAST];
+    for (int v = 0; v < vectors; v++)
+        mean[v] = spread[v] = vec_zero();
+    DOWN_THE_ROWS
+    mean[v] = vec_add(mean[v], vec_load_part(floats(call, 0) + PLACE, LEFT));
+    for (int v = 0; v < vectors; v++)
+        mean[v] = vec_div(mean[v], vec_set(size));
+    DOWN_THE_ROWS
+    {
+        vec d = vec_sub(vec_load_part(floats(call, 0) + PLACE, LEFT), mean[v]);
+        spread[v] = vec_fma(d, d, spread[v]);
+    }
+    for (int v = 0; v < vectors; v++) {
+        const int64_t at = k;
+        vec variance = vec_div(spread[v], vec_set(size));
+        vec unbiased = size > 1 ? vec_div(spread[v], vec_set(size - 1)) : variance;
+        follow(floats(call, 8) + PLACE, mean[v], momentum, LEFT);
+        follow(floats(call, 9) + PLACE, unbiased, momentum, LEFT);
+        spread[v] = vec_div(one, vec_sqrt(vec_add(variance, epsilon)));
+        vec_store_part(floats(call, 6) + PLACE, mean[v], LEFT);
+        vec_store_part(floats(call, 7) + PLACE, spread[v], LEFT);
+    }
+    columns_normalise(call, e, k, vectors, mean, spread);
+}
+
+static inline __attribute__((always_inline)) void
+columns_fixed(const struct call *call, struct extent e, int64_t k, const int vectors)
+{
+    const vec epsilon = vec_set(call->op->attr.batch_norm_fixed.epsilon), one = vec_set(1.0f);
+    vec mean[ABREAST], scale[ABREAST];
+    for (int v = 0; v < vectors; v++) {
+        const int64_t at = k;
+        mean[v] = vec_load_part(floats(call, 3) + PLACE, LEFT);
+        scale[v] = vec_add(vec_load_part(floats(call, 4) + PLACE, LEFT), epsilon);
+        scale[v] = vec_div(one, vec_sqrt(scale[v]));
+    }
+    columns_normalise(call, e, k, vectors, mean, scale);
+}
+
+/* As batch_norm_grad_member and channel_back. */
+static inline __attribute__((always_inline)) void
+columns_back(const struct call *call, struct extent e, int64_t k, const int vectors)
+{
+    const bool add = call->op->attr.batch_norm_grad.accumulate;
+    const vec size = vec_set((float)e.batch);
+    vec mean[ABREAST], scale[ABREAST], sum[ABREAST], sum_z[ABREAST], factor[ABREAST];
+    for (int v = 0; v < vectors; v++) {
+        const int64_t at = k;
+        mean[v] = vec_load_part(floats(call, 2) + PLACE, LEFT);
+        scale[v] = vec_load_part(floats(call, 3) + PLACE, LEFT);
+        factor[v] = vec_mul(vec_load_part(floats(call, 1) + PLACE, LEFT), scale[v]);
+        sum[v] = sum_z[v] = vec_zero();
+    }
+    DOWN_THE_ROWS
+    {
+        vec g = vec_load_part(floats(call, 4) + PLACE, LEFT);
+        sum[v] = vec_add(sum[v], g);
+        vec d = vec_sub(vec_load_part(floats(call, 0) + PLACE, LEFT), mean[v]);
+        sum_z[v] = vec_fma(g, d, sum_z[v]);
+    }
+    for (int v = 0; v < vectors; v++) {
+        const int64_t at = k;
+        float *dgamma = floats(call, 6) + PLACE, *dbeta = floats(call, 7) + PLACE;
+        sum_z[v] = vec_mul(sum_z[v], scale[v]);
+        vec_store_part(dgamma, add ? vec_add(vec_load_part(dgamma, LEFT), sum_z[v]) : sum_z[v],
+                       LEFT);
+        vec_store_part(dbeta, add ? vec_add(vec_load_part(dbeta, LEFT), sum[v]) : sum[v], LEFT);
+        sum[v] = vec_div(sum[v], size);
+        sum_z[v] = vec_mul(vec_div(sum_z[v], size), scale[v]);
+    }
+    if (!call->data[5])
+        return;
+    DOWN_THE_ROWS
+    {
+        vec g = vec_sub(vec_load_part(floats(call, 4) + PLACE, LEFT), sum[v]);
+        vec d = vec_sub(vec_load_part(floats(call, 0) + PLACE, LEFT), mean[v]);
+        vec_store_part(floats(call, 5) + PLACE, vec_mul(factor[v], vec_fnma(d, sum_z[v], g)), LEFT);
+    }
+}
+#undef DOWN_THE_ROWS
+#undef PLACE
+#undef LEFT
+
+/* A member's columns: four vectors abreast, what is left one by one. */
+#define COLUMNS_MEMBER(way)                                                                        \
+    static void way##_member(void *context, int member, int members)                               \
+    {                                                                                              \
+        const struct call *call = context;                                                         \
+        struct extent e = extent_of(call);                                                         \
+        long k, last;                                                                              \
+        pool_share(e.channels, (long)ABREAST *VEC_LANES, member, members, &k, &last);              \
+        for (; k + ABREAST * VEC_LANES <= last; k += ABREAST * VEC_LANES)                          \
+            way(call, e, k, ABREAST);                                                              \
+        for (; k < last; k += VEC_LANES)                                                           \
+            way(call, e, k, 1);                                                                    \
+    }
+COLUMNS_MEMBER(columns_forward)
+COLUMNS_MEMBER(columns_fixed)
+COLUMNS_MEMBER(columns_back)
+
 /* `passes` times over the first operand, in `items` pieces. */
 static void run_items(const struct call *call, pool_task *task, int64_t passes, int64_t items)
 {
@@ -353,31 +492,28 @@ static void run_layer_norm_grad(const struct call *call)
     run_items(call, layer_norm_dw_member, 2, dim[1] / VEC_LANES + 1);
 }
 
-/* Where a channel's elements are few and far between, the reference is as good. */
-enum { INNER_LEAST = 8 };
-
-static void run_channels(const struct call *call, pool_task *task, kernel_run *plain)
+static void run_channels(const struct call *call, pool_task *planes, pool_task *columns)
 {
     struct extent e = extent_of(call);
-    if (e.inner < INNER_LEAST)
-        plain(call);
+    if (e.inner == 1)
+        run_items(call, columns, 3, (e.channels - 1) / (ABREAST * VEC_LANES) + 1);
     else
-        run_items(call, task, 3, e.channels);
+        run_items(call, planes, 3, e.channels);
 }
 
 static void run_batch_norm(const struct call *call)
 {
-    run_channels(call, batch_norm_member, ref_batch_norm_f32);
+    run_channels(call, batch_norm_member, columns_forward_member);
 }
 
 static void run_batch_norm_fixed(const struct call *call)
 {
-    run_channels(call, batch_norm_fixed_member, ref_batch_norm_fixed_f32);
+    run_channels(call, batch_norm_fixed_member, columns_fixed_member);
 }
 
 static void run_batch_norm_grad(const struct call *call)
 {
-    run_channels(call, batch_norm_grad_member, ref_batch_norm_grad_f32);
+    run_channels(call, batch_norm_grad_member, columns_back_member);
 }
 
 void ISA(norm_fill)(struct kernel_table *table)
