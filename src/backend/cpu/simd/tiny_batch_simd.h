@@ -384,15 +384,22 @@ static inline __attribute__((always_inline)) void steps_vectors(struct tiny *tin
     }
 }
 
+/* A function for each number of vectors: with the address of everything checked, all in one take a
+ * compiler a minute. */
+#define BY_VECTORS(EACH) EACH(0) EACH(1) EACH(2) EACH(3) EACH(4)
+#define DEFINE_STEPS(vectors)                                                                      \
+    static __attribute__((noinline)) void steps_of_##vectors(struct tiny *tiny, int64_t steps)     \
+    {                                                                                              \
+        steps_vectors(tiny, steps, vectors);                                                       \
+    }
+BY_VECTORS(DEFINE_STEPS)
+
 static void steps_batch(struct tiny *tiny, int64_t steps)
 {
-    switch (tiny->plane / VEC_LANES) {
-    case 1: steps_vectors(tiny, steps, 1); break;
-    case 2: steps_vectors(tiny, steps, 2); break;
-    case 3: steps_vectors(tiny, steps, 3); break;
-    case 4: steps_vectors(tiny, steps, 4); break;
-    default: steps_vectors(tiny, steps, 0);
-    }
+#define STEPS(vectors) steps_of_##vectors,
+    static tiny_steps *const by_vectors[] = {BY_VECTORS(STEPS)};
+    const int64_t vectors = tiny->plane / VEC_LANES;
+    by_vectors[vectors <= TILE ? vectors : 0](tiny, steps);
 }
 
 #endif
