@@ -19,13 +19,16 @@ int64_t gemm_b_floats(const struct gemm_kernels *kernels, int64_t inner, int64_t
 void gemm_pack_b(const struct gemm_kernels *kernels, struct gemm_side b, int64_t inner,
                  int64_t columns, float *panels)
 {
-    for (int64_t j = 0; j < columns; j += kernels->columns, panels += inner * kernels->columns)
-        for (int64_t i = 0; i < kernels->columns; i += kernels->lanes) {
+    for (int64_t j = 0; j < columns; j += kernels->columns, panels += inner * kernels->columns) {
+        bool whole = b.right == 1 && columns - j >= kernels->columns;
+        int64_t at_once = whole ? kernels->columns : kernels->lanes;
+        for (int64_t i = 0; i < kernels->columns; i += at_once) {
             int64_t width = columns - j - i;
-            width = width < 0 ? 0 : width < kernels->lanes ? width : kernels->lanes;
+            width = width < 0 ? 0 : width < at_once ? width : at_once;
             kernels->pack(b.data + (width ? (j + i) * b.right : 0), b.right, b.down, width, inner,
                           panels + i, kernels->columns);
         }
+    }
 }
 
 void gemm_pack_a(const struct gemm_kernels *kernels, struct gemm_side a, int64_t rows,

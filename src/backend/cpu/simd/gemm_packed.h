@@ -35,7 +35,8 @@ struct gemm_kernels {
     int64_t rows, columns; /* the most a tile has */
     int64_t lanes;
     /* out[k·lead + i] = x[i·across + k·along] for i < width ≤ lanes and k < count, where one of the
-     * strides is 1; zeros up to lanes, or lead if that is less. */
+     * strides is 1; zeros up to lanes, or lead if that is less. Where across is 1 the width may
+     * also be all columns: rows that lie far apart are then visited once. */
     void (*pack)(const float *x, int64_t across, int64_t along, int64_t width, int64_t count,
                  float *out, int64_t lead);
     void (*tile[GEMM_ROWS + 1])(const struct gemm_tile *tile); /* by rows */

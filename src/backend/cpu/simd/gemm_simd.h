@@ -78,6 +78,13 @@ INLINE void put(float *out, vec v, int64_t left, int64_t lead)
 static void pack(const float *x, int64_t across, int64_t along, int64_t width, int64_t count,
                  float *out, int64_t lead)
 {
+    if (across == 1 && width == COLUMNS) {
+        for (int64_t k = 0; k < count; k++) {
+            vec_store_any(out + k * lead, vec_load_any(x + k * along));
+            vec_store_any(out + k * lead + VEC_LANES, vec_load_any(x + k * along + VEC_LANES));
+        }
+        return;
+    }
     if (across == 1) {
         for (int64_t k = 0; k < count; k++)
             put(out + k * lead, vec_load_part(x + k * along, width), count - k, lead);
