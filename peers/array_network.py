@@ -44,7 +44,7 @@ class ArrayNetwork:
         self.softmax = work.loss == "cross_entropy"
         self.inputs = self.batches(work.inputs)
         self.rate = np.float32(work.rate)
-        self.step = self.train if work.training else self.forward
+        self.step = self.train if work.training else self.infer
         if work.training and self.softmax:
             width = work.weights[work.dense_stack()[-1][1]][0][0]
             one_of = np.eye(width, dtype=np.float32)[np.array(work.labels[1], dtype=np.int32)]
@@ -99,8 +99,11 @@ class ArrayNetwork:
                 dy = dz @ layer.weight.T
             layer.update(self.rate, values[n], dz)
 
-    def outputs(self, batch):
-        return self.forward(batch).reshape(-1).tolist()
+    def infer(self, batch):
+        self.y = self.forward(batch)
+
+    def outputs(self):
+        return self.y.reshape(-1).tolist()
 
     def loss(self):
         return float(self.error)

@@ -6,7 +6,7 @@ A peer is an object with
     prepare(work)                  build the network; `work` is a Work
     step(batch)                    one iteration on batch number `batch` of work.batches
     loss(), parameter(name, i)     training: the last step's loss; element i of a parameter
-    outputs(batch)                 inference: the flat outputs for that batch
+    outputs()                      inference: the flat outputs of the last step
 
 and, where it has reason to,
 
@@ -237,23 +237,24 @@ class Server:
 
     def run(self, request):
         """Whoever has just been woken, perhaps on another core, finds cold caches: a short iteration
-        is run once before it is timed, as torch.utils.benchmark does."""
-        if self.iteration_ns and self.iteration_ns < WARM_NS:
+        is run once before it is timed, as torch.utils.benchmark does; not where each is a call that
+        somebody waits for, or is counted."""
+        if request.get("warm", True) and self.iteration_ns and self.iteration_ns < WARM_NS:
             self.iterate(1)
         elapsed_ns = self.iterate(request["iterations"])
         self.iteration_ns = elapsed_ns / request["iterations"]
         return {"elapsed_ns": elapsed_ns}
 
     def check(self, request):
-        """From the initial weights and the first batch again, whatever ran before."""
+        """From the initial weights and the first batch again, whatever ran before, by what is timed."""
         self.restart()
+        values = []
+        for _ in range(request["steps"]):
+            self.iterate(1)
+            if not self.work.training:
+                values.extend(self.peer.outputs())
         if not self.work.training:
-            values = []
-            for i in range(request["steps"]):
-                values.extend(self.peer.outputs(i % self.work.batches))
             return {"values": values[: request["most"]]}
-        for i in range(request["steps"]):
-            self.peer.step(i % self.work.batches)
         loss = self.peer.loss()
         values = [self.peer.parameter(name, i) for name, i in request["samples"]]
         self.restart()  # what was read back may lie in another order than it is trained in

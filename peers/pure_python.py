@@ -84,7 +84,7 @@ class PurePython:
         self.rate = work.rate
         self.softmax = work.loss == "cross_entropy"
         if not work.training:
-            self.step = self.outputs
+            self.step = self.infer
             return
         self.step = self.train
         if self.softmax:
@@ -121,13 +121,16 @@ class PurePython:
         for layer, samples in zip(self.layers, pairs):
             layer.update(self.rate, samples)
 
-    def outputs(self, batch):
+    def infer(self, batch):
         flat = []
         for x in self.inputs[batch]:
             for layer in self.layers:
                 x = layer.forward(x)
             flat.extend(softmax(x) if self.softmax else x)
-        return flat
+        self.flat = flat
+
+    def outputs(self):
+        return list(self.flat)
 
     def loss(self):
         return self.error

@@ -2,6 +2,7 @@
 
 suite=broken_peers
 . tests/shell/command.sh
+. tests/shell/relay.sh
 for peer in dies hangs garbage floods closes chatters boasts liar; do
     output=$("$prony" bench small --phase inference --framework "prony,tests/peers/$peer/peer" \
         --seconds 0.05 --patience 0.5 --format json 2>/dev/null)
@@ -32,23 +33,6 @@ expect prints_one_line 1 'failed: one [2J two' \
     "$prony" bench small --framework "$folder/painter" --seconds 0.05
 expect sees_that_it_ended 1 'failed: the process ended' \
     "$prony" bench small --framework "$folder/leaver" --seconds 0.05 --patience 10
-
-# relay NAME COMMAND: a peer that answers as prony does, and before each run does this first.
-relay() {
-    cat >"$folder/$1" <<PEER
-#!/bin/sh
-mkfifo "$folder/$1.asked" "$folder/$1.answered"
-"$prony" peer <"$folder/$1.asked" >"$folder/$1.answered" &
-exec 3>"$folder/$1.asked" 4<"$folder/$1.answered"
-while read -r line; do
-    case \$line in *'"do":"run"'*) $2 ;; esac
-    printf '%s\n' "\$line" >&3
-    read -r line <&4
-    printf '%s\n' "\$line"
-done
-PEER
-    chmod +x "$folder/$1"
-}
 
 # Whoever breaks when it is done, while its system calls are counted, was timed and right: its record, and
 # that of whoever comes after it, are not lost.

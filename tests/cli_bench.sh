@@ -295,6 +295,10 @@ expect checks_another_build 0 '"verdict":"right"' \
 expect answers_as_a_peer 0 '"reason":"found \"run\", expected prepare first"' \
     sh -c "echo '{\"do\":\"run\"}' | '$prony' peer"
 expect empties_the_caches 0 'cold' "$prony" bench small --caches warm,cold --seconds 0.3
+expect skips_an_opponent_that_is_not_there 0 'skipped: ' \
+    env CUDA_VISIBLE_DEVICES= "$prony" bench small --against cuda $quick
+expect leaves_out_an_opponent 0 'nothing is left to be measured' \
+    "$prony" bench small --against ref --skip backend=ref $quick
 expect says_what_it_cannot_pin 0 'skipped: other frameworks are not tied to cores' \
     "$prony" bench small --framework python-list --affinity compact $quick
 expect knows_its_opponents 2 'did you mean numpy?' "$prony" bench small --against numpi

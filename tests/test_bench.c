@@ -150,6 +150,12 @@ TEST(rules_leave_points_out)
     CHECK_OK(sweep_parse_skip(&sweep, "batch=2-3 phase=training; fusion=off batch=1", &arena));
     CHECK_OK(sweep_count(&sweep, &bench, &points));
     CHECK_EQUAL_INT(points, 12 - 4 - 2);
+    /* values of what means nothing to one worker, or to inference, make nothing else of it */
+    set(&sweep, AXIS_parallelism, (const char *const[]){"data", "model"}, 2);
+    set(&sweep, AXIS_optimiser, (const char *const[]){"sgd", "adam"}, 2);
+    int more;
+    CHECK_OK(sweep_count(&sweep, &bench, &more));
+    CHECK_EQUAL_INT(more, points + 1); /* training at batch 1, fused, by adam too */
     CHECK_STATUS(STATUS_INPUT, sweep_parse_skip(&sweep, "batch 2", &arena));
     CHECK_STATUS(STATUS_INPUT, sweep_parse_skip(&sweep, "bach=2", &arena));
     CHECK_MESSAGE("did you mean \"batch\"?");

@@ -39,8 +39,8 @@ class Peer(ArrayNetwork):
             self.step(i % self.work.batches)
         self.cupy.cuda.Device().synchronize()
 
-    def outputs(self, batch):
-        return self.cupy.asnumpy(self.forward(batch)).reshape(-1).tolist()
+    def outputs(self):
+        return self.cupy.asnumpy(self.y).reshape(-1).tolist()
 
 
 serve(Peer())

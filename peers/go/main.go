@@ -32,6 +32,7 @@ type request struct {
 	Settings                 map[string]float64
 	Weights, Data            string
 	Iterations, Steps, Most  int
+	Warm                     bool
 	Samples                  [][2]interface{}
 }
 
@@ -410,7 +411,7 @@ func (n *network) answer(line []byte) (map[string]interface{}, error) {
 		return map[string]interface{}{}, n.open()
 	case "run":
 		const short = 20e6 // an iteration that is run once before it is timed: the caches are cold
-		if n.iteration > 0 && n.iteration < short {
+		if asked.Warm && n.iteration > 0 && n.iteration < short {
 			n.iterate(1)
 		}
 		elapsed := n.iterate(asked.Iterations)

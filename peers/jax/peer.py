@@ -181,8 +181,7 @@ class Peer:
             answer.__array__()  # in host memory
         self.answers.clear()
 
-    def outputs(self, batch):
-        self.step(batch)
+    def outputs(self):
         return self.result.reshape(-1).tolist()
 
     def loss(self):

@@ -151,11 +151,10 @@ class Shipped(TorchPeer):
                 elif value is not None:
                     state[name] = 0
 
-    def outputs(self, batch):
-        if not self.graphs:
-            return super().outputs(batch)
-        self.replay(batch)
-        return self.error.float().reshape(-1).tolist()
+    def outputs(self):
+        if self.graphs:
+            self.y = self.error  # where the graph left them
+        return super().outputs()
 
 
 if __name__ == "__main__":

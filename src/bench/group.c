@@ -99,6 +99,7 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
     struct peer_work work = {
         .judge = task_peer_judge,
         .context = group->task,
+        .exactly = scenario_answering(point->scenario) != ANSWER_STEPS,
         .patience_ns = HUNG_TIMES * group->bench->patience_ns,
         .stopped = group->bench->measure.stopped,
         /* on a CPU a process has its number of threads for life */
@@ -364,6 +365,8 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
     if (strcmp(record->point.ingestion, "resident") != 0)
         rows[count++] =
             (struct record_meter){"copy_bytes", (double)task_input_bytes(group->task), NULL};
+    if (entrant->is_peer)
+        job_peer_run_exactly(entrant->job);
     if (!group->bench->unread)
         TRY(passes_run(&passes, &group->arena, rows + count, &more));
     record->meters = rows;

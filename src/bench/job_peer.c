@@ -138,15 +138,21 @@ static enum status peer_run(struct job *job, int64_t iterations, uint64_t *elaps
     struct job_peer *peer = (struct job_peer *)job;
     struct arena scratch = {0};
     struct json *answer;
-    char request[64];
+    char request[80];
     enum status status = STATUS_OK;
 
-    snprintf(request, sizeof request, "{\"do\":\"run\",\"iterations\":%" PRId64 "}", iterations);
+    snprintf(request, sizeof request, "{\"do\":\"run\",\"warm\":%s,\"iterations\":%" PRId64 "}",
+             peer->work.exactly ? "false" : "true", iterations);
     uint64_t start_ns = clock_ns();
     TRY_OR(done, peer_ask(peer, request, &scratch, &answer));
     uint64_t passed_ns = clock_ns() - start_ns;
+    const struct json *claim = json_get(answer, "elapsed_ns");
     int64_t claimed_ns = json_int(answer, "elapsed_ns", -1);
-    if (claimed_ns <= 0 || (uint64_t)claimed_ns > passed_ns)
+    if (claimed_ns <= 0 && !(claim && claim->kind == JSON_NUMBER && claim->number <= 0))
+        status = status_fail(STATUS_DEVICE, __FILE__, __LINE__,
+                             "the peer answered \"%.60s\"; expected \"elapsed_ns\": a whole number",
+                             text_of(&peer->answer));
+    else if (claimed_ns <= 0 || (uint64_t)claimed_ns > passed_ns)
         status = status_fail(STATUS_DEVICE, __FILE__, __LINE__,
                              "the peer says that it took %" PRId64 " ns; %" PRIu64 " ns passed",
                              claimed_ns, passed_ns);
@@ -206,20 +212,48 @@ enum status job_peer_open(const struct peer_work *work, struct job **out)
     return STATUS_OK;
 }
 
-enum status job_peer_probe(const char *path, struct text *out)
+/* Starts the executable and asks what it is: a job to be closed, and the answer, NULL for none. */
+static enum status peer_probe(const char *path, struct job **job, const struct json **software)
 {
     const struct peer_work work = {.path = path, .patience_ns = PROBE_PATIENCE_NS};
+
+    TRY(job_peer_open(&work, job));
+    enum status status = peer_start((struct job_peer *)*job);
+    *software = ((struct job_peer *)*job)->software;
+    if (status != STATUS_OK)
+        peer_close(*job);
+    return status;
+}
+
+enum status job_peer_probe(const char *path, struct text *out)
+{
+    const struct json *software;
     struct job *job;
 
-    TRY(job_peer_open(&work, &job));
-    struct job_peer *peer = (struct job_peer *)job;
-    enum status status = peer_start(peer);
-    const struct json *part = peer->software ? peer->software->first : NULL;
+    TRY(peer_probe(path, &job, &software));
+    const struct json *part = software ? software->first : NULL;
     for (const char *comma = ""; part; part = part->next, comma = ", ")
         if (part->kind == JSON_STRING)
             text_printf(out, "%s%s %s", comma, part->key, part->string);
     peer_close(job);
-    return status == STATUS_OK ? text_done(out) : status;
+    return text_done(out);
+}
+
+bool job_peer_is_prony(const char *path)
+{
+    const struct json *software;
+    struct job *job;
+
+    if (peer_probe(path, &job, &software) != STATUS_OK)
+        return false;
+    bool is_prony = software && json_get(software, "prony");
+    peer_close(job);
+    return is_prony;
+}
+
+void job_peer_run_exactly(struct job *job)
+{
+    ((struct job_peer *)job)->work.exactly = true;
 }
 
 pid_t job_peer_process(const struct job *job)

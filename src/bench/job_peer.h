@@ -28,6 +28,8 @@ struct peer_work {
     /* Judges the answer to the check, as job_kind's check does. */
     enum status (*judge)(void *context, const struct json *answer, double *error);
     void *context;
+    bool exactly;           /* a run is the iterations that it is asked for, without one before to
+                               warm up: each is a call that somebody waits for */
     uint64_t patience_ns;   /* the longest that one request may take */
     bool (*stopped)(void);  /* asked while it gets ready: STATUS_INTERRUPTED when it says so; or
                                NULL */
@@ -39,6 +41,13 @@ enum status job_peer_open(const struct peer_work *work, struct job **out);
 
 /* Starts the executable, only to ask what it is: appends "python 3.11.2, numpy 1.24.2". */
 enum status job_peer_probe(const char *path, struct text *out);
+
+/* Starts the executable, only to ask whether it is a prony: false also when it does not answer. */
+bool job_peer_is_prony(const char *path);
+
+/* From now on a run is the iterations that it is asked for and no other: what is counted is theirs.
+ */
+void job_peer_run_exactly(struct job *job);
 
 /* The process, for the meters; 0 before prepare. */
 pid_t job_peer_process(const struct job *job);

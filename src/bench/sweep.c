@@ -44,8 +44,8 @@ static enum status check_framework(const struct bench *bench, const char *name)
 static enum status check_opponent(const struct bench *bench, const char *name)
 {
     const struct backend *backend;
-    if (registry_find(bench->registry, name, &backend) == STATUS_OK)
-        return STATUS_OK;
+    if (registry_find(bench->registry, name, &backend) != STATUS_INPUT)
+        return STATUS_OK; /* one that cannot be loaded becomes a skip */
     enum status status = check_framework(bench, name);
     return status == STATUS_INPUT ? status_prefix(status, "--against: no such backend") : status;
 }
@@ -97,15 +97,42 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
     return STATUS_OK;
 }
 
+/* An executable that was asked what it is. */
+struct asked {
+    const char *path;
+    bool is_prony;
+    struct asked *next;
+};
+
 /* The work that is being gone through. */
 struct walk {
     const struct sweep *sweep;
     struct bench *bench;
+    struct arena arena;
+    struct asked *asked;
     struct point *group; /* the points of the group being gathered */
     int group_count;
-    int points;   /* gone through so far */
-    bool running; /* else they are only counted */
+    bool later[AXIS_COUNT]; /* the axis has another value than its first */
+    int points;             /* gone through so far */
+    bool running;           /* else they are only counted */
 };
+
+/* Is it another prony, which has our backends? Who cannot say is not, and its record tells why. */
+static enum status walk_is_prony(struct walk *walk, const char *path, bool *out)
+{
+    struct asked *known = walk->asked;
+    while (known && strcmp(known->path, path) != 0)
+        known = known->next;
+    if (!known) {
+        NEED(known = arena_array(&walk->arena, 1, sizeof *known));
+        NEED(known->path = arena_text(&walk->arena, path));
+        known->is_prony = job_peer_is_prony(path);
+        known->next = walk->asked;
+        walk->asked = known;
+    }
+    *out = known->is_prony;
+    return STATUS_OK;
+}
 
 static bool term_holds(const struct sweep_term *term, const struct point *point)
 {
@@ -142,16 +169,60 @@ static enum status walk_choose_backend(const struct walk *walk, struct point *po
     return point_set(point, &axes[AXIS_backend], backend->name);
 }
 
-/* A backend of ours means its unit to a peer (an executable may be another prony, which has the
- * same ones), a peer's own leaves us our first; what runs on a GPU has no threads. Such points come
- * out equal and are taken once. */
+/* The same work by the one it is compared with. */
+static enum status walk_opponent(struct walk *walk, const struct point *point, struct point *out)
+{
+    const char *name = walk->sweep->against;
+    const struct backend *backend;
+    enum status found = registry_find(walk->bench->registry, name, &backend);
+
+    *out = *point;
+    if (found != STATUS_INPUT) {
+        point_start(out);
+        for (int i = 0; i < AXIS_COUNT; i++) {
+            char number[POINT_NUMBER];
+            const char *value = point_get(point, &axes[i], number);
+            if (value[0])
+                TRY(point_set(out, &axes[i], value));
+        }
+        TRY(point_set(out, &axes[AXIS_framework], "prony"));
+        TRY(point_set(out, &axes[AXIS_backend], name));
+        if (found == STATUS_OK)
+            TRY(point_set(out, &axes[AXIS_unit], backend->unit));
+    } else {
+        bool same_backends = false;
+        TRY(point_set(out, &axes[AXIS_framework], name));
+        if (strchr(name, '/'))
+            TRY(walk_is_prony(walk, name, &same_backends));
+        if (!same_backends)
+            TRY(point_set(out, &axes[AXIS_backend], "default"));
+    }
+    point_settle(out);
+    return STATUS_OK;
+}
+
+/* Is it left out, or whom it is compared with? */
+static enum status walk_skips(struct walk *walk, const struct point *point, bool *out)
+{
+    struct point other;
+    *out = sweep_skips(walk->sweep, point);
+    if (*out || !walk->sweep->against)
+        return STATUS_OK;
+    TRY(walk_opponent(walk, point, &other));
+    *out = sweep_skips(walk->sweep, &other);
+    return STATUS_OK;
+}
+
+/* A backend of ours means its unit to a peer (another prony has the same ones), a peer's own leaves
+ * us our first; what runs on a GPU has no threads. Such points come out equal and are taken once.
+ */
 static enum status walk_gather(struct walk *walk, const struct point *asked)
 {
     const struct registry *registry = walk->bench->registry;
     struct point point = *asked;
     const struct backend *backend;
     bool is_prony = strcmp(point.framework, "prony") == 0;
-    bool is_file = strchr(point.framework, '/') != NULL;
+    bool same_backends = false, skipped;
     enum status found =
         point.backend[0] ? registry_find(registry, point.backend, &backend) : STATUS_INPUT;
 
@@ -163,43 +234,18 @@ static enum status walk_gather(struct walk *walk, const struct point *asked)
         TRY(point_set(&point, &axes[AXIS_unit], backend->unit));
     if (strcmp(point.ingestion, "resident") != 0 && !walk->sweep->lists[AXIS_data].count)
         TRY(point_set(&point, &axes[AXIS_data], "real/dram")); /* else nothing would come */
-    if (!is_prony && ((found == STATUS_OK && !is_file) || !point.backend[0]))
+    if (found == STATUS_OK && strchr(point.framework, '/'))
+        TRY(walk_is_prony(walk, point.framework, &same_backends));
+    if (!is_prony && ((found == STATUS_OK && !same_backends) || !point.backend[0]))
         TRY(point_set(&point, &axes[AXIS_backend], "default"));
     point_settle(&point);
-    if (sweep_skips(walk->sweep, &point))
+    TRY(walk_skips(walk, &point, &skipped));
+    if (skipped)
         return STATUS_OK;
     for (int i = 0; i < walk->group_count; i++)
         if (point_compare(&walk->group[i], &point) == 0)
             return STATUS_OK;
     walk->group[walk->group_count++] = point;
-    return STATUS_OK;
-}
-
-/* The same work by the one it is compared with. */
-static enum status walk_opponent(const struct walk *walk, const struct point *point,
-                                 struct point *out)
-{
-    const char *name = walk->sweep->against;
-    const struct backend *backend;
-
-    *out = *point;
-    if (registry_find(walk->bench->registry, name, &backend) == STATUS_OK) {
-        point_start(out);
-        for (int i = 0; i < AXIS_COUNT; i++) {
-            char number[POINT_NUMBER];
-            const char *value = point_get(point, &axes[i], number);
-            if (value[0])
-                TRY(point_set(out, &axes[i], value));
-        }
-        TRY(point_set(out, &axes[AXIS_framework], "prony"));
-        TRY(point_set(out, &axes[AXIS_backend], name));
-        TRY(point_set(out, &axes[AXIS_unit], backend->unit));
-    } else {
-        TRY(point_set(out, &axes[AXIS_framework], name));
-        if (!strchr(name, '/')) /* an executable may be another prony, with the same backends */
-            TRY(point_set(out, &axes[AXIS_backend], "default"));
-    }
-    point_settle(out);
     return STATUS_OK;
 }
 
@@ -214,8 +260,8 @@ static enum status walk_compare(struct walk *walk)
 }
 
 /* What is known of a point of the group, from before. */
-static enum status walk_find(const struct walk *walk, const struct point *point,
-                             const char *program, enum done_state *out)
+static enum status walk_find(struct walk *walk, const struct point *point, const char *program,
+                             enum done_state *out)
 {
     struct arena arena = {0};
     struct record asked;
@@ -270,6 +316,19 @@ static enum status walk_optimiser(const struct walk *walk, struct point *point)
     return status;
 }
 
+/* Is all of the group what it was with the first value of an axis that means nothing to it? */
+static bool walk_repeats(const struct walk *walk)
+{
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        bool applies = !walk->later[axis];
+        for (int i = 0; i < walk->group_count && !applies; i++)
+            applies = point_applies(&walk->group[i], &axes[axis]);
+        if (!applies)
+            return true;
+    }
+    return false;
+}
+
 /* Goes through the values of the axes from `axis` on: first those that make groups apart, then,
  * within a group, those that take turns. */
 static enum status walk_axes(struct walk *walk, struct point *point, int axis, bool within)
@@ -281,8 +340,10 @@ static enum status walk_axes(struct walk *walk, struct point *point, int axis, b
         const struct sweep_list *list = &walk->sweep->lists[axis];
         for (int i = 0; i < list->count; i++) {
             TRY(point_set(point, &axes[axis], list->values[i]));
+            walk->later[axis] = i > 0 && !within;
             TRY(walk_axes(walk, point, axis + 1, within));
         }
+        walk->later[axis] = false;
         return STATUS_OK;
     }
     if (within)
@@ -292,7 +353,7 @@ static enum status walk_axes(struct walk *walk, struct point *point, int axis, b
     TRY(walk_optimiser(walk, &inner));
     TRY(walk_axes(walk, &inner, 0, true));
     TRY(walk_leave_done(walk));
-    if (walk->group_count == 0)
+    if (walk->group_count == 0 || walk_repeats(walk))
         return STATUS_OK;
     walk->points += walk->group_count;
     if (!walk->running)
@@ -314,6 +375,7 @@ static enum status walk_all(struct walk *walk)
     NEED(walk->group = mem_array(group_most, sizeof *walk->group));
     point_start(&point);
     enum status status = walk_axes(walk, &point, 0, false);
+    arena_free(&walk->arena);
     mem_free(walk->group);
     return status;
 }

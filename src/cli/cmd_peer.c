@@ -95,8 +95,8 @@ static enum status answer_prepare(struct session *session, const struct json *re
     return session->job->kind->prepare(session->job);
 }
 
-/* Whoever has just been woken finds cold caches: a short iteration is run once before it is timed.
- */
+/* Whoever has just been woken finds cold caches: a short iteration is run once before it is timed,
+ * unless each is a call that somebody waits for, or is counted. */
 static enum status answer_run(struct session *session, const struct json *request,
                               struct json_writer *out)
 {
@@ -105,7 +105,8 @@ static enum status answer_run(struct session *session, const struct json *reques
 
     if (iterations < 1)
         FAIL(STATUS_INPUT, "iterations: found %lld, expected 1 or more", (long long)iterations);
-    if (session->iteration_ns && session->iteration_ns < SHORT_NS)
+    if (json_bool(request, "warm", true) && session->iteration_ns &&
+        session->iteration_ns < SHORT_NS)
         TRY(session->job->kind->run(session->job, 1, &elapsed_ns));
     TRY(session->job->kind->run(session->job, iterations, &elapsed_ns));
     session->iteration_ns = elapsed_ns / (uint64_t)iterations;

@@ -1,0 +1,95 @@
+# A user's own script as a peer: what it is asked, and what is made of its answers.
+
+suite=own_peers
+. tests/shell/command.sh
+. tests/shell/relay.sh
+command -v python3 >/dev/null || { echo "skip own_peers: no python3"; exit 0; }
+
+# own NAME BODY: a peer that computes by lists, with methods of its own.
+own() {
+    cat >"$folder/$1" <<PEER
+#!/usr/bin/env python3
+import os, sys, time
+sys.path.insert(0, "peers")
+from prony_peer import serve
+from pure_python import PurePython
+
+class Own(PurePython):
+$2
+
+serve(Own(list))
+PEER
+    chmod +x "$folder/$1"
+}
+
+# right NAME COUNT ARGUMENTS…: so many configurations are measured and right.
+right() {
+    name=$1 count=$2
+    shift 2
+    output=$("$prony" bench small "$@" --seconds 0.2 --format json 2>&1)
+    [ "$(echo "$output" | grep -c '"verdict":"right"')" -eq "$count" ]
+    report "$name" $? "$output"
+}
+
+# It has no backend of ours, though its name has a '/' as that of another build has.
+own plain.py '    pass'
+right is_compared_with 2 --against "$folder/plain.py"
+right takes_turns_with_our_backends 3 --framework "prony,$folder/plain.py" --backend ref,simd
+right another_build_has_our_backends 2 --framework "$prony" --backend ref,simd
+
+# What is timed is what is checked.
+own printer.py '    def infer(self, batch):
+        print("loss", 1)'
+expect checks_what_is_timed 1 'failed: ' \
+    "$prony" bench small --phase inference --framework "$folder/printer.py" --seconds 0.05
+
+# It warms up where it takes turns, and not where somebody waits for each answer or it is counted.
+relay asked "printf '%s\\n' \"\$line\" >>'$folder/requests'"
+warm() { grep -c "\"do\":\"run\",\"warm\":$1," "$folder/requests"; }
+"$prony" bench small --phase inference --framework "$folder/asked" --seconds 0.1 --format json \
+    >"$folder/asked.jsonl" 2>&1
+[ "$(warm true)" -gt 0 ] && tail -n 1 "$folder/requests" | grep -q '"warm":false'
+report warms_up_in_turns $? "$(cat "$folder/requests" "$folder/asked.jsonl")"
+: >"$folder/requests"
+"$prony" bench small --phase inference --scenario single-stream --framework "$folder/asked" \
+    --seconds 0.1 >"$folder/asked.txt" 2>&1
+[ "$(warm true)" -eq 0 ] && [ "$(warm false)" -gt 0 ]
+report does_not_warm_up_for_calls $? "$(head "$folder/requests" "$folder/asked.txt")"
+python3 - <<'PYTHON'
+import sys, types
+sys.path.insert(0, "peers")
+from prony_peer import Server
+
+class Peer:
+    packages, ran = [], 0
+    def step(self, batch):
+        self.ran += 1
+
+server = Server(Peer())
+server.work = types.SimpleNamespace(batches=8, training=False)
+for warm, ran in ((True, 3), (True, 7), (False, 10), (False, 13)):  # the first is not known to be short
+    server.run({"iterations": 3, "warm": warm})
+    assert server.peer.ran == ran, (warm, server.peer.ran)
+PYTHON
+report runs_what_it_is_asked_for $? "see above"
+
+# A hundred calls an iteration are a hundred, whatever else it does.
+own counted.py '    def infer(self, batch):
+        super().infer(batch)
+        for _ in range(100):
+            os.getppid()
+        time.sleep(0.01)'
+"$prony" bench small --phase inference --framework "$folder/counted.py" --seconds 0.2 --format json \
+    >"$folder/counted.jsonl" 2>&1
+python3 - "$folder/counted.jsonl" <<'PYTHON'
+import json, sys
+results = [json.loads(line) for line in open(sys.argv[1]) if '"kind":"result"' in line]
+meters, time = results[0]["result"]["meters"], results[0]["result"]["time_ns"]["median"]
+if isinstance(meters["system_calls"], str):
+    print("skip:", meters["system_calls"])
+else:
+    calls = meters["system_calls.getppid"] * time * 1e-9
+    assert abs(calls - 100) < 0.5, calls
+PYTHON
+report counts_its_system_calls $? "$(cut -c1-2000 "$folder/counted.jsonl")"
+exit $status
