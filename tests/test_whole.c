@@ -254,6 +254,8 @@ ON_BACKENDS(few_calls_of_every_kernel_are_answered)
         {"mlp:9-48-44-28:sigmoid", 1, LOSS_MSE, 0, NULL},
         {"mlp:9-48-44-28:sigmoid", 3, LOSS_MSE, 0, NULL},
         {"mlp:9-48-44-28:sigmoid", 8, LOSS_MSE, 0, NULL},
+        {"mlp:9-45-47-3:sigmoid", 1, LOSS_MSE, 0, NULL},
+        {"mlp:9-45-47-1:sigmoid", 3, LOSS_MSE, 0, NULL},
         {"mlp:5-136-36-132-7:tanh", 3, LOSS_MSE, 0, NULL},
         {"mlp:5-136-36-132-7:tanh", 10, LOSS_MSE, 0, NULL},
         {"mlp:5-136-36-132-7:tanh", 12, LOSS_MSE, 0, NULL},
@@ -327,6 +329,8 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
         {"mlp:6-45-47-29:sigmoid", 7, LOSS_MSE, 0, NULL},
         {"mlp:6-45-47-29:sigmoid", 10, LOSS_MSE, 0, NULL},
         {"mlp:40-45-47-29:sigmoid", 12, LOSS_MSE, 0, NULL},
+        {"mlp:6-45-47-3:sigmoid", 3, LOSS_MSE, 0, NULL},
+        {"mlp:6-45-47-1:sigmoid", 10, LOSS_MSE, 0, NULL},
     };
     struct rig reference;
     int whole = 0;
