@@ -116,9 +116,8 @@ static const struct lesson {
  * through norms and pooling. */
 static const struct lesson short_lessons[] = {
     {"input 24\ndense 516\nsigmoid\ndense 516\nrelu\ndense 3\nloss mse\n", 24, 3, 512, "sgd"},
-    {"input 24\ndense 300\nsigmoid\ndense 300\nrelu\ndense 300\nsigmoid\ndense 300\ntanh\n"
-     "dense 300\nrelu\ndense 5\nloss mse\n",
-     24, 5, 64, "sgd"},
+    {"input 24\ndense 300\nsigmoid\ndense 300\nrelu\ndense 300\ntanh\ndense 5\nloss mse\n", 24, 5,
+     64, "sgd"},
     {"input 24\ndense 1064\nsigmoid\ndense 3\nloss mse\n", 24, 3, 2048, "sgd"},
     {"input 4x8x8\nconv 32 3x3 pad=1\nbatch_norm\nrelu\nmax_pool 2\na = conv 32 3x3 pad=1\n"
      "batch_norm\nrelu\nb = conv 32 3x3 pad=1\nbatch_norm\nadd < a, b\nrelu\naverage_pool 2\n"
