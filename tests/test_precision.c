@@ -230,7 +230,8 @@ static void check_lessons(struct rig *rig, const struct lesson *list, size_t cou
             const double rate = lesson->optimiser[0] == 'a' ? 1e-3 : shaky ? 0.01 : 0.05;
             check_lesson(&low, &reference, lesson, precisions[p], rate,
                          shaky ? 5 * most[p] : most[p]);
-            if (p == 0 && lesson->batch > 32 && lesson->batch <= 150) /* one pass back and update */
+            if (p == 0 && lesson_steps < STEPS && lesson->batch > 32 &&
+                lesson->batch <= 150) /* at a small rate, too */
                 check_lesson(&low, &reference, lesson, precisions[p], 1e-3, most[p]);
         }
         rig_close(&low);

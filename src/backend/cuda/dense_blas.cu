@@ -436,15 +436,17 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     else if (call_has(call, 6))
         sum_rows_split(queue, n, o, cells_value{call_cells(call, 1)},
                        to_bias{call_reals(call, 6), rate}, room.sums);
-    if (call->slope) /* it has a place for that, which no update before this one reads */
+    const bool beside = call->slope && turns_here(call, queue);
+    if (beside) /* its place for that is read by no update before this one */
         turn_factors(call, queue, &room);
     queue_return(queue, side);
     struct product update = product_outer(call, queue, &room, x, dy);
-    if (!call->slope)
+    if (!beside)
         turn_factors(call, queue, &room);
     set_rate(call, queue, &room, &update);
     set_result(&update, call_cells(call, 5));
-    queue_meet(queue);
+    if (beside)
+        queue_meet(queue);
     if (call->narrow)
         blas_multiply(queue, &update, room.product);
     queue_return(queue, stream);
@@ -455,6 +457,8 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
         queue_part(queue);
     if (!call->narrow)
         blas_multiply(queue, &update, room.product);
+    if (!beside)
+        queue_meet(queue);
     narrow_refresh(call, queue);
     queue_return(queue, stream);
 }
