@@ -249,6 +249,12 @@ expect streams_several 0 'skipped: multi-stream has several samples a query' \
     "$prony" bench small --phase inference --scenario multi-stream $quick
 expect answers_by_inference 0 'skipped: queries are answered by inference' \
     "$prony" bench small --scenario offline $quick
+expect wants_patience_for_a_server 0 'skipped: a p99 needs 662 queries at each of 9 rates' \
+    "$prony" bench large --phase inference --batch 16 --backend ref --scenario server --bound p99=5s \
+    --patience 0.1 $quick
+expect wants_seeds_of_something 2 '--seeds: expected --until with it' "$prony" bench small --seeds 2
+expect wants_a_margin_of_something 2 '--margin: expected --against with it' \
+    "$prony" bench small --margin 2%
 expect trains_to_a_target 0 '2 of 2 seeds' \
     "$prony" bench small --until loss=10 --dataset iris --seeds 2 --batch 8
 expect says_when_nobody_got_there 0 '0 of 1 seeds' "$prony" bench small --until loss=0.0000001 \
@@ -294,6 +300,9 @@ expect checks_another_build 0 '"verdict":"right"' \
     "$prony" bench small --phase inference --framework "$prony" --format json $quick
 expect answers_as_a_peer 0 '"reason":"found \"run\", expected prepare first"' \
     sh -c "echo '{\"do\":\"run\"}' | '$prony' peer"
+[ "$("$prony" bench small --caches cold --format json --seconds 0.05 2>/dev/null |
+    grep '"kind":"result"' | grep '"forward":null' | grep -c '"cycles":"not available: what empties ')" = 1 ]
+report counts_nothing_warm_of_cold_caches $? "$output"
 expect empties_the_caches 0 'cold' "$prony" bench small --caches warm,cold --seconds 0.3
 expect skips_an_opponent_that_is_not_there 0 'skipped: ' \
     env CUDA_VISIBLE_DEVICES= "$prony" bench small --against cuda $quick
@@ -325,6 +334,12 @@ PYTHON
         "$prony" compare "$folder/old.jsonl" "$folder/new.jsonl" --fail-if-slower 5%
     expect allows_what_is_allowed 0 'slower' \
         "$prony" compare "$folder/old.jsonl" "$folder/new.jsonl" --fail-if-slower 0.5
+    sed 's/"ci_low": [0-9.]*, "ci_high": [0-9.]*/"ci_low": null, "ci_high": null/' "$folder/new.jsonl" \
+        >"$folder/once.jsonl"
+    expect fails_what_cannot_be_judged 1 '2 of 2 cannot be judged' \
+        "$prony" compare "$folder/old.jsonl" "$folder/once.jsonl" --fail-if-slower 5%
+    expect judges_nothing_without_a_limit 0 "can't tell" \
+        "$prony" compare "$folder/old.jsonl" "$folder/once.jsonl"
     sed 's/"status": "ok"/"status": "failed"/' "$folder/old.jsonl" >"$folder/failed.jsonl"
     sed 's/"server": "[^"]*"/"server": "elsewhere"/' "$folder/old.jsonl" >"$folder/elsewhere.jsonl"
     expect sees_what_fails_now 1 '2 of 2 failed, and did not before' \
@@ -343,8 +358,12 @@ echo '{"results":[{"command":"true","times":[0.2,0.21]}]}' >"$folder/hyperfine.j
 expect compares_what_others_measured 0 '1 configuration in both' \
     "$prony" compare "$folder/hyperfine.json" "$folder/hyperfine.json"
 expect compares_something 2 'nothing was compared' "$prony" compare "$folder/old.jsonl" "$folder/stopped.jsonl"
-expect wants_a_share 2 'expected a share such as 5%' \
-    "$prony" compare "$folder/old.jsonl" "$folder/old.jsonl" --fail-if-slower much
+for share in 5 much; do
+    expect "refuses_a_share_of_$share" 2 'expected a share such as 5%' \
+        "$prony" compare "$folder/old.jsonl" "$folder/old.jsonl" --fail-if-slower $share
+done
+expect tells_no_file_from_slower 2 'nothing was compared: ' \
+    "$prony" compare "$folder/old.jsonl" "$folder/nowhere.jsonl" --fail-if-slower 5%
 
 expect describes_the_machine 0 'backends' "$prony" machine
 expect tells_what_it_can_do_at_best 0 'at best, as far as seen' "$prony" machine

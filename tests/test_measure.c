@@ -149,6 +149,21 @@ TEST(what_passes_outside_a_jobs_clock_is_spread_over_a_group)
     measure_free(&list[0]);
 }
 
+/* Emptying the caches is not what is measured, however little time there is. */
+TEST(what_passes_outside_is_no_sample)
+{
+    struct fake a = fake('a', 1000);
+    a.sleeps_ns = 5000000;
+    struct contender list[1] = {{.job = &a.job, .alone = true}};
+    const struct measure_options options = {.target = 0.01, .limit_ns = 2000000};
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK(list[0].count >= 1);
+    for (size_t i = 0; i < list[0].count; i++)
+        CHECK_NEAR(list[0].samples_ns[i], 1000, 1e-9);
+    measure_free(&list[0]);
+}
+
 /* A peer warms up by an iteration of its own: where that is long it would be ten to a group. */
 TEST(long_iterations_are_not_grouped_for_what_passes_outside)
 {

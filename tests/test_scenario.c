@@ -12,6 +12,7 @@ struct fake {
     struct job job;
     uint64_t sleeps_ns, says_ns;
     int64_t calls, iterations, breaks_at;
+    bool boasts; /* it says that any number of iterations takes a nanosecond */
 };
 
 static enum status fake_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
@@ -22,7 +23,7 @@ static enum status fake_run(struct job *job, int64_t iterations, uint64_t *elaps
         FAIL(STATUS_DEVICE, "it broke");
     if (fake->sleeps_ns)
         clock_sleep_ns(fake->sleeps_ns);
-    *elapsed_ns = fake->says_ns * (uint64_t)iterations;
+    *elapsed_ns = fake->boasts ? 1 : fake->says_ns * (uint64_t)iterations;
     return STATUS_OK;
 }
 
@@ -30,7 +31,8 @@ static const struct job_kind fake_kind = {.name = "fake", .run = fake_run};
 
 static struct scenario_options options_for(enum scenario scenario)
 {
-    return (struct scenario_options){.scenario = scenario, .seed = 1, .limit_ns = 50000000};
+    return (struct scenario_options){
+        .scenario = scenario, .seed = 1, .limit_ns = 50000000, .patience_ns = 600000000000};
 }
 
 TEST(bounds_are_read)
@@ -105,6 +107,33 @@ TEST(scenarios_say_how_to_answer)
     CHECK_EQUAL_INT(scenario_answering("chained"), ANSWER_CALLS);
     CHECK_EQUAL_INT(scenario_answering("resident"), ANSWER_RESIDENT);
     CHECK(scenario_chains("chained") && !scenario_chains("queued") && !scenario_chains("iterate"));
+}
+
+TEST(what_takes_no_time_is_not_measured)
+{
+    static const enum scenario all[] = {SCENARIO_OFFLINE, SCENARIO_SINGLE_STREAM, SCENARIO_QUEUED};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct fake fake = {.job = {&fake_kind}, .boasts = true};
+        struct scenario_options options = options_for(all[i]);
+        struct scenario_result result;
+        CHECK_STATUS(STATUS_DEVICE, scenario_run(&options, &fake.job, &result));
+        CHECK_MESSAGE("no time: nothing is being measured");
+        CHECK(fake.iterations < (int64_t)1 << 40);
+        scenario_free(&result);
+    }
+}
+
+TEST(a_server_needs_no_more_than_patience)
+{
+    struct fake fake = {.job = {&fake_kind}, .says_ns = 10000000};
+    struct scenario_options options = options_for(SCENARIO_SERVER);
+    struct scenario_result result;
+    options.bound = (struct scenario_bound){0.99, 1e9};
+    options.patience_ns = 59000000000; /* 662 queries of 10 ms, nine times, are 59.6 s */
+    CHECK_STATUS(STATUS_UNSUPPORTED, scenario_run(&options, &fake.job, &result));
+    CHECK_MESSAGE("more than --patience");
+    CHECK_EQUAL_INT(fake.calls, 2);
+    scenario_free(&result);
 }
 
 /* A query takes a millisecond or more, so that a thousand a second cannot be answered. */

@@ -42,7 +42,7 @@ static void describe_number(const struct arg *arg, struct text *out)
         text_printf(out, " from %.15g to %.15g", arg->low, arg->high);
 }
 
-/* "0.05" or "5%". */
+/* "0.05" or "5%". A bare 5 would be 500 %, which nobody means. */
 static bool read_share(const char *word, double *share)
 {
     char number[32];
@@ -52,7 +52,7 @@ static bool read_share(const char *word, double *share)
     bool hundredths = word[length - 1] == '%';
     memcpy(number, word, length + 1);
     number[length - hundredths] = '\0';
-    if (!text_to_real(number, share) || *share < 0)
+    if (!text_to_real(number, share) || *share < 0 || (*share > 1 && !hundredths))
         return false;
     *share /= hundredths ? 100 : 1;
     return true;

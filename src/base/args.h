@@ -17,7 +17,7 @@ enum arg_kind {
     ARG_FLAG,  /* bool */
     ARG_INT,   /* int64_t, within [low, high] when low < high */
     ARG_REAL,  /* double, within [low, high] when low < high */
-    ARG_SHARE, /* double, as ARG_REAL: 0.05 or 5%; not negative */
+    ARG_SHARE, /* double, as ARG_REAL: 0.05 or 5%; not negative, more than 1 only in % */
     ARG_TEXT,  /* const char *, pointing into argv */
 };
 

@@ -332,7 +332,8 @@ static enum status group_compare(struct group *group)
 static enum status group_parts(const struct group *group, struct entrant *entrant)
 {
     double ns[PART_COUNT];
-    if (entrant->is_peer || entrant->first_ns > group->bench->measure.limit_ns / 4)
+    if (entrant->is_peer || entrant->cold || /* watched, it would find warm caches */
+        entrant->first_ns > group->bench->measure.limit_ns / 4)
         return STATUS_OK;
     enum status status = job_network_parts(entrant->job, entrant->record.time_ns.median, ns);
     if (status == STATUS_OK)
@@ -350,6 +351,7 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
     const struct passes passes = {.job = entrant->job,
                                   .family = &contender->family,
                                   .gpu = strcmp(record->point.unit, "gpu") == 0,
+                                  .cold = entrant->cold != NULL,
                                   .iteration_ns = record->time_ns.median,
                                   .patience_ns = (double)group->bench->patience_ns,
                                   .batch = record->point.batch};
@@ -483,6 +485,7 @@ static enum status group_scenario(struct group *group, struct entrant *entrant)
     struct scenario_options options = {.bound = group->bench->bound,
                                        .seed = group->bench->seed,
                                        .limit_ns = group->bench->measure.limit_ns,
+                                       .patience_ns = group->bench->patience_ns,
                                        .stopped = group->bench->measure.stopped};
     struct scenario_result result;
 
@@ -501,6 +504,8 @@ static enum status group_scenario(struct group *group, struct entrant *entrant)
     contender->stop = MEASURE_TIGHT;
     contender->steady = true;
     entrant->rate = result.rate;
+    if (result.early)
+        text_add(&entrant->notes, "; patience ended before every rate was tried");
     return STATUS_OK;
 }
 

@@ -112,7 +112,8 @@ static enum status measure_calibrate(struct contender *contender, uint64_t limit
         contender->spent_ns = 0; /* whatever held it up is not its own time */
     if (contender->alone) {
         contender->per = 1;
-        contender->sample_ns = elapsed_ns + outside_ns;
+        contender->sample_ns = elapsed_ns;
+        contender->outside_ns = outside_ns;
         return STATUS_OK;
     }
     /* The clock's share takes microseconds of an honest job: a machine that was busy elsewhere for

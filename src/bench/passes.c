@@ -163,6 +163,8 @@ enum status passes_run(const struct passes *passes, struct arena *arena,
     TRY(pass_run(&syscalls_pass, passes, &sheet));
     if (passes->iteration_ns > LONG_NS && !sheet.broken)
         sheet.broken = too_long;
+    if (passes->cold && !sheet.broken)
+        sheet.broken = "what empties the caches would be counted too";
     TRY(pass_run(&counters_pass, passes, &sheet));
     TRY(pass_run(passes->gpu ? &gpu_pass : &energy_pass, passes, &sheet));
     *count = sheet.count;

@@ -17,6 +17,7 @@ struct passes {
     struct job *job;
     const struct family *family; /* that does the work */
     bool gpu;                    /* … on a GPU */
+    bool cold;                   /* it was timed with cold caches, which it does not find here */
     double iteration_ns;
     double patience_ns; /* a longer iteration is not run again */
     int64_t batch;

@@ -17,6 +17,7 @@ enum {
     OFFLINE_QUERIES = 8,
     TOGETHER = 1000, /* queries that are timed together: queued, chained */
 };
+static const int64_t PER_MOST = (int64_t)1 << 32; /* batches in one query of offline */
 static const uint64_t SPIN_NS = 200000; /* the rest of a wait: sleeping would come back too late */
 static const double HOPELESS = 20;      /* bounds that a query is late: the queue only grows */
 static const double GROWING = 0.02; /* … and the share of a run that its last query is late, */
@@ -99,6 +100,15 @@ static enum status ask_whether_stopped(const struct scenario_options *options)
     return STATUS_OK;
 }
 
+/* What takes less than to look at the clock does nothing, or does not say how long it takes. */
+static enum status refuse_no_time(double run_ns, int64_t queries)
+{
+    if (run_ns < 0.5 * (double)clock_cost_ns())
+        FAIL(STATUS_DEVICE, "%lld quer%s no time: nothing is being measured", (long long)queries,
+             queries == 1 ? "y takes" : "ies take");
+    return STATUS_OK;
+}
+
 /* `per` queries after `per` others, for a time, and at least so often. */
 static enum status run_stream(const struct scenario_options *options, struct job *job, int64_t per,
                               uint64_t limit_ns, size_t least, struct scenario_result *out)
@@ -106,6 +116,7 @@ static enum status run_stream(const struct scenario_options *options, struct job
     uint64_t start_ns = clock_ns(), elapsed_ns;
     double sum_ns = 0;
 
+    out->count = 0;
     TRY(job->kind->run(job, per, &elapsed_ns)); /* warm */
     while (out->count < least || (clock_ns() - start_ns < limit_ns && out->count < QUERIES_MOST)) {
         TRY(ask_whether_stopped(options));
@@ -113,25 +124,30 @@ static enum status run_stream(const struct scenario_options *options, struct job
         TRY(keep_latency(out, (double)elapsed_ns / (double)per));
         sum_ns += (double)elapsed_ns;
     }
+    TRY(refuse_no_time(sum_ns / (double)out->count, per));
     out->per = per;
     out->rate = (double)out->count * (double)per / sum_ns * 1e9;
     return STATUS_OK;
 }
 
-/* A few long queries, each of as many batches as its share of the time holds. */
+/* A few long queries, each of as many batches as its share of the time holds; whoever says that it
+ * takes less than it does is not asked for ever more. */
 static enum status run_offline(const struct scenario_options *options, struct job *job,
                                struct scenario_result *out)
 {
+    uint64_t start_ns = clock_ns();
     uint64_t elapsed_ns, share_ns = options->limit_ns / (OFFLINE_QUERIES + 1);
     int64_t per = 1;
     double sum_ns = 0;
 
     TRY(job->kind->run(job, per, &elapsed_ns));
-    while (elapsed_ns < share_ns / 4) {
+    while (elapsed_ns < share_ns / 4 && per < PER_MOST &&
+           clock_ns() - start_ns < options->limit_ns) {
         per *= 2;
         TRY(ask_whether_stopped(options));
         TRY(job->kind->run(job, per, &elapsed_ns));
     }
+    TRY(refuse_no_time((double)elapsed_ns, per));
     for (int query = 0; query < OFFLINE_QUERIES; query++) {
         TRY(ask_whether_stopped(options));
         TRY(job->kind->run(job, per, &elapsed_ns));
@@ -204,18 +220,34 @@ static enum status refuse_bound(const struct scenario_bound *bound, double perce
     return status;
 }
 
+/* As many queries as the percentile needs, at each rate: is there time for them? One tells. */
+static enum status refuse_impatience(const struct scenario_options *options, struct job *job,
+                                     int64_t needed, double budget_ns, struct scenario_result *out)
+{
+    TRY(run_stream(options, job, 1, 0, 1, out));
+    double needs_ns = (double)(needed * (PROBES + 1)) * out->latencies_ns[0];
+    if (needs_ns > budget_ns)
+        FAIL(STATUS_UNSUPPORTED,
+             "a p%.0f needs %lld queries at each of %d rates, about %.0f s: more than --patience",
+             100 * options->bound.quantile, (long long)needed, PROBES + 1, needs_ns * 1e-9);
+    return STATUS_OK;
+}
+
 /* The highest rate, by halving: between one that holds and one that does not. What arrives faster
  * than it is answered never holds. */
 static enum status run_server(const struct scenario_options *options, struct job *job,
                               struct scenario_result *out)
 {
     struct scenario_result tried = {0};
-    uint64_t share_ns = options->limit_ns / (PROBES + 1);
+    const uint64_t start_ns = clock_ns(), share_ns = options->limit_ns / (PROBES + 1);
+    const double budget_ns = fmax((double)options->limit_ns, (double)options->patience_ns);
     const int64_t needed = stats_needed(options->bound.quantile, 0.99);
     double holding = 0, failing = 0, percentile;
     bool holds;
-    enum status status;
+    bool early = false;
+    enum status status = STATUS_OK;
 
+    TRY(refuse_impatience(options, job, needed, budget_ns, out));
     TRY(run_stream(options, job, 1, share_ns, (size_t)needed, out));
     failing = out->rate;
     TRY(scenario_holds(&options->bound, out, &percentile, &holds));
@@ -224,6 +256,9 @@ static enum status run_server(const struct scenario_options *options, struct job
     for (int probe = 0; probe < PROBES; probe++) {
         double rate = (holding + failing) / 2, queries = rate * (double)share_ns * 1e-9;
         queries = fmin(fmax(queries, (double)needed), QUERIES_MOST);
+        early = (double)(clock_ns() - start_ns) + queries / rate * 1e9 > budget_ns;
+        if (early)
+            break;
         TRY_OR(done, run_arrivals(options, job, rate, (int64_t)queries, &tried));
         TRY_OR(done, scenario_holds(&options->bound, &tried, &percentile, &holds));
         *(holds ? &holding : &failing) = rate;
@@ -233,9 +268,11 @@ static enum status run_server(const struct scenario_options *options, struct job
             tried = older;
         }
     }
+    out->early = early;
     if (holding <= 0)
         status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
-                             "no rate from %.0f queries a second on holds the bound", failing);
+                             "no rate from %.3g queries a second on holds the bound%s", failing,
+                             early ? ", and lower ones take longer than --patience" : "");
 done:
     scenario_free(&tried);
     return status;

@@ -52,6 +52,7 @@ struct scenario_options {
     struct scenario_bound bound; /* server */
     uint64_t seed;               /* of the arrivals */
     uint64_t limit_ns;           /* for all of it */
+    uint64_t patience_ns;        /* server: if its queries need longer than the limit, so long */
     bool (*stopped)(void);       /* asked between queries; NULL: never */
 };
 
@@ -61,6 +62,7 @@ struct scenario_result {
     int64_t per; /* queries in one of them: > 1 offline, queued and chained only */
     double rate; /* queries a second: as measured, or the highest that holds the bound */
     bool behind; /* server: at the end the queue was still growing */
+    bool early;  /* server: patience ended before every rate was tried: a higher one may hold */
 };
 
 /* Does the bound's percentile of the latencies hold, and the queue not grow? A hopeless run has too
@@ -68,8 +70,8 @@ struct scenario_result {
 enum status scenario_holds(const struct scenario_bound *bound, const struct scenario_result *result,
                            double *percentile, bool *out);
 
-/* Server: STATUS_UNSUPPORTED when not even a query at a time holds the bound. On failure too, the
- * result is to be freed. */
+/* Server: STATUS_UNSUPPORTED when not even a query at a time holds the bound, or as many as the
+ * percentile needs are beyond patience. On failure too, the result is to be freed. */
 enum status scenario_run(const struct scenario_options *options, struct job *job,
                          struct scenario_result *out);
 void scenario_free(struct scenario_result *result);

@@ -134,6 +134,24 @@ static enum status request_models(struct sweep_list *out, const char *const *mod
     return STATUS_OK;
 }
 
+/* What only means something beside another flag is not passed over in silence. */
+static enum status request_companions(const struct bench_request *request)
+{
+    static const char *const rows[][2] = {{"margin", "against"}, {"seeds", "until"}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        bool given = false, there = false;
+        for (size_t i = 0; i < request->count; i++) {
+            given =
+                given || (request->list[i].given && strcmp(request->list[i].name, rows[r][0]) == 0);
+            there =
+                there || (request->list[i].given && strcmp(request->list[i].name, rows[r][1]) == 0);
+        }
+        if (given && !there)
+            FAIL(STATUS_INPUT, "--%s: expected --%s with it", rows[r][0], rows[r][1]);
+    }
+    return STATUS_OK;
+}
+
 enum status bench_request_sweep(struct bench_request *request, const char *const *models,
                                 int model_count, struct arena *arena)
 {
@@ -150,6 +168,7 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
     if (request->bound && !sweep_has(&sweep->lists[AXIS_scenario], "server"))
         FAIL(STATUS_INPUT, "--bound: nothing has to hold %s, expected --scenario server with it",
              request->bound);
+    TRY(request_companions(request));
     TRY(request_until(request));
     return request->skip ? sweep_parse_skip(sweep, request->skip, arena) : STATUS_OK;
 }

@@ -142,7 +142,7 @@ static enum status nothing_compared(const struct results *old, const struct resu
 
 static enum status compare_all(const struct results *old, const struct results *new, double share)
 {
-    int matched = 0, slower = 0, failed = 0;
+    int matched = 0, slower = 0, failed = 0, unjudged = 0;
     for (size_t i = 0; i < new->count; i++) {
         const struct result *now = &new->list[i], *before = results_find(old, &now->point, false);
         struct comparison found;
@@ -157,6 +157,7 @@ static enum status compare_all(const struct results *old, const struct results *
         compare_results(&now->time_ns, &before->time_ns, COMPARE_MARGIN, &found);
         print_comparison(before, now, &found);
         slower += found.verdict == VERDICT_SLOWER && found.ratio > 1 + share;
+        unjudged += isnan(found.low) && !(found.ratio <= 1 + share);
     }
     printf("%d configuration%s in both; %zu only in the old file, %zu only in the new one\n",
            matched, matched == 1 ? "" : "s", old->count - (size_t)matched,
@@ -172,7 +173,21 @@ static enum status compare_all(const struct results *old, const struct results *
     if (slower && isfinite(share))
         FAIL(STATUS_WRONG, "%d of %d became slower by more than %g %%", slower, matched,
              100 * share);
+    if (unjudged && isfinite(share))
+        FAIL(STATUS_WRONG,
+             "%d of %d cannot be judged: slower by more than %g %%, but measured too few times to "
+             "have an interval (--seconds gives it more)",
+             unjudged, matched, 100 * share);
     return STATUS_OK;
+}
+
+/* Status 1 says that something became slower: what cannot be read must not look like that. */
+static enum status read_both(const char *const *paths, struct results *old, struct results *new)
+{
+    enum status status = results_read(paths[0], old);
+    if (status == STATUS_OK)
+        status = results_read(paths[1], new);
+    return status == STATUS_IO ? status_prefix(STATUS_INPUT, "nothing was compared") : status;
 }
 
 enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
@@ -184,7 +199,8 @@ enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
          .value = &share,
          .meaning = "SHARE",
          .help =
-             "end with status 1 when something is slower by more, such as 5%, failed, or is gone"}};
+             "end with status 1 when something is slower by more, such as 5%, failed, is gone, or cannot "
+             "be judged"}};
     struct args args = {
         .command = "prony compare",
         .usage = "OLD.jsonl NEW.jsonl [options]",
@@ -202,9 +218,7 @@ enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
     if (args.help)
         return STATUS_OK;
     struct results old = {0}, new = {0};
-    enum status status = results_read(args.positional[0], &old);
-    if (status == STATUS_OK)
-        status = results_read(args.positional[1], &new);
+    enum status status = read_both(args.positional, &old, &new);
     if (status == STATUS_OK)
         status = compare_all(&old, &new, share);
     mem_free(old.list);
