@@ -1,8 +1,11 @@
 /* What is found out about the CPU must be plausible and agree with itself. */
 #include "base/cpu.h"
+#include "base/quota.h"
 #include "check.h"
+#include "folder.h"
 
 #include <sched.h>
+#include <sys/stat.h>
 
 TEST(detects_something_plausible)
 {
@@ -10,7 +13,7 @@ TEST(detects_something_plausible)
     cpu_detect(&cpu);
     CHECK(cpu.cores >= 1 && cpu.cores <= 4096);
     CHECK(cpu.threads_per_core >= 1 && cpu.threads_per_core <= 8);
-    CHECK(cpu.sockets >= 0 && cpu.sockets <= cpu.cores);
+    CHECK(cpu.sockets >= 0 && (cpu.quota > 0 || cpu.sockets <= cpu.cores));
     CHECK(cpu.ghz >= 0 && cpu.ghz < 10);
     CHECK(cpu.memory_bytes > 1 << 20);
     CHECK(cpu.l1_bytes <= 1 << 20 && (cpu.l2_bytes == 0 || cpu.l2_bytes >= cpu.l1_bytes));
@@ -55,6 +58,72 @@ TEST(lists_each_usable_cpu_once)
         CHECK(CPU_EQUAL(&seen, &allowed));
         CHECK_EQUAL_INT(cpu_list(spread, list, 1), 1);
     }
+}
+
+/* A tree of control groups; what has no text is a folder. */
+static const struct entry {
+    const char *name, *text;
+} groups[] = {
+    {"v2", NULL},
+    {"v2/cpu.max", "max 100000\n"},
+    {"v2/half", NULL},
+    {"v2/half/cpu.max", "250000 100000\n"},
+    {"v2/half/free", NULL},
+    {"v2/half/free/cpu.max", "max 100000\n"},
+    {"v2/half/tight", NULL},
+    {"v2/half/tight/cpu.max", "50000 100000\n"},
+    {"v2/odd", NULL},
+    {"v2/odd/cpu.max", "what\n"},
+    {"v1", NULL},
+    {"v1/cpu", NULL},
+    {"v1/cpu/cpu.cfs_quota_us", "300000\n"},
+    {"v1/cpu/cpu.cfs_period_us", "200000\n"},
+    {"v1/cpu/free", NULL},
+    {"v1/cpu/free/cpu.cfs_quota_us", "-1\n"},
+    {"v1/cpu/free/cpu.cfs_period_us", "200000\n"},
+};
+
+enum { GROUPS = sizeof groups / sizeof *groups };
+
+static bool write_text(const char *name, const char *text)
+{
+    FILE *file = fopen(at(name), "w");
+    return file && fputs(text, file) >= 0 && fclose(file) == 0;
+}
+
+static void check_quota(const char *line, const char *root, double expected)
+{
+    if (CHECK(write_text("self", line)))
+        CHECK_NEAR(quota_cpus(at("self"), at(root)), expected, 1e-12);
+}
+
+TEST(reads_the_quota_of_control_groups)
+{
+    for (int i = 0; i < GROUPS; i++)
+        CHECK(groups[i].text ? write_text(groups[i].name, groups[i].text)
+                             : mkdir(at(groups[i].name), 0700) == 0);
+    check_quota("0::/\n", "v2", 0);
+    check_quota("0::/half\n", "v2", 2.5);
+    check_quota("0::/half/free\n", "v2", 2.5); /* what is above holds for what is below */
+    check_quota("0::/half/tight\n", "v2", 0.5);
+    check_quota("0::/half/not/there\n", "v2", 2.5);
+    check_quota("0::/odd\n", "v2", 0);
+    check_quota("no group\n", "v2", 0);
+    check_quota("5:cpuset:/\n3:cpu,cpuacct:/free\n0::/\n", "v1", 1.5);
+    check_quota("3:cpuacct,cpu:/of/the/host\n", "v1", 1.5);
+    check_quota("5:cpuset:/\n3:cpuacct:/\n", "v1", 0);
+    CHECK(quota_cpus(at("not there"), at("v2")) == 0);
+    for (int i = GROUPS - 1; i >= 0; i--)
+        CHECK(remove(at(groups[i].name)) == 0);
+}
+
+TEST(has_no_more_cores_than_its_quota_rounded_up)
+{
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    CHECK(cpu.quota >= 0);
+    if (cpu.quota > 0)
+        CHECK(cpu.cores < cpu.quota + 1);
 }
 
 CHECK_MAIN

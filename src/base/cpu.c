@@ -3,9 +3,11 @@
  * Whatever cannot be found out stays 0 or empty. On anything but x86-64 the level is "scalar". */
 #include "base/cpu.h"
 
+#include "base/quota.h"
 #include "base/text.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,6 +290,9 @@ void cpu_detect(struct cpu *out)
     detect_names(out);
     detect_isa(out);
     detect_topology(out, &first_cpu);
+    out->quota = quota_cpus("/proc/self/cgroup", "/sys/fs/cgroup");
+    if (out->quota > 0 && out->quota < out->cores)
+        out->cores = (int)ceil(out->quota);
     detect_caches(out, first_cpu);
     out->ghz = detect_ghz(first_cpu);
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

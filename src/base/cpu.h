@@ -13,8 +13,9 @@ enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512 };
 struct cpu {
     char model[128]; /* "AMD EPYC" */
     char vendor[32];
-    int cores;   /* online, usable by this process (its affinity mask) */
-    int sockets; /* 0: unknown */
+    int cores;    /* usable by this process: its affinity mask, at most its quota rounded up */
+    double quota; /* CPUs' worth of time that its control group allows (quota.h); 0: no limit */
+    int sockets;  /* 0: unknown */
     int threads_per_core;
     double ghz;                            /* nominal or current, 0: unknown */
     uint64_t l1_bytes, l2_bytes, l3_bytes; /* one instance each; 0: unknown */

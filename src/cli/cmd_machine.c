@@ -184,6 +184,8 @@ static enum status print_facts(const struct facts *facts, struct json *const *un
     text_printf(&text, "%s\n", facts->server);
     text_printf(&text, "  %-16s %s, %d core%s", "CPU", cpu->model[0] ? cpu->model : "unknown",
                 cpu->cores, cpu->cores == 1 ? "" : "s");
+    if (cpu->quota > 0)
+        text_printf(&text, " (its control group allows %.3g)", cpu->quota);
     if (cpu->ghz > 0)
         text_printf(&text, ", %.2f GHz", cpu->ghz);
     text_printf(&text, ", %s\n  %-16s ", isa_name(cpu->isa), "caches");

@@ -165,6 +165,7 @@ void facts_write_machine(const struct facts *facts, struct json_writer *writer)
     write_text(writer, "vendor", cpu->vendor);
     write_count(writer, "sockets", (uint64_t)cpu->sockets);
     write_count(writer, "cores", (uint64_t)cpu->cores);
+    write_real(writer, "cpu_quota", cpu->quota > 0 ? cpu->quota : (double)NAN);
     write_count(writer, "threads_per_core", (uint64_t)cpu->threads_per_core);
     write_real(writer, "ghz", cpu->ghz > 0 ? cpu->ghz : (double)NAN);
     write_text(writer, "isa", isa_name(cpu->isa));

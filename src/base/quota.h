@@ -1,0 +1,10 @@
+/* quota.h: how much CPU time the control groups of this process allow it. */
+#ifndef PRONY_BASE_QUOTA_H
+#define PRONY_BASE_QUOTA_H
+
+/* CPUs' worth of time: the least of all groups from the process's own up to the root, as version 2
+ * (cpu.max) or 1 (cpu.cfs_quota_us) of control groups has it; 0: no limit, or none that can be
+ * read. `groups` is what /proc/self/cgroup is, `root` what /sys/fs/cgroup is. */
+double quota_cpus(const char *groups, const char *root);
+
+#endif
