@@ -1,6 +1,8 @@
 /* inside.c: see inside.h. */
 #include "bench/inside.h"
 
+#include "bench/describe.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +50,36 @@ static enum status inside_watch(struct inside *inside)
     return STATUS_OK;
 }
 
+static bool inside_saw(const struct inside *inside, const char *kernel)
+{
+    for (int32_t p = 0; p < inside->count; p++)
+        for (int32_t o = 0; o < inside->profiles[p].program->op_count; o++)
+            if (strcmp(inside->profiles[p].ops[o].kernel, kernel) == 0)
+                return true;
+    return false;
+}
+
+/* What is watched is watched op by op: what the timed plan does in one kernel is not in there. */
+static enum status inside_merged(struct inside *inside)
+{
+    struct arena scratch = {0};
+    struct text names = {0};
+    struct json *tree;
+    enum status status;
+
+    TRY_OR(done, describe_job(inside->job, &scratch, &tree));
+    const struct json *kernels = json_get(tree, "kernels");
+    for (const struct json *k = kernels ? kernels->first : NULL; k; k = k->next)
+        if (!inside_saw(inside, k->string))
+            text_printf(&names, "%s%s", names.length ? ", " : "", k->string);
+    TRY_OR(done, text_done(&names));
+    snprintf(inside->merged, sizeof inside->merged, "%s", text_of(&names));
+done:
+    text_free(&names);
+    arena_free(&scratch);
+    return status;
+}
+
 static enum status inside_floors(struct inside *inside, const struct task *task,
                                  const struct yardstick *yardstick)
 {
@@ -81,6 +113,7 @@ enum status inside_look(struct task *task, const struct inside_options *options,
     TRY(inside_time(out, &options->measure, out->watch.gpu));
     TRY(inside_watch(out));
     watch_end(&out->watch);
+    TRY(inside_merged(out));
     const struct yardstick yardstick = {
         .calibration = calibration,
         .threads = options->network.device.threads,

@@ -20,6 +20,8 @@ struct inside {
     struct stats time_ns; /* of an iteration of the plan that is timed */
     double floor_ns;      /* of the task; NaN, with `unfounded`, when there is none */
     char unfounded[200];  /* why there are no floors; "" when there are */
+    char merged[200];     /* kernels of the timed plan that no watched op ran in: those that run
+                             several ops, or a step, at once; "" when there are none */
     struct watch watch;   /* what else the machine did meanwhile */
     int32_t count;        /* of the programs of a step … */
     struct profile profiles[RECIPE_TURNS]; /* … each with the floors of its ops */

@@ -115,6 +115,9 @@ static void add_balance(const struct inside *inside, struct text *out)
         text_printf(out, ", %.2f × its floor", inside->time_ns.median / inside->floor_ns);
     if (fabs(missing) <= PROFILE_ADDS_UP)
         text_printf(out, "; the ops add up to it within %.1f %%\n", 100 * fabs(missing));
+    else if (inside->merged[0])
+        text_printf(out, "; the ops, one by one, take %s (%.0f %%) %s\n", text_of(&difference),
+                    100 * fabs(missing), missing > 0 ? "less" : "more");
     else if (missing > 0)
         text_printf(out, "; %s of it (%.0f %%) is missing%s\n", text_of(&difference), 100 * missing,
                     disturbed.length ? "" : ": it passes between ops");
@@ -123,6 +126,9 @@ static void add_balance(const struct inside *inside, struct text *out)
                     "; the ops take %s (%.0f %%) more: watched one by one they cannot overlap, and "
                     "the clock is read between them\n",
                     text_of(&difference), -100 * missing);
+    if (inside->merged[0])
+        text_printf(out, "the timed step runs in %s, which does at once what is shown op by op\n",
+                    inside->merged);
     if (disturbed.length) /* without the first "; " */
         text_printf(out, "the machine was disturbed, so that times may not add up: %s\n",
                     text_of(&disturbed) + 2);
@@ -275,6 +281,7 @@ void profiled_json(const struct profiled *profiled, struct text *out)
     write_real(&json, "watched_ns", step_ns);
     write_real(&json, "watched_steps", inside->profiles[0].steps);
     write_real(&json, "missing", inside_missing(inside));
+    write_text(&json, "merged", inside->merged[0] ? inside->merged : NULL);
     write_disturbed(&json, &inside->watch);
     json_key(&json, "programs");
     json_array(&json);
