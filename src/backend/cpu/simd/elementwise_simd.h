@@ -3,17 +3,20 @@
  * define ISA(name) and ISA_NAME.
  *
  * The bound is bytes: each operand is read or written once, by all threads together when there is
- * enough for them. Each element is computed from its own alone, so the bits do not depend on the
- * number of threads. */
+ * enough for them. Each element is computed from its own alone, and the norm of gradients from
+ * pieces of them (sums.h), so the bits do not depend on the number of threads. */
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/fills.h"
 #include "backend/cpu/simd/span_simd.h"
+#include "backend/cpu/simd/sums.h"
 #include "backend/cpu/simd/team.h"
 #include "backend/cpu/simd/vec.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { SPAN = 1024 }; /* elements: a thread has a multiple of it */
 
 typedef void span_run(const struct call *call, int64_t from, int64_t to);
 
@@ -27,7 +30,7 @@ static void span_member(void *context, int member, int members)
 {
     const struct spans *spans = context;
     long from, to;
-    pool_share(spans->count, 1024, member, members, &from, &to);
+    pool_share(spans->count, SPAN, member, members, &from, &to);
     if (from < to)
         spans->run(spans->call, from, to);
 }
@@ -37,7 +40,7 @@ static void run_spans(const struct call *call, span_run *run)
 {
     struct spans spans = {call, run, call->counts[0]};
     int64_t bytes = spans.count * (int64_t)sizeof(float) * (call->op->inputs + call->op->outputs);
-    pool_run(call->pool, team_for_bytes(call->pool, bytes, spans.count / 1024), span_member,
+    pool_run(call->pool, team_for_bytes(call->pool, bytes, spans.count / SPAN), span_member,
              &spans);
 }
 
@@ -283,35 +286,52 @@ static void span_rprop(const struct call *call, int64_t from, int64_t to)
     clear_gradient(call, from, to);
 }
 
-static float squares_of(const float *x, int64_t count)
+static float squares_piece(const void *context, int64_t from, int64_t to)
 {
+    const float *x = context;
     vec a = vec_zero(), b = vec_zero();
-    for (int64_t i = 0; i < count; i += 2 * VEC_LANES) {
-        vec left = vec_load_part(x + i, count - i), right = vec_zero();
-        if (count - i > VEC_LANES)
-            right = vec_load_part(x + i + VEC_LANES, count - i - VEC_LANES);
+    for (int64_t i = from; i < to; i += 2 * VEC_LANES) {
+        vec left = vec_load_part(x + i, to - i), right = vec_zero();
+        if (to - i > VEC_LANES)
+            right = vec_load_part(x + i + VEC_LANES, to - i - VEC_LANES);
         a = vec_fma(left, left, a);
         b = vec_fma(right, right, b);
     }
     return vec_sum(vec_add(a, b));
 }
 
-/* All gradients together are scaled down to the norm `limit` when theirs is larger. By one thread,
- * so that the norm does not depend on their number. */
+struct scaled {
+    float *x, by;
+    int64_t count;
+};
+
+static void scale_member(void *context, int member, int members)
+{
+    const struct scaled *scaled = context;
+    vec scale = vec_set(scaled->by);
+    long from, to;
+    pool_share(scaled->count, SPAN, member, members, &from, &to);
+    EACH_VECTOR(i, from, to)
+    vec_store_part(scaled->x + i, vec_mul(scale, vec_load_part(scaled->x + i, to - i)), to - i);
+}
+
+/* All gradients together are scaled down to the norm `limit` when theirs is larger. */
 static void run_clip(const struct call *call)
 {
     float sum = 0, limit = call->op->attr.clip.limit;
-    for (int g = 0; g < call->op->inputs; g++)
-        sum += squares_of(floats(call, g), call->counts[g]);
+    for (int g = 0; g < call->op->inputs; g++) {
+        int64_t count = call->counts[g];
+        sum += sum_pieces(call->pool, squares_piece, floats(call, g), count, SPAN,
+                          count * (int64_t)sizeof(float));
+    }
     float norm = sqrtf(sum);
     if (!(norm > limit))
         return;
-    vec scale = vec_set(limit / norm);
     for (int g = 0; g < call->op->inputs; g++) {
-        float *x = floats(call, g);
-        EACH_VECTOR(i, 0, call->counts[g])
-        vec_store_part(x + i, vec_mul(scale, vec_load_part(x + i, call->counts[g] - i)),
-                       call->counts[g] - i);
+        struct scaled scaled = {floats(call, g), limit / norm, call->counts[g]};
+        int64_t bytes = 2 * scaled.count * (int64_t)sizeof(float);
+        pool_run(call->pool, team_for_bytes(call->pool, bytes, scaled.count / SPAN), scale_member,
+                 &scaled);
     }
 }
 

@@ -1,14 +1,18 @@
-/* loss_simd.h: losses over numbers and the divergence of codes, with its gradient; compiled once
- * per ISA by loss_avx2.c and loss_avx512.c, which define ISA(name) and ISA_NAME.
+/* loss_simd.h: losses over numbers and the divergence of codes, with its gradient, and counts of
+ * right answers; compiled once per ISA by loss_avx2.c and loss_avx512.c, which define ISA(name) and
+ * ISA_NAME.
  *
  * The bound is bytes, each read once; the logarithm and the exponential of the binary cross-entropy
- * are polynomials. Sums are kept in lanes, added up at the end: always in the same order, by one
- * thread. */
+ * are polynomials. Sums are kept in lanes and pieces (sums.h), added up at the end: always in the
+ * same order. */
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/fills.h"
 #include "backend/cpu/simd/span_simd.h"
+#include "backend/cpu/simd/sums.h"
 #include "backend/cpu/simd/vec.h"
+
+enum { GRAIN = 4096 }; /* elements of a piece, at least */
 
 /* The lanes that there are elements for; the others are 0. */
 static inline vec vec_left(vec v, int64_t left)
@@ -16,30 +20,72 @@ static inline vec vec_left(vec v, int64_t left)
     return left < VEC_LANES ? vec_first(v, left) : v;
 }
 
-static void run_mse(const struct call *call)
+static float mse_piece(const void *context, int64_t from, int64_t to)
 {
-    const float *y = floats(call, 0), *target = floats(call, 1);
-    int64_t count = call->counts[0];
+    const float *y = floats(context, 0), *target = floats(context, 1);
     vec sum = vec_zero();
-    for (int64_t i = 0; i < count; i += VEC_LANES) {
-        vec d = vec_sub(vec_load_part(y + i, count - i), vec_load_part(target + i, count - i));
+    for (int64_t i = from; i < to; i += VEC_LANES) {
+        vec d = vec_sub(vec_load_part(y + i, to - i), vec_load_part(target + i, to - i));
         sum = vec_add(sum, vec_mul(d, d));
     }
-    *floats(call, 2) = vec_sum(sum) / (float)count;
+    return vec_sum(sum);
 }
 
 /* ln(1 + e^x) - x·t on logits */
+static float binary_cross_entropy_piece(const void *context, int64_t from, int64_t to)
+{
+    const float *x = floats(context, 0), *target = floats(context, 1);
+    vec sum = vec_zero();
+    for (int64_t i = from; i < to; i += VEC_LANES) {
+        vec logit = vec_load_part(x + i, to - i);
+        vec off = vec_mul(logit, vec_load_part(target + i, to - i));
+        sum = vec_add(sum, vec_left(vec_sub(vec_softplus(logit), off), to - i));
+    }
+    return vec_sum(sum);
+}
+
+/* The mean over all elements. */
+static void run_mean(const struct call *call, sum_piece *piece)
+{
+    int64_t count = call->counts[0], bytes = 2 * count * (int64_t)sizeof(float);
+    *floats(call, 2) = sum_pieces(call->pool, piece, call, count, GRAIN, bytes) / (float)count;
+}
+
+static void run_mse(const struct call *call)
+{
+    run_mean(call, mse_piece);
+}
+
 static void run_binary_cross_entropy(const struct call *call)
 {
-    const float *x = floats(call, 0), *target = floats(call, 1);
-    int64_t count = call->counts[0];
-    vec sum = vec_zero();
-    for (int64_t i = 0; i < count; i += VEC_LANES) {
-        vec logit = vec_load_part(x + i, count - i);
-        vec off = vec_mul(logit, vec_load_part(target + i, count - i));
-        sum = vec_add(sum, vec_left(vec_sub(vec_softplus(logit), off), count - i));
-    }
-    *floats(call, 2) = vec_sum(sum) / (float)count;
+    run_mean(call, binary_cross_entropy_piece);
+}
+
+/* Is x[label] the first of the largest? As the reference, which goes on to what is larger than the
+ * best so far, passes over what is no number, and goes nowhere from there. */
+static bool is_right(const float *x, int64_t classes, int64_t label)
+{
+    if (label < 0 || label >= classes || (label > 0 && x[0] != x[0]))
+        return false;
+    return (label == 0 || largest_span(x, label) < x[label]) &&
+           !(largest_span(x + label + 1, classes - label - 1) > x[label]);
+}
+
+static float right_class_piece(const void *context, int64_t from, int64_t to)
+{
+    const struct call *call = context;
+    const int32_t *label = call->data[1];
+    int64_t classes = call->tensors[0]->shape.dim[1], hits = 0;
+    for (int64_t n = from; n < to; n++)
+        hits += is_right(floats(call, 0) + n * classes, classes, label[n]);
+    return (float)hits;
+}
+
+static void run_right_class(const struct call *call)
+{
+    int64_t bytes = call->counts[0] * (int64_t)sizeof(float);
+    *floats(call, 2) =
+        sum_pieces(call->pool, right_class_piece, call, call->tensors[0]->shape.dim[0], 1, bytes);
 }
 
 static void run_divergence(const struct call *call)
@@ -95,6 +141,7 @@ void ISA(loss_fill)(struct kernel_table *table)
     table->rows[DTYPE_F32][OP_##op] = (struct kernel){#op "_f32_" ISA_NAME, run_##op, NULL};
     FILL(mse)
     FILL(binary_cross_entropy)
+    FILL(right_class)
     FILL(divergence)
     FILL(divergence_grad)
     FILL(draw_normal_grad)

@@ -8,6 +8,7 @@
 #include "backend/cpu/simd/activate_simd.h"
 #include "backend/cpu/simd/fills.h"
 #include "backend/cpu/simd/span_simd.h"
+#include "backend/cpu/simd/sums.h"
 #include "backend/cpu/simd/team.h"
 #include "backend/cpu/simd/vec.h"
 
@@ -29,27 +30,10 @@ static float spread_span(const float *x, int64_t count, float mean)
     return rest;
 }
 
-static float largest_of(const float *x, int64_t count)
-{
-    float most = x[0], lanes[VEC_LANES];
-    int64_t i = 0;
-    if (count >= VEC_LANES) {
-        vec best = vec_set(most);
-        for (; i + VEC_LANES <= count; i += VEC_LANES)
-            best = vec_max(best, vec_load_any(x + i));
-        vec_store_any(lanes, best);
-        for (int k = 0; k < VEC_LANES; k++)
-            most = lanes[k] > most ? lanes[k] : most;
-    }
-    for (; i < count; i++)
-        most = x[i] > most ? x[i] : most;
-    return most;
-}
-
 /* p = e^(x - max) / Σ; exponentials are within 1.3 ulp. Returns ln Σ e^x. */
 static float softmax_row(const float *x, float *p, int64_t count)
 {
-    float most = largest_of(x, count), total = 0;
+    float most = largest_span(x, count), total = 0;
     vec shift = vec_set(most);
     for (int64_t k = 0; k < count; k += VEC_LANES)
         vec_store_part(p + k, vec_exp(vec_sub(vec_load_part(x + k, count - k), shift)), count - k);
@@ -457,16 +441,25 @@ static void run_softmax(const struct call *call)
     run_items(call, softmax_member, 4, call->tensors[0]->shape.dim[0]);
 }
 
-/* loss = mean of -ln p[label]: the sum of all rows is one thread's. */
+/* Σ -ln p[label] over rows */
+static float cross_entropy_piece(const void *context, int64_t from, int64_t to)
+{
+    const struct call *call = context;
+    const int32_t *label = call->data[1];
+    int64_t classes = call->tensors[0]->shape.dim[1];
+    const float *x = floats(call, 0) + from * classes;
+    float sum = 0;
+    for (int64_t n = from; n < to; n++, x += classes)
+        sum += softmax_row(x, floats(call, 3) + n * classes, classes) - x[label[n]];
+    return sum;
+}
+
 static void run_cross_entropy(const struct call *call)
 {
-    const float *x = floats(call, 0);
-    const int32_t *label = call->data[1];
-    int64_t batch = call->tensors[0]->shape.dim[0], classes = call->tensors[0]->shape.dim[1];
-    float sum = 0;
-    for (int64_t n = 0; n < batch; n++, x += classes)
-        sum += softmax_row(x, floats(call, 3) + n * classes, classes) - x[label[n]];
-    *floats(call, 2) = sum / (float)batch;
+    int64_t batch = call->tensors[0]->shape.dim[0];
+    int64_t bytes = 4 * call->counts[0] * (int64_t)sizeof(float); /* passes over x, as softmax */
+    *floats(call, 2) =
+        sum_pieces(call->pool, cross_entropy_piece, call, batch, 1, bytes) / (float)batch;
 }
 
 static void run_softmax_causal(const struct call *call)

@@ -23,6 +23,24 @@ static inline float sum_span(const float *x, int64_t count)
     return vec_sum(vec_add(a, b));
 }
 
+/* What is no number is passed over; of nothing it is -∞. */
+static inline float largest_span(const float *x, int64_t count)
+{
+    float most = -__builtin_inff(), lanes[VEC_LANES];
+    int64_t i = 0;
+    if (count >= VEC_LANES) {
+        vec best = vec_set(most);
+        for (; i + VEC_LANES <= count; i += VEC_LANES)
+            best = vec_max(vec_load_any(x + i), best); /* of two the second, if one is no number */
+        vec_store_any(lanes, best);
+        for (int k = 0; k < VEC_LANES; k++)
+            most = lanes[k] > most ? lanes[k] : most;
+    }
+    for (; i < count; i++)
+        most = x[i] > most ? x[i] : most;
+    return most;
+}
+
 /* The sum of `rows` rows, `stride` apart, in their first `count` columns, at most a vector. */
 static inline vec sum_rows_at(const float *x, int64_t rows, int64_t stride, int64_t count)
 {
