@@ -1,6 +1,7 @@
 /* gemm_simd.h: the kernels of gemm_packed.h, compiled once per ISA by gemm_avx2.c and
  * gemm_avx512.c, which define ISA(name). A tile is up to 14 × 32 (AVX-512) or 6 × 16 (AVX2): 28 or
- * 12 accumulators, two loads of b and as many broadcasts of a as rows per step. */
+ * 12 accumulators, two loads of b and as many broadcasts of a as rows per step. A tile of no more
+ * columns than a vector has is half of that. */
 #include "backend/cpu/simd/gemm_packed.h"
 #include "backend/cpu/simd/lanes_simd.h"
 #include "backend/cpu/simd/vec.h"
@@ -26,25 +27,28 @@ INLINE void store_row(const struct gemm_tile *t, int r, vec left, vec right)
         vec_store_part(c + VEC_LANES, vec_fma(scale, right, start_right), t->columns - VEC_LANES);
 }
 
-/* The sums of R rows, a's being where `offsets` say or `lead` apart. */
-INLINE void tile_sums(const struct gemm_tile *t, const int R, const bool listed, vec *left,
-                      vec *right)
+/* The sums of R rows, a's being where `offsets` say or `lead` apart; the left half of the columns
+ * alone if the tile is `narrow`. */
+INLINE void tile_sums(const struct gemm_tile *t, const int R, const bool listed, const bool narrow,
+                      vec *left, vec *right)
 {
     const float *a = t->a, *b = t->b, *fetch = t->fetch ? t->fetch : b;
     const int64_t lead = t->lead ? t->lead : R;
     for (int64_t k = 0; k < t->inner; k++, b += COLUMNS, fetch += t->fetch_step) {
         if (listed)
             a = t->a + t->offsets[k];
-        vec b_left = vec_load_any(b), b_right = vec_load_any(b + VEC_LANES);
+        vec b_left = vec_load_any(b), b_right = narrow ? b_left : vec_load_any(b + VEC_LANES);
         vec_pin(b_left);
-        vec_pin(b_right);
+        if (!narrow)
+            vec_pin(b_right);
         vec_prefetch(fetch);
 #pragma GCC unroll 14
         for (int r = 0; r < R; r++) {
             vec value = vec_set(a[r]);
             vec_pin(value);
             left[r] = vec_fma(value, b_left, left[r]);
-            right[r] = vec_fma(value, b_right, right[r]);
+            if (!narrow)
+                right[r] = vec_fma(value, b_right, right[r]);
         }
         a += lead;
     }
@@ -56,10 +60,15 @@ INLINE void tile_rows(const struct gemm_tile *t, const int R)
 #pragma GCC unroll 14
     for (int r = 0; r < R; r++)
         left[r] = right[r] = vec_zero();
-    if (t->offsets)
-        tile_sums(t, R, true, left, right);
+    bool narrow = t->columns <= VEC_LANES;
+    if (t->offsets && narrow)
+        tile_sums(t, R, true, true, left, right);
+    else if (t->offsets)
+        tile_sums(t, R, true, false, left, right);
+    else if (narrow)
+        tile_sums(t, R, false, true, left, right);
     else
-        tile_sums(t, R, false, left, right);
+        tile_sums(t, R, false, false, left, right);
 #pragma GCC unroll 14
     for (int r = 0; r < R; r++)
         store_row(t, r, left[r], right[r]);

@@ -125,6 +125,7 @@ static void sum_units(const struct job_forward *job, const float *a, float *z, i
     const struct sizes *s = &job->s;
     int64_t width = job->gemm->columns, whole = s->in + s->hidden;
     int64_t apart = gemm_b_floats(job->gemm, whole, s->hidden); /* of two gates */
+    int64_t units = up(s->hidden - j, job->gemm->lanes);        /* as vectors read them */
     for (int p = 0; p < job->sums; p++) {
         const struct gate *gate = &job->made_of[p];
         const float *panel = job->panels + p * apart + j * whole;
@@ -137,7 +138,7 @@ static void sum_units(const struct job_forward *job, const float *a, float *z, i
                              .fetch = next + first * width,
                              .c = z + p * width,
                              .stride = job->sums * width,
-                             .columns = width,
+                             .columns = units < width ? units : width,
                              .scale = 1,
                              .start = job->start + p * up(s->hidden, width) + j,
                          });
