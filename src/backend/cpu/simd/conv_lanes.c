@@ -50,13 +50,25 @@ static int64_t band_rows(const struct conv_axis *down, int64_t steps)
     return (steps - 1) * down->move + down->high - down->low + 1;
 }
 
+/* Columns of the source that a row needs, with padding. */
+static int64_t band_width(const struct conv_axis *across)
+{
+    return (across->steps - 1) * across->move + across->high - across->low + 1;
+}
+
+bool conv_lanes_fit(const struct conv_kernels *kernels, const struct conv_relation *relation)
+{
+    int64_t row = relation->in * band_rows(&relation->down, 1) * band_width(&relation->across);
+    return row * kernels->lanes <= BAND_FLOATS;
+}
+
 /* As many rows as fit, and bands enough for all threads; what has to fit are these channels. */
 static struct band band_of(const struct conv_relation *r, int64_t lanes, int threads,
                            int64_t most_floats, int64_t in, int64_t out)
 {
     struct band band = {
         .steps = r->down.steps,
-        .width = (r->across.steps - 1) * r->across.move + r->across.high - r->across.low + 1,
+        .width = band_width(&r->across),
         .tiles = (r->batch + lanes - 1) / lanes,
     };
     int64_t per_tile = (threads + band.tiles - 1) / band.tiles;

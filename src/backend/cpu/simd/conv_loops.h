@@ -13,6 +13,8 @@
 /* Operands of conv_fused behind x and w. */
 enum { CONV_BIAS = 2, CONV_GAMMA, CONV_BETA, CONV_MEAN, CONV_VARIANCE, CONV_ADD };
 
+/* Is what a row of the target needs of the source small enough for L2? */
+bool conv_lanes_fit(const struct conv_kernels *kernels, const struct conv_relation *relation);
 void conv_lanes_sum(const struct call *call, const struct conv_kernels *kernels,
                     const struct conv_relation *relation);
 void conv_lanes_weigh(const struct call *call, const struct conv_kernels *kernels,

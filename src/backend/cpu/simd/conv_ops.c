@@ -8,14 +8,24 @@ struct conv_isa {
     const struct gemm_kernels *gemm;
 };
 
-/* Lanes want samples to fill half of them, and have no second summand. Panels want outputs to share
- * what was gathered. NULL: panels it is. */
+/* Do lanes suit many outputs, which share what panels gather? Where a pixel is gathered more than
+ * once, nearly all lanes are filled and what a row needs is in L2. */
+static bool lanes_suit_many(const struct conv_kernels *kernels,
+                            const struct conv_relation *relation)
+{
+    int64_t filled = relation->batch, lanes = blocked_up(filled, kernels->lanes);
+    return relation->taps > relation->in_group && 8 * filled >= 7 * lanes &&
+           conv_lanes_fit(kernels, relation);
+}
+
+/* Lanes want samples to fill half of them, and have no second summand. NULL: panels it is. */
 static const struct conv_kernels *lanes_for(const struct conv_isa *isa,
                                             const struct conv_relation *relation, bool adds)
 {
     const struct conv_kernels *kernels =
         relation->batch <= isa->narrow->lanes ? isa->narrow : isa->conv;
-    bool suit = 2 * relation->batch >= kernels->lanes && relation->out_group <= 24 && !adds;
+    bool suit = 2 * relation->batch >= kernels->lanes && !adds &&
+                (relation->out_group <= 24 || lanes_suit_many(kernels, relation));
     return suit ? kernels : NULL;
 }
 
