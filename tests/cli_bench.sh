@@ -50,6 +50,11 @@ for format in table json csv md tests; do
 done
 expect says_what_it_cannot_write 1 'nowhere/out.jsonl' \
     "$prony" bench small --out "$folder/nowhere/out.jsonl" $quick
+echo 'small --seconds 0.1' >"$folder/prose"
+expect adds_records_to_records_only 2 'records are added to records only: ' \
+    "$prony" bench small --out "$folder/prose" $quick
+[ "$(cat "$folder/prose")" = 'small --seconds 0.1' ]
+report leaves_other_files_as_they_are $? "$(cat "$folder/prose")"
 [ -z "$("$prony" bench small --out "$folder/nowhere/out.jsonl" --format json $quick 2>/dev/null)" ]
 report tries_the_file_before_it_measures $? "it measured first"
 [ "$("$prony" bench small small --batch 1,1-1,01 --format json $quick 2>/dev/null |
@@ -267,8 +272,10 @@ for axis in 'workers 4' 'nodes 2' 'precision bf16' 'fusion off' 'caches cold' \
     expect "trains_to_no_target_with_${axis%% *}" 0 'skipped: ' \
         "$prony" bench small --until loss=10 --dataset iris --seeds 1 --batch 8 --$axis
 done
+expect trains_no_batch_of_more_than_there_is 0 'skipped: a batch of 121 is more than the 120 rows' \
+    "$prony" bench small --until loss=10 --dataset iris --seeds 1 --batch 121
 expect counts_the_rows_there_are 0 ' 0 of 1 seeds' "$prony" bench small --until loss=0.0000001 \
-    --dataset iris --seeds 1 --batch 100000 --patience 0.2 --out "$folder/rows.jsonl"
+    --dataset iris --seeds 1 --batch 100 --patience 0.2 --out "$folder/rows.jsonl"
 ! grep -q '"throughput":[0-9]\{9\}' "$folder/rows.jsonl" && ! grep -q ' nan ' "$folder/rows.jsonl"
 report has_no_more_samples_than_rows $? "$(cut -c1-900 "$folder/rows.jsonl")"
 expect reads_targets 2 'expected accuracy=0.95 or loss=0.1' \
@@ -357,6 +364,9 @@ fi
 echo '{"results":[{"command":"true","times":[0.2,0.21]}]}' >"$folder/hyperfine.json"
 expect compares_what_others_measured 0 '1 configuration in both' \
     "$prony" compare "$folder/hyperfine.json" "$folder/hyperfine.json"
+printf '{"context":{},"benchmarks":[{"name":"a","real_time":1},{"na' >"$folder/google.json"
+expect tells_a_cut_file_of_others_from_a_cut_line 2 'google.json:1:' \
+    "$prony" compare "$folder/google.json" "$folder/google.json"
 expect compares_something 2 'nothing was compared' "$prony" compare "$folder/old.jsonl" "$folder/stopped.jsonl"
 for share in 5 much; do
     expect "refuses_a_share_of_$share" 2 'expected a share such as 5%' \

@@ -92,4 +92,43 @@ else:
     assert abs(calls - 100) < 0.5, calls
 PYTHON
 report counts_its_system_calls $? "$(cut -c1-2000 "$folder/counted.jsonl")"
+
+# A suite measures it again when it was changed.
+echo "small --framework $folder/plain.py --seconds 0.05" >"$folder/own.suite"
+"$prony" suite "$folder/own.suite" --out "$folder/own.jsonl" >/dev/null 2>&1
+expect is_measured_once 0 'nothing is left to be measured' \
+    "$prony" suite "$folder/own.suite" --out "$folder/own.jsonl"
+touch -d 2100-01-01 "$folder/plain.py"
+"$prony" suite "$folder/own.suite" --out "$folder/own.jsonl" >/dev/null 2>&1
+[ "$(grep -c '"kind":"result"' "$folder/own.jsonl")" = 2 ]
+report is_measured_again_when_it_was_changed $? "$(cut -c1-300 "$folder/own.jsonl")"
+
+# A time that is no whole number is told as what it is; an opponent that fails has no verdict.
+cat >"$folder/fraction" <<'PEER'
+#!/bin/sh
+while read -r line; do
+    case $line in *'"do":"run"'*) echo '{"status":"ok","elapsed_ns":1.5}' ;; *) echo '{"status":"ok"}' ;; esac
+done
+PEER
+chmod +x "$folder/fraction"
+expect wants_whole_nanoseconds 1 'expected "elapsed_ns": a whole number' \
+    "$prony" bench small --framework "$folder/fraction" --seconds 0.05
+relay dies "[ \$((runs += 1)) -lt 4 ] || exit 3"
+output=$("$prony" bench small --against "$folder/dies" --seconds 1 2>&1)
+case $output in *'failed: '*) ! echo "$output" | grep -q 'nan' ;; *) false ;; esac
+report gives_no_verdict_on_who_fails $? "$output"
+
+# Who hangs is not waited for when the bench is stopped.
+relay hangs "echo >'$folder/hanging'; sleep 1000"
+"$prony" bench small --framework "$folder/hangs" >"$folder/stopped.txt" 2>&1 &
+bench=$!
+tries=0
+until [ -e "$folder/hanging" ] || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
+kill -INT $bench
+tries=0
+while kill -0 $bench 2>/dev/null && [ $((tries += 1)) -lt 300 ]; do sleep 0.1; done
+kill -KILL $bench 2>/dev/null
+wait $bench
+[ $? -eq 130 ]
+report stops_though_it_hangs $? "$(cat "$folder/stopped.txt")"
 exit $status

@@ -106,6 +106,14 @@ TEST(refuses_what_is_not_a_file)
     CHECK(mkfifo(pipe, 0600) == 0);
     CHECK_STATUS(STATUS_INPUT, file_read(pipe, 10, &text)); /* does not wait for a writer */
     CHECK_STATUS(STATUS_INPUT, file_write(pipe, "x", 1));
+    CHECK_STATUS(STATUS_IO, file_append_line(pipe, "x"));
+    CHECK_MESSAGE("nobody reads this pipe");
+    int reader = open(pipe, O_RDONLY | O_NONBLOCK);
+    char read_back[3] = "";
+    CHECK_OK(file_append_line(pipe, "x"));
+    CHECK(read(reader, read_back, 2) == 2);
+    CHECK_EQUAL_TEXT(read_back, "x\n");
+    close(reader);
     unlink(pipe);
     CHECK_STATUS(STATUS_INPUT, file_write(inside(""), "x", 1));
     CHECK_MESSAGE("found a folder, expected a file to write");
@@ -150,8 +158,11 @@ TEST(keeps_permissions_and_links)
     CHECK(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
     CHECK(stat(path, &info) == 0);
     CHECK_EQUAL_INT(info.st_mode & 0777, 0640);
-    unlink(link);
     unlink(path);
+    CHECK_STATUS(STATUS_INPUT, file_write(link, "new", 3));
+    CHECK_MESSAGE("found a link to a file that is not there");
+    CHECK(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
+    unlink(link);
 }
 
 TEST(an_unfinished_write_leaves_the_old_content)

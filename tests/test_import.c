@@ -54,6 +54,27 @@ TEST(hyperfine)
     CHECK_EQUAL_INT(seen.records[1].time_ns.count, 1);
 }
 
+TEST(hyperfine_commands_that_failed_or_are_long)
+{
+    char text[1200], long_one[401], other[401];
+    memset(long_one, 'a', 400);
+    memset(other, 'a', 400);
+    long_one[400] = other[400] = '\0';
+    other[399] = 'b';
+    snprintf(text, sizeof text,
+             "{\"results\":[{\"command\":\"false\",\"times\":[0.1,0.2],\"exit_codes\":[1,null]},"
+             "{\"command\":\"half\",\"times\":[0.1,0.2],\"exit_codes\":[1,0]},"
+             "{\"command\":\"%s\",\"times\":[1]},{\"command\":\"%s\",\"times\":[1]}]}",
+             long_one, other);
+    struct seen seen = import(text);
+    CHECK_EQUAL_INT(seen.count, 4);
+    CHECK_EQUAL_INT(seen.records[0].status, RECORD_FAILED);
+    CHECK(strstr(seen.reason[0], "ended with a status") != NULL);
+    CHECK_EQUAL_INT(seen.records[1].status, RECORD_OK);
+    CHECK_NEAR(seen.records[1].time_ns.median, 2e8, 1);
+    CHECK(strcmp(seen.records[2].point.model, seen.records[3].point.model) != 0);
+}
+
 TEST(google_benchmark)
 {
     struct seen seen = import(
@@ -130,9 +151,11 @@ TEST(llama_bench_line_by_line)
     CHECK_EQUAL_INT(import("{\"avg_ns\":1,\"n_gen\":1,\"samples_ns\":[5]}").count, 1);
     CHECK_EQUAL_INT(import("{\"prony\":1,\"kind\":\"result\"}\n{\"avg_ns\":1}\n").count, 0);
 
+    CHECK_EQUAL_INT(import("{\"avg_ns\":1,\"samples_ns\":[5]}\n{\"avg_ns\":1,").count, 1);
+
     struct text lines = {0};
     bool foreign;
-    static const char cut[] = "{\"avg_ns\":1,\"samples_ns\":[5]}\n{\"avg_ns\":1,\n";
+    static const char cut[] = "{\"avg_ns\":1,\"samples_ns\":[5]}\n{\"avg_ns\":1,\n{}\n";
     CHECK_STATUS(STATUS_INPUT, import_lines("file", cut, strlen(cut), &foreign, &lines));
     CHECK_MESSAGE("file: line:2");
     text_free(&lines);

@@ -56,8 +56,13 @@ void clock_sleep_ns(uint64_t nanoseconds)
 
 void clock_stamp(char *text)
 {
-    time_t now = time(NULL);
+    clock_stamp_of(time(NULL), text);
+}
+
+void clock_stamp_of(int64_t seconds, char *text)
+{
+    time_t at = (time_t)seconds;
     struct tm calendar;
-    gmtime_r(&now, &calendar);
+    gmtime_r(&at, &calendar);
     strftime(text, CLOCK_STAMP, "%Y-%m-%dT%H:%M:%SZ", &calendar);
 }

@@ -12,5 +12,6 @@ void clock_sleep_ns(uint64_t nanoseconds);
 /* The wall clock as "2026-11-15T10:03:58Z"; text holds at least CLOCK_STAMP bytes. */
 enum { CLOCK_STAMP = 21 };
 void clock_stamp(char *text);
+void clock_stamp_of(int64_t seconds, char *text); /* … of any time since 1970 */
 
 #endif

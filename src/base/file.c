@@ -163,6 +163,9 @@ enum status file_begin(struct file_writer *writer, const char *path)
     char target[PATH_MAX]; /* what a link points to is replaced, not the link */
     struct stat info;
     bool exists = realpath(path, target) && stat(target, &info) == 0;
+    if (!exists && lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
+        FAIL(STATUS_INPUT, "%s: found a link to a file that is not there, expected a file to write",
+             path);
     if (exists && !S_ISREG(info.st_mode))
         FAIL(STATUS_INPUT, "%s: found %s, expected a file to write", path,
              S_ISDIR(info.st_mode) ? "a folder" : "a device or a pipe");
@@ -265,10 +268,23 @@ static enum status append_locked(int fd, const char *path, const char *line)
     return status;
 }
 
+/* A pipe that is opened for reading too, or waits in its buffer, takes what nobody will read. */
 static enum status open_append(const char *path, int *fd)
 {
-    *fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return *fd < 0 ? refuse(path, "open") : STATUS_OK;
+    struct stat info;
+    bool pipe = stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+    *fd =
+        open(path, (pipe ? O_WRONLY | O_NONBLOCK : O_RDWR) | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (*fd < 0 && pipe && errno == ENXIO)
+        FAIL(STATUS_IO, "%s: cannot write: nobody reads this pipe", path);
+    if (*fd < 0)
+        return refuse(path, "open");
+    if (pipe && fcntl(*fd, F_SETFL, O_APPEND) != 0) { /* from now on a full one is waited for */
+        enum status status = refuse(path, "wait for");
+        close(*fd);
+        return status;
+    }
+    return STATUS_OK;
 }
 
 enum status file_try_append(const char *path)

@@ -12,7 +12,7 @@ enum status bench_write(struct bench *bench, const struct record *record)
     struct text line = {0};
 
     if (bench->done && record->status == RECORD_SKIPPED)
-        TRY(done_find(bench->done, record, &before));
+        TRY(done_find(bench->done, record, "", &before));
     if (before == DONE_SKIPPED)
         return STATUS_OK;
     record_write(record, &line);

@@ -11,6 +11,7 @@
 struct done_row {
     struct point point;
     const char *key; /* all beside the point that must be the same */
+    const char *at;  /* when */
     enum done_state state;
 };
 
@@ -43,8 +44,10 @@ enum status done_add(struct done *done, const struct record *record)
     row->point = record->point;
     row->state = record->status == RECORD_SKIPPED ? DONE_SKIPPED : DONE_MEASURED;
     row->key = status == STATUS_OK ? arena_text(&done->arena, text_of(&key)) : NULL;
+    row->at = arena_text(&done->arena, record->at ? record->at : "");
     text_free(&key);
     NEED(row->key);
+    NEED(row->at);
     done->count++;
     return STATUS_OK;
 }
@@ -61,7 +64,8 @@ static bool same_point(const struct point *found, const struct point *asked)
     return true;
 }
 
-enum status done_find(const struct done *done, const struct record *record, enum done_state *out)
+enum status done_find(const struct done *done, const struct record *record, const char *since,
+                      enum done_state *out)
 {
     struct text key = {0};
     enum status status = done_key(record, &key);
@@ -69,8 +73,8 @@ enum status done_find(const struct done *done, const struct record *record, enum
     *out = DONE_NOT;
     for (size_t i = 0; i < done->count && status == STATUS_OK; i++) {
         const struct done_row *row = &done->rows[i];
-        if (row->state > *out && strcmp(row->key, text_of(&key)) == 0 &&
-            same_point(&row->point, &record->point))
+        if (row->state > *out && strcmp(row->at, since) >= 0 &&
+            strcmp(row->key, text_of(&key)) == 0 && same_point(&row->point, &record->point))
             *out = row->state;
     }
     text_free(&key);

@@ -2,7 +2,8 @@
  *
  * A configuration is done when there is a result for the same point, program and goal, compared
  * with the same one, on the same machine (its name, CPU and cores), by the same commit, that did
- * not fail. One that was skipped is known, and tried again: what was missing may be there by now.
+ * not fail, since the executables that are measured were changed. One that was skipped is known,
+ * and tried again: what was missing may be there by now.
  */
 #ifndef PRONY_BENCH_DONE_H
 #define PRONY_BENCH_DONE_H
@@ -23,8 +24,10 @@ struct done {
 
 /* Takes what it needs of a record; of any kind. */
 enum status done_add(struct done *done, const struct record *record);
-/* Of a record to be. Axes that its point leaves open (isa) match whatever they turned out to be. */
-enum status done_find(const struct done *done, const struct record *record, enum done_state *out);
+/* Of a record to be; what was measured before `since` (as records have it, or "") does not count.
+ * Axes that its point leaves open (isa) match whatever they turned out to be. */
+enum status done_find(const struct done *done, const struct record *record, const char *since,
+                      enum done_state *out);
 void done_free(struct done *done);
 
 /* The hash of the program that a point runs; "" where there is none, because it cannot be made. */

@@ -291,16 +291,18 @@ static void group_note_latencies(struct entrant *entrant)
 }
 
 /* Why the figures are less than they might be. */
-static void group_note(struct entrant *entrant)
+static void group_note(const struct group *group, struct entrant *entrant)
 {
     const struct contender *contender = entrant->contender;
     const struct stats *time = &entrant->record.time_ns;
+    const double known = (time->ci_high - time->ci_low) / (2 * time->median); /* NaN: it is not */
 
     if (contender->stop == MEASURE_TIME && contender->count == 1)
         text_add(&entrant->notes, "; measured once: it outruns the time given");
-    else if (contender->stop == MEASURE_TIME && !isnan(time->ci_high))
-        text_printf(&entrant->notes, "; time was up at ± %.1f %%",
-                    50 * (time->ci_high - time->ci_low) / time->median);
+    else if (contender->stop == MEASURE_TIME && known <= group->bench->measure.target)
+        text_add(&entrant->notes, "; time was up after a short look");
+    else if (contender->stop == MEASURE_TIME && !isnan(known))
+        text_printf(&entrant->notes, "; time was up at ± %.1f %%", 100 * known);
     else if (contender->stop == MEASURE_TIME)
         text_add(&entrant->notes, "; time was up after a few samples");
     if (entrant->rate > 0 && strcmp(entrant->record.point.scenario, "server") == 0) {
@@ -323,6 +325,8 @@ static enum status group_compare(struct group *group)
         !group->entrants[1].runs)
         return STATUS_OK;
     struct entrant *a = &group->entrants[0], *b = &group->entrants[1];
+    if (a->contender->stop == MEASURE_FAILED || b->contender->stop == MEASURE_FAILED)
+        return STATUS_OK;
     struct record_against *against = &a->record.against;
     TRY(measure_compare(&group->bench->measure, a->contender, b->contender, &against->found));
     return bench_name(&b->record.point, &group->arena, &against->other);
@@ -394,7 +398,7 @@ static enum status group_result(struct group *group, struct entrant *entrant)
     group_doubt_floor(group, entrant);
     TRY(group_parts(group, entrant));
     TRY(group_meters(group, entrant));
-    group_note(entrant);
+    group_note(group, entrant);
     watch_note(&group->watch, &entrant->notes);
     TRY(text_done(&entrant->notes));
     if (entrant->notes.length)

@@ -19,8 +19,7 @@ struct job_peer {
     struct text answer;
     struct arena about; /* what the peer said of itself */
     const struct json *software;
-    bool sound;            /* every request was answered as it should be */
-    bool (*stopped)(void); /* who may end the request that is waited for, or NULL */
+    bool sound; /* every request was answered as it should be */
 };
 
 /* Asks, and gives the parsed answer (in `arena`) when its status is "ok". */
@@ -30,7 +29,7 @@ static enum status peer_ask(struct job_peer *peer, const char *request, struct a
     bool sound = peer->sound;
     peer->sound = false;
     enum status status =
-        child_ask(&peer->child, request, peer->work.patience_ns, peer->stopped, &peer->answer);
+        child_ask(&peer->child, request, peer->work.patience_ns, peer->work.stopped, &peer->answer);
     if (status == STATUS_TIMEOUT)
         return status_prefix(status, "after %.3g s (--patience gives it more)",
                              (double)peer->work.patience_ns * 1e-9);
@@ -113,10 +112,7 @@ static enum status peer_prepare(struct job *job)
     struct json *answer;
 
     TRY(peer_start(peer));
-    peer->stopped = peer->work.stopped; /* it may compile for a minute; the rest is short */
-    enum status status = peer_ask(peer, peer->work.prepare, &peer->about, &answer);
-    peer->stopped = NULL;
-    TRY(status);
+    TRY(peer_ask(peer, peer->work.prepare, &peer->about, &answer));
     if (json_get(answer, "software")) /* what it chose for this work */
         peer->software = json_get(answer, "software");
     return STATUS_OK;

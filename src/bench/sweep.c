@@ -1,6 +1,7 @@
 /* sweep.c: see sweep.h. */
 #include "bench/sweep.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "bench/peers.h"
@@ -9,6 +10,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const enum axis_index interleaved[] = {AXIS_framework, AXIS_backend,  AXIS_threads,
                                               AXIS_affinity,  AXIS_isa,      AXIS_fusion,
@@ -259,6 +261,18 @@ static enum status walk_compare(struct walk *walk)
     return STATUS_OK;
 }
 
+/* When the executable was changed, if it is a file that somebody named and that is later. */
+static void walk_changed(const char *framework, char since[CLOCK_STAMP])
+{
+    char at[CLOCK_STAMP];
+    struct stat info;
+    if (!strchr(framework, '/') || stat(framework, &info) != 0)
+        return;
+    clock_stamp_of(info.st_mtime, at);
+    if (strcmp(at, since) > 0)
+        memcpy(since, at, CLOCK_STAMP);
+}
+
 /* What is known of a point of the group, from before. */
 static enum status walk_find(struct walk *walk, const struct point *point, const char *program,
                              enum done_state *out)
@@ -266,15 +280,19 @@ static enum status walk_find(struct walk *walk, const struct point *point, const
     struct arena arena = {0};
     struct record asked;
     struct point other;
+    char since[CLOCK_STAMP] = "";
     enum status status = bench_start_record(walk->bench, point, &arena, &asked);
 
     asked.program = program;
+    walk_changed(point->framework, since);
     if (status == STATUS_OK && walk->sweep->against)
         status = walk_opponent(walk, point, &other);
     if (status == STATUS_OK && walk->sweep->against)
         status = bench_name(&other, &arena, &asked.against.other);
+    if (status == STATUS_OK && walk->sweep->against)
+        walk_changed(other.framework, since);
     if (status == STATUS_OK)
-        status = done_find(walk->bench->done, &asked, out);
+        status = done_find(walk->bench->done, &asked, since, out);
     arena_free(&arena);
     return status;
 }

@@ -69,7 +69,12 @@ static enum status run_seed(const struct target_options *options, const struct n
     TRY_OR(done, describe_device(options->backend, model.engine.device, &arena, &device));
     TRY_OR(done, describe_check_threads(options->backend->name, device, options->device.threads));
     TRY_OR(done, trainer_open(&model, dataset, &trainer_options, &trainer));
-    TRY_OR(done, run_epochs(options, trainer, out));
+    if (options->batch > trainer->train.rows)
+        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
+                             "a batch of %d is more than the %lld rows of %s to learn from",
+                             options->batch, (long long)trainer->train.rows, options->dataset);
+    else
+        status = run_epochs(options, trainer, out);
 done:
     trainer_close(trainer);
     model_close(&model);

@@ -345,11 +345,13 @@ enum status bench_output_done(struct bench_output *output, struct done *done)
 
     if (output->file && file_exists(output->file)) {
         status = file_read(output->file, FILE_MOST, &text);
-        if (status == STATUS_OK)
+        if (!done && status != STATUS_OK && status != STATUS_MEMORY)
+            status = STATUS_OK; /* a device, or too long: a line can be added */
+        else if (status == STATUS_OK)
             status = record_read_whole(output->file, text_of(&text), text.length, add_done, &held);
+        if (status == STATUS_INPUT)
+            status = status_prefix(status, "--out: records are added to records only");
         text_free(&text);
-        if (!done && status != STATUS_MEMORY)
-            status = STATUS_OK; /* whatever it is, a line can be added */
     }
     held.in_file = false;
 #ifdef PRONY_HAVE_STORE

@@ -1,6 +1,7 @@
 /* import.c: see import.h. */
 #include "record/import.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "record/record.h"
 
@@ -13,11 +14,28 @@ struct import {
     struct text *lines;
 };
 
+/* What is longer than a point has room for keeps its beginning and its end. */
+static enum status import_fit(struct import *import, const char **text)
+{
+    enum { KEPT = POINT_TEXT / 2 - 4 };
+    size_t length = strlen(*text), first = KEPT, last = length - KEPT;
+    if (length < POINT_TEXT)
+        return STATUS_OK;
+    while (((unsigned char)(*text)[first] & 0xC0) == 0x80) /* whole characters */
+        first--;
+    while (((unsigned char)(*text)[last] & 0xC0) == 0x80)
+        last++;
+    NEED(*text = arena_format(import->arena, "%.*s…%s", (int)first, *text, *text + last));
+    return STATUS_OK;
+}
+
 /* A record of which nothing is known but who ran what. */
-static enum status import_start(struct record *record, const char *framework, const char *model)
+static enum status import_start(struct import *import, struct record *record, const char *framework,
+                                const char *model)
 {
     record_start(record);
     memset(&record->point, 0, sizeof record->point);
+    TRY(import_fit(import, &model));
     TRY(point_set(&record->point, &axes[AXIS_framework], framework));
     return point_set(&record->point, &axes[AXIS_model], model);
 }
@@ -49,15 +67,27 @@ static enum status import_samples(struct import *import, const struct json *arra
     return STATUS_OK;
 }
 
-/* hyperfine: seconds of whole commands. */
+/* hyperfine: seconds of whole commands. A run that ended with another status than 0 did not do
+ * what was to be timed. */
 static enum status import_hyperfine(struct import *import, const struct json *results)
 {
     for (const struct json *result = results->first; result; result = result->next) {
+        const struct json *times = json_get(result, "times");
+        const struct json *codes = json_get(result, "exit_codes");
+        const struct json *code = codes ? codes->first : NULL;
         struct record record;
         double *samples;
-        size_t count;
-        TRY(import_start(&record, "command", json_text(result, "command", "")));
-        TRY(import_samples(import, json_get(result, "times"), 1e9, &samples, &count));
+        size_t count = 0;
+        TRY(import_start(import, &record, "command", json_text(result, "command", "")));
+        NEED(samples = arena_array(import->arena, times ? times->count + 1 : 1, sizeof *samples));
+        for (const struct json *at = times ? times->first : NULL; at; at = at->next) {
+            bool well = !code || (code->kind == JSON_NUMBER && code->integer == 0);
+            if (well && at->kind == JSON_NUMBER && at->number > 0)
+                samples[count++] = at->number * 1e9;
+            record.reason = well ? record.reason : "the command ended with a status other than 0";
+            code = code ? code->next : NULL;
+        }
+        record.reason = count ? NULL : record.reason;
         TRY(import_write(import, &record, samples, count, 1));
     }
     return STATUS_OK;
@@ -93,7 +123,7 @@ static enum status import_google(struct import *import, const struct json *conte
         if ((count == 0 && !measured) || (at->next && strcmp(name, next) == 0))
             continue;
         struct record record;
-        TRY(import_start(&record, "google-benchmark", name));
+        TRY(import_start(import, &record, "google-benchmark", name));
         record.reason = count ? NULL : trouble;
         record.point.threads = json_int(at, "threads", 0);
         TRY(point_set(&record.point, &axes[AXIS_server], json_text(context, "host_name", "")));
@@ -112,7 +142,7 @@ static enum status import_llama(struct import *import, const struct json *result
     size_t count;
     int64_t prompt = json_int(result, "n_prompt", 0), made = json_int(result, "n_gen", 0);
     int64_t per = prompt > 0 ? 1 : made > 0 ? made : 1;
-    TRY(import_start(&record, "llama.cpp", json_text(result, "model_type", "")));
+    TRY(import_start(import, &record, "llama.cpp", json_text(result, "model_type", "")));
     TRY(point_set(&record.point, &axes[AXIS_phase], "inference"));
     TRY(point_set(&record.point, &axes[AXIS_backend], json_text(result, "backends", "")));
     TRY(point_set(&record.point, &axes[AXIS_unit_name], json_text(result, "cpu_info", "")));
@@ -148,6 +178,10 @@ static enum status import_llama_lines(struct import *import, const char *text, s
             json_parse_line(import->arena, "line", line, at, line_bytes(at, end), &tree);
         if (!*foreign && status != STATUS_MEMORY && (status != STATUS_OK || !is_llama(tree)))
             return STATUS_OK;
+        if (status == STATUS_INPUT && at + line_bytes(at, end) + 1 >= end) {
+            log_warning("line %zu: the last one was cut short and is passed over", line);
+            return STATUS_OK;
+        }
         TRY(status);
         *foreign = true;
         TRY(import_llama(import, tree));
@@ -204,7 +238,7 @@ static enum status import_dlbs(struct import *import, const char *text, size_t l
     struct record record;
     double *samples = NULL;
     size_t count = 0;
-    TRY(import_start(&record, "", ""));
+    TRY(import_start(import, &record, "", ""));
     for (const char *at = text, *end = text + length; at < end;) {
         size_t bytes = line_bytes(at, end);
         TRY(import_dlbs_line(import, &record, at, bytes, &samples, &count));

@@ -211,9 +211,12 @@ static bool is_blank(const char *text, size_t length)
     return true;
 }
 
-/* A killed process may leave the beginning of a line: file_append_line ends it before the next. */
+/* A killed process may leave the beginning of a line: file_append_line ends it before the next.
+ * What begins in another way is no record of ours, cut or not. */
 static bool is_cut(const char *text, size_t length)
 {
+    static const char begins[] = "{\"prony\"";
+    const size_t known = sizeof begins - 1 < length ? sizeof begins - 1 : length;
     int depth = 0;
     bool quoted = false;
     for (size_t i = 0; i < length; i++) {
@@ -224,7 +227,7 @@ static bool is_cut(const char *text, size_t length)
         else if (!quoted)
             depth += (text[i] == '{') - (text[i] == '}');
     }
-    return text[0] == '{' && (quoted || depth > 0);
+    return memcmp(text, begins, known) == 0 && (quoted || depth > 0);
 }
 
 static enum status read_lines(const char *name, const char *text, size_t length, bool cut_too,
