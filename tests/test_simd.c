@@ -1,6 +1,7 @@
 /* test_simd.c: what the simd backend's kernels promise beyond the conformance cases: weights in
  * blocks and back, the accuracy of its functions, and the same results at every ISA and number of
  * threads. */
+#include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/dense_shared.h"
 #include "base/cpu.h"
@@ -134,6 +135,31 @@ TEST(avx2_functions_are_accurate)
 TEST(avx512_functions_are_accurate)
 {
     check_isa(ISA_AVX512, &dense_kernels_avx512);
+}
+
+/* What a batch of products [i, k] · [k, j] wants as workspace. */
+static uint64_t matmul_wants(const struct kernel_table *table, int64_t i, int64_t k, int64_t j)
+{
+    struct tensor tensors[] = {
+        {.shape = SHAPE(9, i, k)}, {.shape = SHAPE(9, k, j)}, {.shape = SHAPE(9, i, j)}};
+    int32_t operands[] = {0, 1, 2};
+    struct op op = {.kind = OP_matmul, .inputs = 2, .outputs = 1, .attr.matmul.scale = 1};
+    struct program program = {.tensors = tensors, .operands = operands};
+    return table->rows[DTYPE_F32][OP_matmul].workspace(&program, &op, 1);
+}
+
+/* Packing takes longer than such a product. */
+TEST(small_products_are_not_packed)
+{
+    static struct kernel_table table;
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    if (cpu.isa < ISA_AVX2)
+        SKIP("this CPU has no AVX2");
+    simd_fill(&table, cpu.isa);
+    CHECK(matmul_wants(&table, 1, 2, 1) == 0);
+    CHECK(matmul_wants(&table, 7, 5, 2) == 0);
+    CHECK(matmul_wants(&table, 200, 300, 400) > 0);
 }
 
 CHECK_MAIN

@@ -31,6 +31,23 @@ struct gemm_tile {
     const float *start; /* as many as the kernels' columns, or NULL */
 };
 
+/* A matrix where it lies: element [row, column] is at row·down + column·right; one of them is 1. */
+struct gemm_side {
+    const float *data;
+    int64_t down, right;
+};
+
+/* c[rows, columns] = scale·a·b, or += with `add`; rows of c are `stride` apart. */
+struct gemm {
+    int64_t rows, inner, columns;
+    struct gemm_side a, b;
+    float *c;
+    int64_t stride;
+    float scale;
+    bool add;
+    const struct gemm *next; /* another product with the same b, which is packed once; or NULL */
+};
+
 struct gemm_kernels {
     int64_t rows, columns; /* the most a tile has */
     int64_t lanes;
@@ -40,15 +57,12 @@ struct gemm_kernels {
     void (*pack)(const float *x, int64_t across, int64_t along, int64_t width, int64_t count,
                  float *out, int64_t lead);
     void (*tile[GEMM_ROWS + 1])(const struct gemm_tile *tile); /* by rows */
+    /* A whole product without packing, for where that would take longer than the product; it does
+     * not add, and where b lies along inner so does a. */
+    void (*small)(const struct gemm *gemm);
 };
 
 extern const struct gemm_kernels gemm_kernels_avx2, gemm_kernels_avx512;
-
-/* A matrix where it lies: element [row, column] is at row·down + column·right; one of them is 1. */
-struct gemm_side {
-    const float *data;
-    int64_t down, right;
-};
 
 /* b[inner, columns] as panels, one behind the other. */
 int64_t gemm_b_floats(const struct gemm_kernels *kernels, int64_t inner, int64_t columns);
@@ -64,17 +78,6 @@ void gemm_pack_a(const struct gemm_kernels *kernels, struct gemm_side a, int64_t
  * its a; its `fetch` is the panel of b that is needed next, or NULL. */
 void gemm_times_panel(const struct gemm_kernels *kernels, const float *a, int64_t rows,
                       int64_t whole, int64_t first, struct gemm_tile tile);
-
-/* c[rows, columns] = scale·a·b, or += with `add`; rows of c are `stride` apart. */
-struct gemm {
-    int64_t rows, inner, columns;
-    struct gemm_side a, b;
-    float *c;
-    int64_t stride;
-    float scale;
-    bool add;
-    const struct gemm *next; /* another product with the same b, which is packed once; or NULL */
-};
 
 /* By the calling thread; the workspace holds gemm_floats. */
 int64_t gemm_floats(void);

@@ -111,6 +111,89 @@ static void pack(const float *x, int64_t across, int64_t along, int64_t width, i
     }
 }
 
+/* R rows of a small product: rows of b, where they lie, in lanes. */
+INLINE void small_rows(const struct gemm *gemm, int64_t row, const int R)
+{
+    const struct gemm_side *a = &gemm->a, *b = &gemm->b;
+    const float *left = a->data + row * a->down;
+    for (int64_t j = 0; j < gemm->columns; j += VEC_LANES) {
+        int64_t width = gemm->columns - j;
+        vec sum[4];
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++)
+            sum[r] = vec_zero();
+        for (int64_t k = 0; k < gemm->inner; k++) {
+            vec right = vec_load_part(b->data + k * b->down + j, width);
+#pragma GCC unroll 4
+            for (int r = 0; r < R; r++)
+                sum[r] = vec_fma(vec_set(left[r * a->down + k * a->right]), right, sum[r]);
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++)
+            vec_store_part(gemm->c + (row + r) * gemm->stride + j,
+                           vec_mul(vec_set(gemm->scale), sum[r]), width);
+    }
+}
+
+/* The product of a row of a with C columns of b, both along inner; `sums` has room for four. */
+INLINE void small_dots(const struct gemm *gemm, const float *left, const float *right, const int C,
+                       float *sums)
+{
+    vec sum[4] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
+    for (int64_t k = 0; k < gemm->inner; k += VEC_LANES) {
+        vec value = vec_load_part(left + k, gemm->inner - k);
+#pragma GCC unroll 4
+        for (int c = 0; c < C; c++)
+            sum[c] = vec_fma(value, vec_load_part(right + c * gemm->b.right + k, gemm->inner - k),
+                             sum[c]);
+    }
+    vec_sum4(sum[0], sum[1], sum[2], sum[3], sums);
+}
+
+/* Where all of b would not fill a vector. */
+static void small_sums(const struct gemm *gemm)
+{
+    const struct gemm_side a = gemm->a, b = gemm->b;
+    const int64_t inner = gemm->inner, columns = gemm->columns;
+    for (int64_t i = 0; i < gemm->rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            float sum = 0;
+            for (int64_t k = 0; k < inner; k++)
+                sum += a.data[i * a.down + k * a.right] * b.data[k * b.down + j * b.right];
+            gemm->c[i * gemm->stride + j] = gemm->scale * sum;
+        }
+}
+
+static void small(const struct gemm *gemm)
+{
+    if (gemm->inner * gemm->columns < VEC_LANES) {
+        small_sums(gemm);
+        return;
+    }
+    if (gemm->b.right == 1) {
+        int64_t i = 0;
+        for (; i + 4 <= gemm->rows; i += 4)
+            small_rows(gemm, i, 4);
+        for (; i < gemm->rows; i++)
+            small_rows(gemm, i, 1);
+        return;
+    }
+    for (int64_t i = 0; i < gemm->rows; i++) {
+        const float *left = gemm->a.data + i * gemm->a.down;
+        float *c = gemm->c + i * gemm->stride, sums[4];
+        int64_t j = 0;
+        for (; j + 4 <= gemm->columns; j += 4) {
+            small_dots(gemm, left, gemm->b.data + j * gemm->b.right, 4, sums);
+            for (int k = 0; k < 4; k++)
+                c[j + k] = gemm->scale * sums[k];
+        }
+        for (; j < gemm->columns; j++) {
+            small_dots(gemm, left, gemm->b.data + j * gemm->b.right, 1, sums);
+            c[j] = gemm->scale * sums[0];
+        }
+    }
+}
+
 #define BY_6_ROWS(EACH) EACH(1) EACH(2) EACH(3) EACH(4) EACH(5) EACH(6)
 #if defined(__AVX512F__)
 #define BY_ROWS(EACH)                                                                              \
@@ -131,5 +214,6 @@ const struct gemm_kernels ISA(gemm_kernels) = {
     .columns = COLUMNS,
     .lanes = VEC_LANES,
     .pack = pack,
+    .small = small,
     .tile = {BY_ROWS(TILE)},
 };

@@ -1,5 +1,5 @@
 /* matmul.c: batched products y = scale·a·b, a·bᵀ, aᵀ·b. Threads share the matrices where there are
- * enough of them, else the columns or rows of each. */
+ * enough of them, else the columns or rows of each. Small ones are not packed. */
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/fills.h"
 #include "backend/cpu/simd/gemm_packed.h"
@@ -10,7 +10,8 @@ struct job_matmul {
     struct gemm first;              /* the product of the first matrices */
     int64_t a_step, b_step, c_step; /* to the next ones */
     int64_t count;
-    float *workspace;
+    bool small;
+    float *workspace; /* not for small ones */
 };
 
 static struct gemm product_at(const struct job_matmul *job, int64_t n)
@@ -22,14 +23,28 @@ static struct gemm product_at(const struct job_matmul *job, int64_t n)
     return gemm;
 }
 
+/* Is packing more than it saves? Where rows of b are in lanes up to so many multiply-adds, and
+ * where each result is a sum over lanes up to fewer. */
+static bool is_small(enum op_kind kind, int64_t rows, int64_t inner, int64_t columns)
+{
+    enum { SMALL_ROWS = 1 << 15, SMALL_DOTS = 1 << 10 };
+    return rows * inner * columns <= (kind == OP_matmul_nt ? SMALL_DOTS : SMALL_ROWS);
+}
+
 static void matmul_member(void *context, int member, int members)
 {
     const struct job_matmul *job = context;
     long n, last;
     pool_share(job->count, 1, member, members, &n, &last);
+    struct gemm gemm = product_at(job, n);
     for (; n < last; n++) {
-        struct gemm gemm = product_at(job, n);
-        gemm_multiply(job->kernels, &gemm, job->workspace + member * gemm_floats());
+        if (job->small)
+            job->kernels->small(&gemm);
+        else
+            gemm_multiply(job->kernels, &gemm, job->workspace + member * gemm_floats());
+        gemm.a.data += job->a_step;
+        gemm.b.data += job->b_step;
+        gemm.c += job->c_step;
     }
 }
 
@@ -55,9 +70,10 @@ static void run_matmul(const struct call *call, const struct gemm_kernels *kerne
         .b_step = inner * columns,
         .c_step = rows * columns,
         .count = y[0],
+        .small = is_small(call->op->kind, rows, inner, columns),
         .workspace = call->workspace,
     };
-    if (job.count >= pool_at_once(call->pool)) {
+    if (job.count >= pool_at_once(call->pool) || job.small) {
         int64_t flop = 2 * job.count * rows * inner * columns;
         pool_run(call->pool, team_for_flop(call->pool, flop, job.count), matmul_member, &job);
         return;
@@ -70,9 +86,10 @@ static void run_matmul(const struct call *call, const struct gemm_kernels *kerne
 
 static uint64_t matmul_workspace(const struct program *program, const struct op *op, int threads)
 {
-    (void)program;
-    (void)op;
-    return (uint64_t)threads * (uint64_t)gemm_floats() * sizeof(float);
+    const struct tensor *a = &program->tensors[op_input(program, op, 0)];
+    const int64_t *y = program->tensors[op_output(program, op, 0)].shape.dim;
+    bool small = is_small(op->kind, y[1], shape_count(&a->shape) / (y[0] * y[1]), y[2]);
+    return small ? 0 : (uint64_t)threads * (uint64_t)gemm_floats() * sizeof(float);
 }
 
 #define ENTRIES(isa)                                                                               \
