@@ -165,6 +165,29 @@ TEST(keeps_permissions_and_links)
     unlink(link);
 }
 
+/* Not the link is replaced, as that of /dev/stdout would be. */
+TEST(a_link_to_no_file_stays)
+{
+    const char *link = inside("link");
+    char open_pipe[40];
+    int ends[2];
+    struct stat info;
+    CHECK(symlink("absent", link) == 0);
+    CHECK_STATUS(STATUS_INPUT, file_write(link, "x", 1));
+    CHECK_MESSAGE("link: found a link to a file that is not there, expected a file to write");
+    CHECK(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
+    unlink(link);
+    CHECK(pipe(ends) == 0);
+    snprintf(open_pipe, sizeof open_pipe, "/proc/self/fd/%d", ends[1]);
+    CHECK(symlink(open_pipe, link) == 0);
+    CHECK_STATUS(STATUS_INPUT, file_write(link, "x", 1));
+    CHECK_MESSAGE("link: found a device or a pipe, expected a file to write");
+    CHECK(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
+    unlink(link);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 TEST(an_unfinished_write_leaves_the_old_content)
 {
     const char *path = inside("kept");
@@ -310,6 +333,29 @@ TEST(maps)
     unlink(path);
     CHECK_STATUS(STATUS_IO, file_map(path, &data, &length));
     CHECK_STATUS(STATUS_INPUT, file_map(inside(""), &data, &length));
+}
+
+TEST(loads)
+{
+    const char *path = inside("loaded");
+    void *data;
+    size_t length;
+    CHECK_OK(file_write(path, "content", 7));
+    if (CHECK_OK(file_load(path, &data, &length))) {
+        CHECK_EQUAL_INT(length, 7);
+        CHECK(memcmp(data, "content", 7) == 0);
+        mem_free(data);
+    }
+    if (CHECK_OK(file_load_part(path, 3, 4, &data))) {
+        CHECK(memcmp(data, "tent", 4) == 0);
+        mem_free(data);
+    }
+    CHECK_STATUS(STATUS_INPUT, file_load_part(path, 3, 5, &data));
+    CHECK_MESSAGE("loaded: found 7 bytes, expected 5 from byte 3 on");
+    CHECK_STATUS(STATUS_INPUT, file_load_part(path, 8, SIZE_MAX, &data));
+    unlink(path);
+    CHECK_STATUS(STATUS_IO, file_load(path, &data, &length));
+    CHECK_STATUS(STATUS_INPUT, file_load(inside(""), &data, &length));
 }
 
 TEST(makes_folders)

@@ -596,7 +596,7 @@ TEST(hostile_sizes_are_refused)
     struct hand hand = {0};
     hand_dim(&hand, 2, NULL);
     hand_dim(&hand, -3, NULL);
-    hand_node(&hand, "Relu", "x", NULL, "y");
+    hand_node(&hand, "Add", "x", "w", "y");
     check_refused(&hand, "h.onnx", NULL, "h.onnx: dimension 1 of its input is -3");
     hand.dims[1].dim_value = INT64_MAX;
     check_refused(&hand, "h.onnx", NULL, "dimension 1 of its input is 9223372036854775807");
@@ -638,7 +638,7 @@ TEST(numbers_outside_the_folder_are_refused)
     hand.tensor.n_external_data = 2;
     check_refused(&hand, path, NULL, "the tensor 'w' takes '4' bytes, expected 8");
     hand_tensor(&hand, 3, "numbers.bin");
-    check_refused(&hand, path, NULL, "'w' ends behind the end of the file 'numbers.bin'");
+    check_refused(&hand, path, NULL, "numbers.bin: found 8 bytes, expected 12 from byte 0 on");
     const char *const places[] = {"/etc/hostname", "../../etc/hostname", "link.bin"};
     for (int i = 0; i < 3; i++) {
         hand_tensor(&hand, 1, places[i]);
@@ -650,6 +650,42 @@ TEST(numbers_outside_the_folder_are_refused)
     hand_tensor(&hand, 1, "sub");
     check_refused(&hand, path, NULL, "model.onnx: the tensor 'w': ");
     CHECK(rmdir(at("sub")) == 0);
+}
+
+/* A file of holes costs nothing, and may be named by any number of tensors. */
+TEST(numbers_beside_the_file_are_read_where_they_are_used_and_fit)
+{
+    struct hand hand = {0};
+    struct network *network;
+    char path[200];
+    snprintf(path, sizeof path, "%s", at("model.onnx"));
+    CHECK_OK(file_write(at("numbers.bin"), "12345678", 8));
+    hand_dim(&hand, 1, NULL);
+    hand_dim(&hand, 2, NULL);
+    hand_node(&hand, "Relu", "x", NULL, "y");
+    hand_tensor(&hand, 2, "absent.bin");
+    if (CHECK_OK(hand_read(&hand, path, NULL, &network)))
+        network_free(network);
+    hand.node_count = 0;
+    hand_node(&hand, "Add", "x", "w", "y");
+    hand_tensor(&hand, (int64_t)(mem_total() / 2 / sizeof(float)) + 1, "numbers.bin");
+    check_refused(&hand, path, NULL, "expected at most half of this machine's memory");
+}
+
+/* The system says more bytes of such a file than come out of it: as of one that becomes shorter. */
+TEST(a_file_that_becomes_shorter_is_refused)
+{
+    const char *path = "/sys/devices/system/cpu/online";
+    struct network *network;
+    struct stat info;
+    struct text content = {0};
+    bool shorter = stat(path, &info) == 0 && file_read(path, 4096, &content) == STATUS_OK &&
+                   (off_t)content.length < info.st_size;
+    text_free(&content);
+    if (!shorter)
+        SKIP("there is no such file");
+    CHECK_STATUS(STATUS_INPUT, onnx_read(path, &network));
+    CHECK_MESSAGE("it became shorter while it was read");
 }
 
 TEST(open_dimensions_are_said)

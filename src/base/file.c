@@ -79,6 +79,61 @@ enum status file_read(const char *path, size_t limit, struct text *out)
     return status;
 }
 
+/* Memory of its own with that part of an open file. */
+static enum status load_open(int fd, const char *path, size_t from, size_t bytes, void **data)
+{
+    char *to;
+    if (bytes > mem_total())
+        FAIL(STATUS_INPUT,
+             "%s: found %zu bytes to read, expected no more than this machine's "
+             "memory, %zu",
+             path, bytes, mem_total());
+    NEED(to = mem_alloc(bytes));
+    enum status status = STATUS_OK;
+    for (size_t done = 0; done < bytes && status == STATUS_OK;) {
+        ssize_t got = pread(fd, to + done, bytes - done, (off_t)(from + done));
+        if (got == 0)
+            status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                                 "%s: found its end at byte %zu, expected %zu bytes: it became "
+                                 "shorter while it was read",
+                                 path, from + done, from + bytes);
+        else if (got < 0 && errno != EINTR)
+            status = refuse(path, "read");
+        done += got > 0 ? (size_t)got : 0;
+    }
+    if (status == STATUS_OK)
+        *data = to;
+    else
+        mem_free(to);
+    return status;
+}
+
+enum status file_load(const char *path, void **data, size_t *length)
+{
+    int fd;
+    struct stat info;
+    TRY(open_regular(path, &fd, &info));
+    enum status status = load_open(fd, path, 0, (size_t)info.st_size, data);
+    *length = status == STATUS_OK ? (size_t)info.st_size : 0;
+    close(fd);
+    return status;
+}
+
+enum status file_load_part(const char *path, size_t from, size_t bytes, void **data)
+{
+    int fd;
+    struct stat info;
+    TRY(open_regular(path, &fd, &info));
+    size_t length = (size_t)info.st_size;
+    enum status status = from > length || bytes > length - from
+                             ? status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                                           "%s: found %zu bytes, expected %zu from byte %zu on",
+                                           path, length, bytes, from)
+                             : load_open(fd, path, from, bytes, data);
+    close(fd);
+    return status;
+}
+
 static enum status write_all(int fd, const char *path, const void *bytes, size_t length)
 {
     for (size_t done = 0; done < length;) {
@@ -162,13 +217,15 @@ enum status file_begin(struct file_writer *writer, const char *path)
         FAIL(STATUS_INPUT, "found an empty path, expected that of a file to write");
     char target[PATH_MAX]; /* what a link points to is replaced, not the link */
     struct stat info;
-    bool exists = realpath(path, target) && stat(target, &info) == 0;
-    if (!exists && lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
-        FAIL(STATUS_INPUT, "%s: found a link to a file that is not there, expected a file to write",
-             path);
+    bool exists = stat(path, &info) == 0;
     if (exists && !S_ISREG(info.st_mode))
         FAIL(STATUS_INPUT, "%s: found %s, expected a file to write", path,
              S_ISDIR(info.st_mode) ? "a folder" : "a device or a pipe");
+    if (!exists && lstat(path, &info) == 0)
+        FAIL(STATUS_INPUT, "%s: found a link to a file that is not there, expected a file to write",
+             path);
+    if (exists && !realpath(path, target))
+        return refuse(path, "find the file of");
     NEED(writer->path = mem_copy_text(exists ? target : path));
     enum status status = open_temporary(writer);
     if (status == STATUS_OK && exists && fchmod(writer->fd, info.st_mode & 07777) != 0)

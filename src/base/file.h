@@ -17,6 +17,11 @@
 /* Reads a regular file (or "-": standard input) of at most `limit` bytes; appends to *out. */
 enum status file_read(const char *path, size_t limit, struct text *out);
 
+/* Reads a regular file, or a part of it that must lie in it, into memory of its own; mem_free frees
+ * *data, which a failure leaves as it was. One that becomes shorter meanwhile is refused. */
+enum status file_load(const char *path, void **data, size_t *length);
+enum status file_load_part(const char *path, size_t from, size_t bytes, void **data);
+
 /* A file being written. A zeroed struct is closed. */
 struct file_writer {
     int fd;
@@ -37,7 +42,8 @@ enum status file_append_line(const char *path, const char *line);
  * there is, and empty. */
 enum status file_try_append(const char *path);
 
-/* Maps a regular file for reading; *data is NULL for an empty file. */
+/* Maps a regular file for reading; *data is NULL for an empty file. For what may be larger than
+ * memory: the system ends a process that reads a map whose file became shorter (SIGBUS). */
 enum status file_map(const char *path, const void **data, size_t *length);
 void file_unmap(const void *data, size_t length);
 

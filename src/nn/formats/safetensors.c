@@ -308,14 +308,14 @@ enum status safetensors_parse(const char *name, const void *bytes, size_t length
 
 enum status safetensors_open(const char *path, struct safetensors *file)
 {
-    TRY(file_map(path, &file->map, &file->map_bytes));
-    return safetensors_parse(path, file->map, file->map_bytes, file);
+    size_t length;
+    TRY(file_load(path, &file->loaded, &length));
+    return safetensors_parse(path, file->loaded, length, file);
 }
 
 void safetensors_close(struct safetensors *file)
 {
-    if (file->map)
-        file_unmap(file->map, file->map_bytes);
+    mem_free(file->loaded);
     arena_free(&file->arena);
     *file = (struct safetensors){0};
 }

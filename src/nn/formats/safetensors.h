@@ -31,8 +31,7 @@ struct safetensors {
     struct json *header; /* checked: every tensor lies within the data, none overlaps another */
     const unsigned char *data;
     size_t data_bytes;
-    const void *map; /* the whole file, when it was opened by path */
-    size_t map_bytes;
+    void *loaded; /* the whole file, when it was opened by path */
 };
 
 /* Opens and checks a file; a zeroed *file is filled. */

@@ -208,8 +208,9 @@ static enum status read_external(struct import *in, const Onnx__TensorProto *ten
 {
     char path[PATH_MAX];
     const char *name = tensor->name ? tensor->name : "", *text = entry_of(tensor, "offset");
-    const void *map;
-    size_t length;
+    bool whole = !element_is_real(tensor->data_type);
+    size_t each = whole ? sizeof *to->wholes : sizeof *to->reals;
+    void *data = NULL;
     int64_t offset = 0;
     TRY(find_external(in, name, entry_of(tensor, "location"), path));
     if (text && (!text_to_int(text, &offset) || offset < 0))
@@ -220,19 +221,24 @@ static enum status read_external(struct import *in, const Onnx__TensorProto *ten
     if (text && (!text_to_int(text, &said) || said < 0 || (size_t)said != bytes))
         REFUSE(in, STATUS_INPUT, "the tensor '%.80s' takes '%.40s' bytes, expected %zu", name, text,
                bytes);
-    enum status status = file_map(path, &map, &length);
+    /* a small file that is mostly holes, read again and again, would take any memory; half of it,
+     * for the network has them as well */
+    size_t taken = SIZE_MAX;
+    if (size_mul((size_t)to->count, each, &taken) && size_add(in->beside, taken, &taken))
+        in->beside = taken;
+    if (taken > mem_total() / 2)
+        REFUSE(in, STATUS_INPUT,
+               "the tensor '%.80s' and those before it that lie beside the file take %zu bytes, "
+               "expected at most half of this machine's memory, %zu",
+               name, taken, mem_total());
+    enum status status = file_load_part(path, (size_t)offset, bytes, &data);
     if (status != STATUS_OK)
         return import_blame(in, status_prefix(status, "the tensor '%.80s'", name));
-    if ((size_t)offset > length || bytes > length - (size_t)offset)
-        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                             "the tensor '%.80s' ends behind the end of the file '%.200s'", name,
-                             entry_of(tensor, "location"));
-    else
-        status = make(in, to, !element_is_real(tensor->data_type));
+    status = make(in, to, whole);
     if (status == STATUS_OK)
-        take_bytes(to, tensor->data_type, (const unsigned char *)map + offset);
-    file_unmap(map, length);
-    return status == STATUS_INPUT ? import_blame(in, status) : status;
+        take_bytes(to, tensor->data_type, data);
+    mem_free(data);
+    return status;
 }
 
 enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, struct constant **out)

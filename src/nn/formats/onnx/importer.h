@@ -125,6 +125,7 @@ struct import {
     bool softmax_last;   /* it ended with a softmax, which goes to the loss */
     const Onnx__NodeProto *node; /* being done; NULL: none */
     int64_t numbers, made;       /* that stand in the file; that were worked out of them */
+    size_t beside;               /* bytes of memory for those that lie beside the file */
     int32_t done;                /* nodes */
     bool *needed; /* per node: the output comes from it, and it is still to be done */
 };

@@ -224,10 +224,8 @@ static enum status declare(struct import *in)
     NEED(in->inputs = arena_array(&in->arena, graph->n_input + 1, sizeof *in->inputs));
     TRY(check_sizes(in));
     for (size_t i = 0; i < graph->n_initializer; i++) {
-        TRY(graph_add(in, graph->initializer[i]->name ? graph->initializer[i]->name : "", &value));
-        TRY(constant_read(in, graph->initializer[i], &value->constant));
-        value->constant->learnt = true;
-        value->shape = value->constant->shape;
+        char **name = &graph->initializer[i]->name;
+        TRY(graph_add(in, *name ? *name : "", &value));
         value->ready = true;
     }
     for (size_t i = 0; i < graph->n_input; i++) {
@@ -294,6 +292,21 @@ static enum status mark(struct import *in, struct value **output)
         }
     }
     in->node = NULL;
+    return STATUS_OK;
+}
+
+/* The numbers that are used; the others may be large. */
+static enum status read_numbers(struct import *in)
+{
+    for (size_t i = 0; i < in->graph->n_initializer; i++) {
+        const Onnx__TensorProto *tensor = in->graph->initializer[i];
+        struct value *value = graph_find(in, tensor->name ? tensor->name : "");
+        if (!value->uses)
+            continue;
+        TRY(constant_read(in, tensor, &value->constant));
+        value->constant->learnt = true;
+        value->shape = value->constant->shape;
+    }
     return STATUS_OK;
 }
 
@@ -465,6 +478,7 @@ static enum status import(struct import *in, const char *name, struct network **
     TRY(find_size(in, NULL, &size));
     TRY(declare(in));
     TRY(mark(in, &output));
+    TRY(read_numbers(in));
     TRY(join_inputs(in));
     TRY(do_nodes(in));
     enum status status = write_network(in, output, &text);
@@ -571,16 +585,15 @@ enum status onnx_read(const char *spec, struct network **out)
 {
     const char *colon = file_exists(spec) ? NULL : strrchr(spec, ':');
     struct text path = {0};
-    const void *bytes = NULL;
+    void *bytes = NULL;
     size_t length = 0;
     text_add_bytes(&path, spec, colon ? (size_t)(colon - spec) : strlen(spec));
     enum status status = text_done(&path);
     if (status == STATUS_OK)
-        status = file_map(text_of(&path), &bytes, &length);
+        status = file_load(text_of(&path), &bytes, &length);
     if (status == STATUS_OK)
         status = onnx_parse(spec, bytes, length, colon ? colon + 1 : NULL, out, NULL);
-    if (bytes)
-        file_unmap(bytes, length);
+    mem_free(bytes);
     text_free(&path);
     return status;
 }
