@@ -163,14 +163,41 @@ TEST(gradient_and_update_are_merged_and_keep_their_id)
     merge_close(&merge);
 }
 
-TEST(an_update_with_decay_is_not_merged)
+TEST(an_update_that_is_more_than_sgd_is_merged_with_its_attributes)
 {
     struct merge merge;
     if (merge_begin(&merge)) {
         merge_outer(&merge);
         merge_update(&merge)->attr.sgd.decay = 0.1f;
+        if (merge_end(&merge)) {
+            CHECK_EQUAL_INT(merge_count(&merge, OP_sgd), 0);
+            CHECK_EQUAL_INT(merge_count(&merge, OP_dense_update), 1);
+        }
+        for (int32_t o = 0; merge.fused && o < merge.fused->op_count; o++) {
+            const struct op *op = &merge.fused->ops[o];
+            if (op->kind != OP_dense_update)
+                continue;
+            CHECK_EQUAL_INT(op->attr.dense_update.optimiser, OP_sgd);
+            CHECK(op->attr.dense_update.decay == 0.1f);
+            CHECK_EQUAL_INT(op_flop(merge.fused, op), 2 * 2 * 3 * 4 + 2 * 3 * 4);
+        }
+    }
+    merge_close(&merge);
+}
+
+/* It would be too early for what is written between the gradient and the update. */
+TEST(what_an_update_reads_must_be_there)
+{
+    struct merge merge;
+    if (merge_begin(&merge)) {
+        merge_outer(&merge);
+        struct op *update = merge_update(&merge);
+        update->attr.sgd.decay = 0.1f;
+        int32_t rate = merge.draft.program->operands[update->first + 2];
+        draft_part(&merge.draft, PART_BACKWARD);
+        draft_op(&merge.draft, OP_fill, NOTHING, OUT(rate));
         if (merge_end(&merge))
-            CHECK_EQUAL_INT(merge_count(&merge, OP_dense_sgd), 0);
+            CHECK_EQUAL_INT(merge_count(&merge, OP_dense_update), 0);
     }
     merge_close(&merge);
 }

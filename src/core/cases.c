@@ -167,7 +167,7 @@ static void fill_input(const struct op_case *op_case, struct params *params, int
     bool unit = op_case->kind == OP_divide || op_case->kind == OP_divide_grad ||
                 strstr(op_case->attributes, "=sqrt") ||
                 strstr(op_case->attributes, "=reciprocal") || strstr(op_case->attributes, "=log") ||
-                has_word("p variance saved_scale base target squares step", name);
+                has_word("p variance saved_scale base target squares step size", name);
     for (uint32_t i = 0, n = (uint32_t)shape_count(&entry->shape); i < n; i++) {
         float u = rng_uniform(key, 0, i);
         float value = unit ? 0.02f + 0.96f * u : 2 * u - 1;
@@ -201,6 +201,7 @@ static bool is_matrix(const struct op_case *op_case, const char *name)
     case OP_dense:
     case OP_dense_t:
     case OP_dense_sgd: return !strcmp(name, "w");
+    case OP_dense_update: return has_word("w direction size", name);
     case OP_outer: return !strcmp(name, "dw");
     case OP_conv:
     case OP_conv_fused:

@@ -358,6 +358,8 @@ void op_attributes(const struct op *op, void (*visit)(void *, const char *, cons
             snprintf(text, sizeof text, "%g", (double)real);
         else if (!strcmp(row->name, "activation") || !strcmp(row->name, "function"))
             snprintf(text, sizeof text, "%s", activation_name((enum activation)integer));
+        else if (!strcmp(row->name, "optimiser"))
+            snprintf(text, sizeof text, "%s", op_name((enum op_kind)integer));
         else
             snprintf(text, sizeof text, "%" PRId32, integer);
         visit(context, row->name, text);
@@ -383,5 +385,19 @@ bool ops_set(struct op *op, const char *name, const char *value)
     enum activation activation;
     if (text_to_real(value, &number))
         return ops_set_number(op, name, number);
+    for (int kind = 0; !strcmp(name, "optimiser") && kind < OP_COUNT; kind++)
+        if (!strcmp(op_name((enum op_kind)kind), value))
+            return ops_set_number(op, name, kind);
     return activation_parse(value, &activation) && ops_set_number(op, name, activation);
+}
+
+void ops_take_attributes(struct op *op, const struct op *from)
+{
+    const struct attribute_row *of = rows[from->kind].attributes;
+    for (int a = 0; of[a].name; a++) {
+        int attribute = find_attribute(op->kind, of[a].name);
+        if (attribute >= 0)
+            memcpy((char *)&op->attr + attribute_offset(attribute),
+                   (const char *)&from->attr + attribute_offset(a), sizeof(int32_t));
+    }
 }

@@ -24,6 +24,9 @@ bool ops_set(struct op *op, const char *name, const char *value);
 
 bool ops_set_number(struct op *op, const char *name, double value);
 
+/* Gives the op those attributes of another that it has too, by their names. */
+void ops_take_attributes(struct op *op, const struct op *from);
+
 /* Does the op fit its row? The message names the op, the operand, found and expected. */
 enum status ops_check(const struct program *program, const struct op *op);
 

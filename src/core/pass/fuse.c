@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "core/ops.h"
 #include "core/pass/portion.h"
 
 #include <string.h>
@@ -18,11 +19,21 @@ struct fusion {
     int32_t *writer;      /* per tensor: the last op that writes it, -1: none */
     int32_t *writers;     /* per tensor: how many ops write it */
     bool *gone;           /* per op: another op does its work */
+    bool any_optimiser;   /* dense_update too, not only dense_sgd */
 };
 
 /* The members of one dense layer's backward pass. -1: there is none. */
 struct backward {
-    int32_t outer, sum_rows, dense_t, sgd_w, sgd_b;
+    int32_t outer, sum_rows, dense_t, update_w, update_b;
+};
+
+/* The optimisers that dense_update has, and which of their inputs are what to it. -1: none is. */
+static const struct optimiser_row {
+    enum op_kind kind;
+    int32_t count, direction, size;
+} optimisers[] = {
+    {OP_sgd, -1, -1, -1},    {OP_momentum, -1, 3, -1}, {OP_adagrad, -1, -1, 3},
+    {OP_rmsprop, -1, -1, 3}, {OP_adam, 3, 4, 5},       {OP_rprop, 3, 4, 5},
 };
 
 static enum status survey(struct fusion *fusion, struct arena *arena)
@@ -127,17 +138,30 @@ static struct after find_after(const struct fusion *fusion, int32_t o)
     return after;
 }
 
-/* The sgd op, without decay, that is the only reader of what `writer` wrote, if the pair can be
- * folded. */
-static int32_t find_update(const struct fusion *fusion, int32_t writer)
+/* The update that is the only reader of the gradient that `writer` wrote, if the pair can be
+ * folded: its optimiser's row, or NULL. */
+static const struct optimiser_row *find_update(const struct fusion *fusion, int32_t writer,
+                                               int32_t *update)
 {
     const struct program *program = fusion->program;
     int32_t grad = op_output(program, &program->ops[writer], 0);
-    int32_t sgd = sole_reader(fusion, grad, OP_sgd);
-    if (sgd < 0 || program->ops[sgd].attr.sgd.decay != 0 || fusion->writers[grad] != 1 ||
-        program->tensors[grad].role != ROLE_GRAD || op_output(program, &program->ops[sgd], 1) >= 0)
-        return -1;
-    return sgd;
+    for (size_t i = 0; i < sizeof optimisers / sizeof *optimisers; i++) {
+        *update = sole_reader(fusion, grad, optimisers[i].kind);
+        if (*update >= 0 && fusion->writers[grad] == 1 &&
+            program->tensors[grad].role == ROLE_GRAD &&
+            op_output(program, &program->ops[*update], 1) < 0)
+            return &optimisers[i];
+    }
+    return NULL;
+}
+
+/* The same, of sgd without decay alone: the op, or -1. */
+static int32_t find_sgd(const struct fusion *fusion, int32_t writer)
+{
+    int32_t update;
+    const struct optimiser_row *row = find_update(fusion, writer, &update);
+    return row && row->kind == OP_sgd && fusion->program->ops[update].attr.sgd.decay == 0 ? update
+                                                                                          : -1;
 }
 
 /* Is `tensor` read or written by an op after `from` that is not in the group? */
@@ -147,8 +171,8 @@ static bool used_later(const struct fusion *fusion, int32_t tensor, int32_t from
     const struct program *program = fusion->program;
     for (int32_t o = from + 1; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
-        if (o == group->outer || o == group->sum_rows || o == group->dense_t || o == group->sgd_w ||
-            o == group->sgd_b)
+        if (o == group->outer || o == group->sum_rows || o == group->dense_t ||
+            o == group->update_w || o == group->update_b)
             continue;
         for (int32_t i = 0; i < op->inputs + op->outputs; i++)
             if (program->operands[op->first + i] == tensor)
@@ -157,38 +181,55 @@ static bool used_later(const struct fusion *fusion, int32_t tensor, int32_t from
     return false;
 }
 
+/* Is it the gradient of a weight, of this step alone? */
+static bool is_gradient(const struct op *op)
+{
+    return op->kind == OP_outer && !op->attr.outer.accumulate && op->attr.outer.scale == 1.0f;
+}
+
+/* The op after `o` that takes dy back through the weight, or -1. */
+static int32_t find_dense_t(const struct fusion *fusion, int32_t o, int32_t dy, int32_t w)
+{
+    const struct program *program = fusion->program;
+    for (int32_t k = o + 1; k < program->parts[PART_BACKWARD].to; k++) {
+        const struct op *op = &program->ops[k];
+        if (op->kind == OP_dense_t && op_input(program, op, 0) == dy &&
+            op_input(program, op, 1) == w && op_input(program, op, 2) < 0 &&
+            !op->attr.dense_t.activation)
+            return k;
+    }
+    return -1;
+}
+
 /* Looks for the group that the outer op `o` begins (gradient rules write it first). Weight and bias
  * must not be used by others after `o`, since the group updates them there. */
 static bool find_backward(const struct fusion *fusion, int32_t o, struct backward *group)
 {
     const struct program *program = fusion->program;
     const struct op *outer = &program->ops[o];
-    if (outer->kind != OP_outer || outer->attr.outer.accumulate || outer->attr.outer.scale != 1.0f)
+    if (!is_gradient(outer))
         return false;
-    *group = (struct backward){o, -1, -1, find_update(fusion, o), -1};
-    if (group->sgd_w < 0)
+    *group = (struct backward){o, -1, -1, find_sgd(fusion, o), -1};
+    if (group->update_w < 0)
         return false;
-    const struct op *sgd = &program->ops[group->sgd_w];
+    const struct op *sgd = &program->ops[group->update_w];
     int32_t w = op_input(program, sgd, 0), dy = op_input(program, outer, 1);
     for (int32_t k = o + 1; k < program->parts[PART_BACKWARD].to; k++) {
         const struct op *op = &program->ops[k];
         if (op->kind == OP_sum_rows && op_input(program, op, 0) == dy &&
             !op->attr.sum_rows.accumulate && op->attr.sum_rows.scale == 1.0f) {
-            int32_t update = find_update(fusion, k);
+            int32_t update = find_sgd(fusion, k);
             if (update >= 0 &&
                 op_input(program, &program->ops[update], 2) == op_input(program, sgd, 2)) {
                 group->sum_rows = k;
-                group->sgd_b = update;
+                group->update_b = update;
             }
         }
-        if (op->kind == OP_dense_t && op_input(program, op, 0) == dy &&
-            op_input(program, op, 1) == w && op_input(program, op, 2) < 0 &&
-            !op->attr.dense_t.activation)
-            group->dense_t = k;
     }
+    group->dense_t = find_dense_t(fusion, o, dy, w);
     if (used_later(fusion, w, o, group))
         return false;
-    int32_t b = group->sgd_b >= 0 ? op_input(program, &program->ops[group->sgd_b], 0) : -1;
+    int32_t b = group->update_b >= 0 ? op_input(program, &program->ops[group->update_b], 0) : -1;
     return b < 0 || !used_later(fusion, b, o, group);
 }
 
@@ -303,9 +344,9 @@ static bool write_backward(struct fusion *fusion, struct draft *draft, int32_t o
     struct backward group;
     if (!find_backward(fusion, o, &group))
         return false;
-    const struct op *outer = &program->ops[o], *sgd_w = &program->ops[group.sgd_w];
+    const struct op *outer = &program->ops[o], *sgd_w = &program->ops[group.update_w];
     int32_t w = op_input(program, sgd_w, 0);
-    int32_t b = group.sgd_b < 0 ? -1 : op_input(program, &program->ops[group.sgd_b], 0);
+    int32_t b = group.update_b < 0 ? -1 : op_input(program, &program->ops[group.update_b], 0);
     int32_t dx = group.dense_t < 0 ? -1 : op_output(program, &program->ops[group.dense_t], 0);
     draft_part(draft, outer->part);
     draft->layer = outer->layer;
@@ -317,10 +358,80 @@ static bool write_backward(struct fusion *fusion, struct draft *draft, int32_t o
     fused->made_by = "dense backward+update";
     if (!keep_if_supported(fusion, draft))
         return false;
-    const int32_t members[] = {group.sum_rows, group.dense_t, group.sgd_w, group.sgd_b};
+    const int32_t members[] = {group.sum_rows, group.dense_t, group.update_w, group.update_b};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i] >= 0)
             fusion->gone[members[i]] = true;
+    return true;
+}
+
+/* Is the tensor written by an op after `from` and before `to`? */
+static bool written_between(const struct fusion *fusion, int32_t tensor, int32_t from, int32_t to)
+{
+    const struct program *program = fusion->program;
+    for (int32_t o = from + 1; o < to; o++)
+        for (int32_t i = 0; i < program->ops[o].outputs; i++)
+            if (op_output(program, &program->ops[o], i) == tensor)
+                return true;
+    return false;
+}
+
+/* May the group's update be done where the gradient is? What it changes must not be used by others
+ * from there on, and what it reads must be there. */
+static bool may_update(const struct fusion *fusion, const struct backward *group)
+{
+    const struct program *program = fusion->program;
+    const struct op *update = &program->ops[group->update_w];
+    for (int32_t i = 0; i < update->outputs; i++)
+        if (op_output(program, update, i) >= 0 &&
+            used_later(fusion, op_output(program, update, i), group->outer, group))
+            return false;
+    for (int32_t i = 2; i < update->inputs; i++)
+        if (written_between(fusion, op_input(program, update, i), group->outer, group->update_w))
+            return false;
+    return true;
+}
+
+static int32_t input_or_none(const struct program *program, const struct op *op, int32_t input)
+{
+    return input < 0 ? -1 : op_input(program, op, input);
+}
+
+static bool write_update(struct fusion *fusion, struct draft *draft, int32_t o)
+{
+    const struct program *program = fusion->program;
+    const struct op *outer = &program->ops[o];
+    struct backward group = {o, -1, -1, -1, -1};
+    const struct optimiser_row *row;
+    if (!fusion->any_optimiser || !is_gradient(outer) ||
+        !(row = find_update(fusion, o, &group.update_w)))
+        return false;
+    const struct op *update = &program->ops[group.update_w];
+    int32_t x = op_input(program, outer, 0), dy = op_input(program, outer, 1),
+            w = op_input(program, update, 0);
+    group.dense_t = find_dense_t(fusion, o, dy, w);
+    if (!may_update(fusion, &group))
+        return false;
+    int32_t dx = group.dense_t < 0 ? -1 : op_output(program, &program->ops[group.dense_t], 0);
+    int32_t direction = input_or_none(program, update, row->direction),
+            size = input_or_none(program, update, row->size);
+    draft_part(draft, outer->part);
+    draft->layer = outer->layer;
+    struct op *fused = draft_op(draft, OP_dense_update,
+                                IN(x, dy, w, op_input(program, update, 2),
+                                   input_or_none(program, update, row->count), direction, size),
+                                OUT(w, dx, direction, size));
+    fused->id = outer->id;
+    fused->made_by = "dense backward+update";
+    ops_take_attributes(fused, update);
+    fused->attr.dense_update.optimiser = row->kind;
+    fused->attr.dense_update.flop =
+        (int32_t)(op_flop(program, update) / (uint64_t)shape_count(&program->tensors[w].shape));
+    if (!keep_if_supported(fusion, draft))
+        return false;
+    fusion->gone[group.update_w] = true;
+    if (group.dense_t >= 0)
+        fusion->gone[group.dense_t] = true;
     return true;
 }
 
@@ -337,13 +448,13 @@ static enum status cut_up(struct program **program)
     return STATUS_OK;
 }
 
-enum status fuse(const struct program *program, const struct backend *backend,
-                 const struct device *device, struct program **out)
+static enum status merge(const struct program *program, const struct backend *backend,
+                         const struct device *device, bool any_optimiser, struct program **out)
 {
     struct arena arena = {0};
     struct draft draft = {0};
-    struct program *fused = NULL;
-    struct fusion fusion = {.program = program, .backend = backend, .device = device};
+    struct fusion fusion = {
+        .program = program, .backend = backend, .device = device, .any_optimiser = any_optimiser};
     enum status status;
     TRY_OR(done, survey(&fusion, &arena));
     TRY_OR(done, program_recast(program, &draft));
@@ -351,18 +462,33 @@ enum status fuse(const struct program *program, const struct backend *backend,
         if (fusion.gone[o])
             continue;
         if (!write_dense(&fusion, &draft, o) && !write_conv(&fusion, &draft, o) &&
-            !write_backward(&fusion, &draft, o))
+            !write_backward(&fusion, &draft, o) && !write_update(&fusion, &draft, o))
             draft_copy(&draft, program, &program->ops[o]);
     }
-    TRY_OR(done, program_finish(&draft, &fused));
+    TRY_OR(done, program_finish(&draft, out));
+done:
+    draft_drop(&draft);
+    arena_free(&arena);
+    return status;
+}
+
+enum status fuse(const struct program *program, const struct backend *backend,
+                 const struct device *device, struct program **out)
+{
+    struct program *fused = NULL;
+    enum status status;
+    TRY_OR(done, merge(program, backend, device, false, &fused));
     fused->whole = !backend->supports(device, fused, NULL);
+    if (!fused->whole && program->updates) { /* such a kernel has its own way with optimisers */
+        program_free(fused);
+        fused = NULL;
+        TRY_OR(done, merge(program, backend, device, true, &fused));
+    }
     if (text_equal(backend->unit, "cpu"))
         TRY_OR(done, cut_up(&fused));
     *out = fused;
 done:
     if (status != STATUS_OK)
         program_free(fused);
-    draft_drop(&draft);
-    arena_free(&arena);
     return status;
 }

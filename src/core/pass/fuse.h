@@ -10,6 +10,7 @@
  *   conv + what follows              conv → batch_norm_fixed → add → activate →    one conv_fused
  *                                    bound, any of these, in this order
  *   dense backward + update          outer, sum_rows, dense_t, sgd, sgd            one dense_sgd
+ *                                    outer, dense_t, another optimiser's op        one dense_update
  * and where the device has one kernel for the whole result, it is marked (program->whole): run
  * apart its parts still go op by op, run together they are that kernel. On a CPU an inference whose
  * activations are large goes in portions (portion.h). A gradient that is clipped,

@@ -135,6 +135,7 @@ static enum status blas_open(const struct device_options *options, struct device
     rows[OP_dense] = (struct kernel){.name = "dense_f32_blas", .run = blas_dense};
     rows[OP_dense_t] = (struct kernel){.name = "dense_t_f32_blas", .run = blas_dense_t};
     rows[OP_outer] = (struct kernel){.name = "outer_f32_blas", .run = blas_outer};
+    rows[OP_dense_update] = (struct kernel){0}; /* its three ops, of which two are BLAS's */
     rows[OP_dense_sgd] = (struct kernel){.name = "dense_sgd_f32_blas", .run = blas_dense_sgd};
     return STATUS_OK;
 }

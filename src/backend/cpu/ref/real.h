@@ -10,7 +10,7 @@
 
 #ifdef PRONY_F64
 typedef double real;
-#define KERNEL(op) void ref_##op##_f64(const struct call *call)
+#define CALL(op) ref_##op##_f64
 #define real_exp exp
 #define real_log1p log1p
 #define real_log log
@@ -22,7 +22,7 @@ typedef double real;
 #define real_erf erf
 #else
 typedef float real;
-#define KERNEL(op) void ref_##op##_f32(const struct call *call)
+#define CALL(op) ref_##op##_f32
 #define real_exp expf
 #define real_log1p log1pf
 #define real_log logf
@@ -33,6 +33,8 @@ typedef float real;
 #define real_expm1 expm1f
 #define real_erf erff
 #endif
+
+#define KERNEL(op) void CALL(op)(const struct call *call)
 
 /* Declarations of all kernels of this element type. */
 #define OP(kind, inputs, outputs, flop, attributes) KERNEL(kind);

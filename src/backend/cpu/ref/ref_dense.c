@@ -1,4 +1,5 @@
 /* ref_dense.c: the GEMM family. Every output is a sum in index order. */
+#include "backend/cpu/dense_update.h"
 #include "backend/cpu/ref/real.h"
 
 /* y[n,o] = f(Σ_i x[n,i]·w[i,o] + b[o]) */
@@ -64,6 +65,27 @@ KERNEL(sum_rows)
     }
 }
 
+/* One input's part of dx, [n] with `stride`: Σ_o dy[n,o]·w[o] */
+static void back_through(const real *w, int64_t out, const real *dy, int64_t batch, real *dx,
+                         int64_t stride)
+{
+    for (int64_t n = 0; n < batch; n++) {
+        real sum = 0;
+        for (int64_t o = 0; o < out; o++)
+            sum += dy[n * out + o] * w[o];
+        dx[n * stride] = sum;
+    }
+}
+
+/* One weight's gradient: Σ_n x[n,i]·dy[n,o], from its input and its output on. */
+static real slope_of(const real *x, int64_t in, const real *dy, int64_t out, int64_t batch)
+{
+    real sum = 0;
+    for (int64_t n = 0; n < batch; n++)
+        sum += x[n * in] * dy[n * out];
+    return sum;
+}
+
 /* dx[n,i] = Σ_o dy[n,o]·w[i,o] with the old w; then w -= rate·xᵀ·dy and b -= rate·Σ_n dy. */
 KERNEL(dense_sgd)
 {
@@ -72,23 +94,49 @@ KERNEL(dense_sgd)
     int64_t batch = dim(call, 0, 0), in = dim(call, 2, 0), out = dim(call, 2, 1);
     for (int64_t i = 0; i < in; i++) {
         real *row = w + i * out;
-        for (int64_t n = 0; dx && n < batch; n++) {
-            real sum = 0;
-            for (int64_t o = 0; o < out; o++)
-                sum += dy[n * out + o] * row[o];
-            dx[n * in + i] = sum;
-        }
-        for (int64_t o = 0; o < out; o++) {
-            real sum = 0;
-            for (int64_t n = 0; n < batch; n++)
-                sum += x[n * in + i] * dy[n * out + o];
-            row[o] -= rate * sum;
-        }
+        if (dx)
+            back_through(row, out, dy, batch, dx + i, in);
+        for (int64_t o = 0; o < out; o++)
+            row[o] -= rate * slope_of(x + i, in, dy + o, out, batch);
     }
     for (int64_t o = 0; b && o < out; o++) {
         real sum = 0;
         for (int64_t n = 0; n < batch; n++)
             sum += dy[n * out + o];
         b[o] -= rate * sum;
+    }
+}
+
+/* The optimiser's own kernel, for some weights and their gradient. */
+static void update_weights(const struct call *call)
+{
+    switch (call->op->kind) {
+    case OP_sgd: CALL(sgd)(call); return;
+    case OP_momentum: CALL(momentum)(call); return;
+    case OP_adagrad: CALL(adagrad)(call); return;
+    case OP_rmsprop: CALL(rmsprop)(call); return;
+    case OP_adam: CALL(adam)(call); return;
+    default: CALL(rprop)(call); return;
+    }
+}
+
+/* dx[n,i] = Σ_o dy[n,o]·w[i,o] with the old w; then w by the optimiser, whose g is xᵀ·dy. */
+KERNEL(dense_update)
+{
+    enum { AT_ONCE = 64 };
+    const real *x = reals(call, 0), *dy = reals(call, 1), *w = reals(call, 2);
+    real *dx = reals(call, 8), g[AT_ONCE];
+    int64_t batch = dim(call, 0, 0), in = dim(call, 2, 0), out = dim(call, 2, 1);
+    struct dense_update update;
+    dense_update_begin(&update, call);
+    for (int64_t i = 0; i < in; i++) {
+        if (dx)
+            back_through(w + i * out, out, dy, batch, dx + i, in);
+        for (int64_t from = 0; from < out; from += AT_ONCE) {
+            int64_t count = out - from < AT_ONCE ? out - from : AT_ONCE;
+            for (int64_t o = 0; o < count; o++)
+                g[o] = slope_of(x + i, in, dy + from + o, out, batch);
+            update_weights(dense_update_at(&update, i * out + from, g, count));
+        }
     }
 }

@@ -5,6 +5,7 @@
  * Threads take ranges of output groups, the same in every pass, so each finds its weights in its
  * own cache. In a backward pass each sums its own dx, and these are added in the order of the
  * threads: with one number of threads the bits are always the same. */
+#include "backend/cpu/dense_update.h"
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/dense_shared.h"
@@ -37,6 +38,11 @@ struct job_dense {
     dense_outer *const *outer;
     float scale;
     float *bias; /* takes its own as target does, or NULL */
+    /* An optimiser takes the weight's gradient instead. Of several blocks of samples the last
+     * updates, and sums them [in, out], blocked; of one there is no such place. */
+    const struct call *update;
+    float *sums;
+    bool last;
     int members;
     char *workspace;
     uint64_t member_bytes;
@@ -48,12 +54,12 @@ static int64_t groups_of(const struct job_dense *job)
 }
 
 /* Floats a thread needs. Forward: x of a chunk, turned and not, and y turned. Backward: x of a
- * chunk, dx, and dy. */
+ * chunk, dx, dy, and a group's gradient. */
 static uint64_t member_floats(int64_t batch, int64_t in, int64_t out)
 {
     int64_t samples = blocked_up(batch < SAMPLES ? batch : SAMPLES, BLOCKED_LANES);
     int64_t padded_in = blocked_up(in, BLOCKED_LANES), padded_out = blocked_up(out, BLOCKED_LANES);
-    return (uint64_t)((samples + DENSE_TILE) * blocked_chunk(in) +
+    return (uint64_t)((samples + DENSE_TILE + BLOCKED_ROWS) * blocked_chunk(in) +
                       samples * (padded_in + padded_out));
 }
 
@@ -61,14 +67,17 @@ static uint64_t dense_workspace(const struct program *program, const struct op *
 {
     const struct shape *x = &program->tensors[op_input(program, op, 0)].shape;
     int64_t in = 0, out = 0;
+    uint64_t sums = 0;
     for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
         int32_t tensor = program->operands[op->first + i];
         if (tensor >= 0 && program->tensors[tensor].matrix) {
             in = program->tensors[tensor].shape.dim[0];
             out = program->tensors[tensor].shape.dim[1];
+            if (op->kind == OP_dense_update && x->dim[0] > SAMPLES)
+                sums = blocked_bytes(&program->tensors[tensor].shape);
         }
     }
-    return (uint64_t)threads * member_floats(x->dim[0], in, out) * sizeof(float);
+    return (uint64_t)threads * member_floats(x->dim[0], in, out) * sizeof(float) + sums;
 }
 
 static float *member_memory(const struct job_dense *job, int member)
@@ -390,6 +399,28 @@ static void outer_piece(const struct job_dense *job, const struct dense_piece *p
     }
 }
 
+/* The gradient of one group after the other stays in L1 until the optimiser has taken it, which
+ * finds the weights in L2: of weights and states each byte is read and written once. */
+static void update_piece(const struct job_dense *job, const struct dense_piece *piece,
+                         int64_t vectors, float *gradient, struct dense_update *update)
+{
+    for (int64_t g = piece->groups - 1; g >= 0; g--) {
+        int64_t first = piece->w - job->w + g * piece->group_floats;
+        struct dense_piece group = {
+            .w = job->sums ? job->sums + first : gradient,
+            .group_floats = piece->group_floats,
+            .groups = 1,
+            .dy = piece->dy + g * BLOCKED_ROWS * piece->batch,
+            .x = piece->x,
+            .batch = piece->batch,
+        };
+        outer_piece(job, &group, vectors);
+        if (job->last)
+            job->kernels->update(dense_update_at(update, first, group.w, piece->group_floats),
+                                 piece->group_floats);
+    }
+}
+
 static void update_bias(const struct job_dense *job, int64_t first, int64_t last, const float *dy)
 {
     for (int64_t g = first; g < last; g++) {
@@ -410,9 +441,13 @@ static void backward_member(void *context, int member, int members)
     const struct job_dense *job = context;
     const int64_t batch = job->batch, chunk = blocked_chunk(job->in);
     float *dxs = member_memory(job, member);
-    float *xs = dxs + batch * blocked_up(job->in, BLOCKED_LANES), *dy = xs + batch * chunk;
-    float *w = job->outer ? job->target : job->w;
+    float *xs = dxs + batch * blocked_up(job->in, BLOCKED_LANES);
+    float *gradient = xs + batch * chunk, *dy = gradient + BLOCKED_ROWS * chunk;
+    float *w = job->target ? job->target : job->w;
+    struct dense_update update;
     long first, last;
+    if (job->update)
+        dense_update_begin(&update, job->update);
     pool_share(groups_of(job), 1, member, members, &first, &last);
     pack_dy(job, first, last, dy);
     if (job->dx)
@@ -432,13 +467,15 @@ static void backward_member(void *context, int member, int members)
                 .dx = dxs + from * batch,
                 .batch = batch,
             };
-            if (job->dx && job->outer && batch <= DENSE_TILE) {
+            if (job->dx && job->target && batch <= DENSE_TILE) {
                 step_piece(job, piece, vectors);
                 continue;
             }
             if (job->dx)
                 back_piece(job, &piece, vectors);
-            if (job->outer)
+            if (job->update)
+                update_piece(job, &piece, vectors, gradient, &update);
+            else if (job->outer)
                 outer_piece(job, &piece, vectors);
         }
     }
@@ -491,6 +528,7 @@ static void run_backward(const struct call *call, const struct job_dense *whole)
             job.dx += n * job.in;
         if (n && job.outer == job.kernels->outer_set)
             job.outer = job.kernels->outer_add;
+        job.last = n + job.batch == whole->batch;
         run_dense(call, &job, backward_member);
         int64_t bytes = job.batch * job.in * (int64_t)sizeof(float) * (job.members + 1);
         if (job.dx)
@@ -549,11 +587,33 @@ static void run_sgd(const struct call *call, const struct dense_kernels *kernels
     };
     if (job.dx && job.batch > SAMPLES) {
         struct job_dense back = job;
+        back.target = NULL;
         back.outer = NULL;
         back.bias = NULL;
         run_backward(call, &back);
         job.dx = NULL;
     }
+    run_backward(call, &job);
+}
+
+static void run_update(const struct call *call, const struct dense_kernels *kernels)
+{
+    struct job_dense job = {
+        .kernels = kernels,
+        .x = call->data[0],
+        .dy = call->data[1],
+        .w = call->data[2],
+        .dx = call->data[8],
+        .batch = call->tensors[0]->shape.dim[0],
+        .in = call->tensors[2]->shape.dim[0],
+        .out = call->tensors[2]->shape.dim[1],
+        .scale = 1,
+        .outer = kernels->outer_set,
+        .update = call,
+    };
+    if (job.batch > SAMPLES)
+        job.sums = (float *)call->workspace +
+                   (uint64_t)pool_at_once(call->pool) * member_floats(job.batch, job.in, job.out);
     run_backward(call, &job);
 }
 
@@ -574,6 +634,10 @@ static void run_sgd(const struct call *call, const struct dense_kernels *kernels
     {                                                                                              \
         run_sgd(call, &dense_kernels_##isa);                                                       \
     }                                                                                              \
+    static void dense_update_##isa(const struct call *call)                                        \
+    {                                                                                              \
+        run_update(call, &dense_kernels_##isa);                                                    \
+    }                                                                                              \
     void dense_fill_##isa(struct kernel_table *table)                                              \
     {                                                                                              \
         table->blocked[OP_dense] =                                                                 \
@@ -584,6 +648,8 @@ static void run_sgd(const struct call *call, const struct dense_kernels *kernels
             (struct kernel){"outer_f32_" #isa "_8x16", outer_##isa, dense_workspace};              \
         table->blocked[OP_dense_sgd] =                                                             \
             (struct kernel){"dense_sgd_f32_" #isa "_8x16", dense_sgd_##isa, dense_workspace};      \
+        table->blocked[OP_dense_update] = (struct kernel){"dense_update_f32_" #isa "_8x16",        \
+                                                          dense_update_##isa, dense_workspace};    \
     }
 
 ENTRIES(avx2)

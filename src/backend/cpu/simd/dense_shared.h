@@ -8,6 +8,8 @@
 #ifndef PRONY_BACKEND_CPU_SIMD_DENSE_SHARED_H
 #define PRONY_BACKEND_CPU_SIMD_DENSE_SHARED_H
 
+#include "backend/cpu/kernel.h"
+
 #include <stdint.h>
 
 enum {
@@ -42,6 +44,10 @@ struct dense_strip {
  * floats before comes into L2. */
 typedef void dense_outer(float *w, int64_t below, const float *dy, const float *x, int64_t batch);
 
+/* The call of an optimiser's op, for `count` weights (elementwise_simd.h). */
+typedef void dense_span(const struct call *call, int64_t count);
+dense_span update_span_avx2, update_span_avx512;
+
 /* Arrays are indexed by the number of samples (lanes, outer: of vectors of samples or inputs). */
 struct dense_kernels {
     int64_t lanes_width; /* samples in a vector */
@@ -70,6 +76,7 @@ struct dense_kernels {
                  int64_t to_stride);
     /* y = f(x) for functions without an alpha; x may be y */
     void (*activate)(int32_t function, const float *x, float *y, int64_t count);
+    dense_span *update;
 };
 
 extern const struct dense_kernels dense_kernels_avx2, dense_kernels_avx512;

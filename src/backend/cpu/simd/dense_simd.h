@@ -519,4 +519,5 @@ const struct dense_kernels ISA(dense_kernels) = {
     .outer_add = {NULL, outer_add_1, outer_add_2, outer_add_3},
     .turn = turn,
     .activate = activate_span,
+    .update = ISA(update_span),
 };

@@ -7,12 +7,14 @@
  * pieces of them (sums.h), so the bits do not depend on the number of threads. */
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/activate_simd.h"
+#include "backend/cpu/simd/dense_shared.h"
 #include "backend/cpu/simd/fills.h"
 #include "backend/cpu/simd/span_simd.h"
 #include "backend/cpu/simd/sums.h"
 #include "backend/cpu/simd/team.h"
 #include "backend/cpu/simd/vec.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -145,7 +147,8 @@ static void span_binary_cross_entropy_grad(const struct call *call, int64_t from
     }
 }
 
-/* The optimisers, as ref_optimiser.c states them. Operands: w, g, rate, (count,) states … */
+/* The optimisers, as ref_optimiser.c states them. Operands: w, g, rate, (count,) states … Of the
+ * states, what lies `below` floats before comes into L2. */
 enum { W, G, RATE };
 
 /* g + decay·w */
@@ -170,15 +173,18 @@ static inline void step_weight(const struct call *call, int64_t i, int64_t to, v
     vec_store_part(w, vec_fnma(rate, by, vec_load_part(w, to - i)), to - i);
 }
 
-static void span_sgd(const struct call *call, int64_t from, int64_t to)
+static void step_sgd(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
     vec rate = vec_set(*floats(call, RATE));
     EACH_VECTOR(i, from, to)
-    step_weight(call, i, to, rate, slope_at(call, i, to, call->op->attr.sgd.decay));
+    {
+        vec_prefetch(floats(call, W) + i - below);
+        step_weight(call, i, to, rate, slope_at(call, i, to, call->op->attr.sgd.decay));
+    }
     clear_gradient(call, from, to);
 }
 
-static void span_momentum(const struct call *call, int64_t from, int64_t to)
+static void step_momentum(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
     float *velocity = floats(call, 3), decay = call->op->attr.momentum.decay;
     vec rate = vec_set(*floats(call, RATE)), momentum = vec_set(call->op->attr.momentum.momentum);
@@ -187,6 +193,7 @@ static void span_momentum(const struct call *call, int64_t from, int64_t to)
     {
         vec slope = slope_at(call, i, to, decay);
         vec v = vec_fma(momentum, vec_load_part(velocity + i, to - i), slope);
+        vec_prefetch(velocity + i - below);
         vec_store_part(velocity + i, v, to - i);
         step_weight(call, i, to, rate, nesterov ? vec_fma(momentum, v, slope) : v);
     }
@@ -199,7 +206,7 @@ static inline vec by_root(vec slope, vec squares, float epsilon)
     return vec_div(slope, vec_add(vec_sqrt(squares), vec_set(epsilon)));
 }
 
-static void span_adagrad(const struct call *call, int64_t from, int64_t to)
+static void step_adagrad(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
     float *squares = floats(call, 3), decay = call->op->attr.adagrad.decay;
     vec rate = vec_set(*floats(call, RATE));
@@ -207,13 +214,14 @@ static void span_adagrad(const struct call *call, int64_t from, int64_t to)
     {
         vec slope = slope_at(call, i, to, decay);
         vec s = vec_fma(slope, slope, vec_load_part(squares + i, to - i));
+        vec_prefetch(squares + i - below);
         vec_store_part(squares + i, s, to - i);
         step_weight(call, i, to, rate, by_root(slope, s, call->op->attr.adagrad.epsilon));
     }
     clear_gradient(call, from, to);
 }
 
-static void span_rmsprop(const struct call *call, int64_t from, int64_t to)
+static void step_rmsprop(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
     float *squares = floats(call, 3), decay = call->op->attr.rmsprop.decay;
     float smoothing = call->op->attr.rmsprop.smoothing;
@@ -224,13 +232,14 @@ static void span_rmsprop(const struct call *call, int64_t from, int64_t to)
         vec slope = slope_at(call, i, to, decay);
         vec s = vec_mul(keep, vec_load_part(squares + i, to - i));
         s = vec_fma(vec_mul(take, slope), slope, s);
+        vec_prefetch(squares + i - below);
         vec_store_part(squares + i, s, to - i);
         step_weight(call, i, to, rate, by_root(slope, s, call->op->attr.rmsprop.epsilon));
     }
     clear_gradient(call, from, to);
 }
 
-static void span_adam(const struct call *call, int64_t from, int64_t to)
+static void step_adam(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
     float *w = floats(call, W), *mean = floats(call, 4), *squares = floats(call, 5);
     float beta1 = call->op->attr.adam.beta1, beta2 = call->op->attr.adam.beta2;
@@ -250,7 +259,9 @@ static void span_adam(const struct call *call, int64_t from, int64_t to)
         vec s = vec_mul(vec_set(beta2), vec_load_part(squares + i, to - i));
         m = vec_fma(vec_set(1 - beta1), slope, m);
         s = vec_fma(vec_mul(vec_set(1 - beta2), slope), slope, s);
+        vec_prefetch(mean + i - below);
         vec_store_part(mean + i, m, to - i);
+        vec_prefetch(squares + i - below);
         vec_store_part(squares + i, s, to - i);
         vec by = vec_div(m, vec_fma(vec_sqrt(s), roots, epsilon));
         weight = vec_fnma(shrink, weight, weight);
@@ -259,7 +270,7 @@ static void span_adam(const struct call *call, int64_t from, int64_t to)
     clear_gradient(call, from, to);
 }
 
-static void span_rprop(const struct call *call, int64_t from, int64_t to)
+static void step_rprop(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
     float *w = floats(call, W), *before = floats(call, 4), *steps = floats(call, 5);
     const float *g = floats(call, G);
@@ -279,11 +290,31 @@ static void span_rprop(const struct call *call, int64_t from, int64_t to)
         slope = vec_choose_positive(turned, vec_zero(), slope);
         vec down = vec_choose_positive(vec_negative(slope), vec_negative(step), vec_zero());
         vec by = vec_choose_positive(slope, step, down);
+        vec_prefetch(before + i - below);
+        vec_prefetch(steps + i - below);
         vec_store_part(steps + i, step, to - i);
         vec_store_part(before + i, slope, to - i);
         vec_store_part(w + i, vec_sub(vec_load_part(w + i, to - i), by), to - i);
     }
     clear_gradient(call, from, to);
+}
+
+#define OPTIMISERS(EACH) EACH(sgd) EACH(momentum) EACH(adagrad) EACH(rmsprop) EACH(adam) EACH(rprop)
+#define DEFINE_SPAN(op)                                                                            \
+    static void span_##op(const struct call *call, int64_t from, int64_t to)                       \
+    {                                                                                              \
+        step_##op(call, from, to, 0);                                                              \
+    }
+OPTIMISERS(DEFINE_SPAN)
+
+void ISA(update_span)(const struct call *call, int64_t count)
+{
+#define STEP(op)                                                                                   \
+    case OP_##op: step_##op(call, 0, count, count); return;
+    switch (call->op->kind) {
+        OPTIMISERS(STEP)
+    default: assert(false);
+    }
 }
 
 static float squares_piece(const void *context, int64_t from, int64_t to)
