@@ -18,7 +18,7 @@ enum { NODES = 11 };
 struct hand {
     Onnx__NodeProto nodes[NODES];
     const char *inputs[NODES][3], *outputs[NODES][2];
-    Onnx__AttributeProto attributes[NODES][3], *lists[NODES][3];
+    Onnx__AttributeProto attributes[NODES][6], *lists[NODES][6];
     Onnx__TensorProto tensor;
     Onnx__StringStringEntryProto location, length, *entries[2];
     int64_t tensor_dims[4];

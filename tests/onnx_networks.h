@@ -125,7 +125,7 @@ static inline void draw_conv(struct drawn *drawn, int32_t from, int channels)
 static inline void draw_pool(struct drawn *drawn, int32_t from)
 {
     struct drawn_pair window = draw_pair(drawn, 1, 3), stride = draw_pair(drawn, 0, 3);
-    struct drawn_pair pad = draw_pair(drawn, 0, 1);
+    struct drawn_pair pad = draw_pair(drawn, 0, 2);
     const char *kind = DRAW_WORD(drawn, "max_pool", "average_pool", "average_pool");
     int ceil = draw(drawn, 0, 1);
     bool outside = draw(drawn, 0, 1) && strcmp(kind, "max_pool");
@@ -140,7 +140,10 @@ static inline void draw_unpool(struct drawn *drawn, int32_t from)
 {
     char text[80];
     int32_t pool = drawn->count;
-    snprintf(text, sizeof text, "max_pool %s", draw_pair(drawn, 1, 3).text);
+    int window = draw(drawn, 1, 3);
+    struct drawn_pair stride = draw_pair(drawn, window, 3), pad = draw_pair(drawn, 0, window - 1);
+    snprintf(text, sizeof text, "max_pool %d stride=%s pad=%s ceil=%d", window, stride.text,
+             pad.text, draw(drawn, 0, 1));
     if (draw_line(drawn, text, DRAWN_FROM(from)) && draw_line(drawn, "tanh", DRAWN_FROM(pool)))
         draw_line(drawn, "max_unpool", DRAWN_FROM(pool + 1, pool));
 }

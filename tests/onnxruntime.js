@@ -15,11 +15,12 @@ function random() {
   return seed / 2 ** 31 - 1;
 }
 
-// Below which the tokens of a model are: as many as the first table has rows.
+// Below which the tokens of a model are: as many as the first table has rows; none may be needed.
 function tokensOf(prony, model) {
   const said = execFileSync(prony, ['explain', model, '--json'], { encoding: 'utf8', maxBuffer: 2 ** 28 });
   const { ops, tensors } = JSON.parse(said).network.programs[0];
-  return tensors[ops.find(({ op }) => op === 'gather').inputs[0]].shape.at(-2);
+  const taken = ops.find(({ op }) => op === 'gather');
+  return taken ? tensors[taken.inputs[0]].shape.at(-2) : 1;
 }
 
 async function compare(prony, folder, model) {

@@ -23,7 +23,9 @@ if [ -d "$runtime/onnxruntime-node" ]; then
     for number in $(seq 0 99); do
         set -- "$@" "$models/random$number.onnx"
     done
-    for network in lenet lstm jet_tagger ad_autoencoder sensor_net resnet18 examples/transformer.net; do
+    printf 'input 1x7x7\na = max_pool 2 ceil=1\nb = conv 1 1\nmax_unpool < b, a\n' >"$folder/unpool.net"
+    for network in lenet lstm jet_tagger ad_autoencoder sensor_net resnet18 examples/transformer.net \
+        "$folder/unpool.net"; do
         file=$folder/$(basename "$network" .net).onnx
         "$prony" export "$network" --out "$file" >/dev/null && set -- "$@" "$file"
     done

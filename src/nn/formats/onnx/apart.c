@@ -99,8 +99,10 @@ static enum status divide(struct import *in, const struct slide *slide, int64_t 
         int64_t counted = 0;
         for (int64_t k = 0; k < slide->window; k++) {
             int64_t at = i * slide->stride + k * slide->dilation - slide->before;
-            counted += count_pad || (at >= 0 && at < size);
+            counted += count_pad ? at < size + slide->behind : at >= 0 && at < size;
         }
+        if (!counted)
+            REFUSE(in, STATUS_UNSUPPORTED, "one of its windows has nothing to take the mean of");
         shares->reals[i] = 1 / (float)counted;
     }
     TRY(line_constant(in, shares->reals, shares->count, false, SHAPE(1, slide->places, 1),

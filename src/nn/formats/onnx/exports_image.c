@@ -86,15 +86,19 @@ enum status export_global_pool(struct export *ex)
 enum status export_max_unpool(struct export *ex)
 {
     const struct layer *layer = ex->layer, *pool = &ex->network->layers[layer->inputs[1]];
-    int64_t window[2], stride[2];
+    int64_t window[2], stride[2], pad[2], behind[2];
     const char *places = export_name(ex, arena_format(&ex->arena, "%s/places", pool->name));
     ex->layer = pool;
     read_pair(ex, "window", window);
     read_pair(ex, "stride", stride);
+    read_pair(ex, "pad", pad);
     const char *image = export_input(ex, 0);
+    struct shape in = export_shape(ex, 0), out = export_gives(ex);
     ex->layer = layer;
     for (int i = 0; i < 2; i++) {
         stride[i] = stride[i] ? stride[i] : window[i];
+        int64_t beyond = (out.dim[i + 2] - 1) * stride[i] + window[i] - in.dim[i + 2] - pad[i];
+        behind[i] = beyond > 0 ? beyond : 0;
         if (stride[i] < window[i])
             FAIL(STATUS_UNSUPPORTED, "windows of '%s' overlap: ONNX does not add up what meets",
                  pool->name);
@@ -104,6 +108,7 @@ enum status export_max_unpool(struct export *ex)
     export_node(ex, "MaxUnpool", ex->output, EXPORT_INPUTS(export_input(ex, 0), places, size));
     export_ints(ex, "kernel_shape", window, 2);
     export_ints(ex, "strides", stride, 2);
+    write_pads(ex, pad, behind);
     return STATUS_OK;
 }
 

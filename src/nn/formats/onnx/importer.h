@@ -22,8 +22,8 @@
 /* Of a sample, anywhere in the network. */
 #define ELEMENTS_MOST ((int64_t)1 << 36)
 
-/* How many places are taken one by one. */
-enum { PICKS_MOST = 4096 };
+/* How many places are taken one by one; how many tokens the text of a network may have. */
+enum { PICKS_MOST = 4096, TOKENS_MOST = 1000000000 };
 
 /* Among whole numbers: so many times the number of samples, which the file leaves open; numbers
  * that nobody has otherwise. */
@@ -97,8 +97,9 @@ struct value {
     int32_t readers[2];        /* the first nodes that use it; -1: no more */
     int64_t pad[3][2];         /* zeros to be put before and behind its planes, rows, columns */
     bool padded;
-    bool tokens;      /* whole numbers, the network's input */
-    const char *pool; /* places in a max_pool of this name */
+    bool tokens;         /* whole numbers, the network's input */
+    const char *pool;    /* places in a max_pool of this name, … */
+    struct shape pooled; /* … which took this */
 };
 
 struct import {

@@ -161,59 +161,78 @@ static int64_t ceil_places(int64_t size, const struct slide *slide)
     return (places - 1) * slide->stride >= size + slide->before ? places - 1 : places;
 }
 
-/* MaxPool and AveragePool. A window that ends behind the image is the layer's ceil=1 where that has
- * the same places, else a wider pad. */
+/* What layer pools as the file says: one whose pad is wide enough, of which places are cut off; one
+ * with ceil=1; or none, and it is taken apart. */
+enum pooling { POOL_WIDE, POOL_CEIL, POOL_APART };
+
+/* A mean that counts the pad counts what of the window lies in it: of the wide pad all, with ceil=1
+ * that of a pad as wide behind as before. It must be as much of the file's. */
+static enum pooling choose_pooling(const struct image *image, const struct slide slides[AXES],
+                                   bool count_pad)
+{
+    bool even = true, wide = true, ceil = true;
+    for (int i = 0; i < AXES; i++) {
+        const struct slide *s = &slides[i];
+        int64_t narrow = s->before < s->behind ? s->before : s->behind;
+        even = even && s->from == 0;
+        wide = wide && s->pad < s->window && (!count_pad || s->reach <= s->behind);
+        ceil = ceil && s->before < s->window && ceil_places(image->size[i], s) == s->places &&
+               (!count_pad || s->before == s->behind || s->reach <= narrow);
+        if (s->dilation != 1)
+            return POOL_APART;
+    }
+    if (image->axes > 2 || (!wide && !ceil))
+        return POOL_APART;
+    return wide && (even || !ceil) ? POOL_WIDE : POOL_CEIL;
+}
+
+static enum status pool_windows(struct import *in, const struct image *image,
+                                struct slide slides[AXES])
+{
+    bool ceil = graph_int(in, "ceil_mode", 0) != 0;
+    TRY(window_read(in, image, NULL, slides));
+    for (int i = 0; i < AXES; i++) {
+        struct slide *s = &slides[i];
+        TRY(window_count(in, image->size[i], ceil, s));
+        if (s->before >= window_extent(s) || s->reach >= window_extent(s))
+            REFUSE(in, STATUS_UNSUPPORTED, "its pads are as wide as its window, expected less");
+    }
+    return STATUS_OK;
+}
+
 enum status node_pool(struct import *in)
 {
     struct image image;
     struct slide slides[AXES];
     struct line *line;
-    bool max = !strcmp(in->node->op_type, "MaxPool"), ceil = graph_int(in, "ceil_mode", 0) != 0;
-    bool count_pad = graph_int(in, "count_include_pad", 0) != 0, apart;
-    bool even = true, alike = true, fits = true; /* of the pads; of the places of ceil=1 */
+    bool max = !strcmp(in->node->op_type, "MaxPool");
+    bool count_pad = !max && graph_int(in, "count_include_pad", 0) != 0;
     TRY(window_open(in, &image));
-    TRY(window_read(in, &image, NULL, slides));
-    apart = image.axes > 2;
-    for (int i = 0; i < AXES; i++) {
-        struct slide *s = &slides[i];
-        int64_t behind = s->behind;
-        TRY(window_count(in, image.size[i], ceil, s));
-        apart = apart || s->dilation != 1;
-        even = even && s->before >= s->behind && s->from == 0;
-        alike = alike && s->before == behind;
-        fits = fits && ceil_places(image.size[i], s) == s->places;
-    }
-    bool round_up = !even && fits && (max || !count_pad || alike);
-    if (ceil && !even && count_pad && (!round_up || apart))
-        REFUSE(in, STATUS_UNSUPPORTED, "it counts the pad of windows that end behind it");
+    TRY(pool_windows(in, &image, slides));
     if (image.value->padded)
         REFUSE(in, STATUS_UNSUPPORTED, "its input was padded, expected that only before Conv");
-    if (apart)
+    enum pooling pooling = choose_pooling(&image, slides, count_pad);
+    if (pooling == POOL_APART)
         return apart_pool(in, &image, slides, max, count_pad);
-    for (int i = 0; i < AXES; i++) {
-        if (round_up) {
-            slides[i].pad = slides[i].before;
-            slides[i].from = 0;
-        }
-        if (slides[i].pad >= slides[i].window)
-            REFUSE(in, STATUS_UNSUPPORTED, "its pads are as wide as its window, expected less");
-    }
+    bool ceil = pooling == POOL_CEIL;
     const struct slide *h = &slides[1], *v = &slides[2];
     TRY(line_add(in, max ? "max_pool" : "average_pool", image.layer, &line,
                  "%lldx%lld stride=%lldx%lld pad=%lldx%lld ceil=%d%s", (long long)h->window,
                  (long long)v->window, (long long)h->stride, (long long)v->stride,
-                 (long long)h->pad, (long long)v->pad, round_up,
-                 max || count_pad ? "" : " count_pad=0"));
+                 (long long)(ceil ? h->before : h->pad), (long long)(ceil ? v->before : v->pad),
+                 ceil, max || count_pad ? "" : " count_pad=0"));
     const char *layer = line->name;
-    if (!round_up)
+    if (!ceil)
         TRY(window_cut(in, &image, slides, &layer));
+    TRY(window_give(in, &image, layer, image.channels, (const int64_t[]){1, h->places, v->places}));
     struct value *places = graph_output(in, 1);
     if (places && layer == line->name && !graph_int(in, "storage_order", 0)) {
         places->pool = line->name;
+        places->pooled = image.value->shape;
+        places->shape = graph_output(in, 0)->shape;
         places->ready = true;
     }
-    return window_give(in, &image, layer, image.channels,
-                       (const int64_t[]){1, h->places, v->places});
+    return STATUS_OK;
 }
 
 enum status node_global_pool(struct import *in)
@@ -232,26 +251,48 @@ enum status node_global_pool(struct import *in)
     return line_gives(in, 0, line->name, SHAPE(image.channels), shape, image.value->batch);
 }
 
+/* The size of its output, as the file says it: an input, or what its windows span. */
+static enum status unpooled_size(struct import *in, const struct image *image, int64_t size[AXES])
+{
+    const struct value *wanted = graph_input(in, 2);
+    const struct constant *sizes = wanted ? wanted->constant : NULL;
+    struct slide slides[AXES];
+    TRY(window_read(in, image, NULL, slides));
+    if (wanted && (!sizes || !sizes->wholes || sizes->count != image->value->shape.rank))
+        REFUSE(in, STATUS_UNSUPPORTED, "the size of its output is not known");
+    for (int i = 0; i < AXES; i++) {
+        const struct slide *s = &slides[i];
+        size[i] = (image->size[i] - 1) * s->stride + s->window - s->before - s->behind;
+        if (sizes && i >= AXES - image->axes)
+            size[i] = sizes->wholes[sizes->count - AXES + i];
+    }
+    return STATUS_OK;
+}
+
 /* Where its places come from a MaxPool; it gives images of the size that one took. */
 enum status node_max_unpool(struct import *in)
 {
-    const struct value *places = graph_input(in, 1), *wanted = graph_input(in, 2);
+    const struct value *places = graph_input(in, 1);
     struct image image;
     struct line *line;
     const char *inputs;
+    int64_t size[AXES];
     TRY(window_open(in, &image));
     if (places->constant)
         return apart_unpool(in, &image);
-    if (!places->pool || !wanted || !wanted->constant || !wanted->constant->wholes ||
-        image.axes != 2 || wanted->constant->count != 4 || image.value->padded)
+    if (!places->pool || image.axes != 2 || image.value->padded ||
+        !shape_equal(&places->shape, &image.value->shape))
         REFUSE(in, STATUS_UNSUPPORTED,
-               "expected the second output of a MaxPool, and the size of "
-               "the images it took");
+               "expected images, and the second output of a MaxPool that gave as many numbers");
+    TRY(unpooled_size(in, &image, size));
+    const int64_t *pooled = places->pooled.dim;
+    if (size[1] != pooled[2] || size[2] != pooled[3])
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its output is %lldx%lld, expected the %lldx%lld that its MaxPool took",
+               (long long)size[1], (long long)size[2], (long long)pooled[2], (long long)pooled[3]);
     NEED(inputs = arena_format(&in->arena, "%s, %s", image.layer, places->pool));
     TRY(line_add(in, "max_unpool", inputs, &line, "%s", ""));
-    const int64_t *size = wanted->constant->wholes;
-    return window_give(in, &image, line->name, image.channels,
-                       (const int64_t[]){1, size[2], size[3]});
+    return window_give(in, &image, line->name, image.channels, size);
 }
 
 /* Into the weights and the bias of the line before it. */

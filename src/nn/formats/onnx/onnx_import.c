@@ -418,6 +418,15 @@ static void write_line(const struct line *line, struct text *out)
     text_add_char(out, '\n');
 }
 
+/* Does the output, or a line, take the input as it is? */
+static bool reads_input(const struct import *in, const struct value *output)
+{
+    bool reads = !strcmp(output->layer, "input");
+    for (int32_t i = 0; i < in->line_count; i++)
+        reads = reads || !strcmp(in->lines[i]->inputs, "input");
+    return reads;
+}
+
 static enum status write_network(struct import *in, struct value *output, struct text *out)
 {
     const char *sizes;
@@ -427,10 +436,12 @@ static enum status write_network(struct import *in, struct value *output, struct
                "its output '%.80s' does not depend on its input as a "
                "network's does",
                output->name);
-    if (in->inputs[0]->tokens && !in->tokens)
+    if (in->inputs[0]->tokens && !in->tokens && reads_input(in, output))
         REFUSE(in, STATUS_UNSUPPORTED,
                "its input is whole numbers, expected them to be taken by "
                "Gather from a table");
+    if (in->inputs[0]->tokens && !in->tokens)
+        in->tokens = TOKENS_MOST; /* no table says how many there are, and none is needed */
     const struct line *last = in->line_count ? in->lines[in->line_count - 1] : NULL;
     if (!last || strcmp(last->name, output->layer)) /* a network gives what its last line does */
         TRY(line_shape(in, output->layer, output->gives, &output->layer));

@@ -143,12 +143,11 @@ enum status window_count(struct import *in, int64_t size, bool ceil, struct slid
                "input",
                (long long)window_extent(slide), (long long)(room + window_extent(slide)));
     slide->places = (room + (ceil ? slide->stride - 1 : 0)) / slide->stride + 1;
-    if (ceil) /* as a wider pad behind */
-        slide->behind =
-            (slide->places - 1) * slide->stride + window_extent(slide) - size - slide->before;
-    if (slide->behind < 0)
-        slide->behind = 0;
-    int64_t more = slide->behind - slide->before;
+    if (ceil && (slide->places - 1) * slide->stride >= size + slide->before)
+        slide->places--; /* it would begin behind the image */
+    slide->reach =
+        (slide->places - 1) * slide->stride + window_extent(slide) - size - slide->before;
+    int64_t more = slide->reach - slide->before;
     slide->from = more > 0 ? (more - 1) / slide->stride + 1 : 0;
     slide->pad = slide->before + slide->from * slide->stride;
     return STATUS_OK;

@@ -25,6 +25,7 @@ struct image {
 struct slide {
     int64_t window, stride, dilation, before, behind; /* pads */
     int64_t places;                                   /* as ONNX counts them */
+    int64_t reach;     /* how far behind the image the last window ends; below 0: within it */
     int64_t pad, from; /* the layer's, and which of its places is the first of ONNX */
 };
 
@@ -52,7 +53,7 @@ enum status window_cut(struct import *in, const struct image *image,
                        const struct slide slides[AXES], const char **layer);
 
 /* apart.c: what no layer does in one. */
-/* Pooling whose windows are dilated or of three axes. */
+/* Pooling whose windows are dilated, of three axes or padded as no layer pads. */
 enum status apart_pool(struct import *in, const struct image *image,
                        const struct slide slides[AXES], bool max, bool count_pad);
 /* Unpooling to places that are known. */
