@@ -4,9 +4,9 @@
 relay() {
     cat >"$folder/$1" <<PEER
 #!/bin/sh
-mkfifo "$folder/$1.asked" "$folder/$1.answered"
-"$prony" peer <"$folder/$1.asked" >"$folder/$1.answered" &
-exec 3>"$folder/$1.asked" 4<"$folder/$1.answered"
+mkfifo "$folder/$1.asked.\$\$" "$folder/$1.answered.\$\$"
+"$prony" peer <"$folder/$1.asked.\$\$" >"$folder/$1.answered.\$\$" &
+exec 3>"$folder/$1.asked.\$\$" 4<"$folder/$1.answered.\$\$"
 while read -r line; do
     case \$line in *'"do":"run"'*) $2 ;; esac
     printf '%s\n' "\$line" >&3
