@@ -242,7 +242,7 @@ report stops_between_kernels $? "$(cat "$folder/kernels.txt")"
 # Scenarios, and training to a target.
 expect streams 0 'right' "$prony" bench small --phase inference --scenario single-stream,offline $quick
 expect serves 0 'queries a second hold the bound' "$prony" bench small --phase inference \
-    --scenario server --bound p99=10s $quick
+    --scenario server --bound p99=10s --seconds 1
 expect says_what_cannot_be_held 0 'skipped: no rate holds the bound' "$prony" bench large \
     --phase inference --scenario server --bound p90=1ns $quick
 expect wants_a_bound 0 'skipped: server needs a bound' \
