@@ -19,6 +19,11 @@ expect does_not_replace_the_unit 0 'skipped: the backend ref computes on cpu, no
     "$prony" bench small --backend ref --unit gpu $quick
 expect writes_csv 0 'framework,backend,model' "$prony" bench small --format csv $quick
 expect writes_markdown 0 '| ' "$prony" bench small --batch 1,3 --format md $quick
+for value in foo ''; do
+    expect "names_the_blas_that_is_no_blas_$value" 0 \
+        "skipped: PRONY_BLAS is '$value'; expected openblas or blis, of which" \
+        env PRONY_BLAS="$value" "$prony" bench small --backend blas $quick
+done
 
 expect trains_by_another_optimiser 0 '"verdict":"right"' \
     "$prony" bench small --optimiser adam --format json $quick

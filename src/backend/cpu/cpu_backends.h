@@ -7,7 +7,7 @@
 
 extern const struct backend backend_simd; /* AVX2, AVX-512; weights in blocks */
 extern const struct backend backend_ref;  /* plain scalar C: the oracle; also f64 */
-extern const struct backend backend_blas; /* products by OpenBLAS or BLIS, where there is one */
+extern const struct backend backend_blas; /* simd, its products by OpenBLAS or BLIS */
 
 /* Adds all of them. */
 void cpu_register(struct registry *registry);

@@ -1,0 +1,99 @@
+/* blas_library.c: see blas_library.h. The libraries are loaded at run time, through what cblas.h
+ * declares. */
+#include "backend/cpu/blas/blas_library.h"
+
+#include "base/pool.h"
+#include "base/text.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112 }; /* as cblas.h has them */
+
+typedef void gemm_function(int order, int turn_a, int turn_b, int m, int n, int k, float alpha,
+                           const float *a, int lda, const float *b, int ldb, float beta, float *c,
+                           int ldc);
+
+static const struct {
+    const char *name, *file, *set_threads;
+} libraries[BLAS_LIBRARIES] = {
+    {"openblas", "libopenblas.so.0", "openblas_set_num_threads"},
+    {"blis", "libblis.so.4", "bli_thread_set_num_threads"},
+};
+
+static struct {
+    gemm_function *gemm; /* NULL: there is none */
+    void (*set_threads)(long threads);
+    int library;
+} blas;
+
+/* A function from a library, which C has no cast for. */
+static void find(void *library, const char *name, void *function)
+{
+    void *found = dlsym(library, name);
+    memcpy(function, &found, sizeof found);
+}
+
+static void load_wanted(void)
+{
+    const char *wanted = getenv("PRONY_BLAS");
+    for (int i = 0; !blas.gemm && i < BLAS_LIBRARIES; i++) {
+        if (wanted && strcmp(wanted, libraries[i].name) != 0)
+            continue;
+        void *library = dlopen(libraries[i].file, RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+            continue;
+        find(library, libraries[i].set_threads, &blas.set_threads);
+        find(library, "cblas_sgemm", &blas.gemm);
+        blas.library = i;
+    }
+}
+
+/* "openblas and blis", of those that are installed; "neither". */
+static const char *installed(void)
+{
+    bool has[BLAS_LIBRARIES];
+    for (int i = 0; i < BLAS_LIBRARIES; i++) {
+        void *library = dlopen(libraries[i].file, RTLD_LAZY | RTLD_LOCAL);
+        has[i] = library != NULL;
+        if (library)
+            dlclose(library);
+    }
+    return has[0] && has[1] ? "openblas and blis are"
+           : has[0]         ? "openblas is"
+           : has[1]         ? "blis is"
+                            : "neither is";
+}
+
+enum status blas_load(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_wanted);
+    const char *wanted = getenv("PRONY_BLAS");
+    if (!blas.gemm && wanted)
+        FAIL(STATUS_UNSUPPORTED,
+             "PRONY_BLAS is '%s'; expected openblas or blis, of which %s installed, or no such "
+             "variable (Debian: libopenblas0 or libblis4)",
+             wanted, installed());
+    if (!blas.gemm)
+        FAIL(STATUS_UNSUPPORTED,
+             "no BLAS with a C interface was found (Debian: libopenblas0 or libblis4)");
+    return STATUS_OK;
+}
+
+const char *blas_name(const char *const *names)
+{
+    return names[blas.library];
+}
+
+void blas_multiply(const struct call *call, bool turned_a, bool turned_b, int64_t m, int64_t n,
+                   int64_t k, float alpha, const float *a, const float *b, float beta, float *c)
+{
+    if (blas.set_threads)
+        blas.set_threads(pool_threads(call->pool));
+    blas.gemm(ROW_MAJOR, turned_a ? TURNED : PLAIN, turned_b ? TURNED : PLAIN, (int)m, (int)n,
+              (int)k, alpha, a, (int)(turned_a ? m : k), b, (int)(turned_b ? k : n), beta, c,
+              (int)n);
+}
