@@ -36,7 +36,7 @@ struct job_dense {
     /* The weight's gradient: what takes it, by which kernels, times what. NULL: there is none. */
     float *target;
     dense_outer *const *outer;
-    float scale;
+    float scale, shrink;
     float *bias; /* takes its own as target does, or NULL */
     /* An optimiser takes the weight's gradient instead. Of several blocks of samples the last
      * updates, and sums them [in, out], blocked; of one there is no such place. */
@@ -466,6 +466,7 @@ static void backward_member(void *context, int member, int members)
                 .x = xs,
                 .dx = dxs + from * batch,
                 .batch = batch,
+                .shrink = job->shrink,
             };
             if (job->dx && job->target && batch <= DENSE_TILE) {
                 step_piece(job, piece, vectors);
@@ -596,6 +597,7 @@ static void run_sgd(const struct call *call, const struct dense_kernels *kernels
     run_backward(call, &job);
 }
 
+/* Decay is one multiplication more in the pass that sgd without it has for few samples. */
 static void run_update(const struct call *call, const struct dense_kernels *kernels)
 {
     struct job_dense job = {
@@ -611,6 +613,14 @@ static void run_update(const struct call *call, const struct dense_kernels *kern
         .outer = kernels->outer_set,
         .update = call,
     };
+    if (call->op->attr.dense_update.optimiser == OP_sgd && job.dx && job.batch <= DENSE_STREAM) {
+        float rate = *(const float *)call->data[3];
+        job.scale = -rate;
+        job.shrink = rate * call->op->attr.dense_update.decay;
+        job.target = job.w;
+        job.outer = kernels->outer_add;
+        job.update = NULL;
+    }
     if (job.batch > SAMPLES)
         job.sums = (float *)call->workspace +
                    (uint64_t)pool_at_once(call->pool) * member_floats(job.batch, job.in, job.out);

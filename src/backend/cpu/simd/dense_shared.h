@@ -30,6 +30,7 @@ struct dense_piece {
     const float *dy, *x;
     float *dx;
     int64_t batch; /* as packed: a group of dy is batch × 8, a vector of x batch × 16 */
+    float shrink;  /* stream: so much of the weight goes, too */
 };
 
 /* Some chunks of the weights that a few samples' inputs meet at once, from the first group of one
@@ -61,7 +62,7 @@ struct dense_kernels {
     /* ys[row][sample] = start[row] + w · x; without start ys is added to */
     void (*lanes[DENSE_LANES + 1])(const float *w, const float *xt, int64_t vectors,
                                    const float *start, float *ys);
-    /* one group over all vectors of the chunk: dx += dy·w, and w += dy·x */
+    /* one group over all vectors of the chunk: dx += dy·w, and w += dy·x - shrink·w */
     void (*stream[DENSE_STREAM + 1])(const struct dense_piece *piece, int64_t vectors);
     /* one vector of inputs down the groups: the same; piece->x, dx: that vector's */
     void (*step[DENSE_TILE + 1])(const struct dense_piece *piece);

@@ -189,7 +189,7 @@ INLINE void lanes_group(const float *w, const float *xt, int64_t vectors, const 
  * order: what the forward pass read last is still in the cache. */
 INLINE void stream_group(const struct dense_piece *piece, int64_t vectors, const int B)
 {
-    vec factor[BLOCKED_ROWS * DENSE_STREAM];
+    vec factor[BLOCKED_ROWS * DENSE_STREAM], shrink = vec_set(-piece->shrink);
 #pragma GCC unroll 24
     for (int k = 0; k < BLOCKED_ROWS * B; k++)
         factor[k] = vec_set(piece->dy[k]);
@@ -208,7 +208,7 @@ INLINE void stream_group(const struct dense_piece *piece, int64_t vectors, const
 #pragma GCC unroll 8
             for (int r = 0; r < BLOCKED_ROWS; r++) {
                 vec weight = vec_load(row + r * BLOCKED_LANES);
-                vec gradient = vec_mul(factor[r], value[0]);
+                vec gradient = vec_fma(factor[r], value[0], vec_mul(shrink, weight));
                 if (h == 0)
                     vec_prefetch(row + r * BLOCKED_LANES - piece->group_floats);
 #pragma GCC unroll 3
