@@ -69,6 +69,7 @@ sed -n '/^```python/,/^```/p' docs/peers.md | grep -v '^```' | sed "s|\"peers\"|
     >"$folder/mine.py"
 chmod +x "$folder/mine.py"
 right ten_lines_of_pytorch 2 small --batch 1,3 --framework "$folder/mine.py"
+right ten_lines_against_ours 2 small --against "$folder/mine.py"
 
 # … of another network than the one that is asked for: that is a mistake, and said.
 output=$("$prony" bench "$folder/classes.net" --framework "$folder/mine.py" --seconds 0.05 2>&1)
