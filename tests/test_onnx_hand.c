@@ -262,3 +262,87 @@ TEST(only_a_layer_norm_is_taken_for_one)
 }
 
 CHECK_MAIN
+
+/* How many parameters a training of it learns; -1: it is refused, as a status has it. */
+static int32_t learnt_by(struct hand *hand)
+{
+    const struct compile_options options = {.batch = 4, .use = USE_TRAINING};
+    struct network *network;
+    struct program *program;
+    struct params params;
+    int32_t count = -1;
+    if (!CHECK_OK(hand_read(hand, "t.onnx", NULL, &network)))
+        return -1;
+    params_init(&params, DTYPE_F32);
+    if (network_compile(network, &params, &options, &program) == STATUS_OK) {
+        count = 0;
+        for (int32_t t = 0; t < program->tensor_count; t++)
+            count += program->tensors[t].role == ROLE_GRAD && program->tensors[t].view_of < 0;
+        program_free(program);
+    } else {
+        CHECK(status_last()->code == STATUS_UNSUPPORTED);
+    }
+    params_free(&params);
+    network_free(network);
+    return count;
+}
+
+/* x [·, 2] times w [2, 1], an initializer or of a Constant. */
+static void hand_product(struct hand *hand, const char *op, bool constant)
+{
+    *hand = (struct hand){0};
+    hand_dim(hand, 1, NULL);
+    hand_dim(hand, 2, NULL);
+    hand_tensor(hand, 2, NULL);
+    hand->tensor_dims[1] = 1;
+    hand->tensor.n_dims = 2;
+    if (constant) {
+        hand_node(hand, "Constant", "", NULL, "w");
+        hand->nodes[0].n_input = 0;
+        hand_attribute(hand, 0, "value")->t = &hand->tensor;
+        hand->has_tensor = false;
+    }
+    hand_node(hand, op, "x", "w", "y");
+}
+
+TEST(what_constant_nodes_hold_is_not_learnt)
+{
+    struct hand hand;
+    hand_product(&hand, "MatMul", false);
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+    hand_product(&hand, "MatMul", true);
+    CHECK_EQUAL_INT(learnt_by(&hand), 0);
+    hand_product(&hand, "Gemm", true);
+    CHECK_EQUAL_INT(learnt_by(&hand), 0);
+}
+
+TEST(what_nodes_have_in_common_is_not_trained_apart)
+{
+    struct hand hand = {0};
+    hand_dim(&hand, 1, NULL);
+    hand_dim(&hand, 2, NULL);
+    hand_tensor(&hand, 2, NULL);
+    hand_node(&hand, "Add", "x", "w", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+    hand.node_count = 0;
+    hand_node(&hand, "Add", "x", "w", "a");
+    hand_node(&hand, "Identity", "w", NULL, "same");
+    hand_node(&hand, "Mul", "a", "same", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), -1);
+    CHECK_MESSAGE("t.onnx: it cannot be trained: the nodes 'a' (Add) and 'y' (Mul) have the "
+                  "initializer 'w' in common");
+}
+
+TEST(a_factor_of_learnt_weights_is_not_trained_with_them)
+{
+    struct hand hand;
+    for (int constant = 0; constant < 2; constant++) {
+        hand_product(&hand, "Gemm", constant);
+        Onnx__AttributeProto *alpha = hand_attribute(&hand, (size_t)constant, "alpha");
+        alpha->has_f = true;
+        alpha->f = 3;
+        CHECK_EQUAL_INT(learnt_by(&hand), constant ? 0 : -1);
+        if (!constant)
+            CHECK_MESSAGE("t.onnx: it cannot be trained: alpha of the node 'y' (Gemm) is 3");
+    }
+}

@@ -78,6 +78,10 @@ enum status task_peer_prepare(struct task *task, const struct point *point, stru
     if (network->part_count || (!plain && task->phase == PHASE_TRAINING))
         FAIL(STATUS_UNSUPPORTED, "%s learns by the recipe %s, which peers do not know",
              network->name, network->recipe.kind->name);
+    for (int32_t i = 0; task->phase == PHASE_TRAINING && i < task->params.count; i++)
+        if (task->params.entries[i].role == ROLE_PARAM && task->params.entries[i].fixed)
+            FAIL(STATUS_UNSUPPORTED, "%s: '%s' stays as it is in training; peers would learn it",
+                 network->name, task->params.entries[i].name);
     TRY(task_write_files(task));
     json_begin(&writer, out);
     json_object(&writer);

@@ -54,6 +54,10 @@ int32_t network_emit(const struct network *network, struct draft *draft, const c
         draft_fail(draft, STATUS_MEMORY, "out of memory");
         return -1;
     }
+    if (phase == PHASE_TRAINING && network->untrainable) {
+        draft_fail(draft, STATUS_UNSUPPORTED, "%s", network->untrainable);
+        return -1;
+    }
     const struct layer_emit common = {
         .prefix = prefix, .phase = phase, .rows = rows, .lengths = lengths};
     emit_layers(network, draft, &common, x, tensors);

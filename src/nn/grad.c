@@ -6,6 +6,7 @@
 #include "nn/grad_rules.h"
 
 #include "base/memory.h"
+#include "core/params.h"
 
 #include <stdio.h>
 
@@ -142,6 +143,7 @@ static void mark_needed(struct grad *grad, int32_t ops)
         const struct tensor *tensor = &program->tensors[t];
         grad->of[t] = -1;
         grad->needed[t] = tensor->role == ROLE_PARAM &&
+                          !grad->draft->params->entries[tensor->entry].fixed &&
                           (!options->wanted || options->wanted(options->context, tensor->entry));
     }
     for (int32_t o = options->first_op; o < ops; o++) {

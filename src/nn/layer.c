@@ -46,6 +46,7 @@ static void give(struct layer_emit *emit, const char *name, int32_t entry)
             draft_fail(emit->draft, STATUS_INPUT, "%s: found %lld numbers for it, expected %lld",
                        name, (long long)given->count, (long long)count);
         params_give(params, entry, given->values);
+        params->entries[entry].fixed = given->fixed;
     }
 }
 

@@ -94,6 +94,7 @@ struct given {
     const char *name; /* "dense1.weight" */
     int64_t count;
     const float *values;
+    bool fixed; /* it stays as it is */
 };
 
 struct network {
@@ -110,9 +111,10 @@ struct network {
     struct schedule schedule;
     enum start start; /* of weights, where a layer does not say it */
     int32_t given_count;
-    struct given *given;  /* weights that came with it; its params are freed before it */
-    struct arena weights; /* owns these */
-    struct recipe recipe; /* feed_forward when the text names none */
+    struct given *given;     /* weights that came with it; its params are freed before it */
+    struct arena weights;    /* owns these */
+    const char *untrainable; /* NULL, or why training it would be that of another network */
+    struct recipe recipe;    /* feed_forward when the text names none */
     struct {
         int32_t input, loss, optimiser, schedule, recipe;
     } said_on;          /* the line of each in the text; 0: it does not say it */

@@ -221,6 +221,7 @@ static enum status fold_transpose(struct import *in, struct constant **out)
     TRY(constant_new(in, shape, x->wholes, out));
     fold_walk(*out, x, 0, step);
     (*out)->learnt = x->learnt;
+    (*out)->origin = x->origin;
     return STATUS_OK;
 }
 
@@ -339,6 +340,7 @@ static enum status fold_expand(struct import *in, struct constant **out)
     TRY(constant_new(in, whole, x->wholes, out));
     fold_walk(*out, x, 0, step);
     (*out)->learnt = x->learnt && (*out)->count == x->count;
+    (*out)->origin = x->origin;
     return STATUS_OK;
 }
 
@@ -390,6 +392,12 @@ enum status fold_node(struct import *in, bool *done)
         if (!value || in->node->n_output != 1)
             REFUSE(in, STATUS_INPUT, "found %zu outputs, expected one", in->node->n_output);
         TRY(folders[f].fold(in, &value->constant));
+        value->constant->held = true;
+        for (size_t i = 0; i < in->node->n_input; i++) {
+            const struct value *from = graph_input(in, i);
+            if (from && from->constant && !from->constant->held)
+                value->constant->held = false;
+        }
         value->shape = value->constant->shape;
         value->ready = *done = true;
         return STATUS_OK;

@@ -1,6 +1,7 @@
 /* graph.c: values by name, and what a node says of itself. See importer.h. */
 #include "nn/formats/onnx/importer.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,20 @@ enum status import_blame(const struct import *in, enum status code)
                                                  : "";
     return status_prefix(code, "%s: node '%.80s' (%.40s)", in->path, name,
                          node->op_type ? node->op_type : "");
+}
+
+enum status import_untrainable(struct import *in, const char *format, ...)
+{
+    char why[500];
+    va_list list;
+    if (in->untrainable)
+        return STATUS_OK;
+    va_start(list, format);
+    vsnprintf(why, sizeof why, format, list);
+    va_end(list);
+    names_clean(why);
+    NEED(in->untrainable = arena_format(&in->weights, "%s: %s", in->path, why));
+    return STATUS_OK;
 }
 
 static uint32_t hash(const char *name)

@@ -66,7 +66,9 @@ static inline bool element_is_real(int64_t type)
 struct constant {
     struct shape shape;
     int64_t count;
-    bool learnt; /* an initializer as it stands in the file */
+    bool learnt;        /* an initializer as it stands in the file … */
+    const char *origin; /* … which is called this */
+    bool held;          /* it comes from Constant nodes alone */
     float *reals;
     int64_t *wholes; /* or these */
 };
@@ -85,17 +87,18 @@ struct line {
 
 struct value {
     const char *name;
-    bool ready;                /* the node that gives it was done */
-    struct constant *constant; /* or NULL: a layer gives it */
-    struct shape shape;        /* as ONNX has it; 1, or a sample's parts, where the batch is */
-    int32_t batch;             /* that dimension; -1: none */
-    int64_t ahead;             /* of parts: as many times all samples stand there one by one */
-    const char *layer;         /* "input", or a line's name */
-    struct line *line;         /* the line, NULL for the input */
-    struct shape gives;        /* what that layer gives, of a sample: the same elements */
-    int32_t uses;              /* by nodes and as the output */
-    int32_t readers[2];        /* the first nodes that use it; -1: no more */
-    int64_t pad[3][2];         /* zeros to be put before and behind its planes, rows, columns */
+    bool ready;                     /* the node that gives it was done */
+    struct constant *constant;      /* or NULL: a layer gives it */
+    struct shape shape;             /* as ONNX has it; 1, or a sample's parts, where the batch is */
+    int32_t batch;                  /* that dimension; -1: none */
+    int64_t ahead;                  /* of parts: as many times all samples stand there one by one */
+    const char *layer;              /* "input", or a line's name */
+    struct line *line;              /* the line, NULL for the input */
+    struct shape gives;             /* what that layer gives, of a sample: the same elements */
+    int32_t uses;                   /* by nodes and as the output */
+    int32_t readers[2];             /* the first nodes that use it; -1: no more */
+    const Onnx__NodeProto *learner; /* of an initializer: the node whose parameter it became */
+    int64_t pad[3][2]; /* zeros to be put before and behind its planes, rows, columns */
     bool padded;
     bool tokens;         /* whole numbers, the network's input */
     const char *pool;    /* places in a max_pool of this name, … */
@@ -120,10 +123,11 @@ struct import {
     int64_t samples; /* what the file says of it; 0: nothing */
     struct value **inputs;
     int32_t input_count;
-    struct shape sample; /* of the network's input: all of these */
-    const char *reading; /* the input whose line is being written; NULL: none */
-    int64_t tokens;      /* below which those of the input are; 0: it is real, or not known */
-    bool softmax_last;   /* it ended with a softmax, which goes to the loss */
+    struct shape sample;     /* of the network's input: all of these */
+    const char *reading;     /* the input whose line is being written; NULL: none */
+    int64_t tokens;          /* below which those of the input are; 0: it is real, or not known */
+    const char *untrainable; /* network.h says it; of the arena of weights */
+    bool softmax_last;       /* it ended with a softmax, which goes to the loss */
     const Onnx__NodeProto *node; /* being done; NULL: none */
     int64_t numbers, made;       /* that stand in the file; that were worked out of them */
     size_t beside;               /* bytes of memory for those that lie beside the file */
@@ -135,6 +139,11 @@ struct import {
 #define REFUSE(in, code, ...)                                                                      \
     return (status_fail((code), __FILE__, __LINE__, __VA_ARGS__), import_blame(in, code))
 enum status import_blame(const struct import *in, enum status code);
+
+/* What the file says can be worked out, but would not be trained as it says; because of the node
+ * that is being done. */
+enum status import_untrainable(struct import *in, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* graph.c: values by name, and what a node says of itself. */
 struct value *graph_find(const struct import *in, const char *name);
@@ -247,6 +256,8 @@ enum status line_pair(struct import *in, const char *kind, const char *a, const 
 /* The parameter starts from these, which are the import's (weights). */
 enum status line_give(struct import *in, const struct line *line, const char *parameter,
                       const float *values, int64_t count);
+/* The parameter given last learns, or stays as it is in training. */
+void line_learns(struct import *in, bool learnt);
 enum status line_weights(struct import *in, int64_t count, float **out);
 /* "4x8" into an arena; "1" for none */
 enum status line_sizes(struct import *in, const struct shape *shape, const char **out);

@@ -140,6 +140,11 @@ enum status line_give(struct import *in, const struct line *line, const char *pa
     return STATUS_OK;
 }
 
+void line_learns(struct import *in, bool learnt)
+{
+    in->given[in->given_count - 1].fixed = !learnt;
+}
+
 enum status line_constant(struct import *in, const float *values, int64_t count, bool learnt,
                           struct shape sample, const char **out)
 {
@@ -156,7 +161,9 @@ enum status line_constant(struct import *in, const float *values, int64_t count,
     TRY(line_weights(in, count, &kept));
     memcpy(kept, values, (size_t)count * sizeof *kept);
     *out = line->name;
-    return line_give(in, line, "weight", kept, count);
+    TRY(line_give(in, line, "weight", kept, count));
+    line_learns(in, learnt);
+    return STATUS_OK;
 }
 
 enum status line_of(struct import *in, const struct value *value, struct shape sample,

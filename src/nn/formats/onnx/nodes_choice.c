@@ -94,6 +94,7 @@ static enum status keep_where(struct import *in, const struct constant *conditio
     TRY(line_of_value(in, x, &layer));
     TRY(line_add(in, "mask", layer, &line, "%s", ""));
     TRY(line_give(in, line, "keep", keep, chosen->count));
+    line_learns(in, false);
     x->layer = line->name;
     x->gives = value_sample(x);
     if (!added)

@@ -24,7 +24,9 @@ static enum status write_dense(struct import *in, const char *x, const struct co
     line->channels = outputs;
     line->run = 1;
     *out = line;
-    return line_give(in, line, "weight", line->weight, w->count);
+    TRY(line_give(in, line, "weight", line->weight, w->count));
+    line_learns(in, !w->held);
+    return STATUS_OK;
 }
 
 /* Gemm's C: a bias, or where it differs from row to row a sum of its own. */
@@ -47,7 +49,9 @@ static enum status add_c(struct import *in, struct line *line, int64_t rows, con
         for (int64_t i = 0; i < line->channels; i++)
             line->shift[i] = (float)(beta * (double)known->reals[wide == 1 ? 0 : i]);
         line->bias = true;
-        return line_give(in, line, "bias", line->shift, line->channels);
+        TRY(line_give(in, line, "bias", line->shift, line->channels));
+        line_learns(in, !known->held);
+        return STATUS_OK;
     }
     float *scaled = arena_array(&in->arena, (size_t)known->count, sizeof *scaled);
     NEED(scaled);
@@ -55,6 +59,22 @@ static enum status add_c(struct import *in, struct line *line, int64_t rows, con
         scaled[i] = (float)(beta * (double)known->reals[i]);
     TRY(line_constant(in, scaled, known->count, known->learnt, SHAPE(high, wide), &other));
     return line_pair(in, "add", *layer, other, layer);
+}
+
+/* What alpha and beta are multiplied with here would learn at another pace. */
+static enum status check_factors(struct import *in)
+{
+    static const char *const factors[] = {"alpha", "beta"};
+    for (size_t i = 0; i < 2; i++) {
+        const struct value *numbers = graph_input(in, i + 1);
+        double factor = graph_real(in, factors[i], 1);
+        if (factor != 1 && numbers && numbers->constant && !numbers->constant->held)
+            TRY(import_untrainable(in,
+                                   "it cannot be trained: %s of the node '%.80s' (Gemm) is %g, "
+                                   "expected 1, or the numbers that it multiplies in a Constant",
+                                   factors[i], in->node->output[0], factor));
+    }
+    return STATUS_OK;
 }
 
 /* The first factor is the data; where samples are its columns, a transposed one is rows of them. */
@@ -73,6 +93,7 @@ enum status node_gemm(struct import *in)
     if (!w->count || x->shape.dim[!from_columns] != w->shape.dim[turned])
         REFUSE(in, STATUS_INPUT, "its inputs have %lld and %lld numbers to be multiplied",
                (long long)x->shape.dim[!from_columns], (long long)w->shape.dim[turned]);
+    TRY(check_factors(in));
     TRY(line_of_value(in, x, &layer));
     TRY(write_dense(in, layer, w, turned, graph_real(in, "alpha", 1), &line));
     layer = line->name;
@@ -166,6 +187,7 @@ enum status node_layer_norm(struct import *in)
         TRY(line_weights(in, known->count, &kept));
         memcpy(kept, known->reals, (size_t)known->count * sizeof *kept);
         TRY(line_give(in, line, parameters[i], kept, known->count));
+        line_learns(in, !known->held);
     }
     return line_gives(in, 0, line->name, rows, x->shape, x->batch);
 }

@@ -274,6 +274,7 @@ static enum status join_before(struct import *in, const struct pair *pair, bool 
         TRY(line_weights(in, line->channels, &line->shift));
         memcpy(line->shift, c->constant->reals, (size_t)line->channels * sizeof *line->shift);
         TRY(line_give(in, line, "bias", line->shift, line->channels));
+        line_learns(in, !c->constant->held);
         line->bias = *done = true;
     }
     return *done ? line_gives_same(in, x, x->shape, x->batch) : STATUS_OK;

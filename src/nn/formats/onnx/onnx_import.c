@@ -305,6 +305,7 @@ static enum status read_numbers(struct import *in)
             continue;
         TRY(constant_read(in, tensor, &value->constant));
         value->constant->learnt = true;
+        value->constant->origin = value->name;
         value->shape = value->constant->shape;
     }
     return STATUS_OK;
@@ -350,6 +351,55 @@ static enum status check_places(struct import *in)
     return STATUS_OK;
 }
 
+/* The known numbers of a node, as they were before it was done. */
+struct numbers {
+    const char *origins[8]; /* initializers */
+    int32_t count, given;
+    bool held; /* there are some, all of Constant nodes */
+};
+
+static struct numbers numbers_of(const struct import *in)
+{
+    struct numbers numbers = {.given = in->given_count};
+    bool any = false, learnt = false;
+    for (size_t i = 0; i < in->node->n_input; i++) {
+        const struct value *value = graph_input(in, i);
+        const struct constant *constant = value ? value->constant : NULL;
+        if (!constant || !constant->reals)
+            continue;
+        any = true;
+        learnt = learnt || !constant->held;
+        if (constant->learnt && numbers.count < 8)
+            numbers.origins[numbers.count++] = constant->origin;
+    }
+    numbers.held = any && !learnt;
+    return numbers;
+}
+
+/* What is of Constant nodes stays as it is in training; what several nodes have in common would
+ * become a parameter of each, as layers share none. */
+static enum status check_learning(struct import *in, const struct numbers *numbers)
+{
+    bool learns = false;
+    for (int32_t i = numbers->given; i < in->given_count; i++) {
+        in->given[i].fixed = in->given[i].fixed || numbers->held;
+        learns = learns || !in->given[i].fixed;
+    }
+    for (int32_t i = 0; learns && i < numbers->count; i++) {
+        struct value *value = graph_find(in, numbers->origins[i]);
+        const Onnx__NodeProto *other = value->learner;
+        value->learner = in->node;
+        if (other && other != in->node)
+            TRY(import_untrainable(in,
+                                   "it cannot be trained: the nodes '%.80s' (%.40s) and '%.80s' "
+                                   "(%.40s) have the initializer '%.80s' in common, expected one "
+                                   "of its own for each",
+                                   other->output[0], other->op_type, in->node->output[0],
+                                   in->node->op_type, value->name));
+    }
+    return STATUS_OK;
+}
+
 static enum status do_node(struct import *in)
 {
     bool done;
@@ -363,11 +413,13 @@ static enum status do_node(struct import *in)
         REFUSE(in, STATUS_UNSUPPORTED, "it is an operator of '%.60s', expected one of ONNX itself",
                in->node->domain);
     TRY(check_places(in));
+    struct numbers numbers = numbers_of(in);
     TRY(fusion_write(in, &done));
     if (!done)
         TRY(fold_node(in, &done));
     if (!done)
         TRY(write_node(in));
+    TRY(check_learning(in, &numbers));
     for (size_t i = 0; i < in->node->n_output; i++) {
         const struct value *value = graph_output(in, i);
         if (value && value->uses && !value->ready)
@@ -467,6 +519,7 @@ static enum status make_network(struct import *in, const char *name, const struc
     network->given = in->given;
     network->given_count = in->given_count;
     network->weights = in->weights;
+    network->untrainable = in->untrainable;
     in->weights = (struct arena){0};
     struct shape *shapes = arena_array(&in->arena, (size_t)network->layer_count, sizeof *shapes);
     enum status status;
