@@ -73,6 +73,7 @@ mkdir half && cp four.idx half/train-images-idx3-ubyte
 # Networks.
 printf 'input 4 tokens=2\nembedding 3\nflatten\ndense 3\n' >tokens.net
 printf 'input 2x3\ndense 4\nadd < input, dense1\n' >sizes.net
+mkfifo pipe.net
 printf 'input 4\ndens 3\n' >unknown_layer.net
 printf 'input 4\ndense\n' >no_units.net
 printf 'input 4\ndense three\n' >word.net
@@ -212,6 +213,7 @@ too few outputs | prony train mlp:4-2 iris | found 2 outputs; 3 classes
 three classes for a binary loss | prony train binary.net iris | iris; found 3 classes; expected 2; binary.net
 unknown network | prony train smal iris | 'smal'; did you mean 'small'
 empty network | prony explain empty.net | empty.net
+network that is a pipe | prony explain pipe.net | pipe.net; found a device or a pipe; expected a file
 unknown layer | prony explain unknown_layer.net | unknown_layer.net:2:1; 'dens'; 'dense'
 name of the input | prony explain named_input.net | named_input.net:1:5; a name before 'input'; before a layer
 name that files use | prony explain state.net | state.net:2:1; 'state.a'; expected another

@@ -649,8 +649,13 @@ TEST(open_dimensions_are_said)
     check_refused(&hand, "o.onnx:w=2", "w=2", "--shape says 'w', which is no dimension");
     check_refused(&hand, "o.onnx:", "", "o.onnx: found nothing behind 'o.onnx:', expected NAME=N");
     check_refused(&hand, "o.onnx:wide=5,wide=6", "wide=5,wide=6", "--shape says 'wide' twice");
-    if (CHECK_OK(hand_read(&hand, "o.onnx:wide=5", "wide=5", &network))) {
-        CHECK_EQUAL_INT(shape_count(&network->input), 5);
+    static const char *const names[] = {"wide", "output", "a=b,c", "wide,wide"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char shapes[20];
+        hand.dims[1].dim_param = (char *)(uintptr_t)names[i];
+        snprintf(shapes, sizeof shapes, "%s=5", names[i]);
+        if (CHECK_OK(hand_read(&hand, "o.onnx", shapes, &network)))
+            CHECK_EQUAL_INT(shape_count(&network->input), 5);
         network_free(network);
     }
 }
@@ -726,7 +731,7 @@ ON_BACKENDS(what_random_networks_lack_comes_back_the_same)
         "input 4x3\nrnn 5 function=relu\ngru 3\nlstm 2 output=last\ndense 2\n",
         "input 3x4\ndense 5\nsoftplus\nsqrt\nreciprocal\nlog\nexp\nerf\n",
         "input 3x4\na = dense 5\nb = mask\nc = clip -0.5 0.25\nd = clip -3.4e38 0.1\n"
-        "e = clip 1 -1\ndivide < b, e\nadd < divide1, d\n",
+        "e = clip 1 -1\nf = clip -3.4028235e38 3.4028235e38\ndivide < b, e\nadd < divide1, d\n",
         "input 4\np = parameter 4x2\na = reshape 1x4 < input\nmatmul < a, p\n",
         "input 4\ny = dense 4\nreshape 2x2\n", /* what is called as the output is, of another shape
                                                 */

@@ -149,7 +149,7 @@ static void hand_reshaped(struct hand *hand, const int64_t *sizes, size_t count)
 /* One dimension may count samples and parts of them; not parts of several. */
 TEST(rows_of_all_samples_are_rows_of_each)
 {
-    static const int64_t rows[] = {-1, 4}, halves[] = {-1, 2}, whole[] = {-1, 12},
+    static const int64_t none[] = {0, 12}, rows[] = {-1, 4}, halves[] = {-1, 2}, whole[] = {-1, 12},
                          mixed[] = {4, -1}, twice[] = {-1, -1, 4};
     const int64_t *const sizes[] = {rows, halves, whole};
     struct hand hand;
@@ -160,6 +160,11 @@ TEST(rows_of_all_samples_are_rows_of_each)
             CHECK_EQUAL_INT(shape_count(&network->input), 12);
         network_free(network);
     }
+    hand_reshaped(&hand, none, 2);
+    Onnx__AttributeProto *zero = hand_attribute(&hand, 1, "allowzero");
+    zero->has_i = true;
+    zero->i = 1;
+    check_refused(&hand, "r.onnx", NULL, "node 'rows' (Reshape): it asks for a size of 0, of");
     hand_reshaped(&hand, mixed, 2);
     check_refused(&hand, "r.onnx", NULL, "node 'rows' (Reshape): it mixes samples");
     hand_reshaped(&hand, twice, 3);
@@ -219,7 +224,33 @@ TEST(powers_are_products_and_roots)
     check_refused(&hand, "p.onnx", NULL, "p.onnx: node 'y' (Pow): found whole exponents beside");
 }
 
-enum norm_part { WHOLE, SUB, POW, DIV, AXIS, COLUMN, NORM_PARTS };
+/* x · ½ · (1 + erf(x / √2)), or what is only near to it. */
+TEST(only_a_gelu_is_taken_for_one)
+{
+    static const float numbers[][3] = {{1.41421354f, 1, 0.5f},
+                                       {1.4142f, 1, 0.5f},
+                                       {1.41421354f, 0.99995f, 0.5f},
+                                       {1.41421354f, 1, 0.50005f}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct hand hand = {0};
+        struct network *network;
+        hand_dim(&hand, 1, NULL);
+        hand_dim(&hand, 2, NULL);
+        hand_number(&hand, "root", numbers[i][0]);
+        hand_number(&hand, "one", numbers[i][1]);
+        hand_number(&hand, "half", numbers[i][2]);
+        hand_node(&hand, "Div", "x", "root", "a");
+        hand_node(&hand, "Erf", "a", NULL, "b");
+        hand_node(&hand, "Add", "b", "one", "c");
+        hand_node(&hand, "Mul", "x", "c", "d");
+        hand_node(&hand, "Mul", "d", "half", "y");
+        if (CHECK_OK(hand_read(&hand, "gelu.onnx", NULL, &network)))
+            CHECK((strstr(network->text, "gelu") != NULL) == (i == 0));
+        network_free(network);
+    }
+}
+
+enum norm_part { WHOLE, SUB, POW, TWO, DIV, AXIS, COLUMN, NORM_PARTS };
 
 /* Layer normalisation as opset 13 has it: a pattern of nodes, of which one may be another. */
 static void hand_norm(struct hand *hand, enum norm_part at)
@@ -231,7 +262,7 @@ static void hand_norm(struct hand *hand, enum norm_part at)
     hand_tensor(hand, 2, NULL);
     hand->tensor_dims[1] = 1;
     hand->tensor.n_dims = at == COLUMN ? 2 : 1;
-    hand_number(hand, "two", 2);
+    hand_number(hand, "two", at == TWO ? 2.00005f : 2);
     hand_number(hand, "small", 1e-5f);
     hand_node(hand, "ReduceMean", "x", NULL, "mean");
     hand_node(hand, "Sub", at == SUB ? "mean" : "x", at == SUB ? "x" : "mean", "c");

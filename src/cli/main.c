@@ -8,7 +8,9 @@
 #include "nn/network.h"
 #include "record/version.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,9 +64,18 @@ bool cli_interrupted(void)
     return interrupted;
 }
 
+/* What was said last is not said again: several steps of a command may read the same file. */
 static void print_log(void *context, enum log_level level, const char *message)
 {
+    static char last[1000];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     (void)context;
+    pthread_mutex_lock(&lock);
+    bool again = !strcmp(last, message);
+    snprintf(last, sizeof last, "%s", message);
+    pthread_mutex_unlock(&lock);
+    if (again)
+        return;
     fprintf(stderr, "prony: %s%s\n", level == LOG_WARNING ? "warning: " : "", message);
 }
 

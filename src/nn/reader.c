@@ -12,6 +12,9 @@
 
 enum { WORD = READER_WORD };
 
+/* What is smaller a float can hold, rounded: half a step above the largest. */
+#define FLOAT_END 0x1.ffffffp127
+
 static bool is_blank(char c)
 {
     return c && strchr(" \t\r\v\f", c);
@@ -173,8 +176,10 @@ static enum status read_value(struct reader *reader, const struct argument *argu
         *value = index;
         return STATUS_OK;
     }
-    if (!text_to_real(reader->word, value) || fabs(*value) > (double)FLT_MAX)
+    if (!text_to_real(reader->word, value) || fabs(*value) >= FLOAT_END)
         BAD(reader, reader->word_at, "%s is '%s', expected a number", argument->name, reader->word);
+    if (fabs(*value) > (double)FLT_MAX)
+        *value = copysign((double)FLT_MAX, *value);
     if (argument->flag && *value != 0 && *value != 1)
         BAD(reader, reader->word_at, "%s is '%s', expected 0 or 1", argument->name, reader->word);
     if (argument->required && (*value < 1 || *value > 1e9 || *value != (double)(int64_t)*value))

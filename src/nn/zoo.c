@@ -8,9 +8,11 @@
 #include "nn/section.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern const struct embedded zoo_files[];
 
@@ -128,18 +130,19 @@ static enum status unknown_network(const char *spec)
 }
 
 /* Is it an ONNX file, or one with sizes of dimensions behind its name? By the name's end, or the
- * first byte, which no text begins with. */
+ * first byte, which no text begins with; a named pipe, which is no file, is not waited for. */
 static bool is_onnx(const char *spec)
 {
-    char first[2] = "";
-    FILE *file = strcmp(spec, "-") ? fopen(spec, "rb") : NULL;
-    if (file) {
-        first[0] = (char)fgetc(file);
-        fclose(file);
+    char first = 0;
+    int file = strcmp(spec, "-") ? open(spec, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    bool begins = false;
+    if (file >= 0) {
+        begins = read(file, &first, 1) == 1 && first == '\b';
+        close(file);
     }
-    const char *colon = file ? NULL : strrchr(spec, ':');
+    const char *colon = file >= 0 ? NULL : strrchr(spec, ':');
     size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
-    return *first == '\b' || (length > 5 && !strncmp(spec + length - 5, ".onnx", 5));
+    return begins || (length > 5 && !strncmp(spec + length - 5, ".onnx", 5));
 }
 
 /* The text of a zoo's network or of a file; *found is false when there is neither. */

@@ -66,11 +66,18 @@ static bool is_number(const struct trail *trail, const struct value *value)
            value->constant->shape.rank <= trail->rank;
 }
 
+/* Is the value this number, as exactly as a float has it? What is only near to it means another
+ * function. */
+static bool is_this(const struct trail *trail, const struct value *value, double number)
+{
+    return is_number(trail, value) &&
+           fabs(constant_at(value->constant, 0) - number) <= 1e-7 * number;
+}
+
 /* Goes on only if the other operand is the number. */
 static void expect_number(struct trail *trail, const struct value *before, double number)
 {
-    const struct value *value = other_operand(trail, before);
-    if (!is_number(trail, value) || fabs(constant_at(value->constant, 0) - number) > 1e-4)
+    if (!is_this(trail, other_operand(trail, before), number))
         trail->at = NULL;
 }
 
@@ -98,8 +105,7 @@ static enum status write_gelu(struct import *in, bool *done)
     struct trail trail = {.in = in, .at = graph_output(in, 0), .rank = x ? x->shape.rank : 0};
     const struct value *c = graph_input(in, 1), *before;
     bool over = !strcmp(in->node->op_type, "Div");
-    if (!x || x->tokens || !is_number(&trail, c) ||
-        fabs(constant_at(c->constant, 0) - (over ? sqrt(2) : sqrt(0.5))) > 1e-4)
+    if (!x || x->tokens || !is_this(&trail, c, over ? sqrt(2) : sqrt(0.5)))
         return STATUS_OK;
     step(&trail, "Erf", 1);
     before = trail.at;

@@ -189,6 +189,15 @@ enum status graph_axis(struct import *in, int64_t given, int32_t rank, int32_t *
 enum status graph_axis_of(struct import *in, const char *name, int64_t usual, int32_t rank,
                           int32_t *out);
 
+/* sizes.c: what --shape says. Is each name in it a dimension's of an input, and there once? */
+enum status sizes_check(const struct import *in);
+/* The size of the dimension of that name; 0: none is said. NULL: refuses what is no size. */
+enum status sizes_find(const struct import *in, const char *name, int64_t *out);
+/* The name of the output that is wanted, and how long it is; NULL: none is named. */
+const char *sizes_output(const struct import *in, size_t *length);
+/* Says all dimensions that are open at once, as a user would write them behind --shape. */
+enum status sizes_refuse_open(struct import *in);
+
 /* names.c: has no text of the message a byte 0 in it? */
 bool names_are_whole(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t length);
 /* Makes ? of control characters and of what is not UTF-8. */

@@ -115,6 +115,8 @@ static enum status read_sizes(struct import *in, const struct value *x, struct s
                SHAPE_MOST);
     for (int32_t d = 0; d < count; d++) {
         to->dim[d] = sizes[d];
+        if (sizes[d] == 0 && graph_int(in, "allowzero", 0))
+            REFUSE(in, STATUS_UNSUPPORTED, "it asks for a size of 0, of which nothing comes");
         if (sizes[d] == 0 && d < x->shape.rank)
             to->dim[d] = d == x->batch ? samples_times(x->shape.dim[d]) : x->shape.dim[d];
         if ((to->dim[d] < -1 && !samples_in(to->dim[d])) || (to->dim[d] == -1 && *open >= 0))

@@ -25,132 +25,18 @@ static const struct {
 #undef NODE
 };
 
-/* Among what --shape says: "output=NAME", which one is wanted. The name, and how long it is; NULL
- * where it says something else. */
-static const char *output_named(const char *at, size_t *length)
-{
-    if (!text_starts(at, "output="))
-        return NULL;
-    at += strlen("output=");
-    *length = strcspn(at, ",");
-    return at;
-}
-
-/* The part of --shape behind this one. */
-static const char *next_part(const char *at)
-{
-    at += strcspn(at, ",");
-    return at + (*at == ',');
-}
-
-/* The name of the output that is wanted; NULL: none is named. */
-static const char *wanted_output(const struct import *in, size_t *length)
-{
-    const char *name = NULL;
-    for (const char *at = in->shapes ? in->shapes : ""; *at && !name; at = next_part(at))
-        name = output_named(at, length);
-    return name;
-}
-
-/* What --shape says of a dimension's name; 0: nothing. */
-static enum status find_size(const struct import *in, const char *name, int64_t *out)
-{
-    *out = 0;
-    for (const char *at = in->shapes ? in->shapes : ""; *at; at = next_part(at)) {
-        size_t length = strcspn(at, ","), key = strcspn(at, "=");
-        char number[24];
-        if (output_named(at, &length))
-            continue;
-        if (key >= length || length - key - 1 >= sizeof number)
-            REFUSE(in, STATUS_INPUT, "--shape is '%s', expected NAME=N, as in height=224",
-                   in->shapes);
-        snprintf(number, sizeof number, "%.*s", (int)(length - key - 1), at + key + 1);
-        int64_t size;
-        if (!text_to_int(number, &size) || size < 1 || size > 1000000000)
-            REFUSE(in, STATUS_INPUT, "--shape says '%.*s', expected NAME=N, as in height=224",
-                   (int)length, at);
-        if (name && strlen(name) == key && !strncmp(name, at, key))
-            *out = size;
-    }
-    return STATUS_OK;
-}
-
-/* The dimensions that the file says of its input `i`; NULL: none. */
-static const Onnx__TensorShapeProto *input_shape(const struct import *in, size_t i)
-{
-    const Onnx__TypeProto *type = in->graph->input[i]->type;
-    return type && type->tensor_type ? type->tensor_type->shape : NULL;
-}
-
-/* Is it the name of a dimension of an input? */
-static bool names_dimension(const struct import *in, const char *name, size_t length)
-{
-    for (size_t i = 0; i < in->graph->n_input; i++) {
-        const Onnx__TensorShapeProto *shape = input_shape(in, i);
-        for (size_t d = 0; shape && d < shape->n_dim; d++) {
-            const char *own = shape->dim[d]->dim_param;
-            if (own && strlen(own) == length && !strncmp(own, name, length))
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Says all that are open at once: as a user would write them behind --shape. */
-static enum status refuse_open(struct import *in)
-{
-    char list[300] = "";
-    in->open = true;
-    for (size_t i = 0; i < in->graph->n_input; i++) {
-        const Onnx__TensorShapeProto *shape = input_shape(in, i);
-        for (size_t d = 0; shape && d < shape->n_dim; d++) {
-            const Onnx__DimensionProto *dim = shape->dim[d];
-            char said[70];
-            int64_t size = 0;
-            if ((int32_t)d == in->batch || dim->has_dim_value || !dim->dim_param ||
-                !*dim->dim_param)
-                continue;
-            TRY(find_size(in, dim->dim_param, &size));
-            snprintf(said, sizeof said, "%.60s=N", dim->dim_param);
-            size_t used = strlen(list);
-            if (!size && !strstr(list, said))
-                snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "", said);
-        }
-    }
-    REFUSE(in, STATUS_INPUT, "its size is left open, expected --shape %s", list);
-}
-
-/* Is each name that --shape says one of the input's, and there once? */
-static enum status check_sizes(const struct import *in)
-{
-    if (in->shapes && !*in->shapes)
-        REFUSE(in, STATUS_INPUT, "found nothing behind '%s:', expected NAME=N, as in height=224",
-               in->path);
-    for (const char *at = in->shapes ? in->shapes : ""; *at; at = next_part(at)) {
-        size_t key = strcspn(at, "="), length;
-        for (const char *other = next_part(at); *other; other = next_part(other))
-            if (strcspn(other, "=") == key && !strncmp(at, other, key))
-                REFUSE(in, STATUS_INPUT, "--shape says '%.*s' twice, expected it once", (int)key,
-                       at);
-        if (!output_named(at, &length) && !names_dimension(in, at, key))
-            REFUSE(in, STATUS_INPUT, "--shape says '%.*s', which is no dimension of its input",
-                   (int)key, at);
-    }
-    return STATUS_OK;
-}
-
 static enum status read_dimension(struct import *in, const Onnx__DimensionProto *dim, int32_t place,
                                   struct shape *shape)
 {
     const char *name = dim->dim_param;
     int64_t size = dim->has_dim_value ? dim->dim_value : 0;
     if (name && *name)
-        TRY(find_size(in, name, &size));
+        TRY(sizes_find(in, name, &size));
     if (place == in->batch && size >= -1 && size <= 1000000000) { /* 0 and -1: left open */
         in->samples = size > 0 ? size : 0;
         size = 1;
     } else if (size == 0 && name && *name) {
-        return refuse_open(in);
+        return sizes_refuse_open(in);
     }
     if (size < 1 || size > 1000000000)
         REFUSE(in, STATUS_INPUT, "dimension %d of its input is %lld, expected 1 to 1000000000",
@@ -222,7 +108,7 @@ static enum status declare(struct import *in)
     const Onnx__GraphProto *graph = in->graph;
     struct value *value;
     NEED(in->inputs = arena_array(&in->arena, graph->n_input + 1, sizeof *in->inputs));
-    TRY(check_sizes(in));
+    TRY(sizes_check(in));
     for (size_t i = 0; i < graph->n_initializer; i++) {
         char **name = &graph->initializer[i]->name;
         TRY(graph_add(in, *name ? *name : "", &value));
@@ -253,7 +139,7 @@ static enum status find_output(const struct import *in, struct value **out)
 {
     const Onnx__GraphProto *graph = in->graph;
     size_t length = 0;
-    const char *wanted = wanted_output(in, &length), *name = NULL;
+    const char *wanted = sizes_output(in, &length), *name = NULL;
     for (size_t i = 0; i < graph->n_output && !name; i++) {
         const char *own = graph->output[i]->name;
         if (own && (!wanted || (strlen(own) == length && !strncmp(own, wanted, length))))
@@ -539,7 +425,7 @@ static enum status import(struct import *in, const char *name, struct network **
     struct text text = {0};
     size_t length;
     int64_t size;
-    TRY(find_size(in, NULL, &size));
+    TRY(sizes_find(in, NULL, &size));
     TRY(declare(in));
     TRY(mark(in, &output));
     TRY(read_numbers(in));
@@ -549,7 +435,7 @@ static enum status import(struct import *in, const char *name, struct network **
     if (status == STATUS_OK)
         status = make_network(in, name, &text, out);
     text_free(&text);
-    if (status == STATUS_OK && in->graph->n_output > 1 && !wanted_output(in, &length)) {
+    if (status == STATUS_OK && in->graph->n_output > 1 && !sizes_output(in, &length)) {
         char taken[61];
         snprintf(taken, sizeof taken, "%s", output->name);
         names_clean(taken);
