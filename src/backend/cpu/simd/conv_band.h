@@ -26,6 +26,12 @@ struct conv_band {
 struct conv_band band_of(const struct conv_relation *relation, int64_t pixels, int64_t taps,
                          int64_t floats, int64_t tile);
 
+/* The same where the pixels of all rows are taken as one run, from the first to the last, with what
+ * lies between two rows: a row follows the one before it at once, and `pixels` counts the run. */
+struct conv_band band_flat(const struct conv_relation *relation, int64_t pixels, int64_t taps,
+                           int64_t floats);
+int64_t band_run(const struct conv_band *band, int64_t rows, int64_t columns);
+
 /* Fills taps and offsets; `list` has the taps of the convolution. */
 void band_list(const struct conv_relation *relation, const struct patch_tap *list,
                struct conv_band *band);

@@ -6,9 +6,11 @@
  * never there as a whole: each panel of them is gathered from the image, into L1, when it is
  * needed (conv_patches.h), or a band of rows that has them all (conv_band.h). Pixels are in lanes
  * and weights broadcast; where few pixels would leave lanes empty (49 of 64), the product is
- * turned: outputs in lanes, patches broadcast. What follows the convolution (bias, batch-norm, a
- * second summand, a function) is done to a block of sums on its way to y. The bound is FMA;
- * gathering costs about two loads and stores per tap of a panel, which all outputs share. */
+ * turned: outputs in lanes, patches broadcast. Of a band both are read alike, so outputs that fill
+ * panels are in lanes and the rest (1 of 33) have pixels there. What follows the convolution (bias,
+ * batch-norm, a second summand, a function) is done to a block of sums on its way to y. The bound
+ * is FMA; gathering costs about two loads and stores per tap of a panel, which all outputs share.
+ */
 #include "backend/cpu/simd/blocked.h"
 #include "backend/cpu/simd/conv_band.h"
 #include "backend/cpu/simd/conv_loops.h"
@@ -22,6 +24,7 @@
  * in L2 (at most 172 + 112 KB). 112 pixels are 8 tiles of 14: images of 7 to 112 pixels a side,
  * whose sizes are often multiples of 14, divide into them evenly. */
 enum { TAPS = 384, PIXELS = 112, OUTPUTS = 256, LINE = 16 };
+enum { GATHERING = 8 }; /* a panel of patches costs as much as so many outputs of it */
 enum { PART_MOST = OUTPUTS + GEMM_ROWS }; /* outputs of a part, which is whole panels */
 
 struct job_panels {
@@ -60,6 +63,7 @@ struct block {
     int64_t group;
     int64_t first, outputs; /* in the group */
     int64_t pixel, pixels;
+    bool turned;
 };
 
 static uint64_t lay_out_member(const struct job_panels *job, char *memory, struct member *member)
@@ -149,10 +153,25 @@ static void place_block(const struct job_panels *job, struct block *block, int64
     block->pixels = end - block->pixel < size ? end - block->pixel : size;
 }
 
+/* Of so many outputs, those that are in lanes: of a band all that fill panels. */
+static int64_t turned_outputs(const struct job_panels *job, int64_t outputs)
+{
+    return job->band.rows || job->turned ? outputs / job->gemm->columns * job->gemm->columns : 0;
+}
+
+/* Of so many outputs, those of the panel of weights that begins with number `first`. */
+static int64_t panel_outputs(const struct job_panels *job, int64_t outputs, int64_t first)
+{
+    int64_t turned = turned_outputs(job, outputs);
+    if (first < turned)
+        return job->gemm->columns;
+    return even_part(outputs - turned, job->gemm->rows, first - turned);
+}
+
 /* Outputs of a part: whole panels, but for the last. */
 static int64_t part_size(const struct job_panels *job)
 {
-    int64_t panel = job->turned ? job->gemm->columns : job->gemm->rows;
+    int64_t panel = turned_outputs(job, job->gemm->columns) ? job->gemm->columns : job->gemm->rows;
     int64_t panels = (job->relation.out_group + panel - 1) / panel;
     return (panels + job->parts - 1) / job->parts * panel;
 }
@@ -243,12 +262,12 @@ static void pack_member(void *context, int index, int members)
             .first = i % job->parts * part_size(job),
         };
         block.outputs = part_outputs(job, block.first);
-        int64_t most = job->turned ? job->gemm->columns : job->gemm->rows;
-        int64_t size = even_part(block.outputs, most, 0);
-        long panel, last;
-        pool_share((block.outputs + size - 1) / size, 1, index, members, &panel, &last);
-        for (; panel < last; panel++)
-            pack_panel(job, &block, panel * size, even_part(block.outputs, most, panel * size));
+        int64_t size, panel = 0;
+        for (int64_t o = 0; o < block.outputs; o += size, panel++) {
+            size = panel_outputs(job, block.outputs, o);
+            if (panel % members == index)
+                pack_panel(job, &block, o, size);
+        }
     }
 }
 
@@ -260,9 +279,9 @@ static void place_run(const struct job_panels *job, const struct member *member,
     const struct conv_relation *r = &job->relation;
     int64_t image = r->down.out * r->across.out, across = r->across.every, outputs = block->outputs;
     int64_t first = block->group * r->out_group + block->first, lanes = job->conv->lanes;
-    const float *sums = member->sums + (job->turned ? run->at * outputs : run->at);
-    int64_t down = job->turned ? 1 : PIXELS, right = job->turned ? outputs : 1; /* in sums */
-    if (across == 1 && job->turned)
+    const float *sums = member->sums + (block->turned ? run->at * outputs : run->at);
+    int64_t down = block->turned ? 1 : PIXELS, right = block->turned ? outputs : 1; /* in sums */
+    if (across == 1 && block->turned)
         for (int64_t o = 0; o < outputs; o += lanes)
             job->conv->finish_turned(&job->after, first + o, place + o * image, image, sums + o,
                                      outputs, run->length, job->y);
@@ -284,11 +303,14 @@ static void place_sums(const struct job_panels *job, const struct member *member
     const struct patch_phase *phase = block->phase;
     int64_t down = r->down.every, across = r->across.every, image = r->down.out * r->across.out;
     int64_t output = block->group * r->out_group + block->first;
-    bool plain = down * across == 1; /* whole images lie as they are computed */
+    bool flat = job->band.rows && !block->turned;
+    bool plain = down * across == 1 && !flat; /* whole images lie as they are computed */
     int64_t rows = plain ? 1 : phase->rows, columns = plain ? image : phase->columns;
     int64_t runs = patch_runs(rows, columns, block->pixel, block->pixels, PIXELS, member->runs);
     for (int64_t i = 0; i < runs; i++) {
-        const struct patch_run *run = &member->runs[i];
+        struct patch_run *run = &member->runs[i];
+        if (flat) /* a run is a row */
+            run->at = i * job->band.lead;
         int64_t row = run->row * down + phase->down, column = run->column * across + phase->across;
         place_run(job, member, block, run,
                   (run->sample * r->out + output) * image + row * r->across.out + column);
@@ -311,6 +333,20 @@ static struct conv_gather gather_of(const struct job_panels *job, const struct m
         .out = member->patches,
         .lead = lead,
     };
+}
+
+/* How its band is. */
+static struct conv_gather gather_band(const struct job_panels *job, const struct member *member,
+                                      const struct block *block)
+{
+    const struct conv_band *band = &job->band;
+    struct conv_gather gather = gather_of(job, member, block, band->lead);
+    int64_t columns = band->source.columns;
+    gather.taps = band->source.count;
+    gather.count = patch_pieces(&job->relation, &band->source, band->taps, job->conv->lanes,
+                                block->pixel / block->phase->columns * columns, columns, columns,
+                                member->pieces);
+    return gather;
 }
 
 /* The product of a block, pixels in lanes: its taps a piece at a time, a panel of patches in L1. */
@@ -345,6 +381,37 @@ static void sum_plain(const struct job_panels *job, const struct member *member,
     }
 }
 
+/* The same from a band, whose rows are one run: what is summed between them is nobody's. */
+static void sum_flat(const struct job_panels *job, const struct member *member,
+                     const struct block *block)
+{
+    const struct conv_band *band = &job->band;
+    int64_t channels = job->relation.in_group, kernel = block->phase->count, all, some, size;
+    int64_t columns = block->phase->columns, width = job->gemm->columns;
+    int64_t run = band_run(band, block->pixels / columns, columns);
+    struct conv_gather gather = gather_band(job, member, block);
+    all = channels * kernel;
+    for (int64_t c = 0; c < channels; c += some) {
+        some = even_part(channels, band->channels, c);
+        job->conv->gather(&gather, c * gather.taps, some * gather.taps);
+        for (int64_t j = 0; j < run; j += width)
+            for (int64_t o = 0; o < block->outputs; o += size) {
+                size = even_part(block->outputs, job->gemm->rows, o);
+                job->gemm->tile[size](&(struct gemm_tile){
+                    .inner = some * kernel,
+                    .a = block_weights(job, block) + o * all + c * kernel * size,
+                    .b = member->patches + j,
+                    .places = band->offsets,
+                    .c = member->sums + o * PIXELS + j,
+                    .stride = PIXELS,
+                    .columns = run - j < width ? run - j : width,
+                    .scale = 1,
+                    .add = c > 0,
+                });
+            }
+    }
+}
+
 /* A panel of weights by all pixels of a block, a few neighbours in a row at a time. Where pixels
  * are few the weights come from memory: meanwhile the panel that is needed next is fetched into L2.
  */
@@ -371,18 +438,11 @@ static void sum_panel(const struct job_panels *job, const struct member *member,
 static struct conv_gather gather_turned(const struct job_panels *job, const struct member *member,
                                         const struct block *block)
 {
-    const struct conv_band *band = &job->band;
-    struct conv_gather gather = gather_of(job, member, block, band->rows ? band->lead : PIXELS);
-    if (!band->rows) {
-        gather.count = patch_pieces(&job->relation, block->phase, job->taps, job->conv->lanes,
-                                    block->pixel, block->pixels, block->pixels, member->pieces);
-        return gather;
-    }
-    int64_t columns = band->source.columns;
-    gather.taps = band->source.count;
-    gather.count = patch_pieces(&job->relation, &band->source, band->taps, job->conv->lanes,
-                                block->pixel / block->phase->columns * columns, columns, columns,
-                                member->pieces);
+    if (job->band.rows)
+        return gather_band(job, member, block);
+    struct conv_gather gather = gather_of(job, member, block, PIXELS);
+    gather.count = patch_pieces(&job->relation, block->phase, job->taps, job->conv->lanes,
+                                block->pixel, block->pixels, block->pixels, member->pieces);
     return gather;
 }
 
@@ -430,11 +490,28 @@ static void sum_block(const struct job_panels *job, const struct member *member,
 {
     if (!block->phase->count) /* no tap ever meets these pixels */
         memset(member->sums, 0, (size_t)(block->outputs * PIXELS) * sizeof *member->sums);
-    else if (job->turned)
+    else if (block->turned)
         sum_turned(job, member, block);
+    else if (job->band.rows)
+        sum_flat(job, member, block);
     else
         sum_plain(job, member, block);
     place_sums(job, member, block);
+}
+
+/* A part of the outputs: those that are in lanes, and the others. */
+static void sum_part(const struct job_panels *job, const struct member *member, struct block *block)
+{
+    int64_t outputs = part_outputs(job, block->first);
+    block->outputs = turned_outputs(job, outputs);
+    block->turned = true;
+    if (block->outputs)
+        sum_block(job, member, block);
+    block->first += block->outputs;
+    block->outputs = outputs - block->outputs;
+    block->turned = false;
+    if (block->outputs)
+        sum_block(job, member, block);
 }
 
 static void sum_member(void *context, int index, int members)
@@ -454,9 +531,8 @@ static void sum_member(void *context, int index, int members)
                 .group = item / blocks / job->parts,
                 .first = item / blocks % job->parts * part_size(job),
             };
-            block.outputs = part_outputs(job, block.first);
             place_block(job, &block, item % blocks);
-            sum_block(job, &member, &block);
+            sum_part(job, &member, &block);
         }
     }
 }
@@ -471,11 +547,24 @@ static bool should_turn(const struct job_panels *job)
     return r->out_group % width == 0 && (job->blocked || 20 * empty > pixels);
 }
 
+/* Is a flat band less work than panels of patches? The outputs that do not fill panels are summed
+ * between its rows too; gathering costs as much as some outputs more. */
+static bool flat_suits(const struct job_panels *job, const struct conv_band *band)
+{
+    const struct conv_relation *r = &job->relation;
+    int64_t columns = r->across.steps, rest = r->out_group % job->gemm->columns;
+    bool short_rows = 2 * columns < job->gemm->rows; /* would make small tiles */
+    return band->rows && !short_rows && (band->lead - columns) * rest < columns * GATHERING;
+}
+
 static void choose_form(struct job_panels *job)
 {
+    struct conv_band flat = band_flat(&job->relation, PIXELS, TAPS, (int64_t)TAPS * GEMM_COLUMNS);
     job->turned = should_turn(job);
     if (job->turned)
         job->band = band_of(&job->relation, PIXELS, TAPS, (int64_t)TAPS * PIXELS, job->gemm->rows);
+    else if (flat_suits(job, &flat))
+        job->band = flat;
 }
 
 /* Parts of the outputs: small enough for L2, and where there are few pixels, as many for each

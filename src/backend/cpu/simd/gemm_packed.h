@@ -21,6 +21,7 @@ struct gemm_tile {
     const float *a, *b;     /* one panel of each */
     int64_t lead;           /* from a row of a's panel to the next; 0: as many as it has … */
     const int64_t *offsets; /* … or where each row of it is, or NULL */
+    const int64_t *places;  /* where each row of b is; NULL: one behind the other */
     const float *fetch;     /* what is needed next comes into L2 meanwhile, or NULL … */
     int64_t fetch_step;     /* … so many floats a row */
     float *c;

@@ -27,16 +27,20 @@ INLINE void store_row(const struct gemm_tile *t, int r, vec left, vec right)
         vec_store_part(c + VEC_LANES, vec_fma(scale, right, start_right), t->columns - VEC_LANES);
 }
 
-/* The sums of R rows, a's being where `offsets` say or `lead` apart; the left half of the columns
- * alone if the tile is `narrow`. */
-INLINE void tile_sums(const struct gemm_tile *t, const int R, const bool listed, const bool narrow,
-                      vec *left, vec *right)
+/* Which of the panels has its rows listed: a's are where `offsets` say, b's where `places` do. */
+enum listed { LISTED_NONE, LISTED_A, LISTED_B };
+
+/* The sums of R rows; the left half of the columns alone if the tile is `narrow`. */
+INLINE void tile_sums(const struct gemm_tile *t, const int R, const enum listed listed,
+                      const bool narrow, vec *left, vec *right)
 {
     const float *a = t->a, *b = t->b, *fetch = t->fetch ? t->fetch : b;
     const int64_t lead = t->lead ? t->lead : R;
     for (int64_t k = 0; k < t->inner; k++, b += COLUMNS, fetch += t->fetch_step) {
-        if (listed)
+        if (listed == LISTED_A)
             a = t->a + t->offsets[k];
+        if (listed == LISTED_B)
+            b = t->b + t->places[k];
         vec b_left = vec_load_any(b), b_right = narrow ? b_left : vec_load_any(b + VEC_LANES);
         vec_pin(b_left);
         if (!narrow)
@@ -54,21 +58,27 @@ INLINE void tile_sums(const struct gemm_tile *t, const int R, const bool listed,
     }
 }
 
+INLINE void tile_halves(const struct gemm_tile *t, const int R, const enum listed listed, vec *left,
+                        vec *right)
+{
+    if (t->columns <= VEC_LANES)
+        tile_sums(t, R, listed, true, left, right);
+    else
+        tile_sums(t, R, listed, false, left, right);
+}
+
 INLINE void tile_rows(const struct gemm_tile *t, const int R)
 {
     vec left[ROWS_MOST], right[ROWS_MOST];
 #pragma GCC unroll 14
     for (int r = 0; r < R; r++)
         left[r] = right[r] = vec_zero();
-    bool narrow = t->columns <= VEC_LANES;
-    if (t->offsets && narrow)
-        tile_sums(t, R, true, true, left, right);
-    else if (t->offsets)
-        tile_sums(t, R, true, false, left, right);
-    else if (narrow)
-        tile_sums(t, R, false, true, left, right);
+    if (t->offsets)
+        tile_halves(t, R, LISTED_A, left, right);
+    else if (t->places)
+        tile_halves(t, R, LISTED_B, left, right);
     else
-        tile_sums(t, R, false, false, left, right);
+        tile_halves(t, R, LISTED_NONE, left, right);
 #pragma GCC unroll 14
     for (int r = 0; r < R; r++)
         store_row(t, r, left[r], right[r]);
