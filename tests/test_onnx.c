@@ -216,6 +216,92 @@ ON_BACKENDS(bounds_lose_nothing)
     }
 }
 
+static double absolute(double x, int place)
+{
+    (void)place;
+    return fabs(x);
+}
+
+static double sloped(double x, int place)
+{
+    (void)place;
+    return x < 0 ? x * (double)-0.25f : x;
+}
+
+static double hard_sigmoid(double x, int place)
+{
+    (void)place;
+    return fmin(fmax(x * (double)0.2f + 0.5, 0), 1);
+}
+
+static double hard_swish(double x, int place)
+{
+    (void)place;
+    return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+}
+
+static double at_least(double x, int place)
+{
+    (void)place;
+    return fmax(x, (double)-0.25f);
+}
+
+static double larger(double x, int place)
+{
+    (void)place;
+    return fmax(x, x * (double)-0.25f);
+}
+
+static double smaller(double x, int place)
+{
+    (void)place;
+    return fmin(x, x * (double)-0.25f);
+}
+
+/* -0.25 is the number "n", and "m" is x times it. */
+ON_BACKENDS(functions_of_a_few_layers_are_those_of_onnx)
+{
+    static const struct {
+        const char *op, *other;
+        double (*gives)(double x, int place);
+    } cases[] = {{"Abs", NULL, absolute},
+                 {"PRelu", "n", sloped},
+                 {"HardSigmoid", NULL, hard_sigmoid},
+                 {"HardSwish", NULL, hard_swish},
+                 {"Max", "n", at_least},
+                 {"Max", "m", larger},
+                 {"Min", "m", smaller}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hand hand;
+        hand_features(&hand);
+        hand_number(&hand, "n", -0.25f);
+        hand_node(&hand, "Mul", "x", "n", "m");
+        hand_node(&hand, cases[i].op, "x", cases[i].other, "y");
+        check_gives(rig, &hand, cases[i].gives);
+    }
+}
+
+static double none_but_first(double x, int place)
+{
+    (void)x;
+    return place ? -1000 * place : 0;
+}
+
+/* Of 0, -1000 and -2000 no float holds all the probabilities, but their logarithms. */
+ON_BACKENDS(logarithms_of_a_softmax_are_there_where_it_is_0)
+{
+    static const float numbers[] = {0, -1000, -2000};
+    struct hand hand;
+    hand_features(&hand);
+    hand_tensor(&hand, 3, NULL);
+    hand.tensor.raw_data = (ProtobufCBinaryData){sizeof numbers, (uint8_t *)(uintptr_t)numbers};
+    hand_number(&hand, "zero", 0);
+    hand_node(&hand, "Mul", "x", "zero", "none");
+    hand_node(&hand, "Add", "none", "w", "sums");
+    hand_node(&hand, "LogSoftmax", "sums", NULL, "y");
+    check_gives(rig, &hand, none_but_first);
+}
+
 static double no_number(double x, int place)
 {
     (void)x;

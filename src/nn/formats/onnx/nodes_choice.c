@@ -1,6 +1,7 @@
 /* nodes_choice.c: operators that choose, element by element, between what depends on the input and
- * known numbers: Clip, Where, and Pow where exponents differ. What is not chosen is left out by a
- * mask: whatever it is, an infinity or NaN, nothing of it remains. */
+ * known numbers: Clip, Where, and Pow where exponents differ; and between halves of a line, as
+ * PRelu and the like. What is not chosen is left out by a mask: whatever it is, an infinity or NaN,
+ * nothing of it remains. */
 #include "nn/formats/onnx/fold.h"
 
 #include "nn/layer.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-node_writer node_clip, node_power, node_where;
+node_writer node_clip, node_power, node_where, node_slope, node_hard, node_extreme;
 
 /* Above it a product of so many rounds too much. */
 enum { POWER_MOST = 1024 };
@@ -236,4 +237,87 @@ enum status node_where(struct import *in)
     else if (sides[0].constant)
         sides[0] = sides[1];
     return line_gives(in, 0, sides[0].layer, sides[0].gives, sides[0].shape, sides[0].batch);
+}
+
+/* x above 0, below it x times a slope: that of Abs is -1. */
+enum status node_slope(struct import *in)
+{
+    struct value *x, above, below, slope;
+    struct line *line;
+    const struct constant *slopes;
+    const char *layer;
+    TRY(node_data(in, 0, &x));
+    TRY(known_value(in, (struct shape){0}, -1, &slope));
+    if (strcmp(in->node->op_type, "Abs")) {
+        TRY(node_known(in, 1, -1, &slopes));
+        slope = *graph_input(in, 1);
+    }
+    above = below = *x;
+    TRY(apply(in, "relu", &above));
+    TRY(line_of_value(in, x, &layer));
+    TRY(line_add(in, "clip", layer, &line, "%.9g 0", -BOUND_NONE));
+    below.layer = line->name;
+    below.gives = value_sample(x);
+    TRY(node_combine(in, "multiply", &below, &slope, &below));
+    if (!shape_equal(&below.shape, &x->shape))
+        REFUSE(in, STATUS_INPUT, "its slopes have more dimensions than its input");
+    TRY(node_combine(in, "add", &above, &below, &above));
+    return line_gives(in, 0, above.layer, above.gives, above.shape, above.batch);
+}
+
+/* alpha·x + beta between 0 and 1; of HardSwish times x. */
+enum status node_hard(struct import *in)
+{
+    struct value *x;
+    struct line *line;
+    const char *own, *layer;
+    bool swish = !strcmp(in->node->op_type, "HardSwish");
+    double alpha = swish ? 1.0 / 6 : graph_real(in, "alpha", 0.2);
+    double beta = swish ? 0.5 : graph_real(in, "beta", 0.5);
+    TRY(node_data(in, 0, &x));
+    TRY(line_of_value(in, x, &own));
+    TRY(line_affine(in, own, value_sample(x).rank, alpha, beta, &layer));
+    TRY(line_add(in, "clip", layer, &line, "0 1"));
+    layer = line->name;
+    if (swish)
+        TRY(line_pair(in, "multiply", own, layer, &layer));
+    return line_gives_like(in, layer, x);
+}
+
+/* Of a value and a number a bound; of two values the largest of both, side by side as rows. Min is
+ * -Max(-a, -b). */
+enum status node_extreme(struct import *in)
+{
+    bool max = !strcmp(in->node->op_type, "Max");
+    const struct value *sides[2] = {graph_input(in, 0), graph_input(in, 1)};
+    bool known = sides[0]->constant || sides[1]->constant;
+    const struct value *x = sides[sides[0]->constant != NULL];
+    const struct constant *number = sides[!sides[0]->constant]->constant;
+    const char *parts[2];
+    struct line *line;
+    bool alike = shape_equal(&sides[0]->shape, &sides[1]->shape) &&
+                 sides[0]->batch == sides[1]->batch && sides[0]->ahead == sides[1]->ahead;
+    bool bound = known && number->reals && constant_is_one(number) && !isnan(number->reals[0]) &&
+                 number->shape.rank <= x->shape.rank;
+    if (in->node->n_input != 2 || x->tokens || (known ? !bound : !alike || sides[1]->tokens))
+        REFUSE(in, STATUS_UNSUPPORTED, "expected two values of one shape, or one and a number");
+    TRY(line_of_value(in, x, &parts[0]));
+    if (known) {
+        double at = fmin(fmax((double)number->reals[0], -BOUND_NONE), BOUND_NONE);
+        TRY(line_add(in, "clip", parts[0], &line, "%.9g %.9g", max ? at : -BOUND_NONE,
+                     max ? BOUND_NONE : at));
+        return line_gives_like(in, line->name, x);
+    }
+    struct shape sample = value_sample(x), row = SHAPE(1, shape_count(&sample));
+    for (int i = 0; i < 2; i++) {
+        TRY(line_of(in, sides[i], row, &parts[i]));
+        if (!max)
+            TRY(line_affine(in, parts[i], 2, -1, 0, &parts[i]));
+    }
+    TRY(line_join(in, parts, 2, 1, &parts[0]));
+    TRY(line_add(in, "reduce", parts[0], &line, "max axis=1"));
+    TRY(line_shape(in, line->name, sample, &parts[0]));
+    if (!max)
+        TRY(line_affine(in, parts[0], sample.rank, -1, 0, &parts[0]));
+    return line_gives_like(in, parts[0], x);
 }

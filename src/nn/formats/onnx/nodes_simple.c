@@ -60,14 +60,41 @@ enum status node_activation(struct import *in)
     return line_gives_like(in, line->name, x);
 }
 
+/* A reduction of the last dimension, negated and added to x. */
+static enum status less_reduced(struct import *in, const char *x, struct shape rows,
+                                const char *reduced, const char **out)
+{
+    rows.dim[rows.rank - 1] = 1;
+    TRY(line_shape(in, reduced, rows, &reduced));
+    TRY(line_affine(in, reduced, rows.rank, -1, 0, &reduced));
+    return line_pair(in, "add", x, reduced, out);
+}
+
+/* Softmax over the last dimension of a layer that gives `rows`, or its logarithm: z - ln Σ e^z,
+ * where z = x - max x, so that no e^z is too large and their sum is not 0. */
+static enum status write_softmax(struct import *in, struct shape rows, const char **layer)
+{
+    struct line *line;
+    if (strcmp(in->node->op_type, "LogSoftmax")) {
+        TRY(line_add(in, "softmax", *layer, &line, "%s", ""));
+        *layer = line->name;
+        return STATUS_OK;
+    }
+    TRY(line_add(in, "reduce", *layer, &line, "max axis=%d", rows.rank));
+    TRY(less_reduced(in, *layer, rows, line->name, layer));
+    TRY(line_add(in, "exp", *layer, &line, "%s", ""));
+    TRY(line_add(in, "reduce", line->name, &line, "sum axis=%d", rows.rank));
+    TRY(line_add(in, "log", line->name, &line, "%s", ""));
+    return less_reduced(in, *layer, rows, line->name, layer);
+}
+
 /* Over the last dimension of `rows`, which has the elements of x. */
 static enum status softmax_rows(struct import *in, const struct value *x, struct shape rows)
 {
-    struct line *line;
     const char *layer;
     TRY(line_of(in, x, rows, &layer));
-    TRY(line_add(in, "softmax", layer, &line, "%s", ""));
-    return line_gives(in, 0, line->name, rows, x->shape, x->batch);
+    TRY(write_softmax(in, rows, &layer));
+    return line_gives(in, 0, layer, rows, x->shape, x->batch);
 }
 
 /* Before opset 13 over all dimensions from the axis on, since then over the axis alone. */
@@ -103,8 +130,11 @@ enum status node_softmax(struct import *in)
     text_free(&order);
     NEED(exchange);
     TRY(line_add(in, "transpose", layer, &line, "%s", exchange));
-    TRY(line_add(in, "softmax", line->name, &line, "%s", ""));
-    TRY(line_add(in, "transpose", line->name, &line, "%s", exchange));
+    layer = line->name;
+    rows.dim[own - 1] = sample.dim[sample.rank - 1];
+    rows.dim[sample.rank - 1] = sample.dim[own - 1];
+    TRY(write_softmax(in, rows, &layer));
+    TRY(line_add(in, "transpose", layer, &line, "%s", exchange));
     return line_gives_like(in, line->name, x);
 }
 
