@@ -284,40 +284,75 @@ enum status node_hard(struct import *in)
     return line_gives_like(in, layer, x);
 }
 
-/* Of a value and a number a bound; of two values the largest of both, side by side as rows. Min is
- * -Max(-a, -b). */
-enum status node_extreme(struct import *in)
+/* Known numbers as a layer that gives as many as a sample of x, which is repeated where it is
+ * smaller. */
+static enum status spread_like(struct import *in, const struct constant *numbers, struct value *x,
+                               struct value *out)
 {
-    bool max = !strcmp(in->node->op_type, "Max");
-    const struct value *sides[2] = {graph_input(in, 0), graph_input(in, 1)};
-    bool known = sides[0]->constant || sides[1]->constant;
-    const struct value *x = sides[sides[0]->constant != NULL];
-    const struct constant *number = sides[!sides[0]->constant]->constant;
+    TRY(repeat_like(in, numbers, x));
+    *out = *x;
+    TRY(fold_spread(in, numbers, x->shape, &out->constant));
+    out->gives = value_sample(x);
+    TRY(line_constant(in, out->constant->reals, out->constant->count, numbers->learnt, out->gives,
+                      &out->layer));
+    out->constant = NULL;
+    return STATUS_OK;
+}
+
+/* x becomes the larger, or the smaller, of itself and the other: by a bound where that is one
+ * number, else both side by side as rows. The smaller is -max(-a, -b). */
+static enum status take_extreme(struct import *in, bool max, struct value other, struct value *x)
+{
+    const struct constant *number = other.constant;
     const char *parts[2];
     struct line *line;
-    bool alike = shape_equal(&sides[0]->shape, &sides[1]->shape) &&
-                 sides[0]->batch == sides[1]->batch && sides[0]->ahead == sides[1]->ahead;
-    bool bound = known && number->reals && constant_is_one(number) && !isnan(number->reals[0]) &&
-                 number->shape.rank <= x->shape.rank;
-    if (in->node->n_input != 2 || x->tokens || (known ? !bound : !alike || sides[1]->tokens))
-        REFUSE(in, STATUS_UNSUPPORTED, "expected two values of one shape, or one and a number");
-    TRY(line_of_value(in, x, &parts[0]));
-    if (known) {
+    bool whole = x->tokens || other.tokens || (number && !number->reals);
+    if (!whole && number && constant_is_one(number) && !isnan(number->reals[0]) &&
+        number->shape.rank <= x->shape.rank) {
         double at = fmin(fmax((double)number->reals[0], -BOUND_NONE), BOUND_NONE);
+        TRY(line_of_value(in, x, &parts[0]));
         TRY(line_add(in, "clip", parts[0], &line, "%.9g %.9g", max ? at : -BOUND_NONE,
                      max ? BOUND_NONE : at));
-        return line_gives_like(in, line->name, x);
+        x->layer = line->name;
+        x->gives = value_sample(x);
+        return STATUS_OK;
     }
-    struct shape sample = value_sample(x), row = SHAPE(1, shape_count(&sample));
+    if (!whole && number)
+        TRY(spread_like(in, number, x, &other));
+    if (whole || !shape_equal(&x->shape, &other.shape) || x->batch != other.batch ||
+        x->ahead != other.ahead)
+        REFUSE(in, STATUS_UNSUPPORTED, "expected real values of one shape, or known numbers");
+    const struct value *sides[2] = {x, &other};
+    struct shape sample = value_sample(x);
     for (int i = 0; i < 2; i++) {
-        TRY(line_of(in, sides[i], row, &parts[i]));
+        TRY(line_of(in, sides[i], SHAPE(1, shape_count(&sample)), &parts[i]));
         if (!max)
             TRY(line_affine(in, parts[i], 2, -1, 0, &parts[i]));
     }
     TRY(line_join(in, parts, 2, 1, &parts[0]));
     TRY(line_add(in, "reduce", parts[0], &line, "max axis=1"));
-    TRY(line_shape(in, line->name, sample, &parts[0]));
-    if (!max)
-        TRY(line_affine(in, parts[0], sample.rank, -1, 0, &parts[0]));
-    return line_gives_like(in, parts[0], x);
+    TRY(line_shape(in, line->name, sample, &x->layer));
+    x->gives = sample;
+    return max ? STATUS_OK : line_affine(in, x->layer, sample.rank, -1, 0, &x->layer);
+}
+
+/* Max and Min, of one value after the other; known numbers come second. */
+enum status node_extreme(struct import *in)
+{
+    bool max = !strcmp(in->node->op_type, "Max");
+    struct value so_far = *graph_input(in, 0);
+    for (size_t i = 1; i < in->node->n_input; i++) {
+        if (!graph_input(in, i))
+            REFUSE(in, STATUS_INPUT, "its input %zu is missing", i + 1);
+        struct value other = *graph_input(in, i);
+        if (so_far.constant && other.constant)
+            REFUSE(in, STATUS_UNSUPPORTED, "its first two inputs are known numbers");
+        if (so_far.constant) {
+            struct value known = so_far;
+            so_far = other;
+            other = known;
+        }
+        TRY(take_extreme(in, max, other, &so_far));
+    }
+    return line_gives(in, 0, so_far.layer, so_far.gives, so_far.shape, so_far.batch);
 }
