@@ -424,7 +424,7 @@ static bool write_update(struct fusion *fusion, struct draft *draft, int32_t o)
     fused->id = outer->id;
     fused->made_by = "dense backward+update";
     ops_take_attributes(fused, update);
-    fused->attr.dense_update.optimiser = row->kind;
+    fused->attr.dense_update.optimiser = (int32_t)row->kind;
     fused->attr.dense_update.flop =
         (int32_t)(op_flop(program, update) / (uint64_t)shape_count(&program->tensors[w].shape));
     if (!keep_if_supported(fusion, draft))
