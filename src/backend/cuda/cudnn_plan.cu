@@ -172,9 +172,9 @@ static bool may_take(const struct cudnn *cudnn, description config)
         may = notes[i] != CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC &&
               notes[i] != CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS &&
               notes[i] != CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION &&
-              (cudnn->tf32 || (notes[i] != CUDNN_NUMERICAL_NOTE_TENSOR_CORE &&
-                               notes[i] != CUDNN_NUMERICAL_NOTE_WINOGRAD &&
-                               notes[i] != CUDNN_NUMERICAL_NOTE_FFT));
+              (cudnn->tf32 ||
+               (notes[i] != CUDNN_NUMERICAL_NOTE_TENSOR_CORE &&
+                notes[i] != CUDNN_NUMERICAL_NOTE_WINOGRAD && notes[i] != CUDNN_NUMERICAL_NOTE_FFT));
     if (engine)
         cudnn->BackendDestroyDescriptor(engine);
     return may;
