@@ -140,7 +140,7 @@ def shapes(w, x):
 
 def quotients(w, x):
     y = dense(w, "a", x)
-    return dense(w, "dense1", F.hardtanh(y, -0.2, 0.3) / F.softplus(y))
+    return dense(w, "dense2", F.hardtanh(y, -0.2, 0.3) / F.softplus(y))
 
 
 class Network(typing.NamedTuple):
