@@ -286,7 +286,7 @@ TEST(what_was_skipped_is_tried_again)
     for (int i = 0; i < seen.count; i++) {
         struct record *record = &seen.records[i];
         record->program = program; /* its texts are gone */
-        record->goal = NULL;
+        record->goal = record->at = NULL;
         CHECK_EQUAL_INT(record->status, i ? RECORD_SKIPPED : RECORD_OK);
         CHECK_OK(done_add(&done, record));
     }
