@@ -92,6 +92,14 @@ static inline void hand_dim(struct hand *hand, int64_t size, const char *name)
     dim->dim_param = (char *)(uintptr_t)name;
 }
 
+/* Begins a model over two samples of three features. */
+static inline void hand_features(struct hand *hand)
+{
+    *hand = (struct hand){0};
+    hand_dim(hand, 2, NULL);
+    hand_dim(hand, 3, NULL);
+}
+
 /* Numbers called "w", of `count` places; where they lie, or NULL: in 8 bytes of the file. */
 static inline void hand_tensor(struct hand *hand, int64_t count, const char *location)
 {
