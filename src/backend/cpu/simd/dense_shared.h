@@ -1,4 +1,4 @@
-/* dense_shared.h: the seam between the loops of the dense family (dense_blocked.c: chunks, tiles,
+/* dense_shared.h: the seam between the loops of the dense family (dense_loops.h: chunks, tiles,
  * threads, written once) and its kernels (dense_simd.h: compiled once per ISA).
  *
  * Weights are in groups (blocked.h). Activations are packed by the loops:
