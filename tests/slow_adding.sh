@@ -113,11 +113,12 @@ adds backend adding-a-backend.md "CMakeLists.txt src/backend/tiny/backend_tiny.c
 expect the_layer_is_in_the_docs '| `square` |' cat "$work/networks.md"
 expect the_include_rules_hold 'ok   check_includes' sh -c "cd '$tree' && sh tests/check_includes.sh"
 
-# The new code is built as the rest is: warnings are errors.
+# The new code is built as the rest is: warnings are errors. With little optimisation: that
+# is quicker than what it saves in the little that runs.
 build=$work/build
 targets="prony prony_tiny test_conformance test_grad test_awkward test_record"
 [ -f "$PRONY_BUILD/tests/test_store" ] && targets="$targets test_store"
-if ! { cmake -S "$tree" -B "$build" -G Ninja -DPRONY_GUIDE=OFF -DPRONY_CUDA=OFF &&
+if ! { cmake -S "$tree" -B "$build" -G Ninja -DPRONY_GUIDE=OFF -DPRONY_CUDA=OFF -DCMAKE_C_FLAGS_RELEASE=-O1 &&
     cmake --build "$build" -j 2 --target $targets; } >"$work/log" 2>&1; then
     tail -n 40 "$work/log"
     fail builds
@@ -165,12 +166,13 @@ else
     fail the_plugin_exports_one_symbol "exported: $exports"
 fi
 expect machine_lists_it 'tiny             available' "$prony" machine
-expect its_conformance_tests_run 'ok   test_conformance.every_case_agrees_with_f64_tiny' \
-    "$build/tests/test_conformance"
-expect what_it_refuses_is_counted "'tiny' ran 8 cases and passed over" "$build/tests/test_conformance"
-expect tests_it_cannot_run_are_skipped ' 0 failed' "$build/tests/test_awkward"
+conformance=$("$build/tests/test_conformance" every_case_agrees_with_f64_tiny)
+expect its_conformance_tests_run 'ok   test_conformance.every_case_agrees_with_f64_tiny' echo "$conformance"
+expect what_it_refuses_is_counted "'tiny' ran 8 cases and passed over" echo "$conformance"
+awkward=$("$build/tests/test_awkward")
+expect tests_it_cannot_run_are_skipped ' 0 failed' echo "$awkward"
 expect tests_say_why "skip test_awkward.batch_norm_keeps_statistics_tiny: the backend 'tiny' cannot run" \
-    "$build/tests/test_awkward"
+    echo "$awkward"
 expect explain_says_what_it_lacks "the backend 'tiny' cannot run the op rows" \
     "$prony" explain small --backend tiny
 expect bench_records_why_it_was_skipped '"status":"skipped","reason":"the backend '"'tiny'"' cannot run the op' \
