@@ -315,24 +315,25 @@ TEST(lines_of_several_processes_stay_whole)
     unlink(path);
 }
 
-TEST(maps)
+TEST(reads_parts_of_an_open_file)
 {
-    const char *path = inside("mapped");
-    const void *data;
-    size_t length;
+    const char *path = inside("open");
+    struct file_reader reader = {0};
+    char bytes[7] = "";
     CHECK_OK(file_write(path, "content", 7));
-    if (CHECK_OK(file_map(path, &data, &length))) {
-        CHECK_EQUAL_INT(length, 7);
-        CHECK(memcmp(data, "content", 7) == 0);
-        file_unmap(data, length);
+    if (CHECK_OK(file_open(&reader, path))) {
+        CHECK_EQUAL_INT(reader.length, 7);
+        CHECK_OK(file_read_part(&reader, path, 3, 4, bytes));
+        CHECK(memcmp(bytes, "tent", 4) == 0);
+        CHECK(truncate(path, 5) == 0);
+        CHECK_STATUS(STATUS_INPUT, file_read_part(&reader, path, 3, 4, bytes));
+        CHECK_MESSAGE("found its end before byte 6, expected 7 bytes: it became shorter");
+        file_close(&reader);
     }
-    CHECK_OK(file_write(path, "", 0));
-    CHECK_OK(file_map(path, &data, &length));
-    CHECK(data == NULL && length == 0);
-    file_unmap(data, length);
+    file_close(&reader); /* it is closed */
     unlink(path);
-    CHECK_STATUS(STATUS_IO, file_map(path, &data, &length));
-    CHECK_STATUS(STATUS_INPUT, file_map(inside(""), &data, &length));
+    CHECK_STATUS(STATUS_IO, file_open(&reader, path));
+    CHECK_STATUS(STATUS_INPUT, file_open(&reader, inside("")));
 }
 
 TEST(loads)

@@ -8,8 +8,9 @@
 #include "prony.h"
 
 #include <math.h>
+#include <unistd.h>
 
-enum { ROWS = 60, COLUMNS = 5, BAD_ROW = 37 };
+enum { ROWS = 60, COLUMNS = 5, BAD_ROW = 37, WIDE = 1000 };
 
 /* A file of floats, and one of labels; with a NaN in one row when that is wanted. */
 static bool write_files(bool bad)
@@ -74,6 +75,43 @@ TEST(expected_rows_are_there_when_they_are_fetched)
     CHECK_OK(dataset_fetch(dataset, order, 4, 2));
     CHECK(first_of(dataset, 1) == expected_first(1) && first_of(dataset, 22) == expected_first(22));
     CHECK_OK(dataset_expect(dataset, NULL, 10, 3)); /* never fetched */
+    dataset_free(dataset);
+}
+
+/* A file that is not held in memory: 200 rows of 1000 floats, each its row's number. */
+static struct dataset *open_wide(void)
+{
+    const struct dataset_options options = {.memory_bytes = 20000};
+    struct dataset *dataset = NULL;
+    struct text data = {0};
+    text_printf(&data, "\x93NUMPY\x01%c%c%c%-69s\n", 0, 70, 0,
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (200, 1000)}");
+    for (int i = 0; i < 200 * WIDE; i++) {
+        float value = (float)(i / WIDE);
+        text_add_bytes(&data, (const char *)&value, sizeof value);
+    }
+    if (CHECK_OK(text_done(&data)) && CHECK_OK(file_write(at("wide"), data.data, data.length)))
+        CHECK_OK(dataset_open(at("wide"), &options, &dataset));
+    text_free(&data);
+    return dataset;
+}
+
+TEST(a_file_that_becomes_shorter_is_an_error)
+{
+    struct dataset *dataset = open_wide();
+    if (!dataset)
+        return;
+    CHECK_OK(dataset_fetch(dataset, NULL, 0, 2));
+    CHECK(truncate(at("wide"), 80 + 100 * WIDE * (off_t)sizeof(float)) == 0);
+    CHECK_OK(dataset_fetch(dataset, (uint32_t[]){99, 7}, 0, 2));
+    CHECK(dataset->features[99 * WIDE] == 99 && dataset->features[8 * WIDE - 1] == 7);
+    CHECK_STATUS(STATUS_INPUT, dataset_fetch(dataset, (uint32_t[]){140, 7}, 0, 2));
+    CHECK_MESSAGE(
+        "wide: found its end before byte 560081, expected 564080 bytes: it became shorter");
+    CHECK_OK(dataset_expect(dataset, NULL, 150, 2)); /* in the thread */
+    CHECK_STATUS(STATUS_INPUT, dataset_fetch(dataset, NULL, 150, 2));
+    CHECK_OK(dataset_fetch(dataset, NULL, 3, 2)); /* what is there can still be read */
+    CHECK(dataset->features[3 * WIDE] == 3 && dataset->features[4 * WIDE] == 4);
     dataset_free(dataset);
 }
 

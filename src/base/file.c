@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,7 +78,25 @@ enum status file_read(const char *path, size_t limit, struct text *out)
     return status;
 }
 
-/* Memory of its own with that part of an open file. */
+/* That part of an open file. */
+static enum status read_open(int fd, const char *path, size_t from, size_t bytes, char *to)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t got = pread(fd, to + done, bytes - done, (off_t)(from + done));
+        if (got == 0)
+            FAIL(
+                STATUS_INPUT,
+                "%s: found its end before byte %zu, expected %zu bytes: it became shorter while it "
+                "was read",
+                path, from + done + 1, from + bytes);
+        if (got < 0 && errno != EINTR)
+            return refuse(path, "read");
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return STATUS_OK;
+}
+
+/* Memory of its own with it. */
 static enum status load_open(int fd, const char *path, size_t from, size_t bytes, void **data)
 {
     char *to;
@@ -89,18 +106,7 @@ static enum status load_open(int fd, const char *path, size_t from, size_t bytes
              "memory, %zu",
              path, bytes, mem_total());
     NEED(to = mem_alloc(bytes));
-    enum status status = STATUS_OK;
-    for (size_t done = 0; done < bytes && status == STATUS_OK;) {
-        ssize_t got = pread(fd, to + done, bytes - done, (off_t)(from + done));
-        if (got == 0)
-            status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                                 "%s: found its end at byte %zu, expected %zu bytes: it became "
-                                 "shorter while it was read",
-                                 path, from + done, from + bytes);
-        else if (got < 0 && errno != EINTR)
-            status = refuse(path, "read");
-        done += got > 0 ? (size_t)got : 0;
-    }
+    enum status status = read_open(fd, path, from, bytes, to);
     if (status == STATUS_OK)
         *data = to;
     else
@@ -366,29 +372,26 @@ enum status file_append_line(const char *path, const char *line)
     return status;
 }
 
-enum status file_map(const char *path, const void **data, size_t *length)
+enum status file_open(struct file_reader *reader, const char *path)
 {
-    int fd;
     struct stat info;
+    int fd;
     TRY(open_regular(path, &fd, &info));
-    enum status status = STATUS_OK;
-    *data = NULL;
-    *length = (size_t)info.st_size;
-    if (*length > 0) {
-        void *map = mmap(NULL, *length, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map == MAP_FAILED)
-            status = refuse(path, "map");
-        else
-            *data = map;
-    }
-    close(fd);
-    return status;
+    *reader = (struct file_reader){.fd = fd, .open = true, .length = (size_t)info.st_size};
+    return STATUS_OK;
 }
 
-void file_unmap(const void *data, size_t length)
+enum status file_read_part(const struct file_reader *reader, const char *path, size_t from,
+                           size_t bytes, void *to)
 {
-    if (data)
-        munmap((void *)(uintptr_t)data, length);
+    return read_open(reader->fd, path, from, bytes, to);
+}
+
+void file_close(struct file_reader *reader)
+{
+    if (reader->open)
+        close(reader->fd);
+    *reader = (struct file_reader){0};
 }
 
 bool file_exists(const char *path)

@@ -42,10 +42,19 @@ enum status file_append_line(const char *path, const char *line);
  * there is, and empty. */
 enum status file_try_append(const char *path);
 
-/* Maps a regular file for reading; *data is NULL for an empty file. For what may be larger than
- * memory: the system ends a process that reads a map whose file became shorter (SIGBUS). */
-enum status file_map(const char *path, const void **data, size_t *length);
-void file_unmap(const void *data, size_t length);
+/* A regular file that is read piece by piece, for what may be larger than memory: not mapped, as
+ * the system ends a process that reads a map whose file became shorter. A zeroed struct is closed.
+ */
+struct file_reader {
+    int fd;
+    bool open;
+    size_t length; /* when it was opened */
+};
+enum status file_open(struct file_reader *reader, const char *path);
+/* A part that lies in its length, else it is refused; `path` is for messages. */
+enum status file_read_part(const struct file_reader *reader, const char *path, size_t from,
+                           size_t bytes, void *to);
+void file_close(struct file_reader *reader);
 
 bool file_exists(const char *path);
 /* Refuses to write over what is read: the same file, by whatever name; of the input FILE:NAME, the

@@ -58,14 +58,23 @@ enum status array_announced(const char *name, const void *bytes, size_t length, 
     return STATUS_OK;
 }
 
+enum status array_begin(const char *name, const void *bytes, size_t held, size_t length,
+                        struct array *out, size_t *data_at)
+{
+    size_t data_bytes;
+    TRY(read_header(name, bytes, held, out, data_at, &data_bytes));
+    if (data_bytes != length - *data_at)
+        FAIL(STATUS_INPUT, "%s: found %zu bytes of data, expected %zu: what its header announces%s",
+             name, length - *data_at, data_bytes,
+             length - *data_at < data_bytes ? "; is the file complete?" : "");
+    out->data = NULL;
+    return STATUS_OK;
+}
+
 enum status array_parse(const char *name, const void *bytes, size_t length, struct array *out)
 {
-    size_t data_at, data_bytes;
-    TRY(read_header(name, bytes, length, out, &data_at, &data_bytes));
-    if (data_bytes != length - data_at)
-        FAIL(STATUS_INPUT, "%s: found %zu bytes of data, expected %zu: what its header announces%s",
-             name, length - data_at, data_bytes,
-             length - data_at < data_bytes ? "; is the file complete?" : "");
+    size_t data_at;
+    TRY(array_begin(name, bytes, length, length, out, &data_at));
     out->data = (const unsigned char *)bytes + data_at;
     return STATUS_OK;
 }

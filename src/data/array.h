@@ -1,7 +1,7 @@
 /* array.h: numbers of one type in a file, read where they lie: IDX and NPY, plain or in gzip.
  *
- * A plain file is mapped, so one that is larger than memory can be read row by row; one in gzip is
- * unpacked into memory. */
+ * A plain file is read row by row, so it may be larger than memory; one in gzip is unpacked into
+ * memory. */
 #ifndef PRONY_DATA_ARRAY_H
 #define PRONY_DATA_ARRAY_H
 
@@ -36,6 +36,10 @@ bool array_is_npy(const void *bytes, size_t length);
 /* Reads a file of either kind: the header and, behind it, the data, which must be just as long as
  * the header says. The bytes outlive the array; `name` is for messages. */
 enum status array_parse(const char *name, const void *bytes, size_t length, struct array *out);
+/* The same of a file of which only the first `held` bytes are there, the header among them: where
+ * its data is, is for the caller to say. */
+enum status array_begin(const char *name, const void *bytes, size_t held, size_t length,
+                        struct array *out, size_t *data_at);
 
 size_t array_element_bytes(enum element element);
 bool array_is_integer(const struct array *array);

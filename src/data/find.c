@@ -59,7 +59,7 @@ static enum status refuse_name(const char *name)
          name);
 }
 
-/* CSV text of a mapped or embedded file; the reader needs a copy to cut fields out of. */
+/* CSV text of a file, or of one that is embedded; the reader needs a copy to cut fields out of. */
 static enum status read_csv(const char *name, const void *bytes, size_t length,
                             const struct dataset_options *options, struct dataset **out)
 {
@@ -100,8 +100,8 @@ static enum status read_file(const char *path, const struct dataset_options *opt
 {
     struct blob blob = {0};
     enum status status = blob_open(path, dataset_memory(options), &blob);
-    bool is_array = status == STATUS_OK && (array_is_npy(blob.bytes, blob.length) ||
-                                            array_is_idx(blob.bytes, blob.length));
+    bool is_array = status == STATUS_OK &&
+                    (array_is_npy(blob.bytes, blob.held) || array_is_idx(blob.bytes, blob.held));
     if (is_array && options->label && !dataset_unlabelled(options))
         status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
                              "%s: found no columns with names, expected --labels FILE, not --label",

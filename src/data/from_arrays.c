@@ -78,7 +78,7 @@ static enum status check_rows(const struct dataset *dataset, const struct stream
     return STATUS_OK;
 }
 
-static enum status take_numbers(struct dataset *dataset, const struct stream *labels)
+static enum status take_numbers(struct dataset *dataset, struct stream *labels)
 {
     int64_t columns = array_row_count(&labels->parts[0].array), row = 0;
     size_t count;
@@ -122,7 +122,7 @@ static enum status take_label(struct dataset *dataset, const struct stream_part 
 }
 
 /* The classes are 0 … the largest label, or those that are known. */
-static enum status take_labels(struct dataset *dataset, const struct stream *labels,
+static enum status take_labels(struct dataset *dataset, struct stream *labels,
                                const struct dataset_options *options)
 {
     int64_t columns = array_row_count(&labels->parts[0].array);
@@ -134,10 +134,15 @@ static enum status take_labels(struct dataset *dataset, const struct stream *lab
     dataset->labels = label;
     dataset->label_columns = (int32_t)columns;
     for (int i = 0; i < labels->part_count; i++) {
-        const struct stream_part *part = &labels->parts[i];
-        for (int64_t k = 0; k < part->array.dim[0] * columns; k++)
-            TRY(take_label(dataset, part, k / columns, array_get(&part->array, k), options,
-                           label++));
+        struct stream_part *part = &labels->parts[i];
+        for (int64_t row = 0; row < part->array.dim[0]; row++) {
+            struct array array;
+            int64_t at;
+            TRY(stream_bring_row(part, row, &array, &at));
+            for (int64_t k = 0; k < columns; k++)
+                TRY(take_label(dataset, part, row, array_get(&array, at * columns + k), options,
+                               label++));
+        }
     }
     return STATUS_OK;
 }
@@ -153,7 +158,7 @@ static enum status name_classes(struct dataset *dataset, const struct dataset_op
     return STATUS_OK;
 }
 
-static enum status use_labels(struct dataset *dataset, const struct stream *labels,
+static enum status use_labels(struct dataset *dataset, struct stream *labels,
                               const struct dataset_options *options)
 {
     const struct array *array = &labels->parts[0].array;

@@ -2,20 +2,21 @@
 #ifndef PRONY_DATA_STREAM_H
 #define PRONY_DATA_STREAM_H
 
+#include "base/file.h"
 #include "data/ahead.h"
 #include "data/array.h"
 #include "data/dataset.h"
 
-/* A file's bytes: mapped or, if it was in gzip, unpacked. A zeroed blob is closed. */
+/* A file's bytes: all of them or, of a plain array file, those that its header is among; the
+ * others are read when they are needed. A zeroed blob is closed. */
 struct blob {
-    const unsigned char *bytes;
-    size_t length;
-    const void *map;
-    size_t map_bytes;
-    unsigned char *unpacked; /* has a NUL behind it */
+    unsigned char *bytes;
+    size_t held, length;     /* so many of so many bytes are there */
+    struct file_reader file; /* the others */
 };
 
-/* `limit` is on what is unpacked. */
+/* `limit` is on what is unpacked, or read whole; of a text that is longer the beginning is there.
+ */
 enum status blob_open(const char *path, size_t limit, struct blob *out);
 void blob_close(struct blob *blob);
 
@@ -27,6 +28,9 @@ struct stream {
         const char *path; /* in the data set's arena */
         struct blob blob;
         struct array array;
+        size_t data_at;       /* in the file, where `array` has no data */
+        unsigned char *block; /* rows that were read last: … */
+        int64_t block_first, block_rows;
     } parts[STREAM_PARTS]; /* rows of the second follow those of the first */
     int64_t window;        /* rows at a time */
     struct ahead *ahead;   /* reads the rows of `next`; NULL: none was asked for yet */
@@ -43,7 +47,10 @@ struct stream {
 
 /* Of a data set whose features take so many bytes. NULL is fine. */
 void stream_free(struct stream *stream, size_t reserved_bytes);
-enum status stream_read_row(const struct stream *stream, int64_t row, float *out);
+/* Rows in their order are read many at a time, others one by one. */
+enum status stream_read_row(struct stream *stream, int64_t row, float *out);
+/* A row of one file: it is number *at of *out, until another is asked for. */
+enum status stream_bring_row(struct stream_part *part, int64_t row, struct array *out, int64_t *at);
 
 /* Opens an array file, unless its blob is open; *out belongs to the caller also when it is refused.
  */

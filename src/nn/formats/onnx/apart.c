@@ -222,7 +222,9 @@ static enum status give_weights(struct import *in, struct line *line, const stru
         memcpy(to + ((first * dim[2] + k) * dim[1] + second) * plane, w->reals + i * plane,
                (size_t)plane * sizeof *to);
     }
-    return line_give(in, line, "weight", to, w->count);
+    TRY(line_give(in, line, "weight", to, w->count));
+    line_learns(in, !w->held);
+    return STATUS_OK;
 }
 
 static enum status add_bias(struct import *in, struct volume *volume)

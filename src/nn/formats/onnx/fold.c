@@ -114,6 +114,16 @@ static enum status fold_shape(struct import *in, struct constant **out)
     return STATUS_OK;
 }
 
+/* How many elements it has. */
+static enum status fold_size(struct import *in, struct constant **out)
+{
+    const struct value *value = graph_input(in, 0);
+    int64_t count = value->constant ? value->constant->count : shape_count(&value->shape);
+    TRY(constant_new(in, (struct shape){0}, true, out));
+    (*out)->wholes[0] = value->batch >= 0 ? samples_times(count) : count;
+    return STATUS_OK;
+}
+
 static enum status fold_gather(struct import *in, struct constant **out)
 {
     const struct constant *data = fold_known(in, 0), *picks = fold_known(in, 1);
@@ -351,6 +361,7 @@ static const struct {
 } folders[] = {
     {"Constant", fold_constant, 0},
     {"Shape", fold_shape, 1},
+    {"Size", fold_size, 1},
     {"ConstantOfShape", fold_constant_of_shape, 1},
     {"Gather", fold_gather, 2},
     {"Squeeze", fold_squeeze, 1},
@@ -361,7 +372,12 @@ static const struct {
     {"Slice", fold_slice, 1},
     {"Cast", fold_cast, 1},
     {"Identity", fold_identity, 1},
-    {"Sqrt", fold_sqrt, 1},
+    {"Sqrt", fold_function, 1},
+    {"Floor", fold_function, 1},
+    {"Ceil", fold_function, 1},
+    {"Round", fold_function, 1},
+    {"Sin", fold_function, 1},
+    {"Cos", fold_function, 1},
     {"Range", fold_range, 3},
     {"Add", fold_pair, 2},
     {"Sub", fold_pair, 2},
@@ -369,6 +385,15 @@ static const struct {
     {"Div", fold_pair, 2},
     {"Pow", fold_pair, 2},
     {"Equal", fold_equal, 2},
+    {"Less", fold_compare, 2},
+    {"LessOrEqual", fold_compare, 2},
+    {"Greater", fold_compare, 2},
+    {"GreaterOrEqual", fold_compare, 2},
+    {"And", fold_compare, 2},
+    {"Or", fold_compare, 2},
+    {"Xor", fold_compare, 2},
+    {"Not", fold_not, 1},
+    {"Trilu", fold_triangle, 1},
     {"Where", fold_where, 3},
     {"Expand", fold_expand, 2},
 };
@@ -376,7 +401,8 @@ static const struct {
 enum status fold_node(struct import *in, bool *done)
 {
     *done = false;
-    bool all = true, shape = !strcmp(in->node->op_type, "Shape");
+    bool all = true;
+    bool shape = !strcmp(in->node->op_type, "Shape") || !strcmp(in->node->op_type, "Size");
     for (size_t i = 0; i < in->node->n_input; i++)
         all = all && (!*in->node->input[i] || (graph_input(in, i) && graph_input(in, i)->constant));
     if (!all && !shape)

@@ -7,7 +7,8 @@
 /* Works out the first output of the node, whose inputs are all known. */
 typedef enum status folder(struct import *in, struct constant **out);
 
-folder fold_sqrt, fold_range, fold_pair, fold_equal, fold_where;
+folder fold_function, fold_range, fold_pair, fold_equal, fold_compare, fold_not, fold_triangle,
+    fold_where;
 
 /* The numbers of input `i`. */
 struct constant *fold_known(const struct import *in, size_t i);

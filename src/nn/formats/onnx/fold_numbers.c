@@ -7,14 +7,22 @@
 
 enum { RANGE_MOST = 1000000 };
 
-enum status fold_sqrt(struct import *in, struct constant **out)
+/* Functions of known real numbers: those that no layer is, and the root, which weights are scaled
+ * with. */
+enum status fold_function(struct import *in, struct constant **out)
 {
+    static const struct {
+        const char *op;
+        double (*function)(double);
+    } functions[] = {{"Sqrt", sqrt},  {"Floor", floor}, {"Ceil", ceil},
+                     {"Round", rint}, {"Sin", sin},     {"Cos", cos}};
     const struct constant *x = fold_known(in, 0);
     if (!x->reals)
         REFUSE(in, STATUS_UNSUPPORTED, "found whole numbers, expected real ones");
     TRY(constant_new(in, x->shape, false, out));
-    for (int64_t i = 0; i < x->count; i++)
-        (*out)->reals[i] = sqrtf(x->reals[i]);
+    for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
+        for (int64_t i = 0; !strcmp(functions[f].op, in->node->op_type) && i < x->count; i++)
+            (*out)->reals[i] = (float)functions[f].function((double)x->reals[i]);
     return STATUS_OK;
 }
 
@@ -157,6 +165,68 @@ enum status fold_equal(struct import *in, struct constant **out)
         if (times[0] != times[1] && (times[0] && times[1] ? 1 : (times[0] ? b : a)) > 0)
             REFUSE(in, STATUS_UNSUPPORTED, "it asks whether there are so many samples");
         (*out)->wholes[i] = a == b;
+    }
+    return STATUS_OK;
+}
+
+static bool compare(const char *op, double a, double b)
+{
+    return !strcmp(op, "Less")             ? a < b
+           : !strcmp(op, "LessOrEqual")    ? a <= b
+           : !strcmp(op, "Greater")        ? a > b
+           : !strcmp(op, "GreaterOrEqual") ? a >= b
+           : !strcmp(op, "And")            ? a != 0 && b != 0
+           : !strcmp(op, "Or")             ? a != 0 || b != 0
+                                           : (a != 0) != (b != 0);
+}
+
+/* Is a less than b, and the like; and what is said of two answers together. */
+enum status fold_compare(struct import *in, struct constant **out)
+{
+    struct constant *wide[2];
+    TRY(widen(in, 2, wide));
+    TRY(constant_new(in, wide[0]->shape, true, out));
+    for (int64_t i = 0; i < (*out)->count; i++) {
+        for (int side = 0; side < 2; side++)
+            if (wide[side]->wholes && samples_in(wide[side]->wholes[i]))
+                REFUSE(in, STATUS_UNSUPPORTED, "it asks how many samples there are");
+        (*out)->wholes[i] =
+            compare(in->node->op_type, constant_at(wide[0], i), constant_at(wide[1], i));
+    }
+    return STATUS_OK;
+}
+
+enum status fold_not(struct import *in, struct constant **out)
+{
+    const struct constant *x = fold_known(in, 0);
+    if (!x->wholes)
+        REFUSE(in, STATUS_UNSUPPORTED, "found real numbers, expected answers");
+    TRY(constant_new(in, x->shape, true, out));
+    for (int64_t i = 0; i < x->count; i++)
+        (*out)->wholes[i] = !x->wholes[i];
+    return STATUS_OK;
+}
+
+/* Trilu: 0 below a diagonal of the last two dimensions, or above it. */
+enum status fold_triangle(struct import *in, struct constant **out)
+{
+    const struct constant *x = fold_known(in, 0);
+    bool upper = graph_int(in, "upper", 1) != 0;
+    int32_t rank = x->shape.rank;
+    double diagonal;
+    TRY(graph_number(in, 1, 0, &diagonal));
+    if (rank < 2)
+        REFUSE(in, STATUS_INPUT, "found %d dimensions, expected 2 or more", rank);
+    int64_t rows = x->shape.dim[rank - 2], columns = x->shape.dim[rank - 1];
+    TRY(constant_new(in, x->shape, x->wholes, out));
+    for (int64_t i = 0; i < x->count; i++) {
+        double over = (double)(i % columns - i / columns % rows) - diagonal;
+        if (upper ? over < 0 : over > 0)
+            continue;
+        if (x->reals)
+            (*out)->reals[i] = x->reals[i];
+        else
+            (*out)->wholes[i] = x->wholes[i];
     }
     return STATUS_OK;
 }

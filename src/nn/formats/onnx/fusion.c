@@ -129,17 +129,37 @@ static enum status write_gelu(struct import *in, bool *done)
     return finish(&trail, line->name, x);
 }
 
-/* The numbers of an operand of the last node, one for each place of a row. */
-static const struct constant *row_operand(struct trail *trail, const struct value *before,
-                                          int64_t width)
+/* The numbers of an operand, one for each place of a row, and the node that has it. */
+struct row {
+    const char *name; /* of the parameter that they become */
+    const struct constant *numbers;
+    const Onnx__NodeProto *node;
+};
+
+/* Those of the last node's operand that is not `before`. */
+static void find_row(struct trail *trail, const struct value *before, int64_t width,
+                     struct row *out)
 {
-    const struct value *value = other_operand(trail, before);
+    const struct value *value = trail->at ? other_operand(trail, before) : NULL;
     const struct constant *row = value ? value->constant : NULL;
     if (row && row->reals && row->count == width && row->shape.rank >= 1 &&
-        row->shape.rank <= trail->rank && row->shape.dim[row->shape.rank - 1] == width)
-        return row;
-    trail->at = NULL;
-    return NULL;
+        row->shape.rank <= trail->rank && row->shape.dim[row->shape.rank - 1] == width) {
+        out->numbers = row;
+        out->node = last_node(trail);
+    } else {
+        trail->at = NULL;
+    }
+}
+
+static enum status give_row(struct import *in, const struct line *line, const struct row *row)
+{
+    const struct constant *numbers = row->numbers;
+    float *kept;
+    TRY(line_weights(in, numbers->count, &kept));
+    memcpy(kept, numbers->reals, (size_t)numbers->count * sizeof *kept);
+    TRY(line_give(in, line, row->name, kept, numbers->count));
+    line_learns(in, !numbers->held);
+    return numbers->learnt ? import_learns(in, row->node, numbers->origin) : STATUS_OK;
 }
 
 /* Does the ReduceMean go over the last dimension, which stays as 1? */
@@ -181,23 +201,20 @@ static enum status write_norm(struct import *in, bool *done)
         return STATUS_OK;
     before = trail.at;
     step(&trail, "Mul", 1);
-    const struct constant *scale = trail.at ? row_operand(&trail, before, width) : NULL;
+    struct row rows[2] = {{.name = "scale"}, {.name = "shift"}};
+    find_row(&trail, before, width, &rows[0]);
     before = trail.at;
     step(&trail, "Add", 1);
-    const struct constant *shift = trail.at ? row_operand(&trail, before, width) : NULL;
+    find_row(&trail, before, width, &rows[1]);
     if (!trail.at)
         return STATUS_OK;
     const char *layer;
     struct line *line;
-    float *kept[2];
     TRY(line_known(in, x, in->batch));
     TRY(line_of_value(in, x, &layer));
     TRY(line_add(in, "layer_norm", layer, &line, "%.9g", constant_at(epsilon->constant, 0)));
-    for (int i = 0; i < 2; i++) {
-        TRY(line_weights(in, width, &kept[i]));
-        memcpy(kept[i], (i ? shift : scale)->reals, (size_t)width * sizeof **kept);
-        TRY(line_give(in, line, i ? "shift" : "scale", kept[i], width));
-    }
+    for (int i = 0; i < 2; i++)
+        TRY(give_row(in, line, &rows[i]));
     *done = true;
     return finish(&trail, line->name, x);
 }

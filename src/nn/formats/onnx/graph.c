@@ -235,3 +235,11 @@ enum status graph_axis_of(struct import *in, const char *name, int64_t usual, in
 {
     return graph_axis(in, graph_int(in, name, usual), rank, out);
 }
+
+enum status graph_place(struct import *in, int64_t given, int64_t size, int64_t *out)
+{
+    *out = given < 0 ? given + size : given;
+    if (*out < 0 || *out >= size)
+        REFUSE(in, STATUS_INPUT, "found place %lld of %lld", (long long)given, (long long)size);
+    return STATUS_OK;
+}

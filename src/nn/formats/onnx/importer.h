@@ -145,6 +145,10 @@ enum status import_blame(const struct import *in, enum status code);
 enum status import_untrainable(struct import *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* That initializer became a parameter of the node; of a second one it would be another, as layers
+ * share none. NULL: it is no initializer. */
+enum status import_learns(struct import *in, const Onnx__NodeProto *node, const char *initializer);
+
 /* graph.c: values by name, and what a node says of itself. */
 struct value *graph_find(const struct import *in, const char *name);
 enum status graph_add(struct import *in, const char *name, struct value **out);
@@ -188,6 +192,9 @@ enum status graph_axis(struct import *in, int64_t given, int32_t rank, int32_t *
 /* That of the attribute, likewise. */
 enum status graph_axis_of(struct import *in, const char *name, int64_t usual, int32_t rank,
                           int32_t *out);
+
+/* One of `size` places, counted from behind where it is negative. */
+enum status graph_place(struct import *in, int64_t given, int64_t size, int64_t *out);
 
 /* sizes.c: what --shape says. Is each name in it a dimension's of an input, and there once? */
 enum status sizes_check(const struct import *in);

@@ -2,6 +2,7 @@
  * known numbers: Clip, Where, and Pow where exponents differ; and between halves of a line, as
  * PRelu and the like. What is not chosen is left out by a mask: whatever it is, an infinity or NaN,
  * nothing of it remains. */
+#include "nn/formats/onnx/compose.h"
 #include "nn/formats/onnx/fold.h"
 
 #include "nn/layer.h"
@@ -14,61 +15,20 @@ node_writer node_clip, node_power, node_where, node_slope, node_hard, node_extre
 /* Above it a product of so many rounds too much. */
 enum { POWER_MOST = 1024 };
 
-/* A layer of this kind over a value becomes the value. */
-static enum status apply(struct import *in, const char *kind, struct value *x)
-{
-    struct line *line;
-    const char *layer;
-    TRY(line_of_value(in, x, &layer));
-    TRY(line_add(in, kind, layer, &line, "%s", ""));
-    x->layer = line->name;
-    x->gives = value_sample(x);
-    return STATUS_OK;
-}
-
 /* Bounds of the largest float are none. */
 enum status node_clip(struct import *in)
 {
-    struct value *x;
-    struct line *line;
-    const char *layer;
+    struct value *x, bound;
     double low, high;
     TRY(node_data(in, 0, &x));
     TRY(graph_number(in, 1, graph_real(in, "min", -HUGE_VAL), &low));
     TRY(graph_number(in, 2, graph_real(in, "max", HUGE_VAL), &high));
     if (isnan(low) || isnan(high))
         REFUSE(in, STATUS_UNSUPPORTED, "one of its bounds is no number");
-    TRY(line_of_value(in, x, &layer));
-    TRY(line_add(in, "clip", layer, &line, "%.9g %.9g", fmax(low, -BOUND_NONE),
-                 fmin(high, BOUND_NONE)));
-    return line_gives_like(in, line->name, x);
-}
-
-/* A value of known numbers beside a node's own, all of them the same. */
-static enum status known_value(struct import *in, struct shape shape, float number,
-                               struct value *out)
-{
-    *out = (struct value){.name = "numbers", .shape = shape, .batch = -1};
-    TRY(constant_new(in, shape, false, &out->constant));
-    for (int64_t i = 0; i < out->constant->count; i++)
-        out->constant->reals[i] = number;
-    return STATUS_OK;
-}
-
-/* Repeats x where it has the size 1 and these numbers more: times as many ones. */
-static enum status repeat_like(struct import *in, const struct constant *numbers, struct value *x)
-{
-    struct value ones;
-    bool fits = numbers->shape.rank <= x->shape.rank;
-    for (int32_t d = 1; fits && d <= numbers->shape.rank; d++) {
-        int64_t size = numbers->shape.dim[numbers->shape.rank - d];
-        int32_t own = x->shape.rank - d; /* they cannot differ from sample to sample */
-        fits = size == 1 || (own != x->batch && size == x->shape.dim[own]);
-    }
-    if (fits)
-        return STATUS_OK;
-    TRY(known_value(in, numbers->shape, 1, &ones));
-    return node_combine(in, "multiply", x, &ones, x);
+    bound = *x;
+    TRY(compose_apply(in, &bound, "clip", "%.9g %.9g", fmax(low, -BOUND_NONE),
+                      fmin(high, BOUND_NONE)));
+    return compose_give(in, &bound);
 }
 
 /* x where the condition is, or is not, so; one of the known numbers elsewhere, which are added to
@@ -81,8 +41,8 @@ static enum status keep_where(struct import *in, const struct constant *conditio
     const char *layer;
     float *keep;
     bool added = false;
-    TRY(repeat_like(in, condition, x));
-    TRY(repeat_like(in, others, x));
+    TRY(compose_spread(in, condition->shape, x));
+    TRY(compose_spread(in, others->shape, x));
     TRY(fold_spread(in, condition, x->shape, &chosen));
     TRY(fold_spread(in, others, x->shape, &numbers));
     TRY(line_weights(in, chosen->count, &keep));
@@ -113,7 +73,7 @@ static enum status take_factor(struct import *in, const struct constant *exponen
     struct value one;
     int64_t taken = 0;
     TRY(constant_new(in, exponents->shape, true, &wanted));
-    TRY(known_value(in, (struct shape){0}, 1, &one));
+    TRY(compose_known(in, (struct shape){0}, 1, &one));
     for (int64_t i = 0; i < exponents->count; i++) {
         wanted->wholes[i] = ((int64_t)(2 * fabs(constant_at(exponents, i))) & bit) != 0;
         taken += wanted->wholes[i];
@@ -123,7 +83,7 @@ static enum status take_factor(struct import *in, const struct constant *exponen
     if (taken < exponents->count)
         TRY(keep_where(in, wanted, true, one.constant, &factor));
     else
-        TRY(repeat_like(in, exponents, &factor));
+        TRY(compose_spread(in, exponents->shape, &factor));
     if (!product->layer)
         *product = factor;
     else
@@ -161,12 +121,12 @@ static enum status power_by_logarithm(struct import *in, struct value x, const s
                                       struct value *out)
 {
     struct value exponents;
-    TRY(known_value(in, y->shape, 0, &exponents));
+    TRY(compose_known(in, y->shape, 0, &exponents));
     for (int64_t i = 0; i < y->count; i++)
         exponents.constant->reals[i] = (float)constant_at(y, i);
-    TRY(apply(in, "log", &x));
+    TRY(compose_apply(in, &x, "log", "%s", ""));
     TRY(node_combine(in, "multiply", &x, &exponents, out));
-    return apply(in, "exp", out);
+    return compose_apply(in, out, "exp", "%s", "");
 }
 
 static enum status power_by_products(struct import *in, const struct value *x,
@@ -183,10 +143,10 @@ static enum status power_by_products(struct import *in, const struct value *x,
     if (found->bits & 1 || !found->bits) {
         power = *x;
         if (found->bits)
-            TRY(apply(in, "sqrt", &power));
+            TRY(compose_apply(in, &power, "sqrt", "%s", ""));
         TRY(take_factor(in, y, 1, power, out));
     }
-    return found->below ? apply(in, "reciprocal", out) : STATUS_OK;
+    return found->below ? compose_apply(in, out, "reciprocal", "%s", "") : STATUS_OK;
 }
 
 /* By squares, products and roots, where that goes. A root of what is negative is NaN, as the
@@ -209,7 +169,7 @@ enum status node_power(struct import *in)
         TRY(power_by_products(in, x, y, &found, &power));
     else
         TRY(power_by_logarithm(in, *x, y, &power));
-    return line_gives(in, 0, power.layer, power.gives, power.shape, power.batch);
+    return compose_give(in, &power);
 }
 
 /* Where one side is known, the other with these numbers in it; else both, 0 where the other is
@@ -220,7 +180,7 @@ enum status node_where(struct import *in)
     struct value sides[2], zero;
     if (!condition->constant || !condition->constant->wholes)
         REFUSE(in, STATUS_UNSUPPORTED, "its condition depends on the data, expected a known one");
-    TRY(known_value(in, (struct shape){0}, 0, &zero));
+    TRY(compose_known(in, (struct shape){0}, 0, &zero));
     for (size_t i = 0; i < 2; i++) {
         sides[i] = *graph_input(in, i + 1);
         if (sides[i].tokens || (sides[i].constant && !sides[i].constant->reals))
@@ -236,52 +196,44 @@ enum status node_where(struct import *in)
         TRY(node_combine(in, "add", &sides[0], &sides[1], &sides[0]));
     else if (sides[0].constant)
         sides[0] = sides[1];
-    return line_gives(in, 0, sides[0].layer, sides[0].gives, sides[0].shape, sides[0].batch);
+    return compose_give(in, &sides[0]);
 }
 
 /* x above 0, below it x times a slope: that of Abs is -1. */
 enum status node_slope(struct import *in)
 {
-    struct value *x, above, below, slope;
-    struct line *line;
+    struct value *x;
     const struct constant *slopes;
-    const char *layer;
     TRY(node_data(in, 0, &x));
-    TRY(known_value(in, (struct shape){0}, -1, &slope));
-    if (strcmp(in->node->op_type, "Abs")) {
-        TRY(node_known(in, 1, -1, &slopes));
-        slope = *graph_input(in, 1);
+    struct value above = *x, below = *x;
+    if (!strcmp(in->node->op_type, "Abs")) {
+        TRY(compose_absolute(in, &above));
+        return compose_give(in, &above);
     }
-    above = below = *x;
-    TRY(apply(in, "relu", &above));
-    TRY(line_of_value(in, x, &layer));
-    TRY(line_add(in, "clip", layer, &line, "%.9g 0", -BOUND_NONE));
-    below.layer = line->name;
-    below.gives = value_sample(x);
-    TRY(node_combine(in, "multiply", &below, &slope, &below));
+    TRY(node_known(in, 1, -1, &slopes));
+    TRY(compose_above_zero(in, &above));
+    TRY(compose_below_zero(in, &below));
+    TRY(node_combine(in, "multiply", &below, graph_input(in, 1), &below));
     if (!shape_equal(&below.shape, &x->shape))
         REFUSE(in, STATUS_INPUT, "its slopes have more dimensions than its input");
     TRY(node_combine(in, "add", &above, &below, &above));
-    return line_gives(in, 0, above.layer, above.gives, above.shape, above.batch);
+    return compose_give(in, &above);
 }
 
 /* alpha·x + beta between 0 and 1; of HardSwish times x. */
 enum status node_hard(struct import *in)
 {
     struct value *x;
-    struct line *line;
-    const char *own, *layer;
     bool swish = !strcmp(in->node->op_type, "HardSwish");
     double alpha = swish ? 1.0 / 6 : graph_real(in, "alpha", 0.2);
     double beta = swish ? 0.5 : graph_real(in, "beta", 0.5);
     TRY(node_data(in, 0, &x));
-    TRY(line_of_value(in, x, &own));
-    TRY(line_affine(in, own, value_sample(x).rank, alpha, beta, &layer));
-    TRY(line_add(in, "clip", layer, &line, "0 1"));
-    layer = line->name;
+    struct value hard = *x;
+    TRY(compose_affine(in, &hard, alpha, beta));
+    TRY(compose_apply(in, &hard, "clip", "0 1"));
     if (swish)
-        TRY(line_pair(in, "multiply", own, layer, &layer));
-    return line_gives_like(in, layer, x);
+        TRY(node_combine(in, "multiply", x, &hard, &hard));
+    return compose_give(in, &hard);
 }
 
 /* Known numbers as a layer that gives as many as a sample of x, which is repeated where it is
@@ -289,7 +241,7 @@ enum status node_hard(struct import *in)
 static enum status spread_like(struct import *in, const struct constant *numbers, struct value *x,
                                struct value *out)
 {
-    TRY(repeat_like(in, numbers, x));
+    TRY(compose_spread(in, numbers->shape, x));
     *out = *x;
     TRY(fold_spread(in, numbers, x->shape, &out->constant));
     out->gives = value_sample(x);
@@ -297,6 +249,19 @@ static enum status spread_like(struct import *in, const struct constant *numbers
                       &out->layer));
     out->constant = NULL;
     return STATUS_OK;
+}
+
+/* Two values in the shape that they have together; in the dimension that counts samples they are
+ * alike. */
+static enum status spread_both(struct import *in, struct value *a, struct value *b)
+{
+    struct shape shapes[] = {a->shape, b->shape};
+    if (a->batch >= 0)
+        shapes[0].dim[a->batch] = 1;
+    if (b->batch >= 0)
+        shapes[1].dim[b->batch] = 1;
+    TRY(compose_spread(in, shapes[1], a));
+    return compose_spread(in, shapes[0], b);
 }
 
 /* x becomes the larger, or the smaller, of itself and the other: by a bound where that is one
@@ -310,18 +275,15 @@ static enum status take_extreme(struct import *in, bool max, struct value other,
     if (!whole && number && constant_is_one(number) && !isnan(number->reals[0]) &&
         number->shape.rank <= x->shape.rank) {
         double at = fmin(fmax((double)number->reals[0], -BOUND_NONE), BOUND_NONE);
-        TRY(line_of_value(in, x, &parts[0]));
-        TRY(line_add(in, "clip", parts[0], &line, "%.9g %.9g", max ? at : -BOUND_NONE,
-                     max ? BOUND_NONE : at));
-        x->layer = line->name;
-        x->gives = value_sample(x);
-        return STATUS_OK;
+        return compose_apply(in, x, "clip", "%.9g %.9g", max ? at : -BOUND_NONE,
+                             max ? BOUND_NONE : at);
     }
     if (!whole && number)
         TRY(spread_like(in, number, x, &other));
-    if (whole || !shape_equal(&x->shape, &other.shape) || x->batch != other.batch ||
-        x->ahead != other.ahead)
-        REFUSE(in, STATUS_UNSUPPORTED, "expected real values of one shape, or known numbers");
+    if (!whole && !number)
+        TRY(spread_both(in, x, &other));
+    if (whole || !shape_equal(&x->shape, &other.shape) || x->batch != other.batch)
+        REFUSE(in, STATUS_UNSUPPORTED, "expected real values whose shapes fit, or known numbers");
     const struct value *sides[2] = {x, &other};
     struct shape sample = value_sample(x);
     for (int i = 0; i < 2; i++) {
@@ -354,5 +316,5 @@ enum status node_extreme(struct import *in)
         }
         TRY(take_extreme(in, max, other, &so_far));
     }
-    return line_gives(in, 0, so_far.layer, so_far.gives, so_far.shape, so_far.batch);
+    return compose_give(in, &so_far);
 }

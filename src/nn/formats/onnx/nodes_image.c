@@ -1,12 +1,13 @@
 /* nodes_image.c: convolution, pooling and what belongs to it, over images [channels, height, width]
  * and, as images of one row, over [channels, length]; of volumes in apart.c. */
+#include "nn/formats/onnx/compose.h"
 #include "nn/formats/onnx/windows.h"
 
 #include <math.h>
 #include <string.h>
 
 node_writer node_conv, node_conv_transpose, node_pool, node_global_pool, node_max_unpool,
-    node_batch_norm, node_lrn, node_pad;
+    node_batch_norm, node_lrn;
 
 /* The weights and the bias of both convolutions, which are the line's to change. */
 static enum status take_weights(struct import *in, struct line *line, const struct constant *w,
@@ -16,6 +17,7 @@ static enum status take_weights(struct import *in, struct line *line, const stru
     TRY(line_weights(in, w->count, &line->weight));
     memcpy(line->weight, w->reals, (size_t)w->count * sizeof *line->weight);
     TRY(line_give(in, line, "weight", line->weight, w->count));
+    line_learns(in, !w->held);
     line->weights = w->count;
     line->channels = channels;
     line->has_bias = true;
@@ -28,7 +30,9 @@ static enum status take_weights(struct import *in, struct line *line, const stru
     TRY(line_weights(in, channels, &line->shift));
     memcpy(line->shift, b->reals, (size_t)channels * sizeof *line->shift);
     line->bias = true;
-    return line_give(in, line, "bias", line->shift, channels);
+    TRY(line_give(in, line, "bias", line->shift, channels));
+    line_learns(in, !b->held);
+    return STATUS_OK;
 }
 
 static enum status read_weights(struct import *in, const struct image *image, bool transposed,
@@ -295,6 +299,24 @@ enum status node_max_unpool(struct import *in)
     return window_give(in, &image, line->name, image.channels, size);
 }
 
+/* May it go into the line before it? Not where one of them learns and the other stays. */
+static bool norm_folds(const struct import *in, const struct value *x,
+                       const struct constant *const c[4])
+{
+    const struct line *line = x->line;
+    if (!line || x->uses != 1 || !line->run || line->channels != x->shape.dim[1] ||
+        !(text_starts(line->kind, "conv") || x->shape.rank == 2))
+        return false;
+    bool alike = c[0]->held == c[1]->held;
+    size_t length = strlen(line->name);
+    for (int32_t i = 0; alike && i < in->given_count; i++) {
+        const struct given *given = &in->given[i];
+        bool own = !strncmp(given->name, line->name, length) && given->name[length] == '.';
+        alike = !own || given->fixed == c[0]->held;
+    }
+    return alike;
+}
+
 /* Into the weights and the bias of the line before it. */
 static enum status fold_norm(struct import *in, struct line *line,
                              const struct constant *const c[4], double epsilon)
@@ -302,8 +324,11 @@ static enum status fold_norm(struct import *in, struct line *line,
     if (!line->bias) {
         TRY(line_weights(in, line->channels, &line->shift));
         TRY(line_give(in, line, "bias", line->shift, line->channels));
+        line_learns(in, !c[0]->held);
         line->bias = true;
     }
+    for (size_t i = 0; i < 2; i++)
+        TRY(import_learns(in, in->node, c[i]->learnt ? c[i]->origin : NULL));
     for (int64_t k = 0; k < line->channels; k++) {
         double scale = (double)c[0]->reals[k] / sqrt((double)c[3]->reals[k] + epsilon);
         line->shift[k] = (float)(((double)line->shift[k] - (double)c[2]->reals[k]) * scale +
@@ -322,23 +347,19 @@ static enum status fold_norm(struct import *in, struct line *line,
 static enum status norm_by_itself(struct import *in, const struct value *x,
                                   const struct constant *const c[4], double epsilon)
 {
-    int64_t samples = x->shape.dim[0], channels = x->shape.dim[1], rest = 1;
+    int64_t samples = x->shape.dim[0], channels = x->shape.dim[1];
+    int64_t rest = shape_count(&x->shape) / (samples * channels);
     const char *layer, *number;
     struct line *line;
-    float *ones, *zeros;
-    for (int32_t d = 2; d < x->shape.rank; d++)
-        rest *= x->shape.dim[d];
     TRY(line_of(in, x, SHAPE(samples, channels, rest), &layer));
     TRY(line_add(in, "transpose", layer, &line, "2,1,3"));
-    TRY(line_shape(in, line->name, SHAPE(channels, samples * rest), &layer));
-    TRY(line_add(in, "layer_norm", layer, &line, "%.9g", epsilon));
-    TRY(line_weights(in, samples * rest, &ones));
-    TRY(line_weights(in, samples * rest, &zeros));
-    for (int64_t i = 0; i < samples * rest; i++)
-        ones[i] = 1;
-    TRY(line_give(in, line, "scale", ones, samples * rest));
-    TRY(line_give(in, line, "shift", zeros, samples * rest));
-    layer = line->name;
+    struct value rows = {.name = x->name,
+                         .shape = SHAPE(channels, samples * rest),
+                         .batch = -1,
+                         .layer = line->name,
+                         .gives = SHAPE(channels, samples, rest)};
+    TRY(compose_normalise(in, epsilon, &rows));
+    layer = rows.layer;
     for (int i = 0; i < 2; i++) {
         TRY(line_constant(in, c[i]->reals, channels, c[i]->learnt, SHAPE(channels, 1), &number));
         TRY(line_pair(in, i ? "add" : "multiply", layer, number, &layer));
@@ -373,11 +394,8 @@ enum status node_batch_norm(struct import *in)
     }
     if (training)
         return norm_by_itself(in, x, c, epsilon);
-    line = x->line;
-    bool image = line && text_starts(line->kind, "conv");
-    if (line && x->uses == 1 && line->run && line->channels == x->shape.dim[1] &&
-        (image || x->shape.rank == 2)) {
-        TRY(fold_norm(in, line, c, epsilon));
+    if (norm_folds(in, x, c)) {
+        TRY(fold_norm(in, x->line, c, epsilon));
         return line_gives_same(in, x, x->shape, x->batch);
     }
     TRY(line_of_value(in, x, &layer));
@@ -388,6 +406,7 @@ enum status node_batch_norm(struct import *in)
         TRY(line_weights(in, c[i]->count, &kept));
         memcpy(kept, c[i]->reals, (size_t)c[i]->count * sizeof *kept);
         TRY(line_give(in, line, parameters[i], kept, c[i]->count));
+        line_learns(in, !c[i]->held);
     }
     return line_gives_like(in, line->name, x);
 }
@@ -409,62 +428,4 @@ enum status node_lrn(struct import *in)
                  graph_real(in, "alpha", 1e-4), graph_real(in, "beta", 0.75),
                  graph_real(in, "bias", 1)));
     return line_gives_like(in, line->name, x);
-}
-
-/* Zeros around the images that a convolution takes are its own pad. */
-static bool pad_joins(const struct import *in, const struct value *x, const struct value *y,
-                      const int64_t *pads, double number)
-{
-    int32_t place = y->uses == 1 ? graph_reader(in, y, "Conv") : -1;
-    const Onnx__NodeProto *reader = place >= 0 ? in->graph->node[place] : NULL;
-    bool joins = reader && number == 0 && value_counts(x, 0) &&
-                 (x->shape.rank == 4 || x->shape.rank == 3) && !x->padded &&
-                 !strcmp(reader->input[0], y->name);
-    for (int32_t d = 0; joins && d < 2; d++)
-        joins = pads[d] == 0 && pads[d + x->shape.rank] == 0;
-    for (size_t i = 0; joins && i < reader->n_attribute; i++) /* SAME is of the padded image */
-        joins = !text_equal(reader->attribute[i]->name, "auto_pad");
-    return joins;
-}
-
-enum status node_pad(struct import *in)
-{
-    struct value *x, *y = graph_output(in, 0);
-    const int64_t *pads;
-    int64_t count;
-    double number;
-    const char *layer;
-    TRY(node_data(in, 0, &x));
-    TRY(graph_numbers(in, 1, "pads", &pads, &count));
-    TRY(graph_number(in, 2, graph_real(in, "value", 0), &number));
-    int32_t rank = x->shape.rank;
-    if (!graph_text_is(in, "mode", "constant", "constant") || count != 2 * rank ||
-        graph_input(in, 3))
-        REFUSE(in, STATUS_UNSUPPORTED, "expected mode='constant' and %d pads", 2 * rank);
-    for (int32_t i = 0; i < 2 * rank; i++)
-        if (pads[i] < 0 || pads[i] > SIZE_MOST)
-            REFUSE(in, STATUS_UNSUPPORTED, "pads has %lld in it, expected 0 to %d",
-                   (long long)pads[i], SIZE_MOST);
-    if (y && pad_joins(in, x, y, pads, number)) {
-        TRY(line_gives_same(in, x, x->shape, x->batch));
-        y->padded = true;
-        for (int32_t d = 2; d < rank; d++) {
-            y->pad[AXES - rank + d][0] = pads[d];
-            y->pad[AXES - rank + d][1] = pads[d + rank];
-        }
-        return STATUS_OK;
-    }
-    struct shape sample = value_sample(x), shape = x->shape;
-    TRY(line_of_value(in, x, &layer));
-    for (int32_t d = 0; d < rank; d++) {
-        int32_t axis;
-        if (!pads[d] && !pads[d + rank])
-            continue;
-        TRY(value_axis(in, x, d, &axis));
-        TRY(line_pad(in, axis, pads[d], pads[d + rank], (float)number, &sample, &layer));
-        shape.dim[d] += pads[d] + pads[d + rank];
-    }
-    if (layer == x->layer)
-        return line_gives_same(in, x, x->shape, x->batch);
-    return line_gives(in, 0, layer, sample, shape, x->batch);
 }

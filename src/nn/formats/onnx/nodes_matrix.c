@@ -1,5 +1,6 @@
 /* nodes_matrix.c: products of matrices, and normalisation of rows. */
-#include "nn/formats/onnx/importer.h"
+#include "nn/formats/onnx/compose.h"
+#include "nn/formats/onnx/fold.h"
 
 #include <string.h>
 
@@ -103,54 +104,162 @@ enum status node_gemm(struct import *in)
     return line_gives(in, 0, layer, value_sample(&product), product.shape, product.batch);
 }
 
+/* The shape that both sides of a product have together, but for the last two dimensions. */
+static enum status join_front(struct import *in, const struct value side[2], struct shape *out)
+{
+    int32_t rank = side[side[0].shape.rank < side[1].shape.rank].shape.rank;
+    *out = (struct shape){.rank = rank};
+    for (int32_t d = 0; d < rank - 2; d++) {
+        int64_t size[2];
+        for (int i = 0; i < 2; i++) {
+            int32_t own = d - rank + side[i].shape.rank;
+            size[i] = own < 0 ? 1 : side[i].shape.dim[own];
+        }
+        if (size[0] != size[1] && size[0] != 1 && size[1] != 1)
+            REFUSE(in, STATUS_INPUT, "its inputs have %lld and %lld in dimension %d",
+                   (long long)size[0], (long long)size[1], d);
+        out->dim[d] = size[0] == 1 ? size[1] : size[0];
+    }
+    return STATUS_OK;
+}
+
+/* One side as a layer that gives a sample of `front` and its own last two dimensions. */
+static enum status side_layer(struct import *in, struct shape front, int32_t batch,
+                              struct value side, const char **out)
+{
+    int32_t rank = front.rank, own = side.shape.rank;
+    struct value whole = {.shape = front, .batch = batch};
+    memcpy(whole.shape.dim + rank - 2, side.shape.dim + own - 2, 2 * sizeof *front.dim);
+    if (side.constant && side.constant->reals) {
+        struct constant *wide = side.constant;
+        if (shape_count(&wide->shape) != shape_count(&whole.shape)) {
+            TRY(fold_spread(in, side.constant, whole.shape, &wide));
+            if (side.constant->learnt)
+                TRY(import_untrainable(in,
+                                       "it cannot be trained: the node '%.80s' (MatMul) repeats "
+                                       "learnt numbers, expected a matrix for each product",
+                                       in->node->output[0]));
+        }
+        return line_constant(in, wide->reals, wide->count, side.constant->learnt,
+                             value_sample(&whole), out);
+    }
+    struct shape spread = whole.shape;
+    if (side.batch >= 0)
+        spread.dim[batch] = 1; /* in which both are alike */
+    TRY(compose_spread(in, spread, &side));
+    return line_of(in, &side, value_sample(&whole), out);
+}
+
+/* A vector is a matrix of one row, or one column, which the product then has not; what a side has
+ * once is repeated for all the other one has. */
 static enum status multiply_two(struct import *in, const struct value *a, const struct value *b)
 {
+    struct value side[2] = {*a, *b};
+    bool vector[2];
     struct line *line;
-    const char *first, *second, *inputs;
-    const struct value *sides[] = {a, b};
-    int32_t rank = a->shape.rank, batch = a->constant ? b->batch : a->batch;
-    struct value parts[2];
-    bool sound = rank >= 2 && rank == b->shape.rank && batch < rank - 2;
-    for (int32_t d = 0; sound && d < rank - 2; d++)
-        sound = a->shape.dim[d] == b->shape.dim[d];
-    sound = sound && a->shape.dim[rank - 1] == b->shape.dim[rank - 2];
+    const char *layers[2], *inputs;
+    int32_t batch = -1;
+    struct shape front;
     for (int i = 0; i < 2; i++) {
-        sound = sound && !sides[i]->tokens && (sides[i]->constant || sides[i]->batch == batch);
-        parts[i] = *sides[i];
-        parts[i].batch = batch;
+        struct value *s = &side[i];
+        vector[i] = s->shape.rank == 1;
+        if (s->tokens || !s->shape.rank || s->batch >= (vector[i] ? 0 : s->shape.rank - 2))
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "expected real inputs of a dimension or more, and no product over samples");
+        if (vector[i])
+            s->shape = i ? SHAPE(s->shape.dim[0], 1) : SHAPE(1, s->shape.dim[0]);
     }
-    if (!sound)
-        REFUSE(in, STATUS_UNSUPPORTED,
-               "expected two inputs with the same dimensions but the last "
-               "two, which fit, and no product over samples");
-    TRY(line_of(in, a, value_sample(&parts[0]), &first));
-    TRY(line_of(in, b, value_sample(&parts[1]), &second));
-    NEED(inputs = arena_format(&in->arena, "%s, %s", first, second));
+    TRY(join_front(in, side, &front));
+    for (int i = 0; i < 2; i++) {
+        if (side[i].batch < 0)
+            continue;
+        int32_t own = side[i].batch + front.rank - side[i].shape.rank;
+        if ((batch >= 0 && batch != own) || front.dim[own] != side[i].shape.dim[side[i].batch])
+            REFUSE(in, STATUS_UNSUPPORTED, "its inputs count the samples differently");
+        batch = own;
+    }
+    int64_t inner = side[0].shape.dim[side[0].shape.rank - 1];
+    if (inner != side[1].shape.dim[side[1].shape.rank - 2])
+        REFUSE(in, STATUS_INPUT, "its inputs have %lld and %lld numbers to be multiplied",
+               (long long)inner, (long long)side[1].shape.dim[side[1].shape.rank - 2]);
+    for (int i = 0; i < 2; i++)
+        TRY(side_layer(in, front, batch, side[i], &layers[i]));
+    NEED(inputs = arena_format(&in->arena, "%s, %s", layers[0], layers[1]));
     TRY(line_add(in, "matmul", inputs, &line, "%s", "none"));
     line->scale = 1;
-    struct value product = {.shape = a->shape, .batch = batch};
-    product.shape.dim[rank - 1] = b->shape.dim[rank - 1];
-    return line_gives(in, 0, line->name, value_sample(&product), product.shape, batch);
+    struct value product = {.shape = front, .batch = batch};
+    product.shape.dim[front.rank - 2] = side[0].shape.dim[side[0].shape.rank - 2];
+    product.shape.dim[front.rank - 1] = side[1].shape.dim[side[1].shape.rank - 1];
+    struct shape gives = value_sample(&product);
+    if (vector[1])
+        product.shape.rank--;
+    if (vector[0]) {
+        product.shape.dim[product.shape.rank - 2 + vector[1]] =
+            product.shape.dim[product.shape.rank - 1 + vector[1]];
+        product.shape.rank--;
+    }
+    return line_gives(in, 0, line->name, gives, product.shape, batch);
+}
+
+/* Known numbers that are one matrix, whatever dimensions of 1 stand before it, or a vector. */
+static enum status find_matrix(struct import *in, const struct value *x, const struct value *w,
+                               const struct constant **out)
+{
+    struct constant *view;
+    int32_t rank = w->shape.rank;
+    *out = NULL;
+    if (!w->constant || !w->constant->reals || !w->constant->count || rank < 1 ||
+        rank > x->shape.rank)
+        return STATUS_OK;
+    struct shape shape = SHAPE(w->shape.dim[0], 1);
+    if (rank > 1)
+        shape = SHAPE(w->shape.dim[rank - 2], w->shape.dim[rank - 1]);
+    if (shape_count(&shape) != w->constant->count)
+        return STATUS_OK;
+    TRY(constant_view(in, w->constant, shape, &view));
+    *out = view;
+    return STATUS_OK;
 }
 
 enum status node_matmul(struct import *in)
 {
     const struct value *x = graph_input(in, 0), *w = graph_input(in, 1);
+    const struct constant *matrix;
     struct line *line;
     const char *layer;
     int32_t last = x->shape.rank - 1;
-    bool dense = !x->constant && w->constant && w->constant->reals && w->shape.rank == 2 &&
-                 last >= 1 && x->batch != last && !x->tokens;
-    if (!dense)
+    TRY(find_matrix(in, x, w, &matrix));
+    if (!matrix || x->constant || x->tokens || last < 1 || x->batch == last)
         return multiply_two(in, x, w);
-    if (!w->constant->count || x->shape.dim[last] != w->shape.dim[0])
+    if (x->shape.dim[last] != matrix->shape.dim[0])
         REFUSE(in, STATUS_INPUT, "its inputs have %lld and %lld numbers to be multiplied",
-               (long long)x->shape.dim[last], (long long)w->shape.dim[0]);
+               (long long)x->shape.dim[last], (long long)matrix->shape.dim[0]);
     TRY(line_of_value(in, x, &layer));
-    TRY(write_dense(in, layer, w->constant, false, 1, &line));
+    TRY(write_dense(in, layer, matrix, false, 1, &line));
     struct value product = {.shape = x->shape, .batch = x->batch};
-    product.shape.dim[last] = w->shape.dim[1];
-    return line_gives(in, 0, line->name, value_sample(&product), product.shape, x->batch);
+    product.shape.dim[last] = matrix->shape.dim[1];
+    struct shape gives = value_sample(&product);
+    product.shape.rank -= w->shape.rank == 1;
+    return line_gives(in, 0, line->name, gives, product.shape, x->batch);
+}
+
+/* A scale or a shift that is not one number a place is multiplied with, or added, as it is. */
+static enum status norm_apart(struct import *in, const struct value *x, struct shape rows)
+{
+    struct value y = *x;
+    y.shape = rows;
+    y.batch = -1;
+    TRY(line_of(in, x, rows, &y.layer));
+    y.gives = rows;
+    TRY(compose_normalise(in, graph_real(in, "epsilon", 1e-5), &y));
+    y.shape = x->shape;
+    y.batch = x->batch;
+    for (size_t i = 1; i < 3; i++)
+        if (graph_input(in, i))
+            TRY(node_combine(in, i == 1 ? "multiply" : "add", &y, graph_input(in, i), &y));
+    if (!shape_equal(&y.shape, &x->shape))
+        REFUSE(in, STATUS_INPUT, "its scale or shift has more dimensions than its input");
+    return compose_give(in, &y);
 }
 
 /* Over all dimensions from the axis on, which become one. */
@@ -170,6 +279,11 @@ enum status node_layer_norm(struct import *in)
     rows.rank = own;
     if (x->batch > axis)
         REFUSE(in, STATUS_UNSUPPORTED, "it goes over the dimension that counts the samples");
+    for (size_t i = 1; i < 3; i++) {
+        const struct value *known = graph_input(in, i);
+        if (known && (!known->constant || known->constant->count != rows.dim[own - 1]))
+            return norm_apart(in, x, rows);
+    }
     TRY(line_of(in, x, rows, &layer));
     TRY(line_add(in, "layer_norm", layer, &line, "%.9g", graph_real(in, "epsilon", 1e-5)));
     for (size_t i = 0; i < 2; i++) {
@@ -178,12 +292,10 @@ enum status node_layer_norm(struct import *in)
         if (!graph_input(in, i + 1)) { /* no shift */
             TRY(line_weights(in, rows.dim[own - 1], &kept));
             TRY(line_give(in, line, parameters[i], kept, rows.dim[own - 1]));
+            line_learns(in, false);
             continue;
         }
         TRY(node_known(in, i + 1, -1, &known));
-        if (known->count != rows.dim[own - 1])
-            REFUSE(in, STATUS_UNSUPPORTED, "its input %zu has %lld numbers, expected %lld", i + 2,
-                   (long long)known->count, (long long)rows.dim[own - 1]);
         TRY(line_weights(in, known->count, &kept));
         memcpy(kept, known->reals, (size_t)known->count * sizeof *kept);
         TRY(line_give(in, line, parameters[i], kept, known->count));

@@ -30,10 +30,12 @@ static enum status give_weight(struct import *in, const struct line *line, const
             for (int64_t i = 0; i < inputs; i++)
                 to[i * width + g * r->units + u] =
                     rows[(kind->order[g] * r->units + u) * inputs + i];
-    return line_give(in, line, name, to, count);
+    TRY(line_give(in, line, name, to, count));
+    line_learns(in, !from->held);
+    return STATUS_OK;
 }
 
-/* Both biases lie in one tensor, that of the input first. */
+/* Both biases lie in one tensor, that of the input first; where there is none they stay 0. */
 static enum status give_biases(struct import *in, const struct line *line,
                                const struct recurrent *r)
 {
@@ -46,6 +48,7 @@ static enum status give_biases(struct import *in, const struct line *line,
         for (int64_t i = 0; from && i < width; i++)
             to[i] = from[r->kind->order[i / r->units] * r->units + i % r->units];
         TRY(line_give(in, line, names[which], to, width));
+        line_learns(in, r->b && !r->b->held);
     }
     return STATUS_OK;
 }

@@ -1,11 +1,11 @@
 /* nodes_shape.c: operators that move elements, take some of them, or add them up. What is only
  * another shape writes no line: a layer that needs it is given a reshape (line_of). */
-#include "nn/formats/onnx/importer.h"
+#include "nn/formats/onnx/compose.h"
 
 #include <string.h>
 
 node_writer node_reshape, node_flatten, node_squeeze, node_transpose, node_slice, node_split,
-    node_concat, node_gather, node_gather_nd, node_reduce;
+    node_concat, node_gather, node_tile, node_blocks;
 
 /* The product of the sizes before dimension `to`. */
 static int64_t count_before(const struct shape *shape, int32_t to)
@@ -371,15 +371,6 @@ static enum status gather_tokens(struct import *in, const struct constant *table
     return line_gives(in, 0, line->name, gives, shape, tokens->batch);
 }
 
-/* One of `size` places, counted from behind where it is negative. */
-static enum status find_place(struct import *in, int64_t pick, int64_t size, int64_t *out)
-{
-    *out = pick < 0 ? pick + size : pick;
-    if (*out < 0 || *out >= size)
-        REFUSE(in, STATUS_INPUT, "found place %lld of %lld", (long long)pick, (long long)size);
-    return STATUS_OK;
-}
-
 /* Known places of one dimension. */
 enum status node_gather(struct import *in)
 {
@@ -402,7 +393,7 @@ enum status node_gather(struct import *in)
     TRY(line_of_value(in, data, &layer));
     NEED(places = arena_array(&in->arena, (size_t)picks->count, sizeof *places));
     for (int64_t i = 0; i < picks->count; i++)
-        TRY(find_place(in, picks->wholes[i], data->shape.dim[axis], &places[i]));
+        TRY(graph_place(in, picks->wholes[i], data->shape.dim[axis], &places[i]));
     TRY(line_pick(in, layer, own, places, picks->count, &layer));
     for (int32_t d = 0; d < data->shape.rank; d++) {
         if (d == data->batch)
@@ -417,120 +408,54 @@ enum status node_gather(struct import *in)
     return line_gives(in, 0, layer, gives, shape, batch);
 }
 
-/* Known places, each given by its coordinates in the first dimensions, of what is one whole. */
-static enum status gather_known(struct import *in, const struct value *data,
-                                const struct constant *index)
+/* So many times along each dimension. */
+enum status node_tile(struct import *in)
 {
-    int32_t rank = index->shape.rank, depth = rank ? (int32_t)index->shape.dim[rank - 1] : 0;
-    struct shape shape = index->shape;
-    const char *layer;
-    int64_t *places, rows = 1, count = 0;
-    if (data->batch >= 0 || graph_int(in, "batch_dims", 0) || !index->wholes || !index->count ||
-        depth < 1 || depth > data->shape.rank || rank - 1 + data->shape.rank - depth > SHAPE_MOST)
-        REFUSE(in, STATUS_UNSUPPORTED, "expected places of the whole input, and batch_dims=0");
-    NEED(places = arena_array(&in->arena, (size_t)(index->count / depth), sizeof *places));
-    for (; count < index->count / depth; count++)
-        for (int32_t d = 0; d < depth; d++) {
-            int64_t place;
-            TRY(find_place(in, index->wholes[count * depth + d], data->shape.dim[d], &place));
-            places[count] = places[count] * data->shape.dim[d] + place;
-        }
-    shape.rank = rank - 1;
-    for (int32_t d = 0; d < data->shape.rank; d++)
-        if (d < depth)
-            rows *= data->shape.dim[d];
-        else
-            shape.dim[shape.rank++] = data->shape.dim[d];
-    int64_t behind = shape_count(&data->shape) / rows;
-    TRY(line_of(in, data, SHAPE(rows, behind), &layer));
-    TRY(line_pick(in, layer, 1, places, count, &layer));
-    return line_gives(in, 0, layer, SHAPE(count, behind), shape, -1);
-}
-
-/* Rows of each sample's own table, by its own tokens: what the layer `gather` is exported as. */
-enum status node_gather_nd(struct import *in)
-{
-    struct value *table;
-    const struct value *index = graph_input(in, 1);
-    const char *layer, *tokens;
-    TRY(node_data(in, 0, &table));
-    if (index->constant)
-        return gather_known(in, table, index->constant);
-    if (graph_int(in, "batch_dims", 0) != 1 || !value_counts(table, 0) || table->shape.rank != 3 ||
-        !index->tokens || !value_counts(index, 0) || index->shape.rank != 3 ||
-        index->shape.dim[2] != 1)
-        REFUSE(in, STATUS_UNSUPPORTED,
-               "expected batch_dims=1, a table for each sample, and the "
-               "model's input of whole numbers");
-    if (!in->tokens)
-        in->tokens = table->shape.dim[1];
-    TRY(line_of_value(in, table, &layer));
-    TRY(line_of(in, index, SHAPE(index->shape.dim[1]), &tokens));
-    TRY(line_pair(in, "gather", layer, tokens, &layer));
-    struct shape shape = SHAPE(1, index->shape.dim[1], table->shape.dim[2]);
-    return line_gives(in, 0, layer, SHAPE(shape.dim[1], shape.dim[2]), shape, 0);
-}
-
-/* Which dimensions a Reduce goes over: all where nothing is said. */
-static enum status read_reduced(struct import *in, const struct value *x, bool out[SHAPE_MOST])
-{
-    const int64_t *axes;
+    struct value *x;
+    const int64_t *times;
     int64_t count;
-    TRY(graph_numbers(in, 1, "axes", &axes, &count));
-    if (count <= 0 && graph_int(in, "noop_with_empty_axes", 0))
-        return STATUS_OK;
-    for (int32_t d = 0; count <= 0 && d < x->shape.rank; d++)
-        out[d] = true;
-    for (int64_t i = 0; i < count; i++) {
-        int32_t axis;
-        TRY(graph_axis(in, axes[i], x->shape.rank, &axis));
-        out[axis] = true;
-    }
-    return STATUS_OK;
+    TRY(node_data(in, 0, &x));
+    TRY(graph_numbers(in, 1, "repeats", &times, &count));
+    if (count != x->shape.rank)
+        REFUSE(in, STATUS_INPUT, "found %lld repeats, expected %d", (long long)count,
+               x->shape.rank);
+    struct value y = *x;
+    for (int32_t d = 0; d < x->shape.rank; d++)
+        TRY(compose_tile(in, d, times[d], false, &y));
+    return compose_give(in, &y);
 }
 
-/* One dimension after the other, from the last on; height and width of images at once. */
-enum status node_reduce(struct import *in)
+/* DepthToSpace and SpaceToDepth: blocks of places go from channels to rows and columns, or back.
+ * The block's own dimensions are the first of the channels, with mode CRD the last. */
+enum status node_blocks(struct import *in)
 {
-    const char *op = in->node->op_type, *layer;
-    const char *function = !strcmp(op, "ReduceMean")  ? "mean"
-                           : !strcmp(op, "ReduceSum") ? "sum"
-                                                      : "max";
     struct value *x;
     struct line *line;
-    bool reduced[SHAPE_MOST] = {false}, keep = graph_int(in, "keepdims", 1) != 0;
+    const char *layer;
+    int64_t block = graph_int(in, "blocksize", 0);
+    bool back = !strcmp(in->node->op_type, "SpaceToDepth");
+    bool last = !back && graph_text_is(in, "mode", "DCR", "CRD");
     TRY(node_data(in, 0, &x));
-    TRY(read_reduced(in, x, reduced));
-    struct shape sample = value_sample(x), shape = {0};
-    int32_t batch = -1;
-    TRY(line_of_value(in, x, &layer));
-    bool image = x->shape.rank == 4 && value_counts(x, 0) && !reduced[0] && !reduced[1] &&
-                 reduced[2] && reduced[3];
-    if (image && strcmp(function, "sum")) {
-        bool max = !strcmp(function, "max");
-        TRY(line_add(in, max ? "global_max_pool" : "global_average_pool", layer, &line, "%s", ""));
-        layer = line->name;
-        sample = SHAPE(sample.dim[0]);
-    }
-    for (int32_t d = x->shape.rank - 1; d >= 0; d--) {
-        int32_t own;
-        if (!reduced[d] || (image && strcmp(function, "sum")))
-            continue;
-        TRY(value_axis(in, x, d, &own));
-        TRY(line_add(in, "reduce", layer, &line, "%s axis=%d", function, own));
-        layer = line->name;
-        for (int32_t k = own; k < sample.rank; k++)
-            sample.dim[k - 1] = sample.dim[k];
-        if (--sample.rank == 0)
-            sample = SHAPE(1);
-    }
-    for (int32_t d = 0; d < x->shape.rank; d++) {
-        if (d == x->batch)
-            batch = shape.rank;
-        if (!reduced[d] || keep)
-            shape.dim[shape.rank++] = reduced[d] ? 1 : x->shape.dim[d];
-    }
-    if (layer == x->layer)
-        return line_gives_same(in, x, shape, batch);
-    return line_gives(in, 0, layer, sample, shape, batch);
+    if (x->shape.rank != 4 || !value_counts(x, 0) || block < 1 || block > INT16_MAX)
+        REFUSE(in, STATUS_UNSUPPORTED, "expected images, and a blocksize");
+    int64_t c = x->shape.dim[1], h = x->shape.dim[2], w = x->shape.dim[3];
+    if (back ? h % block || w % block : c % (block * block))
+        REFUSE(in, STATUS_INPUT, "a block is %lld, of which the image is no multiple",
+               (long long)block);
+    struct shape apart = SHAPE(c, h / block, block, w / block, block), to = x->shape;
+    if (!back)
+        apart = last ? SHAPE(c / (block * block), block, block, h, w)
+                     : SHAPE(block, block, c / (block * block), h, w);
+    TRY(line_of(in, x, apart, &layer));
+    TRY(line_add(in, "transpose", layer, &line, "%s",
+                 back   ? "3,5,1,2,4"
+                 : last ? "1,4,2,5,3"
+                        : "3,4,1,5,2"));
+    to.dim[1] = back ? c * block * block : c / (block * block);
+    to.dim[2] = back ? h / block : h * block;
+    to.dim[3] = back ? w / block : w * block;
+    struct value y = {.shape = to, .batch = 0};
+    struct shape sample = value_sample(&y);
+    TRY(line_shape(in, line->name, sample, &layer));
+    return line_gives(in, 0, layer, sample, to, 0);
 }

@@ -1,13 +1,11 @@
 /* nodes_simple.c: operators that work element by element. */
-#include "nn/formats/onnx/importer.h"
+#include "nn/formats/onnx/compose.h"
 
-#include <ctype.h>
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
-node_writer node_activation, node_softmax, node_same, node_cast, node_dropout, node_negate,
-    node_pair, node_sum, node_expand;
+node_writer node_softmax, node_same, node_cast, node_dropout, node_negate, node_pair, node_sum,
+    node_expand;
 
 enum status node_data(struct import *in, size_t i, struct value **out)
 {
@@ -32,69 +30,64 @@ enum status node_known(struct import *in, size_t i, int32_t rank, const struct c
     return STATUS_OK;
 }
 
-enum status node_activation(struct import *in)
+/* x minus what the other one is. */
+static enum status subtract(struct import *in, struct value other, struct value *x)
 {
-    static const char *const kinds[][2] = {
-        {"Relu", "relu"}, {"Sigmoid", "sigmoid"},       {"Tanh", "tanh"}, {"Softplus", "softplus"},
-        {"Gelu", "gelu"}, {"LeakyRelu", "leaky_relu"},  {"Elu", "elu"},   {"Erf", "erf"},
-        {"Sqrt", "sqrt"}, {"Reciprocal", "reciprocal"}, {"Exp", "exp"},   {"Log", "log"},
-    };
-    struct value *x;
-    struct line *line;
-    const char *layer, *kind = NULL;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(kinds[i][0], in->node->op_type))
-            kind = kinds[i][1];
-    if (!strcmp(kind, "gelu") && !graph_text_is(in, "approximate", "none", "none"))
-        REFUSE(in, STATUS_UNSUPPORTED, "found an approximation, expected approximate='none'");
-    TRY(node_data(in, 0, &x));
-    TRY(line_of_value(in, x, &layer));
-    double alpha = graph_real(in, "alpha", !strcmp(kind, "elu") ? 1 : 0.01);
-    if (!strcmp(kind, "elu") || !strcmp(kind, "leaky_relu")) {
-        if (!(alpha >= 0 && alpha <= (double)FLT_MAX))
-            REFUSE(in, STATUS_UNSUPPORTED, "alpha is %g, expected 0 or more", alpha);
-        TRY(line_add(in, kind, layer, &line, "%.9g", alpha));
-    } else {
-        TRY(line_add(in, kind, layer, &line, "%s", ""));
-    }
-    return line_gives_like(in, line->name, x);
+    TRY(compose_affine(in, &other, -1, 0));
+    return node_combine(in, "add", x, &other, x);
 }
 
-/* A reduction of the last dimension, negated and added to x. */
-static enum status less_reduced(struct import *in, const char *x, struct shape rows,
-                                const char *reduced, const char **out)
+/* z - ln Σ e^z over the last dimension, where z = x - max x, so that no e^z is too large and their
+ * sum is not 0. */
+static enum status log_softmax(struct import *in, const bool *last, struct value *x)
 {
-    rows.dim[rows.rank - 1] = 1;
-    TRY(line_shape(in, reduced, rows, &reduced));
-    TRY(line_affine(in, reduced, rows.rank, -1, 0, &reduced));
-    return line_pair(in, "add", x, reduced, out);
+    struct value most = *x, sum;
+    TRY(compose_reduce(in, "max", last, &most));
+    TRY(subtract(in, most, x));
+    sum = *x;
+    TRY(compose_apply(in, &sum, "exp", "%s", ""));
+    TRY(compose_reduce(in, "sum", last, &sum));
+    TRY(compose_apply(in, &sum, "log", "%s", ""));
+    return subtract(in, sum, x);
 }
 
-/* Softmax over the last dimension of a layer that gives `rows`, or its logarithm: z - ln Σ e^z,
- * where z = x - max x, so that no e^z is too large and their sum is not 0. */
-static enum status write_softmax(struct import *in, struct shape rows, const char **layer)
+/* 1 at the first of the largest, else 0: at those that are the largest and have none before them,
+ * which a product with a triangle of ones counts. */
+static enum status hardmax(struct import *in, const bool *last, struct value *x)
 {
-    struct line *line;
-    if (strcmp(in->node->op_type, "LogSoftmax")) {
-        TRY(line_add(in, "softmax", *layer, &line, "%s", ""));
-        *layer = line->name;
-        return STATUS_OK;
-    }
-    TRY(line_add(in, "reduce", *layer, &line, "max axis=%d", rows.rank));
-    TRY(less_reduced(in, *layer, rows, line->name, layer));
-    TRY(line_add(in, "exp", *layer, &line, "%s", ""));
-    TRY(line_add(in, "reduce", line->name, &line, "sum axis=%d", rows.rank));
-    TRY(line_add(in, "log", line->name, &line, "%s", ""));
-    return less_reduced(in, *layer, rows, line->name, layer);
+    int32_t axis = x->shape.rank - 1;
+    int64_t width = x->shape.dim[axis];
+    struct value most = *x, before;
+    struct constant *triangle;
+    TRY(compose_reduce(in, "max", last, &most));
+    TRY(subtract(in, most, x));
+    TRY(compose_affine(in, x, -1, 0));
+    TRY(compose_step(in, x, 0));
+    TRY(compose_affine(in, x, -1, 1));
+    before = *x;
+    TRY(constant_new(in, SHAPE(width, width), false, &triangle));
+    for (int64_t i = 0; i < triangle->count; i++)
+        triangle->reals[i] = i / width < i % width ? 1 : 0;
+    TRY(compose_matrix(in, axis, triangle, &before));
+    TRY(compose_apply(in, &before, "clip", "0 1"));
+    TRY(compose_affine(in, &before, -1, 1));
+    return node_combine(in, "multiply", x, &before, x);
 }
 
-/* Over the last dimension of `rows`, which has the elements of x. */
-static enum status softmax_rows(struct import *in, const struct value *x, struct shape rows)
+/* Over the last dimension of `rows`, which the layer gives. */
+static enum status softmax_rows(struct import *in, struct shape rows, const char **layer)
 {
-    const char *layer;
-    TRY(line_of(in, x, rows, &layer));
-    TRY(write_softmax(in, rows, &layer));
-    return line_gives(in, 0, layer, rows, x->shape, x->batch);
+    struct value x = {.name = "rows", .shape = rows, .batch = -1, .layer = *layer, .gives = rows};
+    bool last[SHAPE_MOST] = {false};
+    last[rows.rank - 1] = true;
+    if (!strcmp(in->node->op_type, "Softmax"))
+        TRY(compose_apply(in, &x, "softmax", "%s", ""));
+    else if (!strcmp(in->node->op_type, "LogSoftmax"))
+        TRY(log_softmax(in, last, &x));
+    else
+        TRY(hardmax(in, last, &x));
+    *layer = x.layer;
+    return STATUS_OK;
 }
 
 /* Before opset 13 over all dimensions from the axis on, since then over the axis alone. */
@@ -102,7 +95,7 @@ enum status node_softmax(struct import *in)
 {
     struct value *x;
     struct line *line;
-    const char *layer;
+    const char *layer, *exchange;
     int32_t axis, own;
     bool flattens = in->opset < 13;
     TRY(node_data(in, 0, &x));
@@ -115,25 +108,19 @@ enum status node_softmax(struct import *in)
         for (int32_t d = own; d < sample.rank; d++)
             rows.dim[own - 1] *= sample.dim[d];
         rows.rank = own;
-        return softmax_rows(in, x, rows);
     }
-    if (own == sample.rank)
-        return softmax_rows(in, x, rows);
-    struct text order = {0}; /* the axis last, and back */
-    for (int32_t d = 1; d <= sample.rank; d++)
-        text_printf(&order, "%s%d", d > 1 ? "," : "",
-                    d == own           ? sample.rank
-                    : d == sample.rank ? own
-                                       : d);
+    if (own == rows.rank) {
+        TRY(line_of(in, x, rows, &layer));
+        TRY(softmax_rows(in, rows, &layer));
+        return line_gives(in, 0, layer, rows, x->shape, x->batch);
+    }
+    TRY(compose_exchange(in, sample.rank, own, &exchange)); /* the axis last, and back */
     TRY(line_of_value(in, x, &layer));
-    const char *exchange = arena_text(&in->arena, text_of(&order));
-    text_free(&order);
-    NEED(exchange);
     TRY(line_add(in, "transpose", layer, &line, "%s", exchange));
     layer = line->name;
     rows.dim[own - 1] = sample.dim[sample.rank - 1];
     rows.dim[sample.rank - 1] = sample.dim[own - 1];
-    TRY(write_softmax(in, rows, &layer));
+    TRY(softmax_rows(in, rows, &layer));
     TRY(line_add(in, "transpose", layer, &line, "%s", exchange));
     return line_gives_like(in, line->name, x);
 }
@@ -179,11 +166,10 @@ enum status node_dropout(struct import *in)
 enum status node_negate(struct import *in)
 {
     struct value *x;
-    const char *layer;
     TRY(node_data(in, 0, &x));
-    TRY(line_of_value(in, x, &layer));
-    TRY(line_affine(in, layer, value_sample(x).rank, -1, 0, &layer));
-    return line_gives_like(in, layer, x);
+    struct value y = *x;
+    TRY(compose_affine(in, &y, -1, 0));
+    return compose_give(in, &y);
 }
 
 /* Two operands, the shape they have together, and which dimension of it counts the samples. */
@@ -245,15 +231,18 @@ static struct shape operand_sample(const struct pair *pair, int side)
     return sample;
 }
 
-/* Can it be multiplied with the reciprocals instead? */
+/* Can it be multiplied with the reciprocals instead? Where the numbers are learnt, these would be,
+ * at another pace. */
 static bool has_reciprocals(const struct constant *numbers)
 {
-    for (int64_t i = 0; numbers && i < numbers->count; i++) {
+    if (!numbers || numbers->learnt)
+        return false;
+    for (int64_t i = 0; i < numbers->count; i++) {
         float number = numbers->reals[i];
         if (number != 0 && isfinite(number) && !isnormal(1 / number))
             return false;
     }
-    return numbers != NULL;
+    return true;
 }
 
 /* What the operator does to its second operand, so that it is added or multiplied with; a quotient
@@ -348,7 +337,7 @@ enum status node_pair(struct import *in)
     return line_gives(in, 0, layer, operand_sample(&pair, -1), pair.shape, pair.batch);
 }
 
-/* One after the other; what was added up so far is a value of its own. */
+/* Sum and Mean: one after the other; what was added up so far is a value of its own. */
 enum status node_sum(struct import *in)
 {
     struct value so_far = *graph_input(in, 0);
@@ -367,7 +356,9 @@ enum status node_sum(struct import *in)
     }
     if (so_far.constant)
         REFUSE(in, STATUS_UNSUPPORTED, "all its inputs are known numbers");
-    return line_gives(in, 0, so_far.layer, so_far.gives, so_far.shape, so_far.batch);
+    if (!strcmp(in->node->op_type, "Mean"))
+        TRY(compose_affine(in, &so_far, 1 / (double)in->node->n_input, 0));
+    return compose_give(in, &so_far);
 }
 
 enum status node_combine(struct import *in, const char *kind, const struct value *a,

@@ -262,8 +262,23 @@ static struct numbers numbers_of(const struct import *in)
     return numbers;
 }
 
-/* What is of Constant nodes stays as it is in training; what several nodes have in common would
- * become a parameter of each, as layers share none. */
+enum status import_learns(struct import *in, const Onnx__NodeProto *node, const char *initializer)
+{
+    struct value *value = initializer ? graph_find(in, initializer) : NULL;
+    const Onnx__NodeProto *other = value ? value->learner : NULL;
+    if (value)
+        value->learner = node;
+    if (!other || other == node)
+        return STATUS_OK;
+    return import_untrainable(in,
+                              "it cannot be trained: the nodes '%.80s' (%.40s) and '%.80s' "
+                              "(%.40s) have the initializer '%.80s' in common, expected one "
+                              "of its own for each",
+                              other->output[0], other->op_type, node->output[0], node->op_type,
+                              initializer);
+}
+
+/* What is of Constant nodes stays as it is in training. */
 static enum status check_learning(struct import *in, const struct numbers *numbers)
 {
     bool learns = false;
@@ -271,18 +286,8 @@ static enum status check_learning(struct import *in, const struct numbers *numbe
         in->given[i].fixed = in->given[i].fixed || numbers->held;
         learns = learns || !in->given[i].fixed;
     }
-    for (int32_t i = 0; learns && i < numbers->count; i++) {
-        struct value *value = graph_find(in, numbers->origins[i]);
-        const Onnx__NodeProto *other = value->learner;
-        value->learner = in->node;
-        if (other && other != in->node)
-            TRY(import_untrainable(in,
-                                   "it cannot be trained: the nodes '%.80s' (%.40s) and '%.80s' "
-                                   "(%.40s) have the initializer '%.80s' in common, expected one "
-                                   "of its own for each",
-                                   other->output[0], other->op_type, in->node->output[0],
-                                   in->node->op_type, value->name));
-    }
+    for (int32_t i = 0; learns && i < numbers->count; i++)
+        TRY(import_learns(in, in->node, numbers->origins[i]));
     return STATUS_OK;
 }
 
