@@ -230,7 +230,7 @@ TEST(what_outruns_its_time_is_measured_once)
 
 TEST(a_comparison_stops_when_the_ratio_is_known)
 {
-    struct fake a = fake('a', 1.05e7), b = fake('b', 1e7);
+    struct fake a = fake('a', 1.2e7), b = fake('b', 1e7);
     a.spread = b.spread = 0.02;
     struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
     struct measure_options options = quick;
@@ -241,7 +241,7 @@ TEST(a_comparison_stops_when_the_ratio_is_known)
         return;
     CHECK_OK(measure_compare(&options, &list[0], &list[1], &found));
     CHECK_EQUAL_INT(found.verdict, VERDICT_SLOWER);
-    CHECK_NEAR(found.ratio, 1.05, 0.02);
+    CHECK_NEAR(found.ratio, 1.2, 0.03);
     CHECK(found.rounds >= 8);
     measure_free(&list[0]);
     measure_free(&list[1]);

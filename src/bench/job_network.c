@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum { LOSS_RING = 64, VIEWS = 6, PART_SAMPLES = 32 };
-enum { LUCK_SEED = 1, LUCK_BYTES = 16 << 20 };
+enum { LUCKS = 2 };
+static const uint32_t LUCK_BYTES[LUCKS] = {32 << 10, 16 << 20};
 static const uint64_t PARTS_NS = 50000000; /* for looking at the parts of an iteration */
 
 struct job_network {
@@ -25,7 +26,7 @@ struct job_network {
     struct recipe_step fused; /* or empty */
     struct plan *plans[RECIPE_TURNS];
     struct plan *watched[RECIPE_TURNS]; /* prepared to be observed, or NULL */
-    void *luck; /* memory that is in the way of the rest, and otherwise not used */
+    void *luck[LUCKS]; /* memory that is in the way of the rest, and otherwise not used */
     uint32_t renewals;
     struct samples samples;
     struct arena arena;
@@ -152,18 +153,32 @@ static enum status network_prepare(struct job *job)
     return network_attach(network);
 }
 
+static void network_free_luck(struct job_network *network)
+{
+    for (int i = 0; i < LUCKS; i++) {
+        mem_free(network->luck[i]);
+        network->luck[i] = NULL;
+    }
+}
+
 /* Where the new memory lies must not be where the old one was: what is freed last is given out
- * first, so something of another size is put in between. */
+ * first, so something of another size is put in between: little, which moves what lies in the gap
+ * that the old one left, and much, which moves what is larger. Two that are compared must not move
+ * alike. */
 static enum status network_renew(struct job *job, int *process)
 {
     struct job_network *network = (struct job_network *)job;
-    const struct rng_key key = {.seed = LUCK_SEED};
+    const struct rng_key key = {.stream = (uint32_t)((uintptr_t)network / sizeof *network)};
 
     (void)process;
     job_network_unwatch(job);
     network_detach(network);
-    mem_free(network->luck);
-    NEED(network->luck = mem_aligned(64, rng_below(key, network->renewals++, 0, LUCK_BYTES)));
+    network_free_luck(network);
+    network->renewals++;
+    for (uint32_t i = 0; i < LUCKS; i++) {
+        size_t bytes = rng_below(key, network->renewals, i, LUCK_BYTES[i]);
+        NEED(network->luck[i] = mem_aligned(64, bytes));
+    }
     return network_attach(network);
 }
 
@@ -411,7 +426,7 @@ static void network_close(struct job *job)
         backend->close(network->device);
     recipe_free(&network->fused);
     samples_close(&network->samples);
-    mem_free(network->luck);
+    network_free_luck(network);
     arena_free(&network->arena);
     mem_free(network);
 }

@@ -113,8 +113,10 @@ enum status compare_turns(const struct turns *a, const struct turns *b, const si
         return STATUS_OK;
     size_t most = instances > COMPARE_UNITS ? instances : COMPARE_UNITS;
     NEED(logs = mem_array(most + 2 * rounds, sizeof *logs));
-    size_t count = unit_ratios(a, b, rounds, begins, whole_instances(begins, instances, rounds),
-                               logs, logs + most);
+    size_t whole = whole_instances(begins, instances, rounds);
+    size_t count = unit_ratios(a, b, rounds, begins, whole, logs, logs + most);
+    if (whole < COMPARE_INSTANCES && margin < COMPARE_LUCK)
+        margin = COMPARE_LUCK;
     bool known = true;
     for (size_t i = 0; i < count; i++)
         known = known && isfinite(logs[i]);

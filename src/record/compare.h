@@ -9,7 +9,7 @@
  *
  * Where memory lies is worth more, and stays the same for as long as a process or a plan lives:
  * rounds do not average it out. So both are started afresh every now and then, and with enough such
- * instances each of them is a unit. */
+ * instances each of them is a unit. With fewer, a difference that luck alone can make is none. */
 #ifndef PRONY_RECORD_COMPARE_H
 #define PRONY_RECORD_COMPARE_H
 
@@ -25,6 +25,7 @@ enum verdict {
 };
 #define COMPARE_MARGIN 0.01
 #define COMPARE_SAME 0.03
+#define COMPARE_LUCK 0.10 /* the margin of fewer than COMPARE_INSTANCES instances, at least */
 
 struct comparison {
     double ratio, low, high; /* time of the first ÷ time of the second; NaN when unknown */
