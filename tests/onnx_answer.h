@@ -17,9 +17,9 @@ struct answer {
     int64_t count;
 };
 
-/* With ops merged or not. */
-static inline bool answer(struct rig *rig, const struct network *network, bool fused,
-                          struct answer *out)
+/* With ops merged or not; of these samples or, where they are NULL, of random ones. */
+static inline bool answer_of(struct rig *rig, const struct network *network, bool fused,
+                             const float *given, struct answer *out)
 {
     struct program *merged;
     struct ready ready = {0};
@@ -29,6 +29,8 @@ static inline bool answer(struct rig *rig, const struct network *network, bool f
     *out = (struct answer){0};
     params_init(&out->params, DTYPE_F32);
     fill_random(x, inputs, 5);
+    if (given)
+        memcpy(x, given, (size_t)inputs * sizeof *x);
     for (int64_t i = 0; network->tokens && i < inputs; i++)
         ((int32_t *)(void *)x)[i] = (int32_t)(i % network->tokens);
     bool ok = CHECK_OK(network_compile(network, &out->params, &options, &out->program)) &&
@@ -49,6 +51,12 @@ static inline bool answer(struct rig *rig, const struct network *network, bool f
     ready_close(&ready);
     mem_free(x);
     return ok;
+}
+
+static inline bool answer(struct rig *rig, const struct network *network, bool fused,
+                          struct answer *out)
+{
+    return answer_of(rig, network, fused, NULL, out);
 }
 
 static inline void answer_free(struct answer *answer)

@@ -12,12 +12,12 @@
 
 #include <string.h>
 
-enum { NODES = 11 };
+enum { NODES = 14 };
 
 /* A model written by hand: one input "x" of floats [dims], nodes, numbers. */
 struct hand {
     Onnx__NodeProto nodes[NODES];
-    const char *inputs[NODES][3], *outputs[NODES][2];
+    const char *inputs[NODES][5], *outputs[NODES][2];
     Onnx__AttributeProto attributes[NODES][6], *lists[NODES][6];
     Onnx__TensorProto tensor;
     Onnx__StringStringEntryProto location, length, *entries[2];
@@ -83,6 +83,17 @@ static inline void hand_number(struct hand *hand, const char *output, float numb
     attribute->f = number;
 }
 
+/* A node that gives a row of numbers. */
+static inline void hand_row(struct hand *hand, const char *output, const float *numbers,
+                            size_t count)
+{
+    hand_node(hand, "Constant", "", NULL, output);
+    hand->nodes[hand->node_count - 1].n_input = 0;
+    Onnx__AttributeProto *attribute = hand_attribute(hand, hand->node_count - 1, "value_floats");
+    attribute->floats = (float *)(uintptr_t)numbers;
+    attribute->n_floats = count;
+}
+
 static inline void hand_dim(struct hand *hand, int64_t size, const char *name)
 {
     Onnx__DimensionProto *dim = &hand->dims[hand->dim_count++];
@@ -125,6 +136,36 @@ static inline void hand_tensor(struct hand *hand, int64_t count, const char *loc
     hand->tensor.n_external_data = 1;
     hand->tensor.has_data_location = true;
     hand->tensor.data_location = 1;
+}
+
+enum norm_part { WHOLE, SUB, POW, TWO, DIV, AXIS, COLUMN, NORM_PARTS };
+
+/* Layer normalisation as opset 13 has it: a pattern of nodes, of which one may be another. Node 10
+ * has the scale "w", node 11 the shift "w"; "known" would be a Constant. */
+static inline void hand_norm(struct hand *hand, enum norm_part at)
+{
+    static const int64_t last[] = {-1}, first[] = {1};
+    static const float ones[] = {1, 1};
+    *hand = (struct hand){0};
+    for (int d = 0; d < 3; d++)
+        hand_dim(hand, d ? 2 : 1, NULL);
+    hand_tensor(hand, 2, NULL);
+    hand->tensor_dims[1] = 1;
+    hand->tensor.n_dims = at == COLUMN ? 2 : 1;
+    hand_number(hand, "two", at == TWO ? 2.00005f : 2);
+    hand_number(hand, "small", 1e-5f);
+    hand_row(hand, "known", ones, 2);
+    hand_node(hand, "ReduceMean", "x", NULL, "mean");
+    hand_node(hand, "Sub", at == SUB ? "mean" : "x", at == SUB ? "x" : "mean", "c");
+    hand_node(hand, "Pow", at == POW ? "two" : "c", at == POW ? "c" : "two", "square");
+    hand_node(hand, "ReduceMean", "square", NULL, "variance");
+    hand_node(hand, "Add", "variance", "small", "more");
+    hand_node(hand, "Sqrt", "more", NULL, "root");
+    hand_node(hand, "Div", at == DIV ? "root" : "c", at == DIV ? "c" : "root", "norm");
+    hand_node(hand, "Mul", "norm", "w", "scaled");
+    hand_node(hand, "Add", "scaled", "w", "y");
+    hand_ints(hand, 3, "axes", last, 1);
+    hand_ints(hand, 6, "axes", at == AXIS ? first : last, 1);
 }
 
 /* Reads it as the file `path`, whose output is "y". */

@@ -205,7 +205,8 @@ static enum status read_axis(struct import *in, const struct resize *resize, con
             REFUSE(in, STATUS_UNSUPPORTED, "it works along the dimension that counts the samples");
         return STATUS_OK;
     }
-    double length = resize->scales ? scale * (double)size : (double)to;
+    /* as floats, so that 5/3 of 3 places is 5 */
+    double length = resize->scales ? (double)((float)scale * (float)size) : (double)to;
     if (!(scale > 0 && length >= 1 && length <= SIZE_MOST))
         REFUSE(in, STATUS_UNSUPPORTED, "it makes %g places of %lld", length, (long long)size);
     *out = (struct axis){.size = size,

@@ -1,0 +1,208 @@
+/* test_onnx_learns.c: what a training of an imported network learns: initializers as they stand in
+ * the file, and nothing else; and what is refused because it would learn otherwise. */
+#include "onnx.pb-c.h"
+
+#include "onnx_hand.h"
+
+/* How many parameters a training of it learns; -1: it is refused, as a status has it. */
+static int32_t learnt_by(struct hand *hand)
+{
+    const struct compile_options options = {.batch = 4, .use = USE_TRAINING};
+    struct network *network;
+    struct program *program;
+    struct params params;
+    int32_t count = -1;
+    if (!CHECK_OK(hand_read(hand, "t.onnx", NULL, &network)))
+        return -1;
+    params_init(&params, DTYPE_F32);
+    if (network_compile(network, &params, &options, &program) == STATUS_OK) {
+        count = 0;
+        for (int32_t t = 0; t < program->tensor_count; t++)
+            count += program->tensors[t].role == ROLE_GRAD && program->tensors[t].view_of < 0;
+        program_free(program);
+    } else {
+        CHECK(status_last()->code == STATUS_UNSUPPORTED);
+    }
+    params_free(&params);
+    network_free(network);
+    return count;
+}
+
+/* x [·, 2] times w [2, 1], an initializer or of a Constant. */
+static void hand_product(struct hand *hand, const char *op, bool constant)
+{
+    *hand = (struct hand){0};
+    hand_dim(hand, 1, NULL);
+    hand_dim(hand, 2, NULL);
+    hand_tensor(hand, 2, NULL);
+    hand->tensor_dims[1] = 1;
+    hand->tensor.n_dims = 2;
+    if (constant) {
+        hand_node(hand, "Constant", "", NULL, "w");
+        hand->nodes[0].n_input = 0;
+        hand_attribute(hand, 0, "value")->t = &hand->tensor;
+        hand->has_tensor = false;
+    }
+    hand_node(hand, op, "x", "w", "y");
+}
+
+TEST(what_constant_nodes_hold_is_not_learnt)
+{
+    struct hand hand;
+    hand_product(&hand, "MatMul", false);
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+    hand_product(&hand, "MatMul", true);
+    CHECK_EQUAL_INT(learnt_by(&hand), 0);
+    hand_product(&hand, "Gemm", true);
+    CHECK_EQUAL_INT(learnt_by(&hand), 0);
+}
+
+/* A node of three inputs and more, of which the first two are there. */
+static void hand_more(struct hand *hand, const char *c, const char *d, const char *e)
+{
+    size_t n = hand->node_count - 1;
+    const char *more[] = {c, d, e};
+    for (int i = 0; i < 3 && more[i]; i++)
+        hand->inputs[n][hand->nodes[n].n_input++] = more[i];
+}
+
+TEST(a_quotient_learns_what_it_divides_by)
+{
+    struct hand hand = {0};
+    struct network *network;
+    hand_dim(&hand, 1, NULL);
+    hand_dim(&hand, 2, NULL);
+    hand_tensor(&hand, 2, NULL);
+    hand_node(&hand, "Div", "x", "w", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+    if (CHECK_OK(hand_read(&hand, "t.onnx", NULL, &network)))
+        CHECK(strstr(network->text, "= divide <"));
+    network_free(network);
+    hand.has_tensor = false;
+    hand.node_count = 0;
+    hand_row(&hand, "w", (const float[]){2, 4}, 2);
+    hand_node(&hand, "Div", "x", "w", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), 0);
+    if (CHECK_OK(hand_read(&hand, "t.onnx", NULL, &network)))
+        CHECK(strstr(network->text, "= multiply <"));
+    network_free(network);
+}
+
+/* x [·, 1, 2, 2], and w for two channels: an initializer of so many dimensions. */
+static void hand_image(struct hand *hand, size_t dims)
+{
+    *hand = (struct hand){0};
+    for (int d = 0; d < 4; d++)
+        hand_dim(hand, d < 2 ? 1 : 2, NULL);
+    hand_tensor(hand, 2, NULL);
+    for (size_t d = 1; d < 4; d++)
+        hand->tensor_dims[d] = 1;
+    hand->tensor.n_dims = dims;
+}
+
+TEST(a_convolution_learns_its_initializers_only)
+{
+    struct hand hand;
+    hand_image(&hand, 4);
+    hand_row(&hand, "b", (const float[]){1, 2}, 2);
+    hand_node(&hand, "Conv", "x", "w", "y");
+    hand_more(&hand, "b", NULL, NULL);
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+}
+
+/* A convolution, of two channels, by an initializer or not, and behind it a batch normalisation
+ * whose scale is one or not. */
+static void hand_normed(struct hand *hand, bool conv_learns)
+{
+    static const float numbers[] = {1, 2};
+    static const int64_t sizes[] = {2, 1, 1, 1};
+    hand_image(hand, conv_learns ? 4 : 1);
+    hand_row(hand, "c", numbers, 2);
+    hand_node(hand, "Constant", "", NULL, "sizes");
+    hand->nodes[1].n_input = 0;
+    hand_ints(hand, 1, "value_ints", sizes, 4);
+    hand_node(hand, "Reshape", "c", "sizes", "kernel");
+    hand_node(hand, "Conv", "x", conv_learns ? "w" : "kernel", "image");
+    hand_node(hand, "BatchNormalization", "image", conv_learns ? "c" : "w", "y");
+    hand_more(hand, "c", "c", "c");
+}
+
+TEST(what_learns_is_not_folded_into_what_stays)
+{
+    for (int conv_learns = 0; conv_learns < 2; conv_learns++) {
+        struct hand hand;
+        struct network *network;
+        hand_normed(&hand, conv_learns);
+        CHECK_EQUAL_INT(learnt_by(&hand), 1);
+        if (CHECK_OK(hand_read(&hand, "t.onnx", NULL, &network)))
+            CHECK(strstr(network->text, "= batch_norm "));
+        network_free(network);
+    }
+}
+
+TEST(a_recurrent_layer_learns_its_initializers_only)
+{
+    static const int64_t sizes[] = {1, 1, 1};
+    struct hand hand = {0};
+    hand_dim(&hand, 3, NULL);
+    hand_dim(&hand, 1, NULL);
+    hand_dim(&hand, 2, NULL);
+    hand_tensor(&hand, 2, NULL);
+    hand.tensor_dims[0] = hand.tensor_dims[1] = 1;
+    hand.tensor_dims[2] = 2;
+    hand.tensor.n_dims = 3;
+    hand_row(&hand, "one", (const float[]){1}, 1);
+    hand_node(&hand, "Constant", "", NULL, "sizes");
+    hand.nodes[1].n_input = 0;
+    hand_ints(&hand, 1, "value_ints", sizes, 3);
+    hand_node(&hand, "Reshape", "one", "sizes", "r");
+    hand_node(&hand, "RNN", "x", "w", "y");
+    hand_more(&hand, "r", NULL, NULL);
+    CHECK_EQUAL_INT(learnt_by(&hand), 1); /* it has no bias */
+}
+
+TEST(a_fused_layer_norm_learns_as_its_nodes_would)
+{
+    struct hand hand;
+    hand_norm(&hand, WHOLE); /* its scale and its shift are one initializer */
+    CHECK_EQUAL_INT(learnt_by(&hand), -1);
+    CHECK_MESSAGE("t.onnx: it cannot be trained: the nodes 'scaled' (Mul) and 'y' (Add) have the "
+                  "initializer 'w' in common");
+    hand.inputs[10][1] = "known";
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+    hand.inputs[11][1] = "known";
+    CHECK_EQUAL_INT(learnt_by(&hand), 0);
+}
+
+TEST(what_nodes_have_in_common_is_not_trained_apart)
+{
+    struct hand hand = {0};
+    hand_dim(&hand, 1, NULL);
+    hand_dim(&hand, 2, NULL);
+    hand_tensor(&hand, 2, NULL);
+    hand_node(&hand, "Add", "x", "w", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+    hand.node_count = 0;
+    hand_node(&hand, "Add", "x", "w", "a");
+    hand_node(&hand, "Identity", "w", NULL, "same");
+    hand_node(&hand, "Mul", "a", "same", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), -1);
+    CHECK_MESSAGE("t.onnx: it cannot be trained: the nodes 'a' (Add) and 'y' (Mul) have the "
+                  "initializer 'w' in common");
+}
+
+TEST(a_factor_of_learnt_weights_is_not_trained_with_them)
+{
+    struct hand hand;
+    for (int constant = 0; constant < 2; constant++) {
+        hand_product(&hand, "Gemm", constant);
+        Onnx__AttributeProto *alpha = hand_attribute(&hand, (size_t)constant, "alpha");
+        alpha->has_f = true;
+        alpha->f = 3;
+        CHECK_EQUAL_INT(learnt_by(&hand), constant ? 0 : -1);
+        if (!constant)
+            CHECK_MESSAGE("t.onnx: it cannot be trained: alpha of the node 'y' (Gemm) is 3");
+    }
+}
+
+CHECK_MAIN
