@@ -8,17 +8,28 @@
 
 #include <stdio.h>
 
+/* The first number of the first operand is none. */
+static void spoil(struct params *params)
+{
+    if (params->entries[0].dtype == DTYPE_F64)
+        *(double *)params_data(params, 0) = (double)NAN;
+    else if (params->entries[0].dtype == DTYPE_F32)
+        *(float *)params_data(params, 0) = NAN;
+}
+
 /* Makes the case for `real`, runs it on the rig's backend, leaves the results in params. */
-static bool run_case(struct rig *rig, const struct op_case *op_case, enum dtype real,
+static bool run_case(struct rig *rig, const struct op_case *op_case, enum dtype real, bool spoilt,
                      struct params *params)
 {
     struct program *program = NULL;
     struct ready ready = {0};
     params_init(params, real);
-    bool ok = CHECK_OK(case_program(op_case, 7, params, &program)) &&
-              ready_open(&ready, rig, params, program) &&
-              ready_run(&ready, PART_BIT(PART_FORWARD), 0, 1) &&
-              CHECK_OK(rig->backend->download(ready.instance, params));
+    bool ok = CHECK_OK(case_program(op_case, 7, params, &program));
+    if (ok && spoilt)
+        spoil(params);
+    ok = ok && ready_open(&ready, rig, params, program) &&
+         ready_run(&ready, PART_BIT(PART_FORWARD), 0, 1) &&
+         CHECK_OK(rig->backend->download(ready.instance, params));
     ready_close(&ready);
     program_free(program);
     return ok;
@@ -64,8 +75,8 @@ static void check_cases(struct rig *rig)
         }
         ran++;
         double error;
-        if (run_case(rig, &op_case, DTYPE_F32, &found) &&
-            run_case(&oracle, &op_case, DTYPE_F64, &expected) &&
+        if (run_case(rig, &op_case, DTYPE_F32, false, &found) &&
+            run_case(&oracle, &op_case, DTYPE_F64, false, &expected) &&
             !CHECK_OK(case_compare(&found, &expected, case_tolerance(NULL), &error)))
             printf("    %s %s\n", op_name(op_case.kind), op_case.sizes);
         params_free(&found);
@@ -128,8 +139,8 @@ ON_BACKENDS(random_ops_have_the_same_bits)
              op_case.kind != OP_random) ||
             !is_supported(rig, &op_case))
             continue;
-        if (run_case(rig, &op_case, DTYPE_F32, &found) &&
-            run_case(&reference, &op_case, DTYPE_F32, &expected))
+        if (run_case(rig, &op_case, DTYPE_F32, false, &found) &&
+            run_case(&reference, &op_case, DTYPE_F32, false, &expected))
             CHECK(same_params(&found, &expected));
         params_free(&found);
         params_free(&expected);
@@ -138,6 +149,43 @@ ON_BACKENDS(random_ops_have_the_same_bits)
     rig_close(&reference);
     if (!ran)
         SKIP("'%s' has no random op", rig->backend->name);
+}
+
+/* How many elements became a number that should be none. */
+static int64_t count_lost(const struct params *found, const struct params *expected)
+{
+    int64_t lost = 0;
+    for (int32_t e = 0; e < found->count; e++) {
+        const float *a = params_data(found, e), *b = params_data(expected, e);
+        const char *name = found->entries[e].name;
+        if (found->entries[e].dtype != DTYPE_F32 || !strcmp(name, "sums") ||
+            !strcmp(name, "gates") || !strcmp(name, "cells")) /* may hold anything, as in cases.c */
+            continue;
+        for (int64_t i = 0; i < shape_count(&found->entries[e].shape); i++)
+            lost += isnan(b[i]) && !isnan(a[i]);
+    }
+    return lost;
+}
+
+/* What is no number stays none through every op. It may get further than on the reference in
+ * gradients of parameters, where zeros stand for what is not there. */
+ON_BACKENDS(what_is_no_number_stays_so)
+{
+    struct op_case op_case;
+    struct rig reference;
+    CHECK(rig_open(&reference, "ref"));
+    for (int32_t i = 0; case_at(i, &op_case); i++) {
+        struct params found = {0}, expected = {0};
+        if (!check_wants(row_of(&op_case)) || !is_supported(rig, &op_case))
+            continue;
+        if (run_case(rig, &op_case, DTYPE_F32, true, &found) &&
+            run_case(&reference, &op_case, DTYPE_F32, true, &expected) &&
+            !CHECK_EQUAL_INT(count_lost(&found, &expected), 0))
+            printf("    %s %s %s\n", op_name(op_case.kind), op_case.sizes, op_case.attributes);
+        params_free(&found);
+        params_free(&expected);
+    }
+    rig_close(&reference);
 }
 
 TEST(every_op_has_a_case)

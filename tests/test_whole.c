@@ -357,6 +357,77 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
         SKIP("'%s' runs nothing whole", rig->backend->name);
 }
 
+/* How many are a number in one and none in the other. */
+static int64_t count_unlike(const float *a, const float *b, int64_t count)
+{
+    int64_t unlike = 0;
+    for (int64_t i = 0; i < count; i++)
+        unlike += !isnan(a[i]) != !isnan(b[i]);
+    return unlike;
+}
+
+/* The first sample that is visited has something that is no number. */
+static bool trial_open_spoilt(struct trial *trial, const struct row *row, enum program_use use)
+{
+    if (!trial_open(trial, row, use))
+        return false;
+    const int32_t x = program_find(trial->program, ROLE_INPUT, "x");
+    const int64_t in = shape_count(&trial->program->tensors[x].shape) / row->batch;
+    trial->x[trial->order[ROWS - 2] * in] = NAN;
+    return true;
+}
+
+static void compare_spoilt(struct rig *rig, struct rig *reference, const struct row *row,
+                           enum program_use use, bool called)
+{
+    struct trial found = {0}, expected = {0};
+    struct program *fused = NULL;
+    if (trial_open_spoilt(&found, row, use) && trial_open_spoilt(&expected, row, use) &&
+        CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused)) &&
+        (called ? trial_call(&found, rig, row, fused, ANSWER_CALLS) &&
+                      trial_call(&expected, reference, row, expected.program, ANSWER_CALLS)
+                : trial_run(&found, rig, fused, 0.05, 2) &&
+                      trial_run(&expected, reference, expected.program, 0.05, 2))) {
+        int64_t unlike = count_unlike(found.y, expected.y, ROWS * (int64_t)1024);
+        for (int32_t e = 0; e < found.params.count; e++)
+            if (found.params.entries[e].dtype == DTYPE_F32)
+                unlike +=
+                    count_unlike(params_data(&found.params, e), params_data(&expected.params, e),
+                                 shape_count(&found.params.entries[e].shape));
+        near("numbers that are none", row, 0, (double)unlike, 0);
+    }
+    program_free(fused);
+    trial_close(&found);
+    trial_close(&expected);
+}
+
+/* A network for each kernel that ends with a relu: what is no number comes through it, and into no
+ * other sample. */
+ON_BACKENDS(what_is_no_number_stays_so)
+{
+    static const struct row spoilt[] = {
+        {"mlp:8-8-1:relu", 1, LOSS_MSE, 0, NULL},
+        {"mlp:3-8-5-8-8:relu", 2, LOSS_CROSS_ENTROPY, 8, NULL},
+        {"mlp:4-3-3-3-3-2:relu", 3, LOSS_CROSS_ENTROPY, 2, NULL},
+        {"mlp:5-17-11-4:relu", 7, LOSS_CROSS_ENTROPY, 4, NULL},
+        {"mlp:7-33-129-40-10:relu", 2, LOSS_CROSS_ENTROPY, 10, NULL},
+        {"mlp:8-300-344-20:relu", 12, LOSS_CROSS_ENTROPY, 20, NULL},
+        {"mlp:8-300-344-20:relu", 37, LOSS_CROSS_ENTROPY, 20, NULL},
+    };
+    struct rig reference;
+    CHECK(rig_open(&reference, "ref"));
+    steps = 2;
+    most_calls = 17;
+    for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
+        compare_spoilt(rig, &reference, &spoilt[i], USE_TRAINING, false);
+        compare_spoilt(rig, &reference, &spoilt[i], USE_INFERENCE, false);
+        compare_spoilt(rig, &reference, &spoilt[i], USE_INFERENCE, true);
+    }
+    steps = STEPS;
+    most_calls = 150;
+    rig_close(&reference);
+}
+
 /* Convolution, op by op; only where other arithmetic than the reference's is worth the time. */
 ON_BACKENDS(steps_of_a_convolution_agree_on_a_gpu)
 {

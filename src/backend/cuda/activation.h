@@ -11,6 +11,14 @@ static inline __device__ float sigmoid(float x)
     return 1.0f / (1.0f + expf(-x));
 }
 
+/* What is no number stays so. */
+static inline __device__ float relu(float x)
+{
+    float y;
+    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 /* ln(1 + e^x) without overflow */
 static inline __device__ float softplus(float x)
 {
@@ -29,7 +37,7 @@ static inline __device__ float activation_value(enum activation function, float 
     switch (function) {
     case ACTIVATION_SIGMOID: return sigmoid(x);
     case ACTIVATION_TANH: return tanhf(x);
-    case ACTIVATION_RELU: return x > 0.0f ? x : 0.0f;
+    case ACTIVATION_RELU: return relu(x);
     case ACTIVATION_GELU: return x * normal_share(x);
     case ACTIVATION_SOFTPLUS: return softplus(x);
     default: return x;

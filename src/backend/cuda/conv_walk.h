@@ -148,7 +148,7 @@ static __device__ __noinline__ Real rare_activation(enum activation function, Re
 static inline __device__ float conv_activation(const struct conv_ending &ending, float x)
 {
     if (ending.activation == ACTIVATION_RELU)
-        x = x > 0.0f ? x : 0.0f;
+        x = relu(x);
     else if (ending.activation != ACTIVATION_NONE)
         x = rare_activation(ending.activation, x);
     return ending.low < ending.high ? bounded(x, ending.low, ending.high) : x;

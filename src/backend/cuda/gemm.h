@@ -69,7 +69,7 @@ struct to_layer {
     {
         float x = bias ? sum + bias[col] : sum;
         if (activation == ACTIVATION_RELU)
-            x = x > 0.0f ? x : 0.0f;
+            x = relu(x);
         else if (activation != ACTIVATION_NONE)
             x = rare_activation(activation, x);
         y[row * stride + col] = x;

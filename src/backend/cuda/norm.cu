@@ -11,14 +11,14 @@ struct norm_training {
     float *y, *saved_mean, *saved_scale, *mean, *variance;
     float epsilon, momentum;
     const float *add; /* to the result, or NULL … */
-    bool relu;        /* … of which what is below 0 is 0 */
+    bool rectified;   /* … of which what is below 0 is 0 */
     template <int WIDE> __device__ void put(int64_t index, vector<WIDE> value) const
     {
         const vector<WIDE> more = add ? *(const vector<WIDE> *)(add + index) : vector<WIDE>{};
 #pragma unroll
         for (int i = 0; i < WIDE; i++) {
             const float sum = add ? value.at[i] + more.at[i] : value.at[i];
-            value.at[i] = !relu || sum > 0.0f ? sum : 0.0f;
+            value.at[i] = rectified ? relu(sum) : sum;
         }
         *(vector<WIDE> *)(y + index) = value;
     }
@@ -50,7 +50,7 @@ struct norm_channel {
     {
         const float offset = whole.a / count;
         mean = pivot + offset;
-        variance = fmaxf(whole.b / count - offset * offset, 0.0f);
+        variance = relu(whole.b / count - offset * offset); /* rounded, it may be less than 0 */
         scale = 1.0f / sqrtf(variance + norm.epsilon);
         slope = norm.gamma[c] * scale;
         beta = norm.beta[c];
@@ -111,7 +111,7 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 static void run_batch_norm(const struct call *call, struct queue *queue, float *y, const float *add,
-                           bool relu)
+                           bool rectified)
 {
     const struct channels channels = channels_of(call);
     struct two *sums = (struct two *)call->workspace;
@@ -126,7 +126,7 @@ static void run_batch_norm(const struct call *call, struct queue *queue, float *
                                        call->op->attr.batch_norm.epsilon,
                                        call->op->attr.batch_norm.momentum,
                                        add,
-                                       relu};
+                                       rectified};
     const struct two *found = sum_channel_pieces(queue, channels, norm_moments{norm.x, NULL}, sums);
     if (channels.last)
         enqueue(queue, batch_norm_lines, lines_grid(channels), dim3(THREADS), channels, norm,

@@ -84,7 +84,7 @@ static inline __device__ float whole_activation(enum activation function, float 
     if (function == ACTIVATION_SIGMOID)
         return whole_sigmoid(x);
     if (function == ACTIVATION_RELU)
-        return x > 0.0f ? x : 0.0f;
+        return relu(x);
     return function == ACTIVATION_NONE ? x : other_activation(function, x);
 }
 
