@@ -59,6 +59,20 @@ static const char *row_of(const struct op_case *op_case)
     return strncmp(op_case->sizes, "n=65537 ", 8) == 0 ? "many_blocks" : op_name(op_case->kind);
 }
 
+/* What the reference makes of case number i in double precision, or NULL. Every test of this file
+ * asks for it, and under a sanitizer it takes longer than what is tested: it is kept. */
+static const struct params *oracle_of(struct rig *oracle, int32_t i, const struct op_case *op_case)
+{
+    enum { MOST = 1000 };
+    static struct params known[MOST];
+    static bool is_known[MOST];
+    if (!CHECK(i < MOST))
+        return NULL;
+    if (!is_known[i])
+        is_known[i] = run_case(oracle, op_case, DTYPE_F64, false, &known[i]);
+    return is_known[i] ? &known[i] : NULL;
+}
+
 static void check_cases(struct rig *rig)
 {
     struct op_case op_case;
@@ -66,7 +80,7 @@ static void check_cases(struct rig *rig)
     int32_t ran = 0, refused = 0;
     CHECK(rig_open(&oracle, "ref"));
     for (int32_t i = 0; case_at(i, &op_case); i++) {
-        struct params found = {0}, expected = {0};
+        struct params found = {0};
         if (!check_wants(row_of(&op_case)))
             continue;
         if (!is_supported(rig, &op_case)) {
@@ -75,12 +89,11 @@ static void check_cases(struct rig *rig)
         }
         ran++;
         double error;
-        if (run_case(rig, &op_case, DTYPE_F32, false, &found) &&
-            run_case(&oracle, &op_case, DTYPE_F64, false, &expected) &&
-            !CHECK_OK(case_compare(&found, &expected, case_tolerance(NULL), &error)))
+        const struct params *expected = oracle_of(&oracle, i, &op_case);
+        if (expected && run_case(rig, &op_case, DTYPE_F32, false, &found) &&
+            !CHECK_OK(case_compare(&found, expected, case_tolerance(NULL), &error)))
             printf("    %s %s\n", op_name(op_case.kind), op_case.sizes);
         params_free(&found);
-        params_free(&expected);
     }
     if (refused)
         printf("    '%s' ran %d cases and passed over %d of ops that it refuses\n",
