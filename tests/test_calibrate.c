@@ -35,7 +35,7 @@ TEST(it_is_quick_and_remembered)
     struct calibration calibration = {0};
     struct ceilings first, again;
     uint64_t start_ns = clock_ns();
-    enum status status = calibrate(&calibration, 1, 49348804, &first);
+    enum status status = calibrate(&calibration, 1, NULL, 49348804, false, &first);
     if (status == STATUS_UNSUPPORTED)
         SKIP("%s", status_message());
     if (CHECK_OK(status)) {
@@ -44,13 +44,32 @@ TEST(it_is_quick_and_remembered)
         CHECK(first.flop_per_s > 1e8 && first.flop_per_s < 1e13);
         CHECK(first.read_per_s > 1e8 && first.read_per_s < 1e13);
         CHECK(first.update_per_s > 1e8 && first.update_per_s < 1e13);
-        CHECK_OK(calibrate(&calibration, 1, 49348804, &again));
+        CHECK_OK(calibrate(&calibration, 1, "fp32", 49348804, false, &again));
         CHECK(again.flop_per_s >= first.flop_per_s && again.read_per_s >= first.read_per_s);
         CHECK_EQUAL_INT(calibration.count, 3);
-        CHECK_OK(calibrate_again(&calibration, 1, 49348804, &again));
+        CHECK_OK(calibrate(&calibration, 1, NULL, 49348804, true, &again));
         CHECK(again.update_per_s >= first.update_per_s);
-        CHECK_OK(calibrate(&calibration, 1000, 16384, &again)); /* as many threads as cores */
+        CHECK_OK(calibrate(&calibration, 1000, NULL, 16384, false, &again)); /* as many threads as cores */
         CHECK(again.threads >= 1 && again.threads < 1000);
+    }
+    calibration_free(&calibration);
+}
+
+/* A precision has its own peak, or where the CPU has none that of fp32. */
+TEST(precisions_have_their_peaks)
+{
+    struct calibration calibration = {0};
+    struct ceilings fp32, bf16, tf32;
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    enum status status = calibrate(&calibration, 1, "fp32", 16384, false, &fp32);
+    if (status == STATUS_UNSUPPORTED)
+        SKIP("%s", status_message());
+    if (CHECK_OK(status) && CHECK_OK(calibrate(&calibration, 1, "bf16", 16384, false, &bf16)) &&
+        CHECK_OK(calibrate(&calibration, 1, "tf32", 16384, false, &tf32))) {
+        int own = burst_ways(CEILING_BF16, cpu.isa, &cpu)[0] != NULL;
+        CHECK_EQUAL_INT(calibration.count, 3 + own);
+        CHECK((best(&calibration, CEILING_BF16) == bf16.flop_per_s) == own);
     }
     calibration_free(&calibration);
 }

@@ -106,9 +106,12 @@ TEST(google_benchmarks_that_failed)
         "{\"name\":\"BM_bad\",\"run_type\":\"iteration\",\"error_occurred\":true,"
         "\"error_message\":\"no device\",\"iterations\":0,\"real_time\":0,\"time_unit\":\"ns\"},"
         "{\"name\":\"BM_good\",\"run_type\":\"iteration\",\"iterations\":3,"
-        "\"real_time\":5,\"time_unit\":\"ms\"}]}");
-    if (!CHECK_EQUAL_INT(seen.count, 2))
+        "\"real_time\":5,\"time_unit\":\"ms\"},"
+        "{\"name\":\"BM_odd\",\"run_type\":\"iteration\",\"iterations\":3,"
+        "\"real_time\":5,\"time_unit\":\"h\"}]}");
+    if (!CHECK_EQUAL_INT(seen.count, 3))
         return;
+    CHECK_EQUAL_INT(seen.records[2].status, RECORD_FAILED);
     CHECK_EQUAL_INT(seen.records[0].status, RECORD_FAILED);
     CHECK_EQUAL_TEXT(seen.reason[0], "no device");
     CHECK_EQUAL_INT(seen.records[1].status, RECORD_OK);

@@ -171,21 +171,53 @@ static enum status dying_run(struct job *job, int64_t iterations, uint64_t *elap
 
 static const struct job_kind dying_kind = {.name = "dying", .run = dying_run};
 
+/* The kernel's folders of what uses energy, or none. */
+static const char *const rapl[] = {"intel-rapl:0", "intel-rapl:0:0", "intel-rapl:1",
+                                   "intel-rapl-mmio:0", "intel-rapl:2"};
+static const char *const rapl_names[] = {"package-0\n", "core\n", "psys\n", "package-0\n",
+                                         "package-1\n"};
+enum { DOMAINS = sizeof rapl / sizeof *rapl };
+
+static bool domains_make(char folder[], int count)
+{
+    char path[240];
+    bool made = CHECK(mkdtemp(folder) != NULL);
+    for (int i = 0; i < count && made; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, rapl[i]);
+        made = CHECK_OK(file_make_folder(path));
+        snprintf(path, sizeof path, "%s/%s/name", folder, rapl[i]);
+        made = made && CHECK_OK(file_write(path, rapl_names[i], strlen(rapl_names[i])));
+        snprintf(path, sizeof path, "%s/%s/energy_uj", folder, rapl[i]);
+        made = made && CHECK_OK(file_write(path, "1000000", 7));
+    }
+    return made;
+}
+
+static void domains_remove(const char *folder, int count)
+{
+    char path[240];
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s/name", folder, rapl[i]);
+        unlink(path);
+        snprintf(path, sizeof path, "%s/%s/energy_uj", folder, rapl[i]);
+        unlink(path);
+        snprintf(path, sizeof path, "%s/%s", folder, rapl[i]);
+        rmdir(path);
+    }
+    rmdir(folder);
+}
+
 /* Whichever meters a machine has: what breaks in the first pass is not run in another one, the
  * meters say why, and it is no error. */
 TEST(work_that_breaks_in_a_pass_has_no_meters)
 {
-    char folder[] = "/tmp/test_passes-XXXXXX", domain[200], path[200];
+    char folder[] = "/tmp/test_passes-XXXXXX";
     struct job job = {&dying_kind};
     struct record_meter rows[PASSES_ROWS];
     struct arena arena = {0};
     size_t count = 0;
-    if (!CHECK(mkdtemp(folder) != NULL))
+    if (!domains_make(folder, 1))
         return;
-    snprintf(domain, sizeof domain, "%s/intel-rapl:0", folder);
-    snprintf(path, sizeof path, "%s/intel-rapl:0/energy_uj", folder);
-    CHECK_OK(file_make_folder(domain));
-    CHECK_OK(file_write(path, "1", 1));
     const struct passes passes = {.job = &job,
                                   .family = &ours,
                                   .iteration_ns = 1e7,
@@ -201,9 +233,7 @@ TEST(work_that_breaks_in_a_pass_has_no_meters)
     if (count)
         CHECK_EQUAL_TEXT(rows[count - 1].unavailable, "it broke");
     arena_free(&arena);
-    unlink(path);
-    rmdir(domain);
-    rmdir(folder);
+    domains_remove(folder, 1);
 }
 
 TEST(counters_count_or_say_why_not)
@@ -236,18 +266,16 @@ static const struct job_kind burning_kind = {.name = "burning", .run = burning_r
 
 TEST(energy_is_that_of_a_sample)
 {
-    char folder[] = "/tmp/test_passes-XXXXXX", domain[200], path[200];
+    char folder[] = "/tmp/test_passes-XXXXXX", path[200];
     struct job job = {&burning_kind};
     struct record_meter rows[PASSES_ROWS];
     struct arena arena = {0};
     size_t count = 0;
     uint64_t elapsed_ns;
-    if (!CHECK(mkdtemp(folder) != NULL))
+    if (!domains_make(folder, 1))
         return;
-    snprintf(domain, sizeof domain, "%s/intel-rapl:0", folder);
     snprintf(path, sizeof path, "%s/intel-rapl:0/energy_uj", folder);
     counter_path = path;
-    CHECK_OK(file_make_folder(domain));
     CHECK_OK(burning_run(&job, 1, &elapsed_ns));
     const struct passes passes = {.job = &job,
                                   .family = &ours,
@@ -262,9 +290,7 @@ TEST(energy_is_that_of_a_sample)
                 energy = rows[i].value;
     CHECK_NEAR(energy, 3.0 / 4, 1e-9);
     arena_free(&arena);
-    unlink(path);
-    rmdir(domain);
-    rmdir(folder);
+    domains_remove(folder, 1);
 }
 
 /* Two seconds of two CPUs: the host took 0.1 s, we used 1 s of 3. */
@@ -295,32 +321,19 @@ TEST(steal_and_load_have_their_units)
 
 TEST(energy_is_that_of_the_packages)
 {
-    char folder[] = "/tmp/test_passes-XXXXXX", path[200];
+    char folder[] = "/tmp/test_passes-XXXXXX";
     double joules;
-    if (!CHECK(mkdtemp(folder) != NULL))
-        return;
-    static const struct {
-        const char *domain, *microjoules;
-    } domains[] = {
-        {"intel-rapl:0", "2500000"}, {"intel-rapl:1", "1500000"}, {"intel-rapl:0:0", "700000"}};
-    for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, domains[i].domain);
-        CHECK_OK(file_make_folder(path));
-        snprintf(path, sizeof path, "%s/%s/energy_uj", folder, domains[i].domain);
-        CHECK_OK(file_write(path, domains[i].microjoules, strlen(domains[i].microjoules)));
-    }
-    CHECK_OK(energy_read_cpu(folder, &joules));
-    CHECK_NEAR(joules, 4, 1e-9); /* the part of a package is in it already */
-    for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s/energy_uj", folder, domains[i].domain);
-        unlink(path);
-        snprintf(path, sizeof path, "%s/%s", folder, domains[i].domain);
-        rmdir(path);
-    }
-    CHECK_STATUS(STATUS_UNSUPPORTED, energy_read_cpu(folder, &joules));
-    rmdir(folder);
+    if (domains_make(folder, DOMAINS) && CHECK_OK(energy_read_cpu(folder, &joules)))
+        CHECK_NEAR(joules, 2, 1e-9); /* not a part, the whole machine, or the same one again */
+    domains_remove(folder, DOMAINS);
     CHECK_STATUS(STATUS_UNSUPPORTED, energy_read_cpu(folder, &joules));
     CHECK_MESSAGE("no RAPL");
+    snprintf(folder, sizeof folder, "/tmp/test_passes-XXXXXX");
+    if (domains_make(folder, 0)) {
+        CHECK_STATUS(STATUS_UNSUPPORTED, energy_read_cpu(folder, &joules));
+        CHECK_MESSAGE("no package");
+    }
+    domains_remove(folder, 0);
 }
 
 TEST(a_gpu_meter_is_there_or_says_why)

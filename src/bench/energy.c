@@ -4,14 +4,23 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* "intel-rapl:0" is a package; "intel-rapl:0:1" a part of one, which is in it already. */
-static int is_package(const char *name)
+/* "intel-rapl:0" is a package, if its name says so: there is also "psys", which has the packages in
+ * it. "intel-rapl:0:1" is a part of one, and "intel-rapl-mmio:0" the same one again. */
+static bool is_package(const char *folder, const char *domain)
 {
-    const char *colon = strchr(name, ':');
-    return strncmp(name, "intel-rapl", 10) == 0 && colon && !strchr(colon + 1, ':');
+    char path[512], name[16] = "";
+    if (strncmp(domain, "intel-rapl:", 11) != 0 || strchr(domain + 11, ':'))
+        return false;
+    snprintf(path, sizeof path, "%s/%s/name", folder, domain);
+    FILE *file = fopen(path, "re");
+    bool known = file && fgets(name, sizeof name, file);
+    if (file)
+        fclose(file);
+    return known && strncmp(name, "package", 7) == 0;
 }
 
 enum status energy_read_cpu(const char *folder, double *joules)
@@ -26,7 +35,7 @@ enum status energy_read_cpu(const char *folder, double *joules)
     *joules = 0;
     for (struct dirent *domain; (domain = readdir(domains)) != NULL;) {
         double microjoules;
-        if (!is_package(domain->d_name))
+        if (!is_package(folder, domain->d_name))
             continue;
         snprintf(path, sizeof path, "%s/%s/energy_uj", folder, domain->d_name);
         FILE *file = fopen(path, "re");

@@ -10,10 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In /proc/PID/stat, after the name in brackets: its state, its parent. 0: it is gone. */
+/* In /proc/PID/stat, after the name in brackets: its state, its parent. 0: it is gone, or has ended
+ * and nobody asked how. */
 static pid_t parent_of(pid_t process)
 {
-    char path[40], text[512];
+    char path[40], text[512], state;
     int parent = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
     FILE *file = fopen(path, "re");
@@ -22,7 +23,7 @@ static pid_t parent_of(pid_t process)
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     const char *fields = strrchr(text, ')');
-    if (!fields || sscanf(fields, ") %*c %d", &parent) != 1)
+    if (!fields || sscanf(fields, ") %c %d", &state, &parent) != 2 || state == 'Z')
         return 0;
     return parent;
 }

@@ -186,10 +186,12 @@ static enum status group_start(struct group *group, struct entrant *entrant)
     TRY(is_prony(&record->point) ? group_open_network(group, entrant)
                                  : group_open_peer(group, entrant));
     TRY(entrant->job->kind->prepare(entrant->job));
-    family_find(entrant->is_peer ? job_peer_process(entrant->job) : 0, &entrant->family);
+    const pid_t process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
+    family_find(process, &entrant->family);
     meters_begin(&entrant->first_meters, &entrant->family);
     TRY(entrant->job->kind->run(entrant->job, 1, &entrant->first_ns));
     meters_end(&entrant->first_meters, &entrant->family);
+    family_find(process, &entrant->family); /* some start their helpers in their first iteration */
     record->start_ns = (double)(clock_ns() - start_ns);
     TRY(group_describe(group, entrant));
     TRY(group_check(group, entrant));

@@ -53,8 +53,9 @@ static void add_row(struct text *out, const struct table_row *rows, size_t count
         text_printf(out, " %s", point->backend);
     text_printf(out, " on %s | ", strcmp(point->unit, "gpu") == 0 ? "GPU" : "CPU");
     if (record->status != RECORD_OK) {
-        text_printf(out, "%s: %s |\n", record_status_name(record->status),
-                    record->reason ? record->reason : "");
+        text_printf(out, "%s: ", record_status_name(record->status));
+        table_markdown_cell(record->reason ? record->reason : "", out);
+        text_add(out, " |\n");
         return;
     }
     text_printf(out, "time taken for %s=", point->phase);

@@ -238,16 +238,27 @@ uint64_t calibration_set(uint64_t set_bytes)
     return set_bytes - set_bytes % unit;
 }
 
-static enum status calibrate_for(struct calibration *calibration, int threads, uint64_t set_bytes,
-                                 uint64_t least_ns, struct ceilings *out)
+/* What a CPU multiplies in when it is asked for a precision. */
+static enum ceiling flop_of(const char *precision, const struct cpu *cpu)
 {
+    enum ceiling asked;
+    bool has = precision && ceiling_parse(precision, &asked) && ceiling_is_flop(asked) &&
+               burst_ways(asked, cpu->isa, cpu)[0];
+    return has ? asked : CEILING_FP32;
+}
+
+enum status calibrate(struct calibration *calibration, int threads, const char *precision,
+                      uint64_t set_bytes, bool again, struct ceilings *out)
+{
+    const uint64_t least_ns = again ? AGAIN_NS : 0;
     struct cpu cpu;
     if (!optimised)
         FAIL(STATUS_UNSUPPORTED, "a build without optimisation cannot calibrate");
     cpu_detect(&cpu);
     threads = threads > cpu.cores ? cpu.cores : threads;
     *out = (struct ceilings){.threads = threads, .set_bytes = calibration_set(set_bytes)};
-    struct ceiling_row like = {.ceiling = CEILING_FP32, .isa = cpu.isa, .threads = threads};
+    struct ceiling_row like = {
+        .ceiling = flop_of(precision, &cpu), .isa = cpu.isa, .threads = threads};
     TRY(calibrate_row(calibration, &like, least_ns, &out->flop_per_s));
     like.pages = PAGES_2M;
     like.set_bytes = out->set_bytes;
@@ -255,18 +266,6 @@ static enum status calibrate_for(struct calibration *calibration, int threads, u
     TRY(calibrate_row(calibration, &like, least_ns, &out->read_per_s));
     like.ceiling = CEILING_UPDATE;
     return calibrate_row(calibration, &like, least_ns, &out->update_per_s);
-}
-
-enum status calibrate(struct calibration *calibration, int threads, uint64_t set_bytes,
-                      struct ceilings *out)
-{
-    return calibrate_for(calibration, threads, set_bytes, 0, out);
-}
-
-enum status calibrate_again(struct calibration *calibration, int threads, uint64_t set_bytes,
-                            struct ceilings *out)
-{
-    return calibrate_for(calibration, threads, set_bytes, AGAIN_NS, out);
 }
 
 /* The largest working set of a tour. Getting a gigabyte takes longer than all looks at it: the

@@ -66,22 +66,20 @@ struct ceilings {
     double launch_ns;    /* what starting something takes: shorter floors are latency; CPU: 0 */
 };
 
-/* For as many threads as there are cores at most. `set_bytes` is taken within 16 KB … 1 GB and
- * rounded down a little, which can only raise the ceiling. STATUS_UNSUPPORTED in a build that is
- * not optimised. */
-enum status calibrate(struct calibration *calibration, int threads, uint64_t set_bytes,
-                      struct ceilings *out);
-/* Looks longer: something was faster than these ceilings allow. */
-enum status calibrate_again(struct calibration *calibration, int threads, uint64_t set_bytes,
-                            struct ceilings *out);
+/* For as many threads as there are cores at most. `precision` is as the axis has it, or NULL for
+ * fp32, which is also what a CPU computes in that has no instructions for another. `set_bytes` is
+ * taken within 16 KB … 1 GB and rounded down a little, which can only raise the ceiling. `again`
+ * looks longer: something was faster than these ceilings allow. STATUS_UNSUPPORTED in a build that
+ * is not optimised. */
+enum status calibrate(struct calibration *calibration, int threads, const char *precision,
+                      uint64_t set_bytes, bool again, struct ceilings *out);
 
 /* Everything: peaks of every ISA and precision, and the curves over the working set for each
  * pattern and size of pages, for 1, 2, 4 … threads. `progress` (or NULL) is told how far it is,
  * from 0 to 1, and ends it by answering false. */
 enum status calibrate_all(struct calibration *calibration, bool (*progress)(double share));
 
-/* The same two for a unit that is no CPU, by its backend's bursts (backend.h). `precision` is as
- * the axis has it; `again` looks longer. */
+/* The same two for a unit that is no CPU, by its backend's bursts (backend.h). */
 enum status calibrate_unit(struct calibration *calibration, const struct backend *backend,
                            const char *precision, uint64_t set_bytes, bool again,
                            struct ceilings *out);
@@ -94,7 +92,7 @@ struct yardstick {
     struct calibration *calibration;
     int threads;
     const struct backend *backend; /* NULL: the CPU */
-    const char *precision;         /* of the unit; NULL is fp32 */
+    const char *precision;         /* NULL is fp32 */
 };
 enum status yardstick_read(const struct yardstick *yardstick, uint64_t set_bytes, bool again,
                            struct ceilings *out);

@@ -132,6 +132,5 @@ enum status yardstick_read(const struct yardstick *yardstick, uint64_t set_bytes
     if (yardstick->backend)
         return calibrate_unit(calibration, yardstick->backend, yardstick->precision, set_bytes,
                               again, out);
-    return again ? calibrate_again(calibration, yardstick->threads, set_bytes, out)
-                 : calibrate(calibration, yardstick->threads, set_bytes, out);
+    return calibrate(calibration, yardstick->threads, yardstick->precision, set_bytes, again, out);
 }

@@ -93,12 +93,14 @@ static enum status import_hyperfine(struct import *import, const struct json *re
     return STATUS_OK;
 }
 
+/* 0: it is none that is known. */
 static double unit_ns(const char *unit)
 {
     return strcmp(unit, "s") == 0    ? 1e9
            : strcmp(unit, "ms") == 0 ? 1e6
            : strcmp(unit, "us") == 0 ? 1e3
-                                     : 1;
+           : strcmp(unit, "ns") == 0 ? 1
+                                     : 0;
 }
 
 /* google-benchmark: each repetition is a sample, the mean over so many iterations; what it
@@ -113,8 +115,10 @@ static enum status import_google(struct import *import, const struct json *conte
     for (const struct json *at = benchmarks->first; at; at = at->next) {
         const char *name = json_text(at, "run_name", json_text(at, "name", ""));
         const char *next = json_text(at->next, "run_name", json_text(at->next, "name", ""));
-        const char *trouble = json_text(at, "error_message", NULL);
-        double real_ns = json_real(at, "real_time", 0) * unit_ns(json_text(at, "time_unit", "ns"));
+        const double unit = unit_ns(json_text(at, "time_unit", "ns"));
+        const char *trouble =
+            json_text(at, "error_message", unit > 0 ? NULL : "its time_unit is unknown");
+        double real_ns = json_real(at, "real_time", 0) * unit;
         bool measured = strcmp(json_text(at, "run_type", "iteration"), "iteration") == 0;
         if (measured && !trouble && real_ns > 0) {
             samples[count++] = real_ns;

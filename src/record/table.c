@@ -211,7 +211,7 @@ void table_markdown_cell(const char *text, struct text *out)
     for (; *text; text++) {
         if (*text == '|')
             text_add_char(out, '\\');
-        text_add_char(out, *text == '\n' ? ' ' : *text);
+        text_add_char(out, (unsigned char)*text < ' ' ? ' ' : *text);
     }
 }
 
