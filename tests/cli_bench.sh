@@ -53,6 +53,11 @@ for format in table json csv md tests; do
     expect "says_when_a_${format}_is_lost" 1 'cannot write to standard output' \
         sh -c "'$prony' bench small --format $format $quick 2>&1 >/dev/full"
 done
+for format in table csv md tests; do
+    output=$("$prony" bench small --format $format --out /dev/full $quick 2>/dev/null)
+    [ $? = 1 ] && echo "$output" | grep -q small && echo "$output" | grep -q right
+    report "prints_as_${format}_what_a_full_disk_does_not_take" $? "$output"
+done
 expect says_what_it_cannot_write 1 'nowhere/out.jsonl' \
     "$prony" bench small --out "$folder/nowhere/out.jsonl" $quick
 echo 'small --seconds 0.1' >"$folder/prose"

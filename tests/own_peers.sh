@@ -55,6 +55,11 @@ report warms_up_in_turns $? "$(cat "$folder/requests" "$folder/asked.jsonl")"
     --seconds 0.1 >"$folder/asked.txt" 2>&1
 [ "$(warm true)" -eq 0 ] && [ "$(warm false)" -gt 0 ]
 report does_not_warm_up_for_calls $? "$(head "$folder/requests" "$folder/asked.txt")"
+: >"$folder/requests"
+"$prony" bench small --phase inference --caches cold --framework "$folder/asked" --seconds 0.1 \
+    >"$folder/asked.txt" 2>&1
+[ "$(warm true)" -eq 0 ] && [ "$(warm false)" -gt 0 ]
+report does_not_warm_up_cold_caches $? "$(head "$folder/requests" "$folder/asked.txt")"
 python3 - <<'PYTHON'
 import sys, types
 sys.path.insert(0, "peers")

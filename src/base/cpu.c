@@ -178,6 +178,11 @@ static void detect_caches(struct cpu *out, int cpu)
     }
 }
 
+int cpu_l3(int cpu)
+{
+    return (int)read_cpu_int(cpu, "cache/index3/id", -1);
+}
+
 /* The base frequency where the system knows it, else the highest, else the current one. */
 static double detect_ghz(int cpu)
 {

@@ -32,6 +32,9 @@ void cpu_detect(struct cpu *out);
  * sockets in turn. Writes at most `most`; returns how many, 0 when the system does not say. */
 int cpu_list(bool spread, int *out, int most);
 
+/* The number of the L3 cache that this CPU shares with others; -1: the system does not say. */
+int cpu_l3(int cpu);
+
 const char *isa_name(enum isa isa);
 bool isa_parse(const char *name, enum isa *out);
 

@@ -22,8 +22,7 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
-enum { MORE_ROWS = 3 };                            /* of a scenario, of ingestion */
-static const size_t COLD_BYTES = (size_t)64 << 20; /* where the size of the caches is not known */
+enum { MORE_ROWS = 3 }; /* of a scenario, of ingestion */
 /* Iterations that are timed together where samples come while the unit computes: the first finds
  * nothing to hide behind. */
 enum { STAGED_TOGETHER = 16 };
@@ -50,12 +49,18 @@ struct group {
     struct entrant *entrants;
     struct contender *contenders;
     int count, contender_count;
+    struct pins cpus; /* before anyone is tied to one */
     struct watch watch;
 };
 
 static bool is_prony(const struct point *point)
 {
     return strcmp(point->framework, "prony") == 0;
+}
+
+static bool is_cold(const struct point *point)
+{
+    return strcmp(point->caches, "cold") == 0;
 }
 
 /* The record of an entrant that could not run. Absent capability is a skip; anything else failed.
@@ -99,7 +104,7 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
     struct peer_work work = {
         .judge = task_peer_judge,
         .context = group->task,
-        .exactly = scenario_answering(point->scenario) != ANSWER_STEPS,
+        .exactly = scenario_answering(point->scenario) != ANSWER_STEPS || is_cold(point),
         .patience_ns = HUNG_TIMES * group->bench->patience_ns,
         .stopped = group->bench->measure.stopped,
         /* on a CPU a process has its number of threads for life */
@@ -195,6 +200,8 @@ static enum status group_start(struct group *group, struct entrant *entrant)
     record->start_ns = (double)(clock_ns() - start_ns);
     TRY(group_describe(group, entrant));
     TRY(group_check(group, entrant));
+    if (is_cold(&record->point))
+        TRY(job_cold_open(entrant->job, &group->bench->facts.cpu, &group->cpus, &entrant->cold));
     entrant->runs = true;
     return STATUS_OK;
 }
@@ -263,7 +270,7 @@ static void group_doubt_floor(struct group *group, struct entrant *entrant)
 }
 
 /* Of work that waits for nothing one thread computes at any time, at least: less than that is what
- * others took. */
+ * others took. One iteration at a time, as with cold caches, waits for its pipe. */
 static void group_note_share(struct entrant *entrant)
 {
     static const double SHARE_MATTERS = 0.85;
@@ -272,7 +279,8 @@ static void group_note_share(struct entrant *entrant)
     const double share = (double)meters->cpu_ns / (double)meters->wall_ns; /* NaN: not known */
 
     if (strcmp(point->unit, "cpu") == 0 && strcmp(point->scenario, "iterate") == 0 &&
-        strcmp(point->data, "real/disk") != 0 && !meters->lost && share < SHARE_MATTERS)
+        strcmp(point->data, "real/disk") != 0 && !entrant->cold && !meters->lost &&
+        share < SHARE_MATTERS)
         text_printf(&entrant->notes, "; it had a CPU for %.0f %% of the time", 100 * share);
 }
 
@@ -431,6 +439,7 @@ static enum status group_make(struct group *group, const struct point *points, i
     NEED(group->entrants = mem_array((size_t)count, sizeof *group->entrants));
     NEED(group->contenders = mem_array((size_t)count, sizeof *group->contenders));
     group->count = count;
+    pins_find(&group->cpus);
     for (int i = 0; i < count; i++)
         TRY(bench_start_record(group->bench, &points[i], &group->arena,
                                &group->entrants[i].record));
@@ -458,19 +467,16 @@ static void group_free(struct group *group)
 }
 
 /* What is timed: the job, or the job with cold caches. */
-static enum status group_enter(struct group *group, struct entrant *entrant)
+static void group_enter(struct group *group, struct entrant *entrant)
 {
     struct contender *contender = &group->contenders[group->contender_count];
     const struct point *point = &entrant->record.point;
-    uint64_t cache_bytes = group->bench->facts.cpu.l3_bytes;
     const bool gpu = strcmp(point->unit, "gpu") == 0;
 
-    if (strcmp(point->caches, "cold") == 0) {
-        size_t bytes = cache_bytes ? 2 * (size_t)cache_bytes : COLD_BYTES;
-        TRY(job_cold_open(entrant->job, bytes, &entrant->cold));
-        contender->alone = true;
-    }
     contender->job = entrant->cold ? entrant->cold : entrant->job;
+    contender->alone = entrant->cold != NULL;
+    if (entrant->cold)
+        job_cold_meter(entrant->cold, &contender->meters, &contender->family);
     contender->first_ns = entrant->first_ns;
     contender->family = entrant->family;
     contender->threads = point->threads;
@@ -481,7 +487,6 @@ static enum status group_enter(struct group *group, struct entrant *entrant)
     group->watch.gpu = group->watch.gpu || gpu;
     entrant->contender = contender;
     group->contender_count++;
-    return STATUS_OK;
 }
 
 /* Whoever answers queries must have the machine to itself. */
@@ -528,7 +533,7 @@ static enum status group_prepare(struct group *group)
             continue;
         }
         group_floor(group, entrant);
-        TRY(group_enter(group, entrant));
+        group_enter(group, entrant);
     }
     return STATUS_OK;
 }

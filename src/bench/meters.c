@@ -82,6 +82,7 @@ static bool meters_read(const struct family *family, struct meters_reading *out)
 void meters_begin(struct meters *meters, const struct family *family)
 {
     meters->start = (struct meters_reading){0};
+    meters->running = true;
     if (!meters_read(family, &meters->start))
         meters->lost = true;
     meters->start.wall_ns = clock_ns(); /* what reading takes is not their time */
@@ -97,6 +98,7 @@ void meters_end(struct meters *meters, const struct family *family)
 {
     const struct meters_reading *start = &meters->start;
     struct meters_reading now = {.wall_ns = clock_ns()};
+    meters->running = false;
     if (!meters_read(family, &now)) {
         meters->lost = true;
         return;

@@ -20,7 +20,8 @@ struct meters {
     struct meters_reading {
         uint64_t wall_ns, cpu_ns, page_faults, context_switches;
     } start;
-    bool lost; /* a reading failed: the process is gone, or /proc is not there */
+    bool running; /* between begin and end */
+    bool lost;    /* a reading failed: the process is gone, or /proc is not there */
 };
 
 void meters_begin(struct meters *meters, const struct family *family);

@@ -266,6 +266,32 @@ static enum status count_work(struct bench *bench, struct bench_request *const *
     return STATUS_OK;
 }
 
+/* Prints what was finished, however the run ended: a disk that is full must not lose it. What went
+ * wrong first is told. */
+static enum status end_all(struct bench *bench, struct bench_output *output, struct arena *arena,
+                           enum status status)
+{
+    const int written = bench->ok + bench->skipped + bench->failed;
+    if (status == STATUS_INTERRUPTED)
+        log_warning("stopped: what was finished is kept");
+    else if (status == STATUS_OK && !written)
+        log_info("nothing is left to be measured");
+    if (written && (status == STATUS_OK || status == STATUS_INTERRUPTED)) {
+        enum status told = write_machine(bench, arena);
+        status = told == STATUS_OK ? status : told;
+    }
+    struct error first = *status_last();
+    enum status printed = bench_output_finish(output);
+    if (status != STATUS_OK) {
+        *status_last() = first;
+        return status;
+    }
+    TRY(printed);
+    if (bench->failed)
+        FAIL(STATUS_WRONG, "%d of %d configurations failed", bench->failed, written);
+    return STATUS_OK;
+}
+
 static enum status run_all(struct bench *bench, struct bench_request *const *requests, int count,
                            struct bench_output *output, struct arena *arena)
 {
@@ -281,20 +307,7 @@ static enum status run_all(struct bench *bench, struct bench_request *const *req
         bench_table_start(&output->rows, sweep);
         status = sweep_run(sweep, bench);
     }
-    if (status == STATUS_INTERRUPTED)
-        log_warning("stopped: what was finished is kept");
-    else
-        TRY(status);
-    const int written = bench->ok + bench->skipped + bench->failed;
-    if (written)
-        TRY(write_machine(bench, arena));
-    else if (status == STATUS_OK)
-        log_info("nothing is left to be measured");
-    TRY(bench_output_finish(output));
-    TRY(status);
-    if (bench->failed)
-        FAIL(STATUS_WRONG, "%d of %d configurations failed", bench->failed, written);
-    return STATUS_OK;
+    return end_all(bench, output, arena, status);
 }
 
 /* The best ceilings seen here are read before, and kept after whatever happened. */
