@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What an attribute says it is; writers may leave out the number itself where that is 0. */
+enum { TYPE_FLOAT = 1, TYPE_INT = 2 };
+
 enum status import_blame(const struct import *in, enum status code)
 {
     const Onnx__NodeProto *node = in->node;
@@ -115,13 +118,14 @@ const Onnx__AttributeProto *graph_attribute(const struct import *in, const char 
 int64_t graph_int(const struct import *in, const char *name, int64_t usual)
 {
     const Onnx__AttributeProto *attribute = graph_attribute(in, name);
-    return attribute && attribute->has_i ? attribute->i : usual;
+    return attribute && (attribute->has_i || attribute->type == TYPE_INT) ? attribute->i : usual;
 }
 
 double graph_real(const struct import *in, const char *name, double usual)
 {
     const Onnx__AttributeProto *attribute = graph_attribute(in, name);
-    return attribute && attribute->has_f ? (double)attribute->f : usual;
+    bool there = attribute && (attribute->has_f || attribute->type == TYPE_FLOAT);
+    return there ? (double)attribute->f : usual;
 }
 
 bool graph_text_is(const struct import *in, const char *name, const char *usual, const char *word)

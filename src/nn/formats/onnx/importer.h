@@ -83,6 +83,7 @@ struct line {
     int64_t weights, channels;
     int64_t run;  /* weight[i] belongs to channel i / run % channels */
     double scale; /* of matmul; 0: the line has none */
+    bool read;    /* the output needs it */
 };
 
 struct value {
@@ -148,6 +149,9 @@ enum status import_untrainable(struct import *in, const char *format, ...)
 /* That initializer became a parameter of the node; of a second one it would be another, as layers
  * share none. NULL: it is no initializer. */
 enum status import_learns(struct import *in, const Onnx__NodeProto *node, const char *initializer);
+
+/* lines_text.c: the text of the network that gives this value. */
+enum status import_write(struct import *in, struct value *output, struct text *out);
 
 /* graph.c: values by name, and what a node says of itself. */
 struct value *graph_find(const struct import *in, const char *name);

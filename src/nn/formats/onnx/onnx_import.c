@@ -337,70 +337,6 @@ static enum status do_nodes(struct import *in)
     return STATUS_OK;
 }
 
-/* A softmax at the end is what a network with this loss predicts with, and the loss has it inside.
- */
-static void take_softmax(struct import *in, const struct value *output)
-{
-    const struct line *last = in->lines[in->line_count - 1];
-    in->softmax_last = in->line_count > 1 && !strcmp(last->kind, "softmax") &&
-                       output->line == last && !*last->arguments;
-    in->line_count -= in->softmax_last;
-}
-
-static void write_line(const struct line *line, struct text *out)
-{
-    text_printf(out, "%s = %s", line->name, line->kind);
-    if (*line->arguments)
-        text_printf(out, " %s", line->arguments);
-    if (line->has_bias && !line->bias)
-        text_add(out, " bias=0");
-    if (line->scale != 0)
-        text_printf(out, " scale=%.9g", line->scale);
-    if (*line->inputs)
-        text_printf(out, " < %s", line->inputs);
-    text_add_char(out, '\n');
-}
-
-/* Does the output, or a line, take the input as it is? */
-static bool reads_input(const struct import *in, const struct value *output)
-{
-    bool reads = !strcmp(output->layer, "input");
-    for (int32_t i = 0; i < in->line_count; i++)
-        reads = reads || !strcmp(in->lines[i]->inputs, "input");
-    return reads;
-}
-
-static enum status write_network(struct import *in, struct value *output, struct text *out)
-{
-    const char *sizes;
-    TRY(line_known(in, output, in->batch));
-    if (output->padded || output->pool)
-        REFUSE(in, STATUS_UNSUPPORTED,
-               "its output '%.80s' does not depend on its input as a "
-               "network's does",
-               output->name);
-    if (in->inputs[0]->tokens && !in->tokens && reads_input(in, output))
-        REFUSE(in, STATUS_UNSUPPORTED,
-               "its input is whole numbers, expected them to be taken by "
-               "Gather from a table");
-    if (in->inputs[0]->tokens && !in->tokens)
-        in->tokens = TOKENS_MOST; /* no table says how many there are, and none is needed */
-    const struct line *last = in->line_count ? in->lines[in->line_count - 1] : NULL;
-    if (!last || strcmp(last->name, output->layer)) /* a network gives what its last line does */
-        TRY(line_shape(in, output->layer, output->gives, &output->layer));
-    take_softmax(in, output);
-    TRY(line_sizes(in, &in->sample, &sizes));
-    text_printf(out, "input %s", sizes);
-    if (in->tokens)
-        text_printf(out, " tokens=%lld", (long long)in->tokens);
-    text_add_char(out, '\n');
-    for (int32_t i = 0; i < in->line_count; i++)
-        write_line(in->lines[i], out);
-    if (in->softmax_last)
-        text_add(out, "loss cross_entropy\n");
-    return text_done(out);
-}
-
 /* Parses the text and checks it, layer by layer. */
 static enum status make_network(struct import *in, const char *name, const struct text *text,
                                 struct network **out)
@@ -436,7 +372,7 @@ static enum status import(struct import *in, const char *name, struct network **
     TRY(read_numbers(in));
     TRY(join_inputs(in));
     TRY(do_nodes(in));
-    enum status status = write_network(in, output, &text);
+    enum status status = import_write(in, output, &text);
     if (status == STATUS_OK)
         status = make_network(in, name, &text, out);
     text_free(&text);

@@ -1,0 +1,86 @@
+/* test_onnx_known.c: what is known of a model when it is read: attributes, numbers worked out of
+ * others, how samples are counted, and what of it the output needs. */
+#include "onnx.pb-c.h"
+
+#include "onnx_gives.h"
+
+/* An attribute of the last node that is 0, as writers of proto3 leave it out: its type alone. */
+static void hand_zero(struct hand *hand, const char *name, int32_t type)
+{
+    Onnx__AttributeProto *attribute = hand_attribute(hand, hand->node_count - 1, name);
+    attribute->has_type = true;
+    attribute->type = type;
+}
+
+static double at_least_0(double x, int place)
+{
+    (void)place;
+    return fmax(x, 0);
+}
+
+static double half_or_less(double x, int place)
+{
+    (void)place;
+    return fmin(fmax(x * (double)0.2f, 0), 1);
+}
+
+static double added_places(double x, int place)
+{
+    return x + place;
+}
+
+ON_BACKENDS(attributes_that_are_left_out_because_they_are_0_are_0)
+{
+    static const struct {
+        const char *op, *name;
+        double (*gives)(double x, int place);
+    } cases[] = {{"LeakyRelu", "alpha", at_least_0}, {"HardSigmoid", "beta", half_or_less}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hand hand;
+        hand_features(&hand);
+        hand_node(&hand, cases[i].op, "x", NULL, "y");
+        hand_zero(&hand, cases[i].name, 1);
+        check_gives(rig, &hand, cases[i].gives);
+    }
+    struct hand hand;
+    hand_features(&hand);
+    hand_row(&hand, "a", (const float[]){0, 1}, 2);
+    hand_row(&hand, "b", (const float[]){2}, 1);
+    hand_node(&hand, "Concat", "a", "b", "row");
+    hand_zero(&hand, "axis", 2);
+    hand_node(&hand, "Add", "x", "row", "y");
+    check_gives(rig, &hand, added_places);
+}
+
+static double softmax_of_slope(double x, int place)
+{
+    (void)x;
+    return exp(1 - place) / (exp(1) + 1 + exp(-1));
+}
+
+/* A softmax of "q", behind which another line stood: only its shape is asked for. */
+ON_BACKENDS(a_softmax_at_the_end_is_that_of_its_own_input)
+{
+    static const float slope[] = {1, 0, -1};
+    struct hand hand;
+    struct network *network;
+    hand_features(&hand);
+    hand_row(&hand, "slope", slope, 3);
+    hand_number(&hand, "zero", 0);
+    hand_node(&hand, "Mul", "x", "zero", "none");
+    hand_node(&hand, "Add", "none", "slope", "q");
+    hand_node(&hand, "Add", "x", "slope", "k");
+    hand_node(&hand, "Sigmoid", "k", NULL, "s");
+    hand_node(&hand, "Shape", "s", NULL, "sizes");
+    hand_node(&hand, "Reshape", "q", "sizes", "seen");
+    hand_node(&hand, "Softmax", "seen", NULL, "y");
+    if (CHECK_OK(hand_read(&hand, "s.onnx", NULL, &network))) {
+        CHECK(!strstr(network->text, "sigmoid"));
+        CHECK(strstr(network->text, "loss cross_entropy"));
+        CHECK_EQUAL_INT(network->given_count, 2); /* the slope and the zero, once each */
+    }
+    network_free(network);
+    check_gives(rig, &hand, softmax_of_slope);
+}
+
+CHECK_MAIN
