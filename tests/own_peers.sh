@@ -37,6 +37,19 @@ right is_compared_with 2 --against "$folder/plain.py"
 right takes_turns_with_our_backends 3 --framework "prony,$folder/plain.py" --backend ref,simd
 right another_build_has_our_backends 2 --framework "$prony" --backend ref,simd
 
+# What is asked of this prony is asked of another, which obeys or refuses; an older one says nothing.
+relay told "printf '%s\\n' \"\$line\" >>'$folder/told.txt'" prepare
+output=$("$prony" bench small --phase inference --isa scalar --fusion off --pages 4k \
+    --framework "prony,$folder/told" --seconds 0.05 --format json 2>&1)
+grep -q '"axes":{"isa":"scalar","fusion":"off","pages":"4k"}' "$folder/told.txt" &&
+    [ "$(echo "$output" | grep -c '"isa":"scalar","fusion":"off".*"verdict":"right"')" -eq 2 ]
+report another_build_obeys_our_axes $? "$(cat "$folder/told.txt"; echo "$output")"
+expect another_build_refuses_a_precision 0 'skipped: ' \
+    "$prony" bench small --phase inference --precision int8 --framework "$prony" --seconds 0.05
+relay older "line=\$(printf '%s' \"\$line\" | sed 's/\"axes\":{[^}]*},//')" prepare
+expect an_older_build_does_not_obey_in_silence 0 'it does not say that it obeys fusion off' \
+    "$prony" bench small --phase inference --fusion off --framework "$folder/older" --seconds 0.05
+
 # What is timed is what is checked.
 own printer.py '    def infer(self, batch):
         print("loss", 1)'

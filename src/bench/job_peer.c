@@ -106,6 +106,26 @@ static enum status peer_start(struct job_peer *peer)
     return STATUS_OK;
 }
 
+/* Whoever is asked for something on an axis that it does not know passes over it: what was asked
+ * for must come back. */
+static enum status peer_took(struct job_peer *peer, const struct json *answer)
+{
+    struct json *request;
+    TRY(json_parse(&peer->about, "request", peer->work.prepare, strlen(peer->work.prepare),
+                   &request));
+    const struct json *asked = json_get(request, "axes"), *took = json_get(answer, "axes");
+    for (const struct json *axis = asked ? asked->first : NULL; axis; axis = axis->next) {
+        const char *found = json_text(took, axis->key, "");
+        if (!found[0])
+            FAIL(STATUS_UNSUPPORTED, "it does not say that it obeys %s %s", axis->key,
+                 axis->string);
+        if (strcmp(found, axis->string) != 0)
+            FAIL(STATUS_UNSUPPORTED, "it was asked for %s %s, and has %.40s", axis->key,
+                 axis->string, found);
+    }
+    return STATUS_OK;
+}
+
 static enum status peer_prepare(struct job *job)
 {
     struct job_peer *peer = (struct job_peer *)job;
@@ -113,6 +133,7 @@ static enum status peer_prepare(struct job *job)
 
     TRY(peer_start(peer));
     TRY(peer_ask(peer, peer->work.prepare, &peer->about, &answer));
+    TRY(peer_took(peer, answer));
     if (json_get(answer, "software")) /* what it chose for this work */
         peer->software = json_get(answer, "software");
     return STATUS_OK;

@@ -171,6 +171,20 @@ static enum status walk_choose_backend(const struct walk *walk, struct point *po
     return point_set(point, &axes[AXIS_backend], backend->name);
 }
 
+/* Empties what does not apply; another prony has the axes of this one. */
+static enum status walk_settle(struct walk *walk, struct point *point)
+{
+    char name[POINT_TEXT];
+    bool is_prony = false;
+    if (strchr(point->framework, '/'))
+        TRY(walk_is_prony(walk, point->framework, &is_prony));
+    memcpy(name, point->framework, sizeof name);
+    if (is_prony)
+        TRY(point_set(point, &axes[AXIS_framework], "prony"));
+    point_settle(point);
+    return point_set(point, &axes[AXIS_framework], name);
+}
+
 /* The same work by the one it is compared with. */
 static enum status walk_opponent(struct walk *walk, const struct point *point, struct point *out)
 {
@@ -199,8 +213,7 @@ static enum status walk_opponent(struct walk *walk, const struct point *point, s
         if (!same_backends)
             TRY(point_set(out, &axes[AXIS_backend], "default"));
     }
-    point_settle(out);
-    return STATUS_OK;
+    return walk_settle(walk, out);
 }
 
 /* Is it left out, or whom it is compared with? */
@@ -240,7 +253,7 @@ static enum status walk_gather(struct walk *walk, const struct point *asked)
         TRY(walk_is_prony(walk, point.framework, &same_backends));
     if (!is_prony && ((found == STATUS_OK && !same_backends) || !point.backend[0]))
         TRY(point_set(&point, &axes[AXIS_backend], "default"));
-    point_settle(&point);
+    TRY(walk_settle(walk, &point));
     TRY(walk_skips(walk, &point, &skipped));
     if (skipped)
         return STATUS_OK;

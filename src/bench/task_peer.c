@@ -67,6 +67,24 @@ static void peer_layers(const struct network *network, struct json_writer *write
     json_end(writer);
 }
 
+/* What another prony must do as this one would, or refuse: of what it has always done by itself
+ * only what is asked for otherwise, so that older builds can be compared. Only a prony's point has
+ * a fusion. */
+static void peer_axes(const struct point *point, struct json_writer *writer)
+{
+    static const enum axis_index ours[] = {AXIS_isa, AXIS_fusion, AXIS_pages, AXIS_precision};
+    json_key(writer, "axes");
+    json_object(writer);
+    for (size_t i = 0; point->fusion[0] && i < sizeof ours / sizeof *ours; i++) {
+        const struct axis *axis = &axes[ours[i]];
+        char number[POINT_NUMBER];
+        const char *value = point_get(point, axis, number);
+        if (value[0] && strcmp(value, axis->otherwise) != 0)
+            peer_text(writer, axis->key, value);
+    }
+    json_end(writer);
+}
+
 enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out)
 {
     struct json_writer writer;
@@ -96,6 +114,7 @@ enum status task_peer_prepare(struct task *task, const struct point *point, stru
     peer_text(&writer, "unit", point->unit);
     peer_text(&writer, "precision", point->precision);
     peer_text(&writer, "scenario", point->scenario);
+    peer_axes(point, &writer);
     peer_layers(network, &writer);
     peer_text(&writer, "loss", loss_name(network_loss(network, &options)));
     peer_optimiser(&task->optimiser, &writer);

@@ -7,7 +7,8 @@
 #include "record/point.h"
 
 /* Each appends one request line. prepare writes the task's files first; the point says by whom and
- * where it is computed: backend, unit, threads, precision. */
+ * where it is computed: backend, unit, threads, precision, and of another prony the axes that are
+ * prony's. */
 enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out);
 enum status task_peer_check(const struct task *task, struct text *out);
 

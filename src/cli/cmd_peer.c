@@ -4,6 +4,7 @@
  * Requests come on standard input, a line each; answers go to standard output. It computes with the
  * weights and the data it is given, on the backend it is told. */
 #include "base/memory.h"
+#include "bench/describe.h"
 #include "bench/job_network.h"
 #include "bench/scenario.h"
 #include "cli/commands.h"
@@ -64,25 +65,74 @@ static enum status read_optimiser(const struct json *request, struct text *out)
     return text_done(out);
 }
 
-static enum status answer_prepare(struct session *session, const struct json *request)
+/* What is computed with; what it has not it refuses. */
+static enum status read_options(const struct session *session, const struct json *request,
+                                struct network_options *out)
 {
-    struct network_options options = {
-        .device = {.threads = (int)json_int(request, "threads", 1), .isa = ISA_AVX512},
-        .fusion = true,
+    const struct json *asked = json_get(request, "axes");
+    const char *backend = json_text(request, "backend", ""), *isa = json_text(asked, "isa", "");
+    const char *unit = json_text(request, "unit", "");
+
+    *out = (struct network_options){
+        .device = {.threads = (int)json_int(request, "threads", 1),
+                   .isa = ISA_AVX512,
+                   .precision = json_text(request, "precision", "fp32"),
+                   .small_pages = strcmp(json_text(asked, "pages", ""), "4k") == 0},
+        .fusion = strcmp(json_text(asked, "fusion", ""), "off") != 0,
         .answering = scenario_answering(json_text(request, "scenario", "iterate"))};
+    if (isa[0] && !isa_parse(isa, &out->device.isa))
+        FAIL(STATUS_UNSUPPORTED, "there is no isa \"%s\"", isa);
+    TRY(!backend[0] || strcmp(backend, "default") == 0
+            ? registry_first(session->registry, unit[0] ? unit : NULL, &out->backend)
+            : registry_find(session->registry, backend, &out->backend));
+    if (unit[0] && strcmp(unit, out->backend->unit) != 0)
+        FAIL(STATUS_UNSUPPORTED, "the backend %s computes on %s, not on %s", out->backend->name,
+             out->backend->unit, unit);
+    return STATUS_OK;
+}
+
+/* Of the axes that were asked for, what it has. */
+static enum status answer_axes(struct session *session, const struct json *request,
+                               const struct network_options *options, struct json_writer *out)
+{
+    const struct json *asked = json_get(request, "axes");
+    struct json *tree;
+    TRY(describe_job(session->job, &session->task->arena, &tree));
+    const struct json *device = json_get(tree, "device");
+    TRY(describe_check_threads(options->backend->name, device, options->device.threads));
+    const struct {
+        const char *axis, *has;
+    } rows[] = {{"isa", json_text(device, "isa", json_text(asked, "isa", ""))},
+                {"fusion", options->fusion ? "on" : "off"},
+                {"pages", json_text(device, "pages", json_text(asked, "pages", ""))},
+                {"precision", options->device.precision}};
+    json_key(out, "axes");
+    json_object(out);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!json_get(asked, rows[i].axis))
+            continue;
+        json_key(out, rows[i].axis);
+        json_add_text(out, rows[i].has);
+    }
+    json_end(out);
+    return STATUS_OK;
+}
+
+static enum status answer_prepare(struct session *session, const struct json *request,
+                                  struct json_writer *out)
+{
+    struct network_options options;
     bool training = strcmp(json_text(request, "phase", ""), "training") == 0;
-    const char *backend = json_text(request, "backend", "");
     struct text optimiser = {0};
 
     session_close(session);
-    TRY(!backend[0] || strcmp(backend, "default") == 0
-            ? registry_first(session->registry, NULL, &options.backend)
-            : registry_find(session->registry, backend, &options.backend));
+    TRY(read_options(session, request, &options));
     enum status status = read_optimiser(request, &optimiser);
     const struct task_options wanted = {.model = json_text(request, "model", ""),
                                         .phase = training ? PHASE_TRAINING : PHASE_INFERENCE,
                                         .batch = (int32_t)json_int(request, "batch", 1),
-                                        .optimiser = text_of(&optimiser)};
+                                        .optimiser = text_of(&optimiser),
+                                        .precision = options.device.precision};
     if (status == STATUS_OK)
         status = task_open(&wanted, &session->task);
     text_free(&optimiser);
@@ -92,7 +142,8 @@ static enum status answer_prepare(struct session *session, const struct json *re
     for (int64_t i = 0; i < session->task->rows; i++)
         session->task->order[i] = (uint32_t)i; /* the file has them as they are visited */
     TRY(job_network_open(session->task, &options, &session->job));
-    return session->job->kind->prepare(session->job);
+    TRY(session->job->kind->prepare(session->job));
+    return answer_axes(session, request, &options, out);
 }
 
 /* Whoever has just been woken finds cold caches: a short iteration is run once before it is timed,
@@ -166,7 +217,7 @@ static enum status answer_request(struct session *session, const struct json *re
         return STATUS_OK;
     }
     if (strcmp(what, "prepare") == 0)
-        return answer_prepare(session, request);
+        return answer_prepare(session, request, out);
     if (!session->job)
         FAIL(STATUS_INPUT, "found \"%s\", expected prepare first", what);
     if (strcmp(what, "run") == 0)
