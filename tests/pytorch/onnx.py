@@ -211,6 +211,37 @@ class Excite(nn.Module):
         return torch.cat([left, right * 2 - 1, -left], 1)
 
 
+class Grow(nn.Module):
+    """Images that become larger, by four ways, edges that are mirrored, groups that are normalised."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Conv2d(3, 8, 3), nn.GroupNorm(2, 8), nn.Conv2d(2, 4, 3)
+
+    def forward(self, x):
+        x = self.norm(self.first(functional.pad(x, (1, 1, 2, 2), mode='reflect')))
+        x = functional.interpolate(functional.pixel_shuffle(x, 2), scale_factor=2)
+        x = functional.interpolate(self.last(x), size=(9, 13), mode='bilinear', align_corners=True)
+        return functional.interpolate(x, scale_factor=1.5, mode='bilinear', align_corners=False)
+
+
+class Choices(nn.Module):
+    """Functions of a few layers, of elements and of rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.slope = nn.Linear(5, 6), nn.PReLU(4)
+
+    def forward(self, x):
+        x = self.slope(self.first(x))
+        parts = [functional.selu(x), functional.celu(x, 0.5), functional.softsign(x),
+                 torch.sign(x), functional.normalize(x, dim=2), functional.log_softmax(x, 2),
+                 torch.maximum(x, x.amin(2, keepdim=True)),
+                 torch.minimum(x, x.mean(1, keepdim=True)), x.cumsum(1), torch.tril(x)]
+        rows = [x.logsumexp(2), x.norm(dim=2), x.norm(p=1, dim=2), x.prod(2)]
+        return torch.cat([torch.cat(parts, 2).flatten(1), torch.cat(rows, 1)], 1)
+
+
 def cases():
     image = torch.randn(ROWS, 3, 16, 16)
     sequence = torch.randn(ROWS, 4, 5)
@@ -230,6 +261,8 @@ def cases():
     yield 'begun', Begun(), sequence, torch.randn(ROWS, 4)
     yield 'volume', Volume(), torch.randn(ROWS, 2, 6, 7, 8)
     yield 'steps', Steps(), image
+    yield 'grow', Grow(), image
+    yield 'choices', Choices(), sequence
 
 
 def write(path, rows, header):
@@ -248,7 +281,7 @@ def main(folder):
         write(f'{folder}/{name}.csv', torch.cat([x.reshape(ROWS, -1) for x in inputs], 1), True)
         write(f'{folder}/{name}.out', model(*inputs).detach().reshape(ROWS, -1), False)
         names = [f'input{i}' for i in range(len(inputs))]
-        old = {'steps': (13,), 'decoder': (13, 17)}  # 9 has neither steps nor where
+        old = {'steps': (13,), 'decoder': (13, 17), 'grow': (13, 17), 'choices': (14, 17)}  # 9 has less
         for opset in old.get(name, (9, 13, 17)):
             torch.onnx.export(model, tuple(inputs), f'{folder}/{name}_{opset}.onnx',
                               opset_version=opset, input_names=names,

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PLACES_MOST = 1 << 24 };
+
 /* The value is what this layer gives, in its own shape. */
 static void stand(struct value *x, const char *layer)
 {
@@ -185,6 +187,15 @@ enum status compose_matrix(struct import *in, int32_t axis, const struct constan
     return STATUS_OK;
 }
 
+enum status compose_places(struct import *in, int64_t count, int64_t **out)
+{
+    if (count < 1 || count > PLACES_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "it takes %lld places one by one, expected 1 to %d",
+               (long long)count, PLACES_MOST);
+    NEED(*out = arena_array(&in->arena, (size_t)count, sizeof **out));
+    return STATUS_OK;
+}
+
 /* A line for each run of neighbours. */
 static enum status check_runs(struct import *in, const int64_t *places, int64_t count)
 {
@@ -228,6 +239,9 @@ enum status compose_pick(struct import *in, const int64_t *places, struct shape 
 enum status compose_normalise(struct import *in, double epsilon, struct value *x)
 {
     int64_t width = x->shape.dim[x->shape.rank - 1];
+    if (width > PLACES_MOST)
+        REFUSE(in, STATUS_UNSUPPORTED, "it normalises %lld places together, expected at most %d",
+               (long long)width, PLACES_MOST);
     TRY(compose_apply(in, x, "layer_norm", "%.9g", epsilon));
     for (int i = 0; i < 2; i++) {
         float *numbers;

@@ -31,6 +31,9 @@ enum status compose_reduce(struct import *in, const char *function, const bool a
 /* Along that axis the product with a matrix [size, new size] of known numbers. */
 enum status compose_matrix(struct import *in, int32_t axis, const struct constant *matrix,
                            struct value *x);
+/* Room for the numbers of so many places, or refuses: what a small file can make large is bounded.
+ */
+enum status compose_places(struct import *in, int64_t count, int64_t **out);
 /* Places of an axis; or of all elements of a sample, which become that shape. */
 enum status compose_pick_axis(struct import *in, int32_t axis, const int64_t *places, int64_t count,
                               struct value *x);

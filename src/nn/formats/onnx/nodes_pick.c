@@ -28,7 +28,7 @@ static enum status gather_known(struct import *in, const struct value *data,
         parts *= data->shape.dim[d];
     }
     int64_t count = index->count / depth;
-    NEED(places = arena_array(&in->arena, (size_t)count, sizeof *places));
+    TRY(compose_places(in, count, &places));
     for (int64_t i = 0; i < count; i++) {
         places[i] = i / (count / parts);
         for (int32_t d = 0; d < depth; d++) {
@@ -122,7 +122,7 @@ enum status node_gather_elements(struct import *in)
     TRY(graph_axis_of(in, "axis", 0, x->shape.rank, &axis));
     if (axis == x->batch)
         REFUSE(in, STATUS_UNSUPPORTED, "it works along the dimension that counts the samples");
-    NEED(places = arena_array(&in->arena, (size_t)index->count + 1, sizeof *places));
+    TRY(compose_places(in, index->count, &places));
     for (int64_t i = 0; i < index->count; i++)
         TRY(place_along(in, index, i, axis, &x->shape, &places[i]));
     struct value y = *x;
@@ -149,7 +149,7 @@ enum status node_compress(struct import *in)
     if (condition->count > size)
         REFUSE(in, STATUS_INPUT, "its condition has %lld places, expected at most %lld",
                (long long)condition->count, (long long)size);
-    NEED(places = arena_array(&in->arena, (size_t)condition->count + 1, sizeof *places));
+    TRY(compose_places(in, condition->count, &places));
     for (int64_t i = 0; i < condition->count; i++)
         if (condition->wholes[i])
             places[count++] = i;
@@ -176,7 +176,7 @@ enum status node_reverse(struct import *in)
                "expected known lengths, and time and sequences in the first two dimensions");
     int64_t count = shape_count(&x->shape), second = x->shape.dim[1];
     int64_t behind = count / x->shape.dim[0] / second;
-    NEED(places = arena_array(&in->arena, (size_t)count, sizeof *places));
+    TRY(compose_places(in, count, &places));
     for (int64_t i = 0; i < count; i++) {
         int64_t at[2] = {i / behind / second, i / behind % second};
         int64_t length = lengths->wholes[at[batch]];
@@ -211,7 +211,7 @@ static enum status put(struct import *in, const int64_t *where, const struct val
         }
         return node_combine(in, how == 1 ? "add" : "multiply", x, &numbers, x);
     }
-    NEED(places = arena_array(&in->arena, (size_t)count, sizeof *places));
+    TRY(compose_places(in, count, &places));
     for (int64_t i = 0; i < count; i++)
         places[i] = i;
     for (int64_t i = 0; i < more; i++)
@@ -257,7 +257,7 @@ enum status node_scatter(struct import *in)
     TRY(graph_axis_of(in, "axis", 0, x.shape.rank, &axis));
     if (axis == x.batch || !shape_equal(&index->shape, &updates.shape))
         REFUSE(in, STATUS_UNSUPPORTED, "expected a place for each of what is put, within a sample");
-    NEED(where = arena_array(&in->arena, (size_t)index->count + 1, sizeof *where));
+    TRY(compose_places(in, index->count, &where));
     for (int64_t i = 0; i < index->count; i++)
         TRY(place_along(in, index, i, axis, &x.shape, &where[i]));
     TRY(put(in, where, &updates, &x));
@@ -282,7 +282,7 @@ enum status node_scatter_nd(struct import *in)
     if (shape_count(&updates.shape) != slices * behind)
         REFUSE(in, STATUS_INPUT, "found %lld numbers to put, expected %lld",
                (long long)shape_count(&updates.shape), (long long)(slices * behind));
-    NEED(where = arena_array(&in->arena, (size_t)(slices * behind), sizeof *where));
+    TRY(compose_places(in, slices * behind, &where));
     for (int64_t i = 0; i < slices; i++) {
         int64_t at = 0, place;
         for (int64_t d = 0; d < depth; d++) {
@@ -361,9 +361,7 @@ static enum status pad_by_itself(struct import *in, enum padding mode, int32_t a
                                  int64_t behind, struct value *x)
 {
     int64_t size = x->shape.dim[axis], count = size + before + behind, *places;
-    if (count < 1)
-        REFUSE(in, STATUS_UNSUPPORTED, "nothing is left of %lld places", (long long)size);
-    NEED(places = arena_array(&in->arena, (size_t)count, sizeof *places));
+    TRY(compose_places(in, count, &places));
     for (int64_t i = 0; i < count; i++)
         places[i] = padded_place(mode, i - before, size);
     return compose_pick_axis(in, axis, places, count, x);

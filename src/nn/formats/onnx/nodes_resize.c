@@ -104,10 +104,9 @@ static bool is_outside(const struct resize *resize, const struct axis *axis, int
 static enum status pick_nearest(struct import *in, const struct resize *resize, int32_t d,
                                 const struct axis *axis, struct value *x)
 {
-    int64_t *places = arena_array(&in->arena, (size_t)axis->to, sizeof *places);
-    int64_t times = axis->to % axis->size == 0 ? axis->to / axis->size : 0;
+    int64_t *places, times = axis->to % axis->size == 0 ? axis->to / axis->size : 0;
     double last = (double)axis->size - 1;
-    NEED(places);
+    TRY(compose_places(in, axis->to, &places));
     for (int64_t i = 0; i < axis->to; i++) {
         double at = round_by(resize->rounding, coordinate_of(resize, axis, i));
         places[i] = (int64_t)fmin(fmax(at, 0), last);
