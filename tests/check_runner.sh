@@ -1,18 +1,7 @@
 # The test framework and its runner, seen from outside: what fails must fail.
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-status=0
-
-expect() { # NAME FOUND EXPECTED_PART
-    case $2 in
-    *"$3"*) echo "ok   check_runner.$1" ;;
-    *)
-        printf 'found:\n%s\nexpected: %s\nFAIL check_runner.%s\n' "$2" "$3" "$1"
-        status=1
-        ;;
-    esac
-}
+suite=check_runner
+. tests/shell/command.sh
 
 # A build with one test, a shell script; what tools/run-tests says about it, and its exit status.
 judge() { # SCRIPT
@@ -24,23 +13,23 @@ judge() { # SCRIPT
     echo "status $?"
 }
 
-expect counts_what_passed "$(judge 'echo "ok   a.b"; echo "1 passed, 0 failed, 0 skipped"')" \
+holds counts_what_passed "$(judge 'echo "ok   a.b"; echo "1 passed, 0 failed, 0 skipped"')" \
     "1 passed, 0 failed, 0 skipped
 status 0"
-expect counts_what_failed "$(judge 'echo "FAIL a.b"; echo "0 passed, 1 failed, 0 skipped"; exit 1')" \
+holds counts_what_failed "$(judge 'echo "FAIL a.b"; echo "0 passed, 1 failed, 0 skipped"; exit 1')" \
     "0 passed, 1 failed, 0 skipped
 status 1"
-expect shows_why_it_skipped "$(judge 'echo "ok   a.a"; echo "skip a.b: no GPU"; echo "1 passed, 0 failed, 1 skipped"')" \
+holds shows_why_it_skipped "$(judge 'echo "ok   a.a"; echo "skip a.b: no GPU"; echo "1 passed, 0 failed, 1 skipped"')" \
     "skip a.b: no GPU
 1 passed, 0 failed, 1 skipped
 status 0"
-expect sees_a_crash "$(judge 'echo "ok   a.a"; kill -SEGV $$')" "FAIL test_planted: killed by signal 11
+holds sees_a_crash "$(judge 'echo "ok   a.a"; kill -SEGV $$')" "FAIL test_planted: killed by signal 11
 1 passed, 1 failed, 0 skipped
 status 1"
-expect sees_an_early_end "$(judge 'echo "ok   a.a"; exit 0')" "FAIL test_planted: ended before its count line"
-expect sees_a_wrong_status "$(judge 'echo "FAIL a.a"; echo "0 passed, 1 failed, 0 skipped"; exit 0')" \
+holds sees_an_early_end "$(judge 'echo "ok   a.a"; exit 0')" "FAIL test_planted: ended before its count line"
+holds sees_a_wrong_status "$(judge 'echo "FAIL a.a"; echo "0 passed, 1 failed, 0 skipped"; exit 0')" \
     "FAIL test_planted: failed, but with exit status 0"
-expect nothing_run_is_no_success "$(judge 'echo "0 passed, 0 failed, 0 skipped"')" "status 1"
+holds nothing_run_is_no_success "$(judge 'echo "0 passed, 0 failed, 0 skipped"')" "status 1"
 
 # check.h: every kind of check, failing, in a real executable.
 cat >"$folder/test_red.c" <<'END'
@@ -72,24 +61,24 @@ if ! cc -Isrc -Itests "$folder/test_red.c" src/base/status.c -o "$folder/test_re
     exit 1
 fi
 red=$("$folder/test_red")
-expect red_tests_fail "status $?" "status 1"
-expect a_condition_is_shown "$red" "test_red.c:6: CHECK(two == 3)"
-expect integers_are_shown "$red" "CHECK_EQUAL_INT(two, 3): found 2, expected 3"
-expect texts_are_shown "$red" '  expected "b"'
-expect numbers_are_shown "$red" "found 1, expected 1.5 ± 0.1"
-expect a_status_is_shown "$red" "refuse(): status io, expected ok
+holds red_tests_fail "status $?" "status 1"
+holds a_condition_is_shown "$red" "test_red.c:6: CHECK(two == 3)"
+holds integers_are_shown "$red" "CHECK_EQUAL_INT(two, 3): found 2, expected 3"
+holds texts_are_shown "$red" '  expected "b"'
+holds numbers_are_shown "$red" "found 1, expected 1.5 ± 0.1"
+holds a_status_is_shown "$red" "refuse(): status io, expected ok
   $folder/test_red.c:2: disk full"
-expect a_wrong_status_is_shown "$red" "status io, expected input"
-expect a_message_is_shown "$red" 'expected "…disk empty…"'
-expect the_rest_goes_on "$red" "FAIL test_red.red (7 checks)
+holds a_wrong_status_is_shown "$red" "status io, expected input"
+holds a_message_is_shown "$red" 'expected "…disk empty…"'
+holds the_rest_goes_on "$red" "FAIL test_red.red (7 checks)
 skip test_red.skipped: 2 reasons
 ok   test_red.green
 row a
 row b
 ok   test_red.listed
 2 passed, 1 failed, 1 skipped"
-expect rows_are_run_by_name "$("$folder/test_red" listed/b)" "row b
+holds rows_are_run_by_name "$("$folder/test_red" listed/b)" "row b
 ok   test_red.listed
 1 passed, 0 failed, 0 skipped"
-expect tests_are_run_by_name "$("$folder/test_red" green)" "1 passed, 0 failed, 0 skipped"
+holds tests_are_run_by_name "$("$folder/test_red" green)" "1 passed, 0 failed, 0 skipped"
 exit $status

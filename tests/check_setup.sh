@@ -1,18 +1,7 @@
 # tools/setup on systems that are not this one: a path that holds only what each case gives it.
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-status=0
-
-expect() { # NAME FOUND EXPECTED_PART
-    case $2 in
-    *"$3"*) echo "ok   check_setup.$1" ;;
-    *)
-        printf 'found:\n%s\nexpected: %s\nFAIL check_setup.%s\n' "$2" "$3" "$1"
-        status=1
-        ;;
-    esac
-}
+suite=check_setup
+. tests/shell/command.sh
 
 # A system with the given commands, which do nothing, beside the few that the script itself uses.
 system() {
@@ -37,21 +26,21 @@ setup() { # what it prints, and its exit status
 system apt-get
 command_is id 'echo 1000'
 without_root=$(setup start)
-expect without_root_it_prints_the_command "$without_root" "as root, please run:
+holds without_root_it_prints_the_command "$without_root" "as root, please run:
     apt-get install --no-install-recommends gcc"
-expect without_a_compiler_it_stops "$without_root" "prony cannot be built without gcc
+holds without_a_compiler_it_stops "$without_root" "prony cannot be built without gcc
 status 1"
 
 system gcc cmake ninja
-expect elsewhere_it_names_the_packages "$(setup start)" "this is not Debian"
-expect elsewhere_it_goes_on "$(setup start)" "status 0"
+holds elsewhere_it_names_the_packages "$(setup start)" "this is not Debian"
+holds elsewhere_it_goes_on "$(setup start)" "status 0"
 
 system gcc cmake ninja python3
 command_is id 'echo 0'
 command_is apt-get 'case "$*" in *npm*) echo "no npm"; exit 1 ;; esac'
-expect one_missing_package_keeps_no_other_away "$(setup start)" "setup: going on without npm"
-expect one_missing_package_stops_nothing "$(setup start)" "status 0"
+holds one_missing_package_keeps_no_other_away "$(setup start)" "setup: going on without npm"
+holds one_missing_package_stops_nothing "$(setup start)" "status 0"
 
-expect an_unknown_goal_is_refused "$(setup everything)" "usage: tools/setup start|test|peers|mnist
+holds an_unknown_goal_is_refused "$(setup everything)" "usage: tools/setup start|test|peers|mnist
 status 2"
 exit $status

@@ -1,48 +1,29 @@
 # An installed prony in a folder of its own: what is there, and that the executable, the libraries,
 # the manual page and the completion work from there. DESTDIR is honoured, so the prefix is moved.
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+suite=install
+. tests/shell/command.sh
 prefix=$folder/opt/prony
-status=0
-
-result() { # NAME TRUTH
-    if [ "$2" -eq 0 ]; then
-        echo "ok   install.$1"
-    else
-        echo "FAIL install.$1"
-        status=1
-    fi
-}
-contains() { # NAME FOUND EXPECTED_PART
-    case $2 in
-    *"$3"*) echo "ok   install.$1" ;;
-    *)
-        printf 'found:\n%s\nexpected: %s\nFAIL install.%s\n' "$2" "$3" "$1"
-        status=1
-        ;;
-    esac
-}
 
 DESTDIR=$folder cmake --install "$PRONY_BUILD" --prefix /opt/prony >"$folder/log" 2>&1
-result installs $?
+report installs $?
 [ "$status" -eq 0 ] || cat "$folder/log"
 
 prony=$prefix/bin/prony
-contains executable_finds_its_peers "$(cd "$folder" && "$prony" machine)" python-list
+holds executable_finds_its_peers "$(cd "$folder" && "$prony" machine)" python-list
 for plugin in "$PRONY_BUILD"/prony_*.so; do
     [ -e "$plugin" ] || continue
     name=$(basename "$plugin" .so)
-    contains "executable_finds_${name}" "$(cd "$folder" && "$prony" machine)" "${name#prony_}"
+    holds "executable_finds_${name}" "$(cd "$folder" && "$prony" machine)" "${name#prony_}"
 done
 
 # Every command and every option it has is in the manual page.
 page=$(sed 's/\\-/-/g' "$prefix/share/man/man1/prony.1")
 commands=$("$prony" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p')
 for command in $commands; do
-    contains "manual_has_$command" "$page" ".SS prony $command"
+    holds "manual_has_$command" "$page" ".SS prony $command"
     for option in $("$prony" "$command" --help | sed -n 's/^  --\([a-z0-9_-]*\).*/\1/p'); do
-        case $option:$page in help:* | *"--$option"*) ;; *) contains manual "$page" "--$option" ;; esac
+        case $option:$page in help:* | *"--$option"*) ;; *) holds manual "$page" "--$option" ;; esac
     done
 done
 
@@ -51,8 +32,8 @@ complete_word() { # WORDS…: what bash would offer for the last
         bash "$prefix/share/bash-completion/completions/prony" "$@"
 }
 if command -v bash >/dev/null; then
-    contains completes_commands "$(complete_word prony expl)" explain
-    contains completes_options "$(complete_word prony explain small --pha)" --phase
+    holds completes_commands "$(complete_word prony expl)" explain
+    holds completes_options "$(complete_word prony explain small --pha)" --phase
 fi
 
 # The example against the installed copy, with both libraries; it then speaks to the executable.
@@ -67,15 +48,15 @@ fi
 for kind in shared static; do
     [ $kind = static ] && flags=$static
     cc -std=c99 -Wall -Wextra -Werror examples/iris.c -o "$folder/iris" $flags
-    result "example_compiles_$kind" $?
+    report "example_compiles_$kind" $?
     found=$(cd "$folder" && ./iris 2>&1)
     right=$(printf '%s' "$found" | sed -n 's/.*, \([0-9]*\) % right in the test/\1/p')
     [ "${right:-0}" -ge 90 ] || echo "found: $found, expected at least 90 % right"
     [ "${right:-0}" -ge 90 ]
-    result "example_learns_$kind" $?
+    report "example_learns_$kind" $?
 done
 sed 1d datasets/iris.csv | cut -d, -f1-4 >"$folder/flowers.csv"
-contains executable_reads_its_weights \
+holds executable_reads_its_weights \
     "$("$prony" predict mlp:4-16-3 "$folder/iris.safetensors" "$folder/flowers.csv" 2>&1)" "130 more rows"
 
 # A caller whose locale writes 0,5: files are the same, so the executable reads them.
@@ -87,9 +68,9 @@ if localedef -i de_DE -f UTF-8 "$folder/de_DE.UTF-8" >"$folder/log" 2>&1; then
         examples/iris.c >"$folder/comma.c"
     mv "$folder/iris.safetensors" "$folder/point.safetensors"
     cc -std=c99 "$folder/comma.c" -o "$folder/comma" $flags
-    contains caller_writes_a_comma "$(cd "$folder" && LOCPATH=$folder ./comma 2>&1)" "loss 0,"
+    holds caller_writes_a_comma "$(cd "$folder" && LOCPATH=$folder ./comma 2>&1)" "loss 0,"
     cmp "$folder/iris.safetensors" "$folder/point.safetensors"
-    result files_have_a_point_in_any_locale $?
+    report files_have_a_point_in_any_locale $?
 else
     echo "skip install.files_have_a_point_in_any_locale: there is no localedef with de_DE"
 fi
@@ -100,6 +81,6 @@ if command -v nm >/dev/null; then
     others=$(printf '%s\n' "$others" | awk 'NF == 3 && $3 !~ /^prony_/ { print $3 }')
     [ -z "$others" ] || printf 'found %s, expected prony_* only\n' "$others"
     [ -z "$others" ]
-    result exports_prony_only $?
+    report exports_prony_only $?
 fi
 exit $status

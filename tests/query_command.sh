@@ -1,51 +1,36 @@
 # prony query and the store's care, as a person uses them; figures beside those that SQL gives.
 
-prony=$PRONY_BUILD/prony
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+suite=query_command
+. tests/shell/command.sh
+
 db=$folder/store.db
 store="--store $db"
-status=0
-
-# expect NAME PART COMMAND…: the command's output, errors included, contains PART.
-expect() {
-    name=$1 part=$2
-    shift 2
-    output=$("$@" 2>&1)
-    case $output in
-    *"$part"*) echo "ok   query_command.$name" ;;
-    *)
-        printf 'found "%s", expected "%s"\nFAIL query_command.%s\n' "$output" "$part" "$name"
-        status=1
-        ;;
-    esac
-}
 
 if "$prony" query --x batch 2>&1 | grep -q 'built without'; then
-    expect says_what_to_install libsqlite3-dev "$prony" query
+    says says_what_to_install libsqlite3-dev "$prony" query
     exit $status
 fi
 tools/make-records 400 8 >"$folder/made.jsonl"
 "$prony" store create --empty $store
 "$prony" store add "$folder/made.jsonl" $store >/dev/null
-expect aligned 'framework    batch        throughput ' "$prony" query --where model=large --group-by framework $store
-expect draws_lines '└──' "$prony" query --where model=large --group-by framework $store
-expect figures_have_units ' k samples/s' "$prony" query --where model=large --draw none $store
-expect rates_have_units ' GB/s' "$prony" query --y byte_rate --where model=vgg16 --aggregate best --draw none $store
-expect draws_bars '█' "$prony" query --x framework --y times_floor --aggregate best $store
-expect draws_nothing_more 'note' "$prony" query --draw none $store
-expect markdown '| batch | throughput |' "$prony" query --format md $store
-expect json '"points":[{"group":[],"x":1,' "$prony" query --format json $store
-expect baseline 'speedup' "$prony" query --x batch --baseline batch=1 $store
-expect says_what_is_mixed 'mixes framework' "$prony" query --where model=large $store
-expect refuses_an_axis 'did you mean "batch"' "$prony" query --x bacth $store
-expect refuses_a_metric 'did you mean "throughput"' "$prony" query --y througput $store
-expect refuses_a_baseline 'expected x or an axis of the groups' \
+says aligned 'framework    batch        throughput ' "$prony" query --where model=large --group-by framework $store
+says draws_lines '└──' "$prony" query --where model=large --group-by framework $store
+says figures_have_units ' k samples/s' "$prony" query --where model=large --draw none $store
+says rates_have_units ' GB/s' "$prony" query --y byte_rate --where model=vgg16 --aggregate best --draw none $store
+says draws_bars '█' "$prony" query --x framework --y times_floor --aggregate best $store
+says draws_nothing_more 'note' "$prony" query --draw none $store
+says markdown '| batch | throughput |' "$prony" query --format md $store
+says json '"points":[{"group":[],"x":1,' "$prony" query --format json $store
+says baseline 'speedup' "$prony" query --x batch --baseline batch=1 $store
+says says_what_is_mixed 'mixes framework' "$prony" query --where model=large $store
+says refuses_an_axis 'did you mean "batch"' "$prony" query --x bacth $store
+says refuses_a_metric 'did you mean "throughput"' "$prony" query --y througput $store
+says refuses_a_baseline 'expected x or an axis of the groups' \
     "$prony" query --baseline model=large $store
-expect refuses_a_batch 'batch: found "ten", expected a whole number' "$prony" query --where batch=ten $store
-expect refuses_lines_over_names 'which is no number' "$prony" query --x model --draw line $store
-expect refuses_how 'expected best, min, max' "$prony" query --aggregate sum $store
-expect says_there_is_nothing 'no result' "$prony" query --where model=none $store
+says refuses_a_batch 'batch: found "ten", expected a whole number' "$prony" query --where batch=ten $store
+says refuses_lines_over_names 'which is no number' "$prony" query --x model --draw line $store
+says refuses_how 'expected best, min, max' "$prony" query --aggregate sum $store
+says says_there_is_nothing 'no result' "$prony" query --where model=none $store
 
 # The same figures as SQL, over every row of a grouped chart.
 "$prony" query --x batch --y throughput --group-by framework --aggregate max \
@@ -66,16 +51,16 @@ else
 fi
 
 "$prony" store create --empty --store "$folder/other.db"
-expect merges '400 added, 0 there already' "$prony" store merge "$db" --store "$folder/other.db"
-expect removes '1 removed' "$prony" store remove 7 $store
-expect removes_by_filters 'removed' "$prony" store remove --where model=large $store
-expect what_is_removed_is_gone 'no result' "$prony" query --where model=large $store
-expect removes_nothing_by_mistake 'expected numbers' "$prony" store remove $store
-expect checks 'all whole' "$prony" store check $store
-expect gives_room_back '' "$prony" store vacuum $store
-expect makes_no_store_to_remove_from 'no store here yet' \
+says merges '400 added, 0 there already' "$prony" store merge "$db" --store "$folder/other.db"
+says removes '1 removed' "$prony" store remove 7 $store
+says removes_by_filters 'removed' "$prony" store remove --where model=large $store
+says what_is_removed_is_gone 'no result' "$prony" query --where model=large $store
+says removes_nothing_by_mistake 'expected numbers' "$prony" store remove $store
+says checks 'all whole' "$prony" store check $store
+says gives_room_back '' "$prony" store vacuum $store
+says makes_no_store_to_remove_from 'no store here yet' \
     "$prony" store remove 1 --store "$folder/none.db"
-expect has_what_ships 'records, all whole' sh -c \
+says has_what_ships 'records, all whole' sh -c \
     "'$prony' store create --store '$folder/new.db' && '$prony' store check --store '$folder/new.db'"
-expect answers_from_the_store 'next     ' "$prony" answer resnet50 --minutes 0 $store --phase training
+says answers_from_the_store 'next     ' "$prony" answer resnet50 --minutes 0 $store --phase training
 exit $status

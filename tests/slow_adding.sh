@@ -5,37 +5,20 @@
 # A block's first line says what happens to which file: ```c FILE new, ```c FILE append, or
 # ```c FILE before: TEXT and after: TEXT, where one line of the file begins with TEXT.
 
+suite=slow_adding
+. tests/shell/command.sh
+
 root=$(pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-tree=$work/tree
-status=0
+tree=$folder/tree
 
-ok() { echo "ok   slow_adding.$1"; }
-fail() { # NAME [TEXT]
-    [ -z "$2" ] || printf '%s\n' "$2"
-    echo "FAIL slow_adding.$1"
-    status=1
-}
-# expect NAME PART COMMAND…: the command's output, errors included, contains PART.
-expect() {
-    name=$1 part=$2
-    shift 2
-    output=$("$@" 2>&1)
-    case $output in
-    *"$part"*) ok "$name" ;;
-    *) fail "$name" "found \"$output\", expected \"$part\"" ;;
-    esac
-}
-
-if ! git ls-files -co --exclude-standard >"$work/files" 2>/dev/null; then
+if ! git ls-files -co --exclude-standard >"$folder/files" 2>/dev/null; then
     echo "skip slow_adding: not a git checkout, so what belongs to the tree is not known"
     exit 0
 fi
 mkdir "$tree"
 while read -r file; do
     [ -f "$file" ] && echo "$file"
-done <"$work/files" | tar -cf - -T - | tar -xf - -C "$tree"
+done <"$folder/files" | tar -cf - -T - | tar -xf - -C "$tree"
 
 # Writes each block of DOCUMENT to FOLDER/1, 2 … and prints "NUMBER FILE ACTION TEXT" for it.
 blocks_of() { # DOCUMENT FOLDER
@@ -63,15 +46,15 @@ insert() {
             print
             if (here && where == "after:") add()
         }
-        END { exit found == 1 ? 0 : 1 }' "$1" >"$work/inserted" && cp "$work/inserted" "$1"
+        END { exit found == 1 ? 0 : 1 }' "$1" >"$folder/inserted" && cp "$folder/inserted" "$1"
 }
 
 apply() { # DOCUMENT: in the tree; false when a block does not fit
-    mkdir -p "$work/blocks"
-    blocks_of "$1" "$work/blocks" >"$work/list"
-    [ -s "$work/list" ] || return 1
+    mkdir -p "$folder/blocks"
+    blocks_of "$1" "$folder/blocks" >"$folder/list"
+    [ -s "$folder/list" ] || return 1
     while read -r number file action text; do
-        block=$work/blocks/$number
+        block=$folder/blocks/$number
         case $action in
         new)
             [ ! -e "$file" ] && mkdir -p "$(dirname "$file")" && cp "$block" "$file" || return 1
@@ -79,7 +62,7 @@ apply() { # DOCUMENT: in the tree; false when a block does not fit
         append) [ -f "$file" ] && cat "$block" >>"$file" || return 1 ;;
         *) insert "$file" "$block" "$action" "$text" || return 1 ;;
         esac
-    done <"$work/list"
+    done <"$folder/list"
 }
 
 # What in the tree differs from the project, one line, sorted.
@@ -93,88 +76,81 @@ changed() {
 adds() {
     before=$(changed)
     if ! (cd "$tree" && apply "$root/docs/$2"); then
-        fail "$1_applies" "a block of docs/$2 does not fit the tree"
+        report "$1_applies" 1 "a block of docs/$2 does not fit the tree"
         return
     fi
     found=$(changed)
     expected=$(printf '%s\n' $before $3 | sort -u | tr '\n' ' ')
-    if [ "$found" = "$expected" ]; then
-        ok "$1_touches_only_its_places"
-    else
-        fail "$1_touches_only_its_places" "changed: $found, expected: $expected"
-    fi
+    [ "$found" = "$expected" ]
+    report "$1_touches_only_its_places" $? "changed: $found, expected: $expected"
 }
 adds op adding-an-op.md "src/core/ops.def src/backend/cpu/ref/ref_square.c src/nn/grads.def src/nn/grads/grad_square.c"
 adds layer adding-a-layer.md "src/nn/layers.def src/nn/layers/layer_square.c"
 adds axis adding-an-axis.md src/record/axes.def
 adds backend adding-a-backend.md "CMakeLists.txt src/backend/tiny/backend_tiny.c"
 
-(cd "$tree" && sh tools/docs docs/networks.md >"$work/networks.md")
-expect the_layer_is_in_the_docs '| `square` |' cat "$work/networks.md"
-expect the_include_rules_hold 'ok   check_includes' sh -c "cd '$tree' && sh tests/check_includes.sh"
+(cd "$tree" && sh tools/docs docs/networks.md >"$folder/networks.md")
+says the_layer_is_in_the_docs '| `square` |' cat "$folder/networks.md"
+says the_include_rules_hold 'ok   check_includes' sh -c "cd '$tree' && sh tests/check_includes.sh"
 
 # The new code is built as the rest is: warnings are errors. With little optimisation: that
 # is quicker than what it saves in the little that runs.
-build=$work/build
+build=$folder/build
 targets="prony prony_tiny test_conformance test_grad test_awkward test_record"
 [ -f "$PRONY_BUILD/tests/test_store" ] && targets="$targets test_store"
 if ! { cmake -S "$tree" -B "$build" -G Ninja -DPRONY_GUIDE=OFF -DPRONY_CUDA=OFF -DCMAKE_C_FLAGS_RELEASE=-O1 &&
-    cmake --build "$build" -j 2 --target $targets; } >"$work/log" 2>&1; then
-    tail -n 40 "$work/log"
-    fail builds
+    cmake --build "$build" -j 2 --target $targets; } >"$folder/log" 2>&1; then
+    report builds 1 "$(tail -n 40 "$folder/log")"
     exit 1
 fi
-ok builds
+report builds 0
 cd "$tree" || exit 2
 prony=$build/prony
 
 # The op and the layer.
 printf 'input 4\ndense 8\nsquare\ndense 3\n' >squares.net
-expect the_op_has_a_case ok "$build/tests/test_conformance" every_case_agrees_with_f64_ref
-expect gradients_agree '2 passed, 0 failed' "$build/tests/test_grad"
-expect explain_shows_the_op 'square1 = square(dense1)' "$prony" explain squares.net
-expect explain_shows_its_gradient 'd(dense1) = square_grad(dense1, d(square1))' \
+says the_op_has_a_case ok "$build/tests/test_conformance" every_case_agrees_with_f64_ref
+says gradients_agree '2 passed, 0 failed' "$build/tests/test_grad"
+says explain_shows_the_op 'square1 = square(dense1)' "$prony" explain squares.net
+says explain_shows_its_gradient 'd(dense1) = square_grad(dense1, d(square1))' \
     "$prony" explain squares.net --phase training
-expect explain_counts_its_flop '"op":"square","part":"forward","layer":"square1","inputs":[4],"outputs":[5],"flop":16' \
+says explain_counts_its_flop '"op":"square","part":"forward","layer":"square1","inputs":[4],"outputs":[5],"flop":16' \
     "$prony" explain squares.net --batch 2 --json
-expect it_learns 'test accuracy 9' "$prony" train squares.net iris --rate 0.05
-expect its_arguments_are_checked "found '2', but square takes 0 arguments" \
+says it_learns 'test accuracy 9' "$prony" train squares.net iris --rate 0.05
+says its_arguments_are_checked "found '2', but square takes 0 arguments" \
     sh -c "printf 'input 4\nsquare 2\n' >bad.net; '$prony' explain bad.net"
 
 # The axis.
 bench="$prony bench small --backend ref --seconds 0.2"
-expect the_axis_is_a_flag 'the colour of the machine' "$prony" bench --help
-expect the_axis_is_a_json_key '"colour":"red"' $bench --colour red --format json
-expect the_axis_has_a_default '"colour":"green"' $bench --format json
-expect the_axis_has_choices green $bench --colour blue
+says the_axis_is_a_flag 'the colour of the machine' "$prony" bench --help
+says the_axis_is_a_json_key '"colour":"red"' $bench --colour red --format json
+says the_axis_has_a_default '"colour":"green"' $bench --format json
+says the_axis_has_choices green $bench --colour blue
 if [ -f "$build/tests/test_store" ]; then
-    "$PRONY_BUILD/prony" store add tests/golden/record.jsonl --store "$work/old.db" >/dev/null
-    $bench --colour red --store "$work/old.db" >/dev/null 2>&1
-    expect the_axis_is_a_column_of_an_old_store 'red' \
-        "$prony" store export --format csv --where colour=red --store "$work/old.db"
-    expect the_store_still_works ' 0 failed' "$build/tests/test_store"
+    "$PRONY_BUILD/prony" store add tests/golden/record.jsonl --store "$folder/old.db" >/dev/null
+    $bench --colour red --store "$folder/old.db" >/dev/null 2>&1
+    says the_axis_is_a_column_of_an_old_store 'red' \
+        "$prony" store export --format csv --where colour=red --store "$folder/old.db"
+    says the_store_still_works ' 0 failed' "$build/tests/test_store"
 else
     echo "skip slow_adding.the_axis_is_a_column_of_an_old_store: built without store"
 fi
-expect records_still_work ' 0 failed' "$build/tests/test_record"
+says records_still_work ' 0 failed' "$build/tests/test_record"
 
 # The backend.
 exports=$(nm -D --defined-only "$build/prony_tiny.so" | awk '{ print $NF }')
-if [ "$exports" = prony_plugin ] || [ "$exports" = "prony_plugin@@PRONY" ]; then
-    ok the_plugin_exports_one_symbol
-else
-    fail the_plugin_exports_one_symbol "exported: $exports"
-fi
-expect machine_lists_it 'tiny             available' "$prony" machine
+[ "$exports" = prony_plugin ] || [ "$exports" = "prony_plugin@@PRONY" ]
+report the_plugin_exports_one_symbol $? "exported: $exports"
+says machine_lists_it 'tiny             available' "$prony" machine
 conformance=$("$build/tests/test_conformance" every_case_agrees_with_f64_tiny)
-expect its_conformance_tests_run 'ok   test_conformance.every_case_agrees_with_f64_tiny' echo "$conformance"
-expect what_it_refuses_is_counted "'tiny' ran 8 cases and passed over" echo "$conformance"
+holds its_conformance_tests_run "$conformance" 'ok   test_conformance.every_case_agrees_with_f64_tiny'
+holds what_it_refuses_is_counted "$conformance" "'tiny' ran 8 cases and passed over"
 awkward=$("$build/tests/test_awkward")
-expect tests_it_cannot_run_are_skipped ' 0 failed' echo "$awkward"
-expect tests_say_why "skip test_awkward.batch_norm_keeps_statistics_tiny: the backend 'tiny' cannot run" \
-    echo "$awkward"
-expect explain_says_what_it_lacks "the backend 'tiny' cannot run the op rows" \
+holds tests_it_cannot_run_are_skipped "$awkward" ' 0 failed'
+holds tests_say_why "$awkward" \
+    "skip test_awkward.batch_norm_keeps_statistics_tiny: the backend 'tiny' cannot run"
+says explain_says_what_it_lacks "the backend 'tiny' cannot run the op rows" \
     "$prony" explain small --backend tiny
-expect bench_records_why_it_was_skipped '"status":"skipped","reason":"the backend '"'tiny'"' cannot run the op' \
+says bench_records_why_it_was_skipped '"status":"skipped","reason":"the backend '"'tiny'"' cannot run the op' \
     "$prony" bench small --backend tiny --seconds 0.2 --format json
 exit $status

@@ -1,47 +1,32 @@
 # prony store, as a person uses it: add, list, show, export, and what it says when something is wrong.
 
-prony=$PRONY_BUILD/prony
-golden=tests/golden/record.jsonl
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-store="--store $folder/deep/store.db"
-status=0
+suite=store_command
+. tests/shell/command.sh
 
-# expect NAME PART COMMAND…: the command's output, errors included, contains PART.
-expect() {
-    name=$1 part=$2
-    shift 2
-    output=$("$@" 2>&1)
-    case $output in
-    *"$part"*) echo "ok   store_command.$name" ;;
-    *)
-        printf 'found "%s", expected "%s"\nFAIL store_command.%s\n' "$output" "$part" "$name"
-        status=1
-        ;;
-    esac
-}
+golden=tests/golden/record.jsonl
+store="--store $folder/deep/store.db"
 
 if "$prony" store list 2>&1 | grep -q 'built without'; then
-    expect says_what_to_install libsqlite3-dev "$prony" store list
+    says says_what_to_install libsqlite3-dev "$prony" store list
     exit $status
 fi
-expect helps 'prony store add results.jsonl' "$prony" store --help
-expect says_there_is_no_store 'no store here yet' "$prony" store list $store
-expect says_it_is_a_folder 'cannot open: Is a directory' "$prony" store list --store "$folder"
-expect makes_an_empty_one '' "$prony" store create --empty $store
-expect adds '5 added, 0 there already' "$prony" store add $golden $store
-expect adds_once '0 added, 5 there already' "$prony" store add $store - <$golden
+says helps 'prony store add results.jsonl' "$prony" store --help
+says says_there_is_no_store 'no store here yet' "$prony" store list $store
+says says_it_is_a_folder 'cannot open: Is a directory' "$prony" store list --store "$folder"
+says makes_an_empty_one '' "$prony" store create --empty $store
+says adds '5 added, 0 there already' "$prony" store add $golden $store
+says adds_once '0 added, 5 there already' "$prony" store add $store - <$golden
 { cat $golden; printf '%s' '{"prony":1,"kind":"result","point":{"batch":3}'; } >"$folder/cut.jsonl" # killed while it wrote
-expect adds_what_is_whole '0 added, 5 there already' "$prony" store add $store "$folder/cut.jsonl"
+says adds_what_is_whole '0 added, 5 there already' "$prony" store add $store "$folder/cut.jsonl"
 printf '{"results":[{"command":"sleep 1","times":[1.5,1.6,1.7]}]}' >"$folder/hyperfine.json"
-expect imports_what_others_wrote '1 added, 0 there already' \
+says imports_what_others_wrote '1 added, 0 there already' \
     "$prony" store add "$folder/hyperfine.json" --empty --store "$folder/imported.db"
-expect lists_what_others_wrote '1.60 s' "$prony" store list --store "$folder/imported.db"
-expect lists '1.50 µs' "$prony" store list $store
-expect filters 'no CUDA driver' "$prony" store list $store --where status=skipped --format md
-expect limits 'the newest 1 of 3' "$prony" store list $store --limit 1
-expect shows_one '"reason":"no CUDA driver"' "$prony" store show 2 $store
-expect exports_csv 'id,framework,backend' "$prony" store export --format csv $store
+says lists_what_others_wrote '1.60 s' "$prony" store list --store "$folder/imported.db"
+says lists '1.50 µs' "$prony" store list $store
+says filters 'no CUDA driver' "$prony" store list $store --where status=skipped --format md
+says limits 'the newest 1 of 3' "$prony" store list $store --limit 1
+says shows_one '"reason":"no CUDA driver"' "$prony" store show 2 $store
+says exports_csv 'id,framework,backend' "$prony" store export --format csv $store
 "$prony" store export $store >"$folder/out.jsonl"
 if cmp "$folder/out.jsonl" $golden; then
     echo "ok   store_command.exports_what_was_added"
@@ -51,15 +36,15 @@ else
 fi
 
 { cat $golden; echo '{"prony":1,"kind":"result"}'; } >"$folder/bad.jsonl"
-expect names_the_line 'bad.jsonl:6: point: found nothing' \
+says names_the_line 'bad.jsonl:6: point: found nothing' \
     "$prony" store add "$folder/bad.jsonl" --empty --store "$folder/new.db"
-expect adds_all_or_nothing 'no record' "$prony" store list --store "$folder/new.db"
-expect refuses_no_name "empty text" "$prony" store add $golden --store ""
-expect refuses_a_word 'expected options only' "$prony" store list small $store
-expect refuses_a_verb 'expected add, check, create' "$prony" store lst
-expect refuses_a_key 'did you mean "batch"' "$prony" store list $store --where bacth=1
-expect refuses_a_format 'expected table, csv, md or json' "$prony" store list $store --format xml
-expect refuses_a_number 'expected one number' "$prony" store show first $store
+says adds_all_or_nothing 'no record' "$prony" store list --store "$folder/new.db"
+says refuses_no_name "empty text" "$prony" store add $golden --store ""
+says refuses_a_word 'expected options only' "$prony" store list small $store
+says refuses_a_verb 'expected add, check, create' "$prony" store lst
+says refuses_a_key 'did you mean "batch"' "$prony" store list $store --where bacth=1
+says refuses_a_format 'expected table, csv, md or json' "$prony" store list $store --format xml
+says refuses_a_number 'expected one number' "$prony" store show first $store
 if "$prony" store show 99 $store 2>/dev/null; then
     echo "FAIL store_command.exit_status"
     status=1

@@ -54,6 +54,12 @@ static struct bench make_bench(struct seen *seen)
     return bench;
 }
 
+static void end_bench(struct bench *bench, struct seen *seen)
+{
+    text_free(&seen->line);
+    calibration_free(&bench->calibration);
+}
+
 static void set(struct sweep *sweep, int axis, const char *const *values, int count)
 {
     sweep->lists[axis] = (struct sweep_list){values, count};
@@ -90,8 +96,7 @@ TEST(a_sweep_is_a_product)
     CHECK(back.sample_count > 0);
     CHECK(back.kernel_count > 0);
     arena_free(&arena);
-    text_free(&seen.line);
-    calibration_free(&bench.calibration);
+    end_bench(&bench, &seen);
 }
 
 static const char *split(const char *axis, const char *text)
@@ -223,8 +228,7 @@ TEST(what_is_done_is_passed_over)
     CHECK_EQUAL_INT(points, 1);
     done_free(&done);
     arena_free(&arena);
-    text_free(&seen.line);
-    calibration_free(&bench.calibration);
+    end_bench(&bench, &seen);
 }
 
 /* What a scenario was to reach is part of what was asked for. */
@@ -263,8 +267,7 @@ TEST(another_goal_is_not_done)
     }
     done_free(&done);
     arena_free(&arena);
-    text_free(&seen.line);
-    calibration_free(&bench.calibration);
+    end_bench(&bench, &seen);
 }
 
 /* Who was skipped is tried again, by itself, and what is still missing is not recorded twice. */
@@ -298,8 +301,7 @@ TEST(what_was_skipped_is_tried_again)
     CHECK_EQUAL_INT(seen.count, 0);
     done_free(&done);
     arena_free(&arena);
-    text_free(&seen.line);
-    calibration_free(&bench.calibration);
+    end_bench(&bench, &seen);
 }
 
 static int stops_after;
@@ -326,8 +328,7 @@ TEST(what_is_stopped_is_not_recorded)
         CHECK_MESSAGE("stopped");
         CHECK_EQUAL_INT(seen.count, 0);
     }
-    text_free(&seen.line);
-    calibration_free(&bench.calibration);
+    end_bench(&bench, &seen);
 }
 
 TEST(what_cannot_run_is_skipped_and_what_is_wrong_fails)
@@ -352,8 +353,7 @@ TEST(what_cannot_run_is_skipped_and_what_is_wrong_fails)
     CHECK_OK(sweep_run(&sweep, &bench));
     CHECK_EQUAL_INT(seen.records[0].status, RECORD_SKIPPED);
     CHECK(strstr(seen.reasons[0], "computes in fp32, not in bf16") != NULL);
-    text_free(&seen.line);
-    calibration_free(&bench.calibration);
+    end_bench(&bench, &seen);
 }
 
 TEST(names_that_do_not_exist_are_refused_before_anything_runs)
@@ -559,8 +559,7 @@ TEST(every_failed_allocation_is_survived)
             CHECK_EQUAL_INT(status, STATUS_MEMORY);
         else if (!failed)
             CHECK_EQUAL_INT(bench.ok + bench.skipped, 2);
-        text_free(&seen.line);
-        calibration_free(&bench.calibration);
+        end_bench(&bench, &seen);
     }
     CHECK(!failed);
     CHECK(nth > 50); /* it did get somewhere */

@@ -283,19 +283,23 @@ enum status answer_draw(const struct answer_about *about, const struct answer_ch
     return store_chart(about->store, query, chart);
 }
 
-bool answer_best_series(const struct store_chart *chart, const struct store_query *query,
-                        size_t least, struct series *out)
+enum status answer_draw_best(const struct answer_about *about, const struct answer_chart *wanted,
+                             size_t least, struct answer *answer, struct store_chart *chart,
+                             struct series *best)
 {
-    *out = (struct series){.best = -(double)INFINITY};
+    struct store_query query;
+    TRY(answer_draw(about, wanted, answer, &query, chart));
+    *best = (struct series){.best = -(double)INFINITY};
     for (size_t first = 0, end; first < chart->count; first = end) {
         const struct store_mark *marks = chart->marks + first, *top = marks;
-        for (end = first; end < chart->count && store_same_series(&chart->marks[end], marks, query);
-             end++)
+        for (end = first;
+             end < chart->count && store_same_series(&chart->marks[end], marks, &query); end++)
             top = chart->marks[end].y > top->y ? &chart->marks[end] : top;
-        if (end - first >= least && top->y > out->best)
-            *out = (struct series){marks, end - first, top->y, top};
+        if (end - first >= least && top->y > best->best)
+            *best = (struct series){marks, end - first, top->y, top};
     }
-    return out->count > 0;
+    answer->known = best->count > 0;
+    return STATUS_OK;
 }
 
 void answer_rests_on(struct answer *answer, const struct store_mark *mark)

@@ -25,9 +25,11 @@ struct series {
     double best; /* the largest y, whose mark is `top` */
     const struct store_mark *top;
 };
-/* The series with the largest y of those with at least `least` points; false when there is none. */
-bool answer_best_series(const struct store_chart *chart, const struct store_query *query,
-                        size_t least, struct series *out);
+/* Draws it, and finds the series with the largest y of those with at least `least` points;
+ * answer->known: there is one. */
+enum status answer_draw_best(const struct answer_about *about, const struct answer_chart *wanted,
+                             size_t least, struct answer *answer, struct store_chart *chart,
+                             struct series *best);
 
 void answer_rests_on(struct answer *answer, const struct store_mark *mark); /* once each */
 /* "prony/simd": what a group of framework and backend, at `at` and after, is called. */

@@ -167,11 +167,9 @@ enum status answer_batch(const struct answer_about *about, struct answer *answer
                                         .server = about->server,
                                         .unit = ""};
     struct text *out = &answer->sentence;
-    struct store_query query;
     struct store_chart chart;
     struct series series;
-    TRY(answer_draw(about, &wanted, answer, &query, &chart));
-    answer->known = answer_best_series(&chart, &query, 2, &series);
+    TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
     answer_begin_command(about, "bench", about->phase, answer);
     text_add(&answer->command, " --batch 1-1024*2");
     if (answer->known) {
@@ -296,11 +294,9 @@ enum status answer_phase(const struct answer_about *about, struct answer *answer
                                         .server = about->server,
                                         .unit = ""};
     struct text *out = &answer->sentence;
-    struct store_query query;
     struct store_chart chart;
     struct series series;
-    TRY(answer_draw(about, &wanted, answer, &query, &chart));
-    answer->known = answer_best_series(&chart, &query, 2, &series);
+    TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
     answer_begin_command(about, "bench", "training,inference", answer);
     text_add(&answer->command, " --batch 1,64");
     if (answer->known) {
@@ -383,12 +379,10 @@ enum status answer_next(const struct answer_about *about, struct answer *answer)
                                         .phase = about->phase,
                                         .server = about->server,
                                         .unit = ""};
-    struct store_query query;
     struct store_chart chart;
     struct series series;
     struct store_row best;
-    TRY(answer_draw(about, &wanted, answer, &query, &chart));
-    answer->known = answer_best_series(&chart, &query, 1, &series);
+    TRY(answer_draw_best(about, &wanted, 1, answer, &chart, &series));
     enum status status = STATUS_OK;
     if (answer->known) {
         answer_rests_on(answer, series.top);

@@ -19,11 +19,9 @@ enum status answer_threads(const struct answer_about *about, struct answer *answ
                                         .unit = "cpu",
                                         .baseline = "first"};
     struct text *out = &answer->sentence;
-    struct store_query query;
     struct store_chart chart;
     struct series series;
-    TRY(answer_draw(about, &wanted, answer, &query, &chart));
-    answer->known = answer_best_series(&chart, &query, 2, &series);
+    TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
     answer_begin_command(about, "bench", about->phase, answer);
     text_printf(&answer->command, " --batch %s --threads 1,2,4",
                 answer->known ? series.top->values[BATCH] : "64");
@@ -73,11 +71,9 @@ enum status answer_workers(const struct answer_about *about, struct answer *answ
                                         .unit = "",
                                         .baseline = "first"};
     struct text *out = &answer->sentence;
-    struct store_query query;
     struct store_chart chart;
     struct series series;
-    TRY(answer_draw(about, &wanted, answer, &query, &chart));
-    answer->known = answer_best_series(&chart, &query, 2, &series);
+    TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
     answer_begin_command(about, "bench", about->phase, answer);
     text_add(&answer->command, " --workers 1,2,4");
     if (answer->known) {

@@ -15,6 +15,21 @@ report() { # NAME HELD EXPLANATION
     fi
 }
 
+# holds NAME FOUND PART: the text contains PART.
+holds() {
+    case $2 in
+    *"$3"*) report "$1" 0 ;;
+    *) report "$1" 1 "found \"$2\", expected \"…$3…\"" ;;
+    esac
+}
+
+# says NAME PART COMMAND…: what it says, errors included, contains PART.
+says() {
+    name=$1 part=$2
+    shift 2
+    holds "$name" "$("$@" 2>&1)" "$part"
+}
+
 # expect NAME STATUS PART COMMAND…: it ends with this status, and what it says contains PART.
 expect() {
     name=$1 wanted=$2 part=$3
