@@ -49,7 +49,8 @@ TEST(it_is_quick_and_remembered)
         CHECK_EQUAL_INT(calibration.count, 3);
         CHECK_OK(calibrate(&calibration, 1, NULL, 49348804, true, &again));
         CHECK(again.update_per_s >= first.update_per_s);
-        CHECK_OK(calibrate(&calibration, 1000, NULL, 16384, false, &again)); /* as many threads as cores */
+        CHECK_OK(calibrate(&calibration, 1000, NULL, 16384, false,
+                           &again)); /* as many threads as cores */
         CHECK(again.threads >= 1 && again.threads < 1000);
     }
     calibration_free(&calibration);
