@@ -57,7 +57,7 @@ TEST(a_stream_gives_the_latency_of_every_query)
     struct scenario_options options = options_for(SCENARIO_SINGLE_STREAM);
     struct scenario_result result;
     if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
-        CHECK_EQUAL_INT(fake.calls, (int64_t)result.count + 1); /* and one to warm up */
+        CHECK_EQUAL_INT(fake.calls, (int64_t)result.count + 2); /* and some to warm up */
         CHECK_EQUAL_INT(result.per, 1);
         CHECK_NEAR(result.rate, 1e6, 1e-3);
         CHECK_NEAR(result.latencies_ns[0], 1000, 0);
@@ -85,7 +85,7 @@ static void check_together(enum scenario scenario)
     struct scenario_result result;
     if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
         CHECK_EQUAL_INT(result.per, 1000);
-        CHECK_EQUAL_INT(fake.iterations, 1000 * fake.calls);
+        CHECK(!result.cut);
         CHECK_NEAR(result.rate, 1e6, 1e-3);
         CHECK_NEAR(result.latencies_ns[0], 1000, 1e-9);
     }
@@ -96,6 +96,77 @@ TEST(what_is_queued_or_chained_is_timed_together)
 {
     check_together(SCENARIO_QUEUED);
     check_together(SCENARIO_CHAINED);
+}
+
+/* A thousand of slow ones would take minutes, during which nobody could stop it. */
+TEST(slow_queries_are_not_asked_a_thousand_at_a_time)
+{
+    static const enum scenario all[] = {SCENARIO_QUEUED, SCENARIO_CHAINED};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct fake fake = {.job = {&fake_kind}, .says_ns = 10000000, .sleeps_ns = 1000};
+        struct scenario_options options = options_for(all[i]);
+        struct scenario_result result;
+        if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
+            CHECK_EQUAL_INT(result.per, 10);
+            CHECK_NEAR(result.latencies_ns[0], 1e7, 1e-3);
+        }
+        scenario_free(&result);
+    }
+}
+
+TEST(what_outruns_the_time_is_asked_once)
+{
+    static const enum scenario all[] = {SCENARIO_QUEUED, SCENARIO_CHAINED, SCENARIO_OFFLINE,
+                                        SCENARIO_SINGLE_STREAM};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct fake fake = {.job = {&fake_kind}, .says_ns = 1000000000};
+        struct scenario_options options = options_for(all[i]);
+        struct scenario_result result;
+        if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
+            CHECK(result.cut);
+            CHECK_EQUAL_INT(result.count, 1);
+            CHECK_EQUAL_INT(result.per, 1);
+            CHECK_EQUAL_INT(fake.iterations, 2); /* something might have held up the first */
+            CHECK_NEAR(result.rate, 1, 1e-9);
+        }
+        scenario_free(&result);
+        fake.iterations = 0;
+        options.patience_ns = 500000000;
+        CHECK_OK(scenario_run(&options, &fake.job, &result));
+        CHECK_EQUAL_INT(fake.iterations, 1);
+        scenario_free(&result);
+    }
+}
+
+TEST(offline_ends_with_its_time)
+{
+    struct fake fake = {.job = {&fake_kind}, .says_ns = 20000000, .sleeps_ns = 20000000};
+    struct scenario_options options = options_for(SCENARIO_OFFLINE); /* 50 ms */
+    struct scenario_result result;
+    if (CHECK_OK(scenario_run(&options, &fake.job, &result))) {
+        CHECK(result.cut && result.count >= 1 && result.count < 3);
+        CHECK_NEAR(result.rate, 50, 1e-9);
+    }
+    scenario_free(&result);
+}
+
+static bool stop_now(void)
+{
+    return true;
+}
+
+TEST(whoever_stops_it_does_not_wait_for_a_query)
+{
+    for (int i = 0; i < SCENARIO_COUNT; i++) {
+        struct fake fake = {.job = {&fake_kind}, .says_ns = 1000};
+        struct scenario_options options = options_for((enum scenario)i);
+        struct scenario_result result;
+        options.bound = (struct scenario_bound){0.99, 1e6};
+        options.stopped = stop_now;
+        CHECK_STATUS(STATUS_INTERRUPTED, scenario_run(&options, &fake.job, &result));
+        CHECK_EQUAL_INT(fake.calls, 0);
+        scenario_free(&result);
+    }
 }
 
 TEST(scenarios_say_how_to_answer)

@@ -512,7 +512,7 @@ static enum status group_scenario(struct group *group, struct entrant *entrant)
     contender->samples_ns = result.latencies_ns; /* freed with the contender */
     contender->count = result.count;
     contender->per = result.per;
-    contender->stop = MEASURE_TIGHT;
+    contender->stop = result.cut ? MEASURE_TIME : MEASURE_TIGHT;
     contender->steady = true;
     entrant->rate = result.rate;
     if (result.early)

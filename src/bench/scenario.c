@@ -15,8 +15,11 @@ enum {
     PROBES = 8,             /* rates that are tried */
     QUERIES_MOST = 1 << 20, /* in one */
     OFFLINE_QUERIES = 8,
-    TOGETHER = 1000, /* queries that are timed together: queued, chained */
+    TOGETHER = 1000, /* queries that are timed together: queued, chained, … */
 };
+static const uint64_t TOGETHER_NS =
+    100000000; /* … if that is no longer: what is waited for does not
+                   show in it, and who stops the bench waits too */
 static const int64_t PER_MOST = (int64_t)1 << 32; /* batches in one query of offline */
 static const uint64_t SPIN_NS = 200000; /* the rest of a wait: sleeping would come back too late */
 static const double HOPELESS = 20;      /* bounds that a query is late: the queue only grows */
@@ -109,6 +112,31 @@ static enum status refuse_no_time(double run_ns, int64_t queries)
     return STATUS_OK;
 }
 
+/* One query to warm up, and another where that one took most of the time: if it does so again it is
+ * the only one that is measured (*once), and what held up the first otherwise does not count. */
+static enum status first_look(const struct scenario_options *options, struct job *job,
+                              uint64_t *one_ns, bool *once)
+{
+    TRY(ask_whether_stopped(options));
+    TRY(job->kind->run(job, 1, one_ns));
+    *once = *one_ns >= options->limit_ns / 2;
+    if (!*once || *one_ns > options->patience_ns)
+        return STATUS_OK;
+    TRY(ask_whether_stopped(options));
+    TRY(job->kind->run(job, 1, one_ns));
+    *once = *one_ns >= options->limit_ns / 2;
+    return STATUS_OK;
+}
+
+static enum status keep_once(struct scenario_result *out, uint64_t one_ns)
+{
+    TRY(refuse_no_time((double)one_ns, 1));
+    out->per = 1;
+    out->rate = 1e9 / (double)one_ns;
+    out->cut = true;
+    return keep_latency(out, (double)one_ns);
+}
+
 /* `per` queries after `per` others, for a time, and at least so often. */
 static enum status run_stream(const struct scenario_options *options, struct job *job, int64_t per,
                               uint64_t limit_ns, size_t least, struct scenario_result *out)
@@ -129,6 +157,31 @@ static enum status run_stream(const struct scenario_options *options, struct job
     return STATUS_OK;
 }
 
+/* A stream of single queries, or of as many together as there may be. The quickest of a few looks
+ * tells how many: something may hold one up. */
+static enum status run_queries(const struct scenario_options *options, struct job *job,
+                               int64_t together, struct scenario_result *out)
+{
+    enum { LOOKS = 3 };
+    const uint64_t start_ns = clock_ns();
+    uint64_t one_ns, again_ns;
+    bool once;
+
+    TRY(first_look(options, job, &one_ns, &once));
+    if (once)
+        return keep_once(out, one_ns);
+    for (int look = 1; look < LOOKS && one_ns > TOGETHER_NS / (uint64_t)together &&
+                       clock_ns() - start_ns < options->limit_ns / 4;
+         look++) {
+        TRY(ask_whether_stopped(options));
+        TRY(job->kind->run(job, 1, &again_ns));
+        one_ns = again_ns < one_ns ? again_ns : one_ns;
+    }
+    int64_t fits = (int64_t)(TOGETHER_NS / (one_ns ? one_ns : 1));
+    int64_t per = fits < 1 ? 1 : fits < together ? fits : together;
+    return run_stream(options, job, per, options->limit_ns, 1, out);
+}
+
 /* A few long queries, each of as many batches as its share of the time holds; whoever says that it
  * takes less than it does is not asked for ever more. */
 static enum status run_offline(const struct scenario_options *options, struct job *job,
@@ -138,8 +191,11 @@ static enum status run_offline(const struct scenario_options *options, struct jo
     uint64_t elapsed_ns, share_ns = options->limit_ns / (OFFLINE_QUERIES + 1);
     int64_t per = 1;
     double sum_ns = 0;
+    bool once;
 
-    TRY(job->kind->run(job, per, &elapsed_ns));
+    TRY(first_look(options, job, &elapsed_ns, &once));
+    if (once)
+        return keep_once(out, elapsed_ns);
     while (elapsed_ns < share_ns / 4 && per < PER_MOST &&
            clock_ns() - start_ns < options->limit_ns) {
         per *= 2;
@@ -147,14 +203,15 @@ static enum status run_offline(const struct scenario_options *options, struct jo
         TRY(job->kind->run(job, per, &elapsed_ns));
     }
     TRY(refuse_no_time((double)elapsed_ns, per));
-    for (int query = 0; query < OFFLINE_QUERIES; query++) {
+    while (out->count < OFFLINE_QUERIES && !out->cut) {
         TRY(ask_whether_stopped(options));
         TRY(job->kind->run(job, per, &elapsed_ns));
         TRY(keep_latency(out, (double)elapsed_ns / (double)per));
         sum_ns += (double)elapsed_ns;
+        out->cut = clock_ns() - start_ns >= options->limit_ns && out->count < OFFLINE_QUERIES;
     }
     out->per = per;
-    out->rate = (double)(per * OFFLINE_QUERIES) / sum_ns * 1e9;
+    out->rate = (double)per * (double)out->count / sum_ns * 1e9;
     return STATUS_OK;
 }
 
@@ -291,7 +348,7 @@ enum status scenario_run(const struct scenario_options *options, struct job *job
     case SCENARIO_OFFLINE: return run_offline(options, job, out);
     case SCENARIO_SERVER: return run_server(options, job, out);
     case SCENARIO_QUEUED:
-    case SCENARIO_CHAINED: return run_stream(options, job, TOGETHER, options->limit_ns, 1, out);
-    default: return run_stream(options, job, 1, options->limit_ns, 1, out);
+    case SCENARIO_CHAINED: return run_queries(options, job, TOGETHER, out);
+    default: return run_queries(options, job, 1, out);
     }
 }

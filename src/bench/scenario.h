@@ -6,12 +6,14 @@
  *   resident       the same as single-stream, of any batch, where the unit keeps something running
  *                  that waits for queries: what a call costs without its launch
  *   queued         queries follow each other at once, each a call of its own, and are waited for a
- *                  thousand at a time: what a call costs without the wait
+ *                  thousand at a time, or as many as take a tenth of a second: what a call costs
+ *                  without the wait
  *   chained        each query needs the answer to the last, as the steps of a controller do: what
- * an answer costs by itself. A thousand are timed together, so that the clock is not in it offline
- * everything is there at the start: samples a second server         queries arrive at random
- * (Poisson), whether or not the last is answered: the highest rate at which a percentile of the
- * latencies holds a bound
+ *                  an answer costs by itself. As many are timed together, so that the clock is not
+ *                  in it
+ *   offline        everything is there at the start: samples a second
+ *   server         queries arrive at random (Poisson), whether or not the last is answered: the
+ *                  highest rate at which a percentile of the latencies holds a bound
  *
  * A latency counts from the moment at which a query was due, not from when it was begun: what waits
  * in the queue waits for its user too. */
@@ -52,8 +54,9 @@ struct scenario_options {
     struct scenario_bound bound; /* server */
     uint64_t seed;               /* of the arrivals */
     uint64_t limit_ns;           /* for all of it */
-    uint64_t patience_ns;        /* server: if its queries need longer than the limit, so long */
-    bool (*stopped)(void);       /* asked between queries; NULL: never */
+    uint64_t patience_ns;  /* server: if its queries need longer than the limit, so long; whoever
+                              takes longer for one query is not asked for another */
+    bool (*stopped)(void); /* asked between queries; NULL: never */
 };
 
 struct scenario_result {
@@ -62,6 +65,7 @@ struct scenario_result {
     int64_t per; /* queries in one of them: > 1 offline, queued and chained only */
     double rate; /* queries a second: as measured, or the highest that holds the bound */
     bool behind; /* server: at the end the queue was still growing */
+    bool cut;    /* its time was up before it was asked as often as usual */
     bool early;  /* server: patience ended before every rate was tried: a higher one may hold */
 };
 

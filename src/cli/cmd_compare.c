@@ -1,7 +1,11 @@
 /* cmd_compare.c: prony compare: what became faster or slower between two files of records.
  *
- * Results of the same configuration are matched; of several in one file the last counts. Two files
- * come from two runs, so this can see less than `bench --against`, which takes turns. */
+ * Results of the same configuration are matched; of several in one file the last counts. Compared
+ * is what was to be found out: the time of an iteration or a query; of a server how many queries a
+ * second hold the bound; of a training to a target the time until it got there, and how many seeds
+ * did. Two files come from two runs, so this can see less than `bench --against`, which takes
+ * turns.
+ */
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/commands.h"
@@ -19,17 +23,23 @@ static const size_t FILE_MOST = (size_t)1 << 30;
 struct results {
     struct result {
         struct point point;
+        const char *goal; /* what the scenario was to reach; or "" */
         struct stats time_ns;
+        double rate;    /* server: queries a second; else NaN */
+        double reached; /* target: the share of the seeds that got there; else NaN */
         bool failed;
     } * list;
     size_t count, room;
+    struct arena arena; /* of the goals */
 };
 
 /* What is found out about a run does not tell configurations apart, but the machine does. What
  * failed may not have come so far as to know its instructions. */
-static bool same_configuration(const struct point *a, const struct point *b, bool anywhere)
+static bool same_configuration(const struct result *a, const struct result *b, bool anywhere)
 {
-    struct point left = *a, right = *b;
+    struct point left = a->point, right = b->point;
+    if (strcmp(a->goal, b->goal) != 0)
+        return false;
     memcpy(left.software, right.software, sizeof left.software);
     if (!left.isa[0] || !right.isa[0])
         memcpy(left.isa, right.isa, sizeof left.isa);
@@ -40,13 +50,47 @@ static bool same_configuration(const struct point *a, const struct point *b, boo
     return point_compare(&left, &right) == 0;
 }
 
-static struct result *results_find(const struct results *results, const struct point *point,
+static struct result *results_find(const struct results *results, const struct result *like,
                                    bool anywhere)
 {
     for (size_t i = 0; i < results->count; i++)
-        if (same_configuration(&results->list[i].point, point, anywhere))
+        if (same_configuration(&results->list[i], like, anywhere))
             return &results->list[i];
     return NULL;
+}
+
+/* Of one figure there is no interval. */
+static struct stats stats_of_one(double ns)
+{
+    const double unknown = (double)NAN;
+    return (struct stats){.min = ns,
+                          .median = ns,
+                          .mean = ns,
+                          .p90 = unknown,
+                          .p99 = unknown,
+                          .ci_low = unknown,
+                          .ci_high = unknown,
+                          .count = 1,
+                          .per = 1};
+}
+
+static struct result result_of(const struct record *record)
+{
+    const char *scenario = record->point.scenario;
+    struct result out = {.point = record->point,
+                         .goal = record->goal ? record->goal : "",
+                         .time_ns = record->time_ns,
+                         .rate = (double)NAN,
+                         .reached = (double)NAN,
+                         .failed = record->status == RECORD_FAILED};
+    if (strcmp(scenario, "server") == 0) {
+        out.rate = record_meter(record, "rate");
+        out.time_ns = stats_of_one(1e9 / out.rate);
+    } else if (strcmp(scenario, "target") == 0) {
+        out.reached = record_meter(record, "reached");
+        out.time_ns = stats_of_one(1e9 * record_meter(record, "target_time"));
+    }
+    return out;
 }
 
 static enum status results_add(void *context, const struct record *record, const char *line,
@@ -55,11 +99,12 @@ static enum status results_add(void *context, const struct record *record, const
     struct results *results = context;
     (void)line;
     (void)length;
-    bool failed = record->status == RECORD_FAILED;
+    struct result result = result_of(record);
     if (record->kind != RECORD_RESULT || record->status == RECORD_SKIPPED ||
-        (!failed && isnan(record->time_ns.median)))
+        (!result.failed && isnan(result.time_ns.median) && isnan(result.reached)))
         return STATUS_OK;
-    struct result *known = results_find(results, &record->point, false);
+    NEED(result.goal = arena_text(&results->arena, result.goal));
+    struct result *known = results_find(results, &result, false);
     if (!known && results->count == results->room) {
         size_t room = results->room ? 2 * results->room : 64;
         struct result *grown = mem_grow(results->list, room, sizeof *grown);
@@ -67,9 +112,14 @@ static enum status results_add(void *context, const struct record *record, const
         results->list = grown;
         results->room = room;
     }
-    *(known ? known : &results->list[results->count++]) =
-        (struct result){record->point, record->time_ns, failed};
+    *(known ? known : &results->list[results->count++]) = result;
     return STATUS_OK;
+}
+
+static void results_free(struct results *results)
+{
+    mem_free(results->list);
+    arena_free(&results->arena);
 }
 
 static enum status results_read(const char *path, struct results *out)
@@ -88,105 +138,201 @@ done:
     return status;
 }
 
-static void print_comparison(const struct result *old, const struct result *new,
-                             const struct comparison *found)
+/* Both files, and what tells their results apart beside what every label has. */
+struct pair {
+    struct results old, new;
+    bool varies[AXIS_COUNT], goals;
+};
+
+static void pair_look(struct pair *pair, const struct results *results)
+{
+    static const enum axis_index told[] = {AXIS_model,     AXIS_phase,   AXIS_batch, AXIS_precision,
+                                           AXIS_framework, AXIS_backend, AXIS_unit,  AXIS_threads,
+                                           AXIS_workers,   AXIS_software};
+    const struct result *first = pair->old.count ? pair->old.list : pair->new.list;
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *result = &results->list[i];
+        pair->goals = pair->goals || strcmp(first->goal, result->goal) != 0;
+        for (int axis = 0; axis < AXIS_COUNT; axis++) {
+            char a[POINT_NUMBER], b[POINT_NUMBER];
+            if (strcmp(point_get(&first->point, &axes[axis], a),
+                       point_get(&result->point, &axes[axis], b)) != 0)
+                pair->varies[axis] = true;
+        }
+    }
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        pair->varies[told[i]] = false;
+}
+
+static void add_label(const struct pair *pair, const struct result *result, struct text *out)
+{
+    point_label(&result->point, out);
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        char number[POINT_NUMBER];
+        const char *value = point_get(&result->point, &axes[axis], number);
+        if (pair->varies[axis] && value[0])
+            text_printf(out, ", %s %s", axes[axis].key, value);
+    }
+    if (pair->goals && result->goal[0])
+        text_printf(out, ", %s", result->goal);
+}
+
+static void add_figure(const struct result *result, struct text *out)
+{
+    if (!isnan(result->rate)) {
+        text_add_count(out, result->rate);
+        text_add(out, " queries/s");
+    } else if (isnan(result->time_ns.median)) {
+        text_add(out, "never");
+    } else {
+        text_add_time(out, result->time_ns.median);
+    }
+    if (!isnan(result->reached))
+        text_printf(out, " by %.0f %%", 100 * result->reached);
+}
+
+static void print_comparison(const struct pair *pair, const struct result *old,
+                             const struct result *new, const struct comparison *found)
 {
     struct text line = {0};
-    text_add_time(&line, old->time_ns.median);
+    add_figure(old, &line);
     text_add(&line, " → ");
-    text_add_time(&line, new->time_ns.median);
-    text_printf(&line, "  × %.3f", found->ratio);
+    add_figure(new, &line);
+    if (!isnan(found->ratio))
+        text_printf(&line, "  × %.3f", found->ratio);
     if (!isnan(found->low))
         text_printf(&line, " (%.3f … %.3f)", found->low, found->high);
     text_printf(&line, "  %-10s  ", verdict_name(found->verdict));
-    point_label(&new->point, &line);
+    add_label(pair, new, &line);
     puts(text_of(&line));
     text_free(&line);
 }
 
-static void print_lost(const struct result *result, const char *how)
+static void print_lost(const struct pair *pair, const struct result *result, const char *how)
 {
     struct text line = {0};
-    point_label(&result->point, &line);
+    add_label(pair, result, &line);
     printf("measured before, %s: %s\n", how, text_of(&line));
     text_free(&line);
 }
 
 /* How many were measured in the old file of which the new one has nothing. */
-static int print_gone(const struct results *old, const struct results *new)
+static int print_gone(const struct pair *pair)
 {
     int gone = 0;
-    for (size_t i = 0; i < old->count; i++) {
-        const struct result *before = &old->list[i];
-        if (before->failed || results_find(new, &before->point, false))
+    for (size_t i = 0; i < pair->old.count; i++) {
+        const struct result *before = &pair->old.list[i];
+        if (before->failed || results_find(&pair->new, before, false))
             continue;
-        print_lost(before, "not now");
+        print_lost(pair, before, "not now");
         gone++;
     }
     return gone;
 }
 
 /* What the files do not share, where nothing is shared: the machine, if that is all. */
-static enum status nothing_compared(const struct results *old, const struct results *new)
+static enum status nothing_compared(const struct pair *pair)
 {
-    for (size_t i = 0; i < new->count; i++) {
-        const struct point *now = &new->list[i].point;
-        const struct result *before = results_find(old, now, true);
+    for (size_t i = 0; i < pair->new.count; i++) {
+        const struct result *now = &pair->new.list[i];
+        const struct result *before = results_find(&pair->old, now, true);
+        if (before && results_find(&pair->old, now, false))
+            FAIL(STATUS_INPUT, "nothing was compared: what both files have failed in the old one");
         if (before)
             FAIL(STATUS_INPUT,
                  "nothing was compared: the old file is of %s (%s), the new one of %s (%s)",
-                 before->point.server, before->point.unit_name, now->server, now->unit_name);
+                 before->point.server, before->point.unit_name, now->point.server,
+                 now->point.unit_name);
     }
     FAIL(STATUS_INPUT, "the files have no configuration in common: nothing was compared");
 }
 
-static enum status compare_all(const struct results *old, const struct results *new, double share)
+/* How many configurations there are of each kind. */
+struct tally {
+    size_t matched, slower, failed, unjudged; /* measured before, and in both */
+    size_t failed_before, mended;             /* in both, but not measured before */
+};
+
+/* One that was measured before, and now. Fewer seeds that get to a target are a failure. */
+static void compare_one(const struct pair *pair, const struct result *before,
+                        const struct result *now, double share, struct tally *tally)
 {
-    int matched = 0, slower = 0, failed = 0, unjudged = 0;
-    for (size_t i = 0; i < new->count; i++) {
-        const struct result *now = &new->list[i], *before = results_find(old, &now->point, false);
-        struct comparison found;
-        if (!before || before->failed)
-            continue;
-        matched++;
-        if (now->failed) {
-            print_lost(now, "failed now");
-            failed++;
-            continue;
-        }
-        compare_results(&now->time_ns, &before->time_ns, COMPARE_MARGIN, &found);
-        print_comparison(before, now, &found);
-        slower += found.verdict == VERDICT_SLOWER && found.ratio > 1 + share;
-        unjudged += isnan(found.low) && !(found.ratio <= 1 + share);
+    struct comparison found;
+    if (now->failed || now->reached < before->reached) {
+        print_lost(pair, now, now->failed ? "failed now" : "reached by fewer seeds now");
+        tally->failed++;
+        return;
     }
-    printf("%d configuration%s in both; %zu only in the old file, %zu only in the new one\n",
-           matched, matched == 1 ? "" : "s", old->count - (size_t)matched,
-           new->count - (size_t)matched);
-    if (!matched)
-        return nothing_compared(old, new);
-    const int gone = isfinite(share) ? print_gone(old, new) : 0;
-    if (failed && isfinite(share))
-        FAIL(STATUS_WRONG, "%d of %d failed, and did not before", failed, matched);
+    compare_results(&now->time_ns, &before->time_ns, COMPARE_MARGIN, &found);
+    if (now->reached > before->reached)
+        found.verdict = VERDICT_FASTER;
+    print_comparison(pair, before, now, &found);
+    tally->slower += found.verdict == VERDICT_SLOWER && found.ratio > 1 + share;
+    tally->unjudged +=
+        found.verdict == VERDICT_UNKNOWN && isnan(found.low) && found.ratio > 1 + share;
+}
+
+static void print_tally(const struct pair *pair, const struct tally *tally)
+{
+    const size_t both = tally->matched + tally->failed_before;
+    printf("%zu configuration%s in both; %zu only in the old file, %zu only in the new one",
+           tally->matched, tally->matched == 1 ? "" : "s", pair->old.count - both,
+           pair->new.count - both);
+    if (tally->failed_before > tally->mended)
+        printf("; %zu failed in both", tally->failed_before - tally->mended);
+    if (tally->mended)
+        printf("; %zu failed before, and not now", tally->mended);
+    printf("\n");
+}
+
+static enum status judge_tally(const struct pair *pair, const struct tally *tally, double share)
+{
+    const int gone = print_gone(pair);
+    if (tally->failed)
+        FAIL(STATUS_WRONG, "%zu of %zu failed, and did not before", tally->failed, tally->matched);
     if (gone)
         FAIL(STATUS_WRONG, "%d of the old file %s not in the new one", gone,
              gone == 1 ? "is" : "are");
-    if (slower && isfinite(share))
-        FAIL(STATUS_WRONG, "%d of %d became slower by more than %g %%", slower, matched,
-             100 * share);
-    if (unjudged && isfinite(share))
-        FAIL(STATUS_WRONG,
-             "%d of %d cannot be judged: slower by more than %g %%, but measured too few times to "
-             "have an interval (--seconds gives it more)",
-             unjudged, matched, 100 * share);
+    if (tally->slower)
+        FAIL(STATUS_WRONG, "%zu of %zu became slower by more than %g %%", tally->slower,
+             tally->matched, 100 * share);
+    if (tally->unjudged)
+        FAIL(
+            STATUS_WRONG,
+            "%zu of %zu cannot be judged: slower by more than %g %%, but measured once, or too few "
+            "times to have an interval (--seconds gives it more)",
+            tally->unjudged, tally->matched, 100 * share);
     return STATUS_OK;
 }
 
-/* Status 1 says that something became slower: what cannot be read must not look like that. */
-static enum status read_both(const char *const *paths, struct results *old, struct results *new)
+static enum status compare_all(struct pair *pair, double share)
 {
-    enum status status = results_read(paths[0], old);
+    struct tally tally = {0};
+    pair_look(pair, &pair->old);
+    pair_look(pair, &pair->new);
+    for (size_t i = 0; i < pair->new.count; i++) {
+        const struct result *now = &pair->new.list[i];
+        const struct result *before = results_find(&pair->old, now, false);
+        if (before && before->failed) {
+            tally.failed_before++;
+            tally.mended += !now->failed;
+        } else if (before) {
+            tally.matched++;
+            compare_one(pair, before, now, share, &tally);
+        }
+    }
+    print_tally(pair, &tally);
+    if (!tally.matched)
+        return nothing_compared(pair);
+    return isfinite(share) ? judge_tally(pair, &tally, share) : STATUS_OK;
+}
+
+/* Status 1 says that something became slower: what cannot be read must not look like that. */
+static enum status read_both(const char *const *paths, struct pair *pair)
+{
+    enum status status = results_read(paths[0], &pair->old);
     if (status == STATUS_OK)
-        status = results_read(paths[1], new);
+        status = results_read(paths[1], &pair->new);
     return status == STATUS_IO ? status_prefix(STATUS_INPUT, "nothing was compared") : status;
 }
 
@@ -217,11 +363,11 @@ enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
     TRY(cli_args(&args, argc, argv));
     if (args.help)
         return STATUS_OK;
-    struct results old = {0}, new = {0};
-    enum status status = read_both(args.positional, &old, &new);
+    struct pair pair = {0};
+    enum status status = read_both(args.positional, &pair);
     if (status == STATUS_OK)
-        status = compare_all(&old, &new, share);
-    mem_free(old.list);
-    mem_free(new.list);
+        status = compare_all(&pair, share);
+    results_free(&pair.old);
+    results_free(&pair.new);
     return status;
 }
