@@ -83,4 +83,71 @@ ON_BACKENDS(a_softmax_at_the_end_is_that_of_its_own_input)
     check_gives(rig, &hand, softmax_of_slope);
 }
 
+/* Begins a model with "sizes", the shape of x: as many samples as there are, and three. */
+static void hand_sizes(struct hand *hand)
+{
+    static const int64_t first[] = {0};
+    *hand = (struct hand){0};
+    hand_dim(hand, 0, "N");
+    hand_dim(hand, 3, NULL);
+    hand_node(hand, "Shape", "x", NULL, "sizes");
+    hand_node(hand, "Constant", "", NULL, "first");
+    hand->nodes[1].n_input = 0;
+    hand_ints(hand, 1, "value_ints", first, 1);
+    hand_node(hand, "Gather", "sizes", "first", "samples");
+}
+
+/* Known numbers that are repeated for each sample are as many as these also to those who ask. */
+ON_BACKENDS(the_number_of_samples_is_never_one_because_they_are_alike)
+{
+    static const char *const makers[] = {"ConstantOfShape", "Expand"};
+    struct hand hand;
+    for (int i = 0; i < 2; i++) {
+        hand_sizes(&hand);
+        hand_row(&hand, "row", (const float[]){0, 1, 2}, 3);
+        hand_node(&hand, makers[i], i ? "row" : "sizes", i ? "sizes" : NULL, "many");
+        hand_node(&hand, "Shape", "many", NULL, "again");
+        hand_node(&hand, "Cast", "again", NULL, "real");
+        Onnx__AttributeProto *to = hand_attribute(&hand, 6, "to");
+        to->has_i = true;
+        to->i = 1;
+        hand_node(&hand, "Mul", "x", "real", "y");
+        check_refused(&hand, "n.onnx", NULL,
+                      "(Cast): it makes a real number of the number of samples");
+    }
+    hand_sizes(&hand);
+    hand_row(&hand, "row", (const float[]){0, 1, 2}, 3);
+    hand_node(&hand, "Expand", "row", "sizes", "many");
+    hand_node(&hand, "Add", "x", "many", "y");
+    check_gives(rig, &hand, added_places);
+}
+
+TEST(what_depends_on_the_number_of_samples_is_refused)
+{
+    struct hand hand;
+    hand_sizes(&hand);
+    hand_node(&hand, "Concat", "samples", "samples", "both");
+    hand_zero(&hand, "axis", 2);
+    hand_node(&hand, "ConstantOfShape", "both", NULL, "square");
+    hand_node(&hand, "Add", "x", "square", "y");
+    check_refused(&hand, "n.onnx", NULL, "dimensions 0 and 1 are both as large as the number of");
+    hand_sizes(&hand);
+    hand_node(&hand, "Slice", "x", "samples", "y");
+    hand.inputs[3][2] = "samples";
+    hand.nodes[3].n_input = 3;
+    check_refused(&hand, "n.onnx", NULL,
+                  "where it begins or ends depends on the number of samples");
+    hand_sizes(&hand);
+    hand_node(&hand, "Gather", "x", "samples", "y");
+    Onnx__AttributeProto *axis = hand_attribute(&hand, 3, "axis");
+    axis->has_i = true;
+    axis->i = 1;
+    check_refused(&hand, "n.onnx", NULL, "its input 2 has the number of samples in it");
+    hand_sizes(&hand); /* a matrix of three rows, and as many columns as there are samples */
+    hand_node(&hand, "ConstantOfShape", "sizes", NULL, "many");
+    hand_node(&hand, "Transpose", "many", NULL, "turned");
+    hand_node(&hand, "MatMul", "x", "turned", "y");
+    check_refused(&hand, "n.onnx", NULL, "no product over samples");
+}
+
 CHECK_MAIN

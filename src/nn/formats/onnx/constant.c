@@ -46,7 +46,7 @@ enum status constant_new(struct import *in, struct shape shape, bool whole, stru
         REFUSE(in, STATUS_INPUT, "found more than %lld numbers to be worked out", (long long)most);
     in->made += count;
     NEED(*out = arena_alloc(&in->arena, sizeof **out));
-    **out = (struct constant){.shape = shape, .count = count};
+    **out = (struct constant){.shape = shape, .batch = -1, .count = count};
     return make(in, *out, whole);
 }
 
@@ -69,7 +69,8 @@ double constant_at(const struct constant *constant, int64_t i)
 
 bool constant_is_one(const struct constant *constant)
 {
-    return constant->count == 1 && !(constant->wholes && samples_in(constant->wholes[0]));
+    return constant->count == 1 && constant->batch < 0 &&
+           !(constant->wholes && samples_in(constant->wholes[0]));
 }
 
 static size_t element_bytes(int32_t type)
@@ -266,7 +267,7 @@ enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, st
         REFUSE(in, STATUS_INPUT, "the tensor '%.80s' has %zu %s, expected %lld elements of %zu",
                name, found, raw ? "bytes" : "elements", (long long)count, each);
     NEED(*out = arena_alloc(&in->arena, sizeof **out));
-    **out = (struct constant){.shape = shape, .count = count};
+    **out = (struct constant){.shape = shape, .batch = -1, .count = count};
     in->numbers += external ? 0 : count;
     if (external)
         TRY(read_external(in, tensor, bytes, *out));

@@ -67,6 +67,17 @@ static enum status fold_constant(struct import *in, struct constant **out)
     return STATUS_OK;
 }
 
+/* One of its dimensions counts samples; of two no sample has its own part. */
+static enum status count_by(struct import *in, int32_t d, int32_t *batch)
+{
+    if (*batch >= 0 && *batch != d)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "dimensions %d and %d are both as large as the number of samples, expected one",
+               *batch, d);
+    *batch = d;
+    return STATUS_OK;
+}
+
 /* The dimensions that the whole numbers of an input say. */
 static enum status shape_from(struct import *in, size_t i, struct shape *out)
 {
@@ -85,15 +96,19 @@ static enum status fold_constant_of_shape(struct import *in, struct constant **o
     const Onnx__AttributeProto *attribute = graph_attribute(in, "value");
     struct constant *value = NULL;
     struct shape shape;
+    int32_t batch = -1;
     TRY(shape_from(in, 0, &shape));
     for (int32_t d = 0; d < shape.rank; d++)
-        if (samples_in(shape.dim[d])) /* the same for all of them */
-            shape.dim[d] = 1;
+        if (samples_in(shape.dim[d])) {
+            TRY(count_by(in, d, &batch));
+            shape.dim[d] = samples_in(shape.dim[d]);
+        }
     if (attribute && attribute->t)
         TRY(constant_read(in, attribute->t, &value));
     TRY(constant_new(in, shape, value && value->wholes, out));
     for (int64_t i = 0; value && value->count && i < (*out)->count; i++)
         copy_element(*out, i, value, 0);
+    (*out)->batch = batch;
     return STATUS_OK;
 }
 
@@ -135,9 +150,12 @@ static enum status fold_gather(struct import *in, struct constant **out)
                "found indices that are no whole numbers, or too many "
                "dimensions");
     int64_t size = data->shape.dim[axis], behind = 1;
+    int32_t batch = picks->batch < 0 ? -1 : axis + picks->batch;
     for (int32_t d = 0; d < data->shape.rank; d++) {
         if (d > axis)
             behind *= data->shape.dim[d];
+        if (d == data->batch && d != axis)
+            TRY(count_by(in, d < axis ? d : d + picks->shape.rank - 1, &batch));
         for (int32_t k = 0; d == axis && k < picks->shape.rank; k++)
             shape.dim[shape.rank++] = picks->shape.dim[k];
         if (d != axis)
@@ -146,13 +164,14 @@ static enum status fold_gather(struct import *in, struct constant **out)
     TRY(constant_new(in, shape, data->wholes, out));
     for (int64_t i = 0; i < (*out)->count; i++) {
         int64_t pick = picks->wholes[i / behind % picks->count];
-        pick += pick < 0 ? size : 0;
-        if (pick < 0 || pick >= size)
-            REFUSE(in, STATUS_INPUT, "found the index %lld of %lld", (long long)pick,
-                   (long long)size);
+        if (samples_in(pick) || (axis == data->batch && pick != 0 && pick != -1))
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "which places it takes depends on the number of samples, which is not known");
+        TRY(graph_place(in, pick, size, &pick));
         int64_t outer = i / behind / picks->count;
         copy_element(*out, i, data, (outer * size + pick) * behind + i % behind);
     }
+    (*out)->batch = batch;
     return STATUS_OK;
 }
 
@@ -168,21 +187,48 @@ static enum status fold_squeeze(struct import *in, struct constant **out)
     if (count > SHAPE_MOST || (add && (count < 0 || x->shape.rank + count > SHAPE_MOST)))
         REFUSE(in, STATUS_UNSUPPORTED, "found %lld axes, expected them and at most %d dimensions",
                (long long)count, SHAPE_MOST);
-    int32_t rank = x->shape.rank + (add ? (int32_t)count : 0), from = 0;
+    int32_t rank = x->shape.rank + (add ? (int32_t)count : 0), from = 0, batch = -1;
     for (int64_t i = 0; i < count; i++) {
         int32_t axis;
         TRY(graph_axis(in, axes[i], rank, &axis));
-        if (chosen[axis] || (!add && x->shape.dim[axis] != 1))
+        if (chosen[axis] || (!add && (x->shape.dim[axis] != 1 || axis == x->batch)))
             REFUSE(in, STATUS_INPUT, "found the axis %d twice, or not one place in it", axis);
         chosen[axis] = true;
     }
     for (int32_t d = 0; d < rank; d++) {
-        if (add)
-            shape.dim[shape.rank++] = chosen[d] ? 1 : x->shape.dim[from++];
-        else if (!(count < 0 ? x->shape.dim[d] == 1 : chosen[d]))
-            shape.dim[shape.rank++] = x->shape.dim[d];
+        bool gone = !add && (count < 0 ? x->shape.dim[d] == 1 && d != x->batch : chosen[d]);
+        if (gone || (add && chosen[d])) {
+            from += gone;
+            shape.dim[shape.rank] = 1;
+            shape.rank += !gone;
+            continue;
+        }
+        if (from == x->batch)
+            batch = shape.rank;
+        shape.dim[shape.rank++] = x->shape.dim[from++];
     }
-    return constant_view(in, x, shape, out);
+    TRY(constant_view(in, x, shape, out));
+    (*out)->batch = batch;
+    return STATUS_OK;
+}
+
+/* Which of the new sizes counts the samples that x has: the one that says so, the open one, or one
+ * that is as large as the file says. They stay where they are in the order of elements. */
+static enum status reshaped_batch(struct import *in, const struct constant *x, int32_t open,
+                                  struct shape *shape, int32_t *batch)
+{
+    *batch = *batch < 0 && x->batch >= 0 ? open : *batch;
+    for (int32_t d = 0; x->batch >= 0 && *batch < 0 && d < shape->rank; d++)
+        if (shape->dim[d] == in->samples) {
+            shape->dim[d] = 1;
+            *batch = d;
+        }
+    bool one = in->samples == 1; /* and so it may be asked for where nothing has it */
+    if (x->batch < 0 ? *batch >= 0 && !one
+                     : *batch < 0 || graph_count(&x->shape, x->batch) != graph_count(shape, *batch))
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its new shape depends on the number of samples otherwise than that of its input");
+    return STATUS_OK;
 }
 
 static enum status fold_reshape(struct import *in, struct constant **out)
@@ -190,22 +236,30 @@ static enum status fold_reshape(struct import *in, struct constant **out)
     const struct constant *x = fold_known(in, 0);
     struct shape shape;
     int64_t rest = 1;
-    int32_t open = -1;
+    int32_t open = -1, batch = -1;
     TRY(shape_from(in, 1, &shape));
     for (int32_t d = 0; d < shape.rank; d++) {
-        if (shape.dim[d] == 0 && d < x->shape.rank && !graph_int(in, "allowzero", 0))
-            shape.dim[d] = x->shape.dim[d];
-        if (samples_in(shape.dim[d]) == 1) /* the same for all of them */
-            shape.dim[d] = 1;
+        int64_t times = samples_in(shape.dim[d]);
+        bool copied = shape.dim[d] == 0 && d < x->shape.rank && !graph_int(in, "allowzero", 0);
+        if (times || (copied && d == x->batch))
+            TRY(count_by(in, d, &batch));
+        if (times || copied)
+            shape.dim[d] = times ? times : x->shape.dim[d];
         if (shape.dim[d] == -1 && open < 0)
             open = d;
-        else if (shape.dim[d] < 0 || __builtin_mul_overflow(rest, shape.dim[d], &rest))
+        else if (shape.dim[d] < 0)
             REFUSE(in, STATUS_UNSUPPORTED, "found the size %lld among its new ones",
                    (long long)shape.dim[d]);
     }
+    TRY(reshaped_batch(in, x, open, &shape, &batch));
+    for (int32_t d = 0; d < shape.rank; d++)
+        if (d != open && __builtin_mul_overflow(rest, shape.dim[d], &rest))
+            REFUSE(in, STATUS_UNSUPPORTED, "its new shape is too large");
     if (open >= 0)
         shape.dim[open] = rest ? x->count / rest : 0;
-    return constant_view(in, x, shape, out);
+    TRY(constant_view(in, x, shape, out));
+    (*out)->batch = batch;
+    return STATUS_OK;
 }
 
 static enum status fold_transpose(struct import *in, struct constant **out)
@@ -215,6 +269,7 @@ static enum status fold_transpose(struct import *in, struct constant **out)
     int64_t count, stride[SHAPE_MOST], step[SHAPE_MOST];
     const int64_t *perm = graph_ints(in, "perm", &count);
     bool seen[SHAPE_MOST] = {false};
+    int32_t batch = -1;
     struct shape shape = {.rank = rank};
     if (count >= 0 && count != rank)
         REFUSE(in, STATUS_INPUT, "found %lld dimensions to order, expected %d", (long long)count,
@@ -225,11 +280,13 @@ static enum status fold_transpose(struct import *in, struct constant **out)
         if (from < 0 || from >= rank || seen[from])
             REFUSE(in, STATUS_INPUT, "expected each dimension once among those to order");
         seen[from] = true;
+        batch = from == x->batch ? d : batch;
         shape.dim[d] = x->shape.dim[from];
         step[d] = stride[from];
     }
     TRY(constant_new(in, shape, x->wholes, out));
     fold_walk(*out, x, 0, step);
+    (*out)->batch = batch;
     (*out)->learnt = x->learnt;
     (*out)->origin = x->origin;
     return STATUS_OK;
@@ -241,12 +298,16 @@ static enum status fold_concat(struct import *in, struct constant **out)
     struct shape shape = first->shape;
     int32_t axis;
     TRY(graph_axis_of(in, "axis", 0, shape.rank, &axis));
+    if (first->batch == axis)
+        REFUSE(in, STATUS_UNSUPPORTED, "it works along dimension %d, which counts samples", axis);
     shape.dim[axis] = 0;
     for (size_t i = 0; i < in->node->n_input; i++) {
         struct shape like =
             fold_known(in, i) ? fold_known(in, i)->shape : (struct shape){.rank = -1};
-        if (like.rank != shape.rank || !fold_known(in, i)->wholes != !first->wholes)
-            REFUSE(in, STATUS_INPUT, "its inputs have different ranks or types");
+        if (like.rank != shape.rank || !fold_known(in, i)->wholes != !first->wholes ||
+            fold_known(in, i)->batch != first->batch)
+            REFUSE(in, STATUS_INPUT,
+                   "its inputs have different ranks or types, or count samples differently");
         if (__builtin_add_overflow(shape.dim[axis], like.dim[axis], &shape.dim[axis]))
             REFUSE(in, STATUS_INPUT, "its inputs are too large together");
         like.dim[axis] = first->shape.dim[axis];
@@ -269,6 +330,7 @@ static enum status fold_concat(struct import *in, struct constant **out)
             for (int64_t k = 0; k < run; k++)
                 copy_element(*out, at++, parts[i], row * run + k);
         }
+    (*out)->batch = first->batch;
     return STATUS_OK;
 }
 
@@ -278,12 +340,18 @@ static enum status fold_slice(struct import *in, struct constant **out)
     int64_t step[SHAPE_MOST] = {0}, stride[SHAPE_MOST], offset = 0;
     struct shape shape = x->shape;
     struct slices slices;
+    int32_t batch = x->batch;
     TRY(graph_slices(in, shape.rank, &slices));
     fold_strides(&shape, stride);
     memcpy(step, stride, (size_t)shape.rank * sizeof *step);
     for (int64_t i = 0; i < slices.count; i++) {
         int32_t axis = slices.axis[i];
         struct range range;
+        if (axis == x->batch && slices_take_samples(&slices, i, shape.dim[axis]))
+            continue;
+        if (axis == x->batch && (shape.dim[axis] != 1 || slices.from[i] != 0 || slices.to[i] != 1))
+            REFUSE(in, STATUS_UNSUPPORTED, "it takes some of all samples, expected one or all");
+        batch = axis == x->batch ? -1 : batch; /* one, which is like the others */
         TRY(graph_range(in, shape.dim[axis], slices.from[i], slices.to[i], slices.by[i], &range));
         shape.dim[axis] = range.count;
         offset += range.from * stride[axis];
@@ -291,6 +359,7 @@ static enum status fold_slice(struct import *in, struct constant **out)
     }
     TRY(constant_new(in, shape, x->wholes, out));
     fold_walk(*out, x, offset, step);
+    (*out)->batch = batch;
     return STATUS_OK;
 }
 
@@ -304,6 +373,7 @@ static enum status fold_cast(struct import *in, struct constant **out)
     if (real ? x->reals != NULL : x->wholes && to == ELEMENT_INT64)
         return constant_view(in, x, x->shape, out);
     TRY(constant_new(in, x->shape, !real, out));
+    (*out)->batch = x->batch;
     double most = to == ELEMENT_INT32 ? 0x1p31 : 9e18;
     for (int64_t i = 0; i < x->count; i++) {
         double number = constant_at(x, i);
@@ -312,7 +382,10 @@ static enum status fold_cast(struct import *in, struct constant **out)
             (*out)->wholes[i] = number != 0;
         else if (samples && !real)
             (*out)->wholes[i] = x->wholes[i];
-        else if (samples || !(number >= -most && number < most))
+        else if (samples)
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "it makes a real number of the number of samples, which is not known");
+        else if (!(number >= -most && number < most))
             REFUSE(in, STATUS_UNSUPPORTED, "found %g, which cannot be cast", number);
         else if (real)
             (*out)->reals[i] = (float)number;
@@ -333,22 +406,28 @@ static enum status fold_expand(struct import *in, struct constant **out)
     const struct constant *x = fold_known(in, 0);
     int64_t stride[SHAPE_MOST], step[SHAPE_MOST] = {0};
     struct shape shape, whole;
+    int32_t batch = -1;
     TRY(shape_from(in, 1, &shape));
     whole = shape.rank < x->shape.rank ? x->shape : shape;
     fold_strides(&x->shape, stride);
     for (int32_t d = 0; d < whole.rank; d++) {
         int32_t own = d - (whole.rank - x->shape.rank), to = d - (whole.rank - shape.rank);
         int64_t is = own < 0 ? 1 : x->shape.dim[own], wanted = to < 0 ? 1 : shape.dim[to];
-        wanted = samples_in(wanted) ? 1 : wanted;
-        if (is != wanted && is != 1 && wanted != 1)
-            REFUSE(in, STATUS_INPUT, "found %lld places to be %lld", (long long)is,
-                   (long long)wanted);
+        bool counts = own >= 0 && own == x->batch, asked = samples_in(wanted) != 0;
+        wanted = asked ? samples_in(wanted) : wanted;
+        if ((is != wanted && is != 1 && wanted != 1) || (asked && !counts && is != 1) ||
+            (counts && wanted != is && wanted != 1))
+            REFUSE(in, STATUS_INPUT, "found %lld places to be %lld%s", (long long)is,
+                   (long long)wanted, asked ? " for each sample" : "");
+        if (counts || asked)
+            TRY(count_by(in, d, &batch));
         whole.dim[d] = is == 1 ? wanted : is;
         if (own >= 0 && is != 1)
             step[d] = stride[own];
     }
     TRY(constant_new(in, whole, x->wholes, out));
     fold_walk(*out, x, 0, step);
+    (*out)->batch = batch;
     (*out)->learnt = x->learnt && (*out)->count == x->count;
     (*out)->origin = x->origin;
     return STATUS_OK;
@@ -358,45 +437,57 @@ static const struct {
     const char *op;
     folder *fold;
     size_t least; /* inputs */
+    bool follows; /* the dimension that counts samples */
 } folders[] = {
-    {"Constant", fold_constant, 0},
-    {"Shape", fold_shape, 1},
-    {"Size", fold_size, 1},
-    {"ConstantOfShape", fold_constant_of_shape, 1},
-    {"Gather", fold_gather, 2},
-    {"Squeeze", fold_squeeze, 1},
-    {"Unsqueeze", fold_squeeze, 1},
-    {"Reshape", fold_reshape, 2},
-    {"Transpose", fold_transpose, 1},
-    {"Concat", fold_concat, 1},
-    {"Slice", fold_slice, 1},
-    {"Cast", fold_cast, 1},
-    {"Identity", fold_identity, 1},
-    {"Sqrt", fold_function, 1},
-    {"Floor", fold_function, 1},
-    {"Ceil", fold_function, 1},
-    {"Round", fold_function, 1},
-    {"Sin", fold_function, 1},
-    {"Cos", fold_function, 1},
-    {"Range", fold_range, 3},
-    {"Add", fold_pair, 2},
-    {"Sub", fold_pair, 2},
-    {"Mul", fold_pair, 2},
-    {"Div", fold_pair, 2},
-    {"Pow", fold_pair, 2},
-    {"Equal", fold_equal, 2},
-    {"Less", fold_compare, 2},
-    {"LessOrEqual", fold_compare, 2},
-    {"Greater", fold_compare, 2},
-    {"GreaterOrEqual", fold_compare, 2},
-    {"And", fold_compare, 2},
-    {"Or", fold_compare, 2},
-    {"Xor", fold_compare, 2},
-    {"Not", fold_not, 1},
-    {"Trilu", fold_triangle, 1},
-    {"Where", fold_where, 3},
-    {"Expand", fold_expand, 2},
+    {"Constant", fold_constant, 0, false},
+    {"Shape", fold_shape, 1, true},
+    {"Size", fold_size, 1, true},
+    {"ConstantOfShape", fold_constant_of_shape, 1, false},
+    {"Gather", fold_gather, 2, true},
+    {"Squeeze", fold_squeeze, 1, true},
+    {"Unsqueeze", fold_squeeze, 1, true},
+    {"Reshape", fold_reshape, 2, true},
+    {"Transpose", fold_transpose, 1, true},
+    {"Concat", fold_concat, 1, true},
+    {"Slice", fold_slice, 1, true},
+    {"Cast", fold_cast, 1, true},
+    {"Identity", fold_identity, 1, true},
+    {"Sqrt", fold_function, 1, true},
+    {"Floor", fold_function, 1, true},
+    {"Ceil", fold_function, 1, true},
+    {"Round", fold_function, 1, true},
+    {"Sin", fold_function, 1, true},
+    {"Cos", fold_function, 1, true},
+    {"Range", fold_range, 3, false},
+    {"Add", fold_pair, 2, true},
+    {"Sub", fold_pair, 2, true},
+    {"Mul", fold_pair, 2, true},
+    {"Div", fold_pair, 2, true},
+    {"Pow", fold_pair, 2, true},
+    {"Equal", fold_equal, 2, true},
+    {"Less", fold_compare, 2, true},
+    {"LessOrEqual", fold_compare, 2, true},
+    {"Greater", fold_compare, 2, true},
+    {"GreaterOrEqual", fold_compare, 2, true},
+    {"And", fold_compare, 2, true},
+    {"Or", fold_compare, 2, true},
+    {"Xor", fold_compare, 2, true},
+    {"Not", fold_not, 1, true},
+    {"Trilu", fold_triangle, 1, false},
+    {"Where", fold_where, 3, true},
+    {"Expand", fold_expand, 2, true},
 };
+
+/* Refuses numbers of which there are as many as samples where it would be lost. */
+static enum status check_samples(struct import *in, bool follows)
+{
+    for (size_t i = 0; !follows && i < in->node->n_input; i++)
+        if (fold_known(in, i) && fold_known(in, i)->batch >= 0)
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "its input %zu has as many places as there are samples, which is not known",
+                   i + 1);
+    return STATUS_OK;
+}
 
 enum status fold_node(struct import *in, bool *done)
 {
@@ -417,6 +508,7 @@ enum status fold_node(struct import *in, bool *done)
         struct value *value = graph_output(in, 0);
         if (!value || in->node->n_output != 1)
             REFUSE(in, STATUS_INPUT, "found %zu outputs, expected one", in->node->n_output);
+        TRY(check_samples(in, folders[f].follows));
         TRY(folders[f].fold(in, &value->constant));
         value->constant->held = true;
         for (size_t i = 0; i < in->node->n_input; i++) {
@@ -425,6 +517,7 @@ enum status fold_node(struct import *in, bool *done)
                 value->constant->held = false;
         }
         value->shape = value->constant->shape;
+        value->batch = value->constant->batch;
         value->ready = *done = true;
         return STATUS_OK;
     }

@@ -20,6 +20,7 @@ enum status fold_function(struct import *in, struct constant **out)
     if (!x->reals)
         REFUSE(in, STATUS_UNSUPPORTED, "found whole numbers, expected real ones");
     TRY(constant_new(in, x->shape, false, out));
+    (*out)->batch = x->batch;
     for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
         for (int64_t i = 0; !strcmp(functions[f].op, in->node->op_type) && i < x->count; i++)
             (*out)->reals[i] = (float)functions[f].function((double)x->reals[i]);
@@ -61,10 +62,35 @@ enum status fold_spread(struct import *in, const struct constant *from, struct s
     return STATUS_OK;
 }
 
+/* Which dimension of the shape that all inputs have together counts samples: that of those that
+ * have one; the others have the size 1 there. */
+static enum status find_batch(struct import *in, size_t count, const struct shape *shape,
+                              int32_t *batch)
+{
+    *batch = -1;
+    for (size_t i = 0; i < count; i++) {
+        const struct constant *x = fold_known(in, i);
+        int32_t own = x->batch < 0 ? -1 : x->batch + shape->rank - x->shape.rank;
+        if (own >= 0 && *batch >= 0 && own != *batch)
+            REFUSE(in, STATUS_UNSUPPORTED, "its inputs count the samples in different dimensions");
+        *batch = own < 0 ? *batch : own;
+    }
+    for (size_t i = 0; *batch >= 0 && i < count; i++) {
+        const struct constant *x = fold_known(in, i);
+        int32_t own = *batch - shape->rank + x->shape.rank;
+        int64_t size = own < 0 ? 1 : x->shape.dim[own];
+        if (x->batch < 0 ? size != 1 : size != shape->dim[*batch])
+            REFUSE(in, STATUS_INPUT, "found %lld places beside as many as there are samples",
+                   (long long)size);
+    }
+    return STATUS_OK;
+}
+
 /* The shape in which all inputs fit, and they in it: what has the size 1 is repeated. */
 static enum status widen(struct import *in, size_t count, struct constant *wide[])
 {
     struct shape shape = {0};
+    int32_t batch;
     for (size_t i = 0; i < count; i++)
         if (fold_known(in, i)->shape.rank > shape.rank)
             shape.rank = fold_known(in, i)->shape.rank;
@@ -79,8 +105,11 @@ static enum status widen(struct import *in, size_t count, struct constant *wide[
             *to = *to == 1 ? own->dim[d] : *to;
         }
     }
-    for (size_t i = 0; i < count; i++)
+    TRY(find_batch(in, count, &shape, &batch));
+    for (size_t i = 0; i < count; i++) {
         TRY(fold_spread(in, fold_known(in, i), shape, &wide[i]));
+        wide[i]->batch = batch;
+    }
     return STATUS_OK;
 }
 
@@ -138,6 +167,7 @@ enum status fold_pair(struct import *in, struct constant **out)
     if (!wide[0]->reals != !wide[1]->reals && (strcmp(op, "Pow") || wide[0]->wholes))
         REFUSE(in, STATUS_UNSUPPORTED, "found a whole and a real operand, expected the same type");
     TRY(constant_new(in, wide[0]->shape, wide[0]->wholes, out));
+    (*out)->batch = wide[0]->batch;
     for (int64_t i = 0; i < (*out)->count; i++) {
         bool can = true;
         if (wide[0]->reals)
@@ -157,6 +187,7 @@ enum status fold_equal(struct import *in, struct constant **out)
     struct constant *wide[2];
     TRY(widen(in, 2, wide));
     TRY(constant_new(in, wide[0]->shape, true, out));
+    (*out)->batch = wide[0]->batch;
     for (int64_t i = 0; i < (*out)->count; i++) {
         int64_t times[2] = {0}; /* there is a sample at least */
         for (int side = 0; side < 2; side++)
@@ -186,6 +217,7 @@ enum status fold_compare(struct import *in, struct constant **out)
     struct constant *wide[2];
     TRY(widen(in, 2, wide));
     TRY(constant_new(in, wide[0]->shape, true, out));
+    (*out)->batch = wide[0]->batch;
     for (int64_t i = 0; i < (*out)->count; i++) {
         for (int side = 0; side < 2; side++)
             if (wide[side]->wholes && samples_in(wide[side]->wholes[i]))
@@ -202,6 +234,7 @@ enum status fold_not(struct import *in, struct constant **out)
     if (!x->wholes)
         REFUSE(in, STATUS_UNSUPPORTED, "found real numbers, expected answers");
     TRY(constant_new(in, x->shape, true, out));
+    (*out)->batch = x->batch;
     for (int64_t i = 0; i < x->count; i++)
         (*out)->wholes[i] = !x->wholes[i];
     return STATUS_OK;
@@ -238,6 +271,7 @@ enum status fold_where(struct import *in, struct constant **out)
     if (!wide[0]->wholes || !wide[1]->wholes != !wide[2]->wholes)
         REFUSE(in, STATUS_UNSUPPORTED, "expected a condition, and two inputs of one type");
     TRY(constant_new(in, wide[0]->shape, wide[1]->wholes, out));
+    (*out)->batch = wide[0]->batch;
     for (int64_t i = 0; i < (*out)->count; i++) {
         const struct constant *from = wide[wide[0]->wholes[i] ? 1 : 2];
         if (from->wholes)

@@ -167,7 +167,7 @@ enum status graph_numbers(struct import *in, size_t i, const char *name, const i
         *out = graph_ints(in, name, count);
         return STATUS_OK;
     }
-    if (!value->constant || !value->constant->wholes)
+    if (!value->constant || !value->constant->wholes || value->constant->batch >= 0)
         REFUSE(in, STATUS_UNSUPPORTED, "its input '%s' depends on the data, expected known numbers",
                name);
     *out = value->constant->wholes;
@@ -178,6 +178,9 @@ enum status graph_numbers(struct import *in, size_t i, const char *name, const i
 enum status graph_range(struct import *in, int64_t size, int64_t from, int64_t to, int64_t by,
                         struct range *out)
 {
+    if (samples_in(from) || samples_in(to) || samples_in(by))
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "where it begins or ends depends on the number of samples, which is not known");
     if (by == 0 || by == INT64_MIN)
         REFUSE(in, STATUS_INPUT, "found a step of %lld", (long long)by);
     int64_t low = by > 0 ? 0 : -1, high = by > 0 ? size : size - 1;
@@ -213,6 +216,12 @@ enum status graph_slices(struct import *in, int32_t rank, struct slices *out)
     return STATUS_OK;
 }
 
+bool slices_take_samples(const struct slices *slices, int64_t i, int64_t parts)
+{
+    return slices->from[i] == 0 && slices->by[i] == 1 &&
+           (samples_in(slices->to[i]) == parts || slices->to[i] >= INT32_MAX);
+}
+
 enum status graph_number(struct import *in, size_t i, double usual, double *out)
 {
     const struct value *value = graph_input(in, i);
@@ -238,6 +247,15 @@ enum status graph_axis_of(struct import *in, const char *name, int64_t usual, in
                           int32_t *out)
 {
     return graph_axis(in, graph_int(in, name, usual), rank, out);
+}
+
+int64_t graph_count(const struct shape *shape, int32_t to)
+{
+    int64_t count = 1;
+    for (int32_t d = 0; d < to; d++)
+        if (__builtin_mul_overflow(count, shape->dim[d], &count))
+            return -1;
+    return count;
 }
 
 enum status graph_place(struct import *in, int64_t given, int64_t size, int64_t *out)

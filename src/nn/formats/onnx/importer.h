@@ -65,6 +65,8 @@ static inline bool element_is_real(int64_t type)
  * too. */
 struct constant {
     struct shape shape;
+    int32_t batch; /* the dimension that has as many places as there are samples, or a multiple of
+                      it; these are alike, and the shape has those of one; -1: none */
     int64_t count;
     bool learnt;        /* an initializer as it stands in the file … */
     const char *origin; /* … which is called this */
@@ -89,7 +91,8 @@ struct line {
 struct value {
     const char *name;
     bool ready;                     /* the node that gives it was done */
-    struct constant *constant;      /* or NULL: a layer gives it */
+    struct constant *constant;      /* or NULL: a layer gives it … */
+    struct constant *known;         /* … these numbers, to the node that is being done; or NULL */
     struct shape shape;             /* as ONNX has it; 1, or a sample's parts, where the batch is */
     int32_t batch;                  /* that dimension; -1: none */
     int64_t ahead;                  /* of parts: as many times all samples stand there one by one */
@@ -189,6 +192,8 @@ struct slices {
     int64_t from[SHAPE_MOST], to[SHAPE_MOST], by[SHAPE_MOST];
 };
 enum status graph_slices(struct import *in, int32_t rank, struct slices *out);
+/* Does number `i` of these take all samples, of each of which the axis has so many places? */
+bool slices_take_samples(const struct slices *slices, int64_t i, int64_t parts);
 /* One number that is known: input `i`; `usual` where there is none. */
 enum status graph_number(struct import *in, size_t i, double usual, double *out);
 /* An axis of `rank` dimensions, counted from behind where it is negative. */
@@ -196,6 +201,9 @@ enum status graph_axis(struct import *in, int64_t given, int32_t rank, int32_t *
 /* That of the attribute, likewise. */
 enum status graph_axis_of(struct import *in, const char *name, int64_t usual, int32_t rank,
                           int32_t *out);
+
+/* The product of the sizes before dimension `to`; -1: it is too large. */
+int64_t graph_count(const struct shape *shape, int32_t to);
 
 /* One of `size` places, counted from behind where it is negative. */
 enum status graph_place(struct import *in, int64_t given, int64_t size, int64_t *out);
@@ -254,6 +262,8 @@ enum status line_constant(struct import *in, const float *values, int64_t count,
 /* A value that is known numbers, the same for every sample, becomes a layer that gives them;
  * `batch`, where it is not -1, is the dimension of 1 that counts samples. */
 enum status line_known(struct import *in, struct value *value, int32_t batch);
+/* To the nodes behind this one it is known numbers again: their weights, or another layer. */
+void line_known_again(struct value *value);
 /* scale·x + shift of a layer whose sample has that rank. */
 enum status line_affine(struct import *in, const char *x, int32_t rank, double scale, double shift,
                         const char **out);

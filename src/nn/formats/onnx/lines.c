@@ -366,7 +366,8 @@ enum status line_known(struct import *in, struct value *value, int32_t batch)
     struct value layer = *value;
     if (!value->constant)
         return STATUS_OK;
-    if (batch >= 0 && (batch >= value->shape.rank || value->shape.dim[batch] != 1))
+    if (batch >= 0 && value->constant->batch != batch &&
+        (batch >= value->shape.rank || value->shape.dim[batch] != 1))
         REFUSE(in, STATUS_UNSUPPORTED, "'%.80s' is known numbers, but not those of a sample",
                value->name);
     layer.batch = batch;
@@ -375,6 +376,15 @@ enum status line_known(struct import *in, struct value *value, int32_t batch)
     TRY(line_of(in, value, layer.gives, &layer.layer));
     layer.line = line_find(in, layer.layer);
     layer.constant = NULL;
+    layer.known = value->constant;
     *value = layer;
     return STATUS_OK;
+}
+
+void line_known_again(struct value *value)
+{
+    value->constant = value->known;
+    value->batch = value->known->batch;
+    value->known = NULL;
+    value->line = NULL;
 }

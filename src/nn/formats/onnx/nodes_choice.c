@@ -183,6 +183,9 @@ enum status node_where(struct import *in)
     TRY(compose_known(in, (struct shape){0}, 0, &zero));
     for (size_t i = 0; i < 2; i++) {
         sides[i] = *graph_input(in, i + 1);
+        if (condition->batch >= 0 && sides[i].batch >= 0 &&
+            condition->batch - condition->shape.rank != sides[i].batch - sides[i].shape.rank)
+            REFUSE(in, STATUS_UNSUPPORTED, "its inputs count the samples in different dimensions");
         if (sides[i].tokens || (sides[i].constant && !sides[i].constant->reals))
             REFUSE(in, STATUS_UNSUPPORTED, "its input %zu is whole numbers, expected real ones",
                    i + 2);

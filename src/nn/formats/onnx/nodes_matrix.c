@@ -208,7 +208,7 @@ static enum status find_matrix(struct import *in, const struct value *x, const s
     struct constant *view;
     int32_t rank = w->shape.rank;
     *out = NULL;
-    if (!w->constant || !w->constant->reals || !w->constant->count || rank < 1 ||
+    if (!w->constant || !w->constant->reals || !w->constant->count || w->batch >= 0 || rank < 1 ||
         rank > x->shape.rank)
         return STATUS_OK;
     struct shape shape = SHAPE(w->shape.dim[0], 1);

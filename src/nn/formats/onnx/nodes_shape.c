@@ -7,21 +7,11 @@
 node_writer node_reshape, node_flatten, node_squeeze, node_transpose, node_slice, node_split,
     node_concat, node_gather, node_tile, node_blocks;
 
-/* The product of the sizes before dimension `to`. */
-static int64_t count_before(const struct shape *shape, int32_t to)
-{
-    int64_t count = 1;
-    for (int32_t d = 0; d < to; d++)
-        if (__builtin_mul_overflow(count, shape->dim[d], &count))
-            return -1;
-    return count;
-}
-
 /* How many elements of a sample lie before the first of the next: the batch stands behind these. */
 static int64_t batch_place(const struct value *x)
 {
     int64_t place;
-    return __builtin_mul_overflow(count_before(&x->shape, x->batch), x->ahead, &place) ? -1 : place;
+    return __builtin_mul_overflow(graph_count(&x->shape, x->batch), x->ahead, &place) ? -1 : place;
 }
 
 /* Can dimension `batch` of this shape count the samples of x? Then these stay where they are in the
@@ -29,7 +19,7 @@ static int64_t batch_place(const struct value *x)
 static bool keeps_samples(const struct value *x, const struct shape *shape, int32_t batch,
                           int64_t *ahead)
 {
-    int64_t before = batch < 0 ? -1 : count_before(shape, batch), place = batch_place(x);
+    int64_t before = batch < 0 ? -1 : graph_count(shape, batch), place = batch_place(x);
     if (before < 1 || place < 1 || place % before)
         return false;
     *ahead = place / before;
@@ -40,7 +30,7 @@ static bool keeps_samples(const struct value *x, const struct shape *shape, int3
 static enum status give_shape(struct import *in, const struct value *x, struct shape shape,
                               int32_t batch)
 {
-    int64_t is = count_before(&x->shape, x->shape.rank), to = count_before(&shape, shape.rank);
+    int64_t is = graph_count(&x->shape, x->shape.rank), to = graph_count(&shape, shape.rank);
     int64_t ahead = 0;
     if (is != to)
         REFUSE(in, STATUS_INPUT, "found %lld elements of a sample, expected the %lld of its input",
@@ -59,11 +49,11 @@ static bool try_batch(const struct value *x, int32_t open, int32_t d, int64_t pa
                       struct shape *to)
 {
     struct shape made = *to;
-    int64_t sample = count_before(&x->shape, x->shape.rank), ahead;
+    int64_t sample = graph_count(&x->shape, x->shape.rank), ahead;
     made.dim[d] = parts;
     if (open >= 0)
         made.dim[open] = 1;
-    int64_t rest = count_before(&made, made.rank);
+    int64_t rest = graph_count(&made, made.rank);
     if (rest < 1 || sample % rest || (open < 0 && rest != sample))
         return false;
     if (open >= 0)
@@ -140,8 +130,8 @@ enum status node_reshape(struct import *in)
             REFUSE(in, STATUS_UNSUPPORTED, "it mixes samples, expected a shape of each");
     } else if (open >= 0) {
         to.dim[open] = 1;
-        int64_t rest = count_before(&to, to.rank);
-        to.dim[open] = rest > 0 ? count_before(&x->shape, x->shape.rank) / rest : -1;
+        int64_t rest = graph_count(&to, to.rank);
+        to.dim[open] = rest > 0 ? graph_count(&x->shape, x->shape.rank) / rest : -1;
     }
     return give_shape(in, x, to, batch);
 }
@@ -155,7 +145,7 @@ enum status node_flatten(struct import *in)
         TRY(graph_axis(in, given, x->shape.rank, &axis));
     struct shape behind = {.rank = x->shape.rank - axis};
     memcpy(behind.dim, x->shape.dim + axis, (size_t)behind.rank * sizeof *behind.dim);
-    struct shape to = SHAPE(count_before(&x->shape, axis), count_before(&behind, behind.rank));
+    struct shape to = SHAPE(graph_count(&x->shape, axis), graph_count(&behind, behind.rank));
     return give_shape(in, x, to, x->batch < 0 ? -1 : x->batch >= axis);
 }
 
@@ -263,12 +253,11 @@ enum status node_slice(struct import *in)
     struct shape shape = x->shape;
     for (int64_t i = 0; i < slices.count; i++) {
         int32_t axis = slices.axis[i], own;
-        int64_t size = shape.dim[axis], to = slices.to[i];
-        if (axis == x->batch && slices.from[i] == 0 && slices.by[i] == 1 &&
-            (samples_in(to) == shape.dim[axis] || to >= INT32_MAX))
+        int64_t size = shape.dim[axis];
+        if (axis == x->batch && slices_take_samples(&slices, i, size))
             continue;
         struct range range;
-        TRY(graph_range(in, size, slices.from[i], to, slices.by[i], &range));
+        TRY(graph_range(in, size, slices.from[i], slices.to[i], slices.by[i], &range));
         if (!range.count)
             REFUSE(in, STATUS_UNSUPPORTED, "it takes nothing of %lld places", (long long)size);
         TRY(value_axis(in, x, axis, &own));

@@ -387,8 +387,14 @@ enum status node_expand(struct import *in)
     if (count > SHAPE_MOST)
         REFUSE(in, STATUS_UNSUPPORTED, "found %lld sizes, expected at most %d", (long long)count,
                SHAPE_MOST);
-    for (int64_t d = 0; d < count; d++)
-        sizes.shape.dim[sizes.shape.rank++] = samples_in(given[d]) ? 1 : given[d];
+    for (int32_t d = 0; d < count; d++) {
+        int64_t times = samples_in(given[d]);
+        if (times && sizes.batch >= 0)
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "two of its sizes are the number of samples, expected one");
+        sizes.batch = times ? d : sizes.batch;
+        sizes.shape.dim[sizes.shape.rank++] = times ? times : given[d];
+    }
     TRY(constant_new(in, sizes.shape, false, &ones));
     for (int64_t i = 0; i < ones->count; i++)
         ones->reals[i] = 1;

@@ -197,6 +197,38 @@ static enum status read_numbers(struct import *in)
     return STATUS_OK;
 }
 
+/* Which of the operators takes the number of samples among its known numbers, and follows it? */
+static bool follows_samples(const char *op)
+{
+    static const char *const ops[] = {"Reshape", "Slice",    "Expand",
+                                      "Resize",  "Upsample", "MaxUnpool"};
+    bool follows = false;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        follows = follows || !strcmp(op, ops[i]);
+    return follows;
+}
+
+/* Known numbers of which there are as many as samples become a layer; where they are whole, and
+ * where the number of samples is one of them, few operators can take them. */
+static enum status check_samples(struct import *in)
+{
+    const char *op = in->node->op_type;
+    for (size_t i = 0; i < in->node->n_input; i++) {
+        struct value *value = graph_input(in, i);
+        const struct constant *known = value ? value->constant : NULL;
+        bool counted = false;
+        for (int64_t k = 0; known && known->wholes && k < known->count; k++)
+            counted = counted || samples_in(known->wholes[k]);
+        if (counted && !follows_samples(op))
+            REFUSE(in, STATUS_UNSUPPORTED,
+                   "its input %zu has the number of samples in it, which is not known", i + 1);
+        bool chooses = !strcmp(op, "Where") && i == 0;
+        if (known && known->batch >= 0 && !chooses)
+            TRY(line_known(in, value, known->batch));
+    }
+    return STATUS_OK;
+}
+
 static enum status write_node(struct import *in)
 {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -213,6 +245,8 @@ static enum status write_node(struct import *in)
             all_known = all_known && (!graph_input(in, i) || graph_input(in, i)->constant);
         if (all_known && rows[r].write != node_recurrent) /* whose samples are elsewhere */
             TRY(line_known(in, graph_input(in, 0), in->batch));
+        if (rows[r].write != node_recurrent)
+            TRY(check_samples(in));
         if (in->opset < BROADCASTS_ITSELF && graph_attribute(in, "broadcast"))
             REFUSE(in, STATUS_UNSUPPORTED, "it broadcasts as before opset 7");
         return rows[r].write(in);
@@ -311,6 +345,9 @@ static enum status do_node(struct import *in)
     if (!done)
         TRY(write_node(in));
     TRY(check_learning(in, &numbers));
+    for (size_t i = 0; i < in->node->n_input; i++)
+        if (graph_input(in, i) && graph_input(in, i)->known)
+            line_known_again(graph_input(in, i));
     for (size_t i = 0; i < in->node->n_output; i++) {
         const struct value *value = graph_output(in, i);
         if (value && value->uses && !value->ready)
