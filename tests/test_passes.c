@@ -339,7 +339,7 @@ TEST(energy_is_that_of_the_packages)
 TEST(a_gpu_meter_is_there_or_says_why)
 {
     struct gpu_meter meter;
-    enum status status = gpu_meter_open(&meter, 0);
+    enum status status = gpu_meter_open(&meter);
     if (status == STATUS_UNSUPPORTED)
         SKIP("%s", status_message());
     if (!CHECK_OK(status))

@@ -344,6 +344,28 @@ ON_BACKENDS(the_scale_of_the_loss_finds_its_place)
     rig_close(&low);
 }
 
+/* … and where none fits, that is told. */
+ON_BACKENDS(updates_that_are_left_out_for_good_are_counted)
+{
+    static struct course course;
+    struct rig low;
+    if (!open_in(&low, rig, "fp16"))
+        return;
+    if (course_open(&course, &low, &lessons[0], 1e-9, 1) && course_run(&course, &low, STEPS, STEPS))
+        CHECK_EQUAL_INT((int64_t)course.model.params.control.left_out, 0);
+    course_close(&course);
+    if (course_open(&course, &low, &lessons[0], 1e-9, 1e30f) &&
+        course_run(&course, &low, STEPS, STEPS)) {
+        const uint64_t left_out = course.model.params.control.left_out;
+        CHECK(left_out > 0 && left_out < STEPS); /* the scale fell first */
+        CHECK(!memcmp(course.before.blocks[ROLE_PARAM].data,
+                      course.model.params.blocks[ROLE_PARAM].data,
+                      (size_t)course.before.blocks[ROLE_PARAM].bytes));
+    }
+    course_close(&course);
+    rig_close(&low);
+}
+
 /* A relu that a product ends with leaves what is no number as it is, in its own sample. */
 ON_BACKENDS(what_is_no_number_stays_so)
 {

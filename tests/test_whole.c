@@ -44,6 +44,12 @@ static const struct row rows[] = {
     {"mlp:700-64-650-32:relu", 8, LOSS_MSE, 0, NULL},
     {"mlp:90-5", 12, LOSS_CROSS_ENTROPY, 5, NULL},
     {"mlp:40-9-300-3-200-2:tanh", 6, LOSS_MSE, 0, NULL},
+    /* Layers so narrow that many blocks of a grid have no part in them. */
+    {"mlp:8-512-32-4:tanh", 1, LOSS_MSE, 0, NULL},
+    {"mlp:8-512-32-4:tanh", 5, LOSS_CROSS_ENTROPY, 4, NULL},
+    {"mlp:500-40-4:relu", 1, LOSS_CROSS_ENTROPY, 4, NULL},
+    {"mlp:500-16-4:sigmoid", 1, LOSS_MSE, 0, NULL},
+    {"mlp:500-16-4:sigmoid", 3, LOSS_MSE, 0, NULL},
 };
 
 /* A network's program and its data. */
@@ -441,6 +447,29 @@ ON_BACKENDS(steps_of_a_convolution_agree_on_a_gpu)
     compare(rig, &reference, &lenet, USE_TRAINING, 0.05, false, &ran);
     rig_close(&reference);
     CHECK_EQUAL_INT(ran, 2);
+}
+
+/* Many samples, op by op, what no gradient needs beside the rest: a loss over so many outputs that
+ * its sum takes several blocks, together with the sums of a bias's gradient, and widths that fill
+ * no tile. Compared with the CPU's fast backend: the reference would take minutes. */
+ON_BACKENDS(steps_of_many_samples_agree_on_a_gpu)
+{
+    static const struct row many[] = {
+        {"mlp:64-96-784:sigmoid", 1024, LOSS_MSE, 0, NULL},
+        {"mlp:64-96-784:tanh", 1024, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
+        {"mlp:48-264:tanh", 1024, LOSS_MSE, 0, NULL},
+        {"mlp:33-257-129-265:tanh", 1024, LOSS_MSE, 0, NULL},
+        {"mlp:65-257-129-67-33:sigmoid", 1023, LOSS_CROSS_ENTROPY, 33, NULL},
+    };
+    struct rig usual;
+    int ran = 0;
+    if (strcmp(rig->backend->unit, "gpu") != 0)
+        SKIP("'%s' is not on a GPU", rig->backend->name);
+    CHECK(rig_open(&usual, "simd"));
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+        compare(rig, &usual, &many[i], USE_TRAINING, 0.05, false, &ran);
+    rig_close(&usual);
+    CHECK_EQUAL_INT(ran, sizeof many / sizeof *many);
 }
 
 CHECK_MAIN

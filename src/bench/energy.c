@@ -54,7 +54,7 @@ enum status energy_read_cpu(const char *folder, double *joules)
 
 /* NVML's functions, as its manual has them; they return 0 when all is well. */
 typedef int nvml_init(void);
-typedef int nvml_get_device(unsigned index, void **device);
+typedef int nvml_get_device(const char *address, void **device);
 typedef int nvml_get_energy(void *device, unsigned long long *millijoules);
 struct nvml_utilisation {
     unsigned gpu, memory;
@@ -72,24 +72,53 @@ struct nvml_violation {
 typedef int nvml_get_violation(void *device, int policy, struct nvml_violation *out);
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_POLICY_POWER = 0, NVML_POLICY_THERMAL = 1 };
 
+/* … and those of CUDA's driver */
+typedef int cuda_init(unsigned flags);
+typedef int cuda_get_device(int *device, int number);
+typedef int cuda_get_address(char *address, int size, int device);
+
 /* POSIX lets a data pointer from dlsym be one to a function; ISO C has no cast for it. */
-#define NVML(type, name, function)                                                                 \
+#define FUNCTION(type, name, library, function)                                                    \
     type *name;                                                                                    \
     do {                                                                                           \
-        void *symbol_ = meter->library ? dlsym(meter->library, function) : NULL;                   \
+        void *symbol_ = (library) ? dlsym(library, function) : NULL;                               \
         memcpy(&name, &symbol_, sizeof name);                                                      \
     } while (0)
+#define NVML(type, name, function) FUNCTION(type, name, meter->library, function)
 
-enum status gpu_meter_open(struct gpu_meter *meter, unsigned index)
+/* Where on the bus CUDA's first GPU is: "0000:1B:00.0"; false: there is none. NVML numbers all
+ * GPUs, in the order of the bus; CUDA those that CUDA_VISIBLE_DEVICES names, in its order, or the
+ * fastest first. What the driver has begun stays loaded. */
+static bool find_address(char *address, int size)
 {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    int device;
+    FUNCTION(cuda_init, init, driver, "cuInit");
+    FUNCTION(cuda_get_device, get_device, driver, "cuDeviceGet");
+    FUNCTION(cuda_get_address, get_address, driver, "cuDeviceGetPCIBusId");
+    const bool found = init && get_device && get_address && init(0) == 0 &&
+                       get_device(&device, 0) == 0 && get_address(address, size, device) == 0;
+    if (driver)
+        dlclose(driver);
+    return found;
+}
+
+enum status gpu_meter_open(struct gpu_meter *meter)
+{
+    char address[32];
     *meter = (struct gpu_meter){.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
     if (!meter->library)
         FAIL(STATUS_UNSUPPORTED, "NVML is not installed: it comes with NVIDIA's driver");
-    NVML(nvml_init, init, "nvmlInit_v2");
-    NVML(nvml_get_device, get_device, "nvmlDeviceGetHandleByIndex_v2");
-    if (!init || !get_device || init() != 0 || get_device(index, &meter->device) != 0) {
+    if (!find_address(address, sizeof address)) {
         gpu_meter_close(meter);
-        FAIL(STATUS_UNSUPPORTED, "NVML knows no GPU number %u", index);
+        FAIL(STATUS_UNSUPPORTED, "CUDA's driver sees no GPU: check nvidia-smi and "
+                                 "CUDA_VISIBLE_DEVICES");
+    }
+    NVML(nvml_init, init, "nvmlInit_v2");
+    NVML(nvml_get_device, get_device, "nvmlDeviceGetHandleByPciBusId_v2");
+    if (!init || !get_device || init() != 0 || get_device(address, &meter->device) != 0) {
+        gpu_meter_close(meter);
+        FAIL(STATUS_UNSUPPORTED, "NVML knows no GPU at %s", address);
     }
     return STATUS_OK;
 }

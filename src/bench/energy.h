@@ -10,12 +10,12 @@
  */
 enum status energy_read_cpu(const char *folder, double *joules);
 
-/* One GPU, by NVML, which is only asked: clocks and limits are never set. A zeroed struct is
- * closed. */
+/* One GPU, by NVML, which is only asked: clocks and limits are never set. It is the one that CUDA
+ * begins with, here and in processes of ours. A zeroed struct is closed. */
 struct gpu_meter {
     void *library, *device;
 };
-enum status gpu_meter_open(struct gpu_meter *meter, unsigned index);
+enum status gpu_meter_open(struct gpu_meter *meter);
 void gpu_meter_close(struct gpu_meter *meter);
 
 enum gpu_reading {

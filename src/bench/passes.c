@@ -99,7 +99,7 @@ static enum status add_gpu(const struct passes *passes, struct sheet *sheet)
     int64_t iterations = iterations_for(passes, GPU_NS);
     struct gpu_meter meter;
     uint64_t elapsed_ns;
-    TRY(gpu_meter_open(&meter, 0));
+    TRY(gpu_meter_open(&meter));
     double before = gpu_meter_read(&meter, GPU_JOULES), now[GPU_READINGS];
     uint64_t start_ns = clock_ns();
     enum status status = passes->job->kind->run(passes->job, iterations, &elapsed_ns);

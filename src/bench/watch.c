@@ -86,7 +86,7 @@ static void read_gpu(struct watch_reading *out)
 {
     struct gpu_meter meter;
     out->capped_s = out->hot_s = (double)NAN;
-    if (gpu_meter_open(&meter, 0) != STATUS_OK)
+    if (gpu_meter_open(&meter) != STATUS_OK)
         return; /* the meters say why */
     out->capped_s = gpu_meter_read(&meter, GPU_POWER_CAPPED);
     out->hot_s = gpu_meter_read(&meter, GPU_HOT);

@@ -30,11 +30,12 @@ static const double SECONDS_LEAST = 0.3, SECONDS_MOST = 3;
 
 struct options {
     const char *network, *phase, *store;
+    const char *unit; /* or NULL: any */
     double minutes;
 };
 
-/* Those that can be opened here, with commas between, but the reference, which is not meant to be
- * fast; a GPU's take no threads. */
+/* Those of the unit that is asked about that can be opened here, with commas between, but the
+ * reference, which is not meant to be fast; a GPU's take no threads. */
 static enum status list_backends(const struct cli *cli, bool gpu, char out[NAMES], int *count)
 {
     struct text names = {0};
@@ -42,7 +43,8 @@ static enum status list_backends(const struct cli *cli, bool gpu, char out[NAMES
     for (int i = 0; i < cli->registry->count; i++) {
         const struct backend *backend = cli->registry->list[i].backend;
         bool is_gpu = backend && strcmp(backend->unit, "cpu") != 0;
-        if (backend && strcmp(backend->name, "ref") != 0 && is_gpu == gpu &&
+        bool asked = backend && (!cli->unit || strcmp(backend->unit, cli->unit) == 0);
+        if (asked && strcmp(backend->name, "ref") != 0 && is_gpu == gpu &&
             backend->probe() == STATUS_OK)
             text_printf(&names, "%s%s", (*count)++ ? "," : "", backend->name);
     }
@@ -82,12 +84,15 @@ static enum status look(struct store *store, const struct options *options, stru
     char server[POINT_TEXT] = "";
     struct store_filter *filters;
     gethostname(server, sizeof server - 1);
-    NEED(filters = arena_array(arena, 3, sizeof *filters));
+    NEED(filters = arena_array(arena, 4, sizeof *filters));
+    size_t count = 2;
     filters[0] = (struct store_filter){"model", options->network};
     filters[1] = (struct store_filter){"phase", options->phase};
-    filters[2].key = "server";
-    NEED(filters[2].value = arena_text(arena, server));
-    size_t count = options->minutes > 0 ? 3 : 2; /* of any machine when nothing is measured */
+    if (options->unit)
+        filters[count++] = (struct store_filter){"unit", options->unit};
+    filters[count].key = "server";
+    NEED(filters[count].value = arena_text(arena, server));
+    count += options->minutes > 0; /* of any machine when nothing is measured */
     return answer_about(store, arena, (struct store_where){filters, count}, about);
 }
 
@@ -124,16 +129,21 @@ static enum status best_batch(const struct options *options, char out[POINT_NUMB
 static enum status measure_all(const struct cli *cli, const struct options *options)
 {
     char cpus[NAMES], gpus[NAMES], batch[POINT_NUMBER], threads[NAMES];
+    const char *named = NULL;
     struct cpu cpu;
     int cpu_count, gpu_count;
     cpu_detect(&cpu);
+    TRY(cli_unit(cli, &named)); /* one that is not here says why */
     TRY(list_backends(cli, false, cpus, &cpu_count));
     TRY(list_backends(cli, true, gpus, &gpu_count));
     double each = options->minutes * 60 / ((BATCHES + 2) * (cpu_count + gpu_count) + 1);
     snprintf(threads, sizeof threads, "%d", cpu.cores);
-    TRY(measure_some(cli, options, cpus, batches, threads, each));
+    if (cpu_count)
+        TRY(measure_some(cli, options, cpus, batches, threads, each));
     if (gpu_count)
         TRY(measure_some(cli, options, gpus, batches, NULL, each));
+    if (!cpu_count)
+        return STATUS_OK;
     TRY(best_batch(options, batch));
     snprintf(threads, sizeof threads, cpu.cores > 3 ? "1,%d,%d" : "1,%d",
              cpu.cores > 3 ? cpu.cores / 2 : cpu.cores, cpu.cores);
@@ -254,6 +264,11 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
          .value = &options.store,
          .meaning = "FILE",
          .help = "the store (default: store.db in the user's data folder)"},
+        {.name = "unit",
+         .kind = ARG_TEXT,
+         .value = &cli->unit,
+         .meaning = "UNIT",
+         .help = "cpu or gpu: only what is measured there (default: all there are)"},
         CLI_SHAPE(cli),
     };
     struct args args = {
@@ -276,6 +291,7 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
         return STATUS_OK;
     TRY(cli_shape(cli, &args));
     options.network = args.positional[0];
+    options.unit = cli->unit;
     TRY(axis_check(&axes[AXIS_phase], options.phase));
     return answer(cli, &options);
 }

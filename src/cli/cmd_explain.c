@@ -107,6 +107,18 @@ static enum status compile(struct explained *explained, const struct explain_fla
     return STATUS_OK;
 }
 
+/* As cli_unit, but also where the unit is not here: its first backend can be asked on paper. */
+static enum status choose_backend(const struct cli *cli, const char **name)
+{
+    const enum status status = cli_unit(cli, name);
+    for (int i = 0; status == STATUS_UNSUPPORTED && !*name && i < cli->registry->count; i++) {
+        const struct backend *backend = cli->registry->list[i].backend;
+        if (backend && strcmp(backend->unit, cli->unit) == 0)
+            *name = backend->name;
+    }
+    return *name && status == STATUS_UNSUPPORTED ? STATUS_OK : status;
+}
+
 /* A GPU that is not here is explained on paper. */
 static enum status open_backend(const struct cli *cli, const struct explain_flags *flags,
                                 struct explained *explained)
@@ -235,7 +247,7 @@ enum status cmd_explain(struct cli *cli, int argc, const char *const *argv)
     TRY(read_flags(cli, &flags, argc, argv, &help));
     if (help)
         return STATUS_OK;
-    TRY_OR(done, cli_unit(cli, &flags.backend));
+    TRY_OR(done, choose_backend(cli, &flags.backend));
     TRY_OR(done, compile(&explained, &flags));
     if (flags.backend)
         TRY_OR(done, open_backend(cli, &flags, &explained));

@@ -13,6 +13,9 @@ struct control {
     uint64_t step; /* updates done on this instance, by any of its programs; feeds the RNG */
     uint64_t seed;
     double rate; /* learning rate, before the schedule */
+    /* Set by download: updates that the device left out since it was attached to, for gradients
+     * beyond the numbers that it computes with, which nothing it could do brought back (fp16). */
+    uint64_t left_out;
 };
 
 #endif

@@ -193,6 +193,7 @@ static enum status end(struct prony *network, struct prony_score *test)
 {
     struct score score;
     TRY(check_training(network));
+    TRY(trainer_tell_left_out(network->trainer));
     TRY(trainer_take_best(network->trainer));
     TRY(trainer_test(network->trainer, &score));
     if (test)

@@ -1,6 +1,7 @@
 /* train.c: opening a trainer (compile, fill or load, attach, prepare) and running it. */
 #include "train/train.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -384,6 +385,19 @@ enum status trainer_run(struct trainer *trainer, int64_t steps)
     course->step = 0;
     TRY(validate(trainer));
     return begin_epoch(trainer);
+}
+
+enum status trainer_tell_left_out(const struct trainer *trainer)
+{
+    struct params *params = &trainer->model->params;
+    TRY(engine_download(&trainer->model->engine, params));
+    if (params->control.left_out)
+        log_warning("%llu of %llu updates were left out: their gradients are beyond the numbers of "
+                    "fp16, however the loss is scaled; data of smaller numbers or --precision bf16 "
+                    "help",
+                    (unsigned long long)params->control.left_out,
+                    (unsigned long long)params->control.step);
+    return STATUS_OK;
 }
 
 enum status trainer_test(struct trainer *trainer, struct score *score)

@@ -43,6 +43,8 @@ void trainer_close(struct trainer *trainer); /* NULL is fine */
 enum status trainer_run(struct trainer *trainer, int64_t steps);
 /* Have all epochs been run, or what is held out said that it is enough? */
 bool trainer_done(const struct trainer *trainer);
+/* Warns (log.h) where updates were left out for numbers that fp16 does not have. */
+enum status trainer_tell_left_out(const struct trainer *trainer);
 /* Goes back to the best weights, when rows were held out. */
 enum status trainer_take_best(struct trainer *trainer);
 /* Over the rows kept for the test; score->samples is 0 when there are none. */

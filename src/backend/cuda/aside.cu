@@ -1,6 +1,7 @@
 /* aside.cu: see aside.h. */
 #include "backend/cuda/aside.h"
 
+#include "backend/cuda/blas.h"
 #include "backend/cuda/cuda_device.h"
 
 extern "C" {
@@ -76,9 +77,13 @@ enum status aside_choose(struct plan *plan)
         const bool whole = small || is_beside(program, o);
         const auto bytes_of = whole ? kernel->workspace_bytes : kernel->aside_bytes;
         const uint64_t bytes = bytes_of ? bytes_of(program, &program->ops[o]) : 0;
+        const uint64_t twin =
+            !whole && bytes ? dense_blas_twin_bytes(program, &program->ops[o]) : 0;
         plan->aside.operands[o] = whole ? (uint32_t)ASIDE_WHOLE : kernel->aside;
         if (plan->aside.operands[o] && bytes > plan->aside.bytes)
             plan->aside.bytes = bytes;
+        if (plan->aside.operands[o] && twin > plan->aside.twin_bytes)
+            plan->aside.twin_bytes = twin;
         take_places(plan, o);
     }
     return STATUS_OK;
@@ -120,6 +125,7 @@ void aside_close(struct plan *plan)
     if (aside->stream)
         cudaStreamDestroy(aside->stream);
     cudaFree(aside->workspace);
+    cudaFree(aside->twin_workspace);
 }
 
 /* Do these operands of two ops lie in the same bytes, one of them being written? */

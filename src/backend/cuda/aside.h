@@ -16,8 +16,10 @@ struct plan;
 /* What a plan has for it. */
 struct aside {
     uint32_t *operands; /* [op]: bit i: what it does aside touches its operand i; 0: nothing is */
-    char *workspace;    /* device */
+    char *workspace;    /* device; of what is done in `stream`, in its order … */
     uint64_t bytes;
+    char *twin_workspace; /* … and of what is done in `twin`, which that may overtake */
+    uint64_t twin_bytes;
     int64_t *places; /* [tensor], in a slot: of activations that work aside touches; -1: others */
     uint64_t places_bytes;
     cudaStream_t stream, twin; /* nothing runs in them: they are captured. NULL: all is in order */

@@ -34,6 +34,8 @@ void blas_multiply(struct queue *queue, const struct product *product, void *roo
  * win; else NULL. */
 const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
                                        const struct op *op);
+/* Workspace of what its update does beside its product (queue_twin). */
+uint64_t dense_blas_twin_bytes(const struct program *program, const struct op *op);
 /* Is this op's product (of dense_sgd: the gradient of its input) a thin one? Then *thin says which.
  */
 bool dense_blas_thin(const struct device *device, const struct program *program,

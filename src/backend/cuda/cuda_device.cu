@@ -12,15 +12,27 @@ extern "C" {
 
 enum { LEAST_MAJOR = 8 }; /* the oldest compute capability the plugin is built for */
 
-/* Some errors lose everything the process has on the GPU; then the next call fails as well. */
+#define NEEDS_LESS "a smaller batch needs less, and so does a GPU that nothing else uses"
+
+/* Some errors lose everything the process has on the GPU; then the next call fails as well. It may
+ * also fail because there was no room to begin with, or because another process has the GPU for
+ * itself: nothing is lost then. */
+static bool is_lost(void)
+{
+    const cudaError_t next = cudaFree(NULL);
+    return next != cudaSuccess && next != cudaErrorMemoryAllocation &&
+           next != cudaErrorDevicesUnavailable;
+}
+
 enum status cuda_fail(const char *file, int line, cudaError_t error, const char *doing)
 {
     (void)cudaGetLastError(); /* so that it is not found again by the next launch */
-    const bool lost = cudaFree(NULL) != cudaSuccess;
-    enum status code = error == cudaErrorMemoryAllocation ? STATUS_MEMORY : STATUS_DEVICE;
-    return status_fail(code, file, line, "CUDA: %s (%s) in %s%s", cudaGetErrorString(error),
-                       cudaGetErrorName(error), doing,
-                       lost ? "; the GPU can be used again by a new process only" : "");
+    const bool room = error == cudaErrorMemoryAllocation;
+    return status_fail(room ? STATUS_MEMORY : STATUS_DEVICE, file, line, "CUDA: %s (%s) in %s%s",
+                       cudaGetErrorString(error), cudaGetErrorName(error), doing,
+                       room        ? "; " NEEDS_LESS
+                       : is_lost() ? "; the GPU can be used again by a new process only"
+                                   : "");
 }
 
 static enum status count_devices(int *count)
@@ -231,8 +243,7 @@ enum status cuda_alloc(const struct device *device, uint64_t bytes, const char *
         (void)cudaGetLastError();
         cudaMemGetInfo(&free, &total);
         FAIL(STATUS_MEMORY,
-             "out of GPU memory on %s: %s needs %.1f MB, %.1f of %.1f MB are free; a smaller batch "
-             "needs less, and so does a GPU that nothing else uses",
+             "out of GPU memory on %s: %s needs %.1f MB, %.1f of %.1f MB are free; " NEEDS_LESS,
              device->properties.name, what, (double)bytes / 1e6, (double)free / 1e6,
              (double)total / 1e6);
     }

@@ -25,7 +25,7 @@ static enum status take_blocks(struct instance *instance, const struct params *p
     instance->copy = (char *)memory;
     if (instance->device->precision != PRECISION_FP16)
         return STATUS_OK;
-    const struct scaling scaling = {SCALING_FIRST, 0, 0};
+    const struct scaling scaling = {SCALING_FIRST, 0, 0, 0};
     TRY(cuda_alloc(instance->device, sizeof scaling, "the scale of the loss", &memory));
     instance->scaling = (struct scaling *)memory;
     CUDA(cudaMemcpyAsync(instance->scaling, &scaling, sizeof scaling, cudaMemcpyHostToDevice,
@@ -117,6 +117,9 @@ enum status cuda_download(struct instance *instance, struct params *params)
                                  instance->blocks[role].bytes, cudaMemcpyDeviceToHost, stream));
     CUDA(cudaMemcpyAsync(&params->control, instance->control, sizeof params->control,
                          cudaMemcpyDeviceToHost, stream));
+    if (instance->scaling)
+        CUDA(cudaMemcpyAsync(&params->control.left_out, &instance->scaling->lost,
+                             sizeof params->control.left_out, cudaMemcpyDeviceToHost, stream));
     CUDA(cudaStreamSynchronize(stream));
     return STATUS_OK;
 }

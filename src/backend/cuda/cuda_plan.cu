@@ -129,6 +129,8 @@ static enum status take_memory(struct plan *plan)
     TRY(take(plan, plan->slope_bytes, "what is left for updates", &plan->slope_memory));
     slope_place(plan);
     TRY(take(plan, plan->aside.bytes, "the plan's second workspace", &plan->aside.workspace));
+    TRY(take(plan, plan->aside.twin_bytes, "the plan's third workspace",
+             &plan->aside.twin_workspace));
     TRY(take(plan, sizeof(struct feed), "the plan's place in the data", &feed));
     plan->feed = (struct feed *)feed;
     TRY(take(plan, sizeof(struct feed_view) * (uint64_t)program->tensor_count,
@@ -168,6 +170,7 @@ static void write_calls(struct plan *plan, void **operands)
                                       plan->feed,
                                       plan->views,
                                       plan->aside.workspace,
+                                      plan->aside.twin_workspace,
                                       plan->narrow,
                                       plan->slopes[o],
                                       plan->last,
@@ -423,8 +426,8 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     for (enum role role : per_slot)
         out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->slots;
     out->role_bytes[ROLE_ACTIVATION] += plan->aside.places_bytes * (uint64_t)plan->slots;
-    out->role_bytes[ROLE_SCRATCH] += plan->workspace_bytes + plan->aside.bytes + plan->slope_bytes +
-                                     (runs_whole(plan) ? plan->whole->bytes : 0) +
-                                     (plan->answer ? plan->answer->bytes : 0);
+    out->role_bytes[ROLE_SCRATCH] +=
+        plan->workspace_bytes + plan->aside.bytes + plan->aside.twin_bytes + plan->slope_bytes +
+        (runs_whole(plan) ? plan->whole->bytes : 0) + (plan->answer ? plan->answer->bytes : 0);
     return STATUS_OK;
 }

@@ -51,6 +51,11 @@ static uint64_t sums_bytes(const struct program *program, const struct op *op)
     return op->kind == OP_dense_sgd ? sum_rows_bytes(tensor_of(program, op, 1)->shape.dim[1]) : 0;
 }
 
+uint64_t dense_blas_twin_bytes(const struct program *program, const struct op *op)
+{
+    return sums_bytes(program, op);
+}
+
 /* Is it a gradient of weights over enough samples for turning to pay? */
 static bool turns(const struct program *program, const struct op *op)
 {
@@ -435,7 +440,8 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
         update_bias(call, queue);
     else if (call_has(call, 6))
         sum_rows_split(queue, n, o, cells_value{call_cells(call, 1)},
-                       to_bias{call_reals(call, 6), rate}, room.sums);
+                       to_bias{call_reals(call, 6), rate},
+                       queue->aside ? (float *)call->twin : here.sums);
     const bool beside = call->slope && turns_here(call, queue);
     if (beside) /* its place for that is read by no update before this one */
         turn_factors(call, queue, &room);

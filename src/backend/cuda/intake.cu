@@ -63,15 +63,20 @@ static bool has_inputs(const struct plan *plan, const struct binding *binding)
     return false;
 }
 
-/* Where nobody asked: is there room for all of the inputs, and some for others? */
+/* Where nobody asked: is there room for all of the inputs, and some for others? Of little it is not
+ * asked, which takes a moment. */
 static enum status choose_best(const struct plan *plan, const struct binding *binding,
                                enum ingestion *out)
 {
-    const uint64_t spare = 512 << 20, needed = resident_bytes(plan, binding);
+    const uint64_t little = 8 << 20, most_spare = 512 << 20, needed = resident_bytes(plan, binding);
+    const uint64_t spare = needed < most_spare ? needed : most_spare;
     size_t free = 0, total = 0;
-    if (needed > spare / 2) /* asking takes a moment */
-        CUDA(cudaMemGetInfo(&free, &total));
-    *out = needed > spare / 2 && needed + spare > free ? INGEST_OVERLAPPED : INGEST_RESIDENT;
+    *out = INGEST_RESIDENT;
+    if (needed <= little || plan->slots > 1) /* several slots take no other */
+        return STATUS_OK;
+    CUDA(cudaMemGetInfo(&free, &total));
+    if (needed + spare > free)
+        *out = INGEST_OVERLAPPED;
     return STATUS_OK;
 }
 

@@ -48,7 +48,8 @@ struct call {
     struct control *control;
     struct feed *feed;
     struct feed_view *views;     /* by tensor */
-    void *aside;                 /* device; workspace of what the op does aside */
+    void *aside;                 /* device; workspace of what the op does aside … */
+    void *twin;                  /* … and of what is done beside that (queue_twin) */
     const struct narrow *narrow; /* narrow.h; NULL: everything is in fp32 */
     const struct slope *slope;   /* slope.h; what one op leaves for the next, or NULL */
     const bool *last;            /* last.h: [tensor]: does it lie channels last? NULL: none */
@@ -126,7 +127,8 @@ static inline void queue_return(struct queue *queue, cudaStream_t stream)
     queue->stream = stream;
 }
 
-/* From here to queue_return, aside: what needs nothing of the work aside since it parted. */
+/* From here to queue_return, aside: what needs nothing of the work aside since it parted. It does
+ * not wait for work aside of ops before this one either, and so has a workspace of its own. */
 static inline cudaStream_t queue_twin(struct queue *queue)
 {
     cudaStream_t stream = queue->stream;

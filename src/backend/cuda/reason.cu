@@ -25,7 +25,6 @@ static const struct {
               "among them"},
     {"_slim", "few outputs: cuBLASLt's tiles would be nearly empty"},
     {"_shallow", "few inputs: hardly anything is multiplied, only outputs are written or read"},
-    {"_cublaslt", "a large product: cuBLASLt's tiles fill the GPU"},
     {"_last_cuda", "a convolution for tensor cores: images lie channels last, as these read them"},
     {"_cudnn", "the quickest of the engines that cuDNN proposes for this shape"},
 };
@@ -57,6 +56,18 @@ static const char *reason_by_size(const struct plan *plan, const struct op *op)
     }
 }
 
+/* Of cuBLASLt's products: it has them from a number of samples on that does not fill its tiles. */
+static const char *reason_blas(const struct plan *plan, const struct op *op)
+{
+    enum { TILE_SAMPLES = 64 };
+    if (precision_is_narrow(plan->instance->device->precision))
+        return "a product in 16 bits: all of them are cuBLASLt's";
+    return plan->program->tensors[op_input(plan->program, op, 0)].shape.dim[0] < TILE_SAMPLES
+               ? "too many samples for our kernels of few: cuBLASLt is quicker, though they do not "
+                 "fill its tiles"
+               : "a large product: cuBLASLt's tiles fill the GPU";
+}
+
 const char *cuda_reason(const struct plan *plan, int32_t o, const char *name)
 {
     const struct op *op = &plan->program->ops[o];
@@ -64,6 +75,8 @@ const char *cuda_reason(const struct plan *plan, int32_t o, const char *name)
     const char *type = strncmp(name, op_name(op->kind), kind) == 0 ? name + kind : "";
     if (strcmp(type, "_f32_cuda") == 0 || strcmp(type, "_tf32_cuda") == 0)
         return reason_by_size(plan, op);
+    if (strstr(name, "_cublaslt"))
+        return reason_blas(plan, op);
     for (const auto &reason : reasons)
         if (strstr(name, reason.part))
             return reason.why;

@@ -41,6 +41,7 @@ static __global__ void move_once(struct scaling *scaling)
 {
     scaling->updates++;
     if (scaling->out) {
+        scaling->lost += scaling->scale == 1.0f;
         scaling->scale = fmaxf(scaling->scale * 0.5f, 1.0f);
         scaling->updates = 0;
     } else if (scaling->updates == SCALING_GROW_AFTER) {

@@ -20,6 +20,7 @@ struct scaling {
     float scale;
     int32_t updates; /* since it was changed */
     int32_t out;     /* does some gradient of this step lie out of range? */
+    uint64_t lost;   /* updates that were left out at the smallest scale, where nothing helps */
 };
 
 /* What undoes it; `scaling` NULL: nothing is scaled. */

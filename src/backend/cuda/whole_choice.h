@@ -182,11 +182,17 @@ SIZE_INLINE SIZE_CONSTANT bool grid_hands_on(int32_t samples)
     return samples > 4;
 }
 
-/* What a call's inputs take on their way to all blocks, and a packet that says whether it goes on.
- */
+/* What a call's inputs take on their way to all blocks, and a packet that says whether it goes on:
+ * of an even or of an odd call. */
 static inline int32_t grid_relay_packets(const struct chain *chain, int32_t samples)
 {
     return 1 + chain->layer[0].in * grid_packets(samples);
+}
+
+/* Numbers that blocks leave: one each, and one of all. */
+static inline int32_t grid_number_packets(int32_t blocks)
+{
+    return (blocks + 1 + 3) / 4;
 }
 
 SIZE_INLINE int32_t round_up(int32_t count, int32_t to)
@@ -230,11 +236,13 @@ static inline void grid_shape(const struct chain *chain, const struct whole_limi
                               struct grid_layout *out)
 {
     const int32_t most = (quads_of(chain_widest(chain)) + GRID_SLICE_LEAST - 1) / GRID_SLICE_LEAST;
+    const int32_t blocks = /* each has a thread in the first, which hears of it */
+        limits->multiprocessors < GRID_THREADS ? limits->multiprocessors : GRID_THREADS;
     int32_t rows = 1;
-    while ((rows + 1) * (rows + 1) <= limits->multiprocessors)
+    while ((rows + 1) * (rows + 1) <= blocks)
         rows++;
     out->rows = rows < most ? rows : most;
-    out->columns = limits->multiprocessors / rows < most ? limits->multiprocessors / rows : most;
+    out->columns = blocks / rows < most ? blocks / rows : most;
     if (chain->layers == 1)
         out->columns = 1; /* all blocks must hear of all others */
 }
@@ -278,7 +286,8 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
     memset(&layout, 0, sizeof layout);
     layout.samples = samples;
     grid_shape(chain, limits, &layout);
-    layout.packets = grid_relay_packets(chain, samples);
+    layout.packets =
+        2 * grid_relay_packets(chain, samples) + grid_number_packets(layout.rows * layout.columns);
     layout.tiles = at;
     at += CHAIN_MOST * GRID_TILE_FLOATS;
     for (int32_t l = 0; l <= last; l++) {

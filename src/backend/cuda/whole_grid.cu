@@ -146,6 +146,8 @@ struct grid_block {
     }
     __device__ void settle() const;
     __device__ bool hear(uint32_t number, uint32_t call, uint64_t *ahead) const;
+    __device__ uint32_t look() const;
+    __device__ void await_all(uint32_t number, uint32_t heard) const;
     template <typename Meanwhile>
     __device__ void forward(uint32_t number, Meanwhile meanwhile) const;
     __device__ void backward(uint32_t number) const;
@@ -168,10 +170,12 @@ template <int N> __device__ void grid_block<N>::settle() const
     grid_begin<SETS>(net, shared, tiles);
 }
 
-/* The inputs of a call, in place of data: the first block waits for the question and passes it on.
- * It does so for the next one only after this one's last layer, for which it has had packets of all
- * that read it here. It has looked for the next one by then: of several that are queued, `ahead` is
- * this thread's note. False: nobody asks any more. */
+/* The inputs of a call, in place of data: the first block waits for the question and passes it on,
+ * in one of two sets of packets. Each block leaves the number of a call that it has taken, since
+ * the answer does not show that all have: who has no part in later layers is not waited for. Who
+ * passes questions on looks at these numbers (await_all). It has looked for the next question by
+ * then, too: of several that are queued, `ahead` is this thread's note. False: nobody asks any
+ * more. */
 template <int N>
 __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ahead) const
 {
@@ -179,6 +183,7 @@ __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ah
     const struct weight_tile<SETS> &tile = tiles[0];
     float *heard = &shared[net->layout.scratch]; /* [batch][in] */
     int *goes_on = (int *)&shared[net->layout.shares];
+    uint4 *relay = net->relay + (number % 2 ? 1 + in * PACKETS<N> : 0);
     if (blockIdx.x == 0) {
         const bool here = thread < net->mail.inputs;
         const bool asked = __syncthreads_and(!here || note_number(*ahead) == call) ||
@@ -196,13 +201,13 @@ __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ah
             for (int k = 0; k < 3; k++)
                 x[k] = asked && n0 + k < net->step.batch ? heard[(n0 + k) * in + item / PACKETS<N>]
                                                          : 0.0f;
-            packet_put(&net->relay[1 + item], x[0], x[1], x[2], number);
+            packet_put(&relay[1 + item], x[0], x[1], x[2], number);
         }
         if (thread == 0)
-            packet_put(net->relay, asked ? 1.0f : 0.0f, 0.0f, 0.0f, number);
+            packet_put(relay, asked ? 1.0f : 0.0f, 0.0f, 0.0f, number);
     }
     if (thread == GRID_THREADS - 1) {
-        const float3 word = packet_wait(net->relay, number);
+        const float3 word = packet_wait(relay, number);
         *goes_on = word.x + word.y + word.z > 0.0f;
     }
 #pragma unroll 1
@@ -210,8 +215,7 @@ __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ah
         const int i = item / PACKETS<N>, p = item % PACKETS<N>;
         if (i >= tile.inputs)
             continue;
-        const float3 three =
-            packet_wait(&net->relay[1 + (4 * tile.quad0 + i) * PACKETS<N> + p], number);
+        const float3 three = packet_wait(&relay[1 + (4 * tile.quad0 + i) * PACKETS<N> + p], number);
         const float x[3] = {three.x, three.y, three.z};
 #pragma unroll
         for (int k = 0; k < 3; k++)
@@ -219,7 +223,23 @@ __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ah
                 shared[net->layout.layer[0].x + input_place<N>(i, 3 * p + k)] = x[k];
     }
     __syncthreads();
+    if (thread == 0)
+        number_put(&net->heard[blockIdx.x], number);
     return *goes_on;
+}
+
+/* The number that this thread's block has left, for the first block; a look takes a while. */
+template <int N> __device__ uint32_t grid_block<N>::look() const
+{
+    return blockIdx.x == 0 && threadIdx.x < gridDim.x ? number_look(&net->heard[threadIdx.x]) : 0;
+}
+
+/* The first block waits until all have taken the call `number`; `heard` is what a look has found.
+ */
+template <int N> __device__ void grid_block<N>::await_all(uint32_t number, uint32_t heard) const
+{
+    while (blockIdx.x == 0 && threadIdx.x < gridDim.x && (int32_t)(heard - number) < 0)
+        heard = look();
 }
 
 /* Begins with the step's inputs in place; ends with its outputs in y. `meanwhile` is done while the
@@ -358,7 +378,8 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     struct grid_block<N> block(&net, shared);
     __shared__ struct ring loss, right; /* seldom used: not in registers */
     __shared__ struct data_intake<N> intake;
-    static_assert(2 * sizeof loss + sizeof intake <= GRID_OWN_BYTES, "their room");
+    __shared__ bool is_last; /* of all blocks to read where the data go on: it may move that */
+    static_assert(2 * sizeof loss + sizeof intake + 4 <= GRID_OWN_BYTES, "their room");
     uint32_t *rows = (uint32_t *)&shared[net.layout.taken]; /* of even and of odd steps */
 
     if (step.count)
@@ -375,9 +396,12 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
         rows[GRID_BATCH_MOST + thread] = whole_row(step.feed, place);
     }
     __syncthreads();
+    const uint32_t before = thread == 0 ? atomicAdd(net.came, 1u) : 0; /* the feed has been read */
 #pragma unroll 1
     for (int e = thread; e < intake.all; e += GRID_THREADS)
         intake.put(shared, e, intake.read(rows, e));
+    if (thread == 0)
+        is_last = before == gridDim.x - 1;
     __syncthreads();
 #pragma unroll 1
     for (int64_t done = 0; done < steps; done++) {
@@ -418,10 +442,10 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     }
     if (step.count)
         grid_end<grid_block<N>::SETS>(&net, shared, block.tiles);
-    /* What the others read of the feed at the start they have read: this block has had packets of
-     * theirs, or there are no others. */
-    if (blockIdx.x == 0 && thread == 0)
+    if (thread == 0 && is_last) {
+        *net.came = 0;
         whole_end(&step, steps);
+    }
 }
 
 /* Stays and answers calls. */
@@ -435,8 +459,11 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     __syncthreads();
     uint64_t ahead = 0;
     for (uint32_t done = 0; block.hear(net.first + done, net.call + done, &ahead); done++) {
-        block.forward(net.first + done, [] {});
+        uint32_t heard = 0;
+        block.forward(net.first + done, [&] { heard = block.look(); });
         block.answer(net.call + done);
+        if (done > 0) /* the next call takes the last one's place */
+            block.await_all(net.first + done - 1, heard);
         __syncthreads();
     }
 }
@@ -479,7 +506,10 @@ void grid_prepare(struct whole *whole, const struct chain *chain, const struct w
     float *far = (float *)whole->memory;
     uint4 *exchange = (uint4 *)(whole->memory + layout->far_bytes);
     net->relay = exchange;
-    exchange += grid_relay_packets(chain, layout->samples);
+    exchange += 2 * grid_relay_packets(chain, layout->samples);
+    net->heard = (uint32_t *)exchange;
+    net->came = net->heard + layout->rows * layout->columns;
+    exchange += grid_number_packets(layout->rows * layout->columns);
     net->step = *step;
     net->layout = *layout;
     net->first = 1; /* no packet has come yet: all numbers are 0 */

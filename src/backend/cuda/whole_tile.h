@@ -13,7 +13,9 @@ struct grid_net {
     uint32_t first;      /* the number of the launch's first step; never the same twice */
     struct mailbox mail; /* where calls come from, … */
     uint32_t call;       /* … from this one on; without inputs: steps over data */
-    uint4 *relay;        /* [1 + inputs × packets]: whether it goes on, then a call's inputs */
+    uint4 *relay;        /* [2][1 + inputs × packets]: whether it goes on, then a call's inputs */
+    uint32_t *heard;     /* [block]: the last call that it has taken from there */
+    uint32_t *came;      /* blocks of this launch that have read where the data go on */
     struct {
         int32_t in, out;
         enum activation function;
@@ -46,6 +48,19 @@ static __device__ uint4 packet_look(const uint4 *from)
                  : "l"(from)
                  : "memory");
     return make_uint4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32));
+}
+
+/* A number that one block leaves for another. */
+static __device__ void number_put(uint32_t *to, uint32_t number)
+{
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(number) : "memory");
+}
+
+static __device__ uint32_t number_look(const uint32_t *from)
+{
+    uint32_t number;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(number) : "l"(from) : "memory");
+    return number;
 }
 
 /* Several packets, once they have come; NULL: none. All are asked for at once. */

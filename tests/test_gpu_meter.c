@@ -1,0 +1,102 @@
+/* test_gpu_meter.c: the GPU that NVML is asked about is the one that CUDA computes on. NVIDIA's
+ * libraries are stood in for: of two GPUs, CUDA begins with the second of the bus. */
+#include "bench/energy.h"
+#include "check.h"
+
+#include <dlfcn.h>
+
+static const char *const addresses[] = {"0000:1B:00.0", "0000:C1:00.0"};
+static int visible = 1; /* GPUs that CUDA sees */
+
+static int begin_cuda(unsigned flags)
+{
+    return (int)flags;
+}
+
+static int begin(void)
+{
+    return 0;
+}
+
+static int cuda_device(int *device, int number)
+{
+    *device = 1 - number;
+    return number < visible ? 0 : 101;
+}
+
+static int cuda_address(char *address, int size, int device)
+{
+    snprintf(address, (size_t)size, "%s", addresses[device]);
+    return 0;
+}
+
+static int nvml_at(const char *address, void **device)
+{
+    for (int i = 0; i < 2; i++)
+        if (strcmp(addresses[i], address) == 0)
+            *device = (void *)&addresses[i];
+    return *device ? 0 : 6;
+}
+
+static int nvml_energy(void *device, unsigned long long *millijoules)
+{
+    *millijoules = device == (void *)&addresses[1] ? 5000 : 3000;
+    return 0;
+}
+
+#define FUNCTION(name, function)                                                                   \
+    {                                                                                              \
+        name, (void (*)(void))(function)                                                           \
+    }
+static const struct {
+    const char *name;
+    void (*function)(void);
+} functions[] = {FUNCTION("cuInit", begin_cuda),
+                 FUNCTION("cuDeviceGet", cuda_device),
+                 FUNCTION("cuDeviceGetPCIBusId", cuda_address),
+                 FUNCTION("nvmlInit_v2", begin),
+                 FUNCTION("nvmlShutdown", begin),
+                 FUNCTION("nvmlDeviceGetHandleByPciBusId_v2", nvml_at),
+                 FUNCTION("nvmlDeviceGetTotalEnergyConsumption", nvml_energy)};
+
+/* In place of libc's, for the whole test. */
+void *dlopen(const char *file, int mode)
+{
+    (void)mode;
+    return (void *)(strcmp(file, "libcuda.so.1") == 0 ? &addresses[0] : &addresses[1]);
+}
+
+int dlclose(void *library)
+{
+    (void)library;
+    return 0;
+}
+
+void *dlsym(void *restrict library, const char *restrict name)
+{
+    void *symbol = NULL;
+    (void)library;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strcmp(functions[i].name, name) == 0)
+            memcpy(&symbol, &functions[i].function, sizeof symbol);
+    return symbol;
+}
+
+TEST(the_gpu_that_cuda_computes_on_is_read)
+{
+    struct gpu_meter meter;
+    if (CHECK_OK(gpu_meter_open(&meter)))
+        CHECK_NEAR(gpu_meter_read(&meter, GPU_JOULES), 5, 1e-12);
+    gpu_meter_close(&meter);
+}
+
+TEST(where_cuda_sees_none_nothing_is_read)
+{
+    struct gpu_meter meter;
+    visible = 0;
+    CHECK_STATUS(STATUS_UNSUPPORTED, gpu_meter_open(&meter));
+    CHECK_MESSAGE("CUDA_VISIBLE_DEVICES");
+    visible = 1;
+}
+
+CHECK_MAIN
