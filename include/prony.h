@@ -110,12 +110,13 @@ int prony_export(struct prony *network, const char *path);
 struct prony_data;
 
 struct prony_data_options {
-    const char *label;           /* CSV: the label's column, by name or place; the last; "none" */
-    const char *labels;          /* IDX and NPY: the file with the labels */
-    int numbers;                 /* not 0: labels are numbers, even if they look like classes */
-    uint64_t memory_bytes;       /* what features may take; beyond it they are streamed */
-    const struct prony *network; /* one that was loaded: labels are its classes, or missing, or
-                                    passed over where it does not ask for any */
+    const char *label;     /* CSV: the label's column, by name or place; the last; "none" */
+    const char *labels;    /* IDX and NPY: the file with the labels */
+    int numbers;           /* not 0: labels are numbers, even if they look like classes */
+    uint64_t memory_bytes; /* what features may take; beyond it they are streamed */
+    struct prony *network; /* one that was loaded: labels are its classes, or missing, or
+                              passed over where it does not ask for any; one that gives
+                              classes and has no names for them takes the data's */
 };
 
 int prony_data_open(const char *name, const struct prony_data_options *options,

@@ -42,6 +42,17 @@ expect last_line_is_the_result 0 . sh -c "'$prony' train small iris | tail -n 1 
 expect helps_with_a_command 0 'samples per update (8)' "$prony" help train
 expect help_says_the_defaults 0 'samples per update (8)' "$prony" train --help
 
+# An ONNX file has its own weights, and takes the names of its classes from the data.
+"$prony" train mlp:4-16-16-3 iris --out flowers >/dev/null
+if "$prony" export mlp:4-16-16-3 flowers --out flowers.onnx >/dev/null 2>&1; then # there is protobuf-c
+    expect an_exported_network_predicts 0 "^$("$prony" predict mlp:4-16-16-3 flowers iris | tail -n 1)$" \
+        "$prony" predict flowers.onnx iris
+    expect its_output_can_be_said 2 "it has no output 'tall:0'" "$prony" predict flowers.onnx:output=tall:0 iris
+    printf '1,2,3,4,a\n1,2,3,4,b\n' >two.csv
+    expect other_classes_are_refused 2 'found 2 classes, expected one for each of the 3 outputs' \
+        "$prony" predict flowers.onnx two.csv
+fi
+
 # A regression on numbers, the label by name, from a file.
 awk 'BEGIN { print "y,a,b"; for (i = 0; i < 60; i++) print (i % 7) * 0.1 - (i % 5) * 0.05 "," i % 7 "," i % 5 }' >line.csv
 expect numbers_give_a_test_loss 0 '^test loss ' "$prony" train mlp:2-8-1 line.csv --label y --out line.model

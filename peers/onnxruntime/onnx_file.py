@@ -80,13 +80,16 @@ def reordered(values, gates, order, rows):
     return out
 
 
+HELPERS = {"node", "constant", "weight", "pool", "plain"}  # of Model, which are no layers
+
+
 class Model:
     def __init__(self, work, turned):
         self.weights, self.turned = work.weights, turned
         self.nodes, self.tensors = b"", b""
         names = {-1: "x"}
         for place, layer in enumerate(work.layers):
-            if not hasattr(self, layer["kind"]):
+            if layer["kind"] in HELPERS or not hasattr(self, layer["kind"]):
                 raise Unsupported(f"this peer has no layer {layer['kind']}")
             inputs = [names[i] for i in layer["inputs"]]
             names[place] = getattr(self, layer["kind"])(layer, *inputs)
@@ -113,7 +116,7 @@ class Model:
         self.tensors += chunk(5, tensor(name, shape, code, values.tobytes()))
         return name
 
-    def parameter(self, layer, part):
+    def weight(self, layer, part):
         name = f"{layer['name']}.{part}"
         return self.constant(name, *self.weights[name])
 
@@ -124,13 +127,13 @@ class Model:
             values, shape = reordered(values, 1, [0], shape[0]), shape[::-1]
         inputs = [x, self.constant(name + ".weight", shape, values)]
         if layer["bias"]:
-            inputs.append(self.parameter(layer, "bias"))
+            inputs.append(self.weight(layer, "bias"))
         return self.node("Gemm", inputs, name, transB=int(self.turned))
 
     def conv(self, layer, x):
-        inputs = [x, self.parameter(layer, "weight")]
+        inputs = [x, self.weight(layer, "weight")]
         if layer["bias"]:
-            inputs.append(self.parameter(layer, "bias"))
+            inputs.append(self.weight(layer, "bias"))
         return self.node("Conv", inputs, layer["name"], kernel_shape=pair(layer["kernel"]),
                          strides=pair(layer["stride"]), pads=pads(layer),
                          dilations=pair(layer["dilation"]), group=int(layer["groups"]))
@@ -172,7 +175,7 @@ class Model:
         return self.node("Transpose", [y], name, perm=[1, 0, 2])
 
     def batch_norm(self, layer, x):
-        inputs = [self.parameter(layer, part) for part in ("scale", "shift", "mean", "variance")]
+        inputs = [self.weight(layer, part) for part in ("scale", "shift", "mean", "variance")]
         return self.node("BatchNormalization", [x] + inputs, layer["name"],
                          epsilon=float(layer["epsilon"]))
 

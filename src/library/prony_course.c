@@ -11,6 +11,22 @@
 
 enum { EPOCHS_USUAL = 100, BATCH_USUAL = 8 };
 
+/* How data is read for a network; *nameless: it gives classes, as many as the data may name. */
+static enum status fit_network(const struct prony *network, struct dataset_options *options,
+                               bool *nameless)
+{
+    const struct model *model = &network->model;
+    struct recipe_traits traits;
+    TRY(model_traits(model, &traits));
+    *nameless = traits.targets && traits.loss == LOSS_CROSS_ENTROPY && !model->class_count;
+    options->inputs = (int32_t)prony_inputs(network);
+    options->passed_over = !traits.targets && !traits.classes;
+    options->classes = model->classes;
+    options->class_count = options->passed_over ? 0 : model->class_count;
+    options->numbers = !model->class_count && !*nameless;
+    return STATUS_OK;
+}
+
 static enum status open_data(const char *name, const struct prony_data_options *given,
                              struct prony_data *data)
 {
@@ -18,17 +34,18 @@ static enum status open_data(const char *name, const struct prony_data_options *
                                       .labels = given->labels,
                                       .numbers = given->numbers != 0,
                                       .memory_bytes = given->memory_bytes};
-    if (given->network) {
-        const struct model *model = &given->network->model;
-        struct recipe_traits traits;
-        TRY(model_traits(model, &traits));
-        options.inputs = (int32_t)prony_inputs(given->network);
-        options.passed_over = !traits.targets && !traits.classes;
-        options.classes = model->classes;
-        options.class_count = options.passed_over ? 0 : model->class_count;
-        options.numbers = !model->class_count;
-    }
-    return dataset_open(name, &options, &data->dataset);
+    bool nameless = false;
+    if (given->network)
+        TRY(fit_network(given->network, &options, &nameless));
+    TRY(dataset_open(name, &options, &data->dataset));
+    const struct dataset *dataset = data->dataset;
+    if (!nameless || !dataset->class_count)
+        return STATUS_OK;
+    if (given->network->outputs % dataset->class_count)
+        FAIL(STATUS_INPUT, "%s: found %d classes, expected one for each of the %lld outputs of %s",
+             dataset->name, dataset->class_count, (long long)given->network->outputs,
+             given->network->network->name);
+    return model_keep_classes(&given->network->model, dataset->classes, dataset->class_count);
 }
 
 int prony_data_open(const char *name, const struct prony_data_options *options,

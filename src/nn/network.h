@@ -143,6 +143,9 @@ enum status network_open(const char *spec, struct network **out);
 /* Is it one that needs no file, as "lenet", "vae:decoder" or "mlp:4-16-3", even where a file has
  * that name? */
 bool network_built_in(const char *spec);
+/* Where the name of an ONNX file ends: at the ':' of "FILE.onnx:N=4,output=y", else at the end.
+ * NULL: it is no ONNX file. */
+const char *network_onnx_end(const char *spec);
 /* The zoo's files, one after the other: "lenet.net"; NULL behind the last. */
 const char *network_zoo(int32_t number);
 /* `name` is used in messages: "NAME:LINE:COLUMN: …". */

@@ -129,20 +129,20 @@ static enum status unknown_network(const char *spec)
     return status;
 }
 
-/* Is it an ONNX file, or one with sizes of dimensions behind its name? By the name's end, or the
- * first byte, which no text begins with; a named pipe, which is no file, is not waited for. */
-static bool is_onnx(const char *spec)
+/* By the name's end, or the first byte, which no text begins with; a named pipe, which is no file, is
+ * not waited for. What is said behind the file's name may have a ':', as outputs of TensorFlow. */
+const char *network_onnx_end(const char *spec)
 {
+    static const char ending[] = ".onnx";
     char first = 0;
     int file = strcmp(spec, "-") ? open(spec, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    bool begins = false;
-    if (file >= 0) {
-        begins = read(file, &first, 1) == 1 && first == '\b';
+    const char *more = file < 0 ? strstr(spec, ".onnx:") : NULL;
+    bool begins = file >= 0 && read(file, &first, 1) == 1 && first == '\b';
+    if (file >= 0)
         close(file);
-    }
-    const char *colon = file >= 0 ? NULL : strrchr(spec, ':');
-    size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
-    return begins || (length > 5 && !strncmp(spec + length - 5, ".onnx", 5));
+    if (more)
+        return more + strlen(ending);
+    return begins || text_ends(spec, ending) ? spec + strlen(spec) : NULL;
 }
 
 /* The text of a zoo's network or of a file; *found is false when there is neither. */
@@ -202,7 +202,7 @@ done:
 enum status network_open(const char *spec, struct network **out)
 {
     struct text text = {0};
-    if (!find_zoo(spec) && !text_starts(spec, "mlp:") && is_onnx(spec))
+    if (!find_zoo(spec) && !text_starts(spec, "mlp:") && network_onnx_end(spec))
         return onnx_read(spec, out);
     bool found = true;
     enum status status =

@@ -49,7 +49,7 @@ struct line *line_find(const struct import *in, const char *name)
 /* Words of the format, and what tensors of programs are called. */
 static const char *const reserved[] = {"input",   "loss",    "optimiser", "schedule", "init",
                                        "network", "x",       "y",         "rows",     "target",
-                                       "label",   "lengths", "right"};
+                                       "label",   "lengths", "right",     "recipe"};
 
 /* A name for a layer: the node's, in letters, digits and _, that no other has. */
 static enum status name_line(struct import *in, const char **out)

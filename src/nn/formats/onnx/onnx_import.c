@@ -511,16 +511,16 @@ enum status onnx_parse(const char *name, const void *bytes, size_t length, const
 
 enum status onnx_read(const char *spec, struct network **out)
 {
-    const char *colon = file_exists(spec) ? NULL : strrchr(spec, ':');
+    const char *named = network_onnx_end(spec), *end = named ? named : spec + strlen(spec);
     struct text path = {0};
     void *bytes = NULL;
     size_t length = 0;
-    text_add_bytes(&path, spec, colon ? (size_t)(colon - spec) : strlen(spec));
+    text_add_bytes(&path, spec, (size_t)(end - spec));
     enum status status = text_done(&path);
     if (status == STATUS_OK)
         status = file_load(text_of(&path), &bytes, &length);
     if (status == STATUS_OK)
-        status = onnx_parse(spec, bytes, length, colon ? colon + 1 : NULL, out, NULL);
+        status = onnx_parse(spec, bytes, length, *end ? end + 1 : NULL, out, NULL);
     mem_free(bytes);
     text_free(&path);
     return status;
