@@ -205,4 +205,82 @@ TEST(a_factor_of_learnt_weights_is_not_trained_with_them)
     }
 }
 
+TEST(what_is_worked_out_of_initializers_is_not_trained)
+{
+    struct hand hand;
+    hand_product(&hand, "MatMul", false);
+    hand.node_count = 0;
+    hand_number(&hand, "two", 2);
+    hand_node(&hand, "Mul", "w", "two", "twice");
+    hand_node(&hand, "MatMul", "x", "twice", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), -1);
+    CHECK_MESSAGE("t.onnx: it cannot be trained: input 2 of the node 'y' (MatMul) is worked out of "
+                  "'w'");
+}
+
+TEST(parts_of_an_initializer_are_known_as_its_own)
+{
+    static const int64_t none[] = {0}, all[] = {2};
+    for (int more = 0; more < 2; more++) {
+        struct hand hand;
+        hand_product(&hand, "MatMul", false);
+        hand.node_count = 0;
+        hand_node(&hand, "Slice", "w", NULL, "part");
+        hand_ints(&hand, 0, "starts", none, 1);
+        hand_ints(&hand, 0, "ends", all, 1);
+        hand_node(&hand, "MatMul", "x", "part", more ? "a" : "y");
+        if (more) {
+            hand_node(&hand, "MatMul", "x", "w", "b");
+            hand_node(&hand, "Add", "a", "b", "y");
+        }
+        CHECK_EQUAL_INT(learnt_by(&hand), more ? -1 : 1);
+        if (more)
+            CHECK_MESSAGE("t.onnx: it cannot be trained: the nodes 'a' (MatMul) and 'b' (MatMul) "
+                          "have the initializer 'w' in common");
+    }
+}
+
+/* One number for both columns of a Gemm is one parameter; what a Max repeats would be several. */
+TEST(what_is_repeated_is_not_learnt_apart)
+{
+    struct hand hand = {0};
+    struct network *network;
+    hand_dim(&hand, 0, "N");
+    hand_dim(&hand, 2, NULL);
+    hand_dim(&hand, 2, NULL);
+    hand_tensor(&hand, 2, NULL);
+    hand_node(&hand, "Max", "x", "w", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), -1);
+    CHECK_MESSAGE("t.onnx: it cannot be trained: the node 'y' (Max) repeats learnt numbers");
+    hand.node_count = 0;
+    hand_node(&hand, "Concat", "w", "w", "twice");
+    Onnx__AttributeProto *axis = hand_attribute(&hand, 0, "axis");
+    axis->has_i = true;
+    hand.dim_count = 1;
+    hand_dim(&hand, 4, NULL);
+    hand_node(&hand, "Mul", "x", "twice", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), -1);
+    CHECK_MESSAGE("t.onnx: it cannot be trained: input 2 of the node 'y' (Mul) is worked out of");
+    hand.node_count = 0;
+    hand.dim_count = 1;
+    hand_dim(&hand, 2, NULL);
+    static const float numbers[] = {1, 2, 3, 4};
+    static const int64_t sizes[] = {2, 2}, none[] = {0}, one[] = {1};
+    hand_row(&hand, "row", numbers, 4);
+    hand_node(&hand, "Constant", "", NULL, "sizes");
+    hand.nodes[1].n_input = 0;
+    hand_ints(&hand, 1, "value_ints", sizes, 2);
+    hand_node(&hand, "Reshape", "row", "sizes", "matrix");
+    hand_node(&hand, "Slice", "w", NULL, "single");
+    hand_ints(&hand, 3, "starts", none, 1);
+    hand_ints(&hand, 3, "ends", one, 1);
+    hand_node(&hand, "Gemm", "x", "matrix", "y");
+    hand.inputs[4][2] = "single";
+    hand.nodes[4].n_input = 3;
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+    if (CHECK_OK(hand_read(&hand, "t.onnx", NULL, &network)))
+        CHECK(strstr(network->text, "parameter 1 learnt=1"));
+    network_free(network);
+}
+
 CHECK_MAIN

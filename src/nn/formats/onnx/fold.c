@@ -287,8 +287,6 @@ static enum status fold_transpose(struct import *in, struct constant **out)
     TRY(constant_new(in, shape, x->wholes, out));
     fold_walk(*out, x, 0, step);
     (*out)->batch = batch;
-    (*out)->learnt = x->learnt;
-    (*out)->origin = x->origin;
     return STATUS_OK;
 }
 
@@ -428,8 +426,6 @@ static enum status fold_expand(struct import *in, struct constant **out)
     TRY(constant_new(in, whole, x->wholes, out));
     fold_walk(*out, x, 0, step);
     (*out)->batch = batch;
-    (*out)->learnt = x->learnt && (*out)->count == x->count;
-    (*out)->origin = x->origin;
     return STATUS_OK;
 }
 
@@ -438,45 +434,55 @@ static const struct {
     folder *fold;
     size_t least; /* inputs */
     bool follows; /* the dimension that counts samples */
+    bool moves;   /* its numbers are those of its inputs, once, where there are no more of them */
 } folders[] = {
-    {"Constant", fold_constant, 0, false},
-    {"Shape", fold_shape, 1, true},
-    {"Size", fold_size, 1, true},
-    {"ConstantOfShape", fold_constant_of_shape, 1, false},
-    {"Gather", fold_gather, 2, true},
-    {"Squeeze", fold_squeeze, 1, true},
-    {"Unsqueeze", fold_squeeze, 1, true},
-    {"Reshape", fold_reshape, 2, true},
-    {"Transpose", fold_transpose, 1, true},
-    {"Concat", fold_concat, 1, true},
-    {"Slice", fold_slice, 1, true},
-    {"Cast", fold_cast, 1, true},
-    {"Identity", fold_identity, 1, true},
-    {"Sqrt", fold_function, 1, true},
-    {"Floor", fold_function, 1, true},
-    {"Ceil", fold_function, 1, true},
-    {"Round", fold_function, 1, true},
-    {"Sin", fold_function, 1, true},
-    {"Cos", fold_function, 1, true},
-    {"Range", fold_range, 3, false},
-    {"Add", fold_pair, 2, true},
-    {"Sub", fold_pair, 2, true},
-    {"Mul", fold_pair, 2, true},
-    {"Div", fold_pair, 2, true},
-    {"Pow", fold_pair, 2, true},
-    {"Equal", fold_equal, 2, true},
-    {"Less", fold_compare, 2, true},
-    {"LessOrEqual", fold_compare, 2, true},
-    {"Greater", fold_compare, 2, true},
-    {"GreaterOrEqual", fold_compare, 2, true},
-    {"And", fold_compare, 2, true},
-    {"Or", fold_compare, 2, true},
-    {"Xor", fold_compare, 2, true},
-    {"Not", fold_not, 1, true},
-    {"Trilu", fold_triangle, 1, false},
-    {"Where", fold_where, 3, true},
-    {"Expand", fold_expand, 2, true},
+    {"Constant", fold_constant, 0, false, false},
+    {"Shape", fold_shape, 1, true, false},
+    {"Size", fold_size, 1, true, false},
+    {"ConstantOfShape", fold_constant_of_shape, 1, false, false},
+    {"Gather", fold_gather, 2, true, false},
+    {"Squeeze", fold_squeeze, 1, true, true},
+    {"Unsqueeze", fold_squeeze, 1, true, true},
+    {"Reshape", fold_reshape, 2, true, true},
+    {"Transpose", fold_transpose, 1, true, true},
+    {"Concat", fold_concat, 1, true, true},
+    {"Slice", fold_slice, 1, true, true},
+    {"Cast", fold_cast, 1, true, true},
+    {"Identity", fold_identity, 1, true, true},
+    {"Sqrt", fold_function, 1, true, false},
+    {"Floor", fold_function, 1, true, false},
+    {"Ceil", fold_function, 1, true, false},
+    {"Round", fold_function, 1, true, false},
+    {"Sin", fold_function, 1, true, false},
+    {"Cos", fold_function, 1, true, false},
+    {"Range", fold_range, 3, false, false},
+    {"Add", fold_pair, 2, true, false},
+    {"Sub", fold_pair, 2, true, false},
+    {"Mul", fold_pair, 2, true, false},
+    {"Div", fold_pair, 2, true, false},
+    {"Pow", fold_pair, 2, true, false},
+    {"Equal", fold_equal, 2, true, false},
+    {"Less", fold_compare, 2, true, false},
+    {"LessOrEqual", fold_compare, 2, true, false},
+    {"Greater", fold_compare, 2, true, false},
+    {"GreaterOrEqual", fold_compare, 2, true, false},
+    {"And", fold_compare, 2, true, false},
+    {"Or", fold_compare, 2, true, false},
+    {"Xor", fold_compare, 2, true, false},
+    {"Not", fold_not, 1, true, false},
+    {"Trilu", fold_triangle, 1, false, false},
+    {"Where", fold_where, 3, true, false},
+    {"Expand", fold_expand, 2, true, true},
 };
+
+/* Are there no more numbers than those of the inputs? Else they are repeated. */
+static bool fold_once(const struct import *in, const struct constant *made)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < in->node->n_input; i++)
+        count += fold_known(in, i) && fold_known(in, i)->reals ? fold_known(in, i)->count : 0;
+    return made->reals && made->count <= count;
+}
 
 /* Refuses numbers of which there are as many as samples where it would be lost. */
 static enum status check_samples(struct import *in, bool follows)
@@ -510,12 +516,7 @@ enum status fold_node(struct import *in, bool *done)
             REFUSE(in, STATUS_INPUT, "found %zu outputs, expected one", in->node->n_output);
         TRY(check_samples(in, folders[f].follows));
         TRY(folders[f].fold(in, &value->constant));
-        value->constant->held = true;
-        for (size_t i = 0; i < in->node->n_input; i++) {
-            const struct value *from = graph_input(in, i);
-            if (from && from->constant && !from->constant->held)
-                value->constant->held = false;
-        }
+        import_traces(in, folders[f].moves && fold_once(in, value->constant), value->constant);
         value->shape = value->constant->shape;
         value->batch = value->constant->batch;
         value->ready = *done = true;

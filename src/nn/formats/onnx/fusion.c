@@ -159,7 +159,12 @@ static enum status give_row(struct import *in, const struct line *line, const st
     memcpy(kept, numbers->reals, (size_t)numbers->count * sizeof *kept);
     TRY(line_give(in, line, row->name, kept, numbers->count));
     line_learns(in, !numbers->held);
-    return numbers->learnt ? import_learns(in, row->node, numbers->origin) : STATUS_OK;
+    if (!numbers->held && !numbers->learnt)
+        TRY(import_untrainable(in,
+                               "it cannot be trained: the numbers of the node '%.80s' (%.40s) are "
+                               "worked out, expected initializers as they stand in the file",
+                               row->node->output[0], row->node->op_type));
+    return import_learns(in, row->node, numbers);
 }
 
 /* Does the ReduceMean go over the last dimension, which stays as 1? */

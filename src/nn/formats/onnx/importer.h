@@ -22,8 +22,9 @@
 /* Of a sample, anywhere in the network. */
 #define ELEMENTS_MOST ((int64_t)1 << 36)
 
-/* How many places are taken one by one; how many tokens the text of a network may have. */
-enum { PICKS_MOST = 4096, TOKENS_MOST = 1000000000 };
+/* How many places are taken one by one; how many tokens the text of a network may have; of how many
+ * initializers numbers that learn are put together. */
+enum { PICKS_MOST = 4096, TOKENS_MOST = 1000000000, ORIGINS_MOST = 8 };
 
 /* Among whole numbers: so many times the number of samples, which the file leaves open; numbers
  * that nobody has otherwise. */
@@ -68,9 +69,10 @@ struct constant {
     int32_t batch; /* the dimension that has as many places as there are samples, or a multiple of
                       it; these are alike, and the shape has those of one; -1: none */
     int64_t count;
-    bool learnt;        /* an initializer as it stands in the file … */
-    const char *origin; /* … which is called this */
-    bool held;          /* it comes from Constant nodes alone */
+    bool learnt; /* numbers of initializers as they stand in the file, each once */
+    const char *origins[ORIGINS_MOST]; /* what these are called */
+    int32_t origin_count;
+    bool held; /* it comes from Constant nodes alone */
     float *reals;
     int64_t *wholes; /* or these */
 };
@@ -149,9 +151,17 @@ enum status import_blame(const struct import *in, enum status code);
 enum status import_untrainable(struct import *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* That initializer became a parameter of the node; of a second one it would be another, as layers
- * share none. NULL: it is no initializer. */
-enum status import_learns(struct import *in, const Onnx__NodeProto *node, const char *initializer);
+/* learns.c: what a training of the file learns. Numbers of initializers became a parameter of the
+ * node; of a second one they would be another, as layers share none. */
+enum status import_learns(struct import *in, const Onnx__NodeProto *node,
+                          const struct constant *numbers);
+/* Of so many numbers made of these, which learn, each would learn for itself. */
+enum status import_repeats(struct import *in, const struct constant *numbers, int64_t count);
+/* What was worked out of the node's inputs: does it learn, and what is it made of? `moves`: each of
+ * its numbers is one of theirs, once. */
+void import_traces(const struct import *in, bool moves, struct constant *to);
+/* The node was done, whose parameters are those given from `given` on. */
+enum status import_check_learning(struct import *in, int32_t given);
 
 /* lines_text.c: the text of the network that gives this value. */
 enum status import_write(struct import *in, struct value *output, struct text *out);

@@ -247,6 +247,7 @@ static enum status spread_like(struct import *in, const struct constant *numbers
     TRY(compose_spread(in, numbers->shape, x));
     *out = *x;
     TRY(fold_spread(in, numbers, x->shape, &out->constant));
+    TRY(import_repeats(in, numbers, out->constant->count));
     out->gives = value_sample(x);
     TRY(line_constant(in, out->constant->reals, out->constant->count, numbers->learnt, out->gives,
                       &out->layer));

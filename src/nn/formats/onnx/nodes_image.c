@@ -327,8 +327,6 @@ static enum status fold_norm(struct import *in, struct line *line,
         line_learns(in, !c[0]->held);
         line->bias = true;
     }
-    for (size_t i = 0; i < 2; i++)
-        TRY(import_learns(in, in->node, c[i]->learnt ? c[i]->origin : NULL));
     for (int64_t k = 0; k < line->channels; k++) {
         double scale = (double)c[0]->reals[k] / sqrt((double)c[3]->reals[k] + epsilon);
         line->shift[k] = (float)(((double)line->shift[k] - (double)c[2]->reals[k]) * scale +

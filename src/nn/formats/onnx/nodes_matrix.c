@@ -30,7 +30,8 @@ static enum status write_dense(struct import *in, const char *x, const struct co
     return STATUS_OK;
 }
 
-/* Gemm's C: a bias, or where it differs from row to row a sum of its own. */
+/* Gemm's C: a bias, or where it differs from row to row, or is one number for all columns that may
+ * learn, a sum of its own. `rows` is 0 where a row is a sample. */
 static enum status add_c(struct import *in, struct line *line, int64_t rows, const char **layer)
 {
     const struct value *c = graph_input(in, 2);
@@ -45,7 +46,7 @@ static enum status add_c(struct import *in, struct line *line, int64_t rows, con
     int64_t high = rank > 1 ? known->shape.dim[rank - 2] : 1;
     if (rank > 2 || (wide != 1 && wide != line->channels) || (high != 1 && high != rows))
         REFUSE(in, STATUS_UNSUPPORTED, "its third input has another shape than its output");
-    if (high == 1) {
+    if (high == 1 && (wide == line->channels || known->held)) {
         TRY(line_weights(in, line->channels, &line->shift));
         for (int64_t i = 0; i < line->channels; i++)
             line->shift[i] = (float)(beta * (double)known->reals[wide == 1 ? 0 : i]);
@@ -58,7 +59,8 @@ static enum status add_c(struct import *in, struct line *line, int64_t rows, con
     NEED(scaled);
     for (int64_t i = 0; i < known->count; i++)
         scaled[i] = (float)(beta * (double)known->reals[i]);
-    TRY(line_constant(in, scaled, known->count, known->learnt, SHAPE(high, wide), &other));
+    struct shape sample = rows ? SHAPE(high, wide) : SHAPE(wide);
+    TRY(line_constant(in, scaled, known->count, known->learnt, sample, &other));
     return line_pair(in, "add", *layer, other, layer);
 }
 
@@ -99,7 +101,7 @@ enum status node_gemm(struct import *in)
     TRY(write_dense(in, layer, w, turned, graph_real(in, "alpha", 1), &line));
     layer = line->name;
     int64_t rows = from_columns ? 1 : x->shape.dim[0], outputs = w->shape.dim[!turned];
-    TRY(add_c(in, line, x->batch < 0 ? rows : 1, &layer));
+    TRY(add_c(in, line, x->batch < 0 ? rows : 0, &layer));
     struct value product = {.shape = SHAPE(rows, outputs), .batch = x->batch < 0 ? -1 : 0};
     return line_gives(in, 0, layer, value_sample(&product), product.shape, product.batch);
 }
@@ -134,11 +136,7 @@ static enum status side_layer(struct import *in, struct shape front, int32_t bat
         struct constant *wide = side.constant;
         if (shape_count(&wide->shape) != shape_count(&whole.shape)) {
             TRY(fold_spread(in, side.constant, whole.shape, &wide));
-            if (side.constant->learnt)
-                TRY(import_untrainable(in,
-                                       "it cannot be trained: the node '%.80s' (MatMul) repeats "
-                                       "learnt numbers, expected a matrix for each product",
-                                       in->node->output[0]));
+            TRY(import_repeats(in, side.constant, wide->count));
         }
         return line_constant(in, wide->reals, wide->count, side.constant->learnt,
                              value_sample(&whole), out);

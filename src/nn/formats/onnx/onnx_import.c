@@ -190,8 +190,10 @@ static enum status read_numbers(struct import *in)
         if (!value->uses)
             continue;
         TRY(constant_read(in, tensor, &value->constant));
-        value->constant->learnt = true;
-        value->constant->origin = value->name;
+        value->constant->learnt = value->constant->reals != NULL;
+        value->constant->held = !value->constant->learnt;
+        value->constant->origins[0] = value->name;
+        value->constant->origin_count = 1;
         value->shape = value->constant->shape;
     }
     return STATUS_OK;
@@ -271,60 +273,6 @@ static enum status check_places(struct import *in)
     return STATUS_OK;
 }
 
-/* The known numbers of a node, as they were before it was done. */
-struct numbers {
-    const char *origins[8]; /* initializers */
-    int32_t count, given;
-    bool held; /* there are some, all of Constant nodes */
-};
-
-static struct numbers numbers_of(const struct import *in)
-{
-    struct numbers numbers = {.given = in->given_count};
-    bool any = false, learnt = false;
-    for (size_t i = 0; i < in->node->n_input; i++) {
-        const struct value *value = graph_input(in, i);
-        const struct constant *constant = value ? value->constant : NULL;
-        if (!constant || !constant->reals)
-            continue;
-        any = true;
-        learnt = learnt || !constant->held;
-        if (constant->learnt && numbers.count < 8)
-            numbers.origins[numbers.count++] = constant->origin;
-    }
-    numbers.held = any && !learnt;
-    return numbers;
-}
-
-enum status import_learns(struct import *in, const Onnx__NodeProto *node, const char *initializer)
-{
-    struct value *value = initializer ? graph_find(in, initializer) : NULL;
-    const Onnx__NodeProto *other = value ? value->learner : NULL;
-    if (value)
-        value->learner = node;
-    if (!other || other == node)
-        return STATUS_OK;
-    return import_untrainable(in,
-                              "it cannot be trained: the nodes '%.80s' (%.40s) and '%.80s' "
-                              "(%.40s) have the initializer '%.80s' in common, expected one "
-                              "of its own for each",
-                              other->output[0], other->op_type, node->output[0], node->op_type,
-                              initializer);
-}
-
-/* What is of Constant nodes stays as it is in training. */
-static enum status check_learning(struct import *in, const struct numbers *numbers)
-{
-    bool learns = false;
-    for (int32_t i = numbers->given; i < in->given_count; i++) {
-        in->given[i].fixed = in->given[i].fixed || numbers->held;
-        learns = learns || !in->given[i].fixed;
-    }
-    for (int32_t i = 0; learns && i < numbers->count; i++)
-        TRY(import_learns(in, in->node, numbers->origins[i]));
-    return STATUS_OK;
-}
-
 static enum status do_node(struct import *in)
 {
     bool done;
@@ -338,13 +286,13 @@ static enum status do_node(struct import *in)
         REFUSE(in, STATUS_UNSUPPORTED, "it is an operator of '%.60s', expected one of ONNX itself",
                in->node->domain);
     TRY(check_places(in));
-    struct numbers numbers = numbers_of(in);
+    int32_t given = in->given_count;
     TRY(fusion_write(in, &done));
     if (!done)
         TRY(fold_node(in, &done));
     if (!done)
         TRY(write_node(in));
-    TRY(check_learning(in, &numbers));
+    TRY(import_check_learning(in, given));
     for (size_t i = 0; i < in->node->n_input; i++)
         if (graph_input(in, i) && graph_input(in, i)->known)
             line_known_again(graph_input(in, i));
