@@ -224,6 +224,29 @@ ON_BACKENDS(products_take_vectors_and_repeat_matrices)
     check_rows(rig, &hand, grids, y, 4);
 }
 
+/* Rows of 0 stay 0; as a pool, the norm of each row, which is a channel then. */
+ON_BACKENDS(rows_are_divided_by_their_norm)
+{
+    static const float x[BATCH * 6] = {3, 0, 4, 0, 0, 0, -1, 2, -2, 1, 1, 1, 0, -5, 12, 2, 3, 6};
+    for (int way = 0; way < 4; way++) {
+        int64_t power = 1 + way % 2;
+        bool pool = way >= 2;
+        float y[BATCH * 6];
+        struct hand hand;
+        for (int i = 0; i < BATCH * 6; i++) {
+            const float *row = x + i / 3 * 3;
+            float one = fabsf(row[0]) + fabsf(row[1]) + fabsf(row[2]);
+            float two = sqrtf(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]);
+            float norm = power == 1 ? one : two;
+            y[pool ? i / 3 : i] = pool ? norm : norm == 0 ? 0 : x[i] / norm;
+        }
+        hand_grids(&hand);
+        hand_node(&hand, pool ? "GlobalLpPool" : "LpNormalization", "x", NULL, "y");
+        set_int(&hand, "p", power);
+        check_rows(rig, &hand, x, y, pool ? 2 : 6);
+    }
+}
+
 /* What lies below the diagonal of a sample becomes 0. */
 ON_BACKENDS(a_triangle_of_each_sample_is_kept)
 {

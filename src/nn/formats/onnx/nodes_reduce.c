@@ -2,9 +2,12 @@
  * them, and those that use such a one for every place: normalisation, sums so far. */
 #include "nn/formats/onnx/compose.h"
 
+#include "nn/layer.h"
+
+#include <float.h>
 #include <string.h>
 
-node_writer node_reduce, node_cumulate, node_instance_norm, node_mean_variance;
+node_writer node_reduce, node_norm, node_cumulate, node_instance_norm, node_mean_variance;
 
 /* Which dimensions a Reduce goes over: all where nothing is said. */
 static enum status read_reduced(struct import *in, const struct value *x, bool out[SHAPE_MOST])
@@ -129,6 +132,30 @@ enum status node_reduce(struct import *in)
     y.shape = shape;
     y.batch = batch;
     return compose_give(in, &y);
+}
+
+/* LpNormalization, by the norm of each row along an axis, and GlobalLpPool, which is the norm of
+ * each channel. What is all 0 stays so: its norm is taken as the least that there is. */
+enum status node_norm(struct import *in)
+{
+    struct value *x;
+    bool pool = !strcmp(in->node->op_type, "GlobalLpPool"), axes[SHAPE_MOST] = {false};
+    int64_t power = graph_int(in, "p", 2);
+    TRY(node_data(in, 0, &x));
+    if (power != 1 && power != 2)
+        REFUSE(in, STATUS_UNSUPPORTED, "p is %lld, expected 1 or 2", (long long)power);
+    struct value norm = *x;
+    int32_t axis = 0;
+    if (!pool)
+        TRY(graph_axis_of(in, "axis", -1, x->shape.rank, &axis));
+    for (int32_t d = 0; d < x->shape.rank; d++)
+        axes[d] = pool ? d >= 2 : d == axis;
+    TRY(reduce(in, power == 1 ? "L1" : "L2", axes, &norm));
+    if (pool)
+        return compose_give(in, &norm);
+    TRY(compose_apply(in, &norm, "clip", "%.9g %.9g", (double)FLT_MIN, BOUND_NONE));
+    TRY(node_combine(in, "divide", x, &norm, &norm));
+    return compose_give(in, &norm);
 }
 
 /* Sums of all places before, the own among them or not: the product with a triangle of ones. */
