@@ -272,6 +272,11 @@ expect wants_a_margin_of_something 2 '--margin: expected --against with it' \
     "$prony" bench small --margin 2%
 expect trains_to_a_target 0 '2 of 2 seeds' \
     "$prony" bench small --until loss=10 --dataset iris --seeds 2 --batch 8
+output=$("$prony" bench small --until loss=10 --dataset iris --seeds 2 --batch 8 --format json 2>/dev/null |
+    grep '"kind":"result"')
+echo "$output" | sed 's/.*"median":\([^,]*\),.*"throughput":\([^,]*\),.*/\1 \2/' |
+    awk '{ samples = $1 * $2 / 1e9 } END { exit samples < 7.999 || samples > 8.001 }'
+report agrees_on_time_and_throughput $? "$output"
 expect says_when_nobody_got_there 0 '0 of 1 seeds' "$prony" bench small --until loss=0.0000001 \
     --dataset iris --seeds 1 --batch 8 --patience 0.2
 expect wants_data_for_a_target 2 '--until and --dataset go together' \

@@ -275,6 +275,32 @@ static pid_t process_named(struct job *job, const char *name)
     return process;
 }
 
+/* Long runs tell; what is the same before every run does not grow with them. */
+TEST(a_peer_that_claims_too_little_is_a_failure)
+{
+    struct job *job = open_peer("tests/peers/understates/peer");
+    uint64_t elapsed_ns;
+    CHECK_OK(job->kind->prepare(job));
+    CHECK_OK(job->kind->run(job, 1, &elapsed_ns));
+    CHECK_EQUAL_INT(elapsed_ns, 1000);
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 12 && status == STATUS_OK; i++) /* the first was held up: a few more */
+        status = job->kind->run(job, 60 << (i / 3), &elapsed_ns);
+    CHECK_EQUAL_INT(status, STATUS_DEVICE);
+    CHECK_MESSAGE("are these nanoseconds");
+    close_peer(job);
+}
+
+TEST(a_peer_may_take_its_time_between_runs)
+{
+    struct job *job = open_peer("tests/peers/lingers/peer");
+    uint64_t elapsed_ns;
+    CHECK_OK(job->kind->prepare(job));
+    for (int i = 0; i < 6; i++)
+        CHECK_OK(job->kind->run(job, 10, &elapsed_ns));
+    close_peer(job);
+}
+
 TEST(a_peer_leaves_nobody_behind)
 {
     struct job *job = open_peer("tests/peers/strays/peer"),

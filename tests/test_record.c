@@ -121,6 +121,24 @@ TEST(point_has_a_label)
     text_free(&label);
 }
 
+/* What queries wait for each other is no time of the work. */
+TEST(a_queue_has_no_rate_of_work)
+{
+    static const char *const none[] = {"times_floor", "best_times_floor",  "flop_rate",
+                                       "byte_rate",   "throughput_ci_low", "throughput_ci_high"};
+    struct arena arena = {0};
+    struct record record;
+    make_record(&arena, &record);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        CHECK(!isnan(record_metric(&record, metric_find(none[i]))));
+    CHECK_OK(point_set(&record.point, &axes[AXIS_scenario], "server"));
+    record_compare_floor(&record);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        CHECK(isnan(record_metric(&record, metric_find(none[i]))));
+    CHECK_NEAR(record_metric(&record, metric_find("time_median")), 1500, 0);
+    arena_free(&arena);
+}
+
 TEST(measure_fills_what_follows)
 {
     struct arena arena = {0};

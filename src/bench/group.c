@@ -8,6 +8,7 @@
 #include "bench/job_cold.h"
 #include "bench/job_network.h"
 #include "bench/judge.h"
+#include "bench/notes.h"
 #include "bench/passes.h"
 #include "bench/peers.h"
 #include "bench/referee.h"
@@ -269,63 +270,24 @@ static void group_doubt_floor(struct group *group, struct entrant *entrant)
     }
 }
 
-/* Of work that waits for nothing one thread computes at any time, at least: less than that is what
- * others took. One iteration at a time, as with cold caches, waits for its pipe. */
-static void group_note_share(struct entrant *entrant)
+/* What another process says of its time, and no machine can do, is not a result: a floor may be
+ * seen too high, but not so much. */
+static enum status group_disbelieve(struct group *group, struct entrant *entrant)
 {
-    static const double SHARE_MATTERS = 0.85;
-    const struct point *point = &entrant->record.point;
-    const struct meters *meters = &entrant->contender->meters;
-    const double share = (double)meters->cpu_ns / (double)meters->wall_ns; /* NaN: not known */
-
-    if (strcmp(point->unit, "cpu") == 0 && strcmp(point->scenario, "iterate") == 0 &&
-        strcmp(point->data, "real/disk") != 0 && !entrant->cold && !meters->lost &&
-        share < SHARE_MATTERS)
-        text_printf(&entrant->notes, "; it had a CPU for %.0f %% of the time", 100 * share);
-}
-
-/* Of queries the slow ones count: single-stream's p90, a server's p99. */
-static void group_note_latencies(struct entrant *entrant)
-{
-    const struct stats *time = &entrant->record.time_ns;
-    const struct {
-        const char *name;
-        double ns;
-    } rows[] = {{"; p90 ", time->p90}, {"; p99 ", time->p99}};
-
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (entrant->rate > 0 && !isnan(rows[i].ns)) {
-            text_add(&entrant->notes, rows[i].name);
-            text_add_time(&entrant->notes, rows[i].ns);
-        }
-}
-
-/* Why the figures are less than they might be. */
-static void group_note(const struct group *group, struct entrant *entrant)
-{
-    const struct contender *contender = entrant->contender;
-    const struct stats *time = &entrant->record.time_ns;
-    const double known = (time->ci_high - time->ci_low) / (2 * time->median); /* NaN: it is not */
-
-    if (contender->stop == MEASURE_TIME && contender->count == 1)
-        text_add(&entrant->notes, "; measured once: it outruns the time given");
-    else if (contender->stop == MEASURE_TIME && known <= group->bench->measure.target)
-        text_add(&entrant->notes, "; time was up after a short look");
-    else if (contender->stop == MEASURE_TIME && !isnan(known))
-        text_printf(&entrant->notes, "; time was up at ± %.1f %%", 100 * known);
-    else if (contender->stop == MEASURE_TIME)
-        text_add(&entrant->notes, "; time was up after a few samples");
-    if (entrant->rate > 0 && strcmp(entrant->record.point.scenario, "server") == 0) {
-        text_add(&entrant->notes, "; ");
-        text_add_count(&entrant->notes, entrant->rate);
-        text_add(&entrant->notes, " queries a second hold the bound");
-    }
-    group_note_latencies(entrant);
-    if (!contender->steady && contender->count > 1)
-        text_add(&entrant->notes, "; not steady after the warm-up");
-    group_note_share(entrant);
-    if (entrant->record.best_times_floor < 1)
-        text_add(&entrant->notes, "; below its floor: what this machine can do was never seen");
+    static const double INCREDIBLE = 0.25;
+    struct record *record = &entrant->record, nothing;
+    if (!entrant->is_peer || !(record->times_floor < INCREDIBLE))
+        return STATUS_OK;
+    record_start(&nothing);
+    record->status = RECORD_FAILED;
+    NEED(record->reason = arena_format(
+             &group->arena,
+             "the peer says that an iteration takes %.3g ns; at best %.3g ns are possible",
+             record->time_ns.median, record->floor_ns));
+    record->time_ns = nothing.time_ns;
+    record->throughput = record->times_floor = record->best_times_floor = (double)NAN;
+    record->sample_count = 0;
+    return STATUS_OK;
 }
 
 /* Of a pair that ran to the end: which is faster. */
@@ -335,7 +297,7 @@ static enum status group_compare(struct group *group)
         !group->entrants[1].runs)
         return STATUS_OK;
     struct entrant *a = &group->entrants[0], *b = &group->entrants[1];
-    if (a->contender->stop == MEASURE_FAILED || b->contender->stop == MEASURE_FAILED)
+    if (a->record.status != RECORD_OK || b->record.status != RECORD_OK)
         return STATUS_OK;
     struct record_against *against = &a->record.against;
     TRY(measure_compare(&group->bench->measure, a->contender, b->contender, &against->found));
@@ -346,7 +308,8 @@ static enum status group_compare(struct group *group)
 static enum status group_parts(const struct group *group, struct entrant *entrant)
 {
     double ns[PART_COUNT];
-    if (entrant->is_peer || entrant->cold || /* watched, it would find warm caches */
+    if (entrant->is_peer || isnan(record_work_ns(&entrant->record)) ||
+        entrant->cold || /* watched, it would find warm caches */
         entrant->first_ns > group->bench->measure.limit_ns / 4)
         return STATUS_OK;
     enum status status = job_network_parts(entrant->job, entrant->record.time_ns.median, ns);
@@ -362,11 +325,13 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
     struct record *record = &entrant->record;
     const struct contender *contender = entrant->contender;
     struct record_meter *rows = entrant->meters;
+    const bool serves = strcmp(record->point.scenario, "server") == 0; /* a query when one is due */
     const struct passes passes = {.job = entrant->job,
                                   .family = &contender->family,
                                   .gpu = strcmp(record->point.unit, "gpu") == 0,
                                   .cold = entrant->cold != NULL,
-                                  .iteration_ns = record->time_ns.median,
+                                  .iteration_ns =
+                                      serves ? 1e9 / entrant->rate : record->time_ns.median,
                                   .patience_ns = (double)group->bench->patience_ns,
                                   .batch = record->point.batch};
     size_t count = METERS_COUNT + WATCH_ROWS, more = 0;
@@ -376,7 +341,7 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
     watch_report(&group->watch, rows + METERS_COUNT);
     if (entrant->rate > 0)
         rows[count++] = (struct record_meter){"rate", entrant->rate, NULL};
-    if (entrant->rate > 0 && strcmp(record->point.scenario, "server") == 0)
+    if (serves)
         rows[count++] = (struct record_meter){"latency_bound", group->bench->bound.ns, NULL};
     if (strcmp(record->point.ingestion, "resident") != 0)
         rows[count++] =
@@ -403,12 +368,16 @@ static enum status group_result(struct group *group, struct entrant *entrant)
     }
     TRY(record_measure(record, &group->arena, contender->samples_ns, contender->count,
                        contender->per));
-    if (entrant->rate > 0)
+    if (strcmp(record->point.scenario, "server") == 0) /* its times are those of a queue */
         record->throughput = entrant->rate * (double)record->point.batch;
     group_doubt_floor(group, entrant);
+    TRY(group_disbelieve(group, entrant));
+    if (record->status == RECORD_FAILED)
+        return STATUS_OK;
     TRY(group_parts(group, entrant));
     TRY(group_meters(group, entrant));
-    group_note(group, entrant);
+    notes_add(&entrant->record, contender, entrant->rate, group->bench->measure.target,
+              &entrant->notes);
     watch_note(&group->watch, &entrant->notes);
     TRY(text_done(&entrant->notes));
     if (entrant->notes.length)
@@ -546,13 +515,6 @@ static void group_end_watch(struct group *group)
     watch_end(&group->watch);
 }
 
-static enum status group_report(struct group *group, struct entrant *entrant)
-{
-    if (entrant->runs)
-        TRY(group_result(group, entrant));
-    return bench_write(group->bench, &entrant->record);
-}
-
 /* In turns: all are known at the same time. */
 static enum status group_interleave(struct group *group)
 {
@@ -560,9 +522,12 @@ static enum status group_interleave(struct group *group)
     enum status status = measure(&group->bench->measure, group->contenders, group->contender_count);
     group_end_watch(group);
     TRY(status);
+    for (int i = 0; i < group->count; i++)
+        if (group->entrants[i].runs)
+            TRY(group_result(group, &group->entrants[i]));
     TRY(group_compare(group));
     for (int i = 0; i < group->count; i++)
-        TRY(group_report(group, &group->entrants[i]));
+        TRY(bench_write(group->bench, &group->entrants[i].record));
     return STATUS_OK;
 }
 
@@ -575,7 +540,9 @@ static enum status group_query(struct group *group)
         if (entrant->runs)
             TRY(group_scenario(group, entrant));
         group_end_watch(group);
-        TRY(group_report(group, entrant));
+        if (entrant->runs)
+            TRY(group_result(group, entrant));
+        TRY(bench_write(group->bench, &entrant->record));
     }
     return STATUS_OK;
 }

@@ -19,7 +19,9 @@ struct job_peer {
     struct text answer;
     struct arena about; /* what the peer said of itself */
     const struct json *software;
-    bool sound; /* every request was answered as it should be */
+    uint64_t least_ns; /* that a run took, by our clock: also what asking takes; 0: none did */
+    int doubts;        /* runs in a row that say to have taken far less than passed */
+    bool sound;        /* every request was answered as it should be */
 };
 
 /* Asks, and gives the parsed answer (in `arena`) when its status is "ok". */
@@ -145,8 +147,32 @@ static enum status peer_renew(struct job *job, int *process)
     child_close(&peer->child, PEER_GRACE_NS);
     arena_free(&peer->about);
     peer->software = NULL;
+    peer->least_ns = 0;
+    peer->doubts = 0;
     TRY(peer_prepare(job));
     *process = peer->child.pid;
+    return STATUS_OK;
+}
+
+/* Whoever reports another unit, or a part of its time. What asking takes, or a machine that is busy
+ * elsewhere now and then, is not the peer's fault, but beyond that what passes must be explained:
+ * an iteration to warm up is as long as one that is timed. */
+static enum status peer_doubt(struct job_peer *peer, int64_t iterations, uint64_t claimed_ns,
+                              uint64_t passed_ns)
+{
+    enum { TIMES = 4, DOUBTS = 5, LONG_NS = 20000000 };
+    const uint64_t beyond_ns = passed_ns > peer->least_ns ? passed_ns - peer->least_ns : 0;
+    const bool first = peer->least_ns == 0;
+
+    peer->least_ns = first || passed_ns < peer->least_ns ? passed_ns : peer->least_ns;
+    if (!first && (beyond_ns < LONG_NS || beyond_ns / TIMES <= claimed_ns))
+        peer->doubts = 0;
+    else if (!first && ++peer->doubts == DOUBTS)
+        FAIL(STATUS_DEVICE,
+             "the peer says that %" PRId64
+             " iterations took %.3g ms; %.3g ms passed, %d times in a "
+             "row as much more: are these nanoseconds, of all of them?",
+             iterations, (double)claimed_ns * 1e-6, (double)passed_ns * 1e-6, DOUBTS);
     return STATUS_OK;
 }
 
@@ -174,7 +200,7 @@ static enum status peer_run(struct job *job, int64_t iterations, uint64_t *elaps
                              "the peer says that it took %" PRId64 " ns; %" PRIu64 " ns passed",
                              claimed_ns, passed_ns);
     else
-        *elapsed_ns = (uint64_t)claimed_ns;
+        status = peer_doubt(peer, iterations, *elapsed_ns = (uint64_t)claimed_ns, passed_ns);
 done:
     arena_free(&scratch);
     return status;

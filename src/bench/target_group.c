@@ -59,14 +59,15 @@ static enum status target_fill(const struct bench *bench, struct record *record,
 
     NEED(scratch);
     NEED(rows);
-    double samples = 0, ns = 0;
+    double samples = 0, steps = 0;
     for (size_t i = 0; i < count; i++) {
         scratch[i] = runs[i].ns / (double)(runs[i].steps ? runs[i].steps : 1);
         samples += (double)runs[i].samples;
-        ns += runs[i].ns;
+        steps += (double)runs[i].steps;
     }
     TRY(record_measure(record, arena, scratch, count, runs[0].steps ? runs[0].steps : 1));
-    record->throughput = samples / ns * 1e9;
+    record->throughput =
+        samples / steps / record->time_ns.median * 1e9; /* batches may be smaller */
     target_meters(runs, count, scratch, rows);
     record->meters = rows;
     record->meter_count = ROWS;

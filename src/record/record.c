@@ -77,10 +77,17 @@ enum status record_measure(struct record *record, struct arena *arena, const dou
     return STATUS_OK;
 }
 
+double record_work_ns(const struct record *record)
+{
+    const bool queues = strcmp(record->point.scenario, "server") == 0;
+    return queues ? (double)NAN : record->time_ns.median;
+}
+
 void record_compare_floor(struct record *record)
 {
-    record->times_floor = record->time_ns.median / record->floor_ns;
-    record->best_times_floor = record->time_ns.min / record->floor_ns;
+    const bool works = !isnan(record_work_ns(record));
+    record->times_floor = record_work_ns(record) / record->floor_ns;
+    record->best_times_floor = works ? record->time_ns.min / record->floor_ns : (double)NAN;
 }
 
 double record_meter(const struct record *record, const char *name)

@@ -92,8 +92,12 @@ void record_start(struct record *record);
 enum status record_measure(struct record *record, struct arena *arena, const double *samples_ns,
                            size_t count, int64_t per);
 
-/* Sets times_floor and best_times_floor, from time_ns and floor_ns. */
+/* Sets times_floor and best_times_floor, from time_ns and floor_ns; NaN where record_work_ns is. */
 void record_compare_floor(struct record *record);
+
+/* The median time, where that is the time of the work: NaN of a server, whose queries also wait for
+ * each other. */
+double record_work_ns(const struct record *record);
 
 int64_t record_effective_batch(const struct record *record); /* batch × workers; 0: unknown */
 int64_t record_units_per_node(const struct record *record);  /* workers ÷ nodes; 0: unknown */
