@@ -150,4 +150,113 @@ TEST(what_depends_on_the_number_of_samples_is_refused)
     check_refused(&hand, "n.onnx", NULL, "no product over samples");
 }
 
+TEST(what_many_nodes_read_is_there_once)
+{
+    struct hand hand = {0};
+    struct network *network;
+    hand_dim(&hand, 0, "N");
+    hand_dim(&hand, 2, NULL);
+    hand_tensor(&hand, 2, NULL);
+    hand_node(&hand, "Add", "x", "w", "a");
+    hand_node(&hand, "Mul", "a", "w", "b");
+    hand_node(&hand, "Add", "b", "w", "y");
+    if (CHECK_OK(hand_read(&hand, "t.onnx", NULL, &network)))
+        CHECK_EQUAL_INT(network->given_count, 1);
+    network_free(network);
+}
+
+static double tanh_added(double x, int place)
+{
+    static const double small[] = {-2, 1, 3};
+    return x + tanh(small[place]);
+}
+
+/* int8, bytes or a list, cast, and a function of it that is no sample's. */
+ON_BACKENDS(functions_of_small_whole_numbers_are_worked_out)
+{
+    static const uint8_t bytes[] = {254, 1, 3};
+    static const int32_t list[] = {-2, 1, 3};
+    for (int listed = 0; listed < 2; listed++) {
+        struct hand hand;
+        hand_features(&hand);
+        hand_tensor(&hand, 3, NULL);
+        hand.tensor.data_type = 3;
+        hand.tensor.has_raw_data = !listed;
+        hand.tensor.raw_data = (ProtobufCBinaryData){sizeof bytes, (uint8_t *)(uintptr_t)bytes};
+        hand.tensor.int32_data = (int32_t *)(uintptr_t)list;
+        hand.tensor.n_int32_data = listed ? 3 : 0;
+        hand_node(&hand, "Cast", "w", NULL, "real");
+        Onnx__AttributeProto *to = hand_attribute(&hand, 0, "to");
+        to->has_i = true;
+        to->i = 1;
+        hand_node(&hand, "Tanh", "real", NULL, "t");
+        hand_node(&hand, "Add", "x", "t", "y");
+        check_gives(rig, &hand, tanh_added);
+    }
+}
+
+static double plus_rounded(double x, int place)
+{
+    static const double halves[] = {46.125, HUGE_VAL, 0x1p-24};
+    return x + halves[place];
+}
+
+ON_BACKENDS(a_cast_to_16_bits_rounds_or_is_refused)
+{
+    struct hand hand;
+    hand_features(&hand);
+    hand_row(&hand, "row", (const float[]){46.135f, 65520, 0x1.01p-25f}, 3);
+    hand_node(&hand, "Cast", "row", NULL, "half");
+    hand_node(&hand, "Cast", "half", NULL, "back");
+    hand_node(&hand, "Add", "x", "back", "y");
+    for (size_t n = 1; n < 3; n++) {
+        Onnx__AttributeProto *to = hand_attribute(&hand, n, "to");
+        to->has_i = true;
+        to->i = n == 1 ? 10 : 1;
+    }
+    check_gives(rig, &hand, plus_rounded);
+    hand.inputs[1][0] = "x";
+    check_refused(&hand, "h.onnx", NULL, "node 'half' (Cast): it rounds to 16 bits");
+}
+
+TEST(a_dimension_without_a_name_is_called_after_its_input)
+{
+    struct hand hand = {0};
+    struct network *network;
+    hand_dim(&hand, 0, "N");
+    hand_dim(&hand, 0, NULL);
+    hand.dims[1].has_dim_value = false;
+    hand_node(&hand, "Relu", "x", NULL, "y");
+    check_refused(&hand, "u.onnx", NULL, "its size is left open, expected --shape x.1=N");
+    if (CHECK_OK(hand_read(&hand, "u.onnx:x.1=4", "x.1=4", &network)))
+        CHECK_EQUAL_INT(network->input.dim[0], 4);
+    network_free(network);
+}
+
+TEST(sequences_of_time_and_samples_are_refused_for_what_they_are)
+{
+    struct hand hand = {0};
+    hand_dim(&hand, 3, NULL);
+    hand_dim(&hand, 0, "N");
+    hand_dim(&hand, 2, NULL);
+    hand_tensor(&hand, 1, NULL);
+    hand.tensor_dims[1] = 1;
+    hand.tensor_dims[2] = 2;
+    hand.tensor.n_dims = 3;
+    hand_number(&hand, "one", 1);
+    static const int64_t ones[] = {1, 1, 1};
+    hand_node(&hand, "Constant", "", NULL, "sizes");
+    hand.nodes[1].n_input = 0;
+    hand_ints(&hand, 1, "value_ints", ones, 3);
+    hand_node(&hand, "Reshape", "one", "sizes", "r");
+    hand_node(&hand, "RNN", "x", "w", "y");
+    hand.inputs[3][2] = "r";
+    hand.nodes[3].n_input = 3;
+    Onnx__AttributeProto *clip = hand_attribute(&hand, 3, "clip");
+    clip->has_f = true;
+    clip->f = 1;
+    check_refused(&hand, "r.onnx", NULL, "node 'y' (RNN): it has clip or input_forget");
+    check_refused(&hand, "r.onnx:N=5", "N=5", "node 'y' (RNN): it has clip or input_forget");
+}
+
 CHECK_MAIN

@@ -174,6 +174,8 @@ TEST(a_fused_layer_norm_learns_as_its_nodes_would)
     CHECK_EQUAL_INT(learnt_by(&hand), 0);
 }
 
+/* Numbers that are added and multiplied with are one parameter; as weights of two layers they would
+ * be two. */
 TEST(what_nodes_have_in_common_is_not_trained_apart)
 {
     struct hand hand = {0};
@@ -186,8 +188,10 @@ TEST(what_nodes_have_in_common_is_not_trained_apart)
     hand_node(&hand, "Add", "x", "w", "a");
     hand_node(&hand, "Identity", "w", NULL, "same");
     hand_node(&hand, "Mul", "a", "same", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+    hand.nodes[0].op_type = (char *)(uintptr_t) "Sub"; /* which has them turned */
     CHECK_EQUAL_INT(learnt_by(&hand), -1);
-    CHECK_MESSAGE("t.onnx: it cannot be trained: the nodes 'a' (Add) and 'y' (Mul) have the "
+    CHECK_MESSAGE("t.onnx: it cannot be trained: the nodes 'a' (Sub) and 'y' (Mul) have the "
                   "initializer 'w' in common");
 }
 

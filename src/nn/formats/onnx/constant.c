@@ -83,8 +83,12 @@ static size_t element_bytes(int32_t type)
     case ELEMENT_UINT64:
     case ELEMENT_DOUBLE: return 8;
     case ELEMENT_HALF:
-    case ELEMENT_BFLOAT16: return 2;
-    case ELEMENT_BOOL: return 1;
+    case ELEMENT_BFLOAT16:
+    case ELEMENT_INT16:
+    case ELEMENT_UINT16: return 2;
+    case ELEMENT_BOOL:
+    case ELEMENT_INT8:
+    case ELEMENT_UINT8: return 1;
     default: return 0;
     }
 }
@@ -104,6 +108,20 @@ static float from_16_bits(int32_t type, uint16_t bits)
         value = exponent ? ldexpf((float)(1024 + fraction), (int)exponent - 25)
                          : ldexpf((float)fraction, -24);
     return bits >> 15 ? -value : value;
+}
+
+float constant_rounded(int64_t type, float number)
+{
+    int bits = type == ELEMENT_BFLOAT16 ? 8 : 11,
+        exponent; /* of the fraction, the first 1 with it */
+    if (!isfinite(number) || number == 0)
+        return number;
+    frexpf(number, &exponent);
+    if (type == ELEMENT_HALF && exponent < -13) /* too small for all of them */
+        exponent = -13;
+    double unit = ldexp(1, exponent - bits), nearest = rint((double)number / unit) * unit;
+    return type == ELEMENT_HALF && fabs(nearest) > 65504 ? copysignf(INFINITY, number)
+                                                         : (float)nearest;
 }
 
 /* From bytes as they lie in the file, least significant first, as on this machine. */
@@ -136,6 +154,12 @@ static void take_bytes(struct constant *to, int32_t type, const unsigned char *b
             memcpy(&unsigned_word, at, 4);
             to->wholes[i] = unsigned_word;
             break;
+        case ELEMENT_INT16:
+        case ELEMENT_UINT16:
+            memcpy(&half, at, 2);
+            to->wholes[i] = type == ELEMENT_INT16 ? (int64_t)(int16_t)half : half;
+            break;
+        case ELEMENT_INT8: to->wholes[i] = (int8_t)*at; break;
         default: to->wholes[i] = *at;
         }
     }
@@ -253,7 +277,7 @@ enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, st
     if (!each)
         REFUSE(in, STATUS_UNSUPPORTED,
                "the tensor '%.80s' has elements of type %d, expected float, double, float16, "
-               "bfloat16, int32, int64, uint32, uint64 or bool",
+               "bfloat16, int8 to int64, uint8 to uint64 or bool",
                name, tensor->data_type);
     for (int32_t i = 0; i < shape.rank; i++)
         shape.dim[i] = tensor->dims[i];

@@ -368,7 +368,8 @@ static enum status fold_cast(struct import *in, struct constant **out)
     bool real = element_is_real(to);
     if (!real && to != ELEMENT_INT64 && to != ELEMENT_INT32 && to != ELEMENT_BOOL)
         REFUSE(in, STATUS_UNSUPPORTED, "found a cast to type %lld", (long long)to);
-    if (real ? x->reals != NULL : x->wholes && to == ELEMENT_INT64)
+    bool rounds = to == ELEMENT_HALF || to == ELEMENT_BFLOAT16;
+    if (real ? x->reals && !rounds : x->wholes && to == ELEMENT_INT64)
         return constant_view(in, x, x->shape, out);
     TRY(constant_new(in, x->shape, !real, out));
     (*out)->batch = x->batch;
@@ -383,6 +384,8 @@ static enum status fold_cast(struct import *in, struct constant **out)
         else if (samples)
             REFUSE(in, STATUS_UNSUPPORTED,
                    "it makes a real number of the number of samples, which is not known");
+        else if (rounds)
+            (*out)->reals[i] = constant_rounded(to, (float)number);
         else if (!(number >= -most && number < most))
             REFUSE(in, STATUS_UNSUPPORTED, "found %g, which cannot be cast", number);
         else if (real)
@@ -455,6 +458,16 @@ static const struct {
     {"Round", fold_function, 1, true, false},
     {"Sin", fold_function, 1, true, false},
     {"Cos", fold_function, 1, true, false},
+    {"Exp", fold_function, 1, true, false},
+    {"Log", fold_function, 1, true, false},
+    {"Neg", fold_function, 1, true, false},
+    {"Abs", fold_function, 1, true, false},
+    {"Tanh", fold_function, 1, true, false},
+    {"Erf", fold_function, 1, true, false},
+    {"Relu", fold_function, 1, true, false},
+    {"Sigmoid", fold_function, 1, true, false},
+    {"Softplus", fold_function, 1, true, false},
+    {"Reciprocal", fold_function, 1, true, false},
     {"Range", fold_range, 3, false, false},
     {"Add", fold_pair, 2, true, false},
     {"Sub", fold_pair, 2, true, false},
@@ -495,6 +508,19 @@ static enum status check_samples(struct import *in, bool follows)
     return STATUS_OK;
 }
 
+/* Is it a function that a layer does as well, of numbers that may be a sample's? Then a training
+ * goes through it. */
+static bool fold_leaves(const struct import *in, folder *fold)
+{
+    static const char *const only_here[] = {"Sqrt", "Floor", "Ceil", "Round", "Sin", "Cos"};
+    const struct shape *shape = &graph_input(in, 0)->shape;
+    bool leaves = fold == fold_function && in->batch >= 0 && shape->rank > 1 &&
+                  shape->rank > in->batch && shape->dim[in->batch] == 1;
+    for (size_t i = 0; i < sizeof only_here / sizeof *only_here; i++)
+        leaves = leaves && strcmp(in->node->op_type, only_here[i]);
+    return leaves;
+}
+
 enum status fold_node(struct import *in, bool *done)
 {
     *done = false;
@@ -511,6 +537,8 @@ enum status fold_node(struct import *in, bool *done)
             if (!graph_input(in, i))
                 REFUSE(in, STATUS_INPUT, "its input %zu is not there, expected %zu inputs", i + 1,
                        folders[f].least);
+        if (fold_leaves(in, folders[f].fold))
+            return STATUS_OK;
         struct value *value = graph_output(in, 0);
         if (!value || in->node->n_output != 1)
             REFUSE(in, STATUS_INPUT, "found %zu outputs, expected one", in->node->n_output);

@@ -7,15 +7,53 @@
 
 enum { RANGE_MOST = 1000000 };
 
-/* Functions of known real numbers: those that no layer is, and the root, which weights are scaled
- * with. */
+static double negated(double x)
+{
+    return -x;
+}
+
+static double one_over(double x)
+{
+    return 1 / x;
+}
+
+static double rectified(double x)
+{
+    return x < 0 ? 0 : x; /* NaN stays */
+}
+
+static double logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double soft_plus(double x)
+{
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+/* Functions of known real numbers: those that no layer is, and those that weights are made with. */
 enum status fold_function(struct import *in, struct constant **out)
 {
     static const struct {
         const char *op;
         double (*function)(double);
-    } functions[] = {{"Sqrt", sqrt},  {"Floor", floor}, {"Ceil", ceil},
-                     {"Round", rint}, {"Sin", sin},     {"Cos", cos}};
+    } functions[] = {{"Sqrt", sqrt},
+                     {"Floor", floor},
+                     {"Ceil", ceil},
+                     {"Round", rint},
+                     {"Sin", sin},
+                     {"Cos", cos},
+                     {"Exp", exp},
+                     {"Log", log},
+                     {"Neg", negated},
+                     {"Abs", fabs},
+                     {"Tanh", tanh},
+                     {"Erf", erf},
+                     {"Relu", rectified},
+                     {"Sigmoid", logistic},
+                     {"Softplus", soft_plus},
+                     {"Reciprocal", one_over}};
     const struct constant *x = fold_known(in, 0);
     if (!x->reals)
         REFUSE(in, STATUS_UNSUPPORTED, "found whole numbers, expected real ones");

@@ -45,6 +45,10 @@ static inline int64_t samples_in(int64_t number)
 
 enum element {
     ELEMENT_FLOAT = 1,
+    ELEMENT_UINT8 = 2,
+    ELEMENT_INT8 = 3,
+    ELEMENT_UINT16 = 4,
+    ELEMENT_INT16 = 5,
     ELEMENT_INT32 = 6,
     ELEMENT_INT64 = 7,
     ELEMENT_BOOL = 9,
@@ -74,7 +78,9 @@ struct constant {
     int32_t origin_count;
     bool held; /* it comes from Constant nodes alone */
     float *reals;
-    int64_t *wholes; /* or these */
+    int64_t *wholes;    /* or these */
+    const char *layer;  /* that gives them, to all that read them so; NULL: none yet */
+    struct shape gives; /* what that gives */
 };
 
 /* A layer of the text to be. */
@@ -126,6 +132,7 @@ struct import {
     struct given *given;
     int32_t batch;   /* of the input, as it is tried; -1: none */
     bool open;       /* another of its dimensions is not known */
+    bool misplaced;  /* it is refused because samples are counted there */
     int64_t samples; /* what the file says of it; 0: nothing */
     struct value **inputs;
     int32_t input_count;
@@ -136,6 +143,7 @@ struct import {
     bool softmax_last;       /* it ended with a softmax, which goes to the loss */
     const Onnx__NodeProto *node; /* being done; NULL: none */
     int64_t numbers, made;       /* that stand in the file; that were worked out of them */
+    size_t taken;                /* bytes of weights of its lines */
     size_t beside;               /* bytes of memory for those that lie beside the file */
     int32_t done;                /* nodes */
     bool *needed; /* per node: the output comes from it, and it is still to be done */
@@ -220,6 +228,10 @@ enum status graph_place(struct import *in, int64_t given, int64_t size, int64_t 
 
 /* sizes.c: what --shape says. Is each name in it a dimension's of an input, and there once? */
 enum status sizes_check(const struct import *in);
+/* The name of an input's dimension that is open: its own, or where it has none the input's and
+ * which one it is, x.1. "": it is not open. */
+enum { SIZES_NAME = 84 };
+const char *sizes_name(const Onnx__ValueInfoProto *info, size_t d, char name[SIZES_NAME]);
 /* The size of the dimension of that name; 0: none is said. NULL: refuses what is no size. */
 enum status sizes_find(const struct import *in, const char *name, int64_t *out);
 /* The name of the output that is wanted, and how long it is; NULL: none is named. */
@@ -240,6 +252,8 @@ enum status constant_view(struct import *in, const struct constant *from, struct
 enum status constant_read(struct import *in, const Onnx__TensorProto *tensor,
                           struct constant **out);
 double constant_at(const struct constant *constant, int64_t i);
+/* The nearest number of 16 bits. */
+float constant_rounded(int64_t type, float number);
 /* Is it one number? */
 bool constant_is_one(const struct constant *constant);
 

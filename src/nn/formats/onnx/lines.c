@@ -1,6 +1,8 @@
 /* lines.c: the layers that the nodes of a model become. See importer.h. */
 #include "nn/formats/onnx/importer.h"
 
+#include "base/memory.h"
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +33,8 @@ int32_t value_place(const struct value *value, int32_t axis)
 
 enum status value_axis(struct import *in, const struct value *value, int32_t axis, int32_t *out)
 {
-    if (axis == value->batch)
+    in->misplaced = axis == value->batch;
+    if (in->misplaced)
         REFUSE(in, STATUS_UNSUPPORTED,
                "it works along dimension %d, which counts the samples, expected another", axis);
     *out = value_place(value, axis);
@@ -118,6 +121,14 @@ enum status line_sizes(struct import *in, const struct shape *shape, const char 
 
 enum status line_weights(struct import *in, int64_t count, float **out)
 {
+    size_t taken = SIZE_MAX; /* a small file may have many layers of the same numbers */
+    if (size_mul((size_t)count, sizeof **out, &taken) && size_add(in->taken, taken, &taken))
+        in->taken = taken;
+    if (taken > mem_total() / 2)
+        REFUSE(in, STATUS_INPUT,
+               "the layers up to this one take %zu bytes of weights, expected at most half of this "
+               "machine's memory, %zu",
+               taken, mem_total());
     NEED(*out = arena_array(&in->weights, (size_t)count, sizeof **out));
     return STATUS_OK;
 }
@@ -176,7 +187,14 @@ enum status line_of(struct import *in, const struct value *value, struct shape s
         if (!constant->reals)
             REFUSE(in, STATUS_UNSUPPORTED, "'%.80s' is whole numbers, expected real ones",
                    value->name);
-        return line_constant(in, constant->reals, constant->count, constant->learnt, sample, out);
+        if (!value->constant->layer) {
+            TRY(line_constant(in, constant->reals, constant->count, constant->learnt, sample,
+                              &value->constant->layer));
+            value->constant->gives = sample;
+        }
+        *out = constant->layer;
+        return shape_equal(&constant->gives, &sample) ? STATUS_OK
+                                                      : line_shape(in, *out, sample, out);
     }
     if (value->padded)
         REFUSE(in, STATUS_UNSUPPORTED, "'%.80s' was padded, expected that only before Conv",

@@ -110,7 +110,10 @@ static enum status check(struct import *in, const struct recurrent *r, int32_t d
     const struct recurrent_kind *kind = r->kind;
     const struct constant *w = r->w, *s = r->r, *b = r->b;
     int32_t batch = r->first ? 0 : 1;
-    if (r->x->shape.rank != 3 || !value_counts(r->x, batch))
+    if (graph_attribute(in, "clip") || graph_int(in, "input_forget", 0))
+        REFUSE(in, STATUS_UNSUPPORTED, "it has clip or input_forget");
+    in->misplaced = r->x->shape.rank == 3 && !value_counts(r->x, batch);
+    if (r->x->shape.rank != 3 || in->misplaced)
         REFUSE(in, STATUS_UNSUPPORTED,
                "its input should be a sequence, the samples in dimension %d", batch);
     if (r->units < 1 || w->shape.dim[0] != directions || s->shape.dim[0] != directions ||
@@ -119,8 +122,6 @@ static enum status check(struct import *in, const struct recurrent *r, int32_t d
         (b && b->count != 2 * directions * kind->gates * r->units))
         REFUSE(in, STATUS_INPUT, "its weights are not those of %lld units over %lld features",
                (long long)r->units, (long long)r->x->shape.dim[2]);
-    if (graph_attribute(in, "clip") || graph_int(in, "input_forget", 0))
-        REFUSE(in, STATUS_UNSUPPORTED, "it has clip or input_forget");
     return check_lengths(in, r->time);
 }
 

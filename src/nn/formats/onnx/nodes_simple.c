@@ -131,7 +131,18 @@ enum status node_same(struct import *in)
     return line_gives_same(in, x, x->shape, x->batch);
 }
 
-/* Real numbers are all of one type here, and so are whole ones. */
+/* Is it read by casts alone? */
+static bool is_cast_again(const struct import *in, const struct value *value)
+{
+    bool again = value && value->uses > 0;
+    for (int32_t i = 0; again && i < value->uses && i < 2; i++)
+        again =
+            value->readers[i] >= 0 && !strcmp(in->graph->node[value->readers[i]]->op_type, "Cast");
+    return again;
+}
+
+/* Real numbers are all of one type here, and so are whole ones: what a file works out in 16 bits is
+ * worked out in more. But one that only rounds says that it should be. */
 enum status node_cast(struct import *in)
 {
     const struct value *x = graph_input(in, 0);
@@ -143,6 +154,9 @@ enum status node_cast(struct import *in)
                "found a cast to type %lld, expected one that changes "
                "nothing",
                (long long)to);
+    if ((to == ELEMENT_HALF || to == ELEMENT_BFLOAT16) && is_cast_again(in, graph_output(in, 0)))
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "it rounds to 16 bits, and what reads it casts it back: no layer rounds");
     return node_same(in);
 }
 
@@ -308,7 +322,7 @@ static enum status write_pair(struct import *in, const struct pair *pair, const 
     struct shape first = operand_sample(pair, 0), second = operand_sample(pair, 1);
     struct line *line;
     TRY(line_of(in, pair->side[0], first, &layers[0]));
-    if (sum && b && b->learnt && shape_equal(&first, &second)) {
+    if (sum && b && b->learnt && pair->side[1]->uses < 2 && shape_equal(&first, &second)) {
         float *kept;
         TRY(line_add(in, "position", layers[0], &line, "%s", ""));
         TRY(line_weights(in, b->count, &kept));

@@ -25,17 +25,20 @@ static const struct {
 #undef NODE
 };
 
-static enum status read_dimension(struct import *in, const Onnx__DimensionProto *dim, int32_t place,
-                                  struct shape *shape)
+static enum status read_dimension(struct import *in, const Onnx__ValueInfoProto *info,
+                                  int32_t place, struct shape *shape)
 {
-    const char *name = dim->dim_param;
-    int64_t size = dim->has_dim_value ? dim->dim_value : 0;
-    if (name && *name)
-        TRY(sizes_find(in, name, &size));
+    const Onnx__DimensionProto *dim = info->type->tensor_type->shape->dim[place];
+    char made[SIZES_NAME];
+    const char *name = sizes_name(info, (size_t)place, made);
+    int64_t size = dim->has_dim_value ? dim->dim_value : 0, said = 0;
+    if (*name)
+        TRY(sizes_find(in, name, &said));
+    size = said ? said : size;
     if (place == in->batch && size >= -1 && size <= 1000000000) { /* 0 and -1: left open */
         in->samples = size > 0 ? size : 0;
         size = 1;
-    } else if (size == 0 && name && *name) {
+    } else if ((size == 0 || size == -1) && *name) {
         return sizes_refuse_open(in);
     }
     if (size < 1 || size > 1000000000)
@@ -61,7 +64,7 @@ static enum status read_input(struct import *in, const Onnx__ValueInfoProto *inf
         REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' is of type %d, expected float or int64",
                info->name, type->elem_type);
     for (size_t d = 0; d < type->shape->n_dim; d++)
-        TRY(read_dimension(in, type->shape->dim[d], (int32_t)d, &value->shape));
+        TRY(read_dimension(in, info, (int32_t)d, &value->shape));
     value->batch = in->batch;
     value->ahead = 1;
     value->gives = value_sample(value);
@@ -368,6 +371,11 @@ static enum status import(struct import *in, const char *name, struct network **
         log_warning("%s: it has %zu outputs, of which '%s' is taken; %s:output=NAME takes another",
                     in->path, in->graph->n_output, taken, in->path);
     }
+    if (status == STATUS_OK && in->batch > 0)
+        log_info("%s: dimension %d of its input counts the samples, counted from 0", in->path,
+                 in->batch);
+    else if (status == STATUS_OK && in->batch < 0)
+        log_info("%s: no dimension of its input counts samples: the whole is one", in->path);
     if (status == STATUS_OK && batch)
         *batch = (struct onnx_batch){.input = in->batch, .output = output->batch};
     return status;
@@ -375,8 +383,8 @@ static enum status import(struct import *in, const char *name, struct network **
 
 /* The samples are counted by the first dimension; where that cannot be, by the second, as in
  * sequences [time, sample, feature]; else by none: the whole input is one sample. Of a file that
- * fits no way, what is said is what is left open, for more cannot be known before; else what came
- * up last in it. */
+ * fits no way, what is said is what is left open, for more cannot be known before; else, as where
+ * the first dimension counts something and the second is open, what came up last in it. */
 static enum status import_any(const struct import *model, const char *name, struct network **out,
                               struct onnx_batch *batch)
 {
@@ -391,7 +399,9 @@ static enum status import_any(const struct import *model, const char *name, stru
         arena_free(&in.weights);
         if (status != STATUS_INPUT && status != STATUS_UNSUPPORTED)
             return status;
-        int32_t reached = in.open && i == 0 ? INT32_MAX : 2 * in.done + (in.node != NULL);
+        bool open = in.open && i == 0, alone = in.samples < 2;
+        int32_t reached =
+            open && alone ? INT32_MAX : 3 * in.done + (in.node && !in.misplaced ? 2 : open);
         if (reached > farthest)
             error = *status_last();
         farthest = reached > farthest ? reached : farthest;

@@ -14,6 +14,17 @@ static const Onnx__TensorShapeProto *input_shape(const struct import *in, size_t
     return type && type->tensor_type ? type->tensor_type->shape : NULL;
 }
 
+const char *sizes_name(const Onnx__ValueInfoProto *info, size_t d, char name[SIZES_NAME])
+{
+    const Onnx__DimensionProto *dim = info->type->tensor_type->shape->dim[d];
+    if (dim->dim_param && *dim->dim_param)
+        return dim->dim_param;
+    if (dim->has_dim_value && dim->dim_value > 0)
+        return "";
+    snprintf(name, SIZES_NAME, "%.60s.%zu", info->name ? info->name : "", d);
+    return name;
+}
+
 /* How long the dimension's name is with which a part NAME=N of --shape begins, and which may have
  * = and , in it; 0: it is none of an input. */
 static size_t dimension_named(const struct import *in, const char *at)
@@ -22,8 +33,9 @@ static size_t dimension_named(const struct import *in, const char *at)
     for (size_t i = 0; i < in->graph->n_input; i++) {
         const Onnx__TensorShapeProto *shape = input_shape(in, i);
         for (size_t d = 0; shape && d < shape->n_dim; d++) {
-            const char *own = shape->dim[d]->dim_param;
-            size_t length = own ? strlen(own) : 0;
+            char name[SIZES_NAME];
+            const char *own = sizes_name(in->graph->input[i], d, name);
+            size_t length = strlen(own);
             if (length > longest && !strncmp(own, at, length) && at[length] == '=')
                 longest = length;
         }
@@ -97,14 +109,13 @@ enum status sizes_refuse_open(struct import *in)
     for (size_t i = 0; i < in->graph->n_input; i++) {
         const Onnx__TensorShapeProto *shape = input_shape(in, i);
         for (size_t d = 0; shape && d < shape->n_dim; d++) {
-            const Onnx__DimensionProto *dim = shape->dim[d];
-            char said[70];
+            char name[SIZES_NAME], said[SIZES_NAME + 2];
+            const char *own = sizes_name(in->graph->input[i], d, name);
             int64_t size = 0;
-            if ((int32_t)d == in->batch || dim->has_dim_value || !dim->dim_param ||
-                !*dim->dim_param)
+            if ((int32_t)d == in->batch || !*own)
                 continue;
-            TRY(sizes_find(in, dim->dim_param, &size));
-            snprintf(said, sizeof said, "%.60s=N", dim->dim_param);
+            TRY(sizes_find(in, own, &size));
+            snprintf(said, sizeof said, "%.60s=N", own);
             size_t used = strlen(list);
             if (!size && !strstr(list, said))
                 snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "", said);
