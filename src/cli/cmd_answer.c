@@ -15,8 +15,10 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
 
 #include "base/cpu.h"
 #include "base/log.h"
+#include "bench/done.h"
 #include "cli/bench_request.h"
 #include "cli/store_file.h"
+#include "nn/network.h"
 #include "store/answer.h"
 
 #include <math.h>
@@ -24,8 +26,8 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
 #include <string.h>
 #include <unistd.h>
 
-enum { BATCHES = 5, NAMES = 256 };
-static const char batches[] = "1,8,64,256";
+enum { BATCHES = 4, NAMES = 256 };
+static const char *const batches[BATCHES] = {"1", "8", "64", "256"};
 static const double SECONDS_LEAST = 0.3, SECONDS_MOST = 3;
 
 struct options {
@@ -77,22 +79,42 @@ done:
     return status;
 }
 
+/* A file may have been another network when it was measured, and so may one of that name in another
+ * folder: only what computed the same counts. */
+static enum status add_programs(const struct options *options, struct arena *arena,
+                                struct store_filter *filters, size_t *count)
+{
+    char program[DONE_PROGRAM];
+    struct point point;
+    point_start(&point);
+    TRY(point_set(&point, &axes[AXIS_model], options->network));
+    TRY(point_set(&point, &axes[AXIS_phase], options->phase));
+    for (int i = 0; i < BATCHES && !network_built_in(options->network); i++) {
+        TRY(point_set(&point, &axes[AXIS_batch], batches[i]));
+        TRY(done_program(&point, program));
+        filters[*count].key = "program";
+        NEED(filters[*count].value = arena_text(arena, program));
+        *count += *program != '\0';
+    }
+    return STATUS_OK;
+}
+
 /* What there is to know of this network on this machine. */
 static enum status look(struct store *store, const struct options *options, struct arena *arena,
                         struct answer_about *about)
 {
     char server[POINT_TEXT] = "";
     struct store_filter *filters;
-    gethostname(server, sizeof server - 1);
-    NEED(filters = arena_array(arena, 4, sizeof *filters));
     size_t count = 2;
+    gethostname(server, sizeof server - 1);
+    NEED(filters = arena_array(arena, 3 + BATCHES, sizeof *filters));
     filters[0] = (struct store_filter){"model", options->network};
     filters[1] = (struct store_filter){"phase", options->phase};
-    if (options->unit)
-        filters[count++] = (struct store_filter){"unit", options->unit};
-    filters[count].key = "server";
-    NEED(filters[count].value = arena_text(arena, server));
-    count += options->minutes > 0; /* of any machine when nothing is measured */
+    if (options->minutes > 0) { /* of any machine when nothing is measured */
+        filters[count].key = "server";
+        NEED(filters[count++].value = arena_text(arena, server));
+    }
+    TRY(add_programs(options, arena, filters, &count));
     return answer_about(store, arena, (struct store_where){filters, count}, about);
 }
 
@@ -128,7 +150,7 @@ static enum status best_batch(const struct options *options, char out[POINT_NUMB
 
 static enum status measure_all(const struct cli *cli, const struct options *options)
 {
-    char cpus[NAMES], gpus[NAMES], batch[POINT_NUMBER], threads[NAMES];
+    char cpus[NAMES], gpus[NAMES], all[NAMES] = "", batch[POINT_NUMBER], threads[NAMES];
     const char *named = NULL;
     struct cpu cpu;
     int cpu_count, gpu_count;
@@ -136,12 +158,14 @@ static enum status measure_all(const struct cli *cli, const struct options *opti
     TRY(cli_unit(cli, &named)); /* one that is not here says why */
     TRY(list_backends(cli, false, cpus, &cpu_count));
     TRY(list_backends(cli, true, gpus, &gpu_count));
-    double each = options->minutes * 60 / ((BATCHES + 2) * (cpu_count + gpu_count) + 1);
+    for (int i = 0; i < BATCHES; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", batches[i]);
+    double each = options->minutes * 60 / ((BATCHES + 3) * (cpu_count + gpu_count) + 1);
     snprintf(threads, sizeof threads, "%d", cpu.cores);
     if (cpu_count)
-        TRY(measure_some(cli, options, cpus, batches, threads, each));
+        TRY(measure_some(cli, options, cpus, all, threads, each));
     if (gpu_count)
-        TRY(measure_some(cli, options, gpus, batches, NULL, each));
+        TRY(measure_some(cli, options, gpus, all, NULL, each));
     if (!cpu_count)
         return STATUS_OK;
     TRY(best_batch(options, batch));
