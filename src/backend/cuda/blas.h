@@ -40,9 +40,6 @@ uint64_t dense_blas_twin_bytes(const struct program *program, const struct op *o
  */
 bool dense_blas_thin(const struct device *device, const struct program *program,
                      const struct op *op, struct thin *thin);
-/* … one of few outputs (slim.h)? */
-bool dense_blas_slim(const struct device *device, const struct program *program,
-                     const struct op *op);
 /* Does its update want the gradient of the outputs turned? And the inputs, too? Then rows of what
  * is turned are so many elements apart. */
 bool dense_blas_turns(const struct device *device, const struct program *program,
@@ -50,5 +47,15 @@ bool dense_blas_turns(const struct device *device, const struct program *program
 bool dense_blas_turns_inputs(const struct device *device, const struct program *program,
                              const struct op *op);
 int64_t dense_blas_turned_step(int64_t samples);
+
+/* dense_lean.cu: the kernel of a layer that has few outputs, or few inputs without a gradient; else
+ * NULL. */
+const struct kernel *dense_lean_kernel(const struct device *device, const struct program *program,
+                                       const struct op *op);
+/* Are its outputs few (slim.h)? Its inputs (shallow.h)? */
+bool dense_lean_slim(const struct device *device, const struct program *program,
+                     const struct op *op);
+bool dense_lean_shallow(const struct device *device, const struct program *program,
+                        const struct op *op);
 
 #endif

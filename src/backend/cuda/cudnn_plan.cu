@@ -1,5 +1,6 @@
 /* cudnn_plan.cu: see cudnn_plan.h. Of what cuDNN proposes only engines are taken whose sums have a
- * fixed order; in fp32 none that multiplies on tensor cores. */
+ * fixed order; in fp32 none that says that it multiplies on tensor cores, and none whose results
+ * are off, whatever it says (cudnn_check.cu). */
 #include "backend/cuda/cudnn.h"
 
 #if __has_include(<cudnn.h>)
@@ -242,10 +243,8 @@ static bool trial_open(const struct conv &conv, struct trial *trial)
     };
     return cudaStreamCreateWithFlags(&trial->stream, cudaStreamNonBlocking) == cudaSuccess &&
            cudaEventCreate(&trial->from) == cudaSuccess &&
-           cudaEventCreate(&trial->to) == cudaSuccess &&
-           take(&trial->x, (int64_t)conv.samples * conv.in * conv.down.x * conv.across.x) &&
-           take(&trial->w, (int64_t)conv.out * conv.inner * conv.taps) &&
-           take(&trial->y, (int64_t)conv.samples * conv.out * conv.down.y * conv.across.y);
+           cudaEventCreate(&trial->to) == cudaSuccess && take(&trial->x, count_x(conv)) &&
+           take(&trial->w, count_w(conv)) && take(&trial->y, count_y(conv));
 }
 
 static void trial_close(struct trial *trial)
@@ -284,6 +283,27 @@ static float trial_time(const struct cudnn *cudnn, const struct trial *trial,
     return ok ? ms : INFINITY;
 }
 
+/* … in which nothing is left of what was there before, and all results must be right. */
+static float trial_checked(const struct cudnn *cudnn, const struct trial *trial,
+                           const struct cudnn_choice *choice, float least)
+{
+    const struct carry_form *form = &choice->form;
+    const struct conv &conv = form->conv;
+    float *made = form->task == CARRY_AHEAD  ? trial->y
+                  : form->task == CARRY_BACK ? trial->x
+                                             : trial->w;
+    const int64_t count = form->task == CARRY_AHEAD  ? count_y(conv)
+                          : form->task == CARRY_BACK ? count_x(conv)
+                                                     : count_w(conv);
+    const bool poisoned =
+        cudaMemsetAsync(made, 0xff, (size_t)count * sizeof(float), trial->stream) == cudaSuccess;
+    const float ms = poisoned ? trial_time(cudnn, trial, choice) : INFINITY;
+    return ms < least &&
+                   cudnn_is_right(form, cudnn->tf32, trial->x, trial->w, trial->y, trial->stream)
+               ? ms
+               : INFINITY;
+}
+
 /* The quickest of what cuDNN proposes in this mode. */
 static void try_proposals(const struct cudnn *cudnn, const struct trial *trial, description graph,
                           cudnnBackendHeurMode_t mode, struct cudnn_choice *choice)
@@ -306,7 +326,7 @@ static void try_proposals(const struct cudnn *cudnn, const struct trial *trial, 
     for (int64_t i = 0; i < found && i < PROPOSALS; i++) {
         struct cudnn_choice tried = *choice;
         tried.plan = make_plan(cudnn, configs[i], &tried.bytes);
-        const float ms = tried.plan ? trial_time(cudnn, trial, &tried) : INFINITY;
+        const float ms = tried.plan ? trial_checked(cudnn, trial, &tried, least) : INFINITY;
         const description worse = ms < least ? choice->plan : tried.plan;
         if (worse)
             cudnn->BackendDestroyDescriptor(worse);

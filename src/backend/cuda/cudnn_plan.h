@@ -48,6 +48,11 @@ const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct c
 bool cudnn_execute(const struct cudnn *cudnn, const struct cudnn_choice *choice, const float *x,
                    const float *w, const float *y, void *workspace, cudaStream_t stream);
 
+/* cudnn_check.cu: does what was made agree with sums in double, as far as the precision allows?
+ * Some of the results are looked at. It waits for the stream. */
+bool cudnn_is_right(const struct carry_form *form, bool tf32, const float *x, const float *w,
+                    const float *y, cudaStream_t stream);
+
 void cudnn_forget(struct cudnn *cudnn); /* all choices */
 
 #endif

@@ -5,14 +5,12 @@
  * cuBLASLt counts by columns: our y[n, o] = x[n, i]·W[i, o] is its yᵀ = Wᵀ·xᵀ, the same bytes. */
 #include "backend/cuda/activation.h"
 #include "backend/cuda/blas.h"
+#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/descend.h"
 #include "backend/cuda/families.h"
 #include "backend/cuda/few.h"
-#include "backend/cuda/merge.h"
 #include "backend/cuda/narrow.h"
 #include "backend/cuda/reduce.h"
-#include "backend/cuda/shallow.h"
-#include "backend/cuda/slim.h"
 #include "backend/cuda/slope.h"
 #include "backend/cuda/turn.h"
 #include "backend/cuda/update.h"
@@ -243,20 +241,6 @@ static void launch_layer_thin(const struct call *call, struct queue *queue)
                 (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
 }
 
-static void launch_dense_slim(const struct call *call, struct queue *queue)
-{
-    slim_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
-               call_reals(call, 0), call_reals(call, 1), bias_of(call),
-               (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
-}
-
-static void launch_dense_shallow(const struct call *call, struct queue *queue)
-{
-    shallow_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
-                  call_reals(call, 0), call_reals(call, 1), bias_of(call),
-                  (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
-}
-
 /* Where the factors of the gradient of weights lie turned. */
 static float *turned_inputs(const struct call *call, const struct room *room)
 {
@@ -469,30 +453,6 @@ static void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     queue_return(queue, stream);
 }
 
-/* … of few outputs. A slope that follows makes dx for itself. */
-static void launch_dense_sgd_slim(const struct call *call, struct queue *queue)
-{
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
-    if (call->below) {
-        struct call next = merge_call(call, call->op + 1);
-        next.slope = call->below;
-        slope_launch(&next, queue);
-    } else
-        slim_down(queue, n, i, o, call_reals(call, 1), call_reals(call, 2), call_reals(call, 7));
-    cudaStream_t stream = queue_part(queue);
-    slim_update(queue, n, i, o, call_reals(call, 0), call_reals(call, 1), call_reals(call, 4),
-                call_reals(call, 5), call_has(call, 6) ? call_reals(call, 6) : NULL);
-    queue_return(queue, stream);
-}
-
-/* … of few inputs, whose gradient nobody needs: on the way itself, since it is the last of it. */
-static void launch_dense_sgd_shallow(const struct call *call, struct queue *queue)
-{
-    shallow_update(queue, call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1),
-                   call_reals(call, 0), call_reals(call, 1), call_reals(call, 4),
-                   call_reals(call, 5), call_has(call, 6) ? call_reals(call, 6) : NULL);
-}
-
 #define ROW(kind, name, launch, workspace, aside)                                                  \
     {                                                                                              \
         OP_##kind, #kind "_" name, launch, workspace, workspace, aside, aside != 0                 \
@@ -516,23 +476,6 @@ static const struct kernel thin_kernels[] = {
     ROW(dense_t, "tf32_thin", launch_layer_thin, workspace_thin, 0),
     ROW(dense_sgd, "tf32_thin", launch_dense_sgd_blas<WAY_THIN>, workspace_thin, ASIDE_DENSE_SGD)};
 
-static const struct kernel slim_kernels[] = {
-    ROW(dense, "f32_slim", launch_dense_slim, NULL, 0),
-    ROW(dense_sgd, "f32_slim", launch_dense_sgd_slim, NULL, ASIDE_DENSE_SGD)};
-
-static const struct kernel shallow_kernels[] = {
-    ROW(dense, "f32_shallow", launch_dense_shallow, NULL, 0),
-    ROW(dense_sgd, "f32_shallow", launch_dense_sgd_shallow, NULL, 0)};
-
-template <int COUNT>
-static const struct kernel *row_of(const struct kernel (&rows)[COUNT], enum op_kind kind)
-{
-    for (const struct kernel &row : rows)
-        if (row.kind == kind)
-            return &row;
-    return NULL;
-}
-
 /* Does the op multiply by a matrix of weights? */
 static bool multiplies(const struct program *program, const struct op *op)
 {
@@ -549,38 +492,16 @@ bool dense_blas_thin(const struct device *device, const struct program *program,
     return thin_takes(thin, &device->properties);
 }
 
-bool dense_blas_slim(const struct device *device, const struct program *program,
-                     const struct op *op)
-{
-    if (precision_is_narrow(device->precision) || !multiplies(program, op))
-        return false;
-    const struct thin thin = thin_of(program, op);
-    return (thin.turned ? thin.k : thin.m) <= SLIM_OUTPUTS && thin.n <= SLIM_SAMPLES;
-}
-
-/* A layer of few inputs, without the gradient of these? */
-static bool is_shallow(const struct device *device, const struct program *program,
-                       const struct op *op)
-{
-    if (precision_is_narrow(device->precision) ||
-        (op->kind != OP_dense && (op->kind != OP_dense_sgd || op_output(program, op, 2) >= 0)))
-        return false;
-    return tensor_of(program, op, 0)->shape.dim[1] <= SHALLOW_INPUTS;
-}
-
 static const struct kernel *find_kernel(const struct device *device, const struct program *program,
                                         const struct op *op)
 {
     struct thin thin;
-    const struct kernel *slim =
-        dense_blas_slim(device, program, op) ? row_of(slim_kernels, op->kind) : NULL;
-    if (slim)
-        return slim;
-    if (is_shallow(device, program, op))
-        return row_of(shallow_kernels, op->kind);
+    const struct kernel *lean = dense_lean_kernel(device, program, op);
+    if (lean)
+        return lean;
     return dense_blas_thin(device, program, op, &thin) || descends(device, program, op)
-               ? row_of(thin_kernels, op->kind)
-               : row_of(kernels[device->precision], op->kind);
+               ? kernel_in(thin_kernels, op->kind)
+               : kernel_in(kernels[device->precision], op->kind);
 }
 
 const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
@@ -602,7 +523,7 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
     if (precision_is_narrow(device->precision))
         return kernel;
     const int64_t samples = tensor_of(program, op, 0)->shape.dim[0];
-    if (is_shallow(device, program, op))
+    if (dense_lean_shallow(device, program, op))
         return samples >= SAMPLES_LEAST ? kernel : NULL;
     if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
         return NULL;

@@ -89,6 +89,16 @@ struct kernel {
 /* The row of this kind, or NULL when there is none. */
 const struct kernel *kernel_of(enum op_kind kind);
 
+/* … in the table of a family. */
+template <int COUNT>
+static inline const struct kernel *kernel_in(const struct kernel (&rows)[COUNT], enum op_kind kind)
+{
+    for (const struct kernel &row : rows)
+        if (row.kind == kind)
+            return &row;
+    return NULL;
+}
+
 enum { THREADS = 256 }; /* of a block, where nothing speaks for another number */
 
 template <typename... Parameters, typename... Arguments>

@@ -107,10 +107,7 @@ static const struct kernel kernels[] = {ROW(load, load_narrow, NULL),
 
 const struct kernel *narrow_kernel(const struct op *op)
 {
-    for (const struct kernel &kernel : kernels)
-        if (kernel.kind == op->kind)
-            return &kernel;
-    return NULL;
+    return kernel_in(kernels, op->kind);
 }
 
 /* May this operand be in 16 bits? Of products: factors, and what is no gradient of a parameter; an

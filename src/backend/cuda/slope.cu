@@ -245,7 +245,7 @@ static void join_product(struct plan *plan, int32_t o, struct slope *slope)
         slope->pieces = thin_pieces(&thin, NULL);
         slope->pieces_at = take_bytes(plan, thin_bytes(&thin));
     }
-    slope->slim = dense_blas_slim(device, plan->program, above);
+    slope->slim = dense_lean_slim(device, plan->program, above);
 }
 
 enum status slope_choose(struct plan *plan)

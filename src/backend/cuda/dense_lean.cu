@@ -1,0 +1,97 @@
+/* dense_lean.cu: layers of few outputs (slim.h) or few inputs (shallow.h), which have kernels of
+ * their own in fp32, whatever the precision of 32 bits. */
+#include "backend/cuda/blas.h"
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/merge.h"
+#include "backend/cuda/shallow.h"
+#include "backend/cuda/slim.h"
+
+static void launch_dense_slim(const struct call *call, struct queue *queue)
+{
+    slim_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
+               call_reals(call, 0), call_reals(call, 1),
+               call_has(call, 2) ? call_reals(call, 2) : NULL,
+               (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
+}
+
+/* A slope that follows makes dx for itself. */
+static void launch_dense_sgd_slim(const struct call *call, struct queue *queue)
+{
+    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
+    if (call->below) {
+        struct call next = merge_call(call, call->op + 1);
+        next.slope = call->below;
+        slope_launch(&next, queue);
+    } else
+        slim_down(queue, n, i, o, call_reals(call, 1), call_reals(call, 2), call_reals(call, 7));
+    cudaStream_t stream = queue_part(queue);
+    slim_update(queue, n, i, o, call_reals(call, 0), call_reals(call, 1), call_reals(call, 4),
+                call_reals(call, 5), call_has(call, 6) ? call_reals(call, 6) : NULL);
+    queue_return(queue, stream);
+}
+
+static void launch_dense_shallow(const struct call *call, struct queue *queue)
+{
+    shallow_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
+                  call_reals(call, 0), call_reals(call, 1),
+                  call_has(call, 2) ? call_reals(call, 2) : NULL,
+                  (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
+}
+
+/* The gradient of its inputs nobody needs: on the way itself, since it is the last of it. */
+static void launch_dense_sgd_shallow(const struct call *call, struct queue *queue)
+{
+    shallow_update(queue, call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1),
+                   call_reals(call, 0), call_reals(call, 1), call_reals(call, 4),
+                   call_reals(call, 5), call_has(call, 6) ? call_reals(call, 6) : NULL);
+}
+
+#define ROW(kind, name, launch, aside)                                                             \
+    {                                                                                              \
+        OP_##kind, #kind "_f32_" name, launch, NULL, NULL, aside, aside != 0                       \
+    }
+
+static const struct kernel slim_kernels[] = {
+    ROW(dense, "slim", launch_dense_slim, 0),
+    ROW(dense_sgd, "slim", launch_dense_sgd_slim, ASIDE_DENSE_SGD)};
+
+static const struct kernel shallow_kernels[] = {
+    ROW(dense, "shallow", launch_dense_shallow, 0),
+    ROW(dense_sgd, "shallow", launch_dense_sgd_shallow, 0)};
+
+/* Has a dense_sgd the gradient of its input to make? */
+static bool goes_down(const struct program *program, const struct op *op)
+{
+    return op->kind == OP_dense_sgd && op_output(program, op, 2) >= 0;
+}
+
+bool dense_lean_slim(const struct device *device, const struct program *program,
+                     const struct op *op)
+{
+    const bool down = goes_down(program, op);
+    if (precision_is_narrow(device->precision) ||
+        (op->kind != OP_dense && op->kind != OP_dense_t && !down))
+        return false;
+    const struct tensor *w = &program->tensors[op_input(program, op, down ? 2 : 1)];
+    return w->shape.dim[1] <= SLIM_OUTPUTS &&
+           program->tensors[op_input(program, op, 0)].shape.dim[0] <= SLIM_SAMPLES;
+}
+
+bool dense_lean_shallow(const struct device *device, const struct program *program,
+                        const struct op *op)
+{
+    if (precision_is_narrow(device->precision) ||
+        (op->kind != OP_dense && (op->kind != OP_dense_sgd || goes_down(program, op))))
+        return false;
+    return program->tensors[op_input(program, op, 0)].shape.dim[1] <= SHALLOW_INPUTS;
+}
+
+const struct kernel *dense_lean_kernel(const struct device *device, const struct program *program,
+                                       const struct op *op)
+{
+    const struct kernel *slim =
+        dense_lean_slim(device, program, op) ? kernel_in(slim_kernels, op->kind) : NULL;
+    if (slim)
+        return slim;
+    return dense_lean_shallow(device, program, op) ? kernel_in(shallow_kernels, op->kind) : NULL;
+}
