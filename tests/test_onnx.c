@@ -318,6 +318,18 @@ TEST(numbers_outside_the_folder_are_refused)
         hand_tensor(&hand, 1, places[i]);
         check_refused(&hand, path, NULL, "expected one in the model's folder");
     }
+    /* a cache: the model and its numbers are links to files that lie side by side elsewhere */
+    CHECK(mkdir(at("seen"), 0700) == 0 && symlink("../model.bin", at("seen/model.onnx")) == 0 &&
+          symlink("../numbers.bin", at("seen/linked.bin")) == 0 &&
+          symlink("../link.bin", at("seen/far.bin")) == 0);
+    CHECK_OK(file_write(at("model.bin"), "", 0));
+    snprintf(path, sizeof path, "%s", at("seen/model.onnx"));
+    hand_tensor(&hand, 2, "linked.bin");
+    if (CHECK_OK(hand_read(&hand, path, NULL, &network)))
+        network_free(network);
+    hand_tensor(&hand, 1, "far.bin");
+    check_refused(&hand, path, NULL, "expected one in the model's folder: copy it there");
+    snprintf(path, sizeof path, "%s", at("model.onnx"));
     hand_tensor(&hand, 1, "absent.bin");
     check_refused(&hand, path, NULL, "'absent.bin', which is not there");
     CHECK(mkdir(at("sub"), 0700) == 0);

@@ -122,6 +122,28 @@ ON_BACKENDS(the_number_of_samples_is_never_one_because_they_are_alike)
     check_gives(rig, &hand, added_places);
 }
 
+/* Zeros of as many rows as the file says there are samples, asked to be as many as there are. */
+TEST(a_state_of_a_fixed_number_of_samples_is_taken)
+{
+    static const int64_t sizes[] = {2, 3};
+    static const float zeros[6] = {0};
+    struct hand hand;
+    struct network *network;
+    hand_features(&hand);
+    hand_row(&hand, "row", zeros, 6);
+    hand_node(&hand, "Constant", "", NULL, "sizes");
+    hand.nodes[1].n_input = 0;
+    hand_ints(&hand, 1, "value_ints", sizes, 2);
+    hand_node(&hand, "Reshape", "row", "sizes", "zeros");
+    hand_node(&hand, "Shape", "x", NULL, "own");
+    hand_node(&hand, "Expand", "zeros", "own", "many");
+    hand_node(&hand, "Shape", "many", NULL, "rows");
+    hand_node(&hand, "Reshape", "x", "rows", "y");
+    if (CHECK_OK(hand_read(&hand, "f.onnx", NULL, &network)))
+        CHECK_EQUAL_INT(shape_count(&network->input), 3);
+    network_free(network);
+}
+
 TEST(what_depends_on_the_number_of_samples_is_refused)
 {
     struct hand hand;

@@ -203,12 +203,20 @@ static const char *entry_of(const Onnx__TensorProto *tensor, const char *key)
     return NULL;
 }
 
-/* The file that `location` names, which lies in the model's folder or below, wherever links lead.
- */
+/* Is the file in this folder, which ends with a slash, or below? */
+static bool lies_in(const char *file, const char *folder)
+{
+    char root[PATH_MAX];
+    size_t length = realpath(folder, root) ? strlen(root) : 0;
+    return length && !strncmp(file, root, length) && (length == 1 || file[length] == '/');
+}
+
+/* The file that `location` names, which lies in the model's folder or below, wherever links lead,
+ * or where the model is a link itself, beside what that leads to: so do caches keep both. */
 static enum status find_external(struct import *in, const char *tensor, const char *location,
                                  char found[PATH_MAX])
 {
-    char folder[PATH_MAX], path[PATH_MAX], root[PATH_MAX];
+    char folder[PATH_MAX], path[PATH_MAX], own[PATH_MAX];
     const char *slash = strrchr(in->path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - in->path + 1) : 2,
              slash ? in->path : "./");
@@ -217,13 +225,17 @@ static enum status find_external(struct import *in, const char *tensor, const ch
         REFUSE(in, STATUS_INPUT,
                "the tensor '%.80s' is in the file '%.200s', expected one in the model's folder",
                tensor, location ? location : "");
-    if (!realpath(folder, root) || !realpath(path, found))
+    if (!realpath(path, found))
         REFUSE(in, STATUS_INPUT, "the tensor '%.80s' is in the file '%.200s', which is not there",
                tensor, location);
-    size_t length = strlen(root);
-    if (strncmp(found, root, length) || (length > 1 && found[length] != '/'))
+    if (realpath(in->path, own))
+        strrchr(own, '/')[1] = 0;
+    else
+        *own = 0;
+    if (!lies_in(found, folder) && !(*own && lies_in(found, own)))
         REFUSE(in, STATUS_INPUT,
-               "the tensor '%.80s' is in the file '%.200s', expected one in the model's folder",
+               "the tensor '%.80s' is in the file '%.200s', expected one in the model's folder: "
+               "copy it there",
                tensor, location);
     return STATUS_OK;
 }

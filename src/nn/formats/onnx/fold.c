@@ -414,7 +414,10 @@ static enum status fold_expand(struct import *in, struct constant **out)
     for (int32_t d = 0; d < whole.rank; d++) {
         int32_t own = d - (whole.rank - x->shape.rank), to = d - (whole.rank - shape.rank);
         int64_t is = own < 0 ? 1 : x->shape.dim[own], wanted = to < 0 ? 1 : shape.dim[to];
-        bool counts = own >= 0 && own == x->batch, asked = samples_in(wanted) != 0;
+        bool counts = own >= 0 && own == x->batch;
+        if (samples_in(wanted) == 1 && !counts && is > 1 && is == in->samples)
+            wanted = is; /* as many as the file says there are */
+        bool asked = samples_in(wanted) != 0;
         wanted = asked ? samples_in(wanted) : wanted;
         if ((is != wanted && is != 1 && wanted != 1) || (asked && !counts && is != 1) ||
             (counts && wanted != is && wanted != 1))
