@@ -30,9 +30,17 @@ else
     echo "skip $suite.a_plugin_of_another_version: cc is not installed"
 fi
 
+# Explained on paper, where there is none, by either name.
+if named=$("$prony" explain large --batch 3 --phase training --backend cuda 2>/dev/null); then
+    holds a_unit_is_explained_as_its_backend "$("$prony" explain large --batch 3 --phase training --unit gpu 2>&1)" "$named"
+else
+    echo "skip $suite.a_unit_is_explained_as_its_backend: the plugin is not in this build"
+fi
+
 reason=$("$prony" train small iris --backend cuda --epochs 1 2>&1 | sed -n 's/^prony: //p')
 if [ "$reason" ]; then
-    for name in no_gpu_is_seen out_of_memory a_killed_process the_gpu_can_be_used_afterwards; do
+    for name in no_gpu_is_seen out_of_memory data_that_do_not_fit_are_overlapped no_room_to_begin a_killed_process \
+        the_gpu_can_be_used_afterwards; do
         echo "skip $suite.$name: $reason"
     done
     exit $status
@@ -42,6 +50,40 @@ says no_gpu_is_seen 'the NVIDIA driver sees no GPU: check nvidia-smi and CUDA_VI
     env CUDA_VISIBLE_DEVICES= "$prony" train small iris --backend cuda --epochs 1
 says out_of_memory 'a smaller batch needs less' \
     "$prony" train mlp:1-65536-1 synthetic:2000000x1 --backend cuda --batch 1000000 --epochs 1
+
+# Beside a process that has all of the GPU's memory but so many MiB.
+if command -v python3 >/dev/null; then
+    cat >"$folder/take.py" <<'PY'
+import ctypes, sys, time
+cuda, context, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+free, total = ctypes.c_size_t(), ctypes.c_size_t()
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+size = free.value - (int(sys.argv[1]) << 20)
+while size > 0 and cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(size)):
+    size -= 4 << 20
+print("taken", flush=True)
+time.sleep(30)
+PY
+    beside() { # MIB CHECK…
+        python3 "$folder/take.py" "$1" >"$folder/taken" &
+        taker=$!
+        shift
+        await taken "$folder/taken"
+        "$@"
+        kill $taker
+        wait $taker 2>/dev/null
+    }
+    beside 850 expect data_that_do_not_fit_are_overlapped 0 'accuracy' \
+        "$prony" train mlp:784-64-10 synthetic:70000x784:10 --backend cuda --batch 64 --epochs 1
+    beside 400 says no_room_to_begin 'a smaller batch needs less' "$prony" train small iris --backend cuda --epochs 1
+else
+    for name in data_that_do_not_fit_are_overlapped no_room_to_begin; do
+        echo "skip $suite.$name: python3 is not installed"
+    done
+fi
 
 "$prony" train large synthetic:3000x4 --backend cuda --batch 3 --epochs 1000 >"$folder/log" 2>&1 &
 await '^epoch ' "$folder/log"

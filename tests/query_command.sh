@@ -81,4 +81,8 @@ says answers_of_a_file 'best  ' "$prony" answer "$folder/mine.net" --minutes 0 $
 printf 'input 40\ndense 3\n' >"$folder/mine.net"
 says another_network_of_that_name_has_no_answer 'no result' \
     "$prony" answer "$folder/mine.net" --minutes 0 $store --phase inference
+says answers_of_one_unit ' on the gpu (NVIDIA' \
+    "$prony" answer large --minutes 0 --store "$folder/new.db" --unit gpu
+says answers_of_the_other ' on the cpu' \
+    "$prony" answer large --minutes 0 --store "$folder/new.db" --unit cpu
 exit $status

@@ -180,6 +180,26 @@ TEST(convolutions_are_chosen_by_precision)
     expect_kernel(TRAIN("gru", 64, "fp32"), "adam_together_f32_cuda");
 }
 
+static void expect_reason(const struct asked *asked, const char *kernel, const char *part)
+{
+    struct paper paper;
+    enum status status;
+    if (!paper_open(&paper, asked, &status))
+        return;
+    const struct kernel_use *use = CHECK_OK(status) ? find_kernel(&paper, kernel) : NULL;
+    if (CHECK(use && use->why) && !CHECK(strstr(use->why, part)))
+        printf("    %s, batch %d: \"%s\"\n", asked->network, asked->batch, use->why);
+    paper_close(&paper);
+}
+
+/* The same kernel, for another reason. */
+TEST(reasons_are_true_at_every_size)
+{
+    expect_reason(TRAIN("large", 13, "fp32"), "dense_f32_cublaslt", "do not fill");
+    expect_reason(TRAIN("large", 1024, "fp32"), "dense_f32_cublaslt", "tiles fill the GPU");
+    expect_reason(TRAIN("large", 13, "bf16"), "dense_bf16_cublaslt", "in 16 bits");
+}
+
 /* What the kernels need beside the program's tensors is known, and grows with the batch. */
 TEST(memory_is_known_before_it_is_taken)
 {

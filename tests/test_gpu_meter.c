@@ -1,6 +1,5 @@
 /* test_gpu_meter.c: the GPU that NVML is asked about is the one that CUDA computes on. NVIDIA's
  * libraries are stood in for: of two GPUs, CUDA begins with the second of the bus. */
-#include "bench/energy.h"
 #include "check.h"
 
 #include <dlfcn.h>
@@ -44,35 +43,34 @@ static int nvml_energy(void *device, unsigned long long *millijoules)
     return 0;
 }
 
-#define FUNCTION(name, function)                                                                   \
+#define STANDS_IN(name, function)                                                                  \
     {                                                                                              \
         name, (void (*)(void))(function)                                                           \
     }
 static const struct {
     const char *name;
     void (*function)(void);
-} functions[] = {FUNCTION("cuInit", begin_cuda),
-                 FUNCTION("cuDeviceGet", cuda_device),
-                 FUNCTION("cuDeviceGetPCIBusId", cuda_address),
-                 FUNCTION("nvmlInit_v2", begin),
-                 FUNCTION("nvmlShutdown", begin),
-                 FUNCTION("nvmlDeviceGetHandleByPciBusId_v2", nvml_at),
-                 FUNCTION("nvmlDeviceGetTotalEnergyConsumption", nvml_energy)};
+} functions[] = {STANDS_IN("cuInit", begin_cuda),
+                 STANDS_IN("cuDeviceGet", cuda_device),
+                 STANDS_IN("cuDeviceGetPCIBusId", cuda_address),
+                 STANDS_IN("nvmlInit_v2", begin),
+                 STANDS_IN("nvmlShutdown", begin),
+                 STANDS_IN("nvmlDeviceGetHandleByPciBusId_v2", nvml_at),
+                 STANDS_IN("nvmlDeviceGetTotalEnergyConsumption", nvml_energy)};
 
-/* In place of libc's, for the whole test. */
-void *dlopen(const char *file, int mode)
+static void *stand_in_open(const char *file, int mode)
 {
     (void)mode;
     return (void *)(strcmp(file, "libcuda.so.1") == 0 ? &addresses[0] : &addresses[1]);
 }
 
-int dlclose(void *library)
+static int stand_in_close(void *library)
 {
     (void)library;
     return 0;
 }
 
-void *dlsym(void *restrict library, const char *restrict name)
+static void *stand_in_find(void *library, const char *name)
 {
     void *symbol = NULL;
     (void)library;
@@ -81,6 +79,12 @@ void *dlsym(void *restrict library, const char *restrict name)
             memcpy(&symbol, &functions[i].function, sizeof symbol);
     return symbol;
 }
+
+/* The meter itself, with these for libc's, which sanitizers need as they are. */
+#define dlopen stand_in_open
+#define dlclose stand_in_close
+#define dlsym stand_in_find
+#include "bench/energy.c"
 
 TEST(the_gpu_that_cuda_computes_on_is_read)
 {
