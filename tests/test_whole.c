@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 
-enum { STEPS = 50, ROWS = 61, RING = 64 };
+enum { STEPS = 50, ROWS = 61, RING = 64, NAME = 64, KERNELS_MOST = 64 };
 
 struct row {
     const char *network; /* its name, or its text */
@@ -62,9 +62,23 @@ struct trial {
     uint32_t order[ROWS];
     float loss[RING], right[RING];
     float *y;
+    char kernel[NAME]; /* by which it ran */
 };
 
-static bool trial_open(struct trial *trial, const struct row *row, enum program_use use)
+/* Those that have run something, each once. */
+static char kernels[KERNELS_MOST][NAME];
+
+static bool has_run(const char *part)
+{
+    bool found = false;
+    for (int i = 0; i < KERNELS_MOST && kernels[i][0]; i++)
+        found = found || strstr(kernels[i], part);
+    return found;
+}
+
+/* The program alone; `bare`: of parameters that have no values. */
+static bool trial_compile(struct trial *trial, const struct row *row, enum program_use use,
+                          bool bare)
 {
     const struct compile_options options = {.batch = row->batch,
                                             .use = use,
@@ -73,12 +87,17 @@ static bool trial_open(struct trial *trial, const struct row *row, enum program_
                                             .schedule = use == USE_TRAINING ? row->schedule : NULL};
     *trial = (struct trial){0};
     params_init(&trial->params, DTYPE_F32);
+    trial->params.bare = bare;
     const bool is_text = strncmp(row->network, "input", 5) == 0;
-    if (!CHECK_OK(is_text
-                      ? network_parse("stack", row->network, strlen(row->network), &trial->network)
-                      : network_open(row->network, &trial->network)) ||
-        !CHECK_OK(network_compile(trial->network, &trial->params, &options, &trial->program)) ||
-        !CHECK_OK(params_fill(&trial->params, 3)))
+    return CHECK_OK(
+               is_text ? network_parse("stack", row->network, strlen(row->network), &trial->network)
+                       : network_open(row->network, &trial->network)) &&
+           CHECK_OK(network_compile(trial->network, &trial->params, &options, &trial->program));
+}
+
+static bool trial_open(struct trial *trial, const struct row *row, enum program_use use)
+{
+    if (!trial_compile(trial, row, use, false) || !CHECK_OK(params_fill(&trial->params, 3)))
         return false;
     const int32_t x = program_find(trial->program, ROLE_INPUT, "x");
     const int64_t in = shape_count(&trial->program->tensors[x].shape) / row->batch;
@@ -128,6 +147,47 @@ static bool trial_bind(struct trial *trial, struct ready *ready, const struct pr
     return CHECK_OK(ready->backend->bind(ready->plan, &binding));
 }
 
+/* What the plan runs its first op by: all of them, where one kernel has them all. */
+static void plan_kernel(const struct backend *backend, const struct plan *plan, char name[NAME])
+{
+    struct arena arena = {0};
+    struct explanation explanation;
+    if (CHECK_OK(backend->explain(plan, &arena, &explanation)) &&
+        CHECK(explanation.kernel_count > 0))
+        snprintf(name, NAME, "%s", explanation.kernels[0].kernel);
+    arena_free(&arena);
+}
+
+/* The same of a dry plan, as `prony explain` asks it. "": it is refused. */
+static void expect_kernel(struct rig *rig, const struct row *row, enum program_use use,
+                          enum answering answering, char name[NAME])
+{
+    const struct plan_options options = {.dry = true, .answering = answering};
+    struct ready ready = {.backend = rig->backend, .owns_instance = true};
+    struct trial trial;
+    struct program *fused = NULL;
+    name[0] = 0;
+    if (trial_compile(&trial, row, use, true) &&
+        CHECK_OK(fuse(trial.program, rig->backend, rig->device, &fused)) &&
+        CHECK_OK(rig->backend->attach(rig->device, &trial.params, &ready.instance)) &&
+        rig->backend->prepare(ready.instance, fused, &options, &ready.plan) == STATUS_OK)
+        plan_kernel(rig->backend, ready.plan, name);
+    ready_close(&ready);
+    program_free(fused);
+    trial_close(&trial);
+}
+
+/* It ran by what was said. */
+static void check_kernel(const struct trial *trial, const char *said)
+{
+    int i = 0;
+    CHECK_EQUAL_TEXT(trial->kernel, said);
+    while (i < KERNELS_MOST && kernels[i][0] && strcmp(kernels[i], trial->kernel) != 0)
+        i++;
+    if (CHECK(i < KERNELS_MOST))
+        snprintf(kernels[i], NAME, "%s", trial->kernel);
+}
+
 static int64_t steps = STEPS; /* fewer where each is watched by a tool */
 
 /* Runs so many steps, `at_once` of them in a call, and leaves parameters, losses and outputs. */
@@ -138,6 +198,8 @@ static bool trial_run(struct trial *trial, struct rig *rig, const struct program
     trial->params.control.rate = rate;
     bool ok =
         ready_open(&ready, rig, &trial->params, program) && trial_bind(trial, &ready, program);
+    if (ok)
+        plan_kernel(rig->backend, ready.plan, trial->kernel);
     for (int64_t done = 0; ok && done < steps; done += at_once)
         ok = ready_run(&ready, PARTS_ALL, 0, at_once);
     ok = ok && CHECK_OK(rig->backend->download(ready.instance, &trial->params));
@@ -168,6 +230,8 @@ static bool trial_call(struct trial *trial, struct rig *rig, const struct row *r
     bool ok = status == STATUS_OK && trial_bind(trial, &ready, program);
     if (answering != ANSWER_RESIDENT)
         CHECK_OK(status);
+    if (ok)
+        plan_kernel(rig->backend, ready.plan, trial->kernel);
     for (size_t i = 0; ok && i < sizeof calls / sizeof *calls; i++) {
         ok = ready_run(&ready, PARTS_ALL, 0, calls[i]);
         if (i % 2)
@@ -193,12 +257,15 @@ static void compare(struct rig *rig, struct rig *reference, const struct row *ro
 {
     struct trial found = {0}, expected = {0}, single = {0};
     struct program *fused = NULL;
+    char said[NAME];
+    expect_kernel(rig, row, use, ANSWER_STEPS, said);
     if (trial_open(&found, row, use) &&
         CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused)) && fused->whole == whole &&
         trial_open(&expected, row, use) && trial_open(&single, row, use) &&
         trial_run(&found, rig, fused, rate, steps) && trial_run(&single, rig, fused, rate, 1) &&
         trial_run(&expected, reference, expected.program, rate, steps)) {
         ++*ran;
+        check_kernel(&found, said);
         near("parameters", row, rate,
              params_difference(&found.params, &expected.params, ROLE_PARAM), 2e-4);
         near("losses", row, rate, difference(found.loss, expected.loss, RING), 2e-4);
@@ -227,11 +294,16 @@ static void compare_calls(struct rig *rig, struct rig *reference, const struct r
     for (enum answering way = ANSWER_CALLS; known && way <= last; way++) {
         struct trial found = {0};
         struct program *fused = NULL;
+        char said[NAME];
+        expect_kernel(rig, row, USE_INFERENCE, way, said);
         if (trial_open(&found, row, USE_INFERENCE) &&
             CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused)) &&
             trial_call(&found, rig, row, fused, way)) {
             answered[way]++;
+            check_kernel(&found, said);
             near("answers", row, 0, difference(found.y, expected.y, ROWS * (int64_t)1024), 2e-5);
+        } else {
+            CHECK_EQUAL_TEXT(said, "");
         }
         program_free(fused);
         trial_close(&found);
@@ -287,6 +359,10 @@ ON_BACKENDS(few_calls_of_every_kernel_are_answered)
     most_calls = 150;
     rig_close(&reference);
     CHECK_EQUAL_INT(answered[ANSWER_CALLS], sizeof few / sizeof *few);
+    if (strcmp(rig->backend->name, "cuda") != 0)
+        return;
+    CHECK(has_run("answer_warp") && has_run("answer_block") && has_run("answer_layers"));
+    CHECK(answered[ANSWER_RESIDENT] > 0 && has_run("whole_grid"));
 }
 
 ON_BACKENDS(a_whole_program_does_what_its_ops_do)
@@ -361,6 +437,9 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
     rig_close(&reference);
     if (!whole)
         SKIP("'%s' runs nothing whole", rig->backend->name);
+    if (strcmp(rig->backend->name, "cuda") == 0)
+        CHECK(has_run("whole_warp") && has_run("whole_team") && has_run("whole_block") &&
+              has_run("whole_grid"));
 }
 
 /* How many are a number in one and none in the other. */
