@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "nn/network.h"
 #include "prony.h"
 
 #include <inttypes.h>
@@ -61,7 +60,7 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
         return STATUS_OK;
     flags->weights = args.positional_count == 3 ? cli->positional[1] : NULL;
     flags->data = cli->positional[args.positional_count - 1];
-    if (!flags->weights && !network_onnx_end(cli->positional[0]))
+    if (!flags->weights && !cli_has_weights(cli->positional[0]))
         FAIL(STATUS_INPUT, "found no weights, expected %s %s: only an ONNX file has its own",
              args.command, args.usage);
     TRY(cli_shape(cli, &args));

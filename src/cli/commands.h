@@ -66,6 +66,9 @@ enum status cli_shape(struct cli *cli, struct args *args);
     }
 enum status cli_unit(const struct cli *cli, const char **backend);
 
+/* Does the network bring its weights along, as an ONNX file does? */
+bool cli_has_weights(const char *network);
+
 /* Refuse to write over the file of a network, or of data, that is read (file_check_apart). What
  * prony knows by name is no file: `prony train small iris --out small` can be said twice. */
 enum status cli_keep_network(const char *out, const char *network);

@@ -116,6 +116,11 @@ enum status cli_shape(struct cli *cli, struct args *args)
     return STATUS_OK;
 }
 
+bool cli_has_weights(const char *network)
+{
+    return network_onnx_end(network) != NULL;
+}
+
 enum status cli_keep_network(const char *out, const char *network)
 {
     return network_built_in(network) ? STATUS_OK : file_check_apart(out, network);

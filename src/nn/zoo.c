@@ -129,8 +129,9 @@ static enum status unknown_network(const char *spec)
     return status;
 }
 
-/* By the name's end, or the first byte, which no text begins with; a named pipe, which is no file, is
- * not waited for. What is said behind the file's name may have a ':', as outputs of TensorFlow. */
+/* By the name's end, or the first byte, which no text begins with; a named pipe, which is no file,
+ * is not waited for. What is said behind the file's name may have a ':', as outputs of TensorFlow.
+ */
 const char *network_onnx_end(const char *spec)
 {
     static const char ending[] = ".onnx";
