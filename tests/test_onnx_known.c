@@ -281,4 +281,21 @@ TEST(sequences_of_time_and_samples_are_refused_for_what_they_are)
     check_refused(&hand, "r.onnx:N=5", "N=5", "node 'y' (RNN): it has clip or input_forget");
 }
 
+static double second_part(double x, int place)
+{
+    return x + 3 + place;
+}
+
+ON_BACKENDS(known_numbers_are_split)
+{
+    struct hand hand;
+    hand_features(&hand);
+    hand_row(&hand, "row", (const float[]){0, 1, 2, 3, 4, 5}, 6);
+    hand_node(&hand, "Split", "row", NULL, "a");
+    hand.outputs[1][1] = "b";
+    hand.nodes[1].n_output = 2;
+    hand_node(&hand, "Add", "x", "b", "y");
+    check_gives(rig, &hand, second_part);
+}
+
 CHECK_MAIN

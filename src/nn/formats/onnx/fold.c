@@ -511,6 +511,41 @@ static enum status check_samples(struct import *in, bool follows)
     return STATUS_OK;
 }
 
+/* Split: parts of one dimension, one behind the other, an output each. */
+static enum status fold_split(struct import *in)
+{
+    const struct constant *x = fold_known(in, 0);
+    const int64_t *sizes;
+    int64_t count, from = 0, outputs = (int64_t)in->node->n_output, stride[SHAPE_MOST];
+    int32_t axis;
+    TRY(graph_numbers(in, 1, "split", &sizes, &count));
+    TRY(graph_axis_of(in, "axis", 0, x->shape.rank, &axis));
+    int64_t whole = x->shape.dim[axis];
+    if (axis == x->batch || (count >= 0 && count != outputs) || (count < 0 && whole % outputs))
+        REFUSE(in, STATUS_UNSUPPORTED, "found %lld places for %lld outputs", (long long)whole,
+               (long long)outputs);
+    fold_strides(&x->shape, stride);
+    for (int64_t i = 0; i < outputs; i++) {
+        int64_t size = count < 0 ? whole / outputs : sizes[i];
+        struct value *value = graph_output(in, (size_t)i);
+        struct shape shape = x->shape;
+        if (size < 0 || size > whole - from)
+            REFUSE(in, STATUS_INPUT, "found a part of %lld of %lld places", (long long)size,
+                   (long long)whole);
+        shape.dim[axis] = size;
+        if (value) {
+            TRY(constant_new(in, shape, x->wholes, &value->constant));
+            fold_walk(value->constant, x, from * stride[axis], stride);
+            value->constant->batch = value->batch = x->batch;
+            import_traces(in, true, value->constant);
+            value->shape = shape;
+            value->ready = true;
+        }
+        from += size;
+    }
+    return STATUS_OK;
+}
+
 /* Is it a function that a layer does as well, of numbers that may be a sample's? Then a training
  * goes through it. */
 static bool fold_leaves(const struct import *in, folder *fold)
@@ -533,6 +568,10 @@ enum status fold_node(struct import *in, bool *done)
         all = all && (!*in->node->input[i] || (graph_input(in, i) && graph_input(in, i)->constant));
     if (!all && !shape)
         return STATUS_OK;
+    if (!strcmp(in->node->op_type, "Split") && graph_input(in, 0)) {
+        *done = true;
+        return fold_split(in);
+    }
     for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
         if (strcmp(folders[f].op, in->node->op_type))
             continue;

@@ -10,6 +10,11 @@ enum status window_open(struct import *in, struct image *out)
     TRY(node_data(in, 0, &value));
     int32_t rank = value->shape.rank;
     bool single = value->batch < 0 && rank > 0 && value->shape.dim[0] == 1;
+    if (value->batch == 0 && value->shape.dim[0] > 1)
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its first dimension counts %lld images of each sample, expected one",
+               (long long)value->shape.dim[0]);
+    in->misplaced = value->batch > 0;
     if (rank < 3 || rank > 2 + AXES || (!value_counts(value, 0) && !single))
         REFUSE(in, STATUS_UNSUPPORTED,
                "its input has %d dimensions, expected samples, channels and one to %d more", rank,
