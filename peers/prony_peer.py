@@ -6,7 +6,7 @@ A peer is an object with
     prepare(work)                  build the network; `work` is a Work
     step(batch)                    one iteration on batch number `batch` of work.batches
     loss(), parameter(name, i)     training: the last step's loss; element i of a parameter
-    outputs()                      inference: the flat outputs of the last step
+    outputs()                      inference: the flat outputs of the last step, a list or an array
 
 and, where it has reason to,
 
@@ -252,9 +252,10 @@ class Server:
         for _ in range(request["steps"]):
             self.iterate(1)
             if not self.work.training:
-                values.extend(self.peer.outputs())
+                found = self.peer.outputs()[: request["most"] - len(values)]
+                values.extend(found.tolist() if hasattr(found, "tolist") else found)
         if not self.work.training:
-            return {"values": values[: request["most"]]}
+            return {"values": values}
         loss = self.peer.loss()
         values = [self.peer.parameter(name, i) for name, i in request["samples"]]
         self.restart()  # what was read back may lie in another order than it is trained in

@@ -211,7 +211,7 @@ class TorchPeer:
         return time.perf_counter_ns() - start
 
     def outputs(self):
-        return self.y.float().reshape(-1).tolist()
+        return self.y.float().reshape(-1)
 
     def loss(self):
         if self.work.training and any(l["kind"] == "dropout" for l in self.work.layers):

@@ -40,8 +40,10 @@ class Shipped(TorchPeer):
         if self.backend == "compile" and not hasattr(self.torch, "compile"):
             raise Unsupported("torch.compile needs PyTorch 2")
         self.torch.backends.cudnn.benchmark = True
-        self.settings = search(self.choices(), self.trial)
-        self.build(self.settings)
+        self.built = None
+        self.settings = search(self.choices(), self.trial, 0.25 if self.device == "cpu" else 0.1)
+        if self.built != self.settings:  # another one was tried last
+            self.build(self.settings)
         chosen = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         return {"software": {**self.about(), "backend": self.backend, "settings": chosen}}
 
@@ -58,9 +60,9 @@ class Shipped(TorchPeer):
             choices["mkldnn"] = ["on", "off"]
         if compiled and self.device == "cuda":  # first: what is tried last may not be tried
             choices["capture"] = ["off", "on"]
-        if self.work.training:
-            choices["update"] = {"graph": ["usual", "foreach"], "graph-fused": ["fused"]}.get(
-                self.backend, ["usual", "foreach", "fused"])
+        if self.work.training:  # on a GPU foreach is the usual one
+            updates = ["usual", "fused"] if self.device == "cuda" else ["usual", "foreach", "fused"]
+            choices["update"] = {"graph": ["usual"], "graph-fused": ["fused"]}.get(self.backend, updates)
         if self.backend == "eager" and self.device == "cpu":
             choices["jit"] = ["off", "trace"] if self.work.training else ["off", "freeze", "optimise"]
         return choices
@@ -92,6 +94,7 @@ class Shipped(TorchPeer):
         self.ready(**more)
         if capture:
             self.capture(self.backend == "graph-streams")
+        self.built = settings
 
     def quicker(self, module, settings):
         """The module as the compilers leave it; frozen ones hold the weights as constants."""

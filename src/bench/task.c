@@ -65,6 +65,23 @@ const struct program *task_output(const struct task *task, const char *name, int
     return task_find(task, ROLE_OUTPUT, name, tensor);
 }
 
+static void task_draw_below(struct rng_key key, uint32_t row, int64_t width, int64_t most,
+                            int32_t *out)
+{
+    for (int64_t i = 0; i < width; i++)
+        out[i] = (int32_t)rng_below(key, row, (uint32_t)i, (uint32_t)most);
+}
+
+/* As rng_uniform, four at a time: there may be hundreds of millions. */
+static void task_draw_units(struct rng_key key, uint32_t row, int64_t width, float *out)
+{
+    for (int64_t i = 0; i < width; i += 4) {
+        const struct rng_block words = rng_words(key, row, (uint32_t)(i / 4));
+        for (int64_t j = i; j < i + 4 && j < width; j++)
+            out[j] = rng_unit(words.word[j - i]);
+    }
+}
+
 /* Adds one input of the program to the data: the same shape, with all rows; whole numbers are drawn
  * below `most`. */
 static enum status task_add_data(struct task *task, const char *name, uint32_t stream, int64_t most)
@@ -82,14 +99,10 @@ static enum status task_add_data(struct task *task, const char *name, uint32_t s
     int64_t width = shape_count(&shape) / task->rows;
     const struct rng_key key = {.seed = TASK_SEED, .stream = stream};
     for (int64_t row = 0; row < task->rows; row++)
-        for (int64_t i = 0; i < width; i++) {
-            uint32_t sample = (uint32_t)row, element = (uint32_t)i;
-            if (tensor->dtype == DTYPE_I32)
-                ((int32_t *)data)[row * width + i] =
-                    (int32_t)rng_below(key, sample, element, (uint32_t)most);
-            else
-                ((float *)data)[row * width + i] = rng_uniform(key, sample, element);
-        }
+        if (tensor->dtype == DTYPE_I32)
+            task_draw_below(key, (uint32_t)row, width, most, (int32_t *)data + row * width);
+        else
+            task_draw_units(key, (uint32_t)row, width, (float *)data + row * width);
     return STATUS_OK;
 }
 
