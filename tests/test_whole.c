@@ -513,6 +513,28 @@ ON_BACKENDS(what_is_no_number_stays_so)
     rig_close(&reference);
 }
 
+/* Tiles as large as they get: as many passes as a warp of the grid can hold of them, or more, and
+ * more inputs than warps share. */
+ON_BACKENDS(steps_of_wide_networks_agree_on_a_gpu)
+{
+    static const struct row wide[] = {
+        {"large", 3, LOSS_MSE, 0, NULL},
+        {"large", 10, LOSS_MSE, 0, NULL},
+        {"mlp:6000-1000-3:sigmoid", 2, LOSS_CROSS_ENTROPY, 3, NULL},
+    };
+    struct rig reference;
+    int whole = 0;
+    if (strcmp(rig->backend->unit, "gpu") != 0)
+        SKIP("'%s' is not on a GPU", rig->backend->name);
+    CHECK(rig_open(&reference, "ref"));
+    steps = 3;
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        compare(rig, &reference, &wide[i], USE_TRAINING, 0.01, true, &whole);
+    steps = STEPS;
+    rig_close(&reference);
+    CHECK_EQUAL_INT(whole, sizeof wide / sizeof *wide);
+}
+
 /* Convolution, op by op; only where other arithmetic than the reference's is worth the time. */
 ON_BACKENDS(steps_of_a_convolution_agree_on_a_gpu)
 {

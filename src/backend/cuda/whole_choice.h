@@ -138,7 +138,8 @@ enum {
     GRID_WARPS = GRID_THREADS / 32,
     GRID_FIRST_MOST = 32,  /* inputs of a first layer that every block has all of */
     GRID_LAST_MOST = 32,   /* outputs of the last layer */
-    GRID_TILE_FLOATS = 32, /* a description of a block's part of a layer */
+    GRID_TILE_FLOATS = 48, /* a description of a block's part of a layer */
+    GRID_HELD = 5,         /* passes of a tile that a warp can hold half of */
     GRID_SLICE_LEAST = 8,  /* quadruples of the widest layer that are worth a block */
     GRID_OWN_BYTES = 128,  /* of shared memory, beside the layout */
     GRID_SLACK = 32,       /* floats behind the weights: eight lanes read on where a column ends */
@@ -205,6 +206,7 @@ struct grid_layout {
     int32_t rows, columns; /* of blocks; in odd layers the other way round */
     int32_t tiles, y, target, taken, shares, scratch, delta; /* where these begin in shared memory,
                                                                 in floats */
+    int32_t x_apart; /* the network's inputs of even steps from those of odd ones */
     struct {
         int32_t quads;            /* of a block's slice of the inputs, at most */
         int32_t sets;             /* quadruples of its slice of the outputs, at most */
@@ -289,7 +291,7 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
     layout.packets =
         2 * grid_relay_packets(chain, samples) + grid_number_packets(layout.rows * layout.columns);
     layout.tiles = at;
-    at += CHAIN_MOST * GRID_TILE_FLOATS;
+    at += chain->layers * GRID_TILE_FLOATS;
     for (int32_t l = 0; l <= last; l++) {
         layout.layer[l].copied = l == last;
         layout.layer[l].whole = l == 0 && last > 1 && chain->layer[l].in <= GRID_FIRST_MOST;
@@ -305,6 +307,8 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
                           ((int64_t)down * wanted * (l == last ? across : 1) +
                            (int64_t)across * in + (grid_hands_on(samples) ? wanted + in : 0));
         layout.layer[l].x = at;
+        if (l == 0)
+            at += layout.x_apart = round_up(layout.layer[l].quads, 8) * grid_quad_floats(samples);
         at += round_up(layout.layer[l].quads, 8) * grid_quad_floats(samples);
         layout.layer[l].bias = at;
         at += 4 * layout.layer[l].sets;

@@ -7,8 +7,9 @@
  * outputs; those in its column exchange them, and each adds them all up. In the next layer rows and
  * columns change places, so these outputs are the block's own inputs. Going down it is the same the
  * other way: a block makes its part of the gradients of its inputs, those in its row exchange them.
- * The weights are updated in the same pass, with the gradient summed over the batch first. The last
- * layer is narrow: each block has all columns of its rows, and computes the loss as all others do.
+ * The weights are updated with the gradient summed over the batch first: of up to four samples
+ * after the block's part has been sent, of more in the same pass. The last layer is narrow: each
+ * block has all columns of its rows, and computes the loss as all others do.
  * A narrow first layer each block has all rows of, and nothing of it is exchanged. Of more than
  * four samples a block adds up the parts of some outputs only and hands the sums on to its column.
  *
@@ -21,7 +22,9 @@
  *
  * Bound: each weight is read once up, read and written once down, from shared memory (128 bytes a
  * cycle) or L2; an exchange costs about 0.7 µs, and a step of L layers has 2·L - 2 of them. */
-#include "backend/cuda/whole_ways.h"
+#include "backend/cuda/whole_down.h"
+
+#include <type_traits>
 
 static __device__ float warp_sum(float value)
 {
@@ -82,7 +85,7 @@ template <int N> struct data_intake {
     const uint32_t *inputs_at, *targets_at, *order; /* order: or NULL */
     int batch;
     int in, first, slice, wide, inputs, all; /* features, elements */
-    int x, target;                           /* where they go */
+    int x, x_apart, target;                  /* where they go: inputs of even and of odd steps */
     /* 0 where the batch has no such sample, or the sample no such feature */
     __device__ float read(const uint32_t *rows, int e) const
     {
@@ -99,10 +102,10 @@ template <int N> struct data_intake {
     {
         return order ? __ldg(&order[sample]) : (uint32_t)sample;
     }
-    __device__ void put(float *shared, int e, float value) const
+    __device__ void put(float *shared, int e, float value, uint32_t number) const
     {
         if (e < inputs)
-            shared[x + input_place<N>(e % slice, e / slice)] = value;
+            shared[x + (number % 2 ? x_apart : 0) + input_place<N>(e % slice, e / slice)] = value;
         else
             shared[target + e - inputs] = value;
     }
@@ -126,14 +129,17 @@ static __device__ struct data_intake<N> intake_of(const struct grid_net *net,
     intake.inputs = intake.slice * N;
     intake.all = intake.inputs + intake.wide * N;
     intake.x = net->layout.layer[0].x;
+    intake.x_apart = net->layout.x_apart;
     intake.target = net->layout.target;
     return intake;
 }
 
-/* One block at work. */
-template <int N>
+/* One block at work, for steps or for calls. */
+template <int N, bool STEPS>
 struct grid_block {
     static constexpr int SETS = GRID_SETS_AT_ONCE(N);
+    static constexpr bool HOLDS = STEPS && N <= 4; /* what is in L2 is asked for far ahead */
+    typedef typename std::conditional<HOLDS, held_weights<N>, first_weights<SETS>>::type weights;
     const struct grid_net *net;
     float *shared;
     struct weight_tile<SETS> *tiles; /* in shared memory */
@@ -148,16 +154,27 @@ struct grid_block {
     __device__ bool hear(uint32_t number, uint32_t call, uint64_t *ahead) const;
     __device__ uint32_t look() const;
     __device__ void await_all(uint32_t number, uint32_t heard) const;
+    __device__ void ask_first(weights &held) const;
     template <typename Meanwhile>
-    __device__ void forward(uint32_t number, Meanwhile meanwhile) const;
-    __device__ void backward(uint32_t number) const;
+    __device__ void forward(uint32_t number, weights &held, bool trains, Meanwhile meanwhile) const;
+    __device__ void backward(uint32_t number, weights &held) const;
+    __device__ void first_layer(uint32_t number, bool learns) const;
+    __device__ bool narrow(int l) const
+    {
+        return l > 0 && net->layout.layer[l].copied && tiles[l].sets == 1;
+    }
+    /* the inputs of a layer; those of the network lie in two places in turn */
+    __device__ float *inputs(int l, uint32_t number) const
+    {
+        return &shared[net->layout.layer[l].x + (l == 0 && number % 2 ? net->layout.x_apart : 0)];
+    }
     __device__ void judge(struct ring *loss, struct ring *right) const;
     __device__ void store_outputs(const uint32_t *rows) const;
     __device__ void answer(uint32_t call) const;
 };
 
 /* Works out the tiles, and fetches what is kept of them. */
-template <int N> __device__ void grid_block<N>::settle() const
+template <int N, bool STEPS> __device__ void grid_block<N, STEPS>::settle() const
 {
     const int thread = (int)threadIdx.x;
 #pragma unroll 1
@@ -176,8 +193,8 @@ template <int N> __device__ void grid_block<N>::settle() const
  * passes questions on looks at these numbers (await_all). It has looked for the next question by
  * then, too: of several that are queued, `ahead` is this thread's note. False: nobody asks any
  * more. */
-template <int N>
-__device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ahead) const
+template <int N, bool STEPS>
+__device__ bool grid_block<N, STEPS>::hear(uint32_t number, uint32_t call, uint64_t *ahead) const
 {
     const int thread = (int)threadIdx.x, in = net->layer[0].in;
     const struct weight_tile<SETS> &tile = tiles[0];
@@ -220,7 +237,7 @@ __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ah
 #pragma unroll
         for (int k = 0; k < 3; k++)
             if (3 * p + k < N)
-                shared[net->layout.layer[0].x + input_place<N>(i, 3 * p + k)] = x[k];
+                inputs(0, number)[input_place<N>(i, 3 * p + k)] = x[k];
     }
     __syncthreads();
     if (thread == 0)
@@ -229,83 +246,124 @@ __device__ bool grid_block<N>::hear(uint32_t number, uint32_t call, uint64_t *ah
 }
 
 /* The number that this thread's block has left, for the first block; a look takes a while. */
-template <int N> __device__ uint32_t grid_block<N>::look() const
+template <int N, bool STEPS> __device__ uint32_t grid_block<N, STEPS>::look() const
 {
     return blockIdx.x == 0 && threadIdx.x < gridDim.x ? number_look(&net->heard[threadIdx.x]) : 0;
 }
 
 /* The first block waits until all have taken the call `number`; `heard` is what a look has found.
  */
-template <int N> __device__ void grid_block<N>::await_all(uint32_t number, uint32_t heard) const
+template <int N, bool STEPS>
+__device__ void grid_block<N, STEPS>::await_all(uint32_t number, uint32_t heard) const
 {
     while (blockIdx.x == 0 && threadIdx.x < gridDim.x && (int32_t)(heard - number) < 0)
         heard = look();
 }
 
-/* Begins with the step's inputs in place; ends with its outputs in y. `meanwhile` is done while the
- * first parts are on their way. */
-template <int N>
+/* The first weights of the first layer that is exchanged. */
+template <int N, bool STEPS> __device__ void grid_block<N, STEPS>::ask_first(weights &held) const
+{
+    held.ask_up(tiles[net->layout.layer[0].whole], (int)threadIdx.x / 32);
+}
+
+/* A first layer that every block has all inputs of, where there is one: its way up in step
+ * `number`, after its way down in the step before, when it learns. */
+template <int N, bool STEPS>
+__device__ void grid_block<N, STEPS>::first_layer(uint32_t number, bool learns) const
+{
+    if (!net->layout.layer[0].whole)
+        return;
+    if (learns)
+        grid_down_alone<N>(tiles[0], inputs(0, number - 1), &shared[net->layout.delta], rate,
+                           &shared[net->layout.layer[0].bias]);
+    grid_up_alone<N>(tiles[0], inputs(0, number), &shared[net->layout.layer[0].bias],
+                     net->layer[0].function, inputs(1, number));
+    __syncthreads();
+}
+
+/* Begins with the step's inputs in place, its first layer done and its first weights asked for;
+ * ends with its outputs in y. `meanwhile` is done while the first parts are on their way. */
+template <int N, bool STEPS>
 template <typename Meanwhile>
-__device__ void grid_block<N>::forward(uint32_t number, Meanwhile meanwhile) const
+__device__ void grid_block<N, STEPS>::forward(uint32_t number, weights &held, bool trains,
+                                              Meanwhile meanwhile) const
 {
     const int last = net->step.layers - 1, warp = (int)threadIdx.x / 32;
     const int alone = net->layout.layer[0].whole;
-    struct first_weights<SETS> first;
-    first.load(tiles[alone], warp);
-    if (alone) {
-        grid_up_alone<N>(tiles[0], &shared[net->layout.layer[0].x],
-                         &shared[net->layout.layer[0].bias], net->layer[0].function,
-                         &shared[net->layout.layer[1].x]);
-        __syncthreads();
-    }
 #pragma unroll 1
     for (int l = alone; l <= last; l++) {
         const auto &at = net->layout.layer[l];
-        if (at.copied && tiles[l].sets == 1)
-            grid_up_narrow<N>(tiles[l], &shared[at.x], &shared[net->layout.scratch], number);
-        else
-            grid_up<N>(tiles[l], &shared[at.x], first, number);
+        if (narrow(l)) {
+            if constexpr (HOLDS)
+                if (trains)
+                    held.ask_down(tiles[l - 1], down_share(tiles[l - 1], warp));
+            grid_up_narrow<N>(tiles[l], inputs(l, number), &shared[net->layout.scratch], number);
+        } else {
+            grid_up<N>(tiles[l], inputs(l, number), held, number);
+        }
         if (l == alone)
             meanwhile();
-        if (l < last)
-            first.load(tiles[l + 1], warp);
+        const bool asks = l < last && !narrow(l + 1);
+        if (asks && !HOLDS)
+            held.ask_up(tiles[l + 1], warp);
         grid_take_up<N>(tiles[l], &shared[at.bias], net->layer[l].function, number,
                         &shared[l < last ? net->layout.layer[l + 1].x : net->layout.y],
                         l < last ? grid_quad_floats(N) : 4 * N);
+        if (asks && HOLDS) /* packets would wait behind so many */
+            held.ask_up(tiles[l + 1], warp);
         __syncthreads();
     }
 }
 
-/* From delta of the last layer down to the first. */
-template <int N> __device__ void grid_block<N>::backward(uint32_t number) const
+/* From delta of the last layer down to the first. When a layer begins, what its warps hold of its
+ * weights has been asked for. */
+template <int N, bool STEPS>
+__device__ void grid_block<N, STEPS>::backward(uint32_t number, weights &held) const
 {
     float *delta = &shared[net->layout.delta], *parts = &shared[net->layout.scratch];
+    const int last = net->step.layers - 1, alone = net->layout.layer[0].whole;
+    const int warp = (int)threadIdx.x / 32;
+    if constexpr (HOLDS)
+        if (!narrow(last))
+            held.ask_down(tiles[last], down_share(tiles[last], warp));
 #pragma unroll 1
-    for (int l = net->step.layers - 1; l >= 0; l--) {
-        const auto &at = net->layout.layer[l];
-        if (l > 0 && at.copied && tiles[l].sets == 1) {
-            grid_bias<N>(tiles[l], delta, rate, &shared[at.bias]);
-            grid_down_narrow<N>(tiles[l], &shared[at.x], delta, rate, net->layer[l - 1].function,
-                                parts);
+    for (int l = last; l >= alone; l--) {
+        const struct weight_tile<SETS> &tile = tiles[l];
+        const float *x = inputs(l, number);
+        if (narrow(l)) {
+            grid_bias<N>(tile, delta, rate, &shared[net->layout.layer[l].bias]);
+            grid_down_narrow<N>(tile, x, delta, rate, net->layer[l - 1].function);
             __syncthreads();
             continue;
         }
-        if (at.whole)
-            grid_down_alone<N>(tiles[l], &shared[at.x], delta, rate);
-        else
-            grid_down<N>(tiles[l], &shared[at.x], delta, rate, l > 0, parts);
-        grid_bias<N>(tiles[l], delta, rate, &shared[at.bias]);
+        if constexpr (HOLDS) {
+            struct down_share share(tile, warp);
+            grid_down_first<N>(tile, share, held, x, delta, rate, parts);
+            __syncthreads();
+            if (l > 0)
+                grid_send_down<N>(tile, parts, number);
+            down_update<N>(tile, share, held, x, delta, rate);
+        } else {
+            grid_down<N>(tile, x, delta, rate, l > 0, parts);
+        }
+        grid_bias<N>(tile, delta, rate, &shared[net->layout.layer[l].bias]);
         __syncthreads();
         if (l == 0)
-            return;
-        grid_take_down<N>(tiles[l], parts, &shared[at.x], net->layer[l - 1].function, number,
-                          delta);
+            break;
+        if (!HOLDS)
+            grid_send_down<N>(tile, parts, number);
+        grid_take_down<N>(tile, parts, x, net->layer[l - 1].function, number, delta);
+        if constexpr (HOLDS)
+            if (l > alone)
+                held.ask_down(tiles[l - 1], down_share(tiles[l - 1], warp));
         __syncthreads();
     }
+    ask_first(held);
 }
 
 /* delta of the last layer; the last block reports the step. Warps take a sample each. */
-template <int N> __device__ void grid_block<N>::judge(struct ring *loss, struct ring *right) const
+template <int N, bool STEPS>
+__device__ void grid_block<N, STEPS>::judge(struct ring *loss, struct ring *right) const
 {
     const struct grid_layout &layout = net->layout;
     const int last = net->step.layers - 1, out = net->layer[last].out;
@@ -335,7 +393,8 @@ template <int N> __device__ void grid_block<N>::judge(struct ring *loss, struct 
 }
 
 /* The first block hands the outputs out. */
-template <int N> __device__ void grid_block<N>::store_outputs(const uint32_t *rows) const
+template <int N, bool STEPS>
+__device__ void grid_block<N, STEPS>::store_outputs(const uint32_t *rows) const
 {
     const struct feed_view *view = net->step.y;
     const int out = net->layer[net->step.layers - 1].out;
@@ -351,7 +410,7 @@ template <int N> __device__ void grid_block<N>::store_outputs(const uint32_t *ro
 }
 
 /* … or answers the call. */
-template <int N> __device__ void grid_block<N>::answer(uint32_t call) const
+template <int N, bool STEPS> __device__ void grid_block<N, STEPS>::answer(uint32_t call) const
 {
     const int out = net->layer[net->step.layers - 1].out;
     if (blockIdx.x > 0)
@@ -365,8 +424,7 @@ template <int N>
 static __global__ void __launch_bounds__(GRID_THREADS, 1)
     whole_grid(const __grid_constant__ struct grid_net net, int64_t steps)
 {
-    constexpr int AHEAD =
-        N <= 4 ? 2 : 1; /* elements of the next step that a thread fetches early */
+    constexpr int AHEAD = 1; /* elements of the next step that a thread fetches early */
     extern __shared__ float4 shared_quads[];
     float *shared = (float *)shared_quads;
     const struct whole_step &step = net.step;
@@ -375,7 +433,7 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     const uint64_t samples = step.feed->samples, jump = (uint64_t)step.batch % samples;
     const int32_t updates = step.count ? *step.count : 0;
     uint64_t place = (step.feed->place + (uint64_t)thread) % samples;
-    struct grid_block<N> block(&net, shared);
+    struct grid_block<N, true> block(&net, shared);
     __shared__ struct ring loss, right; /* seldom used: not in registers */
     __shared__ struct data_intake<N> intake;
     __shared__ bool is_last; /* of all blocks to read where the data go on: it may move that */
@@ -399,10 +457,12 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     const uint32_t before = thread == 0 ? atomicAdd(net.came, 1u) : 0; /* the feed has been read */
 #pragma unroll 1
     for (int e = thread; e < intake.all; e += GRID_THREADS)
-        intake.put(shared, e, intake.read(rows, e));
+        intake.put(shared, e, intake.read(rows, e), net.first);
     if (thread == 0)
         is_last = before == gridDim.x - 1;
     __syncthreads();
+    typename grid_block<N, true>::weights held;
+    block.ask_first(held);
 #pragma unroll 1
     for (int64_t done = 0; done < steps; done++) {
         const uint32_t number = net.first + (uint32_t)done;
@@ -410,7 +470,8 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
         uint32_t *now_rows = &rows[done % 2 * GRID_BATCH_MOST];
         float ahead[AHEAD];
         uint32_t row_after = 0;
-        block.forward(number, [&] {
+        block.first_layer(number, step.count && done > 0);
+        block.forward(number, held, step.count, [&] {
             place = whole_move(place, jump, samples);
             if (has_sample)
                 row_after = intake.row(place);
@@ -422,26 +483,34 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
         block.store_outputs(now_rows);
         if (step.loss_kind != OP_COUNT)
             block.judge(&loss, &right);
-        if (step.count) {
-            if (!whole_rate_is_fixed(&step))
-                block.rate = whole_rate(&step, updates + (int32_t)done);
-            block.backward(number);
-        } else {
+        else
             __syncthreads();
-        }
 #pragma unroll
         for (int k = 0; k < AHEAD; k++)
             if (thread + k * GRID_THREADS < intake.all)
-                intake.put(shared, thread + k * GRID_THREADS, ahead[k]);
+                intake.put(shared, thread + k * GRID_THREADS, ahead[k], number + 1);
 #pragma unroll 1
         for (int e = thread + AHEAD * GRID_THREADS; e < intake.all; e += GRID_THREADS)
-            intake.put(shared, e, intake.read(next_rows, e));
+            intake.put(shared, e, intake.read(next_rows, e), number + 1);
         if (has_sample)
             now_rows[thread] = row_after;
+        if (step.count) {
+            if (!whole_rate_is_fixed(&step))
+                block.rate = whole_rate(&step, updates + (int32_t)done);
+            block.backward(number, held);
+        } else {
+            block.ask_first(held);
+            __syncthreads();
+        }
+    }
+    if (step.count && net.layout.layer[0].whole) {
+        grid_down_alone<N>(block.tiles[0], block.inputs(0, net.first + (uint32_t)steps - 1),
+                           &shared[net.layout.delta], block.rate,
+                           &shared[net.layout.layer[0].bias]);
         __syncthreads();
     }
     if (step.count)
-        grid_end<grid_block<N>::SETS>(&net, shared, block.tiles);
+        grid_end<GRID_SETS_AT_ONCE(N)>(&net, shared, block.tiles);
     if (thread == 0 && is_last) {
         *net.came = 0;
         whole_end(&step, steps);
@@ -454,14 +523,18 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     grid_listener(const __grid_constant__ struct grid_net net)
 {
     extern __shared__ float4 shared_quads[];
-    struct grid_block<N> block(&net, (float *)shared_quads);
+    struct grid_block<N, false> block(&net, (float *)shared_quads);
     block.settle();
     __syncthreads();
     uint64_t ahead = 0;
+    typename grid_block<N, false>::weights held;
+    block.ask_first(held);
     for (uint32_t done = 0; block.hear(net.first + done, net.call + done, &ahead); done++) {
         uint32_t heard = 0;
-        block.forward(net.first + done, [&] { heard = block.look(); });
+        block.first_layer(net.first + done, false);
+        block.forward(net.first + done, held, false, [&] { heard = block.look(); });
         block.answer(net.call + done);
+        block.ask_first(held);
         if (done > 0) /* the next call takes the last one's place */
             block.await_all(net.first + done - 1, heard);
         __syncthreads();

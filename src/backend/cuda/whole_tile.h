@@ -142,33 +142,25 @@ template <int SETS> struct alignas(16) weight_tile {
     int quad0, quads;  /* inputs, in quadruples */
     int set0, sets;    /* outputs, likewise */
     int passes;
-    int near;            /* sets of each pass that are in shared memory */
-    int inputs, outputs; /* of these quadruples, features that there are */
-    float4 *shared, *far;
+    int near;                 /* sets of each pass that are in shared memory */
+    int inputs, outputs;      /* of these quadruples, features that there are */
+    float4 *set[SETS];        /* where each set of the first pass lies … */
+    int stride[SETS];         /* … and how far it is to the same place in the next pass */
     uint4 *up, *down;         /* the block's first packet to read, of even steps … */
     int up_apart, down_apart; /* … from one sender's to the next one's … */
     int up_odd, down_odd;     /* … and from those of even to those of odd steps */
     uint4 *y, *d;             /* likewise of sums that are handed on, or NULL */
     int y_odd, d_odd;
     bool keeps_weights, keeps_biases; /* of several with the same, the one that stores them */
+    /* On the way down warps share the inputs, eight quadruples each, and where these are few also
+     * the passes: so many lines of inputs × groups of passes; and which group a warp is in. */
+    int lines, groups, each;
+    uint8_t group[GRID_WARPS];
 
     /* column `lane` of set `s` of a pass */
     __device__ float4 *at(int pass, int s, int lane) const
     {
-        if (s >= real()) /* nobody needs it: what is at hand */
-            s = 0;
-        return s < near ? shared + ((pass * near + s) * 4 + lane) * quads
-                        : far + ((pass * (SETS - near) + s - near) * 4 + lane) * quads;
-    }
-    /* sets of a pass that there are; of more than one pass the last one's others are zeros */
-    __device__ int real(void) const
-    {
-        return passes == 1 ? sets : SETS;
-    }
-    /* how far it is to the same place in the next pass */
-    __device__ int stride(int s) const
-    {
-        return 4 * quads * (s < near ? near : SETS - near);
+        return set[s] + pass * stride[s] + lane * quads;
     }
     __device__ float4 *column_at(int c) const
     {
@@ -208,8 +200,13 @@ static __device__ struct weight_tile<SETS> tile_of(const struct grid_net *net, f
     tile.inputs = net->layer[l].in - 4 * tile.quad0;
     tile.outputs = net->layer[l].out - 4 * tile.set0;
     tile.near = layout.layer[l].near;
-    tile.shared = (float4 *)&shared[layout.layer[l].weights];
-    tile.far = (float4 *)(net->layer[l].far + blockIdx.x * layout.layer[l].far);
+    float4 *near = (float4 *)&shared[layout.layer[l].weights];
+    float4 *far = (float4 *)(net->layer[l].far + blockIdx.x * layout.layer[l].far);
+    for (int s = 0; s < SETS; s++) {
+        tile.set[s] =
+            s < tile.near ? near + s * 4 * tile.quads : far + (s - tile.near) * 4 * tile.quads;
+        tile.stride[s] = 4 * tile.quads * (s < tile.near ? tile.near : SETS - tile.near);
+    }
     tile.up_apart = 4 * outputs * PACKETS<N> * (copied ? tile.columns : 1);
     tile.up_odd = tile.up_apart * tile.rows;
     tile.up = net->layer[l].up + (copied ? 4 * outputs * tile.column : 4 * tile.set0) * PACKETS<N>;
@@ -219,6 +216,13 @@ static __device__ struct weight_tile<SETS> tile_of(const struct grid_net *net, f
     const bool hands_on = net->layer[l].y && !copied;
     tile.y = hands_on ? net->layer[l].y + 4 * tile.set0 * PACKETS<N> : NULL;
     tile.d = hands_on ? net->layer[l].d + 4 * tile.quad0 * PACKETS<N> : NULL;
+    tile.lines = (tile.quads + 7) / 8;
+    tile.groups = tile.lines == 0 || tile.lines > GRID_WARPS ? 1 : GRID_WARPS / tile.lines;
+    tile.each = (tile.passes + tile.groups - 1) / tile.groups;
+#pragma unroll 1
+    for (int warp = 0; warp < GRID_WARPS; warp++)
+        tile.group[warp] =
+            (uint8_t)(tile.lines == 0 || tile.lines > GRID_WARPS ? 0 : warp / tile.lines);
     tile.y_odd = 4 * outputs * PACKETS<N>;
     tile.d_odd = 4 * inputs * PACKETS<N>;
     return tile;
@@ -231,7 +235,7 @@ static __device__ void grid_begin(const struct grid_net *net, float *shared,
 {
 #pragma unroll 1
     for (int l = 0; l < net->step.layers; l++) {
-        const struct weight_tile<SETS> tile = tiles[l];
+        const struct weight_tile<SETS> &tile = tiles[l];
         const int in = net->layer[l].in, out = net->layer[l].out;
         const int across = 4 * SETS * tile.passes;
 #pragma unroll 1
@@ -239,8 +243,6 @@ static __device__ void grid_begin(const struct grid_net *net, float *shared,
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
             const bool there = column < 4 * tile.sets && o < out;
-            if (column / 4 % SETS >= tile.real())
-                continue;
             float q[4];
 #pragma unroll
             for (int k = 0; k < 4; k++)
@@ -262,7 +264,7 @@ static __device__ void grid_end(const struct grid_net *net, const float *shared,
 {
 #pragma unroll 1
     for (int l = 0; l < net->step.layers; l++) {
-        const struct weight_tile<SETS> tile = tiles[l];
+        const struct weight_tile<SETS> &tile = tiles[l];
         const int in = net->layer[l].in, out = net->layer[l].out, across = 4 * tile.sets;
 #pragma unroll 1
         for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
