@@ -551,9 +551,9 @@ static enum status fold_split(struct import *in)
 static bool fold_leaves(const struct import *in, folder *fold)
 {
     static const char *const only_here[] = {"Sqrt", "Floor", "Ceil", "Round", "Sin", "Cos"};
-    const struct shape *shape = &graph_input(in, 0)->shape;
-    bool leaves = fold == fold_function && in->batch >= 0 && shape->rank > 1 &&
-                  shape->rank > in->batch && shape->dim[in->batch] == 1;
+    const struct value *x = graph_input(in, 0);
+    bool leaves = fold == fold_function && in->batch >= 0 && x->shape.rank > 1 &&
+                  x->shape.rank > in->batch && x->shape.dim[in->batch] == 1;
     for (size_t i = 0; i < sizeof only_here / sizeof *only_here; i++)
         leaves = leaves && strcmp(in->node->op_type, only_here[i]);
     return leaves;
