@@ -114,8 +114,9 @@ enum status line_sizes(struct import *in, const struct shape *shape, const char 
     struct text text = {0};
     for (int32_t d = 0; d < shape->rank; d++)
         text_printf(&text, "%s%lld", d ? "x" : "", (long long)shape->dim[d]);
-    NEED(*out = arena_text(&in->arena, shape->rank ? text_of(&text) : "1"));
+    *out = arena_text(&in->arena, shape->rank ? text_of(&text) : "1");
     text_free(&text);
+    NEED(*out);
     return STATUS_OK;
 }
 
