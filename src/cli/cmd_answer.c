@@ -107,9 +107,11 @@ static enum status look(struct store *store, const struct options *options, stru
     struct store_filter *filters;
     size_t count = 2;
     gethostname(server, sizeof server - 1);
-    NEED(filters = arena_array(arena, 3 + BATCHES, sizeof *filters));
+    NEED(filters = arena_array(arena, 4 + BATCHES, sizeof *filters));
     filters[0] = (struct store_filter){"model", options->network};
     filters[1] = (struct store_filter){"phase", options->phase};
+    if (options->unit)
+        filters[count++] = (struct store_filter){"unit", options->unit};
     if (options->minutes > 0) { /* of any machine when nothing is measured */
         filters[count].key = "server";
         NEED(filters[count++].value = arena_text(arena, server));
