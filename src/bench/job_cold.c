@@ -8,8 +8,7 @@
 #include <sched.h>
 
 enum { LINE_BYTES = 64 };
-static const size_t UNKNOWN_BYTES = (size_t)64
-                                    << 20; /* where the size of the caches is not known */
+static const size_t UNKNOWN_BYTES = 1 << 26; /* where the size of the caches is not known */
 
 struct job_cold {
     struct job job;

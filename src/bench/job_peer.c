@@ -199,8 +199,10 @@ static enum status peer_run(struct job *job, int64_t iterations, uint64_t *elaps
         status = status_fail(STATUS_DEVICE, __FILE__, __LINE__,
                              "the peer says that it took %" PRId64 " ns; %" PRIu64 " ns passed",
                              claimed_ns, passed_ns);
-    else
-        status = peer_doubt(peer, iterations, *elapsed_ns = (uint64_t)claimed_ns, passed_ns);
+    else {
+        *elapsed_ns = (uint64_t)claimed_ns;
+        status = peer_doubt(peer, iterations, *elapsed_ns, passed_ns);
+    }
 done:
     arena_free(&scratch);
     return status;

@@ -15,11 +15,10 @@ enum {
     PROBES = 8,             /* rates that are tried */
     QUERIES_MOST = 1 << 20, /* in one */
     OFFLINE_QUERIES = 8,
-    TOGETHER = 1000, /* queries that are timed together: queued, chained, … */
+    TOGETHER = 1000, /* queries that are timed together: queued, chained */
 };
-static const uint64_t TOGETHER_NS =
-    100000000; /* … if that is no longer: what is waited for does not
-                   show in it, and who stops the bench waits too */
+/* … fewer where they take longer: waiting does not show in it, and who stops the bench waits too */
+static const uint64_t TOGETHER_NS = 100000000;
 static const int64_t PER_MOST = (int64_t)1 << 32; /* batches in one query of offline */
 static const uint64_t SPIN_NS = 200000; /* the rest of a wait: sleeping would come back too late */
 static const double HOPELESS = 20;      /* bounds that a query is late: the queue only grows */
