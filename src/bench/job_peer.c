@@ -8,6 +8,7 @@
 #include "bench/child.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const uint64_t PEER_GRACE_NS = 1000000000, PROBE_PATIENCE_NS = 10000000000;
