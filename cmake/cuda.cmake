@@ -16,6 +16,11 @@ if(NOT CMAKE_CUDA_COMPILER)
   message(STATUS "CUDA plugin left out: nvcc not found (NVIDIA's CUDA toolkit)")
   return()
 endif()
+execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE nvcc_says ERROR_QUIET)
+if(NOT nvcc_says MATCHES "release ([0-9.]+)" OR CMAKE_MATCH_1 VERSION_LESS 13.0)
+  message(STATUS "CUDA plugin left out: it needs nvcc 13.0 or newer; ${CMAKE_CUDA_COMPILER} is ${CMAKE_MATCH_1}")
+  return()
+endif()
 # Ampere and Hopper as machine code; what is newer compiles the PTX when it loads it. Who builds for one
 # machine alone names it: -DCMAKE_CUDA_ARCHITECTURES=90a-real.
 if(NOT CMAKE_CUDA_ARCHITECTURES)

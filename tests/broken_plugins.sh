@@ -19,12 +19,18 @@ for plugin in stranger older; do
     cc -shared -fPIC -o "$folder/prony_$plugin.so" "$folder/$plugin.c" || exit 2
 done
 echo 'no machine code' >"$folder/prony_junk.so"
+for bytes in 40 300 9000; do # of its header, of its segments' table, of a segment
+    head -c $bytes "$folder/prony_stranger.so" >"$folder/prony_cut$bytes.so"
+done
 
 "$mine" machine >"$folder/machine" 2>&1
 expect says_that_it_is_older 0 'is of another version (1, expected' cat "$folder/machine"
 expect says_what_to_do 0 'build both together' cat "$folder/machine"
 expect says_that_it_is_none 0 'is not a plugin of prony' cat "$folder/machine"
 expect says_that_it_cannot_be_loaded 0 'cannot be loaded: ' cat "$folder/machine"
+expect says_that_it_is_cut_short 0 'prony_cut9000.so is cut short: build or copy it again' cat "$folder/machine"
+expect says_that_its_table_is_cut_short 0 'prony_cut300.so is cut short' cat "$folder/machine"
+expect says_that_its_header_is_cut_short 0 'prony_cut40.so: ' cat "$folder/machine"
 expect refuses_it_by_name 1 "the backend 'older' " "$mine" train small iris --backend older
 expect skips_it_in_a_bench 0 "skipped: the backend 'older' " \
     "$mine" bench small --backend older --seconds 0.05

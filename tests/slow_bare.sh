@@ -26,4 +26,17 @@ else
     echo "FAIL slow_bare.runs"
     status=1
 fi
+
+# A CUDA toolkit that is too old is left out, and nothing else with it.
+printf '#!/bin/sh\necho "Cuda compilation tools, release 11.8, V11.8.89"\n' >"$folder/nvcc"
+chmod +x "$folder/nvcc"
+if cmake -S . -B "$folder/old" -G Ninja -DPRONY_STORE=OFF -DPRONY_GUIDE=OFF -DPRONY_TESTS=OFF \
+    -DCMAKE_CUDA_COMPILER="$folder/nvcc" >"$folder/log" 2>&1 &&
+    grep -q 'CUDA plugin left out: it needs nvcc 13.0 or newer; .*/nvcc is 11.8' "$folder/log"; then
+    echo "ok   slow_bare.leaves_an_old_toolkit_out"
+else
+    tail -n 20 "$folder/log"
+    echo "FAIL slow_bare.leaves_an_old_toolkit_out"
+    status=1
+fi
 exit $status

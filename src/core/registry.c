@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +17,37 @@ void registry_add(struct registry *registry, const struct backend *backend)
     registry->list[registry->count++].name = backend->name;
 }
 
+/* Whether a library ends before what would be mapped of it does: who touches such a page is killed.
+ */
+static bool cut_short(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return false; /* dlopen says why */
+    ElfW(Ehdr) header;
+    ElfW(Phdr) segment;
+    bool cut = false;
+    if (fread(&header, sizeof header, 1, file) == 1 &&
+        memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phentsize == sizeof segment &&
+        fseek(file, 0, SEEK_END) == 0) {
+        uint64_t size = (uint64_t)ftell(file);
+        cut = fseek(file, (long)header.e_phoff, SEEK_SET) != 0;
+        for (int i = 0; i < header.e_phnum && !cut; i++)
+            cut = fread(&segment, sizeof segment, 1, file) != 1 || segment.p_offset > size ||
+                  segment.p_filesz > size - segment.p_offset;
+    }
+    fclose(file);
+    return cut;
+}
+
 /* Opens one plugin; on failure *problem says why, in the registry's arena. */
 static const struct plugin *open_plugin(struct registry *registry, const char *path, void **library,
                                         const char **problem)
 {
+    if (cut_short(path)) {
+        *problem = arena_format(&registry->arena, "%s is cut short: build or copy it again", path);
+        return NULL;
+    }
     *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!*library) {
         *problem = arena_format(&registry->arena, "cannot be loaded: %s", dlerror());
