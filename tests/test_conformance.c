@@ -7,14 +7,16 @@
 #include "rig.h"
 
 #include <stdio.h>
+#include <string.h>
 
-/* The first number of the first operand is none. */
+/* The first number of the first operand is none: the one that a GPU's arithmetic makes. */
 static void spoil(struct params *params)
 {
+    static const uint32_t none = 0x7fffffff;
     if (params->entries[0].dtype == DTYPE_F64)
         *(double *)params_data(params, 0) = (double)NAN;
     else if (params->entries[0].dtype == DTYPE_F32)
-        *(float *)params_data(params, 0) = NAN;
+        memcpy(params_data(params, 0), &none, sizeof none);
 }
 
 /* Makes the case for `real`, runs it on the rig's backend, leaves the results in params. */

@@ -166,6 +166,9 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(TRAIN("fcn", 16384, "bf16"), "load_16bit_cuda");
     expect_kernel(TRAIN("fcn", 64, "fp16"), "outer_f16_cublaslt"); /* and sgd apart: it is scaled */
     expect_kernel(INFER("wide", 64, "bf16"), "dense_bf16_cublaslt");
+    expect_kernel(INFER("wide", 1, "fp32"), "dense_f32_cublaslt"); /* few samples, many weights */
+    expect_kernel(INFER("mlp:100000-64-10", 1, "fp32"), "dense_f32_cublaslt");
+    expect_kernel(INFER("mlp:512-512", 12, "fp32"), "dense_f32_cuda");
     expect_kernel(TRAIN("lenet", 64, "fp32"), "dense_f32_cuda");
     expect_refused(TRAIN("small", 10, "bf16"), "would be computed in 16 bits");
 }

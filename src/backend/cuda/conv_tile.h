@@ -74,12 +74,6 @@ static __device__ int first_column(void)
     return (int)threadIdx.x / 32 % 2 * (TILE_WIDE / 2) + (int)threadIdx.x % 4 * 2;
 }
 
-/* Half up; the tensor core drops what lies below. */
-static __device__ uint32_t rounded(uint32_t bits)
-{
-    return bits + 0x1000u;
-}
-
 static __device__ void multiply_16_8_8(float (*sum)[2], float (*sum_8_below)[2],
                                        const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
@@ -97,7 +91,7 @@ static __device__ void take_matrices(uint32_t (&to)[4], const float *row)
                  : "r"(shared_address(row)));
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        to[i] = rounded(to[i]);
+        to[i] = half_up(to[i]);
 }
 
 /* The right operand of a tile, either way round in shared memory. */
@@ -113,7 +107,7 @@ struct by_depth { /* [SLAB][WIDE_STRIDE] */
         const float *from = b + (depth + lane % 4) * WIDE_STRIDE + column + lane / 4;
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            to[i / 2][i % 2] = rounded(__float_as_uint(from[i % 2 * 4 * WIDE_STRIDE + i / 2 * 8]));
+            to[i / 2][i % 2] = half_up(__float_as_uint(from[i % 2 * 4 * WIDE_STRIDE + i / 2 * 8]));
     }
 };
 
@@ -148,7 +142,7 @@ template <int STRIDE> struct by_depth_row { /* [SLAB][STRIDE] */
         const float *from = a + (depth + lane % 4) * STRIDE + row + lane / 4;
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            to[i] = rounded(__float_as_uint(from[i / 2 * 4 * STRIDE + i % 2 * 8]));
+            to[i] = half_up(__float_as_uint(from[i / 2 * 4 * STRIDE + i % 2 * 8]));
     }
 };
 

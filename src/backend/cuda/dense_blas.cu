@@ -507,12 +507,9 @@ static const struct kernel *find_kernel(const struct device *device, const struc
 const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
                                        const struct op *op)
 {
-    enum {
-        SAMPLES_LEAST = 13,
-        WEIGHTS_LEAST = 1024,
-        DEPTH_LEAST = 16
-    }; /* below, ours are faster; so are those for few multiply-adds up to … */
-    enum { FEW_INPUTS = 512 };
+    /* Below, ours are faster; of layers of few inputs so they are for up to so many samples, and of
+     * products that few.h has, with up to so many inputs. */
+    enum { WEIGHTS_LEAST = 1024, DEPTH_LEAST = 16, SHALLOW_SAMPLES = 12, FEW_INPUTS = 512 };
     const struct kernel *kernel = device->blas ? find_kernel(device, program, op) : NULL;
     if (!kernel)
         return NULL;
@@ -524,10 +521,10 @@ const struct kernel *dense_blas_kernel(const struct device *device, const struct
         return kernel;
     const int64_t samples = tensor_of(program, op, 0)->shape.dim[0];
     if (dense_lean_shallow(device, program, op))
-        return samples >= SAMPLES_LEAST ? kernel : NULL;
+        return samples > SHALLOW_SAMPLES ? kernel : NULL;
     if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
         return NULL;
     const bool few =
         few_fits(samples, w->shape.dim[0], w->shape.dim[1]) && w->shape.dim[0] <= FEW_INPUTS;
-    return samples >= SAMPLES_LEAST && !few ? kernel : NULL;
+    return few ? NULL : kernel;
 }

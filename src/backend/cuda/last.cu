@@ -27,7 +27,7 @@ static __global__ void __launch_bounds__(THREADS)
         const float value =
             inside ? from[(int64_t)(row0 + r) * turning.from_pitch + column0 + c] : 0.0f;
         values[r * step + c] = turning.as == PRECISION_TF32
-                                   ? __uint_as_float((__float_as_uint(value) + 0x1000u) & ~0x1fffu)
+                                   ? __uint_as_float(half_up(__float_as_uint(value)) & ~0x1fffu)
                                    : value;
     }
     __syncthreads();

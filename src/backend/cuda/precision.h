@@ -38,6 +38,13 @@ static inline __device__ uint16_t narrow_bits(float value, enum precision type)
                                   : __half_as_ushort(__float2half_rn(value));
 }
 
+/* A float half up to tf32, of which what lies below is to be dropped. The arithmetic's own NaN, all
+ * ones but the sign, would become −0 by the addition: then the sum is the smaller one. */
+static inline __device__ uint32_t half_up(uint32_t bits)
+{
+    return (uint32_t)__viaddmax_s32((int)bits, 0x1000, (int)bits);
+}
+
 static inline __device__ float cells_get(struct cells cells, int64_t index)
 {
     return precision_is_narrow(cells.type)

@@ -63,8 +63,8 @@ static const char *reason_blas(const struct plan *plan, const struct op *op)
     if (precision_is_narrow(plan->instance->device->precision))
         return "a product in 16 bits: all of them are cuBLASLt's";
     return plan->program->tensors[op_input(plan->program, op, 0)].shape.dim[0] < TILE_SAMPLES
-               ? "too many samples for our kernels of few: cuBLASLt is quicker, though they do not "
-                 "fill its tiles"
+               ? "too large for our kernels of small products: cuBLASLt is quicker, though so few "
+                 "samples do not fill its tiles"
                : "a large product: cuBLASLt's tiles fill the GPU";
 }
 
