@@ -74,6 +74,12 @@ says another_network_of_that_name_has_no_answer 'no result' \
     "$prony" answer "$folder/mine.net" --minutes 0 $store --phase inference
 says answers_of_one_unit ' on the gpu (NVIDIA' \
     "$prony" answer large --minutes 0 --store "$folder/new.db" --unit gpu
+says answers_for_a_gpu ' --unit gpu' sh -c \
+    "'$prony' answer large --minutes 0 --store '$folder/new.db' --unit gpu | grep '^try '"
+says answers_by_calls ' a call, ' sh -c "
+    '$prony' bench small --phase inference --scenario single-stream --seconds 0.01 \
+        --store '$folder/calls.db' >'$folder/calls.txt' &&
+    '$prony' answer small --phase inference --minutes 0 --store '$folder/calls.db'"
 says answers_of_the_other ' on the cpu' \
     "$prony" answer large --minutes 0 --store "$folder/new.db" --unit cpu
 exit $status

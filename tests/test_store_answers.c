@@ -35,8 +35,9 @@ static struct store *fresh_store(void)
     return store;
 }
 
-/* A result with these axes, so many samples a second, and × floor. */
-static void add(struct store *store, const char *words, double rate, double times_floor)
+/* A result with these axes, so many samples a second, and × floor, made of `bound`. */
+static void add_bound(struct store *store, const char *words, double rate, double times_floor,
+                      const char *bound)
 {
     struct arena arena = {0};
     struct store_where where;
@@ -51,7 +52,7 @@ static void add(struct store *store, const char *words, double rate, double time
     point_settle(&record.point);
     double time_ns = (double)record_effective_batch(&record) / rate * 1e9;
     record.floor_ns = time_ns / times_floor;
-    record.bound = "bytes";
+    record.bound = bound;
     record.at = "2026-11-15T10:03:58Z";
     record.check.verdict = RECORD_RIGHT;
     CHECK_OK(record_measure(&record, &arena, &time_ns, 1, 1));
@@ -61,18 +62,46 @@ static void add(struct store *store, const char *words, double rate, double time
     arena_free(&arena);
 }
 
-/* The answer begins with `expected`, or contains it after a "…". */
+static void add(struct store *store, const char *words, double rate, double times_floor)
+{
+    add_bound(store, words, rate, times_floor, "bytes");
+}
+
+enum { SENTENCE = 1, COMMAND = 2, CHART = 4 };
+
+/* What is asked for under filters is, or is not, in a part of the answer. */
+static void look(struct store *store, const char *filters, const char *name, int part,
+                 const char *expected, bool there)
+{
+    struct arena arena = {0};
+    struct store_where where;
+    struct answer_about about;
+    struct answer answer;
+    size_t index;
+    if (CHECK_OK(store_where_parse(&arena, filters, &where)) &&
+        CHECK_OK(answer_about(store, &arena, where, &about)) && CHECK(answer_find(name, &index)) &&
+        CHECK_OK(answer_ask(&about, index, &answer))) {
+        const char *found = text_of(part == SENTENCE  ? &answer.sentence
+                                    : part == COMMAND ? &answer.command
+                                                      : &answer.chart);
+        if (!CHECK((strstr(found, expected) != NULL) == there))
+            printf("%s: found \"%s\", %sexpected \"%s\"\n", name, found, there ? "" : "not ",
+                   expected);
+        answer_free(&answer);
+    }
+    arena_free(&arena);
+}
+
+/* The answer contains `expected`. */
 static void expect(struct store *store, const char *name, bool known, const char *expected)
 {
     struct arena arena = {0};
     struct answer_about about;
     struct answer answer;
     size_t index;
+    look(store, "", name, SENTENCE, expected, true);
     if (CHECK_OK(answer_about(store, &arena, (struct store_where){0}, &about)) &&
         CHECK(answer_find(name, &index)) && CHECK_OK(answer_ask(&about, index, &answer))) {
-        const char *found = text_of(&answer.sentence);
-        if (!CHECK(strstr(found, expected) != NULL))
-            printf("%s: found \"%s\", expected \"%s\"\n", name, found, expected);
         CHECK_EQUAL_INT(answer.known, known);
         CHECK(!known || answer.id_count > 0);
         for (size_t i = 1; i < answer.id_count; i++)
@@ -98,7 +127,7 @@ TEST(cpu_or_gpu)
     add(store, "unit=gpu backend=cuda batch=1 server=far", 200, 2);
     expect(store, "unit", true,
            "The GPU, at every batch that both were measured with: 2 × to 2.25 ×");
-    expect(store, "unit", true, "the GPU on far");
+    expect(store, "unit", true, "the GPU with prony/cuda in fp32 on far");
     add(store, "unit=cpu backend=simd batch=64", 1800, 2);
     expect(store, "unit", true,
            "the GPU at 1 of the 2 batches that both were measured with, 0.5 ×");
@@ -192,6 +221,101 @@ TEST(what_next)
     store_close(store);
 }
 
+/* A GPU's advice is for a GPU, and its commands ask the same of it again. */
+TEST(what_next_of_a_gpu)
+{
+    static const char usual[] = "backend=cuda unit=gpu batch=64";
+    static const struct {
+        const char *more, *bound;
+        double times_floor;
+        const char *sentence, *command;
+    } cases[] = {
+        {"precision=tf32", "flop", 3, "takes 3 × its floor",
+         "prony profile net --phase training --backend cuda --precision tf32 --batch 64 --unit gpu"},
+        {"", "latency", 46, "launches", " --backend cuda --unit gpu --batch 64-512*2"},
+        {"", "flop", 1.2, "arithmetic in fp32: tf32", " --precision fp32,tf32,bf16"},
+        {"precision=tf32", "flop", 1.2, "bf16 multiplies twice", " --precision tf32,bf16"},
+        {"precision=bf16", "flop", 1.2, "all that is left", " --precision bf16 --batch 64 --unit"},
+        {"", "bytes", 1.2, "16 bits halve", " --unit gpu --batch 64-512*2 --precision fp32,bf16"},
+        {"precision=fp16", "bytes", 1.2, "less often", " --precision fp16 --unit gpu --batch 64-"},
+        {"ingestion=pinned data=real/dram", "flop", 3, "copied while the GPU computes",
+         " --data real/dram --batch 64 --unit gpu --ingestion pinned,overlapped"},
+        {"phase=inference scenario=queued", "flop", 3, "more samples a call",
+         " --unit gpu --scenario queued --batch 64-512*2"},
+        {"framework=pytorch backend=graph", "flop", 3, "takes 3 ×",
+         "prony profile net --phase training --batch 64 --unit gpu"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct store *store = fresh_store();
+        char words[200];
+        snprintf(words, sizeof words, "%s %s", usual, cases[i].more);
+        add_bound(store, words, 100, cases[i].times_floor, cases[i].bound);
+        look(store, "", "next", SENTENCE, cases[i].sentence, true);
+        look(store, "", "next", SENTENCE, "the GPU of box", true);
+        look(store, "", "next", SENTENCE, "or a GPU", false);
+        look(store, "", "next", COMMAND, cases[i].command, true);
+        look(store, "", "next", COMMAND, "--threads", false);
+        store_close(store);
+    }
+}
+
+/* Precisions and scenarios are not held against each other. */
+TEST(only_like_things_are_compared)
+{
+    struct store *store = fresh_store();
+    add(store, "framework=prony unit=gpu backend=cuda batch=64 precision=fp32", 50, 3);
+    add(store, "framework=prony unit=gpu backend=cuda batch=64 precision=tf32", 90, 8);
+    add(store, "framework=pytorch unit=gpu backend=graph batch=64 precision=tf32", 80, 9);
+    expect(store, "framework", true,
+           "the GPU of box can do, training net at batch 64 in tf32 uses 12 % with prony (8 ×");
+    look(store, "", "framework", CHART, "&precision=tf32", true);
+    look(store, "", "framework", COMMAND, " --precision tf32 ", true);
+    add(store, "framework=prony unit=gpu backend=cuda batch=1024 precision=bf16", 900, 2);
+    expect(store, "batch", false, "not measured with two batches, all else alike");
+    look(store, "", "batch", COMMAND, " --backend cuda --precision bf16 --unit gpu --batch 1-",
+         true);
+    add(store, "framework=prony unit=gpu backend=cuda batch=256 precision=tf32", 270, 6);
+    expect(store, "batch", true, "prony/cuda in tf32, 3 × those of batch 64");
+    look(store, "", "batch", CHART, "&precision=tf32", true);
+    add(store, "phase=inference unit=gpu backend=cuda batch=256 precision=tf32 scenario=queued",
+        600, 6);
+    expect(store, "phase", false, "not both measured");
+    add(store, "phase=inference unit=gpu backend=cuda batch=256 precision=tf32", 540, 6);
+    expect(store, "phase", true, "A sample costs 2 × as much in training");
+    store_close(store);
+}
+
+/* The floor that is spoken of is that of the unit that is best. */
+TEST(the_hardware_is_the_best_unit)
+{
+    struct store *store = fresh_store();
+    add(store, "unit=cpu backend=simd batch=10", 10, 1.25);
+    add(store, "unit=gpu backend=cuda batch=10", 90, 5);
+    expect(store, "framework", true,
+           "Of what the GPU of box can do, training net at batch 10 in fp32");
+    look(store, "unit=cpu", "framework", SENTENCE, "Of what 1 thread of box can do", true);
+    look(store, "unit=gpu", "threads", SENTENCE, "None to choose", true);
+    look(store, "unit=cpu", "threads", SENTENCE, "one number of threads only", true);
+    store_close(store);
+}
+
+/* A GPU is held against the CPU beside it, in the same precision. */
+TEST(units_of_one_machine_are_compared)
+{
+    struct store *store = fresh_store();
+    add(store, "unit=gpu backend=cuda batch=10 precision=tf32", 9000, 2);
+    add(store, "unit=cpu backend=simd batch=10 threads=2 server=far", 10, 2);
+    expect(store, "unit", false, "measured on both, but not at one batch and all else alike");
+    add(store, "unit=gpu backend=cuda batch=10", 900, 2);
+    expect(store, "unit", true, "The GPU, at batch 10: 90 × the CPU's samples/s, training net");
+    expect(store, "unit", true, "the CPU with prony/simd, 2 threads on far");
+    add(store, "unit=cpu backend=simd batch=10", 30, 2);
+    expect(store, "unit", true, "The GPU, at batch 10: 30 ×");
+    expect(store, "unit", true, "the CPU with prony/simd, 1 thread on box");
+    look(store, "", "unit", CHART, "&precision=fp32", true);
+    store_close(store);
+}
+
 /* Makes what was measured on `far` results that came with prony. */
 static struct store *ship_far(struct store *store)
 {
@@ -217,8 +341,10 @@ TEST(own_results_before_those_that_came_with_prony)
     add(store, "unit=cpu batch=64 server=far", 8000, 2);
     add(store, "unit=gpu batch=64 server=far", 900, 2);
     store = ship_far(store);
-    expect(store, "unit", true, "2.25 × to 2.25 × the CPU's samples/s");
-    expect(store, "unit", true, "the CPU on box, the GPU on far (results that came with prony).");
+    expect(store, "unit", true, "The GPU, at batch 64: 2.25 × the CPU's samples/s");
+    expect(store, "unit", true, "the CPU with prony, 1 thread on box");
+    expect(store, "unit", true,
+           "the GPU with prony in fp32 on far (results that came with prony).");
     expect(store, "batch", true, "Batch 64 for training net on box: 400 samples/s");
     expect(store, "threads", true, "(From results that came with prony.)");
     store_close(store);

@@ -205,6 +205,45 @@ TEST(compares)
     store_close(store);
 }
 
+/* What only one of the two phases has need not be the same. */
+TEST(compares_phases)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct store_matches matches;
+    add_words(store, "model=a batch=1 phase=training optimiser=adam", 300);
+    add_words(store, "model=a batch=1 phase=inference", 100);
+    struct store_opposed question = {
+        .a = WHERE({"phase", "training"}), .b = WHERE({"phase", "inference"}), .y = "time_median"};
+    if (CHECK_OK(store_compare(store, &question, &matches)) && CHECK(matches.count == 1))
+        CHECK_NEAR(matches.list[0].found.ratio, 3, 1e-9);
+    store_matches_free(&matches);
+    store_close(store);
+}
+
+/* Series whose results must be alike are as many as there are ways to be so. */
+TEST(keeps_unlike_results_apart)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct store_query query = {.x = "batch", .y = "time_median"};
+    struct store_chart chart;
+    add_words(store, "model=a batch=1 precision=fp32", 300);
+    add_words(store, "model=a batch=2 precision=fp32", 400);
+    add_words(store, "model=a batch=1 precision=bf16", 100);
+    query.alike = (uint64_t)1 << AXIS_precision | (uint64_t)1 << AXIS_phase;
+    if (CHECK_OK(store_chart(store, &query, &chart)) && CHECK(chart.count == 3)) {
+        CHECK(store_same_series(&chart.marks[0], &chart.marks[1], &query));
+        CHECK(!store_same_series(&chart.marks[1], &chart.marks[2], &query));
+        CHECK_NEAR(chart.marks[2].y, 100, 1e-9);
+        CHECK_EQUAL_INT(chart.parted, (uint64_t)1 << AXIS_precision);
+    }
+    store_chart_free(&chart);
+    query.alike = 0;
+    if (CHECK_OK(store_chart(store, &query, &chart)))
+        CHECK_EQUAL_INT(chart.count, 2);
+    store_chart_free(&chart);
+    store_close(store);
+}
+
 /* Every axis has so many values that all of them together are more than a number of 64 bits. */
 TEST(compares_what_differs_in_everything)
 {

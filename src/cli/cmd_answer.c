@@ -201,17 +201,23 @@ static enum status print_best(const struct store_row *best)
     const struct point *point = &best->point;
     struct text text = {0};
     double floors = best->metrics[METRIC_times_floor];
-    text_printf(&text, "%s/%s on the %s", point->framework, point->backend, point->unit);
+    text_printf(&text, "%s/%s in %s on the %s", point->framework, point->backend, point->precision,
+                point->unit);
     if (point->unit_name[0]) /* other frameworks do not say which */
         text_printf(&text, " (%s)", point->unit_name);
     text_printf(&text, ", batch %lld", (long long)point->batch);
     if (point->threads)
         text_printf(&text, ", %lld thread%s", (long long)point->threads,
                     point->threads == 1 ? "" : "s");
+    bool calls = strcmp(point->scenario, "iterate") != 0 && point->scenario[0];
+    if (calls)
+        text_printf(&text, ", scenario %s", point->scenario);
+    if (strcmp(point->ingestion, "resident") != 0 && point->ingestion[0])
+        text_printf(&text, ", %s ingestion", point->ingestion);
     print_line("best", &text);
     text_clear(&text);
     text_add_time(&text, best->metrics[METRIC_time_median]);
-    text_add(&text, " an iteration, ");
+    text_add(&text, calls ? " a call, " : " an iteration, ");
     text_add_count(&text, best->metrics[METRIC_throughput]);
     text_add(&text, " samples/s");
     print_line("speed", &text);

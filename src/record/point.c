@@ -208,21 +208,26 @@ void point_label(const struct point *point, struct text *out)
         text_printf(out, ", %lld workers", (long long)point->workers);
 }
 
-void point_command(const struct point *point, struct text *out)
+void point_flags(const struct point *point, uint64_t set, struct text *out)
 {
     struct point usual;
     char buffer[POINT_NUMBER], other[POINT_NUMBER];
-    if (!point->model[0] || !point->batch)
-        return;
     point_start(&usual);
-    text_add(out, "prony bench ");
-    text_add_word(out, point->model);
     for (size_t i = 0; i < AXIS_COUNT; i++) {
         const char *value = point_get(point, &axes[i], buffer);
-        if (i == AXIS_model || (axes[i].where & AXIS_FOUND) || !value[0] ||
+        if (!(set & (uint64_t)1 << i) || (axes[i].where & AXIS_FOUND) || !value[0] ||
             strcmp(value, point_get(&usual, &axes[i], other)) == 0)
             continue;
         text_printf(out, " --%s ", axes[i].key);
         text_add_word(out, value);
     }
+}
+
+void point_command(const struct point *point, struct text *out)
+{
+    if (!point->model[0] || !point->batch)
+        return;
+    text_add(out, "prony bench ");
+    text_add_word(out, point->model);
+    point_flags(point, ~((uint64_t)1 << AXIS_model), out);
 }

@@ -74,6 +74,9 @@ enum status point_read(const struct json *object, struct point *point);
 
 /* "large training, batch 64, fp32, prony/simd on cpu, 2 threads": what a person calls it. */
 void point_label(const struct point *point, struct text *out);
+/* " --batch 64 --precision bf16": of a set of axes (bit i for axes[i]) those that are not as
+ * point_start has them, as flags. */
+void point_flags(const struct point *point, uint64_t set, struct text *out);
 /* "prony bench large --phase training --batch 64": what measures it again, with the axes that are
  * not as point_start has them; nothing for a point without a network. */
 void point_command(const struct point *point, struct text *out);

@@ -1,12 +1,12 @@
-/* answer.c: see answer.h. Here is what the questions share; they are in answer_questions.c and
- * answer_scaling.c. */
+/* answer.c: see answer.h. Here is what the questions share; they are in answer_questions.c,
+ * answer_unit.c, answer_scaling.c and answer_next.c. */
 #include "store/answer_inside.h"
 #include "store/store_inside.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char came_with[] = "results that came with prony";
+const char answer_came_with[] = "results that came with prony";
 
 static const struct {
     const char *name, *question;
@@ -101,6 +101,30 @@ static enum status choose_phase(struct answer_about *about)
     return STATUS_OK;
 }
 
+/* Fills in what is best. */
+static enum status find_best(struct answer_about *about)
+{
+    struct answer scratch = {0};
+    struct store_chart chart;
+    struct series series;
+    const char *unit = asked_for(about->where, "unit");
+    about->best_id = 0;
+    point_start(&about->best);
+    TRY(point_set(&about->best, &axes[AXIS_model], about->model));
+    TRY(point_set(&about->best, &axes[AXIS_phase], about->phase));
+    TRY(point_set(&about->best, &axes[AXIS_unit], unit ? unit : "cpu"));
+    point_settle(&about->best);
+    enum status status = answer_draw_fastest(about, &scratch, &chart, &series);
+    if (status == STATUS_OK && scratch.known) {
+        about->best_id = series.top->id;
+        about->best = series.point;
+    }
+    if (status == STATUS_OK)
+        store_chart_free(&chart);
+    answer_free(&scratch);
+    return status;
+}
+
 enum status answer_about(struct store *store, struct arena *arena, struct store_where where,
                          struct answer_about *out)
 {
@@ -120,7 +144,8 @@ enum status answer_about(struct store *store, struct arena *arena, struct store_
     out->server = asked_for(where, "server") ? asked_for(where, "server") : newest.server;
     out->framework = asked_for(where, "framework") ? asked_for(where, "framework") : "";
     out->source = newest.own && !asked_for(where, "source") ? "own" : "";
-    return choose_phase(out);
+    TRY(choose_phase(out));
+    return find_best(out);
 }
 
 static enum status ask(const struct answer_about *about, size_t index, struct answer *out)
@@ -167,6 +192,7 @@ static enum status ask_others(const struct answer_about *about, size_t index, st
         struct answer found;
         other.server = servers.list[i];
         other.source = "";
+        TRY(find_best(&other));
         TRY(ask(&other, index, &found));
         answer_free(found.known ? out : &found);
         *out = found.known ? found : *out;
@@ -178,11 +204,11 @@ static enum status ask_others(const struct answer_about *about, size_t index, st
 static enum status say_source(const struct answer_about *about, struct answer *answer)
 {
     struct store_row row;
-    if (!answer->id_count || strstr(text_of(&answer->sentence), came_with))
+    if (!answer->id_count || strstr(text_of(&answer->sentence), answer_came_with))
         return STATUS_OK;
     TRY(store_row(about->store, answer->ids[0], &row));
     if (strcmp(row.source, "shipped") == 0)
-        text_printf(&answer->sentence, " (From %s.)", came_with);
+        text_printf(&answer->sentence, " (From %s.)", answer_came_with);
     return text_done(&answer->sentence);
 }
 
@@ -254,6 +280,17 @@ static enum status keep_filters(const struct answer_about *about, const struct a
     return STATUS_OK;
 }
 
+/* What x and the question are about is compared; of the groups each value is a series. */
+static uint64_t alike_axes(const struct answer_chart *wanted)
+{
+    const struct axis *x = axis_find(wanted->x);
+    uint64_t groups = 0;
+    for (size_t i = 0; wanted->groups[i]; i++)
+        if (axis_find(wanted->groups[i]))
+            groups |= (uint64_t)1 << (axis_find(wanted->groups[i]) - axes);
+    return axes_alike(wanted->across | (uint64_t)1 << (x - axes)) & ~groups;
+}
+
 enum status answer_draw(const struct answer_about *about, const struct answer_chart *wanted,
                         struct answer *answer, struct store_query *query, struct store_chart *chart)
 {
@@ -271,8 +308,11 @@ enum status answer_draw(const struct answer_about *about, const struct answer_ch
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (*own[i].value && !asked_for(kept, own[i].key))
             more[count++] = own[i];
-    *query = (struct store_query){
-        .x = wanted->x, .y = wanted->y, .aggregate = STORE_BEST, .baseline = wanted->baseline};
+    *query = (struct store_query){.x = wanted->x,
+                                  .y = wanted->y,
+                                  .aggregate = STORE_BEST,
+                                  .alike = alike_axes(wanted),
+                                  .baseline = wanted->baseline};
     while (wanted->groups[query->group_count]) {
         query->groups[query->group_count] = wanted->groups[query->group_count];
         query->group_count++;
@@ -283,11 +323,25 @@ enum status answer_draw(const struct answer_about *about, const struct answer_ch
     return store_chart(about->store, query, chart);
 }
 
+void answer_keep_like(const struct point *point, const struct store_query *query,
+                      const struct store_chart *chart, struct answer *answer)
+{
+    char buffer[POINT_NUMBER];
+    for (size_t i = 0; i < AXIS_COUNT; i++) {
+        const char *value = point_get(point, &axes[i], buffer);
+        if (!(chart->parted & (uint64_t)1 << i) || !*value || asked_for(query->where, axes[i].key))
+            continue;
+        text_printf(&answer->chart, "&%s=", axes[i].key);
+        add_escaped(&answer->chart, value);
+    }
+}
+
 enum status answer_draw_best(const struct answer_about *about, const struct answer_chart *wanted,
                              size_t least, struct answer *answer, struct store_chart *chart,
                              struct series *best)
 {
     struct store_query query;
+    struct store_row row;
     TRY(answer_draw(about, wanted, answer, &query, chart));
     *best = (struct series){.best = -(double)INFINITY};
     for (size_t first = 0, end; first < chart->count; first = end) {
@@ -296,9 +350,19 @@ enum status answer_draw_best(const struct answer_about *about, const struct answ
              end < chart->count && store_same_series(&chart->marks[end], marks, &query); end++)
             top = chart->marks[end].y > top->y ? &chart->marks[end] : top;
         if (end - first >= least && top->y > best->best)
-            *best = (struct series){marks, end - first, top->y, top};
+            *best =
+                (struct series){.marks = marks, .count = end - first, .best = top->y, .top = top};
     }
     answer->known = best->count > 0;
+    if (!answer->known)
+        return STATUS_OK;
+    enum status status = store_row(about->store, best->top->id, &row);
+    if (status != STATUS_OK) {
+        store_chart_free(chart);
+        return status;
+    }
+    best->point = row.point;
+    answer_keep_like(&best->point, &query, chart, answer);
     return STATUS_OK;
 }
 
@@ -311,30 +375,43 @@ void answer_rests_on(struct answer *answer, const struct store_mark *mark)
         answer->ids[answer->id_count++] = mark->id;
 }
 
-void answer_add_maker(struct text *out, const struct store_mark *mark, size_t at)
+void answer_add_name(struct text *out, const struct point *point)
 {
-    const char *backend = mark->values[at + 1];
-    text_printf(out, "%s%s%s", mark->values[at], *backend ? "/" : "", backend);
+    text_printf(out, "%s%s%s", point->framework, point->backend[0] ? "/" : "", point->backend);
 }
 
-enum status answer_add_place(const struct answer_about *about, const struct store_mark *mark,
-                             struct text *out)
+void answer_add_maker(struct text *out, const struct point *point)
 {
-    struct store_row row;
-    TRY(store_row(about->store, mark->id, &row));
-    text_printf(out, " on %s", row.point.server);
-    if (strcmp(row.source, "shipped") == 0)
-        text_printf(out, " (%s)", came_with);
-    return STATUS_OK;
+    answer_add_name(out, point);
+    answer_add_manner(out, point);
+    if (point->threads)
+        text_printf(out, ", %lld thread%s", (long long)point->threads,
+                    point->threads == 1 ? "" : "s");
 }
 
-void answer_begin_command(const struct answer_about *about, const char *command, const char *phase,
-                          struct answer *answer)
+void answer_add_manner(struct text *out, const struct point *point)
+{
+    if (strcmp(point->unit, "cpu") != 0 || strcmp(point->precision, "fp32") != 0)
+        text_printf(out, " in %s", point->precision);
+    if (strcmp(point->scenario, "iterate") != 0 && point->scenario[0])
+        text_printf(out, " in scenario %s", point->scenario);
+    if (strcmp(point->ingestion, "resident") != 0 && point->ingestion[0])
+        text_printf(out, " with %s ingestion", point->ingestion);
+}
+
+void answer_add_place(struct text *out, const char *unit, const char *server)
+{
+    text_printf(out, "%s%s", strcmp(unit, "gpu") ? "" : "the GPU of ", server);
+}
+
+void answer_begin_command(const char *command, const struct point *point, const char *phase,
+                          uint64_t set, struct answer *answer)
 {
     text_printf(&answer->command, "prony %s ", command);
-    text_add_word(&answer->command, about->model);
+    text_add_word(&answer->command, point->model);
     text_add(&answer->command, " --phase ");
     text_add_word(&answer->command, phase);
+    point_flags(point, set, &answer->command);
 }
 
 void answer_add_ratio(struct text *out, double ratio)

@@ -17,6 +17,10 @@ struct answer_about {
     const char *server; /* the filter's, or the newest result's; others may know what it does not */
     const char *framework; /* the filter's, or "" */
     const char *source;    /* "own" where there are own results and none was asked for, else "" */
+    /* The result with the most samples a second there; 0: there is none, and it is a usual point of
+     * the model, the phase and the unit that was asked for. */
+    int64_t best_id;
+    struct point best;
 };
 /* `where` must outlive it. STATUS_INPUT when there is no result under the filters. */
 enum status answer_about(struct store *store, struct arena *arena, struct store_where where,

@@ -7,7 +7,21 @@
 static const double WORTH = 1.02; /* less than this is no gain */
 
 /* The batch of a series, for the sentence; x comes after framework, backend, batch. */
-enum { FRAMEWORK, BATCH = 2, X = 3 };
+enum { BATCH = 2, X = 3 };
+
+/* What can be said of threads without two numbers of them. */
+static void say_no_threads(const struct answer_about *about, bool counted, struct text *out)
+{
+    if (counted)
+        text_printf(out, "Not known: %s %s was measured with one number of threads only on %s.",
+                    about->phase, about->model, about->server);
+    else if (strcmp(about->best.unit, "cpu") != 0)
+        text_printf(out, "None to choose: %s %s was measured on a GPU, which takes no threads.",
+                    about->phase, about->model);
+    else
+        text_printf(out, "Not known: %s %s was not measured on a CPU of %s.", about->phase,
+                    about->model, about->server);
+}
 
 enum status answer_threads(const struct answer_about *about, struct answer *answer)
 {
@@ -22,7 +36,9 @@ enum status answer_threads(const struct answer_about *about, struct answer *answ
     struct store_chart chart;
     struct series series;
     TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
-    answer_begin_command(about, "bench", about->phase, answer);
+    answer_begin_command(
+        "bench", answer->known ? &series.point : &about->best, about->phase,
+        answer->known ? ANSWER_BENCH & ~ANSWER_BIT(threads) : ANSWER_BIT(optimiser), answer);
     text_printf(&answer->command, " --batch %s --threads 1,2,4",
                 answer->known ? series.top->values[BATCH] : "64");
     if (answer->known) {
@@ -33,7 +49,8 @@ enum status answer_threads(const struct answer_about *about, struct answer *answ
                     (gains ? top : first)->values[X],
                     strcmp((gains ? top : first)->values[X], "1") ? "s" : "", about->phase,
                     about->model, top->values[BATCH]);
-        answer_add_maker(out, top, FRAMEWORK);
+        answer_add_name(out, &series.point);
+        answer_add_manner(out, &series.point);
         text_printf(out, " on %s: %s threads bring ", about->server, shown->values[X]);
         answer_add_ratio(out, shown->speedup);
         text_printf(out, " the samples/s of %s", first->values[X]);
@@ -44,8 +61,7 @@ enum status answer_threads(const struct answer_about *about, struct answer *answ
         answer_rests_on(answer, first);
         answer_rests_on(answer, shown);
     } else {
-        text_printf(out, "Not known: %s %s was measured with one number of threads only on %s.",
-                    about->phase, about->model, about->server);
+        say_no_threads(about, chart.count && *chart.marks[chart.count - 1].values[X], out);
     }
     store_chart_free(&chart);
     return STATUS_OK;
@@ -74,7 +90,10 @@ enum status answer_workers(const struct answer_about *about, struct answer *answ
     struct store_chart chart;
     struct series series;
     TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
-    answer_begin_command(about, "bench", about->phase, answer);
+    answer_begin_command("bench", answer->known ? &series.point : &about->best, about->phase,
+                         answer->known ? (ANSWER_BENCH | ANSWER_BIT(batch)) & ~ANSWER_BIT(workers)
+                                       : ANSWER_BIT(optimiser) | ANSWER_BIT(unit),
+                         answer);
     text_add(&answer->command, " --workers 1,2,4");
     if (answer->known) {
         const struct store_mark *first = series.marks, *last = &series.marks[series.count - 1];
@@ -84,7 +103,7 @@ enum status answer_workers(const struct answer_about *about, struct answer *answ
                     "of ideal) for %s %s at batch %s with ",
                     more, first->values[X], last->values[X], last->speedup, 100 * last->efficiency,
                     about->phase, about->model, last->values[BATCH]);
-        answer_add_maker(out, last, FRAMEWORK);
+        answer_add_maker(out, &series.point);
         text_add(out, more > 1.5 ? ", and the next doubling is worth having."
                                  : ", and the next doubling brings little.");
         answer_rests_on(answer, first);

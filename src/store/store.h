@@ -117,6 +117,7 @@ struct store_query {
     size_t group_count;
     struct store_where where;
     enum store_aggregate aggregate;
+    uint64_t alike; /* axes in which the results of a series must be alike: bit i for axes[i] */
     /* NULL, or what speed-ups are against: "framework=numpy batch=1", whose keys are among the
      * groups and x; or "first", each series' own first point. */
     const char *baseline;
@@ -124,6 +125,7 @@ struct store_query {
 struct store_mark {
     const char *values[STORE_GROUPS + 1]; /* of the groups, then of x; "" where empty */
     uint32_t places[STORE_GROUPS + 1];    /* what orders them */
+    uint32_t lot;                         /* the same where query.alike are; comes first */
     double y;                             /* aggregated */
     double low, high;                     /* the ends of the results' intervals, or their spread */
     /* Least, quartiles, largest: of the samples of one result of a time or throughput, else of the
@@ -140,10 +142,11 @@ struct store_mark {
 };
 struct store_chart {
     struct arena arena;
-    struct store_mark *marks; /* ordered by groups, then x; numbers as numbers */
+    struct store_mark *marks; /* ordered by lot, groups, then x; numbers as numbers */
     size_t count;
     int64_t results;  /* in all marks */
     uint64_t differs; /* in any mark */
+    uint64_t parted;  /* of query.alike, what its results are not alike in */
 };
 enum status store_chart(struct store *store, const struct store_query *query,
                         struct store_chart *out);

@@ -30,7 +30,7 @@ static const enum metric_index five[STORE_BOX] = {
 /* One result of a point. */
 struct member {
     double y;
-    uint32_t row;
+    uint32_t row, lot;
 };
 
 struct charting {
@@ -182,7 +182,7 @@ static enum status make_mark(const struct charting *charting, struct member *mem
     uint32_t right = words_find(&check->words, "right");
     size_t chosen;
     qsort(members, count, sizeof *members, order_of_members);
-    *mark = (struct store_mark){.count = (int64_t)count};
+    *mark = (struct store_mark){.count = (int64_t)count, .lot = members[0].lot};
     mark->y = aggregate_of(charting->aggregate, members, count, &chosen);
     mark->id = columns->ids[members[chosen].row];
     set_interval(charting, members, count, mark);
@@ -206,15 +206,37 @@ static enum status make_mark(const struct charting *charting, struct member *mem
 static int order_of_marks(const void *a, const void *b)
 {
     const struct store_mark *left = a, *right = b;
+    if (left->lot != right->lot)
+        return left->lot < right->lot ? -1 : 1;
     for (size_t i = 0; i < STORE_GROUPS + 1; i++)
         if (left->places[i] != right->places[i])
             return left->places[i] < right->places[i] ? -1 : 1;
     return 0;
 }
 
+/* Which lot each row of the selection belongs to, and which mark. */
+static enum status part(const struct charting *charting, uint32_t *lots, uint32_t *classes,
+                        uint32_t *class_count)
+{
+    int keys[AXIS_COUNT + STORE_GROUPS + 1];
+    size_t count = 0;
+    uint32_t lot_count; /* one where nothing must be alike */
+    for (int key = 0; key < AXIS_COUNT; key++)
+        if (charting->query->alike & (uint64_t)1 << key)
+            keys[count++] = key;
+    if (count)
+        TRY(classify(charting->store, charting->arena, charting->selection, keys, count, lots,
+                     &lot_count));
+    for (size_t i = 0; i < charting->key_count; i++)
+        keys[count++] = charting->keys[i];
+    return classify(charting->store, charting->arena, charting->selection, keys, count, classes,
+                    class_count);
+}
+
 /* Rows by class, each class's together: starts[c] is where class c begins. */
-static enum status gather_members(const struct charting *charting, const uint32_t *classes,
-                                  uint32_t class_count, struct member **members, size_t **starts)
+static enum status gather_members(const struct charting *charting, const uint32_t *lots,
+                                  const uint32_t *classes, uint32_t class_count,
+                                  struct member **members, size_t **starts)
 {
     size_t count = charting->selection.count, *ends;
     NEED(*members = arena_array(charting->arena, count, sizeof **members));
@@ -228,7 +250,7 @@ static enum status gather_members(const struct charting *charting, const uint32_
     }
     for (size_t i = 0; i < count; i++) {
         uint32_t row = charting->selection.rows[i];
-        (*members)[ends[classes[i]]++] = (struct member){charting->y[row], row};
+        (*members)[ends[classes[i]]++] = (struct member){charting->y[row], row, lots[i]};
     }
     return STATUS_OK;
 }
@@ -237,12 +259,12 @@ static enum status make_marks(struct charting *charting)
 {
     struct store_chart *chart = charting->chart;
     struct member *members;
-    uint32_t *classes, count;
+    uint32_t *lots, *classes, count;
     size_t *starts = NULL;
+    NEED(lots = arena_array(charting->arena, charting->selection.count, sizeof *lots));
     NEED(classes = arena_array(charting->arena, charting->selection.count, sizeof *classes));
-    TRY(classify(charting->store, charting->arena, charting->selection, charting->keys,
-                 charting->key_count, classes, &count));
-    TRY(gather_members(charting, classes, count, &members, &starts));
+    TRY(part(charting, lots, classes, &count));
+    TRY(gather_members(charting, lots, classes, count, &members, &starts));
     NEED(chart->marks = arena_array(&chart->arena, count, sizeof *chart->marks));
     for (uint32_t c = 0; c < count; c++) {
         TRY(make_mark(charting, members + starts[c], starts[c + 1] - starts[c], &chart->marks[c]));
@@ -275,6 +297,7 @@ static void keep_measured(struct charting *charting)
     }
     for (size_t i = 0; i < charting->key_count; i++)
         charting->varying &= ~((uint64_t)1 << charting->keys[i]);
+    charting->chart->parted = charting->varying & charting->query->alike;
 }
 
 static enum status read_metrics(struct charting *charting)
@@ -360,5 +383,6 @@ int64_t store_mark_number(const struct store_mark *mark, const struct store_quer
 bool store_same_series(const struct store_mark *a, const struct store_mark *b,
                        const struct store_query *query)
 {
-    return memcmp(a->places, b->places, query->group_count * sizeof *a->places) == 0;
+    return a->lot == b->lot &&
+           memcmp(a->places, b->places, query->group_count * sizeof *a->places) == 0;
 }

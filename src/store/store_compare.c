@@ -78,26 +78,42 @@ static bool units_differ(const struct comparing *comparing)
     return true;
 }
 
-/* Every axis that was asked for and that neither side names, but what cannot be the same. */
+static bool has(uint64_t set, enum axis_index axis)
+{
+    return set & (uint64_t)1 << axis;
+}
+
+uint64_t axes_alike(uint64_t named)
+{
+    bool units = has(named, AXIS_unit);
+    bool machines = units || has(named, AXIS_server) || has(named, AXIS_unit_name);
+    uint64_t alike = 0;
+    for (size_t i = 0; i < AXIS_COUNT; i++) {
+        bool open = has(named, (enum axis_index)i) || i == AXIS_software;
+        open |= machines && (i == AXIS_server || i == AXIS_unit_name);
+        open |= units && (i == AXIS_backend || (axes[i].where & AXIS_CPU));
+        open |= has(named, AXIS_backend) && i == AXIS_isa;
+        open |= has(named, AXIS_framework) &&
+                (i == AXIS_backend || i == AXIS_unit_name || (axes[i].where & AXIS_PRONY));
+        open |= has(named, AXIS_phase) && (axes[i].where & AXIS_TRAINING);
+        open |= has(named, AXIS_workers) && (i == AXIS_nodes || (axes[i].where & AXIS_WORKERS));
+        if (!open)
+            alike |= (uint64_t)1 << i;
+    }
+    return alike;
+}
+
+/* What neither side names. */
 static void choose_axes(struct comparing *comparing)
 {
     const struct store_opposed *question = comparing->question;
-    bool named[AXIS_COUNT];
+    uint64_t named = 0;
     for (size_t i = 0; i < AXIS_COUNT; i++)
-        named[i] = store_where_has(question->a, axes[i].key, NULL) ||
-                   store_where_has(question->b, axes[i].key, NULL);
-    bool units = named[AXIS_unit] || units_differ(comparing);
-    bool machines = units || named[AXIS_server] || named[AXIS_unit_name];
-    for (size_t i = 0; i < AXIS_COUNT; i++) {
-        bool open = named[i] || i == AXIS_software;
-        open |= machines && (i == AXIS_server || i == AXIS_unit_name);
-        open |= units && (i == AXIS_unit || i == AXIS_backend || (axes[i].where & AXIS_CPU));
-        open |= named[AXIS_backend] && i == AXIS_isa;
-        open |= named[AXIS_framework] &&
-                (i == AXIS_backend || i == AXIS_unit_name || (axes[i].where & AXIS_PRONY));
-        if (!open)
-            comparing->matched |= (uint64_t)1 << i;
-    }
+        if (store_where_has(question->a, axes[i].key, NULL) ||
+            store_where_has(question->b, axes[i].key, NULL) ||
+            (i == AXIS_unit && units_differ(comparing)))
+            named |= (uint64_t)1 << i;
+    comparing->matched = axes_alike(named);
 }
 
 static enum status keep_newest(struct comparing *comparing, struct side *side,

@@ -58,6 +58,10 @@ enum status select_ok(struct store *store, struct arena *arena, struct store_whe
 enum status classify(struct store *store, struct arena *arena, struct selection selection,
                      const int *keys, size_t key_count, uint32_t *classes, uint32_t *count);
 
+/* The axes in which results must be alike to be compared in those that are `named`: all others, but
+ * what cannot be alike. Sets are bit i for axes[i]. */
+uint64_t axes_alike(uint64_t named);
+
 /* Sets what each point is beside the query's baseline. */
 enum status chart_relate(const struct store_query *query, const struct metric *metric,
                          struct store_chart *chart);

@@ -1,0 +1,188 @@
+/* answer_next.c: what to do next, from what bounds the best there is. A GPU is advised as a GPU. */
+#include "store/answer_inside.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double FAR = 2; /* × the floor: something else than the hardware takes the time */
+
+/* What a profile can be told of a point; of another framework's only where it computes. */
+static uint64_t profiled(const struct point *point)
+{
+    uint64_t set = ANSWER_BIT(batch) | ANSWER_BIT(unit) | ANSWER_BIT(precision);
+    if (strcmp(point->framework, "prony") == 0)
+        set |= ANSWER_BIT(backend) | ANSWER_BIT(threads);
+    return set;
+}
+
+static void try_profile(const struct point *point, struct answer *answer)
+{
+    answer_begin_command("profile", point, point->phase, profiled(point), answer);
+}
+
+static void try_batches(const struct point *point, uint64_t set, struct answer *answer)
+{
+    answer_begin_command("bench", point, point->phase, set, answer);
+    text_printf(&answer->command, " --batch %lld-%lld*2", (long long)point->batch,
+                (long long)point->batch * 8);
+}
+
+/* " --threads 1,2,4": values of one axis, at the batch that it has. */
+static void try_values(const struct point *point, uint64_t axis, const char *flags,
+                       struct answer *answer)
+{
+    answer_begin_command("bench", point, point->phase, (ANSWER_BENCH | ANSWER_BIT(batch)) & ~axis,
+                         answer);
+    text_add(&answer->command, flags);
+}
+
+static void advise_cpu(const struct store_row *best, struct answer *answer)
+{
+    struct text *out = &answer->sentence;
+    const struct point *point = &best->point;
+    if (strcmp(best->bound, "bytes") == 0) {
+        text_add(out, "bound by memory: a larger batch reads the weights less often.");
+        try_batches(point, ANSWER_BENCH, answer);
+    } else {
+        text_add(out, "bound by arithmetic: only more cores, a lower precision or a GPU make it "
+                      "faster.");
+        try_values(point, ANSWER_BIT(threads), " --threads 1,2,4", answer);
+    }
+}
+
+/* Tensor cores multiply numbers of fewer bits several times as fast. */
+static void advise_precision(const struct point *point, struct answer *answer)
+{
+    struct text *out = &answer->sentence;
+    if (strcmp(point->precision, "fp32") == 0) {
+        text_add(out, "bound by arithmetic in fp32: tf32 and bf16 use the tensor cores.");
+        try_values(point, ANSWER_BIT(precision), " --precision fp32,tf32,bf16", answer);
+    } else if (strcmp(point->precision, "tf32") == 0) {
+        text_add(out, "bound by arithmetic in tf32: bf16 multiplies twice as fast.");
+        try_values(point, ANSWER_BIT(precision), " --precision tf32,bf16", answer);
+    } else {
+        text_printf(out, "bound by arithmetic in %s: that factor is all that is left here.",
+                    point->precision);
+        try_values(point, 0, "", answer);
+    }
+}
+
+static void advise_gpu(const struct store_row *best, struct answer *answer)
+{
+    struct text *out = &answer->sentence;
+    const struct point *point = &best->point;
+    bool wide = strcmp(point->precision, "fp32") == 0 || strcmp(point->precision, "tf32") == 0;
+    if (strcmp(best->bound, "bytes") != 0) {
+        advise_precision(point, answer);
+    } else if (wide) {
+        text_add(out, "bound by memory: 16 bits halve the bytes of the weights, and a larger batch "
+                      "reads them less often.");
+        try_batches(point, ANSWER_BENCH & ~ANSWER_BIT(precision), answer);
+        text_printf(&answer->command, " --precision %s,bf16", point->precision);
+    } else {
+        text_add(out, "bound by memory: a larger batch reads the weights less often.");
+        try_batches(point, ANSWER_BENCH, answer);
+    }
+}
+
+/* Where the samples are copied while nothing is computed. */
+static bool is_copied(const struct point *point)
+{
+    return strcmp(point->ingestion, "direct") == 0 || strcmp(point->ingestion, "pinned") == 0;
+}
+
+static bool is_call(const struct point *point)
+{
+    return point->scenario[0] && strcmp(point->scenario, "iterate") != 0;
+}
+
+/* What is said of a GPU that waits; false: it does not. */
+static bool advise_waiting_gpu(const struct store_row *best, struct answer *answer)
+{
+    struct text *out = &answer->sentence;
+    const struct point *point = &best->point;
+    if (is_copied(point)) {
+        text_printf(out,
+                    ") waits for its samples (%s ingestion): overlapped, they are copied while the "
+                    "GPU computes.",
+                    point->ingestion);
+        answer_begin_command("bench", point, point->phase,
+                             (ANSWER_BENCH | ANSWER_BIT(batch)) & ~ANSWER_BIT(ingestion), answer);
+        text_printf(&answer->command, " --ingestion %s,overlapped", point->ingestion);
+        return true;
+    }
+    if (is_call(point) && best->metrics[METRIC_times_floor] > FAR)
+        text_add(out,
+                 ") answers calls, of which launch and bus take much of the time: more samples "
+                 "a call cost little more.");
+    else if (strcmp(best->bound, "latency") == 0)
+        text_add(out, ") is bound by latency: it waits for launches (prony explain counts them) "
+                      "or for memory, and a larger batch costs little more.");
+    else
+        return false;
+    try_batches(point, ANSWER_BENCH, answer);
+    return true;
+}
+
+static void advise(const struct answer_about *about, const struct store_row *best,
+                   struct answer *answer)
+{
+    struct text *out = &answer->sentence;
+    double floors = best->metrics[METRIC_times_floor];
+    const struct point *point = &best->point;
+    bool gpu = strcmp(point->unit, "gpu") == 0;
+    text_printf(out, "The best of %s %s on ", about->phase, about->model);
+    answer_add_place(out, point->unit, about->server);
+    text_printf(out, " (batch %lld with ", (long long)point->batch);
+    answer_add_maker(out, point);
+    if (gpu && advise_waiting_gpu(best, answer))
+        return;
+    if (isnan(floors) && strcmp(best->bound, "latency") == 0) {
+        text_add(out, ") is bound by latency: a larger batch costs little more.");
+        try_batches(point, ANSWER_BENCH, answer);
+    } else if (isnan(floors)) {
+        text_add(out, ") has no floor to be compared with: measure it here.");
+        try_values(point, 0, "", answer);
+    } else if (floors > FAR) {
+        text_add(out, ") takes ");
+        answer_add_ratio(out, floors);
+        text_add(out, " its floor: see where the time goes before buying anything.");
+        try_profile(point, answer);
+    } else {
+        text_printf(out, ") is at %.3g × its floor and ", floors);
+        (gpu ? advise_gpu : advise_cpu)(best, answer);
+    }
+}
+
+enum status answer_draw_fastest(const struct answer_about *about, struct answer *answer,
+                                struct store_chart *chart, struct series *best)
+{
+    const struct answer_chart wanted = {.x = "batch",
+                                        .y = "throughput",
+                                        .groups = {"framework", "backend"},
+                                        .phase = about->phase,
+                                        .server = about->server,
+                                        .unit = ""};
+    return answer_draw_best(about, &wanted, 1, answer, chart, best);
+}
+
+enum status answer_next(const struct answer_about *about, struct answer *answer)
+{
+    struct store_chart chart;
+    struct series series;
+    struct store_row best;
+    TRY(answer_draw_fastest(about, answer, &chart, &series));
+    enum status status = STATUS_OK;
+    if (answer->known) {
+        answer_rests_on(answer, series.top);
+        status = store_row(about->store, series.top->id, &best);
+        if (status == STATUS_OK)
+            advise(about, &best, answer);
+    } else {
+        text_printf(&answer->sentence, "Not known: there is no result of %s %s on %s.",
+                    about->phase, about->model, about->server);
+        answer_begin_command("bench", &about->best, about->phase, ANSWER_BENCH, answer);
+    }
+    store_chart_free(&chart);
+    return status;
+}

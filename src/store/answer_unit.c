@@ -1,0 +1,221 @@
+/* answer_unit.c: CPU or GPU. Results of both are held against each other at the same batch, all
+ * else alike, and on one machine where there is one that has both. */
+#include "store/answer_inside.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The values of a mark: */
+enum { UNIT, SOURCE, SERVER, BATCH };
+
+/* Two marks of the same work, one on each unit. */
+struct pair {
+    const struct store_mark *cpu, *gpu;
+};
+
+static bool same(const struct store_mark *a, const struct store_mark *b, int value)
+{
+    return strcmp(a->values[value], b->values[value]) == 0;
+}
+
+static bool is_of(const struct store_mark *mark, const char *unit)
+{
+    return strcmp(mark->values[UNIT], unit) == 0;
+}
+
+static bool is_pair(const struct pair *pair)
+{
+    return is_of(pair->cpu, "cpu") && is_of(pair->gpu, "gpu") && pair->cpu->lot == pair->gpu->lot &&
+           same(pair->cpu, pair->gpu, BATCH);
+}
+
+/* What counts: own results rather than those that came with prony, one machine rather than two. */
+static int worth(const struct pair *pair)
+{
+    return 2 * (strcmp(pair->cpu->values[SOURCE], "own") == 0) +
+           2 * (strcmp(pair->gpu->values[SOURCE], "own") == 0) + same(pair->cpu, pair->gpu, SERVER);
+}
+
+/* The pair that counts most; of equals the one with the fastest GPU. False: there is none. */
+static bool find_pair(const struct store_chart *chart, struct pair *out)
+{
+    *out = (struct pair){0};
+    for (size_t c = 0; c < chart->count; c++) {
+        for (size_t g = 0; g < chart->count; g++) {
+            const struct pair pair = {&chart->marks[c], &chart->marks[g]};
+            if (!is_pair(&pair))
+                continue;
+            int more = out->cpu ? worth(&pair) - worth(out) : 1;
+            if (more > 0 || (more == 0 && pair.gpu->y > out->gpu->y))
+                *out = pair;
+        }
+    }
+    return out->cpu != NULL;
+}
+
+/* The same units of the same machines, in the same manner? */
+static bool is_like(const struct store_mark *mark, const struct store_mark *other)
+{
+    return mark->lot == other->lot && same(mark, other, UNIT) && same(mark, other, SOURCE) &&
+           same(mark, other, SERVER);
+}
+
+/* At which batches each is faster. */
+struct contest {
+    int cpu_wins, gpu_wins;
+    bool crossed;       /* a larger batch was better for the CPU than one that the GPU had won */
+    double least, most; /* GPU's rate ÷ CPU's */
+    const struct store_mark *last_cpu, *first_gpu; /* the largest batch for the CPU … */
+    struct pair last;                              /* at the largest batch of both */
+};
+
+static void count_pair(const struct pair *pair, struct contest *contest)
+{
+    double ratio = pair->gpu->y / pair->cpu->y;
+    contest->last = *pair;
+    contest->least = fmin(contest->least, ratio);
+    contest->most = fmax(contest->most, ratio);
+    if (ratio > 1) {
+        contest->gpu_wins++;
+        contest->first_gpu = contest->first_gpu ? contest->first_gpu : pair->gpu;
+    } else {
+        contest->cpu_wins++;
+        contest->crossed |= contest->gpu_wins > 0;
+        contest->last_cpu = pair->cpu;
+    }
+}
+
+/* Over all batches that those of the pair have. */
+static struct contest hold_contest(const struct store_chart *chart, const struct pair *found)
+{
+    struct contest contest = {.least = INFINITY};
+    for (size_t c = 0; c < chart->count; c++) {
+        for (size_t g = 0; g < chart->count; g++) {
+            const struct pair pair = {&chart->marks[c], &chart->marks[g]};
+            if (is_pair(&pair) && is_like(pair.cpu, found->cpu) && is_like(pair.gpu, found->gpu))
+                count_pair(&pair, &contest);
+        }
+    }
+    return contest;
+}
+
+static void say_always(const struct contest *contest, const char *winner, double least, double most,
+                       const char *loser, struct text *out)
+{
+    bool one = contest->cpu_wins + contest->gpu_wins == 1;
+    text_printf(out, "The %s, %s%s: ", winner,
+                one ? "at batch " : "at every batch that both were measured with",
+                one ? contest->last.cpu->values[BATCH] : "");
+    answer_add_ratio(out, least);
+    if (!one) {
+        text_add(out, " to ");
+        answer_add_ratio(out, most);
+    }
+    text_printf(out, " the %s's samples/s", loser);
+}
+
+static void say_winner(const struct contest *contest, struct text *out)
+{
+    if (contest->gpu_wins == 0) {
+        say_always(contest, "CPU", 1 / contest->most, 1 / contest->least, "GPU", out);
+        return;
+    }
+    if (contest->cpu_wins == 0) {
+        say_always(contest, "GPU", contest->least, contest->most, "CPU", out);
+        return;
+    }
+    if (contest->crossed)
+        text_printf(out,
+                    "Now the one, now the other: the GPU at %d of the %d batches that both were "
+                    "measured with, ",
+                    contest->gpu_wins, contest->gpu_wins + contest->cpu_wins);
+    else
+        text_printf(out, "The CPU up to batch %s, the GPU from batch %s on: ",
+                    contest->last_cpu->values[BATCH], contest->first_gpu->values[BATCH]);
+    answer_add_ratio(out, contest->last.gpu->y / contest->last.cpu->y);
+    text_printf(out, " the CPU's samples/s at batch %s", contest->last.gpu->values[BATCH]);
+}
+
+/* "; the CPU with prony/simd, 2 threads on box": what a mark was measured with, and where. */
+static enum status add_contestant(const struct answer_about *about, const char *name,
+                                  const struct store_mark *mark, struct point *point,
+                                  struct text *out)
+{
+    struct store_row row;
+    TRY(store_row(about->store, mark->id, &row));
+    text_printf(out, "%s with ", name);
+    answer_add_maker(out, &row.point);
+    text_printf(out, " on %s", row.point.server);
+    if (strcmp(row.source, "shipped") == 0)
+        text_printf(out, " (%s)", answer_came_with);
+    *point = row.point;
+    return STATUS_OK;
+}
+
+static enum status say_contest(const struct answer_about *about, const struct store_query *query,
+                               const struct store_chart *chart, const struct pair *pair,
+                               struct answer *answer)
+{
+    const struct contest contest = hold_contest(chart, pair);
+    struct text *out = &answer->sentence;
+    struct point point;
+    say_winner(&contest, out);
+    text_printf(out, ", %s %s; ", about->phase, about->model);
+    TRY(add_contestant(about, "the CPU", contest.last.cpu, &point, out));
+    TRY(add_contestant(about, ", the GPU", contest.last.gpu, &point, out));
+    text_add(out, ".");
+    answer_keep_like(&point, query, chart, answer);
+    answer_rests_on(answer, contest.last.cpu);
+    answer_rests_on(answer, contest.last.gpu);
+    return STATUS_OK;
+}
+
+/* Of which unit there are results at all. */
+static bool has_unit(const struct store_chart *chart, const char *unit)
+{
+    for (size_t i = 0; i < chart->count; i++)
+        if (is_of(&chart->marks[i], unit))
+            return true;
+    return false;
+}
+
+static void say_unknown(const struct answer_about *about, const struct store_chart *chart,
+                        struct text *out)
+{
+    bool cpu = has_unit(chart, "cpu"), gpu = has_unit(chart, "gpu");
+    text_printf(out, "Not known: %s %s was measured on ", about->phase, about->model);
+    if (cpu && gpu)
+        text_add(out, "both, but not at one batch and all else alike.");
+    else if (cpu || gpu)
+        text_printf(out,
+                    "a %s, so there is nothing to compare. Measure the other at the same batch.",
+                    cpu ? "CPU" : "GPU");
+    else
+        text_add(out, "neither, so there is nothing to compare.");
+}
+
+enum status answer_unit(const struct answer_about *about, struct answer *answer)
+{
+    const struct answer_chart wanted = {.x = "batch",
+                                        .y = "throughput",
+                                        .groups = {"unit", "source", "server"},
+                                        .phase = about->phase,
+                                        .server = "",
+                                        .unit = "",
+                                        .across = ANSWER_BIT(unit) | ANSWER_BIT(framework),
+                                        .any_machine = true};
+    struct store_query query;
+    struct store_chart chart;
+    struct pair pair;
+    TRY(answer_draw(about, &wanted, answer, &query, &chart));
+    enum status status = STATUS_OK;
+    answer->known = find_pair(&chart, &pair);
+    answer_begin_command("bench", &about->best, about->phase, ANSWER_BIT(optimiser), answer);
+    text_add(&answer->command, " --unit cpu,gpu --batch 1-1024*4");
+    if (answer->known)
+        status = say_contest(about, &query, &chart, &pair, answer);
+    else
+        say_unknown(about, &chart, &answer->sentence);
+    store_chart_free(&chart);
+    return status;
+}
