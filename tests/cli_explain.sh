@@ -33,6 +33,18 @@ explains refuses_another_loss "there is no loss 'mce'; did you mean 'mse'?" smal
 explains refuses_another_optimiser "there is no optimiser 'sgdd'" small --phase training \
     --optimiser sgdd
 
+explains says_why_it_runs_op_by_op 'op by op: a layer is not small' large --backend simd
+explains says_so_in_json '"whole":false,"op_by_op":"it has no kernels' small --json --backend ref
+found=$("$prony" explain large --batch 13 --backend cuda 2>&1)
+case $found in
+*'on paper'*) holds names_the_gpu_on_paper "$found" 'on paper, as on an NVIDIA H200: ' ;;
+*) echo "skip $suite.names_the_gpu_on_paper: the plugin is not in this build, or there is a GPU" ;;
+esac
+case $found in
+*whole_grid* | *dense_*) holds says_why_on_a_gpu "$found" 'op by op: its batch is more than 12 samples' ;;
+*) echo "skip $suite.says_why_on_a_gpu: the plugin is not in this build" ;;
+esac
+
 # A network whose parameters would not fit is explained all the same: none of them is allocated.
 found=$(ulimit -v 400000 && "$prony" explain wide --phase training --batch 64 --backend ref 2>&1)
 holds allocates_no_parameter "$found" "param 805 MB"

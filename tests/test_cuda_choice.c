@@ -11,6 +11,7 @@ struct asked {
     enum program_use use;
     const char *precision;
     enum answering answering;
+    const char *optimiser; /* NULL: the network's */
 };
 
 /* A plan on paper, with all that it needs. */
@@ -29,7 +30,8 @@ struct paper {
 static enum status paper_fill(struct paper *paper, const struct asked *asked)
 {
     const struct device_options options = {.paper = true, .precision = asked->precision};
-    const struct compile_options compile = {.batch = asked->batch, .use = asked->use};
+    const struct compile_options compile = {
+        .batch = asked->batch, .use = asked->use, .optimiser = asked->optimiser};
     const struct plan_options plan = {.dry = true, .answering = asked->answering};
     params_init(&paper->params, DTYPE_F32);
     paper->params.bare = true;
@@ -127,12 +129,25 @@ static void expect_refused(const struct asked *asked, const char *message)
     paper_close(&paper);
 }
 
+/* No kernel runs it whole, and this is said of it. */
+static void expect_op_by_op(const struct asked *asked, const char *why)
+{
+    struct paper paper;
+    enum status status;
+    if (!paper_open(&paper, asked, &status))
+        return;
+    if (CHECK_OK(status) && CHECK(!paper.fused->whole) && CHECK(paper.fused->op_by_op) &&
+        !CHECK(strstr(paper.fused->op_by_op, why)))
+        printf("    found \"%s\", expected \"%s\"\n", paper.fused->op_by_op, why);
+    paper_close(&paper);
+}
+
 #define TRAIN(network, batch, precision)                                                           \
-    (&(const struct asked){network, batch, USE_TRAINING, precision, ANSWER_STEPS})
+    (&(const struct asked){network, batch, USE_TRAINING, precision, ANSWER_STEPS, NULL})
 #define INFER(network, batch, precision)                                                           \
-    (&(const struct asked){network, batch, USE_INFERENCE, precision, ANSWER_STEPS})
+    (&(const struct asked){network, batch, USE_INFERENCE, precision, ANSWER_STEPS, NULL})
 #define CALLS(network, batch, answering)                                                           \
-    (&(const struct asked){network, batch, USE_INFERENCE, "fp32", answering})
+    (&(const struct asked){network, batch, USE_INFERENCE, "fp32", answering, NULL})
 
 TEST(small_batches_of_dense_layers_run_whole)
 {
@@ -154,6 +169,21 @@ TEST(calls_have_kernels_of_their_own)
     expect_whole(CALLS("large", 1, ANSWER_QUEUED), "whole_grid_f32_cuda");
     expect_whole(CALLS("large", 10, ANSWER_RESIDENT), "whole_grid_f32_cuda");
     expect_refused(CALLS("lenet", 1, ANSWER_RESIDENT), "no kernel that waits for calls of 'lenet'");
+    expect_refused(CALLS("large", 13, ANSWER_RESIDENT), "its batch is more than 12 samples");
+    expect_whole(CALLS("mlp:500-500-10", 1, ANSWER_RESIDENT), "whole_grid_f32_cuda");
+    expect_refused(CALLS("mlp:500-500-10", 2, ANSWER_RESIDENT), "512 numbers at most");
+    expect_refused(CALLS("mlp:784-500-10", 1, ANSWER_RESIDENT), "512 numbers at most");
+}
+
+TEST(what_runs_op_by_op_says_why)
+{
+    const struct asked adam = {"large", 3, USE_TRAINING, "fp32", ANSWER_STEPS, "adam"};
+    expect_op_by_op(&adam, "sgd");
+    expect_op_by_op(TRAIN("large", 13, "fp32"), "its batch is more than 12 samples");
+    expect_op_by_op(TRAIN("small", 65, "fp32"), "512 threads of a block");
+    expect_op_by_op(INFER("mlp:784-500-784", 1, "fp32"), "more than 32 outputs");
+    expect_op_by_op(INFER("large", 1, "bf16"), "whole steps are computed in fp32");
+    expect_op_by_op(INFER("lenet", 1, "fp32"), "not a plain stack of dense layers");
 }
 
 TEST(products_are_chosen_by_their_size)

@@ -131,7 +131,8 @@ static enum status open_backend(const struct cli *cli, const struct explain_flag
     if (status != STATUS_OK)
         snprintf(explained->absent, sizeof explained->absent, "%s", status_message());
     device.paper = status != STATUS_OK;
-    return explained->backend->open(&device, &explained->device);
+    TRY(explained->backend->open(&device, &explained->device));
+    return unit_name(explained->backend, explained->device, explained->unit_name);
 }
 
 /* Prepares one program, dry, so that the backend says what it would run. */
@@ -170,8 +171,8 @@ static enum status show(struct explained *explained, bool as_json, bool fusion, 
     if (as_json)
         explained_end_json(&json, out);
     else if (explained->absent[0])
-        text_printf(out, "\n  on paper, as on the unit that '%s' was made on: %s\n",
-                    explained->backend->name, explained->absent);
+        text_printf(out, "\n  on paper, as on an %s: %s\n", explained->unit_name,
+                    explained->absent);
     return text_done(out);
 }
 

@@ -172,6 +172,8 @@ void explained_program_json(const struct explained *explained, struct json_write
     add_hash(json, "program", program->hash);
     json_key(json, "whole");
     json_add_bool(json, program->whole);
+    if (program->op_by_op)
+        add_text(json, "op_by_op", program->op_by_op);
     add_uint(json, "portions", (uint64_t)program->portions);
     write_parts(json, explained);
     write_memory(json, explained);

@@ -171,6 +171,8 @@ void explained_text(const struct explained *explained, struct text *out)
     print_totals(explained, out);
     if (program->whole)
         text_printf(out, "  %s\n", ways[explained->answering]);
+    if (program->op_by_op)
+        text_printf(out, "  op by op: %s\n", program->op_by_op);
     if (program->portions > 1)
         text_printf(out, "  runs in %d portions of %d samples, one after the other\n",
                     program->portions, program->batch);

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "core/backend.h"
+#include "estimate/calibrate.h"
 #include "record/point.h"
 #include "train/recipe.h"
 
@@ -19,6 +20,7 @@ struct explained {
     enum answering answering;      /* how the backend is asked */
     const struct backend *backend; /* or NULL: nobody was asked, and what is below is empty */
     struct device *device;
+    char unit_name[CEILING_UNIT];
     char absent[300]; /* why its unit is not here, and this is on paper; "": it is */
     struct instance *instance;
     struct plan *plan; /* dry */

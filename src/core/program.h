@@ -124,6 +124,7 @@ struct program {
     int32_t entries;                    /* params entries it was built against */
     bool updates;                       /* some op writes a kept tensor */
     bool whole;                         /* set by fuse: one kernel runs all of it, many steps */
+    const char *op_by_op;               /* or why none does, static; NULL: nobody was asked */
     uint64_t hash;                      /* names the computation: ops, shapes, attributes */
 };
 

@@ -86,6 +86,9 @@ enum status calibrate_unit(struct calibration *calibration, const struct backend
 enum status calibrate_unit_all(struct calibration *calibration, const struct backend *backend,
                                bool (*progress)(double share));
 void calibration_close_unit(struct calibration *calibration);
+/* What the unit is called: "NVIDIA H200"; its backend's name where it does not say. */
+enum status unit_name(const struct backend *backend, const struct device *device,
+                      char out[CEILING_UNIT]);
 
 /* Whose ceilings: those of so many threads of the CPU or, with a backend, of its unit. */
 struct yardstick {

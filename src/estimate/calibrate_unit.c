@@ -10,9 +10,9 @@ static const uint64_t UNIT_LOOK_NS = 20000000, UNIT_AGAIN_NS = 200000000;
 static const uint64_t UNIT_SET_LEAST = (uint64_t)1 << 24; /* smaller ones are as fast */
 static const uint64_t UNIT_SET_MOST = (uint64_t)1 << 30;
 
-static enum status read_name(struct calibration *calibration)
+enum status unit_name(const struct backend *backend, const struct device *device,
+                      char out[CEILING_UNIT])
 {
-    const struct backend *backend = calibration->unit.backend;
     struct text text = {0};
     struct arena arena = {0};
     struct json_writer writer;
@@ -20,14 +20,13 @@ static enum status read_name(struct calibration *calibration)
 
     json_begin(&writer, &text);
     json_object(&writer);
-    backend->describe(calibration->unit.device, &writer);
+    backend->describe(device, &writer);
     json_end(&writer);
     enum status status = text_done(&text);
     if (status == STATUS_OK)
         status = json_parse(&arena, backend->name, text_of(&text), text.length, &about);
     if (status == STATUS_OK)
-        snprintf(calibration->unit.name, sizeof calibration->unit.name, "%s",
-                 json_text(about, "unit_name", backend->name));
+        snprintf(out, CEILING_UNIT, "%s", json_text(about, "unit_name", backend->name));
     arena_free(&arena);
     text_free(&text);
     return status;
@@ -52,7 +51,8 @@ static enum status open_unit(struct calibration *calibration, const struct backe
     TRY(backend->probe());
     TRY(backend->open(&usual, &calibration->unit.device));
     calibration->unit.backend = backend;
-    enum status status = read_name(calibration);
+    enum status status =
+        unit_name(calibration->unit.backend, calibration->unit.device, calibration->unit.name);
     if (status != STATUS_OK)
         calibration_close_unit(calibration);
     return status;

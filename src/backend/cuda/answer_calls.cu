@@ -11,8 +11,9 @@ enum { LOOKS_AT_ONCE = 1 << 14 };
 
 static const char *chain_to_answer(const struct plan *plan, struct chain *chain)
 {
-    const char *why = plan->whole ? chain_find(plan->program, chain)
-                                  : "it is no stack of dense layers at a small batch";
+    const char *why = plan->whole               ? chain_find(plan->program, chain)
+                      : plan->program->op_by_op ? plan->program->op_by_op
+                                                : "it runs op by op";
     return why || (chain->loss < 0 && chain->store_y >= 0) ? why : "it is not inference";
 }
 
@@ -57,10 +58,16 @@ const char *answer_supports(const struct plan *plan, bool resident)
         return why;
     describe_net(plan, &chain, &net);
     const int64_t most = (int64_t)plan->instance->device->properties.sharedMemPerBlockOptin;
-    const bool takes = plan->whole->kind != WHOLE_GRID ? answer_block_bytes(&net) <= 48 << 10
-                       : resident                      ? grid_can_listen(&chain, net.batch)
-                                                       : answer_layers_take(&net, most);
-    return takes ? NULL : "its layers are too wide for that";
+    static_assert(GRID_THREADS == 512, "the text has this number");
+    if (plan->whole->kind != WHOLE_GRID)
+        return answer_block_bytes(&net) <= 48 << 10
+                   ? NULL
+                   : "its weights and samples are more than 48 KB of shared memory";
+    if (resident)
+        return grid_can_listen(&chain, net.batch)
+                   ? NULL
+                   : "a call may bring 512 numbers at most, inputs times samples";
+    return answer_layers_take(&net, most) ? NULL : "its layers are too wide for that";
 }
 
 /* The mailbox: a line for the host's word, then questions, then answers. */

@@ -18,6 +18,22 @@ static struct whole_limits limits_of(const struct device *device)
     return limits;
 }
 
+/* Why no kernel was chosen for a stack of dense layers. */
+static const char *why_none(const struct chain *chain, int32_t batch)
+{
+    static_assert(BLOCK_THREADS_MOST == 512 && GRID_BATCH_MOST == 12 && GRID_LAST_MOST == 32,
+                  "the texts have these numbers");
+    if (!whole_can_activate(chain))
+        return "the slope of gelu needs what kernels for whole steps do not keep";
+    if (chain_widest(chain) <= BLOCK_WIDTH_MOST)
+        return "its batch is more than the 512 threads of a block take: 64 samples at most 8 wide, "
+               "32 of 16, 16 of 32";
+    if (chain->layer[chain->layers - 1].out > GRID_LAST_MOST)
+        return "its last layer has more than 32 outputs";
+    return batch > GRID_BATCH_MOST ? "its batch is more than 12 samples"
+                                   : "it does not fit the multiprocessors' shared memory";
+}
+
 const char *whole_supports(const struct device *device, const struct program *program)
 {
     struct chain chain;
@@ -28,7 +44,7 @@ const char *whole_supports(const struct device *device, const struct program *pr
     if (chain.optimiser >= 0)
         return "its optimiser is not sgd";
     return whole_choose(&chain, program->batch, &limits) == WHOLE_NONE
-               ? "its batch is too large for a kernel that runs whole steps"
+               ? why_none(&chain, program->batch)
                : NULL;
 }
 

@@ -478,7 +478,8 @@ enum status fuse(const struct program *program, const struct backend *backend,
     struct program *fused = NULL;
     enum status status;
     TRY_OR(done, merge(program, backend, device, false, &fused));
-    fused->whole = !backend->supports(device, fused, NULL);
+    const char *op_by_op = backend->supports(device, fused, NULL);
+    fused->whole = !op_by_op;
     if (!fused->whole && program->updates) { /* such a kernel has its own way with optimisers */
         program_free(fused);
         fused = NULL;
@@ -486,6 +487,7 @@ enum status fuse(const struct program *program, const struct backend *backend,
     }
     if (text_equal(backend->unit, "cpu"))
         TRY_OR(done, cut_up(&fused));
+    fused->op_by_op = op_by_op;
     *out = fused;
 done:
     if (status != STATUS_OK)
