@@ -78,6 +78,7 @@ const char *cpu_supports(const struct device *device, const struct program *prog
 {
     const struct kernel_table *table = &device->kernels;
     if (!op)
-        return table->whole.supports ? table->whole.supports(program) : "it has no kernels for whole programs";
+        return table->whole.supports ? table->whole.supports(program)
+                                     : "it has no kernels for whole programs";
     return kernel_of(table, program, op)->run ? NULL : "there is no kernel for it";
 }
