@@ -316,6 +316,19 @@ TEST(units_of_one_machine_are_compared)
     store_close(store);
 }
 
+/* A floor that is passed was computed from ceilings that are too low: nothing is said by it. */
+TEST(what_is_faster_than_its_floor_says_nothing)
+{
+    struct store *store = fresh_store();
+    add(store, "batch=10", 100, 0.004);
+    expect(store, "framework", false, "their ceilings are too low");
+    expect(store, "next", true, "faster than its floor: the ceilings were seen too low");
+    look(store, "", "next", COMMAND, "prony bench net --phase training --batch 10", true);
+    add(store, "batch=1", 10, 0.98);
+    expect(store, "framework", true, "at batch 1 uses 100 % with prony (0.98 × the floor)");
+    store_close(store);
+}
+
 /* Makes what was measured on `far` results that came with prony. */
 static struct store *ship_far(struct store *store)
 {
@@ -347,6 +360,19 @@ TEST(own_results_before_those_that_came_with_prony)
            "the GPU with prony in fp32 on far (results that came with prony).");
     expect(store, "batch", true, "Batch 64 for training net on box: 400 samples/s");
     expect(store, "threads", true, "(From results that came with prony.)");
+    store_close(store);
+}
+
+/* A machine of one's own that has the name of one that came with prony is not that one. */
+TEST(machines_of_one_name)
+{
+    struct store *store = fresh_store();
+    add(store, "server=far threads=1 batch=64", 100, 2);
+    store = ship_far(store);
+    add(store, "server=far threads=16 batch=64", 50, 2);
+    expect(store, "threads", false, "one number of threads only");
+    add(store, "server=far unit=gpu batch=64", 500, 2);
+    expect(store, "unit", true, "The GPU, at batch 64: 10 ×");
     store_close(store);
 }
 

@@ -226,6 +226,9 @@ static enum status print_best(const struct store_row *best)
         text_add(&text, "none worth the name: what it waits for is latency");
     else if (isnan(floors))
         text_add(&text, "not known: there was no calibration of the unit");
+    else if (floors < ANSWER_FLOOR_LEAST)
+        text_printf(&text, "not known: at %.3g × it is faster than ceilings that were seen too low",
+                    floors);
     else
         text_printf(&text, "it takes %.3g × what the hardware allows, which is bound by %s", floors,
                     *best->bound ? best->bound : "what is not known");

@@ -179,24 +179,33 @@ static enum status take_server(void *context, const char *key, const char *value
     return STATUS_OK;
 }
 
+/* A machine that came with prony may have the name of one's own, and is another. */
+static enum status ask_other(const struct answer_about *about, const char *server,
+                             const char *source, size_t index, struct answer *out)
+{
+    struct answer_about other = *about;
+    struct answer found;
+    other.server = server;
+    other.source = source;
+    TRY(find_best(&other));
+    TRY(ask(&other, index, &found));
+    answer_free(found.known ? out : &found);
+    *out = found.known ? found : *out;
+    return STATUS_OK;
+}
+
 /* Asks of each machine until one knows. */
 static enum status ask_others(const struct answer_about *about, size_t index, struct answer *out)
 {
+    static const char *const sources[] = {"own", "shipped"};
     const struct store_filter more[] = {{"model", about->model}, {"status", "ok"}};
     struct servers servers = {.arena = about->arena};
     struct store_where where;
     TRY(add_filters(about->arena, about->where, more, 2, &where));
     TRY(store_values(about->store, "server", where, take_server, &servers));
-    for (size_t i = 0; i < servers.count && !out->known; i++) {
-        struct answer_about other = *about;
-        struct answer found;
-        other.server = servers.list[i];
-        other.source = "";
-        TRY(find_best(&other));
-        TRY(ask(&other, index, &found));
-        answer_free(found.known ? out : &found);
-        *out = found.known ? found : *out;
-    }
+    for (size_t i = 0; i < 2 * servers.count && !out->known; i++)
+        TRY(ask_other(about, servers.list[i % servers.count], sources[i / servers.count], index,
+                      out));
     return STATUS_OK;
 }
 

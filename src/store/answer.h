@@ -26,6 +26,10 @@ struct answer_about {
 enum status answer_about(struct store *store, struct arena *arena, struct store_where where,
                          struct answer_about *out);
 
+/* What is faster than its floor by more than that was compared with ceilings that were seen too
+ * low, as on a busy machine: it says nothing. */
+#define ANSWER_FLOOR_LEAST 0.95
+
 enum { ANSWER_IDS = 16 };
 struct answer {
     const char *name, *question;

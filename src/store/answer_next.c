@@ -135,6 +135,12 @@ static void advise(const struct answer_about *about, const struct store_row *bes
     answer_add_place(out, point->unit, about->server);
     text_printf(out, " (batch %lld with ", (long long)point->batch);
     answer_add_maker(out, point);
+    if (floors < ANSWER_FLOOR_LEAST) {
+        text_add(out, ") is faster than its floor: the ceilings were seen too low. Measure it "
+                      "again while nothing else runs.");
+        try_values(point, 0, "", answer);
+        return;
+    }
     if (gpu && advise_waiting_gpu(best, answer))
         return;
     if (isnan(floors) && strcmp(best->bound, "latency") == 0) {

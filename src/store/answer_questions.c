@@ -84,6 +84,8 @@ static size_t widest_series(const struct store_chart *chart, const struct store_
              end++)
             ;
         const struct store_mark *marks = chart->marks + first, *other = chart->marks + widest;
+        if (least_of(marks, end - first) < ANSWER_FLOOR_LEAST)
+            continue;
         bool better = end - first > *count;
         if (end - first == *count)
             better = marks->places[0] > other->places[0] ||
@@ -122,7 +124,7 @@ static void say_shares(const struct answer_about *about, const struct point *poi
     answer_add_manner(out, point);
     text_add(out, " uses");
     for (size_t i = 0; i < count; i++) {
-        double share = 100 / marks[i].y;
+        double share = marks[i].y > 1 ? 100 / marks[i].y : 100;
         text_printf(out, "%s ", i ? "," : "");
         text_printf(out, share < 9.95 ? "%.2g" : "%.0f", share);
         text_printf(out, " %% with %s (", marks[i].values[1]);
@@ -171,8 +173,10 @@ enum status answer_framework(const struct answer_about *about, struct answer *an
         say_shares(about, &row.point, chart.marks + first, count, answer);
     } else {
         text_printf(&answer->sentence,
-                    "Not known: no result of %s %s on %s says how far it is from the floor.",
-                    about->phase, about->model, about->server);
+                    "Not known: no result of %s %s on %s says how far it is from the floor%s.",
+                    about->phase, about->model, about->server,
+                    chart.count ? ", but for those that are faster: their ceilings are too low"
+                                : "");
     }
     store_chart_free(&chart);
     return status;

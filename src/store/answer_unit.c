@@ -33,7 +33,8 @@ static bool is_pair(const struct pair *pair)
 static int worth(const struct pair *pair)
 {
     return 2 * (strcmp(pair->cpu->values[SOURCE], "own") == 0) +
-           2 * (strcmp(pair->gpu->values[SOURCE], "own") == 0) + same(pair->cpu, pair->gpu, SERVER);
+           2 * (strcmp(pair->gpu->values[SOURCE], "own") == 0) +
+           (same(pair->cpu, pair->gpu, SERVER) && same(pair->cpu, pair->gpu, SOURCE));
 }
 
 /* The pair that counts most; of equals the one with the fastest GPU. False: there is none. */
