@@ -231,6 +231,8 @@ TEST(reasons_are_true_at_every_size)
     expect_reason(TRAIN("large", 13, "fp32"), "dense_f32_cublaslt", "do not fill");
     expect_reason(TRAIN("large", 1024, "fp32"), "dense_f32_cublaslt", "tiles fill the GPU");
     expect_reason(TRAIN("large", 13, "bf16"), "dense_bf16_cublaslt", "in 16 bits");
+    expect_reason(TRAIN("small", 100, "fp32"), "dense_sgd_f32_cuda", "a small product");
+    expect_reason(TRAIN("small", 1000000, "fp32"), "dense_sgd_f32_cuda", "so many samples");
 }
 
 /* What the kernels need beside the program's tensors is known, and grows with the batch. */

@@ -19,6 +19,14 @@ struct to_weights {
     }
 };
 
+bool dense_is_few(const struct program *program, const struct op *op)
+{
+    const int32_t matrix = op->kind == OP_outer || op->kind == OP_dense_sgd ? 2 : 1;
+    const struct shape *w = &program->tensors[program->operands[op->first + matrix]].shape;
+    const int64_t samples = program->tensors[op_input(program, op, 0)].shape.dim[0];
+    return few_fits(samples, w->dim[0], w->dim[1]);
+}
+
 void launch_dense(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 1, 0), o = call_dim(call, 1, 1);

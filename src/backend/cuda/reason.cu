@@ -3,6 +3,7 @@
  * one kernel overtook the other on a device (docs/gpu.md). */
 #include "backend/cuda/answer_calls.h"
 #include "backend/cuda/conv_walk.h"
+#include "backend/cuda/families.h"
 
 #include <cstring>
 
@@ -29,6 +30,16 @@ static const struct {
     {"_cudnn", "the quickest of the engines that cuDNN proposes for this shape"},
 };
 
+static const char *reason_product(const struct plan *plan, const struct op *op)
+{
+    if (dense_is_few(plan->program, op))
+        return "a small product: many threads cut its depth, and are done before cuBLASLt's first "
+               "tile would be";
+    return plan->instance->device->blas
+               ? "hardly any weights for so many samples: cuBLASLt's tiles would be nearly empty"
+               : "cuBLASLt is not there: tiles of our own";
+}
+
 /* Of our own convolutions and products, where the size of the work decides within a kernel's row.
  */
 static const char *reason_by_size(const struct plan *plan, const struct op *op)
@@ -47,11 +58,7 @@ static const char *reason_by_size(const struct plan *plan, const struct op *op)
     case OP_dense:
     case OP_dense_t:
     case OP_dense_sgd:
-    case OP_outer:
-        return plan->instance->device->blas
-                   ? "a small product: many threads cut its depth, and are done before cuBLASLt's "
-                     "first tile would be"
-                   : "cuBLASLt is not there: tiles of our own";
+    case OP_outer: return reason_product(plan, op);
     default: return NULL;
     }
 }
