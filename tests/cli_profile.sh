@@ -10,10 +10,18 @@ if "$prony" bench small --seconds 0.05 --format json 2>/dev/null | grep -q '"ker
     expect names_what_runs_the_whole_step 0 'the timed step runs in tiny_f32' \
         "$prony" profile small --seconds 0.1
     expect merges_nothing_in_a_plain_step 1 '' \
-        sh -c "'$prony' profile lenet --seconds 0.1 | grep 'the timed step runs in'"
+        sh -c "'$prony' profile lenet --seconds 0.1 | grep 'the timed step'"
 else
     echo "skip cli_profile.names_what_runs_the_whole_step: no kernel runs it here"
 fi
+found=$("$prony" profile lenet --batch 64 --unit gpu --seconds 0.1 2>&1)
+case $found in
+*'no backend computes on gpu'*)
+    echo "skip cli_profile.counts_launches: $(echo "$found" | tail -n 1)" ;;
+*)
+    holds counts_launches "$found" 'a step has '
+    holds says_what_launches_mean "$found" 'hardly more than a launch takes' ;;
+esac
 expect wants_a_network 2 'NETWORK' "$prony" profile
 expect knows_its_networks 2 "did you mean 'small'" "$prony" profile smal
 expect knows_its_phases 2 'expected training or inference' "$prony" profile small --phase learning

@@ -173,6 +173,7 @@ TEST(an_op_has_the_floor_of_what_it_moves)
         .threads = 1, .flop_per_s = 1e15, .read_per_s = 1e15, .update_per_s = 1e15};
     const struct ceilings no_flop = {
         .threads = 1, .flop_per_s = 1e3, .read_per_s = 1e15, .update_per_s = 1e15};
+    struct ceilings launched = no_flop; /* a floor is 1 % of a launch, or no floor */
     double ns;
 
     cpu_detect(&cpu);
@@ -192,6 +193,12 @@ TEST(an_op_has_the_floor_of_what_it_moves)
             CHECK_NEAR(ns, 1e3 * 4 * (12 + 3), 1e-6); /* weights and bias, read */
             CHECK_OK(floor_of_op(program, op, &here, &no_flop, &ns));
             CHECK_NEAR(ns, 1e6 * (double)op_flop(program, op), 1e-3);
+            launched.launch_ns = 99 * ns;
+            CHECK_OK(floor_of_op(program, op, &here, &launched, &ns));
+            CHECK_NEAR(ns, 1e6 * (double)op_flop(program, op), 1e-3);
+            launched.launch_ns = 101 * ns;
+            CHECK_OK(floor_of_op(program, op, &here, &launched, &ns));
+            CHECK(isnan(ns));
         }
     }
     program_free(program);

@@ -19,11 +19,20 @@ static void describe_kernels(const struct explanation *explanation, struct text 
     }
 }
 
+static int64_t launches_of(const struct explanation *explanation)
+{
+    int64_t launches = 0;
+    for (int32_t i = 0; i < explanation->kernel_count; i++)
+        launches += explanation->kernels[i].launches;
+    return launches;
+}
+
 void describe_plans(const struct backend *backend, const struct device *device,
                     struct plan *const *plans, int32_t count, struct json_writer *out)
 {
     struct arena scratch = {0};
     struct text told = {0};
+    int64_t launches = 0;
 
     json_key(out, "device");
     json_object(out);
@@ -33,10 +42,14 @@ void describe_plans(const struct backend *backend, const struct device *device,
     json_array(out);
     for (int32_t i = 0; i < count; i++) {
         struct explanation explanation = {0};
-        if (backend->explain(plans[i], &scratch, &explanation) == STATUS_OK)
-            describe_kernels(&explanation, &told, out);
+        if (backend->explain(plans[i], &scratch, &explanation) != STATUS_OK)
+            continue;
+        describe_kernels(&explanation, &told, out);
+        launches += launches_of(&explanation);
     }
     json_end(out);
+    json_key(out, "launches");
+    json_add_int(out, launches);
     text_free(&told);
     arena_free(&scratch);
 }

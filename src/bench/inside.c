@@ -59,7 +59,8 @@ static bool inside_saw(const struct inside *inside, const char *kernel)
     return false;
 }
 
-/* What is watched is watched op by op: what the timed plan does in one kernel is not in there. */
+/* What is watched is watched op by op: what the timed plan does in one kernel is not in there. Its
+ * launches are those of the timed plan, too. */
 static enum status inside_merged(struct inside *inside)
 {
     struct arena scratch = {0};
@@ -69,6 +70,7 @@ static enum status inside_merged(struct inside *inside)
 
     TRY_OR(done, describe_job(inside->job, &scratch, &tree));
     const struct json *kernels = json_get(tree, "kernels");
+    inside->launches = json_int(tree, "launches", 0);
     for (const struct json *k = kernels ? kernels->first : NULL; k; k = k->next)
         if (!inside_saw(inside, k->string))
             text_printf(&names, "%s%s", names.length ? ", " : "", k->string);
@@ -90,6 +92,7 @@ static enum status inside_floors(struct inside *inside, const struct task *task,
     const struct work work = work_in(&task->work, yardstick->precision);
     floor_of(&work, &whole, &floor);
     inside->floor_ns = floor.ns;
+    inside->launch_ns = whole.launch_ns;
     for (int32_t p = 0; p < inside->count; p++) {
         struct profile *profile = &inside->profiles[p];
         for (int32_t o = 0; o < profile->program->op_count; o++)

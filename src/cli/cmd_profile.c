@@ -45,7 +45,7 @@ static enum status print(const struct profile_flags *flags, const struct task *t
     const struct profiled profiled = {.task = task,
                                       .phase = flags->phase,
                                       .backend = flags->backend,
-                                      .threads = (int)flags->threads,
+                                      .threads = inside->watch.gpu ? 0 : (int)flags->threads,
                                       .inside = inside};
     struct text out = {0};
     if (flags->json)

@@ -102,6 +102,24 @@ static void add_line(const char *name, const struct figures *figures, double ste
     text_add(out, "\n");
 }
 
+/* Of a GPU: is it computing, or launching? */
+static void add_launches(const struct inside *inside, struct text *out)
+{
+    enum { SHORT = 2 }; /* × what a launch takes: hardly anything is computed in that time */
+    struct text each = {0};
+    double ns = inside->time_ns.median / (double)inside->launches;
+    if (inside->launches == 0)
+        return;
+    text_add_time(&each, ns);
+    text_printf(out, "a step has %lld launches, one in %s", (long long)inside->launches,
+                text_of(&each));
+    if (ns < SHORT * inside->launch_ns)
+        text_add(out, ", which is hardly more than a launch takes: a larger batch costs little "
+                      "more");
+    text_add(out, "\n");
+    text_free(&each);
+}
+
 /* Does what the ops take add up to what a step takes when nobody watches? */
 static void add_balance(const struct inside *inside, struct text *out)
 {
@@ -127,8 +145,12 @@ static void add_balance(const struct inside *inside, struct text *out)
                     "the clock is read between them\n",
                     text_of(&difference), -100 * missing);
     if (inside->merged[0])
-        text_printf(out, "the timed step runs in %s, which does at once what is shown op by op\n",
+        text_printf(out,
+                    inside->profiles[0].program->whole
+                        ? "the timed step runs in %s, which does at once what is shown op by op\n"
+                        : "the timed step has ops merged that are shown one by one: %s\n",
                     inside->merged);
+    add_launches(inside, out);
     if (disturbed.length) /* without the first "; " */
         text_printf(out, "the machine was disturbed, so that times may not add up: %s\n",
                     text_of(&disturbed) + 2);
@@ -168,10 +190,11 @@ void profiled_text(const struct profiled *profiled, struct text *out)
     double step_ns = inside_step_ns(inside);
     struct figures all = {.ns = step_ns};
 
-    text_printf(out, "%s, batch %d, %s, on %s with %d thread%s; %d steps watched\n",
-                profiled->task->network->name, profiled->task->batch, profiled->phase,
-                profiled->backend, profiled->threads, profiled->threads == 1 ? "" : "s",
-                inside->profiles[0].steps);
+    text_printf(out, "%s, batch %d, %s, on %s", profiled->task->network->name,
+                profiled->task->batch, profiled->phase, profiled->backend);
+    if (profiled->threads)
+        text_printf(out, " with %d thread%s", profiled->threads, profiled->threads == 1 ? "" : "s");
+    text_printf(out, "; %d steps watched\n", inside->profiles[0].steps);
     text_printf(out, "\n%-*s %-*s%10s%9s%10s%10s%10s\n", NAME_WIDTH + 2, "part, op", KERNEL_WIDTH,
                 "kernel", "time", "share", "FLOP/s", "B/s", "× floor");
     for (int32_t p = 0; p < inside->count; p++) {
@@ -275,7 +298,9 @@ void profiled_json(const struct profiled *profiled, struct text *out)
     write_text(&json, "phase", profiled->phase);
     write_real(&json, "batch", profiled->task->batch);
     write_text(&json, "backend", profiled->backend);
-    write_real(&json, "threads", profiled->threads);
+    if (profiled->threads)
+        write_real(&json, "threads", profiled->threads);
+    write_real(&json, "launches", (double)inside->launches);
     write_real(&json, "timed_ns", inside->time_ns.median);
     write_real(&json, "floor_ns", inside->floor_ns);
     write_real(&json, "watched_ns", step_ns);

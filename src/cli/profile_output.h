@@ -8,7 +8,7 @@
 struct profiled {
     const struct task *task;
     const char *phase, *backend;
-    int threads;
+    int threads; /* 0: of a GPU */
     const struct inside *inside;
 };
 

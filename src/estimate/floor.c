@@ -126,5 +126,7 @@ enum status floor_of_op(const struct program *program, const struct op *op,
                      (kept_written ? whole->update_per_s : whole->read_per_s);
     double own_ns = (double)bytes / fmax(own.update_per_s, own.read_per_s);
     *out = 1e9 * fmax((double)flop / whole->flop_per_s, fmax(kept_ns, own_ns));
+    if (*out < whole->launch_ns / HOPS_PER_LAUNCH)
+        *out = (double)NAN;
     return STATUS_OK;
 }
