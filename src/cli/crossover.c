@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTHS = 10, WIDTH_LEAST = 4 }; /* 4, 8 … 2,048 */
+enum { WIDTHS = 10, WIDTH_LEAST = 4 };       /* 4, 8 … 2,048 */
+static const double CROSSOVER_MARGIN = 0.01; /* less is no difference */
 
 /* Three hidden layers of one width. */
 static enum status name_widths(struct arena *arena, const char *const **models, int *count)
@@ -34,6 +35,19 @@ static void use_unless(const char **text, const char *usual)
     *text = *text ? *text : usual;
 }
 
+/* A CPU computes in fp32, whatever the GPU is asked for. */
+static enum status leave_cpu_in_fp32(struct bench_request *request, struct arena *arena)
+{
+    const char **precision = &request->axis_text[AXIS_precision], *asked = *precision;
+    if (!asked || strstr(asked, "fp32"))
+        return STATUS_OK;
+    NEED(*precision = arena_format(arena, "%s,fp32", asked));
+    NEED(request->skip =
+             arena_format(arena, "%s%sunit=gpu precision=fp32; unit=cpu precision=%s",
+                          request->skip ? request->skip : "", request->skip ? "; " : "", asked));
+    return STATUS_OK;
+}
+
 enum status crossover_ask(const struct registry *registry, struct bench_request *request,
                           struct arena *arena, const char *const **models, int *count)
 {
@@ -53,6 +67,7 @@ enum status crossover_ask(const struct registry *registry, struct bench_request 
     use_unless(&request->axis_text[AXIS_threads], threads);
     use_unless(&request->axis_text[AXIS_phase], "training,inference");
     use_unless(&request->axis_text[AXIS_batch], *count ? "1-1024*4" : "1,10");
+    TRY(leave_cpu_in_fp32(request, arena));
     if (request->seconds <= 0)
         request->seconds = 0.2;
     return *count ? STATUS_OK : name_widths(arena, models, count);
@@ -65,23 +80,27 @@ static int64_t place_of(const struct point *point)
     return width ? width : point->batch;
 }
 
-static bool same_table(const struct point *a, const struct point *b)
+/* The table of a GPU's point: of its precision there may be no CPU. */
+static bool same_table(const struct point *a, const struct point *like)
 {
-    bool widths = width_of(a->model) && width_of(b->model);
-    return strcmp(a->phase, b->phase) == 0 && strcmp(a->precision, b->precision) == 0 &&
-           (widths ? a->batch == b->batch : strcmp(a->model, b->model) == 0);
+    bool widths = width_of(a->model) && width_of(like->model);
+    return strcmp(a->phase, like->phase) == 0 &&
+           (strcmp(a->unit, "cpu") == 0 || strcmp(a->precision, like->precision) == 0) &&
+           (widths ? a->batch == like->batch : strcmp(a->model, like->model) == 0);
 }
 
-/* The best of a unit at one place of the table that `like` is in; NaN when nothing ran. */
-static double best_time(const struct table_row *rows, size_t count, const struct point *like,
-                        int64_t place, const char *unit)
+/* The best of a unit at one place of the table that `like` is in; NULL when nothing ran. */
+static const struct record *best_of(const struct table_row *rows, size_t count,
+                                    const struct point *like, int64_t place, const char *unit)
 {
-    double best = (double)NAN;
+    const struct record *best = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct record *record = rows[i].record;
-        if (record->status == RECORD_OK && same_table(&record->point, like) &&
-            place_of(&record->point) == place && strcmp(record->point.unit, unit) == 0)
-            best = fmin(best, record->time_ns.median);
+        if (record->status == RECORD_OK && record->check.verdict != RECORD_WRONG &&
+            same_table(&record->point, like) && place_of(&record->point) == place &&
+            strcmp(record->point.unit, unit) == 0 &&
+            (!best || record->time_ns.median < best->time_ns.median))
+            best = record;
     }
     return best;
 }
@@ -99,12 +118,15 @@ static int64_t next_place(const struct table_row *rows, size_t count, const stru
     return next;
 }
 
-static void add_time(struct text *out, double ns)
+/* "| 3.5 µs, 2 threads |" */
+static void add_time(struct text *out, const struct record *record)
 {
-    text_add(out, isnan(ns) ? " – |" : " ");
-    if (isnan(ns))
-        return;
-    text_add_time(out, ns);
+    text_add(out, record ? " " : " –");
+    if (record)
+        text_add_time(out, record->time_ns.median);
+    if (record && record->point.threads)
+        text_printf(out, ", %lld thread%s", (long long)record->point.threads,
+                    record->point.threads == 1 ? "" : "s");
     text_add(out, " |");
 }
 
@@ -125,37 +147,67 @@ static void add_sentence(struct text *out, const struct point *like, int64_t fro
     if (from && last_gpu)
         text_printf(out, "The GPU is faster from %s %lld on.\n", what, (long long)from);
     else
-        text_printf(out, "The CPU is faster up to the largest %s measured.\n", what);
+        text_printf(out, "The GPU is not faster up to the largest %s measured.\n", what);
+}
+
+static void add_heading(struct text *out, const struct point *like)
+{
+    bool widths = width_of(like->model) != 0;
+    if (widths)
+        text_printf(out, "\nmlp:4-W-W-W-1, %s, batch %lld", like->phase, (long long)like->batch);
+    else
+        text_printf(out, "\n%s, %s", like->model, like->phase);
+    text_printf(out, ", %s%s\n\n", like->precision,
+                strcmp(like->precision, "fp32") ? " on the GPU, fp32 on the CPU" : "");
+    text_printf(out, "| %s | CPU | GPU | CPU ÷ GPU |\n|---|---|---|---|\n",
+                widths ? "width" : "batch");
+}
+
+/* Of the GPU's time beside the CPU's. Where one was measured too seldom for an interval, as what
+ * takes long, a factor of two speaks for itself. */
+static enum verdict verdict_of(const struct record *cpu, const struct record *gpu)
+{
+    struct comparison found;
+    double ratio = gpu->time_ns.median / cpu->time_ns.median;
+    compare_results(&gpu->time_ns, &cpu->time_ns, CROSSOVER_MARGIN, &found);
+    if (!isnan(found.low))
+        return found.verdict;
+    return ratio < 0.5 ? VERDICT_FASTER : ratio > 2 ? VERDICT_SLOWER : VERDICT_UNKNOWN;
+}
+
+/* One line; false: one of them is missing. */
+static bool add_place(struct text *out, int64_t place, const struct record *cpu,
+                      const struct record *gpu, enum verdict *verdict)
+{
+    text_printf(out, "| %lld |", (long long)place);
+    add_time(out, cpu);
+    add_time(out, gpu);
+    *verdict = cpu && gpu ? verdict_of(cpu, gpu) : VERDICT_UNKNOWN;
+    if (cpu && gpu)
+        text_printf(out, " %s%.2f |\n", *verdict == VERDICT_UNKNOWN ? "≈ " : "",
+                    cpu->time_ns.median / gpu->time_ns.median);
+    else
+        text_add(out, " – |\n");
+    return cpu && gpu;
 }
 
 static void add_table(struct text *out, const struct table_row *rows, size_t count,
                       const struct point *like)
 {
-    bool widths = width_of(like->model) != 0, wins = false, compared = false;
+    bool wins = false, compared = false;
     int64_t from = 0;
 
-    if (widths)
-        text_printf(out, "\nmlp:4-W-W-W-1, %s, batch %lld, %s\n\n", like->phase,
-                    (long long)like->batch, like->precision);
-    else
-        text_printf(out, "\n%s, %s, %s\n\n", like->model, like->phase, like->precision);
-    text_printf(out, "| %s | CPU | GPU | CPU ÷ GPU |\n|---|---|---|---|\n",
-                widths ? "width" : "batch");
+    add_heading(out, like);
     for (int64_t place = 0; (place = next_place(rows, count, like, place)) != 0;) {
-        double cpu = best_time(rows, count, like, place, "cpu");
-        double gpu = best_time(rows, count, like, place, "gpu");
-        text_printf(out, "| %lld |", (long long)place);
-        add_time(out, cpu);
-        add_time(out, gpu);
-        if (isnan(cpu / gpu))
-            text_add(out, " – |\n");
-        else
-            text_printf(out, " %.2f |\n", cpu / gpu);
-        if (isnan(cpu / gpu))
+        enum verdict verdict;
+        if (!add_place(out, place, best_of(rows, count, like, place, "cpu"),
+                       best_of(rows, count, like, place, "gpu"), &verdict))
             continue; /* one of them could not run: nothing is known here */
-        from = gpu >= cpu ? 0 : wins ? from : place;
-        wins = gpu < cpu;
         compared = true;
+        if (verdict == VERDICT_UNKNOWN)
+            continue; /* neither begins nor ends anything */
+        from = verdict != VERDICT_FASTER ? 0 : wins ? from : place;
+        wins = verdict == VERDICT_FASTER;
     }
     text_add(out, "\n");
     if (compared)
@@ -167,11 +219,13 @@ static void add_table(struct text *out, const struct table_row *rows, size_t cou
 enum status crossover_print(const struct table_row *rows, size_t count, struct text *out)
 {
     for (size_t i = 0; i < count; i++) {
-        bool told = false;
+        const struct point *point = &rows[i].record->point;
+        bool told = strcmp(point->unit, "cpu") == 0;
         for (size_t k = 0; k < i && !told; k++)
-            told = same_table(&rows[k].record->point, &rows[i].record->point);
+            told = strcmp(rows[k].record->point.unit, "cpu") != 0 &&
+                   same_table(&rows[k].record->point, point);
         if (!told)
-            add_table(out, rows, count, &rows[i].record->point);
+            add_table(out, rows, count, point);
     }
     return text_done(out);
 }
