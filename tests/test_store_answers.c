@@ -277,6 +277,7 @@ TEST(only_like_things_are_compared)
     add(store, "framework=prony unit=gpu backend=cuda batch=256 precision=tf32", 270, 6);
     expect(store, "batch", true, "prony/cuda in tf32, 3 × those of batch 64");
     look(store, "", "batch", CHART, "&precision=tf32", true);
+    look(store, "", "batch", CHART, "fusion", false); /* PyTorch is to be seen, too */
     add(store, "phase=inference unit=gpu backend=cuda batch=256 precision=tf32 scenario=queued",
         600, 6);
     expect(store, "phase", false, "not both measured");

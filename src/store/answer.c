@@ -338,8 +338,9 @@ void answer_keep_like(const struct point *point, const struct store_query *query
     char buffer[POINT_NUMBER];
     for (size_t i = 0; i < AXIS_COUNT; i++) {
         const char *value = point_get(point, &axes[i], buffer);
-        if (!(chart->parted & (uint64_t)1 << i) || !*value || asked_for(query->where, axes[i].key))
-            continue;
+        if (!(chart->parted & (uint64_t)1 << i) || !*value ||
+            asked_for(query->where, axes[i].key) || (axes[i].where & (AXIS_PRONY | AXIS_FOUND)))
+            continue; /* what not every framework has, or says, would leave the others out */
         text_printf(&answer->chart, "&%s=", axes[i].key);
         add_escaped(&answer->chart, value);
     }
