@@ -45,7 +45,8 @@ static enum status make_params(struct params *params, float first)
         for (int64_t k = 0; k < shape_count(&entries[i].shape); k++)
             data[k] = first++;
     }
-    params->control = (struct control){.step = 7, .seed = UINT64_MAX, .rate = 0.1};
+    params->control = (struct control){
+        .step = 7, .seed = UINT64_MAX, .rate = 0.1, .scale = 1 << 24, .scaled = 1999};
     return STATUS_OK;
 }
 
@@ -69,6 +70,7 @@ TEST(checkpoint_reads_back_bit_for_bit)
         CHECK_EQUAL_INT(other.control.step, 7);
         CHECK(other.control.seed == UINT64_MAX);
         CHECK(other.control.rate == 0.1);
+        CHECK(other.control.scale == 1 << 24 && other.control.scaled == 1999);
         CHECK_EQUAL_TEXT(safetensors_note(&file, "network"), notes[0].value);
         CHECK_EQUAL_TEXT(safetensors_note(&file, "nothing"), NULL);
     }

@@ -203,6 +203,11 @@ static bool trial_run(struct trial *trial, struct rig *rig, const struct program
     for (int64_t done = 0; ok && done < steps; done += at_once)
         ok = ready_run(&ready, PARTS_ALL, 0, at_once);
     ok = ok && CHECK_OK(rig->backend->download(ready.instance, &trial->params));
+    for (int32_t t = 0; ok && program->whole && t < program->tensor_count; t++)
+        if (program->tensors[t].role == ROLE_OUTPUT) { /* in the view alone */
+            CHECK_STATUS(STATUS_INPUT, rig->backend->fetch(ready.plan, t, (float[ROWS * 64]){0}));
+            CHECK_MESSAGE("expected a parameter");
+        }
     ready_close(&ready);
     return ok;
 }

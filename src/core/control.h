@@ -16,6 +16,9 @@ struct control {
     /* Set by download: updates that the device left out since it was attached to, for gradients
      * beyond the numbers that it computes with, which nothing it could do brought back (fp16). */
     uint64_t left_out;
+    /* Set by download, used by upload: the scale of the loss (fp16) and the updates since it was
+     * changed; 0: not scaled yet. */
+    uint64_t scale, scaled;
 };
 
 #endif

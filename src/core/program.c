@@ -432,13 +432,13 @@ enum status program_check_fetch(const struct program *program, int32_t tensor)
     if (tensor < 0 || tensor >= program->tensor_count)
         FAIL(STATUS_INPUT, "the program '%s' has no tensor %d to fetch", program->name, tensor);
     const struct tensor *fetched = &program->tensors[program_root(program, tensor)];
-    bool inside = fetched->role == ROLE_ACTIVATION || fetched->role == ROLE_GRAD;
-    bool portion = program->portions > 1 && !role_is_kept(fetched->role);
-    if (fetched->lost || (program->whole && inside) || portion)
+    bool alone = program->whole || program->portions > 1; /* its kernels keep what is theirs */
+    if (fetched->lost || (alone && !role_is_kept(fetched->role)))
         FAIL(STATUS_INPUT,
-             "the program '%s' does not keep the tensor '%s' to the end of a step, expected an "
-             "output, a parameter, or one that is stored",
-             program->name, program->tensors[tensor].name);
+             "the program '%s' does not keep the tensor '%s' to the end of a step, expected %s",
+             program->name, program->tensors[tensor].name,
+             alone ? "a parameter: what is stored, bind"
+                   : "an output, a parameter, or one that is stored");
     return STATUS_OK;
 }
 

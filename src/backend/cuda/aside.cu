@@ -48,7 +48,7 @@ static void take_places(struct plan *plan, int32_t o)
     const struct op *op = &program->ops[o];
     for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
         const int32_t tensor = program->operands[op->first + i];
-        if (!(plan->aside.operands[o] >> i & 1) || tensor < 0)
+        if (i >= 32 || !(plan->aside.operands[o] >> i & 1) || tensor < 0)
             continue;
         const int32_t root = program_root(program, tensor);
         if (program->tensors[root].role != ROLE_ACTIVATION || plan->aside.places[root] >= 0)

@@ -98,6 +98,22 @@ static enum status open_blas(struct device *device, const char *precision)
     return STATUS_OK;
 }
 
+/* Whether the code that is loaded has what only Hopper has: not if it was built for 90 instead of
+ * 90a, or is compiled from PTX. */
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+static __device__ const int has_warpgroups = 1;
+#else
+static __device__ const int has_warpgroups = 0;
+#endif
+
+static enum status find_warpgroups(struct device *device)
+{
+    int has = 0;
+    CUDA(cudaMemcpyFromSymbol(&has, has_warpgroups, sizeof has));
+    device->warpgroups = has;
+    return STATUS_OK;
+}
+
 static enum status open_gpu(struct device *device, int index)
 {
     int count = 0;
@@ -108,7 +124,7 @@ static enum status open_gpu(struct device *device, int index)
     TRY(read_properties(index, &device->properties));
     TRY(cuda_use(device));
     CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
-    return STATUS_OK;
+    return find_warpgroups(device);
 }
 
 /* What of the GPU that the kernels were made on decides which of them run. */
@@ -118,6 +134,7 @@ static void open_paper(struct device *device)
     device->paper = true;
     snprintf(properties->name, sizeof properties->name, "NVIDIA H200");
     properties->major = 9;
+    device->warpgroups = true;
     properties->multiProcessorCount = 132;
     properties->sharedMemPerBlockOptin = 227 << 10;
     properties->l2CacheSize = 60 << 20;

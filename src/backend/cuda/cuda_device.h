@@ -14,6 +14,8 @@ struct device {
     int index;
     bool paper; /* there is no GPU: only dry plans are made, and nothing is asked of CUDA */
     cudaDeviceProp properties;
+    bool warpgroups; /* it multiplies from shared memory (wgmma): Hopper, with code made for it
+                        alone */
     cudaStream_t stream;
     enum precision precision; /* of products */
     struct blas *blas;        /* or NULL: not installed */

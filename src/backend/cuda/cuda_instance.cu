@@ -7,6 +7,32 @@ extern "C" {
 
 static const enum role kept[] = {ROLE_PARAM, ROLE_STATISTIC, ROLE_STATE};
 
+/* The scale of the loss that a training had reached, or the first. */
+static enum status put_scaling(struct instance *instance, const struct control *control)
+{
+    struct scaling scaling = {SCALING_FIRST, 0, 0, 0};
+    if (control->scale) {
+        scaling.scale = fmaxf(1.0f, fminf((float)control->scale, SCALING_MOST));
+        scaling.updates = (int32_t)(control->scaled % SCALING_GROW_AFTER);
+    }
+    CUDA(cudaMemcpyAsync(instance->scaling, &scaling, offsetof(struct scaling, out),
+                         cudaMemcpyHostToDevice, instance->device->stream));
+    CUDA(cudaStreamSynchronize(instance->device->stream));
+    return STATUS_OK;
+}
+
+static enum status get_scaling(const struct instance *instance, struct control *control)
+{
+    struct scaling scaling;
+    CUDA(cudaMemcpyAsync(&scaling, instance->scaling, sizeof scaling, cudaMemcpyDeviceToHost,
+                         instance->device->stream));
+    CUDA(cudaStreamSynchronize(instance->device->stream));
+    control->left_out = scaling.lost;
+    control->scale = (uint64_t)scaling.scale;
+    control->scaled = (uint64_t)scaling.updates;
+    return STATUS_OK;
+}
+
 static enum status take_blocks(struct instance *instance, const struct params *params)
 {
     void *memory;
@@ -25,12 +51,9 @@ static enum status take_blocks(struct instance *instance, const struct params *p
     instance->copy = (char *)memory;
     if (instance->device->precision != PRECISION_FP16)
         return STATUS_OK;
-    const struct scaling scaling = {SCALING_FIRST, 0, 0, 0};
-    TRY(cuda_alloc(instance->device, sizeof scaling, "the scale of the loss", &memory));
+    TRY(cuda_alloc(instance->device, sizeof *instance->scaling, "the scale of the loss", &memory));
     instance->scaling = (struct scaling *)memory;
-    CUDA(cudaMemcpyAsync(instance->scaling, &scaling, sizeof scaling, cudaMemcpyHostToDevice,
-                         instance->device->stream));
-    return STATUS_OK;
+    return put_scaling(instance, &params->control);
 }
 
 enum status cuda_attach(struct device *device, const struct params *params, struct instance **out)
@@ -103,7 +126,7 @@ enum status cuda_upload(struct instance *instance, const struct params *params)
                          cudaMemcpyHostToDevice, stream));
     TRY(round_params(instance));
     CUDA(cudaStreamSynchronize(stream));
-    return STATUS_OK;
+    return instance->scaling ? put_scaling(instance, &params->control) : STATUS_OK;
 }
 
 enum status cuda_download(struct instance *instance, struct params *params)
@@ -117,9 +140,6 @@ enum status cuda_download(struct instance *instance, struct params *params)
                                  instance->blocks[role].bytes, cudaMemcpyDeviceToHost, stream));
     CUDA(cudaMemcpyAsync(&params->control, instance->control, sizeof params->control,
                          cudaMemcpyDeviceToHost, stream));
-    if (instance->scaling)
-        CUDA(cudaMemcpyAsync(&params->control.left_out, &instance->scaling->lost,
-                             sizeof params->control.left_out, cudaMemcpyDeviceToHost, stream));
     CUDA(cudaStreamSynchronize(stream));
-    return STATUS_OK;
+    return instance->scaling ? get_scaling(instance, &params->control) : STATUS_OK;
 }

@@ -60,12 +60,6 @@ static enum status choose_last(struct plan *plan)
     return STATUS_OK;
 }
 
-/* Does the GPU multiply from shared memory (wgmma)? Hopper alone does. */
-static bool has_warpgroups(const struct device *device)
-{
-    return device->properties.major == 9;
-}
-
 static enum status choose_kernels(struct plan *plan)
 {
     const struct program *program = plan->program;
@@ -83,7 +77,7 @@ static enum status choose_kernels(struct plan *plan)
         is_product[o] = plan->kernels[o] != NULL;
         if (!is_product[o])
             plan->kernels[o] = cudnn_kernel(device->cudnn, program, op, plan->dry);
-        if (!plan->kernels[o] && device->precision != PRECISION_FP32 && has_warpgroups(device))
+        if (!plan->kernels[o] && device->precision != PRECISION_FP32 && device->warpgroups)
             plan->kernels[o] = conv_last_kernel(device->precision, program, op);
         if (!plan->kernels[o] && device->precision != PRECISION_FP32)
             plan->kernels[o] = conv_kernel_tf32(op);

@@ -78,7 +78,7 @@ static bool descends(const struct device *device, const struct program *program,
     if (device->precision != PRECISION_TF32 || op->kind != OP_dense_sgd)
         return false;
     const struct thin thin = thin_of(program, op);
-    return thin_takes(&thin, &device->properties) && descend_takes(&thin);
+    return device->warpgroups && thin_takes(&thin) && descend_takes(&thin);
 }
 
 bool dense_blas_turns_inputs(const struct device *device, const struct program *program,
@@ -489,7 +489,7 @@ bool dense_blas_thin(const struct device *device, const struct program *program,
     if (device->precision != PRECISION_TF32 || !multiplies(program, op))
         return false;
     *thin = thin_of(program, op);
-    return thin_takes(thin, &device->properties);
+    return device->warpgroups && thin_takes(thin);
 }
 
 static const struct kernel *find_kernel(const struct device *device, const struct program *program,

@@ -227,6 +227,8 @@ static __global__ void __launch_bounds__(DESCEND_THREADS, 1)
         registers_take();
         multiply_slabs<DOWN, PARTS, PART>(call, stages, full, empty, from, count);
     }
+#else
+    __trap(); /* chosen for a GPU without warpgroups */
 #endif
 }
 

@@ -134,7 +134,8 @@ struct rprop_rule {
     __device__ float step(int64_t index, float w, float g, float rate) const
     {
         const float agree = g * before[index], slope = agree < 0.0f ? 0.0f : g;
-        float size = *count == 0 ? rate : steps[index];
+        float size =
+            *count == 0 || steps[index] == 0.0f ? rate : steps[index]; /* 0: left out so far */
         size *= agree > 0.0f ? grow : agree < 0.0f ? shrink : 1.0f;
         size = size < least ? least : size > most ? most : size;
         steps[index] = size;

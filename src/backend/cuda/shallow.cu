@@ -12,7 +12,8 @@ static __global__ void __launch_bounds__(WIDE *LINES)
     shallow_up(int64_t n, int64_t i, int64_t o, const float *x, const float *w, const float *bias,
                enum activation function, float *y)
 {
-    const int64_t output = (int64_t)blockIdx.x * WIDE + threadIdx.x;
+    const uint32_t across = (uint32_t)((o + WIDE - 1) / WIDE);
+    const int64_t output = (int64_t)(blockIdx.x % across) * WIDE + threadIdx.x;
     float weights[SHALLOW_INPUTS], constant = 0.0f;
     allow_next();
     if (output < o) {
@@ -26,7 +27,7 @@ static __global__ void __launch_bounds__(WIDE *LINES)
         return;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        const int64_t row = ((int64_t)blockIdx.y * ROWS + r) * LINES + threadIdx.y;
+        const int64_t row = ((int64_t)(blockIdx.x / across) * ROWS + r) * LINES + threadIdx.y;
         float sum = 0.0f;
         if (row >= n)
             return;
@@ -41,7 +42,7 @@ static __global__ void __launch_bounds__(WIDE *LINES)
 void shallow_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
                    const float *w, const float *bias, enum activation function, float *y)
 {
-    enqueue_early(queue, shallow_up, dim3(blocks_for(o, WIDE), blocks_for(n, LINES * ROWS)),
+    enqueue_early(queue, shallow_up, dim3(blocks_for(o, WIDE) * blocks_for(n, LINES * ROWS)),
                   dim3(WIDE, LINES), 0, n, i, o, x, w, bias, function, y);
 }
 

@@ -168,6 +168,8 @@ static __global__ void __launch_bounds__(THIN_THREADS, 1)
             if (m < call.m && n < call.n)
                 pieces[n * call.m + m] = sums[p][i];
         }
+#else
+    __trap(); /* chosen for a GPU without warpgroups */
 #endif
 }
 
@@ -200,11 +202,11 @@ static int64_t samples_of(const struct thin *thin)
     return more < few ? MORE : FEW;
 }
 
-bool thin_takes(const struct thin *thin, const cudaDeviceProp *properties)
+bool thin_takes(const struct thin *thin)
 {
     enum { SAMPLES_LEAST = 33, SAMPLES_MOST = 256, EVEN = 4 };
-    return properties->major == 9 && thin->n >= SAMPLES_LEAST && thin->n <= SAMPLES_MOST &&
-           thin->k % EVEN == 0 && thin->m % EVEN == 0 && thin->m >= RESULTS && thin->k >= RESULTS;
+    return thin->n >= SAMPLES_LEAST && thin->n <= SAMPLES_MOST && thin->k % EVEN == 0 &&
+           thin->m % EVEN == 0 && thin->m >= RESULTS && thin->k >= RESULTS;
 }
 
 struct pieces thin_pieces(const struct thin *thin, const float *data)

@@ -13,7 +13,7 @@ struct thin {
 };
 
 /* Is there a kernel for it on such a GPU, and is it quicker than the library? */
-bool thin_takes(const struct thin *thin, const cudaDeviceProp *properties);
+bool thin_takes(const struct thin *thin);
 
 /* Parts of a sum that somebody else has left, each [n, m]. */
 struct pieces {

@@ -5,12 +5,14 @@
 enum { TURN_TILE = 32, TURN_LINES = 8 };
 
 static __global__ void __launch_bounds__(TURN_TILE *TURN_LINES)
-    turn_tiles(int64_t samples, int64_t step, struct turned first, struct turned second)
+    turn_tiles(int64_t samples, int64_t widest, int64_t step, struct turned first,
+               struct turned second)
 {
     __shared__ float tile[TURN_TILE][TURN_TILE + 1];
-    const struct turned it = blockIdx.z ? second : first;
-    const int64_t column0 = (int64_t)blockIdx.x * TURN_TILE;
-    const int64_t sample0 = (int64_t)blockIdx.y * TURN_TILE;
+    const struct turned it = blockIdx.y ? second : first;
+    const uint32_t across = (uint32_t)((widest + TURN_TILE - 1) / TURN_TILE);
+    const int64_t column0 = (int64_t)(blockIdx.x % across) * TURN_TILE;
+    const int64_t sample0 = (int64_t)(blockIdx.x / across) * TURN_TILE;
     const int x = (int)threadIdx.x;
     if (column0 >= it.width)
         return;
@@ -29,6 +31,6 @@ void turn_matrices(struct queue *queue, int64_t samples, int64_t step, const str
     const int64_t widest = second && second->width > first->width ? second->width : first->width;
     const struct turned none = {};
     enqueue(queue, turn_tiles,
-            dim3(blocks_for(widest, TURN_TILE), blocks_for(samples, TURN_TILE), second ? 2 : 1),
-            dim3(TURN_TILE, TURN_LINES), samples, step, *first, second ? *second : none);
+            dim3(blocks_for(widest, TURN_TILE) * blocks_for(samples, TURN_TILE), second ? 2 : 1),
+            dim3(TURN_TILE, TURN_LINES), samples, widest, step, *first, second ? *second : none);
 }

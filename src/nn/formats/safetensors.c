@@ -22,6 +22,8 @@ enum { LENGTH_BYTES = 8, HEADER_ALIGN = 8, HEADER_MOST = 100 * 1000 * 1000 /* as
 #define CONTROL_STEP "control.step"
 #define CONTROL_SEED "control.seed"
 #define CONTROL_RATE "control.rate"
+#define CONTROL_SCALE "control.scale"
+#define CONTROL_SCALED "control.scaled"
 
 static const char *const type_names[DTYPE_COUNT] =
     {[DTYPE_F32] = "F32", [DTYPE_F64] = "F64", [DTYPE_I32] = "I32"};
@@ -59,6 +61,10 @@ static void add_control(struct json_writer *writer, const struct control *contro
     add_note(writer, CONTROL_STEP, "%" PRIu64, control->step);
     add_note(writer, CONTROL_SEED, "%" PRIu64, control->seed);
     add_note(writer, CONTROL_RATE, "%.17g", control->rate);
+    if (control->scale) {
+        add_note(writer, CONTROL_SCALE, "%" PRIu64, control->scale);
+        add_note(writer, CONTROL_SCALED, "%" PRIu64, control->scaled);
+    }
 }
 
 static void add_entry(struct json_writer *writer, const struct entry *entry, uint64_t offset)
@@ -355,6 +361,16 @@ static enum status load_entry(const struct safetensors *file, const char *prefix
     return STATUS_OK;
 }
 
+/* The scale of the loss, where the training had one. */
+static bool load_scale(const struct safetensors *file, struct control *control)
+{
+    const char *scale = safetensors_note(file, CONTROL_SCALE);
+    const char *scaled = safetensors_note(file, CONTROL_SCALED);
+    control->scale = control->scaled = 0;
+    return !scale || (scaled && text_to_uint(scale, &control->scale) &&
+                      text_to_uint(scaled, &control->scaled));
+}
+
 static enum status load_control(const struct safetensors *file, struct control *control)
 {
     struct control read = *control;
@@ -365,7 +381,7 @@ static enum status load_control(const struct safetensors *file, struct control *
         FAIL(STATUS_INPUT, "%s: found weights only, expected a checkpoint (" CONTROL_STEP " …)",
              file->name);
     if (!text_to_uint(step, &read.step) || !text_to_uint(seed, &read.seed) ||
-        !text_to_real(rate, &read.rate))
+        !text_to_real(rate, &read.rate) || !load_scale(file, &read))
         FAIL(STATUS_INPUT, "%s: found a control block that holds no numbers", file->name);
     *control = read;
     return STATUS_OK;
