@@ -13,7 +13,7 @@
  * block adds these and answers.
  *
  * Blocks wait for each other, so all of them must run at once: there is one for each
- * multiprocessor.
+ * multiprocessor, and the launch is cooperative.
  *
  * Sums have a fixed order. Bound: each weight is read once, from device memory; between two layers
  * there are two exchanges. */
@@ -548,6 +548,7 @@ cudaError_t answer_flow_prepare(const struct answer_net *net, const cudaDevicePr
 cudaError_t answer_flow_launch(struct flow_net *net, uint32_t slot, cudaStream_t stream)
 {
     void *arguments[] = {net, &slot};
-    return cudaLaunchKernel(flow_kernel(net->batch), dim3((unsigned)(net->rows * net->columns)),
-                            dim3(FLOW_THREADS), arguments, (size_t)net->at.bytes, stream);
+    return cudaLaunchCooperativeKernel(flow_kernel(net->batch),
+                                       dim3((unsigned)(net->rows * net->columns)),
+                                       dim3(FLOW_THREADS), arguments, (size_t)net->at.bytes, stream);
 }

@@ -499,6 +499,9 @@ static const struct kernel *find_kernel(const struct device *device, const struc
     const struct kernel *lean = dense_lean_kernel(device, program, op);
     if (lean)
         return lean;
+    const struct kernel *handful = dense_handful_kernel(device, program, op);
+    if (handful)
+        return handful;
     return dense_blas_thin(device, program, op, &thin) || descends(device, program, op)
                ? kernel_in(thin_kernels, op->kind)
                : kernel_in(kernels[device->precision], op->kind);

@@ -1,0 +1,34 @@
+/* handful.h: products of weights in 16 bits with a handful of samples, where cuBLASLt's tiles are
+ * nearly empty and all that counts is how soon the weights come. Sums, biases and the weights that
+ * an update changes are fp32. */
+#ifndef PRONY_BACKEND_CUDA_HANDFUL_H
+#define PRONY_BACKEND_CUDA_HANDFUL_H
+
+#include "backend/cuda/launch.h"
+
+/* y[n, m] from samples[n, k] and weights, [k, m] or turned [m, k]. */
+struct handful {
+    int64_t n, m, k;
+    bool turned;
+};
+
+/* Is there a kernel for it on such a GPU, and is it quicker than the library? */
+bool handful_takes(const struct handful *handful, const cudaDeviceProp *properties);
+
+/* y = f(x·W + bias), x and W in the same 16 bits; bias NULL: there is none. */
+void handful_multiply(struct queue *queue, const struct handful *handful, struct cells weights,
+                      const void *x, const float *bias, enum activation function, struct cells y);
+
+/* An update: w[i, o] -= rate · xᵀ·dy, b -= rate · Σ dy, and both rounded to their copies; b NULL:
+ * there is none. */
+struct handful_update {
+    int64_t n, i, o;
+    struct cells x, dy; /* [n, i], [n, o] */
+    const float *rate;
+    float *w, *b;
+    struct cells w_copy, b_copy;
+};
+
+void handful_apply(struct queue *queue, const struct handful_update *update);
+
+#endif
