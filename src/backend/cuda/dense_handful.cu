@@ -1,5 +1,5 @@
-/* dense_handful.cu: dense layers of a handful of samples in 16 bits (handful.h), up, down and
- * update. */
+/* dense_handful.cu: dense layers of a handful of samples (handful.h), up, down and update, in 16 bits
+ * and in fp32. */
 #include "backend/cuda/blas.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/handful.h"
@@ -11,17 +11,21 @@ static int32_t samples_of(const struct op *op)
     return op->kind == OP_dense_sgd ? 1 : 0;
 }
 
+static const struct tensor *weights_of(const struct program *program, const struct op *op)
+{
+    return &program->tensors[op_input(program, op, op->kind == OP_dense_sgd ? 2 : 1)];
+}
+
 static struct handful handful_of(const struct program *program, const struct op *op)
 {
-    const int32_t matrix = op->kind == OP_dense_sgd ? 2 : 1;
-    const int64_t *w = program->tensors[op_input(program, op, matrix)].shape.dim;
+    const int64_t *w = weights_of(program, op)->shape.dim;
     const bool turned = op->kind != OP_dense;
     return {program->tensors[op_input(program, op, 0)].shape.dim[0], w[turned ? 0 : 1],
             w[turned ? 1 : 0], turned};
 }
 
 /* Room for what is not kept in 16 bits. */
-static uint64_t workspace_handful(const struct program *program, const struct op *op)
+static uint64_t workspace_narrow(const struct program *program, const struct op *op)
 {
     return program->tensors[op_input(program, op, samples_of(op))].bytes / 2;
 }
@@ -42,56 +46,74 @@ static float *reals_or_null(const struct call *call, int32_t operand)
     return call_has(call, operand) ? call_reals(call, operand) : NULL;
 }
 
+/* y = f(x·W + bias), or with W turned. */
+static void multiply(const struct call *call, struct queue *queue, int32_t weights,
+                     const float *bias, enum activation function, int32_t y)
+{
+    const struct handful handful = handful_of(call->program, call->op);
+    if (call->narrow)
+        handful_multiply(queue, &handful, narrow_copy(call->narrow, call_tensor(call, weights)),
+                         samples_rounded(call, queue), bias, function, call_cells(call, y));
+    else
+        handful_multiply_reals(queue, &handful, call_reals(call, weights),
+                               call_reals(call, samples_of(call->op)), bias, function,
+                               call_reals(call, y));
+}
+
 /* dense and dense_t, whose attributes and operands are alike */
 static void launch_layer_handful(const struct call *call, struct queue *queue)
 {
-    const struct handful handful = handful_of(call->program, call->op);
-    handful_multiply(queue, &handful, narrow_copy(call->narrow, call_tensor(call, 1)),
-                     samples_rounded(call, queue), reals_or_null(call, 2),
-                     (enum activation)call->op->attr.dense.activation, call_cells(call, 3));
+    multiply(call, queue, 1, reals_or_null(call, 2),
+             (enum activation)call->op->attr.dense.activation, 3);
+}
+
+static struct cells copy_of(const struct call *call, int32_t operand)
+{
+    return call->narrow && call_has(call, operand)
+               ? narrow_copy(call->narrow, call_tensor(call, operand))
+               : cells{};
 }
 
 /* dx comes first: it is made with the weights as they were. */
 static void launch_dense_sgd_handful(const struct call *call, struct queue *queue)
 {
-    const struct narrow *narrow = call->narrow;
-    if (call_has(call, 7)) {
-        const struct handful handful = handful_of(call->program, call->op);
-        handful_multiply(queue, &handful, narrow_copy(narrow, call_tensor(call, 2)),
-                         samples_rounded(call, queue), NULL, ACTIVATION_NONE, call_cells(call, 7));
-    }
-    struct handful_update update = {call_dim(call, 0, 0), call_dim(call, 2, 0),
-                                    call_dim(call, 2, 1), call_cells(call, 0),
-                                    call_cells(call, 1),  call_reals(call, 4),
-                                    call_reals(call, 5),  reals_or_null(call, 6),
-                                    narrow_copy(narrow, call_tensor(call, 5)), {}};
-    if (call_has(call, 6))
-        update.b_copy = narrow_copy(narrow, call_tensor(call, 6));
+    if (call_has(call, 7))
+        multiply(call, queue, 2, NULL, ACTIVATION_NONE, 7);
+    const struct handful_update update = {call_dim(call, 0, 0), call_dim(call, 2, 0),
+                                          call_dim(call, 2, 1), call_cells(call, 0),
+                                          call_cells(call, 1),  call_reals(call, 4),
+                                          call_reals(call, 5),  reals_or_null(call, 6),
+                                          copy_of(call, 5),     copy_of(call, 6)};
     cudaStream_t stream = queue_part(queue);
     handful_apply(queue, &update);
     queue_return(queue, stream);
 }
 
-#define ROW(kind, type, launch, aside)                                                             \
+#define ROW(kind, type, launch, workspace, aside)                                                  \
     {                                                                                              \
-        OP_##kind, #kind "_" type "_handful", launch, workspace_handful, NULL, aside, aside != 0   \
+        OP_##kind, #kind "_" type "_handful", launch, workspace, NULL, aside, aside != 0           \
     }
-#define ROWS(type)                                                                                 \
+#define ROWS(type, workspace)                                                                      \
     {                                                                                              \
-        ROW(dense, type, launch_layer_handful, 0), ROW(dense_t, type, launch_layer_handful, 0),    \
-            ROW(dense_sgd, type, launch_dense_sgd_handful, ASIDE_DENSE_SGD)                        \
+        ROW(dense, type, launch_layer_handful, workspace, 0),                                      \
+            ROW(dense_t, type, launch_layer_handful, workspace, 0),                                \
+            ROW(dense_sgd, type, launch_dense_sgd_handful, workspace, ASIDE_DENSE_SGD)             \
     }
 
-static const struct kernel kernels[2][3] = {ROWS("bf16"), ROWS("f16")};
+static const struct kernel kernels[PRECISION_COUNT][3] = {
+    ROWS("f32", NULL), {}, ROWS("bf16", workspace_narrow), ROWS("f16", workspace_narrow)};
 
 const struct kernel *dense_handful_kernel(const struct device *device,
                                           const struct program *program, const struct op *op)
 {
-    if (!precision_is_narrow(device->precision) ||
-        (op->kind != OP_dense && op->kind != OP_dense_t && op->kind != OP_dense_sgd))
+    if (op->kind != OP_dense && op->kind != OP_dense_t && op->kind != OP_dense_sgd)
         return NULL;
+    const bool narrow = precision_is_narrow(device->precision);
     const struct handful handful = handful_of(program, op);
-    return handful_takes(&handful, &device->properties)
-               ? kernel_in(kernels[device->precision == PRECISION_FP16], op->kind)
+    if (device->precision == PRECISION_TF32 ||
+        (narrow && weights_of(program, op)->role != ROLE_PARAM)) /* which alone have copies */
+        return NULL;
+    return (narrow ? handful_takes : handful_takes_reals)(&handful, &device->properties)
+               ? kernel_in(kernels[device->precision], op->kind)
                : NULL;
 }

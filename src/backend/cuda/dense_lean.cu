@@ -1,17 +1,19 @@
 /* dense_lean.cu: layers of few outputs (slim.h) or few inputs (shallow.h), which have kernels of
- * their own in fp32, whatever the precision of 32 bits. */
+ * their own in fp32, whatever the precision of 32 bits; of few outputs and samples also in 16 bits. */
 #include "backend/cuda/blas.h"
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/handful.h"
 #include "backend/cuda/merge.h"
+#include "backend/cuda/narrow.h"
 #include "backend/cuda/shallow.h"
 #include "backend/cuda/slim.h"
 
 static void launch_dense_slim(const struct call *call, struct queue *queue)
 {
     slim_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
-               call_reals(call, 0), call_reals(call, 1),
+               call_cells(call, 0), call_reals(call, 1),
                call_has(call, 2) ? call_reals(call, 2) : NULL,
-               (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
+               (enum activation)call->op->attr.dense.activation, call_cells(call, 3));
 }
 
 /* A slope that follows makes dx for itself. */
@@ -23,10 +25,11 @@ static void launch_dense_sgd_slim(const struct call *call, struct queue *queue)
         next.slope = call->below;
         slope_launch(&next, queue);
     } else
-        slim_down(queue, n, i, o, call_reals(call, 1), call_reals(call, 2), call_reals(call, 7));
+        slim_down(queue, n, i, o, call_cells(call, 1), call_reals(call, 2), call_cells(call, 7));
     cudaStream_t stream = queue_part(queue);
-    slim_update(queue, n, i, o, call_reals(call, 0), call_reals(call, 1), call_reals(call, 4),
+    slim_update(queue, n, i, o, call_cells(call, 0), call_cells(call, 1), call_reals(call, 4),
                 call_reals(call, 5), call_has(call, 6) ? call_reals(call, 6) : NULL);
+    narrow_refresh(call, queue);
     queue_return(queue, stream);
 }
 
@@ -68,13 +71,13 @@ static bool goes_down(const struct program *program, const struct op *op)
 bool dense_lean_slim(const struct device *device, const struct program *program,
                      const struct op *op)
 {
-    const bool down = goes_down(program, op);
-    if (precision_is_narrow(device->precision) ||
-        (op->kind != OP_dense && op->kind != OP_dense_t && !down))
+    const bool down = goes_down(program, op), narrow = precision_is_narrow(device->precision);
+    if (op->kind != OP_dense && op->kind != OP_dense_t && !down)
         return false;
     const struct tensor *w = &program->tensors[op_input(program, op, down ? 2 : 1)];
     return w->shape.dim[1] <= SLIM_OUTPUTS &&
-           program->tensors[op_input(program, op, 0)].shape.dim[0] <= SLIM_SAMPLES;
+           program->tensors[op_input(program, op, 0)].shape.dim[0] <=
+               (narrow ? (int64_t)HANDFUL_SAMPLES : (int64_t)SLIM_SAMPLES);
 }
 
 bool dense_lean_shallow(const struct device *device, const struct program *program,

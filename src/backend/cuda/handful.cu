@@ -27,8 +27,7 @@ enum {
     WORDS = EACH * DEPTHS / 2,
     TILE = 8,          /* samples of one instruction */
     WARPS = HF_WARPS,
-    PITCH = STRIP + 4, /* floats from a sample's sums to the next one's */
-    TILES_MOST = 4
+    PITCH = STRIP + 4 /* floats from a sample's sums to the next one's */
 };
 
 struct handful_call {
@@ -56,24 +55,14 @@ template <enum source SOURCE, typename Piece> static __device__ Piece read(const
     return SOURCE == WEIGHTS ? __ldg((const Piece *)from) : __ldcg((const Piece *)from);
 }
 
-/* Four neighbours, of which `left` are there; EVEN: all or none, at a multiple of four. */
-template <enum source SOURCE, bool EVEN>
+/* Four neighbours, or eight whose rows begin at multiples of EVEN; `left` of them are there. */
+template <enum source SOURCE>
 static __device__ void load_four(uint32_t *to, const uint16_t *from, int left)
 {
-    if constexpr (EVEN) {
-        const uint2 two = left > 0 ? read<SOURCE, uint2>(from) : uint2{};
-        to[0] = two.x, to[1] = two.y;
-    } else {
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const uint32_t low = left > 2 * i ? read<SOURCE, uint16_t>(from + 2 * i) : 0;
-            const uint32_t high = left > 2 * i + 1 ? read<SOURCE, uint16_t>(from + 2 * i + 1) : 0;
-            to[i] = low | high << 16;
-        }
-    }
+    const uint2 two = left > 0 ? read<SOURCE, uint2>(from) : uint2{};
+    to[0] = two.x, to[1] = two.y;
 }
 
-/* Eight of them; EVEN: rows begin at multiples of that. */
 template <enum source SOURCE, int EVEN>
 static __device__ void load_eight(uint32_t *to, const uint16_t *from, int left)
 {
@@ -81,8 +70,8 @@ static __device__ void load_eight(uint32_t *to, const uint16_t *from, int left)
         const uint4 four = left > 0 ? read<SOURCE, uint4>(from) : uint4{};
         to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
     } else {
-        load_four<SOURCE, EVEN == 4>(to, from, left);
-        load_four<SOURCE, EVEN == 4>(to + 2, from + 4, left - 4);
+        load_four<SOURCE>(to, from, left);
+        load_four<SOURCE>(to + 2, from + 4, left - 4);
     }
 }
 
@@ -109,7 +98,6 @@ template <bool TURNED, int TILES, int EVEN> struct handful_warp {
     const struct handful_call &call;
     int group, place;
     const uint16_t *w, *x[TILES]; /* the lane's first weight, and samples */
-    int across;                   /* results that there are of the lane's */
     float sums[TILES][EACH / 2][4];
 
     __device__ handful_warp(const struct handful_call &call_)
@@ -118,7 +106,6 @@ template <bool TURNED, int TILES, int EVEN> struct handful_warp {
         const int result = (int)blockIdx.x * STRIP + EACH * group;
         const int64_t first = result < call.m ? result : 0;
         w = call.w + (TURNED ? first * call.k : first);
-        across = call.m - (int)first;
 #pragma unroll
         for (int tile = 0; tile < TILES; tile++) {
             const int sample = tile * TILE + group;
@@ -133,13 +120,12 @@ template <bool TURNED, int TILES, int EVEN> struct handful_warp {
 #pragma unroll
             for (int i = 0; i < EACH; i++)
                 load_eight<WEIGHTS, EVEN>(&to[DEPTHS / 2 * i], w + (i * call.k + depth),
-                                          EVEN > 1 || i < across ? left : 0);
+                                          left);
         } else {
             const uint16_t *from = w + (int64_t)depth * call.m;
 #pragma unroll
             for (int i = 0; i < DEPTHS; i++)
-                load_four<WEIGHTS, EVEN % 4 == 0>(&to[EACH / 2 * i], from + i * call.m,
-                                                  left > i / EVEN * EVEN ? across : 0);
+                load_four<WEIGHTS>(&to[EACH / 2 * i], from + i * call.m, left - i / EVEN * EVEN);
         }
     }
     __device__ void take(uint32_t (&to)[TILES][DEPTHS / 2], int slab) const
@@ -237,19 +223,17 @@ static __global__ void __launch_bounds__(WARPS * 32, HF_BLOCKS)
 
 bool handful_takes(const struct handful *handful, const cudaDeviceProp *properties)
 {
-    enum { SAMPLES_MOST = TILES_MOST * TILE };
-    return properties->major >= 8 && handful->n <= SAMPLES_MOST && handful->m <= INT32_MAX &&
-           handful->k <= INT32_MAX / SAMPLES_MOST;
+    enum { EVEN = 4, WEIGHTS_MOST = 24 << 20 }; /* beyond, cuBLASLt reads them quicker */
+    return properties->major >= 8 && handful->n <= HANDFUL_SAMPLES && handful->m % EVEN == 0 &&
+           handful->k % EVEN == 0 && handful->m * handful->k <= WEIGHTS_MOST;
 }
 
 template <bool TURNED, int TILES>
 static void launch(struct queue *queue, const struct handful_call &call)
 {
-    const bool fours = call.m % 4 == 0 && call.k % 4 == 0;
     enqueue_early(queue,
-                  !fours            ? handful_product<TURNED, TILES, 1>
-                  : call.k % 8 == 0 ? handful_product<TURNED, TILES, 8>
-                                    : handful_product<TURNED, TILES, 4>,
+                  call.k % 8 == 0 ? handful_product<TURNED, TILES, 8>
+                                  : handful_product<TURNED, TILES, 4>,
                   dim3(blocks_for(call.m, STRIP)), dim3(WARPS * 32),
                   sizeof(float) * WARPS * TILES * TILE * PITCH, call);
 }

@@ -6,6 +6,8 @@
 
 #include "backend/cuda/launch.h"
 
+enum { HANDFUL_SAMPLES = 32 }; /* at most */
+
 /* y[n, m] from samples[n, k] and weights, [k, m] or turned [m, k]. */
 struct handful {
     int64_t n, m, k;
@@ -19,8 +21,13 @@ bool handful_takes(const struct handful *handful, const cudaDeviceProp *properti
 void handful_multiply(struct queue *queue, const struct handful *handful, struct cells weights,
                       const void *x, const float *bias, enum activation function, struct cells y);
 
+/* The same in fp32, beyond what kernels of whole steps take (handful_f32.cu). */
+bool handful_takes_reals(const struct handful *handful, const cudaDeviceProp *properties);
+void handful_multiply_reals(struct queue *queue, const struct handful *handful, const float *w,
+                            const float *x, const float *bias, enum activation function, float *y);
+
 /* An update: w[i, o] -= rate · xᵀ·dy, b -= rate · Σ dy, and both rounded to their copies; b NULL:
- * there is none. */
+ * there is none; likewise where copies have no address. Outputs are a multiple of four. */
 struct handful_update {
     int64_t n, i, o;
     struct cells x, dy; /* [n, i], [n, o] */

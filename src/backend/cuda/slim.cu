@@ -9,6 +9,21 @@
 
 enum { SLIM_ROWS = 8, SLIM_WARPS = THREADS / 32, SLIM_GROUPS = 8 };
 
+/* NARROW: something is kept in 16 bits. */
+template <bool NARROW> static __device__ float value_at(const struct cells &cells, int64_t index)
+{
+    return NARROW ? cells_get(cells, index) : ((const float *)cells.data)[index];
+}
+
+template <bool NARROW>
+static __device__ void value_put(const struct cells &cells, int64_t index, float value)
+{
+    if (NARROW)
+        cells_put(cells, index, value);
+    else
+        ((float *)cells.data)[index] = value;
+}
+
 /* Half of a lane's sums go to the other half of the lanes, and so on: each lane ends with one. */
 template <int HALF> static __device__ float exchange_sums(const float (&sums)[2 * HALF])
 {
@@ -26,12 +41,19 @@ template <int HALF> static __device__ float exchange_sums(const float (&sums)[2 
         return exchange_sums<HALF / 2>(left);
 }
 
-/* OUTPUTS: at least o; so many samples at a time that a lane has 32 sums. EACH: inputs of a thread
+/* All of a thread's are on their way at once: nothing is asked in between. */
+template <bool NARROW> static __device__ float input_at(const struct cells &x, int64_t index)
+{
+    return NARROW ? narrow_value(((const uint16_t *)x.data)[index], x.type)
+                  : ((const float *)x.data)[index];
+}
+
+/* NARROW: x is in 16 bits. OUTPUTS: at least o; so many samples at a time that a lane has 32 sums. EACH: inputs of a thread
  * whose weights it has at a time. */
-template <int OUTPUTS, int EACH>
+template <int OUTPUTS, int EACH, bool NARROW>
 static __global__ void __launch_bounds__(THREADS)
-    slim_up(int64_t n, int64_t i, int o, int64_t samples, const float *x, const float *w,
-            const float *bias, enum activation function, float *y)
+    slim_up(int64_t n, int64_t i, int o, int64_t samples, struct cells x, const float *w,
+            const float *bias, enum activation function, struct cells y)
 {
     enum { AT_ONCE = 32 / OUTPUTS };
     __shared__ float share[SLIM_GROUPS][SLIM_WARPS][32];
@@ -58,7 +80,8 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
                 for (int e = 0; e < EACH; e++) {
                     const int64_t input = input0 + e * THREADS;
-                    const float value = n0 + s < last && input < i ? x[(n0 + s) * i + input] : 0.0f;
+                    const float value =
+                        n0 + s < last && input < i ? input_at<NARROW>(x, (n0 + s) * i + input) : 0.0f;
 #pragma unroll
                     for (int k = 0; k < OUTPUTS; k++)
                         sums[s * OUTPUTS + k] = fmaf(value, weights[e][k], sums[s * OUTPUTS + k]);
@@ -76,22 +99,26 @@ static __global__ void __launch_bounds__(THREADS)
         for (int warp = 0; warp < SLIM_WARPS; warp++)
             sum += share[group][warp][lane];
         if (sample < last && output < o)
-            y[sample * o + output] = activation_value(function, bias ? sum + bias[output] : sum);
+            cells_put(y, sample * o + output,
+                      activation_value(function, bias ? sum + bias[output] : sum));
     }
 }
 
-void slim_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
-                const float *w, const float *bias, enum activation function, float *y)
+void slim_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
+                const float *w, const float *bias, enum activation function, struct cells y)
 {
     enum { BLOCKS = 132, FEW = 4 }; /* a block for each multiprocessor */
     const int64_t samples = (n + BLOCKS - 1) / BLOCKS;
-    enqueue_early(queue, o <= FEW ? slim_up<FEW, 12> : slim_up<SLIM_OUTPUTS, 8>,
-                  dim3(blocks_for(n, samples)), dim3(THREADS), 0, n, i, (int)o, samples, x, w, bias,
+    const bool narrow = precision_is_narrow(x.type);
+    const auto few = narrow ? slim_up<FEW, 12, true> : slim_up<FEW, 12, false>;
+    const auto more = narrow ? slim_up<SLIM_OUTPUTS, 8, true> : slim_up<SLIM_OUTPUTS, 8, false>;
+    enqueue_early(queue, o <= FEW ? few : more, dim3(blocks_for(n, samples)), dim3(THREADS), 0, n, i, (int)o, samples, x, w, bias,
                   function, y);
 }
 
+template <bool NARROW>
 static __global__ void __launch_bounds__(THREADS)
-    slim_rows(int64_t n, int64_t i, int o, const float *dy, const float *w, float *dx)
+    slim_rows(int64_t n, int64_t i, int o, struct cells dy, const float *w, struct cells dx)
 {
     const int64_t input = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     float weights[SLIM_OUTPUTS];
@@ -111,24 +138,25 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int k = 0; k < SLIM_OUTPUTS; k++)
             if (k < o)
-                sum = fmaf(dy[row * o + k], weights[k], sum);
-        dx[row * i + input] = sum;
+                sum = fmaf(value_at<NARROW>(dy, row * o + k), weights[k], sum);
+        value_put<NARROW>(dx, row * i + input, sum);
     }
 }
 
-void slim_down(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *dy,
-               const float *w, float *dx)
+void slim_down(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells dy,
+               const float *w, struct cells dx)
 {
-    enqueue_early(queue, slim_rows, dim3(blocks_for(i, THREADS), blocks_for(n, SLIM_ROWS)),
+    const bool narrow = precision_is_narrow(dy.type) || precision_is_narrow(dx.type);
+    enqueue_early(queue, narrow ? slim_rows<true> : slim_rows<false>, dim3(blocks_for(i, THREADS), blocks_for(n, SLIM_ROWS)),
                   dim3(THREADS), 0, n, i, (int)o, dy, w, dx);
 }
 
 enum { LINES = 32, LINE = 32, SUMS_AT_ONCE = 9 };
 
 /* The first block has the bias, too: the output behind the last. */
-template <int OUTPUTS>
+template <int OUTPUTS, bool NARROW>
 static __global__ void __launch_bounds__(LINE *LINES)
-    slim_descend(int64_t n, int64_t i, int o, const float *x, const float *dy, const float *rate,
+    slim_descend(int64_t n, int64_t i, int o, struct cells x, struct cells dy, const float *rate,
                  float *w, float *b)
 {
     __shared__ float lines[SUMS_AT_ONCE][LINES][LINE + 1];
@@ -138,13 +166,13 @@ static __global__ void __launch_bounds__(LINE *LINES)
     float sums[OUTPUTS + 1] = {};
 #pragma unroll 4
     for (int64_t row = line; row < n; row += LINES) {
-        const float value = input < i ? x[row * i + input] : 0.0f;
+        const float value = input < i ? value_at<NARROW>(x, row * i + input) : 0.0f;
 #pragma unroll
         for (int k = 0; k < OUTPUTS; k++)
             if (k < o)
-                sums[k] = fmaf(value, dy[row * o + k], sums[k]);
+                sums[k] = fmaf(value, value_at<NARROW>(dy, row * o + k), sums[k]);
         if (first)
-            sums[OUTPUTS] += dy[row * o + column];
+            sums[OUTPUTS] += value_at<NARROW>(dy, row * o + column);
     }
 #pragma unroll
     for (int k0 = 0; k0 < OUTPUTS + 1; k0 += SUMS_AT_ONCE) {
@@ -166,9 +194,12 @@ static __global__ void __launch_bounds__(LINE *LINES)
     }
 }
 
-void slim_update(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
-                 const float *dy, const float *rate, float *w, float *b)
+void slim_update(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
+                 struct cells dy, const float *rate, float *w, float *b)
 {
-    enqueue(queue, o == 1 ? slim_descend<1> : slim_descend<SLIM_OUTPUTS>, dim3(blocks_for(i, LINE)),
+    const bool narrow = precision_is_narrow(x.type) || precision_is_narrow(dy.type);
+    const auto one = narrow ? slim_descend<1, true> : slim_descend<1, false>;
+    const auto more = narrow ? slim_descend<SLIM_OUTPUTS, true> : slim_descend<SLIM_OUTPUTS, false>;
+    enqueue(queue, o == 1 ? one : more, dim3(blocks_for(i, LINE)),
             dim3(LINE, LINES), n, i, (int)o, x, dy, rate, w, b);
 }
