@@ -199,6 +199,14 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(INFER("wide", 1, "fp32"), "dense_f32_cublaslt"); /* few samples, many weights */
     expect_kernel(INFER("mlp:100000-64-10", 1, "fp32"), "dense_f32_cublaslt");
     expect_kernel(INFER("mlp:512-512", 12, "fp32"), "dense_f32_cuda");
+    expect_kernel(INFER("large", 1, "bf16"), "dense_bf16_handful");
+    expect_kernel(INFER("large", 1, "bf16"), "dense_f32_slim");
+    expect_kernel(INFER("large", 32, "fp16"), "dense_f16_handful");
+    expect_kernel(INFER("large", 33, "bf16"), "dense_bf16_cublaslt");
+    expect_kernel(INFER("wide", 1, "bf16"), "dense_bf16_cublaslt"); /* more than L2 holds */
+    expect_kernel(TRAIN("large", 10, "bf16"), "dense_sgd_bf16_handful");
+    expect_kernel(TRAIN("large", 13, "fp32"), "dense_sgd_f32_handful");
+    expect_kernel(TRAIN("large", 33, "fp32"), "dense_sgd_f32_cublaslt");
     expect_kernel(TRAIN("lenet", 64, "fp32"), "dense_f32_cuda");
     expect_refused(TRAIN("small", 10, "bf16"), "would be computed in 16 bits");
 }
@@ -228,11 +236,13 @@ static void expect_reason(const struct asked *asked, const char *kernel, const c
 /* The same kernel, for another reason. */
 TEST(reasons_are_true_at_every_size)
 {
-    expect_reason(TRAIN("large", 13, "fp32"), "dense_f32_cublaslt", "do not fill");
+    expect_reason(TRAIN("large", 33, "fp32"), "dense_f32_cublaslt", "do not fill");
     expect_reason(TRAIN("large", 1024, "fp32"), "dense_f32_cublaslt", "tiles fill the GPU");
-    expect_reason(TRAIN("large", 13, "bf16"), "dense_bf16_cublaslt", "in 16 bits");
     expect_reason(TRAIN("small", 100, "fp32"), "dense_sgd_f32_cuda", "a small product");
     expect_reason(TRAIN("small", 1000000, "fp32"), "dense_sgd_f32_cuda", "so many samples");
+    expect_reason(INFER("wide", 8, "bf16"), "dense_bf16_cublaslt", "more weights");
+    expect_reason(TRAIN("large", 64, "bf16"), "dense_bf16_cublaslt", "in 16 bits");
+    expect_reason(TRAIN("large", 8, "bf16"), "dense_bf16_handful", "few samples");
 }
 
 /* What the kernels need beside the program's tensors is known, and grows with the batch. */

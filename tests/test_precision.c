@@ -110,6 +110,12 @@ static const struct lesson {
     {"input 4\ndense 260\nsigmoid\ndense 140\nsigmoid\ndense 132\nsigmoid\ndense 1\nloss mse\n", 4,
      1, 150, "sgd"},
     {"input 132\ndense 260\nrelu\ndense 136\nrelu\ndense 10\nloss mse\n", 132, 10, 61, "sgd"},
+    {"input 8\ndense 136\nsigmoid\ndense 132\nrelu\ndense 136\nsigmoid\ndense 10\nloss mse\n", 8, 10,
+     5, "sgd"},
+    {"input 8\ndense 136\nsigmoid\ndense 132\nrelu\ndense 136\nsigmoid\ndense 10\nloss mse\n", 8, 10,
+     12, "sgd"},
+    {"input 8\ndense 136\nsigmoid\ndense 132\nrelu\ndense 136\nsigmoid\ndense 10\nloss mse\n", 8, 10,
+     20, "sgd"},
 };
 
 /* Where a step is enough: layers wide enough for all kernels, images that lie channels last
@@ -119,6 +125,7 @@ static const struct lesson short_lessons[] = {
     {"input 24\ndense 300\nsigmoid\ndense 300\nrelu\ndense 300\ntanh\ndense 5\nloss mse\n", 24, 5,
      64, "sgd"},
     {"input 24\ndense 1064\nsigmoid\ndense 3\nloss mse\n", 24, 3, 2048, "sgd"},
+    {"input 24\ndense 1064\nsigmoid\ndense 1\nloss mse\n", 24, 1, 3, "sgd"},
     {"input 4x8x8\nconv 32 3x3 pad=1\nbatch_norm\nrelu\nmax_pool 2\na = conv 32 3x3 pad=1\n"
      "batch_norm\nrelu\nb = conv 32 3x3 pad=1\nbatch_norm\nadd < a, b\nrelu\naverage_pool 2\n"
      "conv 32 1x1\nflatten\ndense 24\nloss mse\n",

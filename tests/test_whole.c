@@ -540,6 +540,26 @@ ON_BACKENDS(steps_of_wide_networks_agree_on_a_gpu)
     CHECK_EQUAL_INT(whole, sizeof wide / sizeof *wide);
 }
 
+/* More samples than a kernel of whole steps takes, op by op: rows that fill no strip, slab or tile. */
+ON_BACKENDS(steps_of_a_handful_of_samples_agree_on_a_gpu)
+{
+    static const struct row some[] = {
+        {"mlp:20-516-652-516-3:sigmoid", 13, LOSS_MSE, 0, NULL},
+        {"mlp:20-516-652-516-3:tanh", 27, LOSS_MSE, 0, NULL},
+    };
+    struct rig reference;
+    int ran = 0;
+    if (strcmp(rig->backend->unit, "gpu") != 0)
+        SKIP("'%s' is not on a GPU", rig->backend->name);
+    CHECK(rig_open(&reference, "ref"));
+    steps = 5;
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        compare(rig, &reference, &some[i], USE_TRAINING, 0.05, false, &ran);
+    steps = STEPS;
+    rig_close(&reference);
+    CHECK_EQUAL_INT(ran, sizeof some / sizeof *some);
+}
+
 /* Convolution, op by op; only where other arithmetic than the reference's is worth the time. */
 ON_BACKENDS(steps_of_a_convolution_agree_on_a_gpu)
 {

@@ -4,6 +4,7 @@
 #include "backend/cuda/answer_calls.h"
 #include "backend/cuda/conv_walk.h"
 #include "backend/cuda/families.h"
+#include "backend/cuda/handful.h"
 
 #include <cstring>
 
@@ -22,6 +23,8 @@ static const struct {
                     "the next layer's weights on their way while this one's sums are exchanged"},
     {"answer_layers", "calls of few samples of wide layers: a kernel a layer, its weights on their "
                       "way before the one below is done"},
+    {"_handful", "few samples: a product that is over as soon as its weights have come, the first of "
+                 "them on their way before the layer below is done"},
     {"_thin", "few samples: cuBLASLt's tiles would leave multiprocessors idle, so the depth is cut "
               "among them"},
     {"_slim", "few outputs: cuBLASLt's tiles would be nearly empty"},
@@ -67,9 +70,13 @@ static const char *reason_by_size(const struct plan *plan, const struct op *op)
 static const char *reason_blas(const struct plan *plan, const struct op *op)
 {
     enum { TILE_SAMPLES = 64 };
+    const int64_t samples = plan->program->tensors[op_input(plan->program, op, 0)].shape.dim[0];
     if (precision_is_narrow(plan->instance->device->precision))
-        return "a product in 16 bits: all of them are cuBLASLt's";
-    return plan->program->tensors[op_input(plan->program, op, 0)].shape.dim[0] < TILE_SAMPLES
+        return samples <= HANDFUL_SAMPLES
+                   ? "few samples in 16 bits of more weights than our kernels for them read as "
+                     "quickly, of rows that no vector divides, or not of weights"
+                   : "a product in 16 bits of more than a handful of samples";
+    return samples < TILE_SAMPLES
                ? "too large for our kernels of small products: cuBLASLt is quicker, though so few "
                  "samples do not fill its tiles"
                : "a large product: cuBLASLt's tiles fill the GPU";
