@@ -187,9 +187,11 @@ static __global__ void __launch_bounds__(WARPS * 32, HF_BLOCKS)
     struct handful_warp<TURNED, TILES, EVEN> own(call);
     const int warp = (int)threadIdx.x / 32, slabs = (call.k + SLAB - 1) / SLAB;
     const bool is_bf16 = call.type == PRECISION_BF16;
+    const int result = (int)blockIdx.x * STRIP + (int)threadIdx.x % STRIP; /* in the end */
     uint32_t w[STAGES][WORDS], x[STAGES][TILES][DEPTHS / 2];
 
     allow_next();
+    const float bias = call.bias && result < call.m ? __ldg(&call.bias[result]) : 0.0f;
 #pragma unroll
     for (int s = 0; s < STAGES; s++)
         own.load(w[s], warp + s * WARPS);
@@ -206,17 +208,13 @@ static __global__ void __launch_bounds__(WARPS * 32, HF_BLOCKS)
         }
     own.leave(shared + warp * APART);
     __syncthreads();
-    for (int e = (int)threadIdx.x; e < call.n * STRIP; e += WARPS * 32) {
-        const int sample = e / STRIP, result = (int)blockIdx.x * STRIP + e % STRIP;
+    for (int e = (int)threadIdx.x; result < call.m && e < call.n * STRIP; e += WARPS * 32) {
         float sum = 0.0f;
 #pragma unroll
         for (int i = 0; i < WARPS; i++)
-            sum += shared[i * APART + sample * PITCH + e % STRIP];
-        if (result >= call.m)
-            continue;
-        if (call.bias)
-            sum += __ldg(&call.bias[result]);
-        cells_put(call.y, (int64_t)sample * call.m + result, activation_value(call.function, sum));
+            sum += shared[i * APART + e / STRIP * PITCH + e % STRIP];
+        cells_put(call.y, (int64_t)(e / STRIP) * call.m + result,
+                  activation_value(call.function, sum + bias));
     }
 #endif
 }

@@ -165,7 +165,7 @@ template <bool TURNED, int SAMPLES> struct reals_warp {
 
 /* What the block's warps have found, added up, then what the blocks have: some results each. */
 template <int SAMPLES>
-static __device__ void add_up(const struct reals_call &call, float *shared)
+static __device__ void add_up(const struct reals_call &call, float bias, float *shared)
 {
     constexpr int ROOM = STAGES * stage_floats(SAMPLES);
     float *parts = shared + WARPS * ROOM; /* [sample][result] */
@@ -180,13 +180,13 @@ static __device__ void add_up(const struct reals_call &call, float *shared)
     cluster_meet();
     for (int e = (int)(blockIdx.x * WARPS * 32 + threadIdx.x); e < call.n * STRIP;
          e += (int)gridDim.x * WARPS * 32) {
-        const int sample = e / STRIP, result = (int)blockIdx.y * STRIP + e % STRIP;
+        const int result = (int)blockIdx.y * STRIP + e % STRIP;
         float sum = 0.0f;
         for (int block = 0; block < (int)gridDim.x; block++)
             sum += cluster_read(&parts[e], block);
         if (result < call.m)
-            call.y[(int64_t)sample * call.m + result] = activation_value(
-                call.function, call.bias ? sum + __ldg(&call.bias[result]) : sum);
+            call.y[(int64_t)(e / STRIP) * call.m + result] =
+                activation_value(call.function, sum + bias);
     }
     cluster_meet(); /* nobody leaves while others read what it has found */
 }
@@ -203,9 +203,11 @@ static __global__ void __launch_bounds__(WARPS * 32)
     const int warp = (int)threadIdx.x / 32, slabs = (call.k + SLAB - 1) / SLAB;
     const int begin = (int)blockIdx.x * WARPS + warp, sharers = (int)gridDim.x * WARPS;
     float *room = shared + warp * STAGES * stage_floats(SAMPLES);
+    const int result = (int)(blockIdx.y * STRIP + threadIdx.x % STRIP); /* in the end */
     struct reals_warp<TURNED, SAMPLES> own(call);
 
     allow_next();
+    const float bias = call.bias && result < call.m ? __ldg(&call.bias[result]) : 0.0f;
 #pragma unroll
     for (int s = 0; s < STAGES; s++) {
         own.load(room + s * stage_floats(SAMPLES), begin + s * sharers);
@@ -227,7 +229,7 @@ static __global__ void __launch_bounds__(WARPS * 32)
     }
     copies_wait<0>();
     own.leave(room);
-    add_up<SAMPLES>(call, shared);
+    add_up<SAMPLES>(call, bias, shared);
 #endif
 }
 
