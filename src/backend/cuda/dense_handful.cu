@@ -110,10 +110,8 @@ const struct kernel *dense_handful_kernel(const struct device *device,
         return NULL;
     const bool narrow = precision_is_narrow(device->precision);
     const struct handful handful = handful_of(program, op);
-    if (device->precision == PRECISION_TF32 ||
+    if (device->properties.major < 9 || device->precision == PRECISION_TF32 ||
         (narrow && weights_of(program, op)->role != ROLE_PARAM)) /* which alone have copies */
         return NULL;
-    return (narrow ? handful_takes : handful_takes_reals)(&handful, &device->properties)
-               ? kernel_in(kernels[device->precision], op->kind)
-               : NULL;
+    return handful_takes(&handful) ? kernel_in(kernels[device->precision], op->kind) : NULL;
 }

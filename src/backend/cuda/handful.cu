@@ -219,13 +219,6 @@ static __global__ void __launch_bounds__(WARPS * 32, HF_BLOCKS)
 #endif
 }
 
-bool handful_takes(const struct handful *handful, const cudaDeviceProp *properties)
-{
-    enum { EVEN = 4, WEIGHTS_MOST = 24 << 20 }; /* beyond, cuBLASLt reads them quicker */
-    return properties->major >= 8 && handful->n <= HANDFUL_SAMPLES && handful->m % EVEN == 0 &&
-           handful->k % EVEN == 0 && handful->m * handful->k <= WEIGHTS_MOST;
-}
-
 template <bool TURNED, int TILES>
 static void launch(struct queue *queue, const struct handful_call &call)
 {

@@ -6,7 +6,8 @@
 
 #include "backend/cuda/launch.h"
 
-enum { HANDFUL_SAMPLES = 32 }; /* at most */
+/* At most; beyond so many weights or so much depth cuBLASLt reads them quicker. */
+enum { HANDFUL_SAMPLES = 32, HANDFUL_WEIGHTS = 24 << 20, HANDFUL_DEPTH = 8192 };
 
 /* y[n, m] from samples[n, k] and weights, [k, m] or turned [m, k]. */
 struct handful {
@@ -14,15 +15,18 @@ struct handful {
     bool turned;
 };
 
-/* Is there a kernel for it on such a GPU, and is it quicker than the library? */
-bool handful_takes(const struct handful *handful, const cudaDeviceProp *properties);
+/* Is there a kernel for it, in 16 bits or in fp32, and is it quicker than the library? */
+static inline bool handful_takes(const struct handful *handful)
+{
+    return handful->n <= HANDFUL_SAMPLES && handful->m % 4 == 0 && handful->k % 4 == 0 &&
+           handful->k <= HANDFUL_DEPTH && handful->m * handful->k <= HANDFUL_WEIGHTS;
+}
 
 /* y = f(x·W + bias), x and W in the same 16 bits; bias NULL: there is none. */
 void handful_multiply(struct queue *queue, const struct handful *handful, struct cells weights,
                       const void *x, const float *bias, enum activation function, struct cells y);
 
-/* The same in fp32, beyond what kernels of whole steps take (handful_f32.cu). */
-bool handful_takes_reals(const struct handful *handful, const cudaDeviceProp *properties);
+/* The same in fp32 (handful_f32.cu). */
 void handful_multiply_reals(struct queue *queue, const struct handful *handful, const float *w,
                             const float *x, const float *bias, enum activation function, float *y);
 

@@ -233,13 +233,6 @@ static __global__ void __launch_bounds__(WARPS * 32)
 #endif
 }
 
-bool handful_takes_reals(const struct handful *handful, const cudaDeviceProp *properties)
-{
-    enum { SAMPLES_MOST = 32, EVEN = 4 };
-    return properties->major >= 9 && handful->n <= SAMPLES_MOST && handful->m % EVEN == 0 &&
-           handful->k % EVEN == 0 && handful->m <= INT32_MAX && handful->k <= INT32_MAX / 2;
-}
-
 /* Blocks of a cluster: as many as there are multiprocessors for, wherever it runs. */
 static unsigned cluster_of(int64_t strips)
 {
