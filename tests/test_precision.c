@@ -110,12 +110,12 @@ static const struct lesson {
     {"input 4\ndense 260\nsigmoid\ndense 140\nsigmoid\ndense 132\nsigmoid\ndense 1\nloss mse\n", 4,
      1, 150, "sgd"},
     {"input 132\ndense 260\nrelu\ndense 136\nrelu\ndense 10\nloss mse\n", 132, 10, 61, "sgd"},
-    {"input 8\ndense 136\nsigmoid\ndense 132\nrelu\ndense 136\nsigmoid\ndense 10\nloss mse\n", 8, 10,
-     5, "sgd"},
-    {"input 8\ndense 136\nsigmoid\ndense 132\nrelu\ndense 136\nsigmoid\ndense 10\nloss mse\n", 8, 10,
-     12, "sgd"},
-    {"input 8\ndense 136\nsigmoid\ndense 132\nrelu\ndense 136\nsigmoid\ndense 10\nloss mse\n", 8, 10,
-     20, "sgd"},
+    {"input 8\ndense 136\nsigmoid\ndense 132\nrelu\ndense 136\nsigmoid\ndense 10\nloss mse\n", 8,
+     10, 5, "sgd"},
+    {"input 8\ndense 136\nsigmoid\ndense 132\nrelu\ndense 136\nsigmoid\ndense 10\nloss mse\n", 8,
+     10, 12, "sgd"},
+    {"input 8\ndense 136\nsigmoid\ndense 132\nrelu\ndense 136\nsigmoid\ndense 10\nloss mse\n", 8,
+     10, 20, "sgd"},
 };
 
 /* Where a step is enough: layers wide enough for all kernels, images that lie channels last

@@ -540,7 +540,8 @@ ON_BACKENDS(steps_of_wide_networks_agree_on_a_gpu)
     CHECK_EQUAL_INT(whole, sizeof wide / sizeof *wide);
 }
 
-/* More samples than a kernel of whole steps takes, op by op: rows that fill no strip, slab or tile. */
+/* More samples than a kernel of whole steps takes, op by op: rows that fill no strip, slab or tile.
+ */
 ON_BACKENDS(steps_of_a_handful_of_samples_agree_on_a_gpu)
 {
     static const struct row some[] = {

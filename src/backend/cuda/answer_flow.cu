@@ -548,7 +548,7 @@ cudaError_t answer_flow_prepare(const struct answer_net *net, const cudaDevicePr
 cudaError_t answer_flow_launch(struct flow_net *net, uint32_t slot, cudaStream_t stream)
 {
     void *arguments[] = {net, &slot};
-    return cudaLaunchCooperativeKernel(flow_kernel(net->batch),
-                                       dim3((unsigned)(net->rows * net->columns)),
-                                       dim3(FLOW_THREADS), arguments, (size_t)net->at.bytes, stream);
+    return cudaLaunchCooperativeKernel(
+        flow_kernel(net->batch), dim3((unsigned)(net->rows * net->columns)), dim3(FLOW_THREADS),
+        arguments, (size_t)net->at.bytes, stream);
 }

@@ -1,5 +1,5 @@
-/* dense_handful.cu: dense layers of a handful of samples (handful.h), up, down and update, in 16 bits
- * and in fp32. */
+/* dense_handful.cu: dense layers of a handful of samples (handful.h), up, down and update, in 16
+ * bits and in fp32. */
 #include "backend/cuda/blas.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/handful.h"
@@ -79,11 +79,10 @@ static void launch_dense_sgd_handful(const struct call *call, struct queue *queu
 {
     if (call_has(call, 7))
         multiply(call, queue, 2, NULL, ACTIVATION_NONE, 7);
-    const struct handful_update update = {call_dim(call, 0, 0), call_dim(call, 2, 0),
-                                          call_dim(call, 2, 1), call_cells(call, 0),
-                                          call_cells(call, 1),  call_reals(call, 4),
-                                          call_reals(call, 5),  reals_or_null(call, 6),
-                                          copy_of(call, 5),     copy_of(call, 6)};
+    const struct handful_update update = {
+        call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1), call_cells(call, 0),
+        call_cells(call, 1),  call_reals(call, 4),  call_reals(call, 5),  reals_or_null(call, 6),
+        copy_of(call, 5),     copy_of(call, 6)};
     cudaStream_t stream = queue_part(queue);
     handful_apply(queue, &update);
     queue_return(queue, stream);
@@ -100,8 +99,10 @@ static void launch_dense_sgd_handful(const struct call *call, struct queue *queu
             ROW(dense_sgd, type, launch_dense_sgd_handful, workspace, ASIDE_DENSE_SGD)             \
     }
 
-static const struct kernel kernels[PRECISION_COUNT][3] = {
-    ROWS("f32", NULL), {}, ROWS("bf16", workspace_narrow), ROWS("f16", workspace_narrow)};
+static const struct kernel kernels[PRECISION_COUNT][3] = {ROWS("f32", NULL),
+                                                          {},
+                                                          ROWS("bf16", workspace_narrow),
+                                                          ROWS("f16", workspace_narrow)};
 
 const struct kernel *dense_handful_kernel(const struct device *device,
                                           const struct program *program, const struct op *op)

@@ -1,5 +1,6 @@
 /* dense_lean.cu: layers of few outputs (slim.h) or few inputs (shallow.h), which have kernels of
- * their own in fp32, whatever the precision of 32 bits; of few outputs and samples also in 16 bits. */
+ * their own in fp32, whatever the precision of 32 bits; of few outputs and samples also in 16 bits.
+ */
 #include "backend/cuda/blas.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/handful.h"

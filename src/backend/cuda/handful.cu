@@ -14,19 +14,14 @@
 
 #include "backend/cuda/activation.h"
 
-#ifndef HF_WARPS
-#define HF_WARPS 16
-#define HF_STAGES 4
-#define HF_BLOCKS 1
-#endif
 enum {
-    STRIP = 32,        /* results of a block */
-    EACH = 4,          /* … of a thread */
-    SLAB = 32,         /* depths that a warp takes at a time */
-    DEPTHS = 8,        /* … a thread */
+    STRIP = 32, /* results of a block */
+    EACH = 4,   /* … of a thread */
+    SLAB = 32,  /* depths that a warp takes at a time */
+    DEPTHS = 8, /* … a thread */
     WORDS = EACH * DEPTHS / 2,
-    TILE = 8,          /* samples of one instruction */
-    WARPS = HF_WARPS,
+    TILE = 8, /* samples of one instruction */
+    WARPS = 16,
     PITCH = STRIP + 4 /* floats from a sample's sums to the next one's */
 };
 
@@ -42,7 +37,7 @@ struct handful_call {
 /* Slabs on their way: more samples need the registers. */
 static constexpr __host__ __device__ int stages_of(int tiles)
 {
-    return tiles == 1 ? HF_STAGES : tiles == 2 ? HF_STAGES - 1 : HF_STAGES / 2;
+    return tiles == 1 ? 4 : tiles == 2 ? 3 : 2;
 }
 
 #if __CUDA_ARCH__ >= 800
@@ -119,8 +114,7 @@ template <bool TURNED, int TILES, int EVEN> struct handful_warp {
         if constexpr (TURNED) {
 #pragma unroll
             for (int i = 0; i < EACH; i++)
-                load_eight<WEIGHTS, EVEN>(&to[DEPTHS / 2 * i], w + (i * call.k + depth),
-                                          left);
+                load_eight<WEIGHTS, EVEN>(&to[DEPTHS / 2 * i], w + (i * call.k + depth), left);
         } else {
             const uint16_t *from = w + (int64_t)depth * call.m;
 #pragma unroll
@@ -176,7 +170,7 @@ template <bool TURNED, int TILES, int EVEN> struct handful_warp {
 #endif
 
 template <bool TURNED, int TILES, int EVEN>
-static __global__ void __launch_bounds__(WARPS * 32, HF_BLOCKS)
+static __global__ void __launch_bounds__(WARPS * 32, 1)
     handful_product(const __grid_constant__ struct handful_call call)
 {
 #if __CUDA_ARCH__ >= 800

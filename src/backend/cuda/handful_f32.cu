@@ -126,16 +126,15 @@ template <bool TURNED, int SAMPLES> struct reals_warp {
             float x[OWN][4], w[EACH][4]; /* [][depth] */
 #pragma unroll
             for (int s = 0; s < OWN; s++)
-                *(float4 *)x[s] = *(const float4 *)&stage[WEIGHTS_FLOATS +
-                                                          (line + s * LINES) * PITCH + depth];
+                *(float4 *)x[s] =
+                    *(const float4 *)&stage[WEIGHTS_FLOATS + (line + s * LINES) * PITCH + depth];
 #pragma unroll
             for (int i = 0; i < (TURNED ? (int)EACH : 0); i++)
                 *(float4 *)w[i] = *(const float4 *)&stage[(group + i * GROUPS) * PITCH + depth];
 #pragma unroll
             for (int i = 0; i < (TURNED ? 0 : 8); i++) { /* of each depth, two times four results */
-                const float4 four =
-                    *(const float4 *)&stage[(depth + i / 2) * STRIP + i % 2 * (STRIP / 2) +
-                                            4 * group];
+                const float4 four = *(const float4 *)&stage[(depth + i / 2) * STRIP +
+                                                            i % 2 * (STRIP / 2) + 4 * group];
                 w[i % 2 * 4][i / 2] = four.x, w[i % 2 * 4 + 1][i / 2] = four.y;
                 w[i % 2 * 4 + 2][i / 2] = four.z, w[i % 2 * 4 + 3][i / 2] = four.w;
             }
@@ -156,8 +155,8 @@ template <bool TURNED, int SAMPLES> struct reals_warp {
         for (int s = 0; s < OWN; s++)
 #pragma unroll
             for (int i = 0; i < EACH; i++) {
-                const int result = TURNED ? group + i * GROUPS
-                                          : i / 4 * (STRIP / 2) + 4 * group + i % 4;
+                const int result =
+                    TURNED ? group + i * GROUPS : i / 4 * (STRIP / 2) + 4 * group + i % 4;
                 room[(line + s * LINES) * STRIP + result] = sums[s][i];
             }
     }

@@ -12,7 +12,10 @@ enum { QUADS = 64, LINES = 4, EACH = 8, ROWS = LINES * EACH, AT_ONCE = 8 };
 template <bool NARROW> struct quad_bits;
 template <> struct quad_bits<false> {
     float4 bits;
-    __device__ float4 value(enum precision) const { return bits; }
+    __device__ float4 value(enum precision) const
+    {
+        return bits;
+    }
 };
 template <> struct quad_bits<true> {
     uint2 bits;
@@ -68,12 +71,13 @@ static __global__ void __launch_bounds__(QUADS *LINES, 2)
             was[i] = *(const float4 *)&call.w[(row0 + i * LINES) * call.o + column];
     for (int64_t n0 = 0; n0 < call.n; n0 += AT_ONCE) {
         const int64_t n = n0 + thread % AT_ONCE;
-        struct quad_bits<NARROW> dy[AT_ONCE] = {};
+        struct quad_bits<NARROW> dy[AT_ONCE] = {
+        };
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++)
             if (there && n0 + k < call.n)
-                dy[k] = ((const struct quad_bits<NARROW> *)call.dy
-                             .data)[((n0 + k) * call.o + column) / 4];
+                dy[k] = ((const struct quad_bits<NARROW> *)
+                             call.dy.data)[((n0 + k) * call.o + column) / 4];
         __syncthreads();
         x[thread / AT_ONCE][thread % AT_ONCE] =
             own < call.i && n < call.n ? cells_get(call.x, n * call.i + own) : 0.0f;

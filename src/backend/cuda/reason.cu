@@ -23,8 +23,9 @@ static const struct {
                     "the next layer's weights on their way while this one's sums are exchanged"},
     {"answer_layers", "calls of few samples of wide layers: a kernel a layer, its weights on their "
                       "way before the one below is done"},
-    {"_handful", "few samples: a product that is over as soon as its weights have come, the first of "
-                 "them on their way before the layer below is done"},
+    {"_handful",
+     "few samples: a product that is over as soon as its weights have come, the first of "
+     "them on their way before the layer below is done"},
     {"_thin", "few samples: cuBLASLt's tiles would leave multiprocessors idle, so the depth is cut "
               "among them"},
     {"_slim", "few outputs: cuBLASLt's tiles would be nearly empty"},

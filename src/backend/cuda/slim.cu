@@ -48,8 +48,8 @@ template <bool NARROW> static __device__ float input_at(const struct cells &x, i
                   : ((const float *)x.data)[index];
 }
 
-/* NARROW: x is in 16 bits. OUTPUTS: at least o; so many samples at a time that a lane has 32 sums. EACH: inputs of a thread
- * whose weights it has at a time. */
+/* NARROW: x is in 16 bits. OUTPUTS: at least o; so many samples at a time that a lane has 32 sums.
+ * EACH: inputs of a thread whose weights it has at a time. */
 template <int OUTPUTS, int EACH, bool NARROW>
 static __global__ void __launch_bounds__(THREADS)
     slim_up(int64_t n, int64_t i, int o, int64_t samples, struct cells x, const float *w,
@@ -80,8 +80,9 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
                 for (int e = 0; e < EACH; e++) {
                     const int64_t input = input0 + e * THREADS;
-                    const float value =
-                        n0 + s < last && input < i ? input_at<NARROW>(x, (n0 + s) * i + input) : 0.0f;
+                    const float value = n0 + s < last && input < i
+                                            ? input_at<NARROW>(x, (n0 + s) * i + input)
+                                            : 0.0f;
 #pragma unroll
                     for (int k = 0; k < OUTPUTS; k++)
                         sums[s * OUTPUTS + k] = fmaf(value, weights[e][k], sums[s * OUTPUTS + k]);
@@ -112,8 +113,8 @@ void slim_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cel
     const bool narrow = precision_is_narrow(x.type);
     const auto few = narrow ? slim_up<FEW, 12, true> : slim_up<FEW, 12, false>;
     const auto more = narrow ? slim_up<SLIM_OUTPUTS, 8, true> : slim_up<SLIM_OUTPUTS, 8, false>;
-    enqueue_early(queue, o <= FEW ? few : more, dim3(blocks_for(n, samples)), dim3(THREADS), 0, n, i, (int)o, samples, x, w, bias,
-                  function, y);
+    enqueue_early(queue, o <= FEW ? few : more, dim3(blocks_for(n, samples)), dim3(THREADS), 0, n,
+                  i, (int)o, samples, x, w, bias, function, y);
 }
 
 template <bool NARROW>
@@ -147,8 +148,9 @@ void slim_down(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cell
                const float *w, struct cells dx)
 {
     const bool narrow = precision_is_narrow(dy.type) || precision_is_narrow(dx.type);
-    enqueue_early(queue, narrow ? slim_rows<true> : slim_rows<false>, dim3(blocks_for(i, THREADS), blocks_for(n, SLIM_ROWS)),
-                  dim3(THREADS), 0, n, i, (int)o, dy, w, dx);
+    enqueue_early(queue, narrow ? slim_rows<true> : slim_rows<false>,
+                  dim3(blocks_for(i, THREADS), blocks_for(n, SLIM_ROWS)), dim3(THREADS), 0, n, i,
+                  (int)o, dy, w, dx);
 }
 
 enum { LINES = 32, LINE = 32, SUMS_AT_ONCE = 9 };
@@ -200,6 +202,6 @@ void slim_update(struct queue *queue, int64_t n, int64_t i, int64_t o, struct ce
     const bool narrow = precision_is_narrow(x.type) || precision_is_narrow(dy.type);
     const auto one = narrow ? slim_descend<1, true> : slim_descend<1, false>;
     const auto more = narrow ? slim_descend<SLIM_OUTPUTS, true> : slim_descend<SLIM_OUTPUTS, false>;
-    enqueue(queue, o == 1 ? one : more, dim3(blocks_for(i, LINE)),
-            dim3(LINE, LINES), n, i, (int)o, x, dy, rate, w, b);
+    enqueue(queue, o == 1 ? one : more, dim3(blocks_for(i, LINE)), dim3(LINE, LINES), n, i, (int)o,
+            x, dy, rate, w, b);
 }

@@ -1,6 +1,6 @@
 /* slim.h: layers with few outputs (the last one, mostly), in fp32, whatever their samples are kept
- * in: cuBLASLt's tiles would be empty nearly everywhere. y[n, o] = f(x[n, i]·W[i, o] + b), the gradient of its input,
- * and its update. */
+ * in: cuBLASLt's tiles would be empty nearly everywhere. y[n, o] = f(x[n, i]·W[i, o] + b), the
+ * gradient of its input, and its update. */
 #ifndef PRONY_BACKEND_CUDA_SLIM_H
 #define PRONY_BACKEND_CUDA_SLIM_H
 
