@@ -3,9 +3,9 @@
  * A test file is `#include "check.h"`, any number of `TEST(name) { … }` and a last line
  * `CHECK_MAIN`. It becomes one executable that runs all of its tests, or those named as arguments;
  * --list names them. A test that goes through a list asks `check_wants(row)` before each row:
- * NAME/ROW as an argument runs that row alone, for where all would take too long (a sanitizer that
- * is a thousand times slower). Tests run from the root of the source tree. Output is one line a
- * test:
+ * NAME/ROW as an argument runs that row alone, NAME/K:N every Nth row from the Kth on, for where
+ * all would take too long (a sanitizer that is a thousand times slower). Tests run from the root of
+ * the source tree. Output is one line a test:
  *
  *     ok   test_text.joins_lines
  *     skip test_cuda.trains_iris: no driver
@@ -41,7 +41,8 @@ static int check_failures;        /* failed checks of the test that is running *
 static bool check_skipped;
 static char check_reason[500];
 static const struct check_test *check_running;
-static char **check_named; /* the arguments, up to NULL */
+static char **check_named;  /* the arguments, up to NULL */
+static int check_row_count; /* that the test has asked about so far */
 
 /* Appends a test; it must live as long as the process. */
 __attribute__((unused)) static void check_add(struct check_test *test)
@@ -193,15 +194,33 @@ static bool check_is_named(const char *name)
     return !check_named[0];
 }
 
-/* Shall the test that is running run this row of its list? */
+/* Is row `number` in the share "K:N"? */
+static bool check_shares(const char *share, int number)
+{
+    int first, step, end = 0;
+    return sscanf(share, "%d:%d%n", &first, &step, &end) == 2 && !share[end] && step > 0 &&
+           number % step == first;
+}
+
+/* Shall the test that is running run this row of its list? To be asked once for each. */
 __attribute__((unused)) static bool check_wants(const char *row)
 {
+    const int number = check_row_count++;
     for (char **argument = check_named; *argument; argument++) {
         const char *slash = strchr(*argument, '/');
         if (check_names_test(*argument, check_running->name) &&
-            (!slash || strcmp(slash + 1, row) == 0))
+            (!slash || strcmp(slash + 1, row) == 0 || check_shares(slash + 1, number)))
             return true;
     }
+    return !check_named[0];
+}
+
+/* … all of them? */
+__attribute__((unused)) static bool check_wants_all(void)
+{
+    for (char **argument = check_named; *argument; argument++)
+        if (strcmp(*argument, check_running->name) == 0)
+            return true;
     return !check_named[0];
 }
 
@@ -240,6 +259,7 @@ static int check_main(const char *file, int argc, char **argv)
         if (!check_is_named(test->name))
             continue;
         check_running = test;
+        check_row_count = 0;
         check_failures = 0;
         check_skipped = false;
         check_subject = test->subject;

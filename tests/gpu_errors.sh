@@ -39,8 +39,9 @@ fi
 
 reason=$("$prony" train small iris --backend cuda --epochs 1 2>&1 | sed -n 's/^prony: //p')
 if [ "$reason" ]; then
-    for name in no_gpu_is_seen out_of_memory data_that_do_not_fit_are_overlapped no_room_to_begin a_killed_process \
-        the_gpu_can_be_used_afterwards; do
+    for name in no_gpu_is_seen none_of_this_name out_of_memory data_that_do_not_fit_are_overlapped no_room_to_begin \
+        cudnn_takes_what_it_needs two_processes_at_once the_other_of_them a_killed_process \
+        a_killed_process_whose_kernel_waits the_gpu_can_be_used_afterwards; do
         echo "skip $suite.$name: $reason"
     done
     exit $status
@@ -48,7 +49,9 @@ fi
 
 says no_gpu_is_seen 'the NVIDIA driver sees no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES' \
     env CUDA_VISIBLE_DEVICES= "$prony" train small iris --backend cuda --epochs 1
-says out_of_memory 'a smaller batch needs less' \
+says none_of_this_name 'the NVIDIA driver sees no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES' \
+    env CUDA_VISIBLE_DEVICES=none "$prony" train small iris --backend cuda --epochs 1
+says out_of_memory 'a smaller batch or network needs less' \
     "$prony" train mlp:1-65536-1 synthetic:2000000x1 --backend cuda --batch 1000000 --epochs 1
 
 # Beside a process that has all of the GPU's memory but so many MiB.
@@ -78,19 +81,41 @@ PY
     }
     beside 850 expect data_that_do_not_fit_are_overlapped 0 'accuracy' \
         "$prony" train mlp:784-64-10 synthetic:70000x784:10 --backend cuda --batch 64 --epochs 1
-    beside 400 says no_room_to_begin 'a smaller batch needs less' "$prony" train small iris --backend cuda --epochs 1
+    beside 400 says no_room_to_begin 'not even what CUDA needs to begin is free' "$prony" train small iris --backend cuda --epochs 1
+    lenet="train lenet synthetic:128x784:10 --backend cudnn --precision tf32 --batch 64 --epochs 1"
+    if reason=$("$prony" $lenet 2>&1); then
+        beside 1300 expect cudnn_takes_what_it_needs 0 'accuracy' "$prony" $lenet
+    else
+        echo "skip $suite.cudnn_takes_what_it_needs: $reason"
+    fi
 else
-    for name in data_that_do_not_fit_are_overlapped no_room_to_begin; do
+    for name in data_that_do_not_fit_are_overlapped no_room_to_begin cudnn_takes_what_it_needs; do
         echo "skip $suite.$name: python3 is not installed"
     done
 fi
 
+# Both want all multiprocessors, and take turns.
+"$prony" bench large --batch 3 --backend cuda --seconds 0.5 >"$folder/beside" 2>&1 &
+other=$!
+resident="bench large --phase inference --batch 1 --scenario resident --backend cuda"
+expect two_processes_at_once 0 'right' "$prony" $resident --seconds 0.5
+wait $other && grep -q 'right' "$folder/beside"
+report the_other_of_them $? "$(cat "$folder/beside")"
+
+# killed NAME PART: the last process that was started, in the middle of its work: its log has PART.
+killed() {
+    kill -9 $!
+    wait $! 2>/dev/null
+    [ $? -eq 137 ] && grep -q -e "$2" "$folder/log"
+    report "$1" $? "$(cat "$folder/log")"
+}
 "$prony" train large synthetic:3000x4 --backend cuda --batch 3 --epochs 1000 >"$folder/log" 2>&1 &
 await '^epoch ' "$folder/log"
-kill -9 $!
-wait $! 2>/dev/null
-[ $? -eq 137 ] && grep -q '^epoch ' "$folder/log"
-report a_killed_process $? "$(cat "$folder/log")"
+killed a_killed_process '^epoch '
+echo asks >"$folder/log"
+"$prony" $resident --seconds 30 >>"$folder/log" 2>&1 &
+sleep 3
+killed a_killed_process_whose_kernel_waits '^asks'
 expect the_gpu_can_be_used_afterwards 0 'right' \
     "$prony" bench large --batch 3 --backend cuda --seconds 0.1
 exit $status

@@ -92,6 +92,8 @@ TEST(refuses_views_that_do_not_fit)
         check_refused(f.program, (struct view){f.x, NULL, 4}, "the data bound to 'x' is empty");
         check_refused(f.program, (struct view){f.x, data, 0}, "the data bound to 'x' is empty");
         check_refused(f.program, (struct view){f.x, data, INT64_C(1) << 40}, "can be numbered");
+        check_refused(f.program, (struct view){f.loss, data, INT64_C(1) << 61},
+                      "more than can be addressed");
     }
     fixture_free(&f);
 }

@@ -80,9 +80,12 @@ ON_BACKENDS(every_way_gives_the_same_bits)
 {
     static const enum ingestion ways[] = {INGEST_BEST, INGEST_DIRECT, INGEST_PINNED,
                                           INGEST_OVERLAPPED};
+    static const char *const names[] = {"best", "direct", "pinned", "overlapped"};
     for (int ordered = 0; ordered < 2; ordered++)
         for (size_t way = 0; way < 4; way++)
             for (int64_t at_once = 1; at_once <= STEPS; at_once += 4) {
+                if (!check_wants(names[way]))
+                    continue;
                 struct trial *resident = mem_alloc(sizeof *resident);
                 struct trial *staged = mem_alloc(sizeof *staged);
                 if (CHECK(resident && staged) && trial_open(resident) && trial_open(staged) &&
@@ -96,6 +99,34 @@ ON_BACKENDS(every_way_gives_the_same_bits)
                 mem_free(resident);
                 mem_free(staged);
             }
+}
+
+/* More than any GPU has room for: nothing is bound then, and nothing runs until something is. */
+ON_BACKENDS(what_has_no_room_binds_nothing)
+{
+    struct trial *trial = mem_alloc(sizeof *trial);
+    struct ready ready = {0};
+    if (strcmp(rig->backend->unit, "gpu") != 0)
+        check_skip("'%s' computes on data where they lie", rig->backend->name);
+    else if (CHECK(trial) && trial_open(trial) &&
+             ready_open(&ready, rig, &trial->params, trial->program) &&
+             trial_bind(trial, &ready, INGEST_RESIDENT, true)) {
+        const struct view views[] = {
+            {program_find(trial->program, ROLE_INPUT, "x"), trial->x, ROWS},
+            {program_find(trial->program, ROLE_INPUT, "label"), trial->label, ROWS},
+            {program_find(trial->program, ROLE_OUTPUT, "loss"), trial->loss, INT64_C(1) << 40}};
+        const struct binding binding = {.views = views, .view_count = 3};
+        CHECK_STATUS(STATUS_MEMORY, rig->backend->bind(ready.plan, &binding));
+        CHECK_MESSAGE("the bound data needs");
+        CHECK_STATUS(STATUS_INPUT, rig->backend->run(ready.plan, PARTS_ALL, 0, 1));
+        CHECK_MESSAGE("no data is bound");
+        CHECK(trial_bind(trial, &ready, INGEST_RESIDENT, true) &&
+              ready_run(&ready, PARTS_ALL, 0, 2));
+    }
+    ready_close(&ready);
+    if (trial)
+        trial_close(trial);
+    mem_free(trial);
 }
 
 /* What an observed step says of itself adds up, whichever way its rows came. */

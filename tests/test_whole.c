@@ -356,15 +356,20 @@ ON_BACKENDS(few_calls_of_every_kernel_are_answered)
         {"mlp:5-136-36-132-7:tanh", 12, LOSS_MSE, 0, NULL},
     };
     struct rig reference;
-    int answered[WAYS] = {0};
+    int asked = 0, answered[WAYS] = {0};
     CHECK(rig_open(&reference, "ref"));
     most_calls = 17;
-    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        if (!check_wants(few[i].network))
+            continue;
+        asked++;
         compare_calls(rig, &reference, &few[i], ANSWER_RESIDENT, answered);
+    }
     most_calls = 150;
     rig_close(&reference);
-    CHECK_EQUAL_INT(answered[ANSWER_CALLS], sizeof few / sizeof *few);
-    if (strcmp(rig->backend->name, "cuda") != 0)
+    CHECK(asked > 0);
+    CHECK_EQUAL_INT(answered[ANSWER_CALLS], asked);
+    if (strcmp(rig->backend->name, "cuda") != 0 || !check_wants_all())
         return;
     CHECK(has_run("answer_warp") && has_run("answer_block") && has_run("answer_layers"));
     CHECK(answered[ANSWER_RESIDENT] > 0 && has_run("whole_grid"));
@@ -406,6 +411,8 @@ static void compare_narrow(struct rig *rig, struct rig *reference, int *whole)
                          layers > 2 ? "dense 3\n" : "", layers > 2 ? hidden : "",
                          layers > 3 ? "dense 6\n" : "", layers > 3 ? hidden : "", functions[f][1]);
                 const struct row row = {text, batches[b], LOSS_MSE, 0, NULL};
+                if (!check_wants("narrow"))
+                    continue;
                 compare(rig, reference, &row, USE_TRAINING, 0.05, true, whole);
             }
 }
@@ -435,6 +442,8 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
     steps = 2;
     compare_narrow(rig, &reference, &whole);
     for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        if (!check_wants(few[i].network))
+            continue;
         compare(rig, &reference, &few[i], USE_TRAINING, 0.05, true, &whole);
         compare(rig, &reference, &few[i], USE_INFERENCE, 0, true, &whole);
     }
@@ -442,7 +451,7 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
     rig_close(&reference);
     if (!whole)
         SKIP("'%s' runs nothing whole", rig->backend->name);
-    if (strcmp(rig->backend->name, "cuda") == 0)
+    if (strcmp(rig->backend->name, "cuda") == 0 && check_wants_all())
         CHECK(has_run("whole_warp") && has_run("whole_team") && has_run("whole_block") &&
               has_run("whole_grid"));
 }
@@ -549,16 +558,21 @@ ON_BACKENDS(steps_of_a_handful_of_samples_agree_on_a_gpu)
         {"mlp:20-516-652-516-3:tanh", 27, LOSS_MSE, 0, NULL},
     };
     struct rig reference;
-    int ran = 0;
+    int asked = 0, ran = 0;
     if (strcmp(rig->backend->unit, "gpu") != 0)
         SKIP("'%s' is not on a GPU", rig->backend->name);
     CHECK(rig_open(&reference, "ref"));
     steps = 5;
-    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        if (!check_wants(some[i].network))
+            continue;
+        asked++;
         compare(rig, &reference, &some[i], USE_TRAINING, 0.05, false, &ran);
+    }
     steps = STEPS;
     rig_close(&reference);
-    CHECK_EQUAL_INT(ran, sizeof some / sizeof *some);
+    CHECK(asked > 0);
+    CHECK_EQUAL_INT(ran, asked);
 }
 
 /* Convolution, op by op; only where other arithmetic than the reference's is worth the time. */

@@ -48,9 +48,12 @@ static enum status check_view(const struct program *program, const struct view *
     const char *name = program->tensors[view->tensor].name;
     if (!view->data || view->rows < 1)
         FAIL(STATUS_INPUT, "the data bound to '%s' is empty", name);
+    const uint64_t have = (uint64_t)view->rows;
+    if (have > (uint64_t)INT64_MAX / binding_row_bytes(program, view->tensor))
+        FAIL(STATUS_INPUT, "the data bound to '%s' has %llu rows: more than can be addressed", name,
+             (unsigned long long)have);
     if (!binding_per_sample(program, port))
         return STATUS_OK;
-    uint64_t have = (uint64_t)view->rows;
     if (have > INT32_MAX)
         FAIL(STATUS_INPUT, "the data bound to '%s' has %llu rows, at most %d can be numbered", name,
              (unsigned long long)have, INT32_MAX);

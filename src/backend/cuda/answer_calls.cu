@@ -161,8 +161,15 @@ enum status answer_prepare(struct plan *plan, enum answering answering)
 enum status answer_bind(struct plan *plan, const struct binding *binding)
 {
     struct answer *answer = plan->answer;
+    uint64_t samples;
+    uint32_t *order = NULL;
     TRY(answer_sync(plan)); /* what was asked so far belongs to the views bound so far */
-    TRY(binding_check(plan->program, binding, &answer->samples));
+    TRY(binding_check(plan->program, binding, &samples));
+    if (binding->order) {
+        const size_t count = (size_t)binding->order_count;
+        NEED(order = (uint32_t *)mem_array(count, sizeof *order));
+        memcpy(order, binding->order, count * sizeof *order);
+    }
     for (int32_t i = 0; i < plan->program->tensor_count; i++)
         plan->mirrors[i].host = NULL;
     answer->y = NULL;
@@ -175,12 +182,8 @@ enum status answer_bind(struct plan *plan, const struct binding *binding)
             answer->x = (const float *)view->data;
     }
     mem_free(answer->order);
-    answer->order = NULL;
-    if (binding->order) {
-        const size_t count = (size_t)binding->order_count;
-        NEED(answer->order = (uint32_t *)mem_array(count, sizeof *answer->order));
-        memcpy(answer->order, binding->order, count * sizeof *answer->order);
-    }
+    answer->order = order;
+    answer->samples = samples;
     answer->asking = answer->answering = binding->start;
     return STATUS_OK;
 }

@@ -75,8 +75,10 @@ enum status aside_choose(struct plan *plan)
         const struct kernel *kernel = plan->kernels[o];
         const bool small = !plan->narrow && is_small_gradient(program, &program->ops[o]);
         const bool whole = small || is_beside(program, o);
-        const auto bytes_of = whole ? kernel->workspace_bytes : kernel->aside_bytes;
-        const uint64_t bytes = bytes_of ? bytes_of(program, &program->ops[o]) : 0;
+        const uint64_t bytes = whole ? cuda_workspace(plan, o)
+                               : kernel->aside_bytes
+                                   ? kernel->aside_bytes(program, &program->ops[o])
+                                   : 0;
         const uint64_t twin =
             !whole && bytes ? dense_blas_twin_bytes(program, &program->ops[o]) : 0;
         plan->aside.operands[o] = whole ? (uint32_t)ASIDE_WHOLE : kernel->aside;

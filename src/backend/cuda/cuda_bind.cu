@@ -12,17 +12,22 @@ extern "C" {
 #include "core/binding.h"
 }
 
-/* Afterwards nothing is bound, also for the kernels, whatever becomes of the new binding. */
-static enum status forget_views(struct plan *plan)
+static void forget_hosts(struct plan *plan)
 {
-    const size_t tensors = (size_t)plan->program->tensor_count;
-    cudaStream_t stream = plan->instance->device->stream;
-    for (size_t i = 0; i < tensors; i++) {
+    for (int32_t i = 0; i < plan->program->tensor_count; i++) {
         plan->mirrors[i].host = NULL;
         if (!plan->mirrors[i].mapped)
             mem_free(plan->mirrors[i].flags);
         plan->mirrors[i].flags = NULL;
     }
+}
+
+/* Afterwards nothing is bound, also for the kernels. */
+static enum status forget_views(struct plan *plan)
+{
+    const size_t tensors = (size_t)plan->program->tensor_count;
+    cudaStream_t stream = plan->instance->device->stream;
+    forget_hosts(plan);
     CUDA(cudaMemsetAsync(plan->feed, 0, sizeof *plan->feed, stream));
     CUDA(cudaMemsetAsync(plan->views, 0, tensors * sizeof *plan->views, stream));
     return STATUS_OK;
@@ -143,16 +148,8 @@ static enum status point_kernels(struct plan *plan, const struct binding *bindin
     return STATUS_OK;
 }
 
-enum status cuda_bind(struct plan *plan, const struct binding *binding)
+static enum status bind_views(struct plan *plan, const struct binding *binding, uint64_t samples)
 {
-    uint64_t samples;
-    if (plan->dry)
-        FAIL(STATUS_INPUT, "a dry plan cannot be bound");
-    if (plan->answer)
-        return answer_bind(plan, binding);
-    TRY(binding_check(plan->program, binding, &samples));
-    TRY(cuda_sync(plan)); /* what ran so far belongs to the views bound so far */
-    TRY(forget_views(plan));
     TRY(intake_choose(plan, binding));
     for (int32_t i = 0; i < binding->view_count; i++)
         TRY(mirror_view(plan, &binding->views[i]));
@@ -163,6 +160,22 @@ enum status cuda_bind(struct plan *plan, const struct binding *binding)
     NEED(views);
     enum status status = point_kernels(plan, binding, samples, views);
     mem_free(views);
+    return status;
+}
+
+enum status cuda_bind(struct plan *plan, const struct binding *binding)
+{
+    uint64_t samples;
+    if (plan->dry)
+        FAIL(STATUS_INPUT, "a dry plan cannot be bound");
+    if (plan->answer)
+        return answer_bind(plan, binding);
+    TRY(binding_check(plan->program, binding, &samples));
+    TRY(cuda_sync(plan)); /* what ran so far belongs to the views bound so far */
+    TRY(forget_views(plan));
+    enum status status = bind_views(plan, binding, samples);
+    if (status != STATUS_OK)
+        forget_hosts(plan); /* so that nothing runs on what the kernels have not been told of */
     return status;
 }
 

@@ -12,7 +12,8 @@ extern "C" {
 
 enum { LEAST_MAJOR = 8 }; /* the oldest compute capability the plugin is built for */
 
-#define NEEDS_LESS "a smaller batch needs less, and so does a GPU that nothing else uses"
+#define NEEDS_LESS                                                                                 \
+    "a smaller batch or network needs less, and a GPU that nothing else uses has more"
 
 /* Some errors lose everything the process has on the GPU; then the next call fails as well. It may
  * also fail because there was no room to begin with, or because another process has the GPU for
@@ -114,6 +115,20 @@ static enum status find_warpgroups(struct device *device)
     return STATUS_OK;
 }
 
+/* What CUDA itself takes for a process depends on the GPU: some 500 MB of an H200. */
+static enum status begin_gpu(const struct device *device)
+{
+    const cudaError_t error = cudaSetDevice(device->index);
+    if (error != cudaErrorMemoryAllocation)
+        return error == cudaSuccess ? STATUS_OK
+                                    : cuda_fail(__FILE__, __LINE__, error, "cudaSetDevice");
+    (void)cudaGetLastError();
+    FAIL(STATUS_MEMORY,
+         "out of GPU memory on %s: not even what CUDA needs to begin is free; see nvidia-smi for "
+         "what else uses it",
+         device->properties.name);
+}
+
 static enum status open_gpu(struct device *device, int index)
 {
     int count = 0;
@@ -122,7 +137,7 @@ static enum status open_gpu(struct device *device, int index)
         FAIL(STATUS_INPUT, "there is no GPU %d: this machine has %d, counted from 0", index, count);
     device->index = index;
     TRY(read_properties(index, &device->properties));
-    TRY(cuda_use(device));
+    TRY(begin_gpu(device));
     CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
     return find_warpgroups(device);
 }

@@ -161,6 +161,9 @@ void merge_choose(struct plan *plan);
 /* together.cu: small updates that are done aside become one kernel. */
 void together_choose(struct plan *plan);
 
+/* Bytes of workspace that the kernel of op `o` takes. */
+uint64_t cuda_workspace(const struct plan *plan, int32_t o);
+
 /* Where a tensor of a slot lies on the device; NULL for none, and in a dry plan. */
 void *cuda_locate(const struct plan *plan, int32_t tensor, int slot);
 

@@ -60,6 +60,16 @@ static enum status choose_last(struct plan *plan)
     return STATUS_OK;
 }
 
+uint64_t cuda_workspace(const struct plan *plan, int32_t o)
+{
+    const struct kernel *kernel = plan->kernels[o];
+    const struct op *op = &plan->program->ops[o];
+    return kernel->workspace_bytes
+               ? cudnn_workspace(plan->instance->device->cudnn, kernel, plan->program, op,
+                                 kernel->workspace_bytes(plan->program, op))
+               : 0;
+}
+
 static enum status choose_kernels(struct plan *plan)
 {
     const struct program *program = plan->program;
@@ -87,9 +97,7 @@ static enum status choose_kernels(struct plan *plan)
     if (precision_is_narrow(device->precision))
         TRY(choose_narrow(plan, is_product));
     for (int32_t o = 0; o < program->op_count; o++) {
-        if (!plan->kernels[o]->workspace_bytes)
-            continue;
-        uint64_t bytes = plan->kernels[o]->workspace_bytes(program, &program->ops[o]);
+        const uint64_t bytes = cuda_workspace(plan, o);
         if (bytes > plan->workspace_bytes)
             plan->workspace_bytes = bytes;
     }

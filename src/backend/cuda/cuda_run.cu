@@ -149,7 +149,7 @@ enum status cuda_capture(struct plan *plan, unsigned parts, int slot)
         return STATUS_OK;
     const bool observed = plan->observer.level != OBSERVE_NOTHING;
     capture->repeats = observed ? 1 : repeats_of(plan, parts);
-    if (capture->repeats > 1)
+    if (capture->repeats > 1 && !capture->many)
         TRY(capture_steps(plan, parts, slot, capture->repeats, &capture->many));
     return capture_steps(plan, parts, slot, 1, &capture->once);
 }
@@ -201,13 +201,17 @@ static enum status hand_out_events(const struct plan *plan, unsigned parts, uint
 }
 
 /* The same of CUPTI's times; an op that has nothing to run has no length. */
-static void hand_out_spans(const struct plan *plan, unsigned parts, uint64_t zero_ns,
-                           uint64_t took_ns)
+static enum status hand_out_spans(const struct plan *plan, unsigned parts, uint64_t zero_ns,
+                                  uint64_t took_ns)
 {
     const struct program *program = plan->program;
     struct event event = {};
     event.end_ns = zero_ns;
-    tracer_collect(plan->spans, program->op_count);
+    if (!tracer_collect(plan->spans, program->op_count))
+        FAIL(STATUS_UNSUPPORTED,
+             "a step of '%s' launches more than can be traced: a smaller batch "
+             "or a shorter sequence launches less",
+             program->name);
     if (took_ns)
         hand_out_intake(plan, zero_ns, took_ns);
     for (int32_t o = 0; o < program->op_count; o++) {
@@ -221,6 +225,7 @@ static void hand_out_spans(const struct plan *plan, unsigned parts, uint64_t zer
         event.end_ns = event.start_ns + span->busy_ns;
         plan->observer.event(plan->observer.context, &event);
     }
+    return STATUS_OK;
 }
 
 /* Op by op, so that what CUPTI sees can be told apart. */
@@ -258,16 +263,15 @@ static enum status run_observed(struct plan *plan, unsigned parts, int slot, int
         uint64_t took_ns = 0;
         if (takes_rows(plan, parts))
             TRY(intake_take(plan, &took_ns));
+        if (plan->spans)
+            tracer_begin();
         uint64_t zero_ns = clock_ns();
         if (plan->spans)
             TRY(launch_traced(plan, parts, slot));
         else
             CUDA(cudaGraphLaunch(step, stream));
         CUDA(cudaStreamSynchronize(stream));
-        if (plan->spans)
-            hand_out_spans(plan, parts, zero_ns, took_ns);
-        else
-            TRY(hand_out_events(plan, parts, zero_ns, took_ns));
+        TRY((plan->spans ? hand_out_spans : hand_out_events)(plan, parts, zero_ns, took_ns));
     }
     return STATUS_OK;
 }

@@ -157,6 +157,16 @@ const struct kernel *cudnn_kernel(struct cudnn *cudnn, const struct program *pro
     return NULL;
 }
 
+uint64_t cudnn_workspace(const struct cudnn *cudnn, const struct kernel *kernel,
+                         const struct program *program, const struct op *op, uint64_t most)
+{
+    if (kernel->workspace_bytes != workspace_cudnn)
+        return most;
+    const struct carry_form form = form_of(cudnn, program, op);
+    const struct cudnn_choice *choice = cudnn_known(cudnn, &form);
+    return choice ? carry_bytes(program, op) + (uint64_t)choice->bytes : most;
+}
+
 bool cudnn_turns(const struct cudnn *cudnn, const struct kernel *kernel,
                  const struct program *program, const struct op *op)
 {
@@ -182,6 +192,12 @@ void cudnn_close(struct cudnn *)
 const struct kernel *cudnn_kernel(struct cudnn *, const struct program *, const struct op *, bool)
 {
     return NULL;
+}
+
+uint64_t cudnn_workspace(const struct cudnn *, const struct kernel *, const struct program *,
+                         const struct op *, uint64_t most)
+{
+    return most;
 }
 
 bool cudnn_turns(const struct cudnn *, const struct kernel *, const struct program *,

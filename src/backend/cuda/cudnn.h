@@ -18,6 +18,11 @@ void cudnn_close(struct cudnn *cudnn);
 const struct kernel *cudnn_kernel(struct cudnn *cudnn, const struct program *program,
                                   const struct op *op, bool dry);
 
+/* The workspace of an op, of which its kernel takes `most`: of cuDNN's, once a way is found, no
+ * more than that needs. */
+uint64_t cudnn_workspace(const struct cudnn *cudnn, const struct kernel *kernel,
+                         const struct program *program, const struct op *op, uint64_t most);
+
 /* Is this kernel of an op one of cuDNN's that takes its images either way (last.h)? */
 bool cudnn_turns(const struct cudnn *cudnn, const struct kernel *kernel,
                  const struct program *program, const struct op *op);

@@ -130,7 +130,10 @@ enum status intake_begin(struct plan *plan, const struct binding *binding, uint6
     intake->samples = samples;
     intake->place = binding->start;
     intake->steps = 0;
-    return make_tools(intake);
+    const enum status status = make_tools(intake);
+    if (status != STATUS_OK)
+        intake_end(plan); /* half of the tools are none */
+    return status;
 }
 
 /* The row of the step's sample number i. */

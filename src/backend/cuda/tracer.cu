@@ -47,6 +47,7 @@ static struct {
     void *library;
     struct note *notes;
     int32_t count;
+    bool overflowed;        /* not all were noted */
     uint64_t zero, zero_ns; /* the same moment by CUPTI's clock and by ours */
 #define DO(name) decltype(&cupti##name) name;
     CUPTI_FUNCTIONS(DO)
@@ -70,6 +71,8 @@ static void add_note(const struct note &note)
 {
     if (tracer.count < NOTES_MOST)
         tracer.notes[tracer.count++] = note;
+    else
+        tracer.overflowed = true;
 }
 
 static void take_record(const CUpti_Activity *record)
@@ -163,6 +166,15 @@ void tracer_close(void)
         listen_no_more();
 }
 
+void tracer_begin(void)
+{
+    tracer.ActivityFlushAll(0);
+    pthread_mutex_lock(&tracer_lock);
+    tracer.count = 0;
+    tracer.overflowed = false;
+    pthread_mutex_unlock(&tracer_lock);
+}
+
 void tracer_op(int32_t op)
 {
     tracer.ActivityPushExternalCorrelationId(OURS, (uint64_t)op);
@@ -190,7 +202,7 @@ static void add_span(struct span *span, const struct note *note)
     span->busy_ns += note->end - note->start;
 }
 
-void tracer_collect(struct span *spans, int32_t count)
+bool tracer_collect(struct span *spans, int32_t count)
 {
     for (int32_t i = 0; i < count; i++)
         spans[i] = {};
@@ -201,8 +213,9 @@ void tracer_collect(struct span *spans, int32_t count)
         if (op >= 0 && op < count)
             add_span(&spans[op], &tracer.notes[i]);
     }
-    tracer.count = 0;
+    const bool all = !tracer.overflowed;
     pthread_mutex_unlock(&tracer_lock);
+    return all;
 }
 
 #else /* built without the CUPTI of CUDA 13 or newer */
@@ -216,6 +229,10 @@ void tracer_close(void)
 {
 }
 
+void tracer_begin(void)
+{
+}
+
 void tracer_op(int32_t)
 {
 }
@@ -224,8 +241,9 @@ void tracer_pause(void)
 {
 }
 
-void tracer_collect(struct span *, int32_t)
+bool tracer_collect(struct span *, int32_t)
 {
+    return false;
 }
 
 #endif

@@ -14,6 +14,9 @@ bool tracer_open(void);
 /* Told as often as open was true. */
 void tracer_close(void);
 
+/* Before a step: what ran so far, of whoever, is not part of it. */
+void tracer_begin(void);
+
 /* What the calling thread launches from now on belongs to this op, until tracer_pause. */
 void tracer_op(int32_t op);
 void tracer_pause(void);
@@ -24,8 +27,8 @@ struct span {
     uint64_t busy_ns;
 };
 
-/* Once everything that was launched is done: what ran since the last time, for each of `count` ops.
- */
-void tracer_collect(struct span *spans, int32_t count);
+/* Once everything that was launched is done: what ran since the step began, for each of `count`
+ * ops. False: it was too much to be noted. */
+bool tracer_collect(struct span *spans, int32_t count);
 
 #endif
