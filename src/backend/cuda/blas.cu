@@ -217,7 +217,7 @@ static bool recipe_find(const struct blas *blas, const struct product *product,
     if (!recipe_describe(blas, product, recipe) ||
         !layout(&recipe->a, product->in, product->a_turned, m, k, product->a_step) ||
         !layout(&recipe->b, product->in, product->b_turned, k, n, product->b_step) ||
-        !layout(&recipe->d, product->out, false, m, n, 0) || !recipe_wish(blas, product, recipe))
+        !layout(&recipe->d, product->out, false, m, n, product->d_step) || !recipe_wish(blas, product, recipe))
         return false;
     recipe_ask(blas, recipe, PRODUCT_BYTES);
     if (is_large(product)) /* what has a workspace may clear it before each run */
@@ -239,9 +239,10 @@ static bool recipe_run(const struct blas *blas, const struct recipe *recipe,
                        cudaStream_t stream)
 {
     static const float one = 1.0f, zero = 0.0f;
+    const float *beta = product->adds ? &one : &zero;
     return blas->Matmul(blas->handle, recipe->what, product->alpha ? product->alpha : &one,
                         product->a, recipe->a, product->b, recipe->b,
-                        product->alpha ? product->beta : &zero, product->d, recipe->d, product->d,
+                        product->alpha ? product->beta : beta, product->d, recipe->d, product->d,
                         recipe->d, how, room, PRODUCT_BYTES, stream) == CUBLAS_STATUS_SUCCESS;
 }
 
@@ -281,7 +282,7 @@ static bool trial_open(const struct product *product, struct trial *trial)
     } parts[] = {
         {operand_count(product->a_turned, product->m, product->k, product->a_step), product->in},
         {operand_count(product->b_turned, product->k, product->n, product->b_step), product->in},
-        {product->m * product->n, product->out},
+        {operand_count(false, product->m, product->n, product->d_step), product->out},
         {product->m, product->out},
         {2, PRECISION_FP32}};
     void *at[sizeof parts / sizeof *parts];
@@ -407,7 +408,7 @@ static bool same_form(const struct product *a, const struct product *b)
 {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->a_turned == b->a_turned &&
            a->b_turned == b->b_turned && a->a_step == b->a_step && a->b_step == b->b_step &&
-           a->a == b->a && a->b == b->b && a->in == b->in && a->d == b->d && a->out == b->out &&
+           a->d_step == b->d_step && a->adds == b->adds && a->a == b->a && a->b == b->b && a->in == b->in && a->d == b->d && a->out == b->out &&
            a->alpha == b->alpha && a->bias == b->bias && a->relu == b->relu;
 }
 

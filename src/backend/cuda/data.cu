@@ -4,17 +4,22 @@
 #include "backend/cuda/families.h"
 
 /* One block, so that the place moves after all have read it. */
-static __global__ void __launch_bounds__(THREADS)
+enum { ROWS_THREADS = 1024 };
+
+static __global__ void __launch_bounds__(ROWS_THREADS)
     rows_next(int64_t n, struct feed *feed, int32_t *rows)
 {
     allow_next();
     await_last();
-    const uint64_t place = feed->place;
-    for (int64_t i = threadIdx.x; i < n; i += THREADS) {
-        uint64_t sample = place + (uint64_t)i;
-        if (feed->samples)
-            sample %= feed->samples;
-        rows[i] = (int32_t)(feed->order ? feed->order[sample] : (uint32_t)(sample & INT32_MAX));
+    const uint64_t place = feed->place, samples = feed->samples;
+    const uint64_t first = samples ? place % samples : place;
+    const uint32_t *order = feed->order;
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+        uint64_t sample = first + (uint64_t)i;
+        if (samples && sample >= samples)
+            sample = sample - samples < samples ? sample - samples : sample % samples;
+        rows[i] = (int32_t)(order ? order[sample] : (uint32_t)(sample & INT32_MAX));
     }
     __syncthreads();
     if (threadIdx.x > 0)
@@ -25,7 +30,9 @@ static __global__ void __launch_bounds__(THREADS)
 
 void launch_rows(const struct call *call, struct queue *queue)
 {
-    enqueue_early(queue, rows_next, dim3(1), dim3(THREADS), 0, call_dim(call, 0, 0), call->feed,
+    const int64_t n = call_dim(call, 0, 0);
+    const unsigned threads = n <= THREADS ? (unsigned)THREADS : (unsigned)ROWS_THREADS;
+    enqueue_early(queue, rows_next, dim3(1), dim3(threads), 0, n, call->feed,
                   (int32_t *)call_reals(call, 0));
 }
 

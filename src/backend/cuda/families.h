@@ -34,16 +34,16 @@ launch_function launch_average_pool, launch_average_pool_grad;
 /* norm.cu */
 launch_function launch_batch_norm, launch_batch_norm_fixed, launch_batch_norm_grad;
 launch_function launch_layer_norm, launch_layer_norm_grad, launch_lrn, launch_lrn_grad;
+workspace_function workspace_layer_norm_grad;
 /* lstm.cu */
 launch_function launch_lstm, launch_lstm_grad;
 workspace_function workspace_lstm, workspace_lstm_grad;
-/* recurrent.cu */
-workspace_function workspace_sums_grad;
 /* rnn.cu */
 launch_function launch_rnn, launch_rnn_grad;
+workspace_function workspace_rnn, workspace_rnn_grad;
 /* gru.cu */
 launch_function launch_gru, launch_gru_grad;
-workspace_function workspace_gru;
+workspace_function workspace_gru, workspace_gru_grad;
 /* loss.cu */
 launch_function launch_softmax, launch_softmax_causal, launch_softmax_grad;
 launch_function launch_mse, launch_mse_grad;

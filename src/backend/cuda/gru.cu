@@ -6,51 +6,52 @@
  * Four values a unit are kept: r, z, m and s. The order of work is the lstm's (lstm.cu); the
  * gradients of the sums with x and with h differ in m's by the reset r.
  *
- * Up to WHOLE_MOST units one kernel goes through all steps (recurrent.h), after a product for the
+ * Where is_whole one kernel goes through all steps (recurrent.h), after a product for the
  * sums with x of all of them, and one goes back. Bound: a step's chain of fmaf over the units, or
  * back over the sums, and two barriers. */
 #include "backend/cuda/families.h"
-#include "backend/cuda/gemm.h"
 #include "backend/cuda/recurrent.h"
+#include "backend/cuda/recurrent_step.h"
 
-/* What h adds to the sums of a step: to r's and z's, while s has a place of its own. */
-struct to_gru_sums {
-    float *sums; /* of the step: [r, z, m, s] */
-    int64_t stride, hidden;
-    const float *bias;
-    __device__ void put(int64_t row, int64_t col, float sum) const
-    {
-        float *to = &sums[row * stride + col];
-        if (col < 2 * hidden)
-            *to += sum + bias[col];
-        else
-            to[hidden] = sum + bias[col];
-    }
-};
+enum { GATES = 3 };
 
-/* Sums become r, z, m and s; the state h moves on. */
-static __global__ void gru_cell(struct sequence sequence, int64_t step, struct gate_block gates,
-                                float *h, float *y)
+/* Sums with x become r, z, m and s; the state h moves on. `with_h` is h·Wh, [n, gates], to which
+ * `bias` belongs. */
+static __global__ void gru_cell(struct sequence sequence, int64_t step, struct pieces with_h,
+                                const float *bias, struct gate_block gates, float *h, float *y)
 {
     const int64_t hidden = sequence.hidden;
+    allow_next();
+    await_last();
     FOR_EACH(index, sequence.n * hidden)
     {
-        const int64_t sample = index / hidden, unit = index % hidden;
+        uint32_t unit;
+        const int64_t sample = split_number(index, (uint32_t)hidden, &unit);
         const int64_t place = (sample * sequence.steps + step) * hidden + unit;
-        float *gate = gates.of(sample, step, unit);
+        float *gate = gates.of(sample, step, unit), sum[GATES];
         if (!sequence.active(sample, step)) {
             y[place] = 0.0f;
             continue;
         }
-        const float r = sigmoid(gate[0]), z = sigmoid(gate[hidden]);
-        const float m = tanhf(gate[2 * hidden] + r * gate[3 * hidden]);
-        gate[0] = r, gate[hidden] = z, gate[2 * hidden] = m;
+#pragma unroll
+        for (int which = 0; which < GATES; which++) {
+            const int64_t column = which * hidden + unit;
+            sum[which] = with_h.at(sample * GATES * hidden + column) + bias[column];
+        }
+        const float r = sigmoid(gate[0] + sum[0]), z = sigmoid(gate[hidden] + sum[1]);
+        const float s = sum[2], m = tanhf(gate[2 * hidden] + r * s);
+        gate[0] = r, gate[hidden] = z, gate[2 * hidden] = m, gate[3 * hidden] = s;
         h[index] = (1.0f - z) * m + z * h[index];
         y[place] = h[index];
     }
 }
 
-enum { WHOLE_MOST = 96, GATES = 3 }; /* their weights take 111 KB of shared memory */
+/* Are all steps one kernel? */
+static bool is_whole(const struct whole_layer &layer)
+{
+    enum { MOST = 96 }; /* their weights take 111 KB of shared memory */
+    return layer.sequence.hidden <= MOST && layer.fits();
+}
 
 /* What the steps need of the layer's forward. */
 struct gru_forward {
@@ -106,66 +107,50 @@ static __global__ void __launch_bounds__(THREADS)
 enum { GRU_X, GRU_WX, GRU_WH, GRU_BX, GRU_BH, GRU_H0, GRU_LENGTHS };
 enum { GRU_Y = 7, GRU_HN, GRU_SUMS, GRU_GATES };
 
-/* Sums of all steps, where nobody keeps them. */
-uint64_t workspace_gru(const struct program *program, const struct op *op)
+/* Workspace: the sums of all steps, where nobody keeps them; then, one after the other, what the
+ * product that makes them needs, and the pieces of a step's product. */
+static uint64_t sums_bytes(const struct program *program, const struct op *op)
 {
     const struct shape *x = &program->tensors[op_input(program, op, GRU_X)].shape;
-    const struct shape *wh = &program->tensors[op_input(program, op, GRU_WH)].shape;
+    const int64_t hidden = program->tensors[op_input(program, op, GRU_WH)].shape.dim[0];
     const bool keep = program->operands[op->first + GRU_GATES] >= 0;
-    return wh->dim[0] <= WHOLE_MOST && !keep
-               ? (uint64_t)(x->dim[0] * x->dim[1] * wh->dim[1]) * sizeof(float)
-               : 0;
+    return keep ? 0 : padded((uint64_t)(x->dim[0] * x->dim[1] * 4 * hidden) * sizeof(float));
 }
 
-static void launch_gru_whole(const struct call *call, struct queue *queue,
-                             const struct sequence &sequence)
+uint64_t workspace_gru(const struct program *program, const struct op *op)
 {
-    const int64_t in = call_dim(call, GRU_X, 2), all = GATES * sequence.hidden;
-    const bool keep = call_has(call, GRU_GATES);
-    const int64_t kept = keep ? all + sequence.hidden : all;
-    const struct gate_block sums = {keep ? call_reals(call, GRU_GATES) : (float *)call->workspace,
-                                    sequence.steps * kept, kept};
-    const struct gru_forward gru = {
-        call_reals(call, GRU_WH), call_reals(call, GRU_BH), call_reals(call, GRU_H0), sums, keep,
-        call_reals(call, GRU_Y),  call_reals(call, GRU_HN)};
-    const struct whole_layer layer = lay_out(sequence, GATES);
-    gemm(queue, sequence.n * sequence.steps, all, in, by_row{call_reals(call, GRU_X), in},
-         by_column{call_reals(call, GRU_WX), all},
-         to_layer{sums.data, kept, call_reals(call, GRU_BX), ACTIVATION_NONE});
-    enqueue_large(queue, gru_steps, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer, gru);
+    const int64_t n = program->tensors[op_input(program, op, GRU_X)].shape.dim[0];
+    const struct shape *wh = &program->tensors[op_input(program, op, GRU_WH)].shape;
+    return sums_bytes(program, op) +
+           max(workspace_inputs(program, op), step_bytes(n, wh->dim[1], wh->dim[0]));
 }
 
 void launch_gru(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, GRU_X, 0), steps = call_dim(call, GRU_X, 1);
-    const int64_t in = call_dim(call, GRU_X, 2), hidden = call_dim(call, GRU_WH, 0);
-    const int64_t all = 3 * hidden, kept = 4 * hidden;
+    const int64_t hidden = call_dim(call, GRU_WH, 0), kept = 4 * hidden;
     const struct sequence sequence = {n, steps, hidden, call_integers(call, GRU_LENGTHS)};
-    const float *x = call_reals(call, GRU_X), *bx = call_reals(call, GRU_BX);
-    const by_column wx = {call_reals(call, GRU_WX), all}, wh = {call_reals(call, GRU_WH), all};
-    float *h = call_reals(call, GRU_HN);
+    const struct whole_layer layer = lay_out(sequence, GATES);
     const bool keep = call_has(call, GRU_GATES);
-    const struct gate_block gates =
-        keep ? gate_block{call_reals(call, GRU_GATES), steps * kept, kept}
-             : gate_block{call_reals(call, GRU_SUMS), kept, 0};
+    float *h = call_reals(call, GRU_HN), *y = call_reals(call, GRU_Y);
+    const float *wh = call_reals(call, GRU_WH), *bh = call_reals(call, GRU_BH);
+    const struct gate_block gates = {keep ? call_reals(call, GRU_GATES) : (float *)call->workspace,
+                                     steps * kept, kept};
+    char *room = (char *)call->workspace + sums_bytes(call->program, call->op);
 
-    if (hidden <= WHOLE_MOST) {
-        launch_gru_whole(call, queue, sequence);
+    sums_of_inputs(call, queue, gates.data, kept, room);
+    if (is_whole(layer)) {
+        const struct gru_forward gru = {wh, bh, call_reals(call, GRU_H0), gates, keep, y, h};
+        enqueue_large(queue, gru_steps, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
+                      gru);
         return;
     }
     begin_state(queue, n * hidden, call_reals(call, GRU_H0), h);
-    if (keep)
-        gemm(queue, n * steps, all, in, by_row{x, in}, wx,
-             to_layer{gates.data, kept, bx, ACTIVATION_NONE});
     for (int64_t step = 0; step < steps; step++) {
-        float *sums = gates.data + step * gates.step_stride;
-        if (!keep)
-            gemm(queue, n, all, in, by_row{x + step * in, steps * in}, wx,
-                 to_layer{sums, kept, bx, ACTIVATION_NONE});
-        gemm(queue, n, all, hidden, by_row{h, hidden}, wh,
-             to_gru_sums{sums, gates.sample_stride, hidden, call_reals(call, GRU_BH)});
-        enqueue(queue, gru_cell, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence, step,
-                gates, h, call_reals(call, GRU_Y));
+        const struct pieces with_h =
+            step_product<false>(queue, n, GATES * hidden, hidden, h, hidden, wh, (float *)room);
+        enqueue_early(queue, gru_cell, dim3(blocks_striding(n * hidden)), dim3(THREADS), 0,
+                      sequence, step, with_h, bh, gates, h, y);
     }
 }
 
@@ -234,15 +219,22 @@ static __global__ void __launch_bounds__(THREADS)
         dh0[seat.cell] = dh;
 }
 
-/* dh comes in as the gradient from later steps and goes out as what reaches the state before the
- * step other than through the sums. */
+/* dh comes in as the gradient from later steps, what came through the sums in pieces unless this is
+ * the last one, and goes out as what reaches the state before the step other than through the sums.
+ */
 static __global__ void gru_cell_grad(struct sequence sequence, int64_t step, struct gru_saved saved,
-                                     float *dh, struct gate_block dgates, struct gate_block dsums)
+                                     struct pieces pieces, float *dh, struct gate_block dgates,
+                                     struct gate_block dsums)
 {
     const int64_t hidden = sequence.hidden;
+    allow_next();
+    await_last();
     FOR_EACH(index, sequence.n * hidden)
     {
-        const int64_t sample = index / hidden, unit = index % hidden;
+        uint32_t unit;
+        const int64_t sample = split_number(index, (uint32_t)hidden, &unit);
+        if (pieces.count > 0 && sequence.active(sample, step + 1))
+            dh[index] += pieces.at(index);
         struct gru_slopes slopes = {};
         if (sequence.active(sample, step)) {
             slopes = gru_slopes_of(sequence, sample, step, unit, saved, dh[index]);
@@ -258,6 +250,14 @@ static __global__ void gru_cell_grad(struct sequence sequence, int64_t step, str
 enum { GRAD_X, GRAD_WX, GRAD_WH, GRAD_Y, GRAD_GATES, GRAD_H0, GRAD_LENGTHS, GRAD_DY, GRAD_DHN };
 enum { GRAD_DH0 = 14, GRAD_DGATES, GRAD_DSUMS };
 
+/* One after the other: the pieces of a step's product, and what sums_grad needs. */
+uint64_t workspace_gru_grad(const struct program *program, const struct op *op)
+{
+    const int64_t n = program->tensors[op_input(program, op, GRAD_X)].shape.dim[0];
+    const struct shape *wh = &program->tensors[op_input(program, op, GRAD_WH)].shape;
+    return max(workspace_sums_grad(program, op), step_bytes(n, wh->dim[0], wh->dim[1]));
+}
+
 void launch_gru_grad(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, GRAD_X, 0), steps = call_dim(call, GRAD_X, 1);
@@ -270,20 +270,23 @@ void launch_gru_grad(const struct call *call, struct queue *queue)
     const struct gate_block dgates = {call_reals(call, GRAD_DGATES), steps * all, all};
     const struct gate_block dsums = {call_reals(call, GRAD_DSUMS), steps * all, all};
     float *dh = call_reals(call, GRAD_DH0);
+    const struct whole_layer layer = lay_out(sequence, GATES);
 
-    if (hidden <= WHOLE_MOST) {
-        const struct whole_layer layer = lay_out(sequence, GATES);
+    if (is_whole(layer)) {
         enqueue_large(queue, gru_steps_back, dim3(layer.blocks()), dim3(THREADS), layer.bytes(),
                       layer, (const float *)call_reals(call, GRAD_WH), saved,
                       (const float *)call_reals(call, GRAD_DHN), dh, dgates, dsums);
     } else {
+        struct pieces pieces = {};
         begin_state(queue, n * hidden, call_reals(call, GRAD_DHN), dh);
         for (int64_t step = steps - 1; step >= 0; step--) {
-            enqueue(queue, gru_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS),
-                    sequence, step, saved, dh, dgates, dsums);
-            gemm(queue, n, hidden, all, by_row{dsums.data + step * all, steps * all},
-                 by_row{call_reals(call, GRAD_WH), all}, to_state{dh, sequence, step, true});
+            enqueue_early(queue, gru_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), 0,
+                          sequence, step, saved, pieces, dh, dgates, dsums);
+            pieces =
+                step_product<true>(queue, n, hidden, all, dsums.data + step * all, steps * all,
+                                   call_reals(call, GRAD_WH), (float *)call->workspace);
         }
+        step_finish_product(queue, hidden, pieces, to_state{dh, sequence, 0, true});
     }
     sums_grad(call, queue, saved.h0, dgates.data, dsums.data,
               call->op->attr.gru_grad.accumulate != 0);

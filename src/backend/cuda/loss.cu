@@ -220,10 +220,57 @@ struct class_is_right {
     }
 };
 
+/* An answer and its class; what is no number is passed over. */
+struct answer {
+    float value;
+    int32_t place;
+    __device__ void meet(float other, int32_t at)
+    {
+        if (other > value || (other == value && at < place)) {
+            value = other;
+            place = at;
+        }
+    }
+};
+
+/* … of many classes: one block a sample. Nothing is larger than a first answer that is no number.
+ */
+static __global__ void __launch_bounds__(THREADS)
+    class_is_right_row(int32_t k, const float *x, const int32_t *label, float *right)
+{
+    __shared__ struct answer found[THREADS / 32];
+    const float *row = x + (int64_t)blockIdx.x * k;
+    struct answer best = {-INFINITY, INT32_MAX};
+#pragma unroll 8
+    for (int32_t j = (int32_t)threadIdx.x; j < k; j += THREADS)
+        best.meet(row[j], j);
+    for (int half = 16; half > 0; half /= 2)
+        best.meet(__shfl_xor_sync(UINT32_MAX, best.value, half),
+                  __shfl_xor_sync(UINT32_MAX, best.place, half));
+    if (threadIdx.x % 32 == 0)
+        found[threadIdx.x / 32] = best;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    for (int warp = 1; warp < THREADS / 32; warp++)
+        best.meet(found[warp].value, found[warp].place);
+    const int32_t place = isnan(row[0]) ? 0 : best.place;
+    right[blockIdx.x] = place == label[blockIdx.x] ? 1.0f : 0.0f;
+}
+
 void launch_right_class(const struct call *call, struct queue *queue)
 {
-    const class_is_right term = {call_reals(call, 0), call_integers(call, 1), call_dim(call, 0, 1)};
-    reduce(queue, call_dim(call, 0, 0), term, 1.0f, (float *)call->workspace, call_reals(call, 2));
+    const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
+    const float *x = call_reals(call, 0);
+    const int32_t *label = call_integers(call, 1);
+    float *partial = (float *)call->workspace, *right = partial + REDUCE_BLOCKS;
+    if (k <= FEW_CLASSES) {
+        reduce(queue, n, class_is_right{x, label, k}, 1.0f, partial, call_reals(call, 2));
+        return;
+    }
+    enqueue(queue, class_is_right_row, dim3((unsigned)n), dim3(THREADS), (int32_t)k, x, label,
+            right);
+    reduce(queue, n, reduce_value{right}, 1.0f, partial, call_reals(call, 2));
 }
 
 /* Nearer to its target than half the distance between two levels. */

@@ -345,9 +345,15 @@ static int64_t teams_of(int64_t n)
     return (n + SAMPLES - 1) / SAMPLES;
 }
 
+static int32_t multiprocessors(void)
+{
+    return (int32_t)device_has(cudaDevAttrMultiProcessorCount, 132);
+}
+
 bool lstm_is_resident(int64_t hidden)
 {
-    return hidden <= MOST;
+    return hidden <= MOST &&
+           members_of(hidden) <= multiprocessors(); /* a team runs at once */
 }
 
 uint64_t lstm_words_bytes(int64_t n, bool back)
@@ -363,10 +369,7 @@ static void launch_teams(struct queue *queue, void (*kernel)(struct sequence, La
                          struct sequence sequence, Layer layer, bool back)
 {
     const int32_t members = members_of(sequence.hidden), teams = (int32_t)teams_of(sequence.n);
-    int index = 0, multiprocessors = 132; /* on paper: as cuda_device.cu has it */
-    if (cudaGetDevice(&index) == cudaSuccess)
-        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index);
-    const int32_t at_once = max(multiprocessors / members, 1);
+    const int32_t at_once = multiprocessors() / members;
     begin_state(queue, (int64_t)(lstm_words_bytes(sequence.n, back) / sizeof(float)), NULL,
                 (float *)layer.words);
     for (int32_t first = 0; first < teams; first += at_once) {

@@ -17,6 +17,7 @@ struct lstm_backward {
     void *words;
 };
 
+/* Is it narrow enough, and the device at hand wide enough? */
 bool lstm_is_resident(int64_t hidden);
 /* Device memory by which blocks exchange. */
 uint64_t lstm_words_bytes(int64_t n, bool back);

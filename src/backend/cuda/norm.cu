@@ -353,32 +353,61 @@ void launch_batch_norm_grad(const struct call *call, struct queue *queue)
                 channels_grid(channels), dim3(THREADS), channels, norm, found);
 }
 
-static __global__ void __launch_bounds__(THREADS)
-    layer_norm_row(int64_t k, const float *x, const float *gamma, const float *beta, float epsilon,
-                   float *y, float *saved_mean, float *saved_scale)
+/* The rows of a layer-norm are WIDE threads' work each, a warp's or a block's. */
+enum { ROW_WARP = 32, ROW_LONG = 1024 }; /* from here on elements are worth a block */
+
+template <int WIDE> static __device__ float row_sum(float value)
 {
-    const int64_t row = (int64_t)blockIdx.x * k;
+    if constexpr (WIDE == THREADS) {
+        return block_sum(value);
+    } else {
+        for (int half = WIDE / 2; half > 0; half /= 2)
+            value += __shfl_xor_sync(UINT32_MAX, value, half);
+        return value;
+    }
+}
+
+static unsigned row_blocks(int64_t n, int64_t k)
+{
+    return k < ROW_LONG ? blocks_for(n, THREADS / ROW_WARP) : (unsigned)n;
+}
+
+template <int WIDE>
+static __global__ void __launch_bounds__(THREADS)
+    layer_norm_row(int64_t n, int64_t k, const float *x, const float *gamma, const float *beta,
+                   float epsilon, float *y, float *saved_mean, float *saved_scale)
+{
+    const int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / WIDE;
+    const int64_t from = threadIdx.x % WIDE;
+    if (row >= n)
+        return;
+    x += row * k;
+    y += row * k;
     float sum = 0.0f, squares = 0.0f;
-    for (int64_t j = threadIdx.x; j < k; j += THREADS)
-        sum += x[row + j];
-    const float mean = block_sum(sum) / (float)k;
-    for (int64_t j = threadIdx.x; j < k; j += THREADS) {
-        float difference = x[row + j] - mean;
+#pragma unroll 4
+    for (int64_t j = from; j < k; j += WIDE)
+        sum += x[j];
+    const float mean = row_sum<WIDE>(sum) / (float)k;
+#pragma unroll 4
+    for (int64_t j = from; j < k; j += WIDE) {
+        float difference = x[j] - mean;
         squares += difference * difference;
     }
-    const float scale = 1.0f / sqrtf(block_sum(squares) / (float)k + epsilon);
-    for (int64_t j = threadIdx.x; j < k; j += THREADS)
-        y[row + j] = (x[row + j] - mean) * scale * gamma[j] + beta[j];
-    if (threadIdx.x > 0)
+    const float scale = 1.0f / sqrtf(row_sum<WIDE>(squares) / (float)k + epsilon);
+#pragma unroll 4
+    for (int64_t j = from; j < k; j += WIDE)
+        y[j] = (x[j] - mean) * scale * gamma[j] + beta[j];
+    if (from > 0)
         return;
-    saved_mean[blockIdx.x] = mean;
-    saved_scale[blockIdx.x] = scale;
+    saved_mean[row] = mean;
+    saved_scale[row] = scale;
 }
 
 void launch_layer_norm(const struct call *call, struct queue *queue)
 {
-    enqueue(queue, layer_norm_row, dim3((unsigned)call_dim(call, 0, 0)), dim3(THREADS),
-            call_dim(call, 0, 1), (const float *)call_reals(call, 0),
+    const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
+    enqueue(queue, k < ROW_LONG ? layer_norm_row<ROW_WARP> : layer_norm_row<THREADS>,
+            dim3(row_blocks(n, k)), dim3(THREADS), n, k, (const float *)call_reals(call, 0),
             (const float *)call_reals(call, 1), (const float *)call_reals(call, 2),
             call->op->attr.layer_norm.epsilon, call_reals(call, 3), call_reals(call, 4),
             call_reals(call, 5));
@@ -387,55 +416,108 @@ void launch_layer_norm(const struct call *call, struct queue *queue)
 /* What a layer-norm was given and kept; its rows have k elements. */
 struct layer_saved {
     const float *x, *gamma, *mean, *scale, *dy;
-    int64_t k;
-    __device__ float centred(int64_t index) const
+    int64_t n, k;
+    __device__ float centred(int64_t row, int64_t j) const
     {
-        return (x[index] - mean[index / k]) * scale[index / k];
+        return (x[row * k + j] - mean[row]) * scale[row];
     }
 };
 
 /* With g = dy·gamma: dx = scale·(g - Σg/k - x̂·Σ(g·x̂)/k). */
+template <int WIDE>
 static __global__ void __launch_bounds__(THREADS)
     layer_norm_grad_row(struct layer_saved saved, float *dx)
 {
-    const int64_t k = saved.k, row = (int64_t)blockIdx.x * k;
+    const int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / WIDE;
+    const int64_t from = threadIdx.x % WIDE, k = saved.k;
+    if (row >= saved.n)
+        return;
+    const float *dy = saved.dy + row * k;
     float sum = 0.0f, sum_centred = 0.0f;
-    for (int64_t j = threadIdx.x; j < k; j += THREADS) {
-        float g = saved.dy[row + j] * saved.gamma[j];
+#pragma unroll 4
+    for (int64_t j = from; j < k; j += WIDE) {
+        float g = dy[j] * saved.gamma[j];
         sum += g;
-        sum_centred += g * saved.centred(row + j);
+        sum_centred += g * saved.centred(row, j);
     }
-    sum = block_sum(sum);
-    sum_centred = block_sum(sum_centred);
-    for (int64_t j = threadIdx.x; j < k; j += THREADS) {
-        float g = saved.dy[row + j] * saved.gamma[j];
-        float common = (sum + saved.centred(row + j) * sum_centred) / (float)k;
-        dx[row + j] = saved.scale[blockIdx.x] * (g - common);
+    sum = row_sum<WIDE>(sum);
+    sum_centred = row_sum<WIDE>(sum_centred);
+#pragma unroll 4
+    for (int64_t j = from; j < k; j += WIDE) {
+        float g = dy[j] * saved.gamma[j];
+        float common = (sum + saved.centred(row, j) * sum_centred) / (float)k;
+        dx[row * k + j] = saved.scale[row] * (g - common);
     }
 }
 
-/* What dgamma sums over the rows: dy·x̂. */
-struct layer_gamma {
-    struct layer_saved saved;
-    __device__ float at(int64_t index) const
+/* Sums over a chunk of rows for dgamma, dy·x̂, and for dbeta, dy: [chunk][2][k]. Threads have
+ * columns and lines as in sum_rows. */
+static __global__ void __launch_bounds__(SUM_COLS *SUM_LINES)
+    layer_norm_chunk(struct layer_saved saved, int64_t chunk_rows, float *sums)
+{
+    __shared__ float partial[2][SUM_LINES][SUM_COLS];
+    const int line = (int)threadIdx.y, lane = (int)threadIdx.x;
+    const int64_t col = (int64_t)blockIdx.x * SUM_COLS + lane, k = saved.k;
+    const int64_t from = blockIdx.y * chunk_rows, to = min(from + chunk_rows, saved.n);
+    float gamma = 0.0f, beta = 0.0f;
+    if (col < k)
+#pragma unroll 4
+        for (int64_t row = from + line; row < to; row += SUM_LINES) {
+            const float dy = saved.dy[row * k + col];
+            gamma += dy * saved.centred(row, col);
+            beta += dy;
+        }
+    partial[0][line][lane] = gamma;
+    partial[1][line][lane] = beta;
+    __syncthreads();
+    if (line > 1 || col >= k)
+        return;
+    float sum = 0.0f; /* now a line is one of both */
+    for (int other = 0; other < SUM_LINES; other++)
+        sum += partial[line][other][lane];
+    sums[(blockIdx.y * 2 + line) * k + col] = sum;
+}
+
+struct to_gamma_and_beta {
+    struct to_gradient dgamma, dbeta;
+    int64_t k;
+    __device__ void put(int64_t, int64_t col, float sum) const
     {
-        return saved.dy[index] * saved.centred(index);
+        if (col < k)
+            dgamma.put(0, col, sum);
+        else
+            dbeta.put(0, col - k, sum);
     }
 };
+
+uint64_t workspace_layer_norm_grad(const struct program *program, const struct op *op)
+{
+    return sum_rows_bytes(2 * program->tensors[op_input(program, op, 0)].shape.dim[1]);
+}
 
 void launch_layer_norm_grad(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
     const bool accumulate = call->op->attr.layer_norm_grad.accumulate != 0;
-    const struct layer_saved saved = {call_reals(call, 0), call_reals(call, 1), call_reals(call, 2),
-                                      call_reals(call, 3), call_reals(call, 4), k};
+    const struct layer_saved saved = {call_reals(call, 0),
+                                      call_reals(call, 1),
+                                      call_reals(call, 2),
+                                      call_reals(call, 3),
+                                      call_reals(call, 4),
+                                      n,
+                                      k};
+    const int64_t chunk_rows = max((n + SUM_CHUNKS - 1) / SUM_CHUNKS, (int64_t)SUM_CHUNK_ROWS);
+    const unsigned chunks = blocks_for(n, chunk_rows);
+    float *sums = (float *)call->workspace;
     if (call_has(call, 5))
-        enqueue(queue, layer_norm_grad_row, dim3((unsigned)n), dim3(THREADS), saved,
-                call_reals(call, 5));
-    sum_rows(queue, n, k, layer_gamma{saved},
-             to_gradient{call_reals(call, 6), 0, 1.0f, accumulate});
-    sum_rows(queue, n, k, reduce_value{saved.dy},
-             to_gradient{call_reals(call, 7), 0, 1.0f, accumulate});
+        enqueue(queue, k < ROW_LONG ? layer_norm_grad_row<ROW_WARP> : layer_norm_grad_row<THREADS>,
+                dim3(row_blocks(n, k)), dim3(THREADS), saved, call_reals(call, 5));
+    enqueue(queue, layer_norm_chunk, dim3(blocks_for(k, SUM_COLS), chunks),
+            dim3(SUM_COLS, SUM_LINES), saved, chunk_rows, sums);
+    sum_rows(queue, (int64_t)chunks, 2 * k, reduce_value{sums},
+             to_gamma_and_beta{{call_reals(call, 6), 0, 1.0f, accumulate},
+                               {call_reals(call, 7), 0, 1.0f, accumulate},
+                               k});
 }
 
 /* An lrn over x[n, channels, inner]: channel c takes `before` channels before it and `after` behind

@@ -46,6 +46,8 @@ struct whole_layer {
     {
         return blocks_for(sequence.n, samples);
     }
+    /* Does a block of this device have room for it? */
+    bool fits() const;
 };
 
 static inline struct whole_layer lay_out(const struct sequence &sequence, int32_t gates)
@@ -103,7 +105,22 @@ struct to_state {
     }
 };
 
-/* recurrent.cu. From the gradients of the sums with x and with h, [n, steps, gates] each, those of
+/* recurrent.cu. x, wx and bx are operands 0, 1 and 3 of all these ops: x·Wx + bx of all steps, in
+ * rows `stride` apart. `room` is workspace_inputs. */
+void sums_of_inputs(const struct call *call, struct queue *queue, float *sums, int64_t stride,
+                    void *room);
+uint64_t workspace_inputs(const struct program *program, const struct op *op);
+
+/* Bytes up to where the next part of a workspace may begin. */
+static inline uint64_t padded(uint64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* What the device at hand has of something; on paper what an H200 has. */
+int64_t device_has(enum cudaDeviceAttr what, int64_t on_paper);
+
+/* From the gradients of the sums with x and with h, [n, steps, gates] each, those of
  * all that made them. x, wx, wh and y are operands 0 to 3 of all these ops; their outputs begin dx,
  * dwx, dwh, dbx, dbh. */
 void sums_grad(const struct call *call, struct queue *queue, const float *h0, const float *dgates,

@@ -1,7 +1,7 @@
 /* reduce.h: sums in a fixed order.
  *
- * Within a block each thread adds its share in order, then partial sums meet in a tree over shared
- * memory. Over a whole array the share of each block depends on the count only. */
+ * Within a block each thread adds its share in order, then those of a warp meet in a tree, and the
+ * warps' are added in order. Over a whole array the share of each block depends on the count only. */
 #ifndef PRONY_BACKEND_CUDA_REDUCE_H
 #define PRONY_BACKEND_CUDA_REDUCE_H
 
@@ -12,32 +12,34 @@ enum { REDUCE_BLOCKS = 256, REDUCE_SHARE = 4096 }; /* at most; elements that are
 /* The sum of `value` over a block of THREADS threads, given to every thread. */
 static inline __device__ float block_sum(float value)
 {
-    __shared__ float partial[THREADS];
-    const int thread = (int)threadIdx.x;
+    __shared__ float partial[THREADS / 32];
+    for (int half = 16; half > 0; half /= 2)
+        value += __shfl_xor_sync(UINT32_MAX, value, half);
     __syncthreads(); /* a sum before this one may still be read */
-    partial[thread] = value;
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (thread < half)
-            partial[thread] += partial[thread + half];
-    }
+    if (threadIdx.x % 32 == 0)
+        partial[threadIdx.x / 32] = value;
     __syncthreads();
-    return partial[0];
+    float sum = partial[0];
+#pragma unroll
+    for (int warp = 1; warp < THREADS / 32; warp++)
+        sum += partial[warp];
+    return sum;
 }
 
 static inline __device__ float block_max(float value)
 {
-    __shared__ float partial[THREADS];
-    const int thread = (int)threadIdx.x;
+    __shared__ float partial[THREADS / 32];
+    for (int half = 16; half > 0; half /= 2)
+        value = fmaxf(value, __shfl_xor_sync(UINT32_MAX, value, half));
     __syncthreads();
-    partial[thread] = value;
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (thread < half)
-            partial[thread] = fmaxf(partial[thread], partial[thread + half]);
-    }
+    if (threadIdx.x % 32 == 0)
+        partial[threadIdx.x / 32] = value;
     __syncthreads();
-    return partial[0];
+    float most = partial[0];
+#pragma unroll
+    for (int warp = 1; warp < THREADS / 32; warp++)
+        most = fmaxf(most, partial[warp]);
+    return most;
 }
 
 /* One sum a block: scale · Σ term.at(index) over the block's share of [0, count). */

@@ -3,14 +3,14 @@
  *
  * Forward: y holds x·Wx + bx of all steps, from one product; then for each step h·Wh is added and f
  * taken. Up to WHOLE_MOST units one kernel goes through all steps (recurrent.h). Wider layers take
- * a product a step, in whose ending f is taken; the state before a step is read from y, so that no
- * block reads what another writes. Backward alike, and then as for the lstm (lstm.cu).
+ * a product a step (recurrent_step.h), in whose ending f is taken. Backward alike, and then as for
+ * the lstm (lstm.cu).
  *
  * Each sum is a chain of fmaf in the order of depth, either way. Bound of the first way: a step's
  * chain, about 10 cycles a unit, and two barriers. */
 #include "backend/cuda/families.h"
-#include "backend/cuda/gemm.h"
 #include "backend/cuda/recurrent.h"
+#include "backend/cuda/recurrent_step.h"
 
 /* y = h = f(y + sum + bh); beyond the sample's length y is 0 and h stands still. */
 struct to_next_state {
@@ -103,21 +103,31 @@ static __global__ void __launch_bounds__(THREADS)
         dh0[seat.cell] = dh;
 }
 
+/* What the products need, one after the other: the one over all steps, and one of a step. */
+uint64_t workspace_rnn(const struct program *program, const struct op *op)
+{
+    const int64_t n = program->tensors[op_input(program, op, 0)].shape.dim[0];
+    const int64_t hidden = program->tensors[op_input(program, op, 2)].shape.dim[0];
+    return max(workspace_inputs(program, op), step_bytes(n, hidden, hidden));
+}
+
+uint64_t workspace_rnn_grad(const struct program *program, const struct op *op)
+{
+    return max(workspace_sums_grad(program, op), workspace_rnn(program, op));
+}
+
 /* Operands, as ops.def numbers them. */
 enum { RNN_X, RNN_WX, RNN_WH, RNN_BX, RNN_BH, RNN_H0, RNN_LENGTHS, RNN_Y, RNN_HN };
 
 void launch_rnn(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, RNN_X, 0), steps = call_dim(call, RNN_X, 1);
-    const int64_t in = call_dim(call, RNN_X, 2), hidden = call_dim(call, RNN_WH, 0);
+    const int64_t hidden = call_dim(call, RNN_WH, 0);
     const struct sequence sequence = {n, steps, hidden, call_integers(call, RNN_LENGTHS)};
     const enum activation function = (enum activation)call->op->attr.rnn.function;
-    const by_column wh = {call_reals(call, RNN_WH), hidden};
     float *y = call_reals(call, RNN_Y), *h = call_reals(call, RNN_HN);
 
-    gemm(queue, n * steps, hidden, in, by_row{call_reals(call, RNN_X), in},
-         by_column{call_reals(call, RNN_WX), hidden},
-         to_layer{y, hidden, call_reals(call, RNN_BX), ACTIVATION_NONE});
+    sums_of_inputs(call, queue, y, hidden, call->workspace);
     if (hidden <= WHOLE_MOST) {
         const struct whole_layer layer = lay_out(sequence, 1);
         enqueue_large(queue, rnn_steps, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
@@ -128,12 +138,12 @@ void launch_rnn(const struct call *call, struct queue *queue)
     }
     begin_state(queue, n * hidden, call_reals(call, RNN_H0), h);
     for (int64_t step = 0; step < steps; step++) {
-        const by_row before = step > 0 ? by_row{y + (step - 1) * hidden, steps * hidden}
-                                       : by_row{call_reals(call, RNN_H0), hidden};
-        const bool zeros = step == 0 && !call_has(call, RNN_H0);
-        const struct to_next_state finish = {sequence, step, call_reals(call, RNN_BH),
-                                             y,        h,    function};
-        gemm(queue, n, hidden, zeros ? 0 : hidden, before, wh, finish);
+        const struct pieces with_h =
+            step_product<false>(queue, n, hidden, hidden, h, hidden, call_reals(call, RNN_WH),
+                                (float *)call->workspace);
+        step_finish_product(
+            queue, hidden, with_h,
+            to_next_state{sequence, step, call_reals(call, RNN_BH), y, h, function});
     }
 }
 
@@ -166,8 +176,10 @@ static void step_by_step_back(const struct call *call, struct queue *queue,
         enqueue(queue, rnn_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence,
                 step, function, (const float *)call_reals(call, GRAD_Y),
                 (const float *)call_reals(call, GRAD_DY), (const float *)dh, dgates);
-        gemm(queue, n, hidden, hidden, by_row{dgates + step * hidden, steps * hidden},
-             by_row{call_reals(call, GRAD_WH), hidden}, to_state{dh, sequence, step, false});
+        const struct pieces below = step_product<true>(
+            queue, n, hidden, hidden, dgates + step * hidden, steps * hidden,
+            call_reals(call, GRAD_WH), (float *)call->workspace);
+        step_finish_product(queue, hidden, below, to_state{dh, sequence, step, false});
     }
 }
 

@@ -124,29 +124,79 @@ void launch_gather(const struct call *call, struct queue *queue)
             (const float *)call_reals(call, 0), call_reals(call, 2));
 }
 
-/* A thread has one column of one table to itself and adds what is picked for it in order: rows
- * that are picked twice need no atomics, and the sum is the same every time. */
-static __global__ void scatter_column(int64_t columns, struct picks picks, bool accumulate,
-                                      const float *dy, float *dtable)
+/* How the rows of tables are shared out: a block has `each` of one table. */
+struct share {
+    int32_t blocks, each; /* of a table */
+};
+
+/* Of THREADS · SCATTER_EACH picks from `first` on, those whose row is in [from, to), in order;
+ * returns how many. */
+enum { SCATTER_EACH = 4, SCATTER_PICKS = THREADS * SCATTER_EACH };
+
+static __device__ int32_t picks_found(const struct picks &picks, int64_t first, int64_t last,
+                                      int64_t from, int64_t to, int64_t *list)
 {
-    FOR_EACH(column, columns)
-    {
-        const int64_t n = column / picks.width, d = column % picks.width;
-        if (!accumulate)
-            for (int64_t row = 0; row < picks.rows; row++)
-                dtable[(n * picks.rows + row) * picks.width + d] = 0.0f;
-        for (int64_t pick = n * picks.picks; pick < (n + 1) * picks.picks; pick++)
-            if (picks.there(pick))
-                dtable[picks.row(pick) + d] += dy[pick * picks.width + d];
+    __shared__ int32_t counts[THREADS / 32 * SCATTER_EACH]; /* as many as a warp has lanes */
+    const int32_t lane = (int32_t)threadIdx.x % 32, warp = (int32_t)threadIdx.x / 32;
+    uint32_t hits[SCATTER_EACH];
+#pragma unroll
+    for (int i = 0; i < SCATTER_EACH; i++) {
+        const int64_t pick = first + i * THREADS + threadIdx.x;
+        const int64_t row = pick < last ? picks.index[pick] : -1;
+        hits[i] = __ballot_sync(UINT32_MAX, row >= from && row < to);
+        if (lane == 0)
+            counts[i * (THREADS / 32) + warp] = __popc(hits[i]);
+    }
+    __syncthreads();
+    const int32_t own = counts[lane];
+    int32_t sum = own;
+    for (int step = 1; step < 32; step *= 2) {
+        const int32_t before = __shfl_up_sync(UINT32_MAX, sum, step);
+        sum += lane >= step ? before : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < SCATTER_EACH; i++) {
+        const int32_t at = __shfl_sync(UINT32_MAX, sum - own, i * (THREADS / 32) + warp);
+        if (hits[i] >> lane & 1)
+            list[at + __popc(hits[i] & ((1u << lane) - 1))] = first + i * THREADS + threadIdx.x;
+    }
+    __syncthreads();
+    return __shfl_sync(UINT32_MAX, sum, 31);
+}
+
+/* A block has some rows of a table to itself, looks through all picks of that table, and adds what
+ * is picked for its rows in order, a thread a column: rows that are picked twice need no atomics,
+ * and the sum is the same every time. */
+static __global__ void __launch_bounds__(THREADS)
+    scatter_rows(struct picks picks, struct share share, bool accumulate, const float *dy,
+                 float *dtable)
+{
+    __shared__ int64_t list[SCATTER_PICKS];
+    const int64_t n = blockIdx.x / share.blocks, width = picks.width;
+    const int64_t from = (int64_t)(blockIdx.x % share.blocks) * share.each;
+    const int64_t to = min(from + share.each, picks.rows), last = (n + 1) * picks.picks;
+    float *table = dtable + n * picks.rows * width;
+    if (!accumulate)
+        for (int64_t i = from * width + threadIdx.x; i < to * width; i += THREADS)
+            table[i] = 0.0f;
+    __syncthreads();
+    for (int64_t first = n * picks.picks; first < last; first += SCATTER_PICKS) {
+        const int32_t found = picks_found(picks, first, last, from, to, list);
+        for (int64_t d = threadIdx.x; d < width; d += THREADS)
+            for (int32_t i = 0; i < found; i++)
+                table[picks.index[list[i]] * width + d] += dy[list[i] * width + d];
+        __syncthreads();
     }
 }
 
 void launch_scatter(const struct call *call, struct queue *queue)
 {
+    enum { BLOCKS = 132 * 8 }; /* wanted */
     const struct picks picks = {call_integers(call, 0), call_dim(call, 2, 1), call_dim(call, 2, 2),
                                 call_dim(call, 0, 1)};
-    const int64_t columns = call_dim(call, 2, 0) * picks.width;
-    enqueue(queue, scatter_column, dim3(blocks_striding(columns)), dim3(THREADS), columns, picks,
+    const int64_t n = call_dim(call, 2, 0), each = (picks.rows * n + BLOCKS - 1) / BLOCKS;
+    const struct share share = {(int32_t)blocks_for(picks.rows, each), (int32_t)each};
+    enqueue(queue, scatter_rows, dim3((unsigned)(n * share.blocks)), dim3(THREADS), picks, share,
             call->op->attr.scatter.accumulate != 0, (const float *)call_reals(call, 1),
             call_reals(call, 2));
 }
