@@ -217,7 +217,8 @@ static bool recipe_find(const struct blas *blas, const struct product *product,
     if (!recipe_describe(blas, product, recipe) ||
         !layout(&recipe->a, product->in, product->a_turned, m, k, product->a_step) ||
         !layout(&recipe->b, product->in, product->b_turned, k, n, product->b_step) ||
-        !layout(&recipe->d, product->out, false, m, n, product->d_step) || !recipe_wish(blas, product, recipe))
+        !layout(&recipe->d, product->out, false, m, n, product->d_step) ||
+        !recipe_wish(blas, product, recipe))
         return false;
     recipe_ask(blas, recipe, PRODUCT_BYTES);
     if (is_large(product)) /* what has a workspace may clear it before each run */
@@ -408,8 +409,9 @@ static bool same_form(const struct product *a, const struct product *b)
 {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->a_turned == b->a_turned &&
            a->b_turned == b->b_turned && a->a_step == b->a_step && a->b_step == b->b_step &&
-           a->d_step == b->d_step && a->adds == b->adds && a->a == b->a && a->b == b->b && a->in == b->in && a->d == b->d && a->out == b->out &&
-           a->alpha == b->alpha && a->bias == b->bias && a->relu == b->relu;
+           a->d_step == b->d_step && a->adds == b->adds && a->a == b->a && a->b == b->b &&
+           a->in == b->in && a->d == b->d && a->out == b->out && a->alpha == b->alpha &&
+           a->bias == b->bias && a->relu == b->relu;
 }
 
 static cublasLtMatmulAlgo_t choose(const struct blas *blas, const struct product *product,

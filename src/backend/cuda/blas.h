@@ -17,12 +17,12 @@ struct product {
     bool a_turned, b_turned;
     const void *a, *b;
     int64_t a_step, b_step, d_step; /* elements from one column to the next; 0: no gap */
-    enum precision in;      /* of a and b: fp32 (then tf32 is tf32's), bf16 or fp16 */
+    enum precision in;              /* of a and b: fp32 (then tf32 is tf32's), bf16 or fp16 */
     void *d;
     enum precision out;        /* of d and the bias: fp32, or as `in` */
     const float *alpha, *beta; /* device; NULL: 1 and 0, or where it `adds` 1 and 1 */
     bool adds;
-    const void *bias;          /* [m], or NULL */
+    const void *bias; /* [m], or NULL */
     bool relu;
 };
 

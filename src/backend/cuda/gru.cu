@@ -282,9 +282,8 @@ void launch_gru_grad(const struct call *call, struct queue *queue)
         for (int64_t step = steps - 1; step >= 0; step--) {
             enqueue_early(queue, gru_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), 0,
                           sequence, step, saved, pieces, dh, dgates, dsums);
-            pieces =
-                step_product<true>(queue, n, hidden, all, dsums.data + step * all, steps * all,
-                                   call_reals(call, GRAD_WH), (float *)call->workspace);
+            pieces = step_product<true>(queue, n, hidden, all, dsums.data + step * all, steps * all,
+                                        call_reals(call, GRAD_WH), (float *)call->workspace);
         }
         step_finish_product(queue, hidden, pieces, to_state{dh, sequence, 0, true});
     }

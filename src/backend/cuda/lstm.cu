@@ -30,8 +30,8 @@ static __global__ void lstm_cell(struct sequence sequence, int64_t step, struct 
 #pragma unroll
         for (int which = 0; which < 4; which++) {
             const int64_t column = which * hidden + unit;
-            sum[which] = gate[which * hidden] +
-                         (with_h.at(sample * 4 * hidden + column) + bias[column]);
+            sum[which] =
+                gate[which * hidden] + (with_h.at(sample * 4 * hidden + column) + bias[column]);
         }
         float i = sigmoid(sum[0]), f = sigmoid(sum[1]);
         float g = tanhf(sum[2]), o = sigmoid(sum[3]);
@@ -77,8 +77,8 @@ static void step_by_step(const struct call *call, struct queue *queue,
     begin_state(queue, n * hidden, call_reals(call, LSTM_H0), h);
     begin_state(queue, n * hidden, call_reals(call, LSTM_C0), c);
     for (int64_t step = 0; step < sequence.steps; step++) {
-        const struct pieces with_h = step_product<false>(queue, n, all, hidden, h, hidden,
-                                                         call_reals(call, LSTM_WH), room);
+        const struct pieces with_h =
+            step_product<false>(queue, n, all, hidden, h, hidden, call_reals(call, LSTM_WH), room);
         enqueue_early(queue, lstm_cell, dim3(blocks_striding(n * hidden)), dim3(THREADS), 0,
                       sequence, step, with_h, (const float *)call_reals(call, LSTM_BH), gates, h, c,
                       call_reals(call, LSTM_Y), call_reals(call, LSTM_CELLS));

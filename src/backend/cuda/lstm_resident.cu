@@ -352,8 +352,7 @@ static int32_t multiprocessors(void)
 
 bool lstm_is_resident(int64_t hidden)
 {
-    return hidden <= MOST &&
-           members_of(hidden) <= multiprocessors(); /* a team runs at once */
+    return hidden <= MOST && members_of(hidden) <= multiprocessors(); /* a team runs at once */
 }
 
 uint64_t lstm_words_bytes(int64_t n, bool back)

@@ -1,8 +1,9 @@
 /* recurrent.cu: the sums of all steps of a recurrent layer with its inputs, and the way back from
  * them to what made them: by cuBLASLt where they are large enough for it.
  *
- * The gradients of the weights have a depth of all steps of all samples. Where they are ours that is
- * cut into pieces; they and those of the biases are one product where the gates' gradients are. */
+ * The gradients of the weights have a depth of all steps of all samples. Where they are ours that
+ * is cut into pieces; they and those of the biases are one product where the gates' gradients are.
+ */
 #include "backend/cuda/blas.h"
 #include "backend/cuda/few.h"
 #include "backend/cuda/recurrent.h"
@@ -191,9 +192,9 @@ static void blas_sums_grad(const struct call *call, struct queue *queue,
     blas_weigh(queue, steps.all, steps.hidden, steps.rows, states, dsums, accumulate,
                call_reals(call, dwh), room);
     const bool alike = call->op->kind != OP_gru_grad; /* dsums are dgates */
-    sum_rows_split(
-        queue, steps.rows, steps.all, reduce_value{dgates},
-        to_gradients{none, none, gradient(dbx), alike ? gradient(dbh) : none, 0, 0}, sums);
+    sum_rows_split(queue, steps.rows, steps.all, reduce_value{dgates},
+                   to_gradients{none, none, gradient(dbx), alike ? gradient(dbh) : none, 0, 0},
+                   sums);
     if (!alike)
         sum_rows_split(queue, steps.rows, steps.all, reduce_value{dsums},
                        to_gradients{none, none, none, gradient(dbh), 0, 0}, sums);

@@ -92,8 +92,8 @@ static inline __device__ void ask_tile(float *to, int32_t stride, const float *f
     for (int32_t row = (int32_t)threadIdx.x / 32; row < height; row += THREADS / 32)
         for (int32_t column = (int32_t)threadIdx.x % 32; column < width; column += 32) {
             const bool there = row < rows && column < columns;
-            ask_float(to + row * stride + column,
-                      there ? from + row * from_stride + column : from, there);
+            ask_float(to + row * stride + column, there ? from + row * from_stride + column : from,
+                      there);
         }
 }
 

@@ -1,7 +1,8 @@
 /* reduce.h: sums in a fixed order.
  *
  * Within a block each thread adds its share in order, then those of a warp meet in a tree, and the
- * warps' are added in order. Over a whole array the share of each block depends on the count only. */
+ * warps' are added in order. Over a whole array the share of each block depends on the count only.
+ */
 #ifndef PRONY_BACKEND_CUDA_REDUCE_H
 #define PRONY_BACKEND_CUDA_REDUCE_H
 

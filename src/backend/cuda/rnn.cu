@@ -176,9 +176,9 @@ static void step_by_step_back(const struct call *call, struct queue *queue,
         enqueue(queue, rnn_cell_grad, dim3(blocks_striding(n * hidden)), dim3(THREADS), sequence,
                 step, function, (const float *)call_reals(call, GRAD_Y),
                 (const float *)call_reals(call, GRAD_DY), (const float *)dh, dgates);
-        const struct pieces below = step_product<true>(
-            queue, n, hidden, hidden, dgates + step * hidden, steps * hidden,
-            call_reals(call, GRAD_WH), (float *)call->workspace);
+        const struct pieces below =
+            step_product<true>(queue, n, hidden, hidden, dgates + step * hidden, steps * hidden,
+                               call_reals(call, GRAD_WH), (float *)call->workspace);
         step_finish_product(queue, hidden, below, to_state{dh, sequence, step, false});
     }
 }
