@@ -62,19 +62,12 @@ struct pieces {
     }
 };
 
-/* Words of a row in shared memory that is read along the depth: four of each eighth row lie in
- * other banks. */
-static inline __host__ __device__ int32_t step_stride(int32_t depth)
+/* Copies WIDE floats to shared memory, or as many zeros, without waiting for them. */
+template <int WIDE> static __device__ void ask_floats(float *to, const float *from, bool there)
 {
-    return (depth + 31) / 32 * 32 + 4;
-}
-
-/* Copies a float to shared memory, or 0 where there is none, without waiting for it. */
-static inline __device__ void ask_float(float *to, const float *from, bool there)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(
                      (uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "r"(there ? 4 : 0)
+                 "l"(from), "n"(WIDE * sizeof(float)), "r"(there ? WIDE * (int)sizeof(float) : 0)
                  : "memory");
 }
 
@@ -83,48 +76,78 @@ static inline __device__ void await_asked(void)
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* `height` rows of `width` floats, the first of `rows` and `columns` being there, to rows `stride`
- * apart. */
-static inline __device__ void ask_tile(float *to, int32_t stride, const float *from,
-                                       int64_t from_stride, int32_t height, int32_t width,
-                                       int64_t rows, int64_t columns)
+/* Part of a row-major matrix. */
+struct step_tile {
+    const float *data;
+    int64_t stride;        /* from row to row */
+    int64_t rows, columns; /* that are there; none where it is not positive */
+};
+
+template <int WIDE>
+static __device__ void ask_rows(float *to, int32_t stride, int32_t height, int32_t width,
+                                const struct step_tile &from)
 {
-    for (int32_t row = (int32_t)threadIdx.x / 32; row < height; row += THREADS / 32)
-        for (int32_t column = (int32_t)threadIdx.x % 32; column < width; column += 32) {
-            const bool there = row < rows && column < columns;
-            ask_float(to + row * stride + column, there ? from + row * from_stride + column : from,
-                      there);
+    for (int32_t row = (int32_t)threadIdx.x / STEP_LANES; row < height; row += THREADS / STEP_LANES)
+        for (int32_t column = (int32_t)threadIdx.x % STEP_LANES * WIDE; column < width;
+             column += STEP_LANES * WIDE) {
+            const bool there = row < from.rows && column < from.columns;
+            ask_floats<WIDE>(to + row * stride + column,
+                             there ? from.data + row * from.stride + column : from.data, there);
         }
+}
+
+/* `height` rows of `width` floats to rows `stride` apart, 0 where there are none; in fours where
+ * they lie so. */
+static inline __device__ void ask_tile(float *to, int32_t stride, int32_t height, int32_t width,
+                                       const struct step_tile &from)
+{
+    if ((from.stride | from.columns) % 4 == 0 && (uintptr_t)from.data % 16 == 0)
+        ask_rows<4>(to, stride, height, width, from);
+    else
+        ask_rows<1>(to, stride, height, width, from);
+}
+
+/* Words of a row in shared memory that is read along the depth, so that those that are read at once
+ * lie in different banks. */
+enum { STEP_STRIDE = STEP_DEPTH + 4 };
+
+template <int EACH, bool TURNED> static constexpr int step_shared_floats(void)
+{
+    constexpr int ROWS = EACH * STEP_GROUPS;
+    constexpr int WEIGHTS = TURNED ? STEP_COLS * STEP_STRIDE : STEP_DEPTH * STEP_COLS;
+    constexpr int FACTORS = ROWS * STEP_STRIDE + WEIGHTS;
+    constexpr int PARTS = STEP_QUARTERS * ROWS * STEP_COLS;
+    return FACTORS > PARTS ? FACTORS : PARTS;
 }
 
 /* Weights lie [depth, col], or where TURNED [col, depth]: in shared memory likewise. */
 template <int EACH, bool TURNED>
 static __global__ void __launch_bounds__(THREADS)
     step_multiply(int64_t rows, int64_t cols, int64_t depths, int32_t depth, const float *left,
-                  int64_t left_stride, const float *weights, int64_t stride, float *pieces)
+                  int64_t left_stride, const float *weights, float *pieces)
 {
     extern __shared__ float4 step_shared[];
     constexpr int ROWS = EACH * STEP_GROUPS;
-    const int32_t across = step_stride(depth), lane = (int32_t)threadIdx.x % STEP_LANES;
+    const int32_t lane = (int32_t)threadIdx.x % STEP_LANES;
     const int32_t group = (int32_t)threadIdx.x / STEP_LANES % STEP_GROUPS;
     const int32_t quarter = (int32_t)threadIdx.x / (STEP_LANES * STEP_GROUPS);
     const int32_t tiles = (int32_t)((cols + STEP_COLS - 1) / STEP_COLS);
     const int64_t row0 = (int64_t)(blockIdx.x / tiles) * ROWS;
     const int64_t col0 = (int64_t)(blockIdx.x % tiles) * STEP_COLS;
     const int64_t depth0 = (int64_t)blockIdx.y * depth;
-    const int64_t here = min((int64_t)depth, depths - depth0); /* none where it is not positive */
-    float *h = (float *)step_shared, *w = h + ROWS * across;
+    const int64_t here = min((int64_t)depth, depths - depth0);
+    float *h = (float *)step_shared, *w = h + ROWS * STEP_STRIDE;
 
     allow_next();
     if (TURNED)
-        ask_tile(w, across, weights + col0 * stride + depth0, stride, STEP_COLS, depth, cols - col0,
-                 here);
+        ask_tile(w, STEP_STRIDE, STEP_COLS, depth,
+                 step_tile{weights + col0 * depths + depth0, depths, cols - col0, here});
     else
-        ask_tile(w, STEP_COLS, weights + depth0 * stride + col0, stride, depth, STEP_COLS, here,
-                 cols - col0);
+        ask_tile(w, STEP_COLS, depth, STEP_COLS,
+                 step_tile{weights + depth0 * cols + col0, cols, here, cols - col0});
     await_last();
-    ask_tile(h, across, left + row0 * left_stride + depth0, left_stride, ROWS, depth, rows - row0,
-             here);
+    ask_tile(h, STEP_STRIDE, ROWS, depth,
+             step_tile{left + row0 * left_stride + depth0, left_stride, rows - row0, here});
     await_asked();
     __syncthreads();
     float sum[EACH][4] = {};
@@ -132,11 +155,11 @@ static __global__ void __launch_bounds__(THREADS)
         vector<4> b[4];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            b[i] = *(const vector<4> *)(TURNED ? w + (lane + i * STEP_LANES) * across + k
+            b[i] = *(const vector<4> *)(TURNED ? w + (lane + i * STEP_LANES) * STEP_STRIDE + k
                                                : w + (k + i) * STEP_COLS + 4 * lane);
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-            const vector<4> a = *(const vector<4> *)(h + (group * EACH + e) * across + k);
+            const vector<4> a = *(const vector<4> *)(h + (group * EACH + e) * STEP_STRIDE + k);
 #pragma unroll
             for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -167,16 +190,12 @@ static __global__ void __launch_bounds__(THREADS)
 template <int EACH, bool TURNED>
 static void step_enqueue(struct queue *queue, int64_t rows, int64_t cols, int64_t depths,
                          const struct step_cut &cut, const float *left, int64_t left_stride,
-                         const float *weights, int64_t stride, float *pieces)
+                         const float *weights, float *pieces)
 {
-    enum { ROWS = EACH * STEP_GROUPS };
-    const int64_t across = step_stride(cut.depth);
-    const int64_t factors = ROWS * across + (TURNED ? STEP_COLS * across : cut.depth * STEP_COLS);
-    const int64_t parts = STEP_QUARTERS * ROWS * STEP_COLS;
-    const dim3 grid(blocks_for(rows, ROWS) * blocks_for(cols, STEP_COLS), (unsigned)cut.pieces);
-    enqueue_early(queue, step_multiply<EACH, TURNED>, grid, dim3(THREADS),
-                  (size_t)max(factors, parts) * sizeof(float), rows, cols, depths, cut.depth, left,
-                  left_stride, weights, stride, pieces);
+    const unsigned tiles = blocks_for(rows, EACH * STEP_GROUPS) * blocks_for(cols, STEP_COLS);
+    enqueue_early(queue, step_multiply<EACH, TURNED>, dim3(tiles, (unsigned)cut.pieces),
+                  dim3(THREADS), step_shared_floats<EACH, TURNED>() * sizeof(float), rows, cols,
+                  depths, cut.depth, left, left_stride, weights, pieces);
 }
 
 /* left[rows, depths] · weights, left's rows `left_stride` apart; the result lies in pieces, for
@@ -192,8 +211,7 @@ static struct pieces step_product(struct queue *queue, int64_t rows, int64_t col
                         : cut.each == 4 ? step_enqueue<4, TURNED>
                         : cut.each == 5 ? step_enqueue<5, TURNED>
                                         : step_enqueue<8, TURNED>;
-    launch(queue, rows, cols, depths, cut, left, left_stride, weights, TURNED ? depths : cols,
-           room);
+    launch(queue, rows, cols, depths, cut, left, left_stride, weights, room);
     return {room, cut.pieces, rows * cols};
 }
 
