@@ -55,16 +55,17 @@ static __global__ void __launch_bounds__(THREADS)
     const float *row = x + (int64_t)blockIdx.x * k;
     float *out = p + (int64_t)blockIdx.x * k;
     float most = -INFINITY, sum = 0.0f;
+#pragma unroll 4
     for (int64_t j = threadIdx.x; j < seen; j += THREADS)
         most = fmaxf(most, row[j]);
     most = block_max(most);
-    for (int64_t j = threadIdx.x; j < seen; j += THREADS) {
-        out[j] = expf(row[j] - most);
-        sum += out[j];
-    }
-    sum = block_sum(sum);
+#pragma unroll 4
     for (int64_t j = threadIdx.x; j < seen; j += THREADS)
-        out[j] /= sum;
+        sum += expf(row[j] - most);
+    sum = block_sum(sum);
+#pragma unroll 4
+    for (int64_t j = threadIdx.x; j < seen; j += THREADS) /* again: quicker than to keep them */
+        out[j] = expf(row[j] - most) / sum;
     for (int64_t j = seen + threadIdx.x; j < k; j += THREADS)
         out[j] = 0.0f;
     if (losses && threadIdx.x == 0)
@@ -160,7 +161,11 @@ static __global__ void cross_entropy_grad_each(int64_t count, int64_t k, float f
     allow_next();
     await_last();
     FOR_EACH(index, count)
-    dx[index] = factor * (p[index] - (index % k == label[index / k] ? 1.0f : 0.0f));
+    {
+        uint32_t column;
+        const int64_t sample = split_number(index, (uint32_t)k, &column);
+        dx[index] = factor * (p[index] - ((int64_t)column == label[sample] ? 1.0f : 0.0f));
+    }
 }
 
 void launch_cross_entropy_grad(const struct call *call, struct queue *queue)

@@ -193,6 +193,10 @@ static void step_enqueue(struct queue *queue, int64_t rows, int64_t cols, int64_
                          const float *weights, float *pieces)
 {
     const unsigned tiles = blocks_for(rows, EACH * STEP_GROUPS) * blocks_for(cols, STEP_COLS);
+    if (!queue->counting && queue->error == cudaSuccess) /* room for the next step's weights */
+        queue->error = cudaFuncSetAttribute(step_multiply<EACH, TURNED>,
+                                            cudaFuncAttributePreferredSharedMemoryCarveout,
+                                            cudaSharedmemCarveoutMaxShared);
     enqueue_early(queue, step_multiply<EACH, TURNED>, dim3(tiles, (unsigned)cut.pieces),
                   dim3(THREADS), step_shared_floats<EACH, TURNED>() * sizeof(float), rows, cols,
                   depths, cut.depth, left, left_stride, weights, pieces);
