@@ -283,6 +283,25 @@ TEST(launches_are_counted)
     paper_close(&paper);
 }
 
+static void expect_launches(const struct asked *asked, const char *kernel, int32_t launches)
+{
+    struct paper paper;
+    enum status status;
+    if (!paper_open(&paper, asked, &status))
+        return;
+    const struct kernel_use *use = CHECK_OK(status) ? find_kernel(&paper, kernel) : NULL;
+    if (CHECK(use))
+        CHECK_EQUAL_INT(use->launches, launches);
+    paper_close(&paper);
+}
+
+/* The inputs' product and all steps, or two kernels a step; before either the state is set. */
+TEST(recurrent_layers_have_few_launches)
+{
+    expect_launches(INFER("lstm", 64, "fp32"), "lstm_f32_cuda", 3);
+    expect_launches(INFER("ptb_lstm", 20, "fp32"), "lstm_f32_cuda", 3 + 2 * 35);
+}
+
 TEST(paper_is_for_dry_plans_only)
 {
     struct paper paper;
