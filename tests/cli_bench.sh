@@ -194,8 +194,10 @@ expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time 
     "$prony" bench small --backend ref --format tests $quick
 expect says_what_is_not_checked 0 'measured once' \
     "$prony" bench large --batch 3 --backend ref --seconds 0.01 --patience 0.1
-expect says_why_it_is_not_checked 0 'unchecked: the check would take' \
+expect says_why_it_is_not_checked 0 'unchecked: the check would take .* s, and --patience is 0.1 s' \
     "$prony" bench large --batch 64 --backend ref --seconds 0.01 --patience 0.1
+expect says_times_that_are_short 0 'the check would take [1-9][0-9.]* ms .*, and --patience is 0 s' \
+    "$prony" bench large --batch 64 --seconds 0.01 --patience 0
 
 # Where samples lie, how they come, and from where on a GPU is worth it.
 expect reads_samples_from_a_file 0 'right' "$prony" bench small --data real/dram,real/cache $quick

@@ -3,6 +3,9 @@
 #include "check.h"
 
 #include <dlfcn.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *const addresses[] = {"0000:1B:00.0", "0000:C1:00.0"};
 static int visible = 1; /* GPUs that CUDA sees */
@@ -43,6 +46,42 @@ static int nvml_energy(void *device, unsigned long long *millijoules)
     return 0;
 }
 
+/* This process, one that it started, one of which it is not told what it has, and a stranger. */
+static unsigned listed[4];
+static unsigned works; /* per cent, of the stranger */
+
+static int nvml_processes(void *device, unsigned *count, void *out)
+{
+    const struct {
+        unsigned process;
+        unsigned long long bytes;
+        unsigned instance[2];
+    } rows[] = {{listed[0], 600, {0}},
+                {listed[1], 50, {0}},
+                {listed[2], ~0ull, {0}},
+                {listed[3], 7000, {0}}};
+    if (device != (void *)&addresses[1] || *count < 4)
+        return 7;
+    *count = 4;
+    memcpy(out, rows, sizeof rows);
+    return 0;
+}
+
+static int nvml_activity(void *device, void *out, unsigned *count, unsigned long long from_us)
+{
+    const struct {
+        unsigned process;
+        unsigned long long at_us;
+        unsigned sm, memory, encoder, decoder;
+    } rows[] = {{listed[0], from_us, 100, 0, 0, 0}, {listed[3], from_us, works, 0, 0, 0}};
+    (void)device;
+    if (!works)
+        return 6;
+    *count = 2;
+    memcpy(out, rows, sizeof rows);
+    return 0;
+}
+
 #define STANDS_IN(name, function)                                                                  \
     {                                                                                              \
         name, (void (*)(void))(function)                                                           \
@@ -56,7 +95,9 @@ static const struct {
                  STANDS_IN("nvmlInit_v2", begin),
                  STANDS_IN("nvmlShutdown", begin),
                  STANDS_IN("nvmlDeviceGetHandleByPciBusId_v2", nvml_at),
-                 STANDS_IN("nvmlDeviceGetTotalEnergyConsumption", nvml_energy)};
+                 STANDS_IN("nvmlDeviceGetTotalEnergyConsumption", nvml_energy),
+                 STANDS_IN("nvmlDeviceGetComputeRunningProcesses_v3", nvml_processes),
+                 STANDS_IN("nvmlDeviceGetProcessUtilization", nvml_activity)};
 
 static void *stand_in_open(const char *file, int mode)
 {
@@ -101,6 +142,56 @@ TEST(where_cuda_sees_none_nothing_is_read)
     CHECK_STATUS(STATUS_UNSUPPORTED, gpu_meter_open(&meter));
     CHECK_MESSAGE("CUDA_VISIBLE_DEVICES");
     visible = 1;
+}
+
+static void look(const struct family *family, struct gpu_company *out)
+{
+    struct gpu_meter meter;
+    if (CHECK_OK(gpu_meter_open(&meter)))
+        gpu_meter_company(&meter, family, 1000, out);
+    gpu_meter_close(&meter);
+}
+
+/* Memory is that of the process that computes; those that we started are no strangers. */
+TEST(who_is_on_the_gpu_is_told)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    const struct family own = {.count = 0}, peer = {.processes = {child}, .count = 1};
+    struct gpu_company company;
+    listed[0] = (unsigned)getpid();
+    listed[1] = (unsigned)child;
+    listed[2] = listed[3] = 1; /* whoever started everything was not started by us */
+    look(&own, &company);
+    CHECK_NEAR(company.bytes, 600, 0);
+    CHECK_EQUAL_INT(company.others, 2);
+    CHECK_NEAR(company.busy, 0, 0);
+    works = 45;
+    look(&peer, &company);
+    CHECK_NEAR(company.bytes, 50, 0);
+    CHECK_NEAR(company.busy, 45, 0);
+    listed[2] = listed[0]; /* an amount that is not told is none */
+    look(&own, &company);
+    CHECK(isnan(company.bytes));
+    CHECK_EQUAL_INT(company.others, 1);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+/* In a container: processes have other numbers there. */
+TEST(where_ours_are_not_listed_nothing_is_known)
+{
+    const struct family own = {.count = 0};
+    struct gpu_company company;
+    for (int i = 0; i < 4; i++)
+        listed[i] = 1;
+    look(&own, &company);
+    CHECK(isnan(company.bytes));
+    CHECK_EQUAL_INT(company.others, -1);
+    CHECK(isnan(company.busy));
 }
 
 CHECK_MAIN

@@ -221,10 +221,42 @@ TEST(what_outruns_its_time_is_measured_once)
     const struct measure_options options = {.target = 0.01, .limit_ns = 20000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
-    CHECK_EQUAL_INT(a.calls, 1);
+    CHECK_EQUAL_INT(a.calls, 2); /* one to warm up */
     CHECK_EQUAL_INT(list[0].count, 1);
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
     CHECK_NEAR(list[0].samples_ns[0], 6e7, 1);
+    measure_free(&list[0]);
+}
+
+/* Code is loaded, or compiled, by the first iteration: whether it was run before or is run here, it
+ * is not what an iteration takes. */
+TEST(a_first_iteration_is_no_sample)
+{
+    for (int before = 0; before < 2; before++) {
+        struct fake a = fake('a', 1e6);
+        a.stalls_at = before ? 0 : 1;
+        a.sleeps_ns = before ? 0 : 600000000;
+        struct contender list[1] = {{.job = &a.job, .first_ns = before ? 601000000 : 0}};
+        if (!CHECK_OK(measure(&quick, list, 1)))
+            return;
+        CHECK(list[0].count >= 6);
+        CHECK_NEAR(list[0].samples_ns[0], 1e6, 1);
+        CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
+        measure_free(&list[0]);
+    }
+}
+
+/* One of which only two fit into the time has a few samples all the same. */
+TEST(what_does_not_outrun_its_time_has_a_few_samples)
+{
+    struct fake a = fake('a', 6e7);
+    a.sleeps_ns = 60000000;
+    struct contender list[1] = {{.job = &a.job}};
+    const struct measure_options options = {.target = 0.01, .limit_ns = 100000000};
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    CHECK_EQUAL_INT(list[0].count, 3);
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
     measure_free(&list[0]);
 }
 
@@ -377,10 +409,10 @@ TEST(a_comparison_ends_when_one_fails)
     measure_free(&list[1]);
 }
 
-TEST(an_iteration_known_to_be_too_long_is_not_run_again)
+TEST(a_warm_iteration_known_to_be_too_long_is_not_run_again)
 {
     struct fake a = fake('a', 6e7);
-    struct contender list[1] = {{.job = &a.job, .first_ns = 600000000}};
+    struct contender list[1] = {{.job = &a.job, .first_ns = 600000000, .warm = true}};
     if (!CHECK_OK(measure(&quick, list, 1)))
         return;
     CHECK_EQUAL_INT(a.calls, 0);
@@ -393,7 +425,7 @@ TEST(an_iteration_known_to_be_too_long_is_not_run_again)
 TEST(a_stall_that_eats_the_time_leaves_a_sample)
 {
     struct fake a = fake('a', 2e6);
-    a.stalls_at = 4; /* calibration takes three calls: the first of the warm-up */
+    a.stalls_at = 5; /* the first call, then three to calibrate: the first of the warm-up */
     a.sleeps_ns = 30000000;
     struct contender list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 20000000};
@@ -408,7 +440,7 @@ TEST(a_stall_that_eats_the_time_leaves_a_sample)
 TEST(a_stall_in_calibration_does_not_make_it_outrun_its_time)
 {
     struct fake a = fake('a', 2e6);
-    a.stalls_at = 3;
+    a.stalls_at = 4;
     a.sleeps_ns = 30000000;
     struct contender list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 20000000};
@@ -438,8 +470,8 @@ TEST(what_is_tight_is_timed_for_the_least_time)
 
 TEST(a_stall_in_calibration_is_no_reason_to_refuse)
 {
-    struct fake a = fake('a', 10); /* needs groups; the first call leaves no time to find them */
-    a.stalls_at = 1;
+    struct fake a = fake('a', 10); /* needs groups; a call leaves no time to find them */
+    a.stalls_at = 2;
     a.sleeps_ns = 15000000;
     struct contender list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 40000000};

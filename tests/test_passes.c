@@ -303,7 +303,7 @@ TEST(steal_and_load_have_their_units)
     struct text notes = {0};
     watch.start.ghz = 3;
     watch.end.ghz = 2;
-    watch_report(&watch, rows);
+    CHECK_EQUAL_INT((int)watch_report(&watch, rows), 2);
     CHECK_EQUAL_TEXT(rows[0].name, "steal");
     CHECK_NEAR(rows[0].value, 5, 1e-9);
     CHECK_EQUAL_TEXT(rows[1].name, "other_load");
@@ -317,6 +317,33 @@ TEST(steal_and_load_have_their_units)
     watch_note(&watch, &notes);
     CHECK_EQUAL_TEXT(text_of(&notes), "");
     text_free(&notes);
+}
+
+/* What the records say of n other processes on the GPU that are so busy. */
+static void check_company(int others, double busy, double row, const char *note)
+{
+    struct watch watch = {
+        .gpu = true,
+        .start = {.company = {.others = others}},
+        .end = {.wall_ns = 2000000000, .company = {.others = others, .busy = busy}}};
+    struct record_meter rows[WATCH_ROWS];
+    struct text notes = {0};
+    CHECK_EQUAL_INT((int)watch_report(&watch, rows), 3);
+    CHECK_EQUAL_TEXT(rows[2].name, "gpu_others");
+    CHECK_NEAR(rows[2].value, row, 1e-9);
+    CHECK_EQUAL_INT(rows[2].unavailable != NULL, others < 0);
+    watch_note(&watch, &notes);
+    CHECK_EQUAL_TEXT(text_of(&notes), note);
+    text_free(&notes);
+}
+
+TEST(others_on_the_gpu_are_told)
+{
+    check_company(0, (double)NAN, 0, "");
+    check_company(1, 0, 1, ""); /* it is there, and does nothing */
+    check_company(1, 45, 1, "; 1 other process is on the GPU, busy for up to 45 % of the time");
+    check_company(2, (double)NAN, 2, "; 2 other processes are on the GPU");
+    check_company(-1, (double)NAN, -1, "");
 }
 
 TEST(energy_is_that_of_the_packages)
@@ -344,7 +371,7 @@ TEST(a_gpu_meter_is_there_or_says_why)
         SKIP("%s", status_message());
     if (!CHECK_OK(status))
         return;
-    CHECK(!(gpu_meter_read(&meter, GPU_MEMORY) <= 0));
+    CHECK(!(gpu_meter_read(&meter, GPU_CLOCK) <= 0));
     CHECK(isnan(gpu_meter_read(&meter, GPU_READINGS)));
     gpu_meter_close(&meter);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* "intel-rapl:0" is a package, if its name says so: there is also "psys", which has the packages in
  * it. "intel-rapl:0:1" is a part of one, and "intel-rapl-mmio:0" the same one again. */
@@ -60,10 +61,19 @@ struct nvml_utilisation {
     unsigned gpu, memory;
 };
 typedef int nvml_get_utilisation(void *device, struct nvml_utilisation *out);
-struct nvml_memory {
-    unsigned long long total, left, used;
+struct nvml_process {
+    unsigned process;
+    unsigned long long bytes; /* all bits set: not told */
+    unsigned instance[2];
 };
-typedef int nvml_get_memory(void *device, struct nvml_memory *out);
+typedef int nvml_get_processes(void *device, unsigned *count, struct nvml_process *out);
+struct nvml_activity {
+    unsigned process;
+    unsigned long long at_us;
+    unsigned sm, memory, encoder, decoder; /* per cent */
+};
+typedef int nvml_get_activity(void *device, struct nvml_activity *out, unsigned *count,
+                              unsigned long long from_us);
 typedef int nvml_get_clock(void *device, int which, unsigned *mhz);
 typedef int nvml_get_power(void *device, unsigned *milliwatts);
 struct nvml_violation {
@@ -71,6 +81,7 @@ struct nvml_violation {
 };
 typedef int nvml_get_violation(void *device, int policy, struct nvml_violation *out);
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_POLICY_POWER = 0, NVML_POLICY_THERMAL = 1 };
+enum { NVML_NOT_SUPPORTED = 3, NVML_NOT_FOUND = 6 };
 
 /* … and those of CUDA's driver */
 typedef int cuda_init(unsigned flags);
@@ -147,13 +158,6 @@ static double read_utilisation(const struct gpu_meter *meter)
     return get && get(meter->device, &found) == 0 ? (double)found.gpu : (double)NAN;
 }
 
-static double read_memory(const struct gpu_meter *meter)
-{
-    struct nvml_memory found;
-    NVML(nvml_get_memory, get, "nvmlDeviceGetMemoryInfo");
-    return get && get(meter->device, &found) == 0 ? (double)found.used : (double)NAN;
-}
-
 static double read_clock(const struct gpu_meter *meter, int which)
 {
     unsigned mhz;
@@ -181,7 +185,6 @@ double gpu_meter_read(const struct gpu_meter *meter, enum gpu_reading what)
     switch (what) {
     case GPU_JOULES: return read_joules(meter);
     case GPU_UTILISATION: return read_utilisation(meter);
-    case GPU_MEMORY: return read_memory(meter);
     case GPU_CLOCK: return read_clock(meter, NVML_CLOCK_SM);
     case GPU_MEMORY_CLOCK: return read_clock(meter, NVML_CLOCK_MEMORY);
     case GPU_WATTS: return read_watts(meter);
@@ -190,4 +193,62 @@ double gpu_meter_read(const struct gpu_meter *meter, enum gpu_reading what)
     case GPU_READINGS: break;
     }
     return (double)NAN;
+}
+
+enum { LISTED_MOST = 256 };
+
+static bool family_has(const struct family *family, unsigned process)
+{
+    if (!family->count)
+        return (pid_t)process == getpid();
+    for (int i = 0; i < family->count; i++)
+        if (family->processes[i] == (pid_t)process)
+            return true;
+    return false;
+}
+
+/* How many processes NVML lists; none where it does not tell. */
+static unsigned read_processes(const struct gpu_meter *meter, struct nvml_process list[LISTED_MOST])
+{
+    unsigned count = LISTED_MOST;
+    NVML(nvml_get_processes, get, "nvmlDeviceGetComputeRunningProcesses_v3");
+    return get && get(meter->device, &count, list) == 0 ? count : 0;
+}
+
+/* The busiest moment of one of the others. */
+static double read_busy(const struct gpu_meter *meter, const struct family *ours, uint64_t from_us)
+{
+    struct nvml_activity list[LISTED_MOST];
+    unsigned count = LISTED_MOST;
+    double busy = 0;
+    NVML(nvml_get_activity, get, "nvmlDeviceGetProcessUtilization");
+    const int error = get ? get(meter->device, list, &count, from_us) : NVML_NOT_SUPPORTED;
+    if (error == NVML_NOT_FOUND)
+        return 0; /* nobody did anything */
+    if (error != 0)
+        return (double)NAN;
+    for (unsigned i = 0; i < count; i++)
+        if (!family_has(ours, list[i].process) && list[i].sm <= 100)
+            busy = fmax(busy, (double)list[i].sm);
+    return busy;
+}
+
+void gpu_meter_company(const struct gpu_meter *meter, const struct family *family, uint64_t from_us,
+                       struct gpu_company *out)
+{
+    struct nvml_process list[LISTED_MOST];
+    struct family ours;
+    const unsigned count = read_processes(meter, list);
+    int known = 0;
+    family_find(getpid(), &ours);
+    *out = (struct gpu_company){.bytes = (double)NAN, .busy = (double)NAN};
+    for (unsigned i = 0; i < count; i++) {
+        const double bytes = ~list[i].bytes ? (double)list[i].bytes : (double)NAN;
+        if (family_has(family, list[i].process))
+            out->bytes = isnan(out->bytes) ? bytes : out->bytes + bytes;
+        known += family_has(&ours, list[i].process);
+    }
+    out->others = known ? (int)count - known : -1;
+    if (out->others > 0)
+        out->busy = read_busy(meter, &ours, from_us);
 }

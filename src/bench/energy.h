@@ -1,9 +1,13 @@
 /* energy.h: joules, as the machine counts them: the CPU's packages by RAPL, GPUs by NVML, which is
- * loaded when it is there. Both count for all of the machine: what else runs is in it. */
+ * loaded when it is there. Both count for all of the machine: what else runs is in it. And what
+ * else NVML tells of a GPU: clocks, power, who is on it. */
 #ifndef PRONY_BENCH_ENERGY_H
 #define PRONY_BENCH_ENERGY_H
 
 #include "base/status.h"
+#include "bench/family.h"
+
+#include <stdint.h>
 
 /* The joules that all CPU packages used since some moment; `folder` is NULL for the system's own.
  * STATUS_UNSUPPORTED with the reason where they are not told. RAPL wraps around after some hours.
@@ -21,7 +25,6 @@ void gpu_meter_close(struct gpu_meter *meter);
 enum gpu_reading {
     GPU_JOULES,       /* since the driver was loaded */
     GPU_UTILISATION,  /* per cent of the last moment in which something ran */
-    GPU_MEMORY,       /* bytes in use, by anybody */
     GPU_CLOCK,        /* Hz, of the multiprocessors */
     GPU_MEMORY_CLOCK, /* Hz */
     GPU_WATTS,        /* of the last moment */
@@ -30,5 +33,16 @@ enum gpu_reading {
     GPU_READINGS,
 };
 double gpu_meter_read(const struct gpu_meter *meter, enum gpu_reading what); /* NaN: not told */
+
+/* Who is on the GPU. Ours are this process and all that it started. */
+struct gpu_company {
+    double bytes; /* that the family has there; NaN: not told */
+    int others;   /* processes that are none of ours; -1: not known, since NVML lists none of ours
+                     either: a container may number them differently */
+    double busy;  /* per cent: how much one of them computed at most; NaN: not told */
+};
+/* `from_us`: how busy since then, in µs since 1970. */
+void gpu_meter_company(const struct gpu_meter *meter, const struct family *family, uint64_t from_us,
+                       struct gpu_company *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* entry.c: see entry.h. */
 #include "bench/entry.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Axes that have one value so far: any other is a skip that says so. */
@@ -126,8 +127,21 @@ static enum status check_target(const struct point *point)
     return STATUS_OK;
 }
 
+/* What somebody set to look for an error makes a loop wait for each of its launches, and times say
+ * nothing of the loop. */
+static enum status check_environment(const struct point *point)
+{
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    if (strcmp(point->unit, "gpu") == 0 && blocking && blocking[0] && strcmp(blocking, "0") != 0)
+        FAIL(STATUS_UNSUPPORTED,
+             "CUDA_LAUNCH_BLOCKING is set: every launch is waited for, which is not what is to be "
+             "measured: unset it");
+    return STATUS_OK;
+}
+
 enum status entry_check(const struct bench *bench, const struct point *point)
 {
+    TRY(check_environment(point));
     TRY(check_target(point));
     TRY(check_axes(point));
     TRY(check_samples(point));

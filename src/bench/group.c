@@ -33,6 +33,7 @@ struct entrant {
     struct record record;
     struct job *job, *cold; /* cold: what is timed in its place, or NULL */
     bool is_peer, runs;     /* runs: it is prepared and right, and will be timed */
+    bool warm;              /* … which came after another */
     struct family family;   /* of a peer */
     uint64_t first_ns;      /* the first iteration, and what it used */
     struct meters first_meters;
@@ -118,7 +119,23 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
     work.prepare = text_of(&entrant->prepare);
     work.check = text_of(&entrant->check);
     entrant->is_peer = true;
+    entrant->warm = !work.exactly;
     return job_peer_open(&work, &entrant->job);
+}
+
+static uint64_t group_check_ns(const struct group *group, const struct entrant *entrant)
+{
+    return entrant->first_ns * (uint64_t)group->task->check_steps;
+}
+
+/* The first iteration of all may be long for what is done once: where that would decide, one more
+ * does. */
+static enum status group_warm(struct group *group, struct entrant *entrant)
+{
+    if (entrant->warm || group_check_ns(group, entrant) <= group->bench->patience_ns)
+        return STATUS_OK;
+    entrant->warm = true;
+    return entrant->job->kind->run(entrant->job, 1, &entrant->first_ns);
 }
 
 /* Is it right? Only a wrong answer keeps it from being timed; no answer is said in the record. */
@@ -127,12 +144,10 @@ static enum status group_check(struct group *group, struct entrant *entrant)
     struct record_check *check = &entrant->record.check;
     enum status status;
     double error = (double)NAN;
-    uint64_t takes_ns = entrant->first_ns * (uint64_t)group->task->check_steps;
 
-    if (takes_ns > group->bench->patience_ns)
-        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
-                             "the check would take %.0f s, more than --patience",
-                             (double)takes_ns * 1e-9);
+    TRY(group_warm(group, entrant));
+    if (group_check_ns(group, entrant) > group->bench->patience_ns)
+        status = referee_refuse(group->bench, (double)group_check_ns(group, entrant), "");
     else
         status = referee_judge(&group->referee, group->bench, group->task, entrant->job, &error);
     if (status == STATUS_UNSUPPORTED) {
@@ -310,7 +325,7 @@ static enum status group_parts(const struct group *group, struct entrant *entran
     double ns[PART_COUNT];
     if (entrant->is_peer || isnan(record_work_ns(&entrant->record)) ||
         entrant->cold || /* watched, it would find warm caches */
-        entrant->first_ns > group->bench->measure.limit_ns / 4)
+        entrant->record.time_ns.median > (double)group->bench->measure.limit_ns / 4)
         return STATUS_OK;
     enum status status = job_network_parts(entrant->job, entrant->record.time_ns.median, ns);
     if (status == STATUS_OK)
@@ -334,11 +349,11 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
                                       serves ? 1e9 / entrant->rate : record->time_ns.median,
                                   .patience_ns = (double)group->bench->patience_ns,
                                   .batch = record->point.batch};
-    size_t count = METERS_COUNT + WATCH_ROWS, more = 0;
+    size_t count = METERS_COUNT, more = 0;
 
     meters_report(contender->meters.wall_ns ? &contender->meters : &entrant->first_meters,
                   &contender->family, rows);
-    watch_report(&group->watch, rows + METERS_COUNT);
+    count += watch_report(&group->watch, rows + METERS_COUNT);
     if (entrant->rate > 0)
         rows[count++] = (struct record_meter){"rate", entrant->rate, NULL};
     if (serves)
@@ -447,6 +462,7 @@ static void group_enter(struct group *group, struct entrant *entrant)
     if (entrant->cold)
         job_cold_meter(entrant->cold, &contender->meters, &contender->family);
     contender->first_ns = entrant->first_ns;
+    contender->warm = entrant->warm;
     contender->family = entrant->family;
     contender->threads = point->threads;
     contender->start_ns = (uint64_t)entrant->record.start_ns;

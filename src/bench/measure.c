@@ -22,6 +22,7 @@ enum {
     SLICE_MOST = 64,               /* samples in a turn */
     SLICE_LEAST = 3,               /* … and of samples that take less than: */
     SHORT_NS = 10000000,
+    SAMPLES_LEAST = 3,         /* of what does not outrun its time by itself */
     COMPARED_LEAST_NS = 50000, /* of a comparison: what a sample lasts, … */
     COMPARED_MOST_NS = 1000000,
     COMPARED_OUTSIDE = 2, /* … which is this many times what passes outside, or the most */
@@ -53,8 +54,8 @@ static enum status measure_sample(struct contender *contender, int64_t per, uint
     return STATUS_OK;
 }
 
-/* The quickest of a few samples; one is enough when it is long, and so was the first iteration if
- * that is known: else something held it up. */
+/* The quickest of a few samples; one is enough when it is long, and so was the first iteration:
+ * else something held it up. */
 static enum status measure_quickest(struct contender *contender, int64_t per, uint64_t *elapsed_ns,
                                     uint64_t *outside_ns)
 {
@@ -66,7 +67,7 @@ static enum status measure_quickest(struct contender *contender, int64_t per, ui
             *elapsed_ns = elapsed;
         if (outside < *outside_ns)
             *outside_ns = outside;
-        if (elapsed > LONG_NS && (contender->first_ns == 0 || contender->first_ns > LONG_NS / 2))
+        if (elapsed > LONG_NS && contender->first_ns > LONG_NS / 2)
             break;
     }
     return STATUS_OK;
@@ -88,9 +89,9 @@ static enum status measure_fill(struct contender *contender, uint64_t limit_ns)
     int64_t least = measure_least(contender, one_ns);
     int64_t lasting = (int64_t)((double)(GROUP_SHARE * clock_cost_ns()) / one_ns);
     least = contender->per > 1 && lasting > least ? lasting : least;
-    int64_t most = limit_ns > contender->spent_ns
-                       ? (int64_t)((double)(limit_ns - contender->spent_ns) / one_ns)
-                       : 0;
+    const uint64_t left_ns =
+        limit_ns > contender->spent_ns ? (limit_ns - contender->spent_ns) / SAMPLES_LEAST : 0;
+    const int64_t most = (int64_t)((double)left_ns / one_ns);
     least = least < most ? least : most;
     if (least <= contender->per)
         return STATUS_OK;
@@ -108,7 +109,7 @@ static enum status measure_calibrate(struct contender *contender, uint64_t limit
     int64_t per = 1;
 
     TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
-    if (contender->first_ns && elapsed_ns < limit_ns / 100)
+    if (elapsed_ns < limit_ns / 100)
         contender->spent_ns = 0; /* whatever held it up is not its own time */
     if (contender->alone) {
         contender->per = 1;
@@ -206,19 +207,25 @@ static enum status measure_slice(const struct measure_options *options, struct c
     return STATUS_OK;
 }
 
-/* Calibration and warm-up, within a quarter of the time. An iteration so long that half the time is
- * gone with one is measured that once; a short one that something held up is not. */
+/* Calibration and warm-up, within a quarter of the time. The very first iteration, which pays for
+ * what is done once (code is loaded or compiled, memory is touched), is never a sample. One that is
+ * longer than all of the time when it is warm is measured that once; a short one that something
+ * held up is not. */
 static enum status measure_warm(const struct measure_options *options, struct contender *contender)
 {
     double best_ns = (double)INFINITY, quickest_ns;
+    uint64_t outside_ns;
     int flat = 0;
 
-    if (contender->first_ns >= options->limit_ns) {
+    if (contender->warm && contender->first_ns > options->limit_ns) {
         contender->per = 1;
         return measure_keep(contender, (double)contender->first_ns);
     }
+    if (!contender->first_ns)
+        TRY(measure_sample(contender, 1, &contender->first_ns, &outside_ns));
+    contender->spent_ns = 0;
     TRY(measure_calibrate(contender, options->limit_ns));
-    if (contender->sample_ns >= options->limit_ns / 2)
+    if (contender->sample_ns > options->limit_ns)
         return measure_keep(contender, (double)contender->sample_ns / (double)contender->per);
     while (contender->spent_ns < options->limit_ns / 4) {
         TRY(measure_slice(options, contender, false, &quickest_ns));
@@ -291,7 +298,7 @@ static enum status measure_round(const struct measure_options *options, struct c
             return status;
         if (status != STATUS_OK)
             measure_fail(contender, status);
-        else if (contender->spent_ns >= options->limit_ns)
+        else if (contender->spent_ns >= options->limit_ns && contender->count >= SAMPLES_LEAST)
             contender->out = true;
     }
     return STATUS_OK;
@@ -416,6 +423,7 @@ static void measure_reset(struct contender *contender)
                                     .together = contender->together,
                                     .lasts_ns = contender->lasts_ns,
                                     .first_ns = contender->first_ns,
+                                    .warm = contender->warm,
                                     .stop = MEASURE_TIME};
 }
 

@@ -6,7 +6,8 @@
  *            and (for a peer) waking it up cost less than about 1 % of a sample; what runs on while
  *            the host goes ahead (a GPU, samples on their way to it) in groups as a training loop
  *            has them
- *   warm-up  slices are thrown away until they stop getting faster
+ *   warm-up  the first iteration is never a sample; slices are thrown away until they stop getting
+ *            faster
  *   stop     when the 95 % interval of the median is within the target, and it was timed for the
  *            least time, or its time is up; in a comparison, when the 99 % interval of the ratio is
  * Two that are compared and have one thread each are tied to the same CPU, another one in every
@@ -58,8 +59,8 @@ struct contender {
     int64_t together;     /* iterations that a sample has at least, … */
     uint64_t lasts_ns; /* … and how long it lasts: of what is waited for at its end only; 0: any */
     uint64_t start_ns; /* what it took to get ready; 0: not known */
-    uint64_t first_ns; /* an iteration that was run already, or 0: if it is longer than the limit
-                          it is the only sample */
+    uint64_t first_ns; /* an iteration that was run already; 0: none was */
+    bool warm;         /* … after another: if it is longer than the limit it is the only sample */
 
     /* Set by measure; all but samples is a plain value. */
     enum measure_stop stop;

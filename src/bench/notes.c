@@ -43,7 +43,7 @@ void notes_add(const struct record *record, const struct contender *contender, d
     const double known = (time->ci_high - time->ci_low) / (2 * time->median); /* NaN: it is not */
 
     if (contender->stop == MEASURE_TIME && contender->count == 1)
-        text_add(notes, "; measured once: it outruns the time given");
+        text_add(notes, "; measured once, warm: it outruns the time given");
     else if (contender->stop == MEASURE_TIME && known <= target)
         text_add(notes, "; time was up after a short look");
     else if (contender->stop == MEASURE_TIME && !isnan(known))

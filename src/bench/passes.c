@@ -98,6 +98,7 @@ static enum status add_gpu(const struct passes *passes, struct sheet *sheet)
 {
     int64_t iterations = iterations_for(passes, GPU_NS);
     struct gpu_meter meter;
+    struct gpu_company company;
     uint64_t elapsed_ns;
     TRY(gpu_meter_open(&meter));
     double before = gpu_meter_read(&meter, GPU_JOULES), now[GPU_READINGS];
@@ -106,6 +107,7 @@ static enum status add_gpu(const struct passes *passes, struct sheet *sheet)
     for (int what = 0; what < GPU_READINGS; what++)
         now[what] = gpu_meter_read(&meter, (enum gpu_reading)what);
     double seconds = 1e-9 * (double)(clock_ns() - start_ns), joules = now[GPU_JOULES] - before;
+    gpu_meter_company(&meter, passes->family, 0, &company);
     gpu_meter_close(&meter);
     TRY(status);
     add_read(sheet, gpu_names[0], joules / (double)(iterations * passes->batch));
@@ -113,7 +115,10 @@ static enum status add_gpu(const struct passes *passes, struct sheet *sheet)
     add_read(sheet, gpu_names[2], now[GPU_UTILISATION]);
     add_read(sheet, gpu_names[3], now[GPU_CLOCK]);
     add_read(sheet, gpu_names[4], now[GPU_MEMORY_CLOCK]);
-    add_read(sheet, gpu_names[5], now[GPU_MEMORY]);
+    add(sheet, gpu_names[5], company.bytes,
+        isnan(company.bytes) ? "NVML does not list the process: a container may number it "
+                               "differently"
+                             : NULL);
     return STATUS_OK;
 }
 

@@ -10,6 +10,19 @@
 
 static const double REFERENCE_FLOP = 5e9; /* `ref` is not asked for more */
 
+enum status referee_refuse(const struct bench *bench, double check_ns, const char *about)
+{
+    struct text takes = {0};
+    text_add_time(&takes, check_ns);
+    enum status status = text_done(&takes);
+    if (status == STATUS_OK)
+        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
+                             "the check would take %s%s, and --patience is %.3g s", text_of(&takes),
+                             about, (double)bench->patience_ns * 1e-9);
+    text_free(&takes);
+    return status;
+}
+
 static enum status referee_choose(struct referee *referee, const struct bench *bench,
                                   const struct task *task)
 {
@@ -21,10 +34,11 @@ static enum status referee_choose(struct referee *referee, const struct bench *b
     const double seconds = reference_seconds(task) / threads;
     referee->options = (struct network_options){.device = {.threads = threads, .isa = ISA_AVX2}};
     referee->name = fast ? "simd/avx2, unfused" : "ref";
-    if (fast && seconds * 1e9 > (double)bench->patience_ns)
-        FAIL(STATUS_UNSUPPORTED,
-             "the check would take %.0f s (%.0f GFLOP), more than --patience allows", seconds,
-             flop * 1e-9);
+    if (fast && seconds * 1e9 > (double)bench->patience_ns) {
+        char about[64];
+        snprintf(about, sizeof about, " (%.0f GFLOP)", flop * 1e-9);
+        return referee_refuse(bench, seconds * 1e9, about);
+    }
     if (reference_bytes(task) > (double)mem_total()) /* a GPU may have more */
         FAIL(STATUS_UNSUPPORTED, "the check would need %.0f GB of memory, and there are %.0f",
              reference_bytes(task) * 1e-9, (double)mem_total() * 1e-9);

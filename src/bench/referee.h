@@ -17,6 +17,9 @@ struct referee {
  * when memory is out. */
 enum status referee_begin(struct referee *referee, const struct bench *bench, struct task *task);
 
+/* Says that a check would take longer than bench->patience_ns; `about`: " (146 GFLOP)", or "". */
+enum status referee_refuse(const struct bench *bench, double check_ns, const char *about);
+
 /* Is what the job computes right? As job_kind.check; a wrong answer is judged again by how far off
  * the reference itself would be, had it rounded as much (judge.h). */
 enum status referee_judge(const struct referee *referee, const struct bench *bench,

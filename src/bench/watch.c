@@ -2,7 +2,6 @@
 #include "bench/watch.h"
 
 #include "base/clock.h"
-#include "bench/energy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 /* /proc/stat counts in hundredths of a second: shorter than this it says nothing. */
 static const uint64_t TELLING_NS = 200000000;
 static const double STEAL_MATTERS = 1, OTHERS_MATTER = 0.2, CLOCK_MATTERS = 0.05;
-static const double HELD_MATTERS = 1; /* per cent of the time */
+static const double HELD_MATTERS = 1, COMPANY_MATTERS = 1; /* per cent of the time */
 
 /* The number in a file that holds one, or NaN. */
 static double read_number(const char *path)
@@ -82,15 +81,25 @@ static double ended_ns(void)
 }
 
 /* Outside of what is timed: opening NVML takes a moment. */
-static void read_gpu(struct watch_reading *out)
+static void read_gpu(struct watch_reading *out, uint64_t from_us)
 {
+    static const struct family own;
     struct gpu_meter meter;
     out->capped_s = out->hot_s = (double)NAN;
+    out->company = (struct gpu_company){.others = -1};
     if (gpu_meter_open(&meter) != STATUS_OK)
         return; /* the meters say why */
     out->capped_s = gpu_meter_read(&meter, GPU_POWER_CAPPED);
     out->hot_s = gpu_meter_read(&meter, GPU_HOT);
+    gpu_meter_company(&meter, &own, from_us, &out->company);
     gpu_meter_close(&meter);
+}
+
+static uint64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
 static void read_all(const struct watch *watch, struct watch_reading *out)
@@ -121,8 +130,9 @@ void watch_family(struct watch *watch, const struct family *family)
 
 void watch_begin(struct watch *watch)
 {
+    watch->start.at_us = now_us();
     if (watch->gpu)
-        read_gpu(&watch->start);
+        read_gpu(&watch->start, watch->start.at_us);
     read_all(watch, &watch->start);
 }
 
@@ -130,7 +140,7 @@ void watch_end(struct watch *watch)
 {
     read_all(watch, &watch->end);
     if (watch->gpu)
-        read_gpu(&watch->end);
+        read_gpu(&watch->end, watch->start.at_us);
 }
 
 static double watch_wall(const struct watch *watch)
@@ -153,12 +163,34 @@ static double watch_others(const struct watch *watch)
     return others < 0 ? 0 : others;
 }
 
-void watch_report(const struct watch *watch, struct record_meter rows[WATCH_ROWS])
+/* At one of both ends; -1: not known. */
+static int watch_company(const struct watch *watch)
 {
+    const int before = watch->start.company.others, after = watch->end.company.others;
+    return before > after ? before : after;
+}
+
+static void note_company(const struct watch *watch, struct text *notes)
+{
+    const int others = watch_company(watch);
+    const double busy = watch->end.company.busy; /* NaN: not told, or they have gone */
+    if (others <= 0 || (busy < COMPANY_MATTERS && !isnan(busy)))
+        return;
+    text_printf(notes, "; %d other process%s on the GPU", others, others == 1 ? " is" : "es are");
+    if (!isnan(busy))
+        text_printf(notes, ", busy for up to %.0f %% of the time", busy);
+}
+
+size_t watch_report(const struct watch *watch, struct record_meter rows[WATCH_ROWS])
+{
+    static const char unknown[] = "NVML does not list the processes of this system";
+    const int company = watch_company(watch);
     const char *reason = isnan(watch_wall(watch)) ? "it was too short" : "/proc does not tell";
     double steal = watch_steal(watch), others = watch_others(watch);
     rows[0] = (struct record_meter){"steal", steal, isnan(steal) ? reason : NULL};
     rows[1] = (struct record_meter){"other_load", others, isnan(others) ? reason : NULL};
+    rows[2] = (struct record_meter){"gpu_others", company, company < 0 ? unknown : NULL};
+    return watch->gpu ? 3 : 2;
 }
 
 void watch_note(const struct watch *watch, struct text *notes)
@@ -176,4 +208,5 @@ void watch_note(const struct watch *watch, struct text *notes)
         return;
     note_held(notes, end->capped_s - start->capped_s, watch_wall(watch), "power");
     note_held(notes, end->hot_s - start->hot_s, watch_wall(watch), "temperature");
+    note_company(watch, notes);
 }

@@ -1,16 +1,17 @@
 /* watch.h: what else the machine did while something was timed, of which its figures may suffer:
- * the host of a virtual machine took the CPU away, others used it, its clock changed. */
+ * the host of a virtual machine took the CPU away, others used it or the GPU, its clock changed. */
 #ifndef PRONY_BENCH_WATCH_H
 #define PRONY_BENCH_WATCH_H
 
 #include "base/text.h"
+#include "bench/energy.h"
 #include "bench/family.h"
 #include "record/record.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WATCH_ROWS = 2, WATCH_PROCESSES = 256 };
+enum { WATCH_ROWS = 3, WATCH_PROCESSES = 256 };
 
 /* What the system counts up, and its state at one moment; NaN where it does not tell. */
 struct watch_reading {
@@ -18,7 +19,9 @@ struct watch_reading {
     double steal_ns, busy_ns; /* of all CPUs */
     double ours_ns;           /* CPU time of this process and of those that are watched with it */
     double ghz, throttled;
-    double capped_s, hot_s; /* of the GPU: see energy.h */
+    uint64_t at_us;             /* since 1970 */
+    double capped_s, hot_s;     /* of the GPU: see energy.h */
+    struct gpu_company company; /* there */
 };
 
 struct watch {
@@ -33,8 +36,9 @@ void watch_family(struct watch *watch, const struct family *family);
 void watch_begin(struct watch *watch);
 void watch_end(struct watch *watch);
 
-/* Rows for a record: steal (per cent of the time), other_load (cores that others kept busy). */
-void watch_report(const struct watch *watch, struct record_meter rows[WATCH_ROWS]);
+/* Rows for a record: steal (per cent of the time), other_load (cores that others kept busy), and of
+ * a GPU gpu_others (processes on it that are none of ours). How many. */
+size_t watch_report(const struct watch *watch, struct record_meter rows[WATCH_ROWS]);
 /* Appends "; …" for each thing that makes the figures doubtful. */
 void watch_note(const struct watch *watch, struct text *notes);
 
