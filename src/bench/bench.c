@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 
 #include "base/clock.h"
+#include "bench/energy.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -55,6 +56,16 @@ enum status bench_start_record(const struct bench *bench, const struct point *po
     record->software = bench->software;
     record->at = at;
     return bench_goal(bench, point, arena, &record->goal);
+}
+
+bool bench_find_gpu(struct bench *bench)
+{
+    struct gpu_meter meter;
+    if (!bench->facts.gpu.name[0] && gpu_meter_open(&meter) == STATUS_OK) {
+        gpu_meter_facts(&meter, &bench->facts.gpu);
+        gpu_meter_close(&meter);
+    }
+    return bench->facts.gpu.name[0] != '\0';
 }
 
 enum status bench_name(const struct point *point, struct arena *arena, const char **out)

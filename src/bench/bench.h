@@ -41,6 +41,9 @@ enum status bench_write(struct bench *bench, const struct record *record);
 enum status bench_start_record(const struct bench *bench, const struct point *point,
                                struct arena *arena, struct record *record);
 
+/* Has bench->facts the GPU's? They are looked for when they are first asked for. */
+bool bench_find_gpu(struct bench *bench);
+
 /* Who computes there, as comparisons name it: "prony/ref", "numpy". */
 enum status bench_name(const struct point *point, struct arena *arena, const char **out);
 

@@ -76,6 +76,12 @@ typedef int nvml_get_activity(void *device, struct nvml_activity *out, unsigned 
                               unsigned long long from_us);
 typedef int nvml_get_clock(void *device, int which, unsigned *mhz);
 typedef int nvml_get_power(void *device, unsigned *milliwatts);
+typedef int nvml_get_name(void *device, char *name, unsigned size);
+typedef int nvml_get_version(char *version, unsigned size);
+struct nvml_memory {
+    unsigned long long total, left, used;
+};
+typedef int nvml_get_memory(void *device, struct nvml_memory *out);
 struct nvml_violation {
     unsigned long long reference_us, violation_ns;
 };
@@ -87,6 +93,8 @@ enum { NVML_NOT_SUPPORTED = 3, NVML_NOT_FOUND = 6 };
 typedef int cuda_init(unsigned flags);
 typedef int cuda_get_device(int *device, int number);
 typedef int cuda_get_address(char *address, int size, int device);
+typedef int cuda_get_attribute(int *value, int attribute, int device);
+enum { CUDA_MULTIPROCESSORS = 16 };
 
 /* POSIX lets a data pointer from dlsym be one to a function; ISO C has no cast for it. */
 #define FUNCTION(type, name, library, function)                                                    \
@@ -97,18 +105,22 @@ typedef int cuda_get_address(char *address, int size, int device);
     } while (0)
 #define NVML(type, name, function) FUNCTION(type, name, meter->library, function)
 
-/* Where on the bus CUDA's first GPU is: "0000:1B:00.0"; false: there is none. NVML numbers all
- * GPUs, in the order of the bus; CUDA those that CUDA_VISIBLE_DEVICES names, in its order, or the
- * fastest first. What the driver has begun stays loaded. */
-static bool find_address(char *address, int size)
+/* Where on the bus CUDA's first GPU is, "0000:1B:00.0", and its size; false: there is none. NVML
+ * numbers all GPUs, in the order of the bus; CUDA those that CUDA_VISIBLE_DEVICES names, in its
+ * order, or the fastest first. What the driver has begun stays loaded. */
+static bool find_address(char *address, int size, int *multiprocessors)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     int device;
     FUNCTION(cuda_init, init, driver, "cuInit");
     FUNCTION(cuda_get_device, get_device, driver, "cuDeviceGet");
     FUNCTION(cuda_get_address, get_address, driver, "cuDeviceGetPCIBusId");
+    FUNCTION(cuda_get_attribute, get_attribute, driver, "cuDeviceGetAttribute");
     const bool found = init && get_device && get_address && init(0) == 0 &&
                        get_device(&device, 0) == 0 && get_address(address, size, device) == 0;
+    if (!found || !get_attribute ||
+        get_attribute(multiprocessors, CUDA_MULTIPROCESSORS, device) != 0)
+        *multiprocessors = 0;
     if (driver)
         dlclose(driver);
     return found;
@@ -120,7 +132,7 @@ enum status gpu_meter_open(struct gpu_meter *meter)
     *meter = (struct gpu_meter){.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
     if (!meter->library)
         FAIL(STATUS_UNSUPPORTED, "NVML is not installed: it comes with NVIDIA's driver");
-    if (!find_address(address, sizeof address)) {
+    if (!find_address(address, sizeof address, &meter->multiprocessors)) {
         gpu_meter_close(meter);
         FAIL(STATUS_UNSUPPORTED, "CUDA's driver sees no GPU: check nvidia-smi and "
                                  "CUDA_VISIBLE_DEVICES");
@@ -193,6 +205,25 @@ double gpu_meter_read(const struct gpu_meter *meter, enum gpu_reading what)
     case GPU_READINGS: break;
     }
     return (double)NAN;
+}
+
+void gpu_meter_facts(const struct gpu_meter *meter, struct facts_gpu *out)
+{
+    struct nvml_memory memory;
+    unsigned milliwatts;
+    NVML(nvml_get_name, get_name, "nvmlDeviceGetName");
+    NVML(nvml_get_version, get_driver, "nvmlSystemGetDriverVersion");
+    NVML(nvml_get_memory, get_memory, "nvmlDeviceGetMemoryInfo");
+    NVML(nvml_get_power, get_limit, "nvmlDeviceGetEnforcedPowerLimit");
+    *out = (struct facts_gpu){.multiprocessors = meter->multiprocessors};
+    if (!get_name || get_name(meter->device, out->name, sizeof out->name) != 0)
+        out->name[0] = '\0';
+    if (!get_driver || get_driver(out->driver, sizeof out->driver) != 0)
+        out->driver[0] = '\0';
+    if (get_memory && get_memory(meter->device, &memory) == 0)
+        out->memory_bytes = memory.total;
+    if (get_limit && get_limit(meter->device, &milliwatts) == 0)
+        out->power_limit = 1e-3 * milliwatts;
 }
 
 enum { LISTED_MOST = 256 };

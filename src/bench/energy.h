@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "bench/family.h"
+#include "record/facts.h"
 
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ enum status energy_read_cpu(const char *folder, double *joules);
  * begins with, here and in processes of ours. A zeroed struct is closed. */
 struct gpu_meter {
     void *library, *device;
+    int multiprocessors; /* as CUDA counts them; 0: not told */
 };
 enum status gpu_meter_open(struct gpu_meter *meter);
 void gpu_meter_close(struct gpu_meter *meter);
@@ -33,6 +35,9 @@ enum gpu_reading {
     GPU_READINGS,
 };
 double gpu_meter_read(const struct gpu_meter *meter, enum gpu_reading what); /* NaN: not told */
+
+/* What it is. */
+void gpu_meter_facts(const struct gpu_meter *meter, struct facts_gpu *out);
 
 /* Who is on the GPU. Ours are this process and all that it started. */
 struct gpu_company {

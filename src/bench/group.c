@@ -162,12 +162,36 @@ static enum status group_check(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
+/* Of a peer all that it names, of ours what its backend computes with, behind what we are. */
+static enum status group_describe_software(const struct group *group, struct entrant *entrant,
+                                           const struct json *tree)
+{
+    struct point *point = &entrant->record.point;
+    const struct json *own = entrant->is_peer ? tree : json_get(tree, "device");
+    const struct json *software = json_get(own, "software");
+    const char *driver = group->bench->facts.gpu.driver;
+    struct text text = {0};
+
+    if (!software)
+        return STATUS_OK;
+    if (!entrant->is_peer)
+        text_add(&text, point->software);
+    if (!entrant->is_peer && strcmp(point->unit, "gpu") == 0 && driver[0])
+        text_printf(&text, ", driver %s", driver);
+    for (const struct json *part = software->first; part; part = part->next)
+        if (part->kind == JSON_STRING)
+            text_printf(&text, "%s%s %s", text.length ? ", " : "", part->key, part->string);
+    snprintf(point->software, sizeof point->software, "%s", text_of(&text));
+    enum status status = text_done(&text);
+    text_free(&text);
+    return status;
+}
+
 /* What the job says of itself: kernels, unit, threads, software. */
 static enum status group_describe(struct group *group, struct entrant *entrant)
 {
     struct record *record = &entrant->record;
     struct point *point = &record->point;
-    struct text text = {0};
     struct json *tree;
 
     TRY(describe_job(entrant->job, &group->arena, &tree));
@@ -186,15 +210,7 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
             names[record->kernel_count++] = kernel->string;
         record->kernels = names;
     }
-    const struct json *software = json_get(tree, "software");
-    if (!software)
-        return STATUS_OK;
-    for (const struct json *part = software->first; part; part = part->next)
-        if (part->kind == JSON_STRING)
-            text_printf(&text, "%s%s %s", text.length ? ", " : "", part->key, part->string);
-    snprintf(point->software, sizeof point->software, "%s", text_of(&text));
-    text_free(&text);
-    return STATUS_OK;
+    return group_describe_software(group, entrant, tree);
 }
 
 /* From a point to a job that is ready to be timed. */
@@ -418,6 +434,21 @@ static enum status group_open_task(struct group *group, const struct point *poin
     return referee_begin(&group->referee, group->bench, group->task);
 }
 
+/* Results of a GPU have its facts with the machine's. */
+static enum status group_find_gpu(struct group *group)
+{
+    const struct json *machine = NULL, *software;
+    for (int i = 0; i < group->count; i++) {
+        struct record *record = &group->entrants[i].record;
+        if (strcmp(record->point.unit, "gpu") != 0 || !bench_find_gpu(group->bench))
+            continue;
+        if (!machine)
+            TRY(facts_trees(&group->bench->facts, &group->arena, &machine, &software));
+        record->machine = machine;
+    }
+    return STATUS_OK;
+}
+
 static enum status group_make(struct group *group, const struct point *points, int count)
 {
     NEED(group->entrants = mem_array((size_t)count, sizeof *group->entrants));
@@ -427,7 +458,7 @@ static enum status group_make(struct group *group, const struct point *points, i
     for (int i = 0; i < count; i++)
         TRY(bench_start_record(group->bench, &points[i], &group->arena,
                                &group->entrants[i].record));
-    return STATUS_OK;
+    return group_find_gpu(group);
 }
 
 static void group_free(struct group *group)

@@ -215,6 +215,7 @@ static enum status write_machine(struct bench *bench, struct arena *arena)
         status = json_parse(arena, "calibration", text_of(&text), text.length, &calibration);
     text_free(&text);
     TRY(status);
+    TRY(facts_trees(&bench->facts, arena, &bench->machine, &bench->software)); /* and its GPU's */
     record_start(&record);
     record.kind = RECORD_MACHINE;
     record.machine = bench->machine;

@@ -173,6 +173,9 @@ static void print_unit(struct text *text, const struct json *unit)
             text_printf(text, ", %g %s", about->number, about->key);
         else if (about->kind == JSON_STRING && !text_starts(about->key, "unit"))
             text_printf(text, ", %s %s", about->key, about->string);
+    const struct json *software = json_get(unit, "software");
+    for (const struct json *part = software ? software->first : NULL; part; part = part->next)
+        text_printf(text, ", %s %s", part->key, part->string);
     text_add(text, "\n");
 }
 

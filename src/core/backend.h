@@ -113,7 +113,8 @@ struct backend {
     enum status (*probe)(void);
     enum status (*open)(const struct device_options *options, struct device **out);
     void (*close)(struct device *device);
-    /* Adds members (unit_name, threads, isa, memory …) to the open JSON object. */
+    /* Adds members (unit_name, threads, isa, memory …) to the open JSON object; `software` is an
+     * object of the libraries it computes with and their versions. */
     void (*describe)(const struct device *device, struct json_writer *out);
 
     /* Bare params have no values: their instance takes no memory and serves dry plans only. */

@@ -156,6 +156,20 @@ static void write_real(struct json_writer *writer, const char *key, double numbe
     }
 }
 
+static void write_gpu(struct json_writer *writer, const struct facts_gpu *gpu)
+{
+    if (!gpu->name[0])
+        return;
+    json_key(writer, "gpu");
+    json_object(writer);
+    write_text(writer, "name", gpu->name);
+    write_count(writer, "memory_bytes", gpu->memory_bytes);
+    write_count(writer, "multiprocessors", (uint64_t)gpu->multiprocessors);
+    write_text(writer, "driver", gpu->driver);
+    write_real(writer, "power_limit", gpu->power_limit > 0 ? gpu->power_limit : (double)NAN);
+    json_end(writer);
+}
+
 void facts_write_machine(const struct facts *facts, struct json_writer *writer)
 {
     const struct cpu *cpu = &facts->cpu;
@@ -179,6 +193,7 @@ void facts_write_machine(const struct facts *facts, struct json_writer *writer)
     write_text(writer, "runtime", facts->runtime);
     write_real(writer, "load", facts->load);
     write_real(writer, "steal", facts->steal);
+    write_gpu(writer, &facts->gpu);
     json_end(writer);
 }
 

@@ -15,6 +15,15 @@
 
 enum { FACTS_TEXT = 128 };
 
+/* The GPU that CUDA begins with, where there is one. */
+struct facts_gpu {
+    char name[FACTS_TEXT];   /* "NVIDIA H200"; "": there is none, or nobody asked */
+    char driver[FACTS_TEXT]; /* "580.65.06" */
+    uint64_t memory_bytes;
+    int multiprocessors;
+    double power_limit; /* W */
+};
+
 struct facts {
     char server[FACTS_TEXT]; /* the host's name */
     struct cpu cpu;
@@ -25,6 +34,7 @@ struct facts {
     double load;               /* processes that wanted to run, over the last minute */
     double steal;              /* share of CPU time the host took, since it started: 0 … 1 */
     double memory_free_bytes;  /* available without swapping */
+    struct facts_gpu gpu;      /* not found by facts_find: bench/energy.h */
     const char *version;       /* of prony; static strings */
     const char *commit;        /* "" when built outside git */
     const char *compiler;      /* "gcc 12.2.0" */

@@ -16,6 +16,7 @@ extern "C" {
 #define BLAS_FUNCTIONS(DO)                                                                         \
     DO(Create)                                                                                     \
     DO(Destroy)                                                                                    \
+    DO(GetVersion)                                                                                 \
     DO(Matmul)                                                                                     \
     DO(MatmulAlgoGetHeuristic)                                                                     \
     DO(MatmulDescCreate)                                                                           \
@@ -106,6 +107,11 @@ void blas_close(struct blas *blas)
         dlclose(blas->library);
     }
     mem_free(blas);
+}
+
+size_t blas_version(const struct blas *blas)
+{
+    return blas && blas->library ? blas->GetVersion() : 0;
 }
 
 bool blas_is_tf32(const struct blas *blas)

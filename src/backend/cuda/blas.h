@@ -8,6 +8,7 @@
 /* NULL when the library is not there; on paper, where products are only counted, it need not be. */
 struct blas *blas_open(enum precision precision, bool paper);
 void blas_close(struct blas *blas);
+size_t blas_version(const struct blas *blas); /* 13.1.2: 130102; 0: there is none */
 bool blas_is_tf32(const struct blas *blas);
 
 /* One product by columns: d[m, n] = f(alpha·a·b + beta·d + bias), a being [m, k] and b [k, n], or

@@ -218,6 +218,17 @@ static void add_version(struct json_writer *out, const char *key, int version)
     json_add_text(out, text);
 }
 
+/* 130102: 13.1.2, as cuBLASLt and cuDNN count; of 0 nothing is said. */
+static void add_library(struct json_writer *out, const char *key, size_t version)
+{
+    char text[32];
+    if (!version)
+        return;
+    snprintf(text, sizeof text, "%zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
+    json_key(out, key);
+    json_add_text(out, text);
+}
+
 void cuda_describe(const struct device *device, struct json_writer *out)
 {
     const cudaDeviceProp *properties = &device->properties;
@@ -236,7 +247,12 @@ void cuda_describe(const struct device *device, struct json_writer *out)
     json_add_int(out, properties->l2CacheSize);
     add_version(out, "compute_capability", properties->major * 1000 + properties->minor * 10);
     add_version(out, "cuda_driver", driver);
-    add_version(out, "cuda_runtime", runtime);
+    json_key(out, "software");
+    json_object(out);
+    add_version(out, "cuda", runtime);
+    add_library(out, "cublaslt", blas_version(device->blas));
+    add_library(out, "cudnn", cudnn_version(device->cudnn));
+    json_end(out);
 }
 
 const char *cuda_supports(const struct device *device, const struct program *program,

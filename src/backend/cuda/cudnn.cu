@@ -74,6 +74,11 @@ void cudnn_close(struct cudnn *cudnn)
     mem_free(cudnn);
 }
 
+size_t cudnn_version(const struct cudnn *cudnn)
+{
+    return cudnn ? cudnn->GetVersion() : 0;
+}
+
 static struct carry_form form_of(const struct cudnn *cudnn, const struct program *program,
                                  const struct op *op)
 {
@@ -187,6 +192,11 @@ enum status cudnn_open(bool, struct cudnn **)
 
 void cudnn_close(struct cudnn *)
 {
+}
+
+size_t cudnn_version(const struct cudnn *)
+{
+    return 0;
 }
 
 const struct kernel *cudnn_kernel(struct cudnn *, const struct program *, const struct op *, bool)

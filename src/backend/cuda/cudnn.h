@@ -12,6 +12,7 @@ struct cudnn;
 enum status cudnn_probe(void);
 enum status cudnn_open(bool tf32, struct cudnn **out);
 void cudnn_close(struct cudnn *cudnn);
+size_t cudnn_version(const struct cudnn *cudnn); /* 9.10.2: 91002; 0: there is none */
 
 /* The kernel for this op, or NULL when it is none of cuDNN's. Unless the plan is dry, the
  * quickest way is found by trying, once for each shape. */

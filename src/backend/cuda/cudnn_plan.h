@@ -10,6 +10,7 @@
 #define CUDNN_FUNCTIONS(DO)                                                                        \
     DO(Create)                                                                                     \
     DO(Destroy)                                                                                    \
+    DO(GetVersion)                                                                                 \
     DO(SetStream)                                                                                  \
     DO(BackendCreateDescriptor)                                                                    \
     DO(BackendDestroyDescriptor)                                                                   \
