@@ -88,6 +88,7 @@ TEST(a_sweep_is_a_product)
         CHECK(record->throughput > 0);
         CHECK(record->flop > 0 && record->bytes > 0);
         CHECK(record->parts_ns.forward > 0);
+        CHECK(!(record->parts_ns.scaled >= 1));
         CHECK(i < 4 ? record->parts_ns.backward > 0 : isnan(record->parts_ns.backward));
     }
     struct arena arena = {0};

@@ -82,6 +82,31 @@ static int nvml_activity(void *device, void *out, unsigned *count, unsigned long
     return 0;
 }
 
+static int nvml_name(void *device, char *name, unsigned size)
+{
+    snprintf(name, size, "GPU %d", device == (void *)&addresses[1]);
+    return 0;
+}
+
+static int nvml_driver(char *version, unsigned size)
+{
+    snprintf(version, size, "580.65");
+    return 0;
+}
+
+static int nvml_limit(void *device, unsigned *milliwatts)
+{
+    (void)device;
+    *milliwatts = 700000;
+    return 0;
+}
+
+static int cuda_attribute(int *value, int attribute, int device)
+{
+    *value = attribute == 16 && device == 1 ? 132 : 1;
+    return 0;
+}
+
 #define STANDS_IN(name, function)                                                                  \
     {                                                                                              \
         name, (void (*)(void))(function)                                                           \
@@ -92,6 +117,10 @@ static const struct {
 } functions[] = {STANDS_IN("cuInit", begin_cuda),
                  STANDS_IN("cuDeviceGet", cuda_device),
                  STANDS_IN("cuDeviceGetPCIBusId", cuda_address),
+                 STANDS_IN("cuDeviceGetAttribute", cuda_attribute),
+                 STANDS_IN("nvmlDeviceGetName", nvml_name),
+                 STANDS_IN("nvmlSystemGetDriverVersion", nvml_driver),
+                 STANDS_IN("nvmlDeviceGetEnforcedPowerLimit", nvml_limit),
                  STANDS_IN("nvmlInit_v2", begin),
                  STANDS_IN("nvmlShutdown", begin),
                  STANDS_IN("nvmlDeviceGetHandleByPciBusId_v2", nvml_at),
@@ -142,6 +171,31 @@ TEST(where_cuda_sees_none_nothing_is_read)
     CHECK_STATUS(STATUS_UNSUPPORTED, gpu_meter_open(&meter));
     CHECK_MESSAGE("CUDA_VISIBLE_DEVICES");
     visible = 1;
+}
+
+/* What is not told (here: the memory) is left out of a record. */
+TEST(a_gpu_has_its_facts)
+{
+    struct facts facts = {0};
+    struct gpu_meter meter;
+    struct arena arena = {0};
+    const struct json *machine, *software;
+    if (CHECK_OK(gpu_meter_open(&meter)))
+        gpu_meter_facts(&meter, &facts.gpu);
+    gpu_meter_close(&meter);
+    facts.version = facts.commit = facts.compiler = facts.build = "";
+    if (CHECK_OK(facts_trees(&facts, &arena, &machine, &software))) {
+        const struct json *gpu = json_get(machine, "gpu");
+        CHECK_EQUAL_TEXT(json_text(gpu, "name", ""), "GPU 1");
+        CHECK_EQUAL_TEXT(json_text(gpu, "driver", ""), "580.65");
+        CHECK_EQUAL_INT(json_int(gpu, "multiprocessors", 0), 132);
+        CHECK_NEAR(json_real(gpu, "power_limit", 0), 700, 1e-9);
+        CHECK(json_get(gpu, "memory_bytes") == NULL);
+    }
+    facts.gpu.name[0] = '\0';
+    if (CHECK_OK(facts_trees(&facts, &arena, &machine, &software)))
+        CHECK(json_get(machine, "gpu") == NULL);
+    arena_free(&arena);
 }
 
 static void look(const struct family *family, struct gpu_company *out)

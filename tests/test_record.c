@@ -170,6 +170,24 @@ static void forget_new_axes(struct point *point, const char *line)
     }
 }
 
+/* Parts that were scaled down say so; others say nothing of it. */
+TEST(parts_say_whether_they_were_scaled)
+{
+    struct arena arena = {0};
+    struct record record, again;
+    struct text line = {0};
+    make_record(&arena, &record);
+    record_write(&record, &line);
+    CHECK(strstr(text_of(&line), "\"scaled\"") == NULL);
+    text_clear(&line);
+    record.parts_ns.scaled = 0.25;
+    record_write(&record, &line);
+    if (CHECK_OK(record_read(&arena, "line", 1, text_of(&line), line.length, &again)))
+        CHECK_NEAR(again.parts_ns.scaled, 0.25, 0);
+    text_free(&line);
+    arena_free(&arena);
+}
+
 /* 5 ms of copying and 2 of computing in an iteration of 6 ms hide 1 ms; where each step waits for
  * its rows the copying was slower when it was watched, and nothing is hidden. */
 TEST(only_what_runs_beside_something_is_hidden)

@@ -338,15 +338,17 @@ static enum status group_compare(struct group *group)
 /* Where an iteration's time goes; not worth another two where one is long. */
 static enum status group_parts(const struct group *group, struct entrant *entrant)
 {
-    double ns[PART_COUNT];
+    double ns[PART_COUNT], scaled;
     if (entrant->is_peer || isnan(record_work_ns(&entrant->record)) ||
         entrant->cold || /* watched, it would find warm caches */
         entrant->record.time_ns.median > (double)group->bench->measure.limit_ns / 4)
         return STATUS_OK;
-    enum status status = job_network_parts(entrant->job, entrant->record.time_ns.median, ns);
+    enum status status =
+        job_network_parts(entrant->job, entrant->record.time_ns.median, ns, &scaled);
     if (status == STATUS_OK)
-        entrant->record.parts_ns = (struct record_parts){
-            ns[PART_PREPARE], ns[PART_FORWARD], ns[PART_BACKWARD], (double)NAN, ns[PART_UPDATE]};
+        entrant->record.parts_ns =
+            (struct record_parts){ns[PART_PREPARE], ns[PART_FORWARD], ns[PART_BACKWARD],
+                                  (double)NAN,      ns[PART_UPDATE],  scaled};
     return status == STATUS_MEMORY ? status : STATUS_OK;
 }
 

@@ -359,16 +359,18 @@ static void parts_after(void *context, int step)
     }
 }
 
-static void parts_scale(double ns[PART_COUNT], double step_ns)
+static double parts_scale(double ns[PART_COUNT], double step_ns)
 {
     double sum = 0;
     for (int part = 0; part < PART_COUNT; part++)
         sum += isnan(ns[part]) ? 0 : ns[part];
     for (int part = 0; part < PART_COUNT && sum > step_ns; part++)
         ns[part] *= step_ns / sum;
+    return sum > step_ns ? step_ns / sum : (double)NAN;
 }
 
-enum status job_network_parts(struct job *job, double step_ns, double parts_ns[PART_COUNT])
+enum status job_network_parts(struct job *job, double step_ns, double parts_ns[PART_COUNT],
+                              double *scaled)
 {
     const bool staged = ((struct job_network *)job)->options.ingestion > INGEST_RESIDENT;
     struct parts_seen seen = {0};
@@ -388,8 +390,7 @@ enum status job_network_parts(struct job *job, double step_ns, double parts_ns[P
         if (seen.count[part])
             stats_median(seen.ns[part], seen.count[part], 0.95, &parts_ns[part], &low, &high);
     }
-    if (!staged)
-        parts_scale(parts_ns, step_ns);
+    *scaled = staged ? (double)NAN : parts_scale(parts_ns, step_ns);
     return status;
 }
 

@@ -40,8 +40,11 @@ const struct recipe_step *job_network_step(const struct job *job);
 /* How long each part of an iteration takes: medians of a watched run, in which one follows the
  * other. NaN for what the backend does not tell or the program does not have. Being watched costs
  * every part of a tiny network about as much as it takes: what they say is how they share the
- * iteration, which took `step_ns` unwatched, unless samples come while the unit computes. */
-enum status job_network_parts(struct job *job, double step_ns, double parts_ns[PART_COUNT]);
+ * iteration, which took `step_ns` unwatched, unless samples come while the unit computes. So is a
+ * step that one kernel does: watched, others do it. *scaled is what they were multiplied by, or
+ * NaN. */
+enum status job_network_parts(struct job *job, double step_ns, double parts_ns[PART_COUNT],
+                              double *scaled);
 
 /* From the initial parameters and the first batch again, whatever ran before: the task's check. The
  * job is one of this kind, prepared. */

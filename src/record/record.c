@@ -26,7 +26,7 @@ void record_start(struct record *record)
 {
     *record = (struct record){
         .time_ns = stats_nothing(),
-        .parts_ns = {NAN, NAN, NAN, NAN, NAN},
+        .parts_ns = {NAN, NAN, NAN, NAN, NAN, NAN},
         .start_ns = NAN,
         .throughput = NAN,
         .floor_ns = NAN,

@@ -49,6 +49,7 @@ struct record_meter {
 
 struct record_parts {
     double prepare, forward, backward, communicate, update;
+    double scaled; /* by this, since watched they took longer than the iteration; NaN: not */
 };
 
 struct record {

@@ -31,7 +31,8 @@ static enum status read_parts(const struct json *object, struct record_parts *ou
     TRY(member_real(object, path, "forward", &out->forward));
     TRY(member_real(object, path, "backward", &out->backward));
     TRY(member_real(object, path, "communicate", &out->communicate));
-    return member_real(object, path, "update", &out->update);
+    TRY(member_real(object, path, "update", &out->update));
+    return member_real(object, path, "scaled", &out->scaled);
 }
 
 static enum status read_check(const struct json *object, struct record_check *out)

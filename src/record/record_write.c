@@ -2,6 +2,8 @@
 #include "record/names.h"
 #include "record/record.h"
 
+#include <math.h>
+
 static void write_text(struct json_writer *writer, const char *key, const char *text)
 {
     if (text) {
@@ -59,6 +61,8 @@ static void write_parts(struct json_writer *writer, const struct record_parts *p
     write_real(writer, "backward", parts->backward);
     write_real(writer, "communicate", parts->communicate);
     write_real(writer, "update", parts->update);
+    if (!isnan(parts->scaled))
+        write_real(writer, "scaled", parts->scaled);
     json_end(writer);
 }
 
