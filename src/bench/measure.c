@@ -22,11 +22,11 @@ enum {
     SLICE_MOST = 64,               /* samples in a turn */
     SLICE_LEAST = 3,               /* … and of samples that take less than: */
     SHORT_NS = 10000000,
-    SAMPLES_LEAST = 3,         /* of what does not outrun its time by itself */
     COMPARED_LEAST_NS = 50000, /* of a comparison: what a sample lasts, … */
     COMPARED_MOST_NS = 1000000,
     COMPARED_OUTSIDE = 2, /* … which is this many times what passes outside, or the most */
-    ROUNDS_LEAST = 6,     /* before an interval is believed */
+    ROUNDS_LEAST = 6,     /* before an interval is believed, … */
+    SAMPLES_LEAST = 6,    /* … or there can be one */
     START_SHARE = 12,     /* of the time: what takes longer to start has one instance */
     INSTANCE_ROUNDS = 4,  /* forth and back, that an instance has at least */
 };
@@ -89,9 +89,9 @@ static enum status measure_fill(struct contender *contender, uint64_t limit_ns)
     int64_t least = measure_least(contender, one_ns);
     int64_t lasting = (int64_t)((double)(GROUP_SHARE * clock_cost_ns()) / one_ns);
     least = contender->per > 1 && lasting > least ? lasting : least;
-    const uint64_t left_ns =
-        limit_ns > contender->spent_ns ? (limit_ns - contender->spent_ns) / SAMPLES_LEAST : 0;
-    const int64_t most = (int64_t)((double)left_ns / one_ns);
+    int64_t most = limit_ns > contender->spent_ns
+                       ? (int64_t)((double)(limit_ns - contender->spent_ns) / one_ns)
+                       : 0;
     least = least < most ? least : most;
     if (least <= contender->per)
         return STATUS_OK;
@@ -225,8 +225,9 @@ static enum status measure_warm(const struct measure_options *options, struct co
         TRY(measure_sample(contender, 1, &contender->first_ns, &outside_ns));
     contender->spent_ns = 0;
     TRY(measure_calibrate(contender, options->limit_ns));
-    if (contender->sample_ns > options->limit_ns)
-        return measure_keep(contender, (double)contender->sample_ns / (double)contender->per);
+    const double one_ns = (double)contender->sample_ns / (double)contender->per;
+    if (one_ns > (double)options->limit_ns)
+        return measure_keep(contender, one_ns);
     while (contender->spent_ns < options->limit_ns / 4) {
         TRY(measure_slice(options, contender, false, &quickest_ns));
         flat = quickest_ns < best_ns * (1 - STEADY) ? 0 : flat + 1;

@@ -9,7 +9,8 @@
  *   warm-up  the first iteration is never a sample; slices are thrown away until they stop getting
  *            faster
  *   stop     when the 95 % interval of the median is within the target, and it was timed for the
- *            least time, or its time is up; in a comparison, when the 99 % interval of the ratio is
+ *            least time, or its time is up and there are samples enough for an interval; in a
+ *            comparison, when the 99 % interval of the ratio is
  * Two that are compared and have one thread each are tied to the same CPU, another one in every
  * round (pin.h).
  * Whoever can be started afresh in little time is, several times (job.h: renew): a comparison is
