@@ -37,6 +37,6 @@ wait "$other" 2>/dev/null
 matches tells_of_others_on_the_gpu \
     '1 other process is on the GPU\|"gpu_others":"not available: NVML does not list' "$folder/company"
 
-expect compares_low_precision_with_a_cpu 0 'small, training, tf32 (the CPU in fp32)' \
+expect compares_low_precision_with_a_cpu 0 'small, training, tf32 on the GPU, fp32 on the CPU' \
     "$prony" bench small --find-crossover --precision tf32 --phase training --batch 1 --seconds 0.05
 exit $status
