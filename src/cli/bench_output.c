@@ -97,9 +97,11 @@ static enum status output_see_machine(struct bench_output *output, const struct 
     const struct record lasting = {
         .kind = RECORD_MACHINE, .software = record->software, .calibration = record->calibration};
     struct text key = {0};
-    text_printf(&key, "%s\n%s\n%lld\n", json_text(record->machine, "server", ""),
+    const struct json *gpu = json_get(record->machine, "gpu");
+    text_printf(&key, "%s\n%s\n%lld\n%s\n%s\n", json_text(record->machine, "server", ""),
                 json_text(record->machine, "cpu", ""),
-                (long long)json_int(record->machine, "cores", 0));
+                (long long)json_int(record->machine, "cores", 0), json_text(gpu, "name", ""),
+                json_text(gpu, "driver", ""));
     record_write(&lasting, &key);
     enum status status = text_done(&key);
     if (status == STATUS_OK)
