@@ -1,4 +1,4 @@
-# What the bench says of a GPU: what it is, with which libraries, who else is on it, and how it
+# What the bench says of a GPU: what it is, with which libraries, what it has there, and how it
 # compares with the CPU. Skipped where there is none.
 
 suite=gpu_bench
@@ -22,20 +22,6 @@ matches files_the_ceilings_of_the_run '"kind":"machine".*"ceiling":"fp32","unit_
 # A network of 62 parameters, and what CUDA needs for itself: less than a gigabyte.
 matches has_memory_of_its_own '"gpu_memory":\([0-9]\{1,9\}[,}]\|"not available: NVML does not list\)' \
     "$folder/small"
-
-# What the first iteration takes for its data is not what a step takes.
-"$prony" bench small --batch 1000000 --unit gpu --seconds 0.15 --out "$folder/first" >/dev/null || exit 2
-! grep -q 'measured once' "$folder/first"
-report times_no_first_iteration $? "$(grep -o '"reason":"[^"]*"' "$folder/first")"
-
-"$prony" bench large --batch 64 --unit gpu --seconds 20 >/dev/null 2>&1 &
-other=$!
-sleep 2
-"$prony" bench large --batch 64 --unit gpu --seconds 0.5 --out "$folder/company" >/dev/null
-kill "$other"
-wait "$other" 2>/dev/null
-matches tells_of_others_on_the_gpu \
-    '1 other process is on the GPU\|"gpu_others":"not available: NVML does not list' "$folder/company"
 
 expect compares_low_precision_with_a_cpu 0 'small, training, tf32 on the GPU, fp32 on the CPU' \
     "$prony" bench small --find-crossover --precision tf32 --phase training --batch 1 --seconds 0.05

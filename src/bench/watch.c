@@ -15,6 +15,10 @@ static const uint64_t TELLING_NS = 200000000;
 static const double STEAL_MATTERS = 1, OTHERS_MATTER = 0.2, CLOCK_MATTERS = 0.05;
 static const double HELD_MATTERS = 1, COMPANY_MATTERS = 1; /* per cent of the time */
 
+/* NVML looks at processes a few times a second: of a shorter time, what they did just before
+ * counts. */
+static const uint64_t COMPANY_US = 1000000;
+
 /* The number in a file that holds one, or NaN. */
 static double read_number(const char *path)
 {
@@ -140,7 +144,7 @@ void watch_end(struct watch *watch)
 {
     read_all(watch, &watch->end);
     if (watch->gpu)
-        read_gpu(&watch->end, watch->start.at_us);
+        read_gpu(&watch->end, watch->start.at_us - COMPANY_US);
 }
 
 static double watch_wall(const struct watch *watch)
