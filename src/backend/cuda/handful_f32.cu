@@ -1,10 +1,10 @@
 /* handful_f32.cu: products of weights with a handful of samples in fp32 (handful.h).
  *
- * A cluster of blocks makes 64 results of all samples. Its warps share the depth, 16 at a time,
- * which each copies to shared memory for itself, weights and samples, ahead of what it multiplies.
- * A lane has eight results of every fourth sample: of four depths, twelve vectors are read for 128
- * multiply-adds. What warps have found is added up in order, first in each block, then in the
- * cluster.
+ * A cluster of blocks makes 64 results of up to 16 samples. Its warps share the depth, 16 at a
+ * time, which each copies to shared memory for itself, weights and samples, ahead of what it
+ * multiplies. A lane has eight results of every fourth sample: of four depths, twelve vectors are
+ * read for 128 multiply-adds. What warps have found is added up in order, first in each block, then
+ * in the cluster.
  *
  * The first weights are on their way before the kernel in front is done, as in handful.cu. Bound:
  * the multiply-adds, from about ten samples on. */
@@ -22,7 +22,11 @@ enum {
     LINES = 4,        /* of samples */
     EACH = STRIP / GROUPS,
     CLUSTER_MOST = 8,
-    WEIGHTS_FLOATS = STRIP * PITCH /* room for a slab of weights */
+    SAMPLES = 16,                                    /* of a cluster */
+    WEIGHTS_FLOATS = STRIP * PITCH,                  /* room for a slab of weights … */
+    STAGE_FLOATS = WEIGHTS_FLOATS + SAMPLES * PITCH, /* … and of samples */
+    ROOM_FLOATS = STAGES * STAGE_FLOATS,             /* of a warp */
+    BLOCK_FLOATS = WARPS * ROOM_FLOATS + SAMPLES * STRIP
 };
 
 struct reals_call {
@@ -31,17 +35,6 @@ struct reals_call {
     enum activation function;
     float *y;
 };
-
-/* Floats of a stage of a warp, and of a block: all stages, and its sums. */
-static constexpr __host__ __device__ int stage_floats(int samples)
-{
-    return WEIGHTS_FLOATS + samples * PITCH;
-}
-
-static constexpr __host__ __device__ int block_floats(int samples)
-{
-    return WARPS * STAGES * stage_floats(samples) + samples * STRIP;
-}
 
 #if __CUDA_ARCH__ >= 900
 
@@ -82,7 +75,7 @@ static __device__ float cluster_read(const float *shared, int block)
 }
 
 /* One warp at work. */
-template <bool TURNED, int SAMPLES> struct reals_warp {
+template <bool TURNED> struct reals_warp {
     static constexpr int OWN = SAMPLES / LINES; /* of a lane */
     const struct reals_call &call;
     int lane, group, line, first; /* first: of the strip's results */
@@ -163,17 +156,15 @@ template <bool TURNED, int SAMPLES> struct reals_warp {
 };
 
 /* What the block's warps have found, added up, then what the blocks have: some results each. */
-template <int SAMPLES>
 static __device__ void add_up(const struct reals_call &call, float bias, float *shared)
 {
-    constexpr int ROOM = STAGES * stage_floats(SAMPLES);
-    float *parts = shared + WARPS * ROOM; /* [sample][result] */
+    float *parts = shared + WARPS * ROOM_FLOATS; /* [sample][result] */
     __syncthreads();
     for (int e = (int)threadIdx.x; e < call.n * STRIP; e += WARPS * 32) {
         float sum = 0.0f;
 #pragma unroll
         for (int warp = 0; warp < WARPS; warp++)
-            sum += shared[warp * ROOM + e];
+            sum += shared[warp * ROOM_FLOATS + e];
         parts[e] = sum;
     }
     cluster_meet();
@@ -192,34 +183,39 @@ static __device__ void add_up(const struct reals_call &call, float bias, float *
 
 #endif
 
-template <bool TURNED, int SAMPLES>
+template <bool TURNED>
 static __global__ void __launch_bounds__(WARPS * 32)
-    handful_reals(const __grid_constant__ struct reals_call call)
+    handful_reals(const __grid_constant__ struct reals_call all)
 {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ float4 reals_shared[];
+    const int before = (int)blockIdx.z * SAMPLES; /* samples of others */
+    struct reals_call call = all;
+    call.n = all.n - before < SAMPLES ? all.n - before : SAMPLES;
+    call.x += (int64_t)before * all.k;
+    call.y += (int64_t)before * all.m;
     float *shared = (float *)reals_shared;
     const int warp = (int)threadIdx.x / 32, slabs = (call.k + SLAB - 1) / SLAB;
     const int begin = (int)blockIdx.x * WARPS + warp, sharers = (int)gridDim.x * WARPS;
-    float *room = shared + warp * STAGES * stage_floats(SAMPLES);
+    float *room = shared + warp * ROOM_FLOATS;
     const int result = (int)(blockIdx.y * STRIP + threadIdx.x % STRIP); /* in the end */
-    struct reals_warp<TURNED, SAMPLES> own(call);
+    struct reals_warp<TURNED> own(call);
 
     allow_next();
     const float bias = call.bias && result < call.m ? __ldg(&call.bias[result]) : 0.0f;
 #pragma unroll
     for (int s = 0; s < STAGES; s++) {
-        own.load(room + s * stage_floats(SAMPLES), begin + s * sharers);
+        own.load(room + s * STAGE_FLOATS, begin + s * sharers);
         copies_are_asked();
     }
     await_last();
 #pragma unroll
     for (int s = 0; s < STAGES; s++) {
-        own.take(room + s * stage_floats(SAMPLES), begin + s * sharers);
+        own.take(room + s * STAGE_FLOATS, begin + s * sharers);
         copies_are_asked();
     }
     for (int slab = begin, s = 0; slab < slabs; slab += sharers, s = (s + 1) % STAGES) {
-        float *stage = room + s * stage_floats(SAMPLES);
+        float *stage = room + s * STAGE_FLOATS;
         copies_wait<STAGES - 1>();
         own.multiply(stage);
         own.load(stage, slab + STAGES * sharers);
@@ -228,7 +224,7 @@ static __global__ void __launch_bounds__(WARPS * 32)
     }
     copies_wait<0>();
     own.leave(room);
-    add_up<SAMPLES>(call, bias, shared);
+    add_up(call, bias, shared);
 #endif
 }
 
@@ -269,23 +265,13 @@ static void enqueue_cluster(struct queue *queue, Kernel kernel, dim3 grid, dim3 
     queue->chained = queue->launches;
 }
 
-template <bool TURNED, int SAMPLES>
-static void launch(struct queue *queue, const struct reals_call &call)
-{
-    const unsigned strips = blocks_for(call.m, STRIP), cluster = cluster_of(strips);
-    enqueue_cluster(queue, handful_reals<TURNED, SAMPLES>, dim3(cluster, strips), dim3(WARPS * 32),
-                    cluster, sizeof(float) * block_floats(SAMPLES), call);
-}
-
 void handful_multiply_reals(struct queue *queue, const struct handful *handful, const float *w,
                             const float *x, const float *bias, enum activation function, float *y)
 {
-    enum { FEW = 16, MORE = 32 };
     const struct reals_call call = {
         (int)handful->n, (int)handful->m, (int)handful->k, w, x, bias, function, y};
-    const bool few = handful->n <= FEW;
-    if (handful->turned)
-        (few ? launch<true, FEW> : launch<true, MORE>)(queue, call);
-    else
-        (few ? launch<false, FEW> : launch<false, MORE>)(queue, call);
+    const unsigned strips = blocks_for(call.m, STRIP), cluster = cluster_of(strips);
+    enqueue_cluster(queue, handful->turned ? handful_reals<true> : handful_reals<false>,
+                    dim3(cluster, strips, blocks_for(call.n, SAMPLES)), dim3(WARPS * 32), cluster,
+                    sizeof(float) * BLOCK_FLOATS, call);
 }
