@@ -207,6 +207,8 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(TRAIN("large", 10, "bf16"), "dense_sgd_bf16_handful");
     expect_kernel(TRAIN("large", 13, "fp32"), "dense_sgd_f32_handful");
     expect_kernel(TRAIN("large", 33, "fp32"), "dense_sgd_f32_cublaslt");
+    expect_kernel(INFER("mlp:1600-2600-40", 12, "fp32"), "dense_f32_cublaslt"); /* no grid */
+    expect_kernel(INFER("mlp:1600-2600-40", 13, "fp32"), "dense_f32_handful");
     expect_kernel(TRAIN("lenet", 64, "fp32"), "dense_f32_cuda");
     expect_refused(TRAIN("small", 10, "bf16"), "would be computed in 16 bits");
 }

@@ -114,5 +114,7 @@ const struct kernel *dense_handful_kernel(const struct device *device,
     if (device->properties.major < 9 || device->precision == PRECISION_TF32 ||
         (narrow && weights_of(program, op)->role != ROLE_PARAM)) /* which alone have copies */
         return NULL;
+    if (!narrow && handful.n < HANDFUL_F32_LEAST)
+        return NULL;
     return handful_takes(&handful) ? kernel_in(kernels[device->precision], op->kind) : NULL;
 }

@@ -6,8 +6,14 @@
 
 #include "backend/cuda/launch.h"
 
-/* At most; beyond so many weights or so much depth cuBLASLt reads them quicker. */
-enum { HANDFUL_SAMPLES = 32, HANDFUL_WEIGHTS = 24 << 20, HANDFUL_DEPTH = 8192 };
+/* At most; beyond so many weights or so much depth cuBLASLt reads them quicker. In fp32 fewer than
+ * so many samples are mostly taken by kernels of whole steps, or else by cuBLASLt. */
+enum {
+    HANDFUL_SAMPLES = 32,
+    HANDFUL_WEIGHTS = 24 << 20,
+    HANDFUL_DEPTH = 8192,
+    HANDFUL_F32_LEAST = 13
+};
 
 /* y[n, m] from samples[n, k] and weights, [k, m] or turned [m, k]. */
 struct handful {
