@@ -28,12 +28,15 @@ struct all_steps {
     bool large; /* for cuBLASLt, which is there or not */
 };
 
+enum { BLAS_GATES = 512 }; /* below, one product of ours makes all gradients of the weights */
+
 static struct all_steps all_steps_of(const struct program *program, const struct op *op)
 {
     const int64_t *x = program->tensors[op_input(program, op, 0)].shape.dim;
     const int64_t *wh = program->tensors[op_input(program, op, 2)].shape.dim;
     const int64_t rows = x[0] * x[1];
-    return {rows, x[2], wh[0], wh[1], !few_fits(rows, wh[1], x[2] + wh[0])};
+    const bool large = wh[1] >= BLAS_GATES && !few_fits(rows, wh[1], x[2] + wh[0]);
+    return {rows, x[2], wh[0], wh[1], large};
 }
 
 uint64_t workspace_inputs(const struct program *program, const struct op *op)
