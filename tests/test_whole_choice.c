@@ -95,17 +95,25 @@ TEST(tiles_cover_every_layer)
         CHECK(layout.samples >= batch && layout.samples >= 3);
         CHECK(layout.shared_bytes + GRID_OWN_BYTES <= h200.shared_bytes);
         CHECK_EQUAL_INT(grid_sharers(&layout, 0), 1); /* four inputs: each block has them all */
-        CHECK_EQUAL_INT(grid_sharers(&layout, 1), 12);
+        CHECK_EQUAL_INT(layout.owns, batch <= 3);     /* with four there is too much left in L2 */
+        CHECK_EQUAL_INT(layout.kept, layout.owns ? 2 : -1);
+        CHECK_EQUAL_INT(grid_sharers(&layout, 1), layout.owns ? 11 : 12);
         for (int32_t l = 0; l < chain.layers; l++) {
             const int32_t rows = grid_sharers(&layout, l), columns = grid_across(&layout, l);
-            const int32_t at_once = GRID_SETS_AT_ONCE(layout.samples);
-            const int64_t tile = 16 * (int64_t)layout.layer[l].passes * layout.layer[l].quads;
+            const int32_t at_once =
+                layout.owns ? layout.layer[l].sets : GRID_SETS_AT_ONCE(layout.samples);
+            const int64_t tile =
+                16 * (int64_t)(layout.owns ? 1 : layout.layer[l].passes) * layout.layer[l].quads;
             CHECK(4 * layout.layer[l].quads * rows >= chain.layer[l].in);
             CHECK(4 * layout.layer[l].sets * (layout.layer[l].copied ? 1 : columns) >=
                   chain.layer[l].out);
             CHECK(layout.layer[l].x > at && layout.layer[l].bias > layout.layer[l].x);
             at = layout.layer[l].bias;
-            CHECK_EQUAL_INT(layout.layer[l].far + layout.layer[l].near * tile, at_once * tile);
+            CHECK_EQUAL_INT(layout.layer[l].far + layout.layer[l].near * tile,
+                            l == layout.kept ? 0 : at_once * tile);
+            if (l == layout.kept)
+                CHECK(layout.layer[l].quads <= 8 * KEPT_LINES &&
+                      layout.layer[l].sets <= OWN_WARPS * KEPT_SETS);
             weights += layout.layer[l].near * tile * 4;
         }
         CHECK(layout.layer[0].weights * 4 + weights <= layout.shared_bytes);

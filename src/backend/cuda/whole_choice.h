@@ -139,10 +139,22 @@ enum {
     GRID_FIRST_MOST = 32,  /* inputs of a first layer that every block has all of */
     GRID_LAST_MOST = 32,   /* outputs of the last layer */
     GRID_TILE_FLOATS = 48, /* a description of a block's part of a layer */
-    GRID_HELD = 5,         /* passes of a tile that a warp can hold half of */
     GRID_SLICE_LEAST = 8,  /* quadruples of the widest layer that are worth a block */
     GRID_OWN_BYTES = 128,  /* of shared memory, beside the layout */
     GRID_SLACK = 32,       /* floats behind the weights: eight lanes read on where a column ends */
+};
+
+/* Training with few samples: fewer threads, which own weights. A warp has every eighth set of four
+ * columns, going up and going down; a line is eight quadruples of inputs. */
+enum {
+    OWN_SAMPLES_MOST = 4,
+    OWN_THREADS = 256,
+    OWN_WARPS = OWN_THREADS / 32,
+    KEPT_LINES = 7, /* of a layer that stays in registers, at most … */
+    KEPT_SETS = 5,  /* … of each warp */
+    KEPT_SENT = 4,  /* lines whose gradients are sent at a time */
+    HELD_LINES = 5, /* of what a warp gets from L2, at most */
+    HELD_SETS = 2,
 };
 
 /* Samples that the kernel is compiled for: the least that holds the batch. Fewer than three would
@@ -204,6 +216,8 @@ SIZE_INLINE int32_t round_up(int32_t count, int32_t to)
 struct grid_layout {
     int32_t samples;
     int32_t rows, columns; /* of blocks; in odd layers the other way round */
+    int32_t owns;          /* a step's threads own weights (whole_own.cu) … */
+    int32_t kept;          /* … and have those of this layer in registers; -1: of none */
     int32_t tiles, y, target, taken, shares, scratch, delta; /* where these begin in shared memory,
                                                                 in floats */
     int32_t x_apart; /* the network's inputs of even steps from those of odd ones */
@@ -211,7 +225,8 @@ struct grid_layout {
         int32_t quads;            /* of a block's slice of the inputs, at most */
         int32_t sets;             /* quadruples of its slice of the outputs, at most */
         int32_t passes;           /* in which warps take these */
-        int32_t near;             /* of the quadruples of a pass, how many are in shared memory */
+        int32_t near;             /* of the quadruples of a pass, or of all of them when threads own
+                                     weights, how many are in shared memory */
         int32_t copied;           /* the last layer: every block has all its outputs */
         int32_t whole;            /* the first, when it is narrow: every block has all its inputs */
         int32_t x, bias, weights; /* in shared memory */
@@ -243,8 +258,10 @@ static inline void grid_shape(const struct chain *chain, const struct whole_limi
     int32_t rows = 1;
     while ((rows + 1) * (rows + 1) <= blocks)
         rows++;
-    out->rows = rows < most ? rows : most;
-    out->columns = blocks / rows < most ? blocks / rows : most;
+    const int32_t across = blocks / rows < most ? blocks / rows : most;
+    rows = rows < most ? rows : most;
+    out->rows = out->owns ? across : rows;
+    out->columns = out->owns ? rows : across;
     if (chain->layers == 1)
         out->columns = 1; /* all blocks must hear of all others */
 }
@@ -275,9 +292,87 @@ static inline void grid_place_weights(const struct chain *chain, const struct wh
     layout->shared_bytes = 4 * (int64_t)(at + GRID_SLACK);
 }
 
+/* The largest layer that fits into the registers of a block's threads. */
+static inline int32_t grid_kept(const struct chain *chain, const struct grid_layout *layout)
+{
+    int32_t kept = -1, most = 0;
+    for (int32_t l = 1; l < chain->layers; l++) {
+        const int32_t quads = layout->layer[l].quads, sets = layout->layer[l].sets;
+        if (layout->layer[l].whole || layout->layer[l].copied || quads > 8 * KEPT_LINES ||
+            sets > OWN_WARPS * KEPT_SETS || quads * sets <= most)
+            continue;
+        most = quads * sets;
+        kept = l;
+    }
+    return kept;
+}
+
+/* Gradients of quadruples of inputs that warps leave to be added up. */
+static inline int32_t grid_parts(const struct chain *chain, const struct grid_layout *layout)
+{
+    int32_t most = OWN_WARPS;
+    for (int32_t l = 0; l < chain->layers; l++) {
+        const int32_t parts =
+            OWN_WARPS * (l == layout->kept ? 8 * KEPT_SENT : layout->layer[l].quads);
+        const bool none = layout->layer[l].whole || /* narrow ones are added up otherwise */
+                          (l > 0 && layout->layer[l].copied && layout->layer[l].sets == 1);
+        most = parts > most && !none ? parts : most;
+    }
+    return most;
+}
+
+/* When threads own weights: narrow layers first, then about as many sets of every layer, each warp
+ * as many as the others. */
+static inline void grid_place_owned(const struct chain *chain, const struct whole_limits *limits,
+                                    int32_t at, struct grid_layout *layout)
+{
+    int32_t left = (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK - at;
+    for (int32_t far = 1; far > 0;) {
+        int32_t best = -1;
+        far = 0;
+        for (int32_t l = 0; l < chain->layers; l++) {
+            const int32_t away = layout->layer[l].sets - layout->layer[l].near;
+            const int32_t some = away < OWN_WARPS ? away : OWN_WARPS;
+            const bool narrow = layout->layer[l].whole || layout->layer[l].copied;
+            if (l == layout->kept || (narrow ? away + (1 << 20) * (away > 0) : away) <= far ||
+                16 * layout->layer[l].quads * some > left)
+                continue;
+            far = narrow ? away + (1 << 20) : away;
+            best = l;
+        }
+        if (best < 0)
+            break;
+        const int32_t away = layout->layer[best].sets - layout->layer[best].near;
+        const int32_t some = away < OWN_WARPS ? away : OWN_WARPS;
+        left -= 16 * layout->layer[best].quads * some;
+        layout->layer[best].near += some;
+    }
+    for (int32_t l = 0; l < chain->layers; l++) {
+        const int32_t floats = 16 * layout->layer[l].quads;
+        layout->layer[l].weights = at;
+        at += layout->layer[l].near * floats;
+        layout->layer[l].far =
+            l == layout->kept ? 0
+                              : (int64_t)(layout->layer[l].sets - layout->layer[l].near) * floats;
+        layout->far_bytes += 4 * layout->layer[l].far * layout->rows * layout->columns;
+    }
+    layout->shared_bytes = 4 * (int64_t)(at + GRID_SLACK);
+}
+
+/* Whether warps can hold what they get from L2. */
+static inline bool grid_can_hold(const struct chain *chain, const struct grid_layout *layout)
+{
+    for (int32_t l = 0; l < chain->layers; l++)
+        if (layout->layer[l].far &&
+            (layout->layer[l].quads > 8 * HELD_LINES ||
+             layout->layer[l].sets - layout->layer[l].near > OWN_WARPS * HELD_SETS))
+            return false;
+    return true;
+}
+
 /* False: it does not fit, or its last layer is too wide. */
-static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
-                                const struct whole_limits *limits, struct grid_layout *out)
+static inline bool grid_lay_out_so(const struct chain *chain, int32_t batch, bool owns,
+                                   const struct whole_limits *limits, struct grid_layout *out)
 {
     struct grid_layout layout;
     const int32_t samples = grid_samples(batch), last = chain->layers > 1 ? chain->layers - 1 : 0;
@@ -287,6 +382,7 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
         return false;
     memset(&layout, 0, sizeof layout);
     layout.samples = samples;
+    layout.owns = owns;
     grid_shape(chain, limits, &layout);
     layout.packets =
         2 * grid_relay_packets(chain, samples) + grid_number_packets(layout.rows * layout.columns);
@@ -324,12 +420,27 @@ static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
     layout.delta = at;
     at += 4 * round_up(most_sets, GRID_SETS_AT_ONCE(samples)) * deltas;
     layout.scratch = at;
-    at += 4 * samples * (most_quads > 8 * GRID_WARPS ? most_quads : 8 * GRID_WARPS);
+    layout.kept = owns ? grid_kept(chain, &layout) : -1;
+    if (owns)
+        at += 4 * samples * grid_parts(chain, &layout);
+    else
+        at += 4 * samples * (most_quads > 8 * GRID_WARPS ? most_quads : 8 * GRID_WARPS);
     if (at > (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK)
         return false;
-    grid_place_weights(chain, limits, at, &layout);
+    if (owns)
+        grid_place_owned(chain, limits, at, &layout);
+    else
+        grid_place_weights(chain, limits, at, &layout);
     *out = layout;
-    return true;
+    return !owns || grid_can_hold(chain, &layout);
+}
+
+static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
+                                const struct whole_limits *limits, struct grid_layout *out)
+{
+    const bool owns = chain->loss_grad >= 0 && batch <= OWN_SAMPLES_MOST;
+    return (owns && grid_lay_out_so(chain, batch, true, limits, out)) ||
+           grid_lay_out_so(chain, batch, false, limits, out);
 }
 
 /* --- The choice. Slopes are computed from outputs, which gelu's cannot. */

@@ -5,21 +5,34 @@
 
 #include "backend/cuda/whole_ways.h"
 
+/* A warp's part of a tile on the way down: some passes of eight quadruples of inputs. Eight lanes
+ * are the quadruples, four lanes the columns of a set. */
+struct down_share {
+    int group, quad, begin, end;
+    bool inside; /* the lane has a quadruple that there is */
+    template <int SETS>
+    __device__ down_share(const struct weight_tile<SETS> &tile, int item)
+        : group(item < GRID_WARPS ? tile.group[item] : 0),
+          quad((item - group * tile.lines) * 8 + (int)threadIdx.x % 8), begin(group * tile.each),
+          end(item < tile.lines * tile.groups ? min(begin + tile.each, tile.passes) : begin),
+          inside(quad < tile.quads)
+    {
+    }
+};
+
 /* What a warp has found of the gradients of its inputs, [4][N] in each lane, summed over the
  * columns of a set: to parts[group of passes][quads][4][N]. */
 template <int N>
 static __device__ void parts_put(const struct down_share &share, int quads, float (&dx)[4 * N],
-                                 bool adds, float *parts)
+                                 float *parts)
 {
     const int across = (int)threadIdx.x % 32 / 8, k = across % 2 * 2 + across / 2;
     lanes_halve<2 * N>(dx, 8);
     lanes_halve<N>(dx, 16);
 #pragma unroll
     for (int n = 0; n < N; n++)
-        if (share.inside) {
-            float *to = &parts[((share.group * quads + share.quad) * 4 + k) * N + n];
-            *to = adds ? *to + dx[n] : dx[n];
-        }
+        if (share.inside)
+            parts[((share.group * quads + share.quad) * 4 + k) * N + n] = dx[n];
 }
 
 /* The way down through the tile: gradients of its inputs as far as its columns make them, to parts,
@@ -74,127 +87,15 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
         }
         if (!wanted)
             continue;
-        parts_put<N>(share, tile.quads, dx, false, parts);
+        parts_put<N>(share, tile.quads, dx, parts);
     }
 }
 
-/* Of up to four samples this is done in two steps: other blocks wait for the gradients, nobody for
- * the weights. First the gradients, of the first passes of a share, … */
-template <int N, int SETS>
-static __device__ void
-down_gradient(const struct weight_tile<SETS> &tile, const struct down_share &share,
-              const struct held_weights<N> &held, const float *delta, float (&dx)[4 * N])
-{
-    constexpr int FIRST = (GRID_SETS_AT_ONCE(N) / 2);
-    const float *dy_at = &delta[(4 * SETS * share.begin + (int)threadIdx.x % 32 / 8) * DELTA<N>];
-    const int sets = share.sets(tile);
-    const float4 *at[SETS];
-#pragma unroll
-    for (int s = 0; s < FIRST; s++)
-        at[s] = share.at(tile, s);
-#pragma unroll
-    for (int half = 0; half < 2; half++) /* what is in shared memory, then what may yet come */
-#pragma unroll
-        for (int p = 0; p < GRID_HELD; p++)
-#pragma unroll
-            for (int s = half ? FIRST : 0; s < (half ? SETS : FIRST); s++) {
-                if (p * SETS + s >= sets)
-                    break;
-                const float4 w =
-                    half ? held.w[p][s - (half ? FIRST : 0)] : at[s][p * tile.stride[s]];
-                float dy[DELTA<N>];
-                delta_load<N>(&dy_at[4 * (p * SETS + s) * DELTA<N>], dy);
-#pragma unroll
-                for (int n = 0; n < N; n++) {
-                    dx[n] = fmaf(w.x, dy[n], dx[n]);
-                    dx[N + n] = fmaf(w.y, dy[n], dx[N + n]);
-                    dx[2 * N + n] = fmaf(w.z, dy[n], dx[2 * N + n]);
-                    dx[3 * N + n] = fmaf(w.w, dy[n], dx[3 * N + n]);
-                }
-            }
-}
-
-/* … then their new weights. */
-template <int N, int SETS>
-static __device__ void
-down_update(const struct weight_tile<SETS> &tile, const struct down_share &share,
-            const struct held_weights<N> &held, const float *x, const float *delta, float rate)
-{
-    constexpr int FIRST = (GRID_SETS_AT_ONCE(N) / 2);
-    const float *dy_at = &delta[(4 * SETS * share.begin + (int)threadIdx.x % 32 / 8) * DELTA<N>];
-    const int sets = share.sets(tile);
-    float4 *at[SETS];
-    float input[4 * N];
-    load_quad<N>(x, share.inside ? share.quad : 0, input);
-#pragma unroll
-    for (int s = 0; s < SETS; s++)
-        at[s] = share.at(tile, s);
-#pragma unroll
-    for (int p = 0; p < GRID_HELD; p++) {
-        float4 w[SETS];
-        float dy[SETS][DELTA<N>];
-        if (p * SETS >= sets)
-            break;
-#pragma unroll
-        for (int s = 0; s < SETS; s++) {
-            w[s] = s < FIRST ? *at[s] : held.w[p][s < FIRST ? 0 : s - FIRST];
-            delta_load<N>(&dy_at[4 * (p * SETS + s) * DELTA<N>], dy[s]);
-        }
-#pragma unroll
-        for (int s = 0; s < SETS; s++) {
-            float g[4] = {};
-#pragma unroll
-            for (int n = 0; n < N; n++)
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    g[k] = fmaf(input[k * N + n], dy[s][n], g[k]);
-            w[s].x = fmaf(-rate, g[0], w[s].x);
-            w[s].y = fmaf(-rate, g[1], w[s].y);
-            w[s].z = fmaf(-rate, g[2], w[s].z);
-            w[s].w = fmaf(-rate, g[3], w[s].w);
-            if (share.inside && p * SETS + s < sets)
-                *at[s] = w[s];
-            at[s] += tile.stride[s];
-        }
-    }
-}
-
-/* All gradients of a tile, to parts, and the new weights except those that each warp holds at the
- * end: `share` is then theirs. When it begins, `share` is the warp's, and its weights are asked
- * for. */
-template <int N, int SETS>
-static __device__ void grid_down_first(const struct weight_tile<SETS> &tile,
-                                       struct down_share &share, struct held_weights<N> &held,
-                                       const float *x, const float *delta, float rate, float *parts)
-{
-    const int items = tile.lines * tile.groups;
-    int item = (int)threadIdx.x / 32;
-    bool adds = false; /* to what the same warp has found in passes before */
-#pragma unroll 1
-    while (item < items) {
-        float dx[4 * N] = {};
-        down_gradient<N>(tile, share, held, delta, dx);
-        parts_put<N>(share, tile.quads, dx, adds, parts);
-        adds = share.begin + GRID_HELD < share.end;
-        if (!adds && item + GRID_WARPS >= items)
-            return;
-        down_update<N>(tile, share, held, x, delta, rate);
-        if (adds) {
-            share.begin += GRID_HELD;
-        } else {
-            item += GRID_WARPS;
-            share = down_share(tile, item);
-        }
-        held.ask_down(tile, share);
-    }
-}
-
-template <int N, int SETS>
-static __device__ void grid_bias(const struct weight_tile<SETS> &tile, const float *delta,
-                                 float rate, float *bias)
+template <int N, typename Tile>
+static __device__ void grid_bias(const Tile &tile, const float *delta, float rate, float *bias)
 {
 #pragma unroll 1
-    for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS) {
+    for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += Tile::THREADS) {
         float dy[DELTA<N>];
         delta_load<N>(&delta[c * DELTA<N>], dy);
         bias[c] = update_sgd(bias[c], samples_sum<N>(dy), rate);
@@ -203,9 +104,9 @@ static __device__ void grid_bias(const struct weight_tile<SETS> &tile, const flo
 
 /* The way down through a last layer with at most four outputs, a thread an input: new weights, and
  * delta of the layer below, of which nothing has to be exchanged, in place of this layer's. */
-template <int N, int SETS>
-static __device__ void grid_down_narrow(const struct weight_tile<SETS> &tile, const float *x,
-                                        float *delta, float rate, enum activation function)
+template <int N, typename Tile>
+static __device__ void grid_down_narrow(const Tile &tile, const float *x, float *delta, float rate,
+                                        enum activation function)
 {
     float dy[4][DELTA<N>];
 #pragma unroll
@@ -213,7 +114,8 @@ static __device__ void grid_down_narrow(const struct weight_tile<SETS> &tile, co
         delta_load<N>(&delta[c * DELTA<N>], dy[c]);
     __syncthreads();
 #pragma unroll 1
-    for (int i = (int)threadIdx.x; i < 4 * round_up(tile.quads, SETS); i += GRID_THREADS) {
+    for (int i = (int)threadIdx.x; i < 4 * round_up(tile.quads, Tile::TOGETHER);
+         i += Tile::THREADS) {
         const bool inside = i < tile.inputs && i < 4 * tile.quads;
         float in[N], dx[N] = {};
 #pragma unroll
@@ -223,7 +125,7 @@ static __device__ void grid_down_narrow(const struct weight_tile<SETS> &tile, co
         for (int c = 0; c < 4; c++) {
             if (!inside || c >= tile.outputs)
                 break;
-            float *at = (float *)tile.at(0, 0, c) + i, g = 0.0f;
+            float *at = (float *)tile.column_at(c) + i, g = 0.0f;
 #pragma unroll
             for (int n = 0; n < N; n++) {
                 g = fmaf(in[n], dy[c][n], g);
@@ -238,9 +140,8 @@ static __device__ void grid_down_narrow(const struct weight_tile<SETS> &tile, co
 }
 
 /* What the groups of warps made of one input's gradient, for up to three samples from n0 on. */
-template <int N, int SETS>
-static __device__ float3 parts_sum(const struct weight_tile<SETS> &tile, const float *parts, int i,
-                                   int n0)
+template <int N, typename Tile>
+static __device__ float3 parts_sum(const Tile &tile, const float *parts, int i, int n0)
 {
     float sum[3] = {};
 #pragma unroll 1
@@ -254,10 +155,10 @@ static __device__ float3 parts_sum(const struct weight_tile<SETS> &tile, const f
 
 /* delta of the layer below, of one item: the gradients of the block's inputs through the activation
  * that made them. `x` is this layer's input. Of a copied layer nothing has been exchanged. */
-template <int N, int SETS>
-static __device__ float3 down_sum(const struct weight_tile<SETS> &tile, const uint4 *down,
-                                  const float *parts, const float *x, enum activation function,
-                                  uint32_t number, int item)
+template <int N, typename Tile>
+static __device__ float3 down_sum(const Tile &tile, const uint4 *down, const float *parts,
+                                  const float *x, enum activation function, uint32_t number,
+                                  int item)
 {
     const int i = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
     const float3 sum = down ? packets_sum(down + item, tile.columns, tile.down_apart, number)
@@ -272,28 +173,26 @@ static __device__ float3 down_sum(const struct weight_tile<SETS> &tile, const ui
 }
 
 /* The block's part of the gradients of its inputs, to its row. */
-template <int N, int SETS>
-static __device__ void grid_send_down(const struct weight_tile<SETS> &tile, const float *parts,
-                                      uint32_t number)
+template <int N, typename Tile>
+static __device__ void grid_send_down(const Tile &tile, const float *parts, uint32_t number)
 {
     uint4 *down = tile.down + (number % 2 ? tile.down_odd : 0) + tile.column * tile.down_apart;
 #pragma unroll 1
     for (int item = (int)threadIdx.x; tile.down && item < 4 * tile.quads * PACKETS<N>;
-         item += GRID_THREADS) {
+         item += Tile::THREADS) {
         const float3 sum = parts_sum<N>(tile, parts, item / PACKETS<N>, item % PACKETS<N> * 3);
         packet_put(&down[item], sum.x, sum.y, sum.z, number);
     }
 }
 
 /* … and what all of them make of it. */
-template <int N, int SETS>
-static __device__ void grid_take_down(const struct weight_tile<SETS> &tile, const float *parts,
-                                      const float *x, enum activation function, uint32_t number,
-                                      float *delta)
+template <int N, typename Tile>
+static __device__ void grid_take_down(const Tile &tile, const float *parts, const float *x,
+                                      enum activation function, uint32_t number, float *delta)
 {
     const int items = 4 * tile.quads * PACKETS<N>, thread = (int)threadIdx.x;
-    const int all =
-        4 * round_up(tile.quads, SETS) * PACKETS<N>; /* the layer below counts in passes */
+    const int all = 4 * round_up(tile.quads, Tile::TOGETHER) *
+                    PACKETS<N>; /* the layer below counts in passes */
     uint4 *down = tile.down ? tile.down + (number % 2 ? tile.down_odd : 0) : NULL;
     uint4 *d = tile.d + (number % 2 ? tile.d_odd : 0);
     const bool hands_on = HANDS_ON<N> && tile.d;
@@ -301,13 +200,13 @@ static __device__ void grid_take_down(const struct weight_tile<SETS> &tile, cons
         const int end = slice(items, tile.column + 1, tile.columns);
 #pragma unroll 1
         for (int item = slice(items, tile.column, tile.columns) + thread; item < end;
-             item += GRID_THREADS) {
+             item += Tile::THREADS) {
             const float3 sum = down_sum<N>(tile, down, parts, x, function, number, item);
             packet_put(&d[item], sum.x, sum.y, sum.z, number);
         }
     }
 #pragma unroll 1
-    for (int item = thread; item < all; item += GRID_THREADS) {
+    for (int item = thread; item < all; item += Tile::THREADS) {
         const int n0 = item % PACKETS<N> * 3;
         const float3 sum = item >= items ? make_float3(0.0f, 0.0f, 0.0f)
                            : hands_on    ? packet_wait(&d[item], number)

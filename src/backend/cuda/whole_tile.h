@@ -133,25 +133,71 @@ static __device__ float3 packets_sum(const uint4 *from, int count, int apart, ui
     return sum;
 }
 
-/* A block's part of one layer, worked out once. Weights are [set][4 columns][quads] of four inputs
- * each; a set is four columns, and warps take SETS of them in a pass. What a pass has beyond the
- * last set is zeros, which stay zeros. */
-template <int SETS> struct alignas(16) weight_tile {
-    int row, column;   /* of the block, in this layer's grid … */
-    int rows, columns; /* … of so many */
-    int quad0, quads;  /* inputs, in quadruples */
-    int set0, sets;    /* outputs, likewise */
-    int passes;
-    int near;                 /* sets of each pass that are in shared memory */
+/* A block's part of one layer, worked out once: what it has of inputs and outputs, and where the
+ * packets lie that it exchanges. */
+struct tile_place {
+    int row, column;          /* of the block, in this layer's grid … */
+    int rows, columns;        /* … of so many */
+    int quad0, quads;         /* inputs, in quadruples */
+    int set0, sets;           /* outputs, likewise */
     int inputs, outputs;      /* of these quadruples, features that there are */
-    float4 *set[SETS];        /* where each set of the first pass lies … */
-    int stride[SETS];         /* … and how far it is to the same place in the next pass */
     uint4 *up, *down;         /* the block's first packet to read, of even steps … */
     int up_apart, down_apart; /* … from one sender's to the next one's … */
     int up_odd, down_odd;     /* … and from those of even to those of odd steps */
     uint4 *y, *d;             /* likewise of sums that are handed on, or NULL */
     int y_odd, d_odd;
     bool keeps_weights, keeps_biases; /* of several with the same, the one that stores them */
+};
+
+/* Where slice number `index` of `of` begins. */
+static __device__ int slice(int quads, int index, int of)
+{
+    return (int)((int64_t)quads * index / of);
+}
+
+template <int N> constexpr int PACKETS = (N + 2) / 3;
+
+template <int N>
+static __device__ void place_tile(const struct grid_net *net, int l, struct tile_place &tile)
+{
+    const struct grid_layout &layout = net->layout;
+    const int row = (int)blockIdx.x / layout.columns, column = (int)blockIdx.x % layout.columns;
+    const bool turned = l % 2, copied = layout.layer[l].copied;
+    const int inputs = quads_of(net->layer[l].in), outputs = quads_of(net->layer[l].out);
+    tile.rows = grid_sharers(&layout, l);
+    tile.columns = grid_across(&layout, l);
+    tile.row = (turned ? column : row) % tile.rows;
+    tile.column = turned ? row : column;
+    const bool first = (turned ? column : row) == 0, foremost = !copied || tile.column == 0;
+    tile.keeps_weights = foremost && (first || !layout.layer[l].whole);
+    tile.keeps_biases = foremost && first;
+    tile.quad0 = slice(inputs, tile.row, tile.rows);
+    tile.quads = slice(inputs, tile.row + 1, tile.rows) - tile.quad0;
+    tile.set0 = copied ? 0 : slice(outputs, tile.column, tile.columns);
+    tile.sets = (copied ? outputs : slice(outputs, tile.column + 1, tile.columns)) - tile.set0;
+    tile.inputs = net->layer[l].in - 4 * tile.quad0;
+    tile.outputs = net->layer[l].out - 4 * tile.set0;
+    tile.up_apart = 4 * outputs * PACKETS<N> * (copied ? tile.columns : 1);
+    tile.up_odd = tile.up_apart * tile.rows;
+    tile.up = net->layer[l].up + (copied ? 4 * outputs * tile.column : 4 * tile.set0) * PACKETS<N>;
+    tile.down_apart = 4 * inputs * PACKETS<N>;
+    tile.down_odd = tile.down_apart * tile.columns;
+    tile.down = copied ? NULL : net->layer[l].down + 4 * tile.quad0 * PACKETS<N>;
+    const bool hands_on = net->layer[l].y && !copied;
+    tile.y = hands_on ? net->layer[l].y + 4 * tile.set0 * PACKETS<N> : NULL;
+    tile.d = hands_on ? net->layer[l].d + 4 * tile.quad0 * PACKETS<N> : NULL;
+    tile.y_odd = 4 * outputs * PACKETS<N>;
+    tile.d_odd = 4 * inputs * PACKETS<N>;
+}
+
+/* … with its weights: [set][4 columns][quads] of four inputs each; a set is four columns, and warps
+ * take SETS of them in a pass. What a pass has beyond the last set is zeros, which stay zeros. */
+template <int SETS> struct alignas(16) weight_tile : tile_place {
+    static constexpr int THREADS = GRID_THREADS, WARPS = GRID_WARPS, TOGETHER = SETS;
+    int passes;
+    int near;          /* sets of each pass that are in shared memory */
+    float4 *set[SETS]; /* where each set of the first pass lies … */
+    int stride[SETS];  /* … and how far it is to the same place in the next pass */
     /* On the way down warps share the inputs, eight quadruples each, and where these are few also
      * the passes: so many lines of inputs × groups of passes; and which group a warp is in. */
     int lines, groups, each;
@@ -166,80 +212,47 @@ template <int SETS> struct alignas(16) weight_tile {
     {
         return at(c / 4 / SETS, c / 4 % SETS, c % 4);
     }
+    __device__ int columns_there() const /* with those that fill a pass */
+    {
+        return 4 * SETS * passes;
+    }
+    template <int N> __device__ void settle(const struct grid_net *net, float *shared, int l);
 };
 
-/* Where slice number `index` of `of` begins. */
-static __device__ int slice(int quads, int index, int of)
+template <int SETS>
+template <int N>
+__device__ void weight_tile<SETS>::settle(const struct grid_net *net, float *shared, int l)
 {
-    return (int)((int64_t)quads * index / of);
-}
-
-template <int N> constexpr int PACKETS = (N + 2) / 3;
-
-template <int N, int SETS>
-static __device__ struct weight_tile<SETS> tile_of(const struct grid_net *net, float *shared,
-                                                   int l) {
-    static_assert(sizeof(struct weight_tile<SETS>) <= GRID_TILE_FLOATS * sizeof(float), "its room");
     const struct grid_layout &layout = net->layout;
-    const int row = (int)blockIdx.x / layout.columns, column = (int)blockIdx.x % layout.columns;
-    const bool turned = l % 2, copied = layout.layer[l].copied;
-    const int inputs = quads_of(net->layer[l].in), outputs = quads_of(net->layer[l].out);
-    struct weight_tile<SETS> tile;
-    tile.rows = grid_sharers(&layout, l);
-    tile.columns = grid_across(&layout, l);
-    tile.row = (turned ? column : row) % tile.rows;
-    tile.column = turned ? row : column;
-    const bool first = (turned ? column : row) == 0, foremost = !copied || tile.column == 0;
-    tile.keeps_weights = foremost && (first || !layout.layer[l].whole);
-    tile.keeps_biases = foremost && first;
-    tile.quad0 = slice(inputs, tile.row, tile.rows);
-    tile.quads = slice(inputs, tile.row + 1, tile.rows) - tile.quad0;
-    tile.set0 = copied ? 0 : slice(outputs, tile.column, tile.columns);
-    tile.sets = (copied ? outputs : slice(outputs, tile.column + 1, tile.columns)) - tile.set0;
-    tile.passes = (tile.sets + SETS - 1) / SETS;
-    tile.inputs = net->layer[l].in - 4 * tile.quad0;
-    tile.outputs = net->layer[l].out - 4 * tile.set0;
-    tile.near = layout.layer[l].near;
-    float4 *near = (float4 *)&shared[layout.layer[l].weights];
+    static_assert(sizeof *this <= GRID_TILE_FLOATS * sizeof(float), "its room");
+    place_tile<N>(net, l, *this);
+    passes = (sets + SETS - 1) / SETS;
+    near = layout.layer[l].near;
+    float4 *close = (float4 *)&shared[layout.layer[l].weights];
     float4 *far = (float4 *)(net->layer[l].far + blockIdx.x * layout.layer[l].far);
     for (int s = 0; s < SETS; s++) {
-        tile.set[s] =
-            s < tile.near ? near + s * 4 * tile.quads : far + (s - tile.near) * 4 * tile.quads;
-        tile.stride[s] = 4 * tile.quads * (s < tile.near ? tile.near : SETS - tile.near);
+        set[s] = s < near ? close + s * 4 * quads : far + (s - near) * 4 * quads;
+        stride[s] = 4 * quads * (s < near ? near : SETS - near);
     }
-    tile.up_apart = 4 * outputs * PACKETS<N> * (copied ? tile.columns : 1);
-    tile.up_odd = tile.up_apart * tile.rows;
-    tile.up = net->layer[l].up + (copied ? 4 * outputs * tile.column : 4 * tile.set0) * PACKETS<N>;
-    tile.down_apart = 4 * inputs * PACKETS<N>;
-    tile.down_odd = tile.down_apart * tile.columns;
-    tile.down = copied ? NULL : net->layer[l].down + 4 * tile.quad0 * PACKETS<N>;
-    const bool hands_on = net->layer[l].y && !copied;
-    tile.y = hands_on ? net->layer[l].y + 4 * tile.set0 * PACKETS<N> : NULL;
-    tile.d = hands_on ? net->layer[l].d + 4 * tile.quad0 * PACKETS<N> : NULL;
-    tile.lines = (tile.quads + 7) / 8;
-    tile.groups = tile.lines == 0 || tile.lines > GRID_WARPS ? 1 : GRID_WARPS / tile.lines;
-    tile.each = (tile.passes + tile.groups - 1) / tile.groups;
+    lines = (quads + 7) / 8;
+    groups = lines == 0 || lines > GRID_WARPS ? 1 : GRID_WARPS / lines;
+    each = (passes + groups - 1) / groups;
 #pragma unroll 1
     for (int warp = 0; warp < GRID_WARPS; warp++)
-        tile.group[warp] =
-            (uint8_t)(tile.lines == 0 || tile.lines > GRID_WARPS ? 0 : warp / tile.lines);
-    tile.y_odd = 4 * outputs * PACKETS<N>;
-    tile.d_odd = 4 * inputs * PACKETS<N>;
-    return tile;
+        group[warp] = (uint8_t)(lines == 0 || lines > GRID_WARPS ? 0 : warp / lines);
 }
 
 /* Weights from [in][out] to where they are worked on, zeros beyond. */
-template <int SETS>
-static __device__ void grid_begin(const struct grid_net *net, float *shared,
-                                  const struct weight_tile<SETS> *tiles)
+template <typename Tile>
+static __device__ void grid_begin(const struct grid_net *net, float *shared, const Tile *tiles)
 {
 #pragma unroll 1
     for (int l = 0; l < net->step.layers; l++) {
-        const struct weight_tile<SETS> &tile = tiles[l];
+        const Tile &tile = tiles[l];
         const int in = net->layer[l].in, out = net->layer[l].out;
-        const int across = 4 * SETS * tile.passes;
+        const int across = tile.columns_there();
 #pragma unroll 1
-        for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
+        for (int e = (int)threadIdx.x; e < across * tile.quads; e += Tile::THREADS) {
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
             const bool there = column < 4 * tile.sets && o < out;
@@ -250,7 +263,7 @@ static __device__ void grid_begin(const struct grid_net *net, float *shared,
             tile.column_at(column)[quad] = make_float4(q[0], q[1], q[2], q[3]);
         }
 #pragma unroll 1
-        for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS)
+        for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += Tile::THREADS)
             shared[net->layout.layer[l].bias + c] = net->layer[l].b && 4 * tile.set0 + c < out
                                                         ? net->layer[l].b[4 * tile.set0 + c]
                                                         : 0.0f;
@@ -258,16 +271,16 @@ static __device__ void grid_begin(const struct grid_net *net, float *shared,
 }
 
 /* And back; of copies, the first. */
-template <int SETS>
-static __device__ void grid_end(const struct grid_net *net, const float *shared,
-                                const struct weight_tile<SETS> *tiles)
+template <typename Tile>
+static __device__ void grid_end(const struct grid_net *net, const float *shared, const Tile *tiles)
 {
 #pragma unroll 1
     for (int l = 0; l < net->step.layers; l++) {
-        const struct weight_tile<SETS> &tile = tiles[l];
-        const int in = net->layer[l].in, out = net->layer[l].out, across = 4 * tile.sets;
+        const Tile &tile = tiles[l];
+        const int in = net->layer[l].in, out = net->layer[l].out;
+        const int across = min(4 * tile.sets, tile.columns_there());
 #pragma unroll 1
-        for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
+        for (int e = (int)threadIdx.x; e < across * tile.quads; e += Tile::THREADS) {
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
             const float4 weights = tile.column_at(column)[quad];
@@ -278,7 +291,7 @@ static __device__ void grid_end(const struct grid_net *net, const float *shared,
                     net->layer[l].w[(int64_t)(i + k) * out + o] = q[k];
         }
 #pragma unroll 1
-        for (int c = (int)threadIdx.x; c < across; c += GRID_THREADS)
+        for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += Tile::THREADS)
             if (net->layer[l].b && tile.keeps_biases && 4 * tile.set0 + c < out)
                 net->layer[l].b[4 * tile.set0 + c] = shared[net->layout.layer[l].bias + c];
     }

@@ -47,78 +47,6 @@ template <int H, int V> static __device__ void lanes_add(float (&values)[V], int
         values[k] += __shfl_xor_sync(~0u, values[k], bit);
 }
 
-/* A warp's part of a tile on the way down: some passes of eight quadruples of inputs. Eight lanes
- * are the quadruples, four lanes the columns of a set. */
-struct down_share {
-    int group, quad, begin, end;
-    bool inside; /* the lane has a quadruple that there is */
-    template <int SETS>
-    __device__ down_share(const struct weight_tile<SETS> &tile, int item)
-        : group(item < GRID_WARPS ? tile.group[item] : 0),
-          quad((item - group * tile.lines) * 8 + (int)threadIdx.x % 8), begin(group * tile.each),
-          end(item < tile.lines * tile.groups ? min(begin + tile.each, tile.passes) : begin),
-          inside(quad < tile.quads)
-    {
-    }
-    /* sets that are left */
-    template <int SETS> __device__ int sets(const struct weight_tile<SETS> &tile) const
-    {
-        return min(end * SETS, tile.sets) - begin * SETS;
-    }
-    /* where the lane's weights of the first pass are; somewhere harmless when it has none */
-    template <int SETS> __device__ float4 *at(const struct weight_tile<SETS> &tile, int s) const
-    {
-        return tile.at(begin, s, (int)threadIdx.x % 32 / 8) + (inside ? quad : 0);
-    }
-};
-
-/* Asks for four weights, if wanted, and goes on. Left to itself the compiler may load to another
- * register first, and wait there. */
-static __device__ void weight_ask(float4 &w, const float4 *at, bool wanted)
-{
-    asm volatile("{ .reg .pred wanted;\n\tsetp.ne.s32 wanted, %5, 0;\n\t"
-                 "@wanted ld.v4.f32 {%0, %1, %2, %3}, [%4]; }"
-                 : "+f"(w.x), "+f"(w.y), "+f"(w.z), "+f"(w.w)
-                 : "l"(at), "r"((int)wanted)
-                 : "memory");
-}
-
-/* Weights that a thread has asked for before it needs them, and on the way down holds until it
- * updates them: the upper half of the sets of each pass, which are those in L2 when half of a tile
- * is. */
-template <int N> struct held_weights {
-    static constexpr int SETS = GRID_SETS_AT_ONCE(N), FIRST = (GRID_SETS_AT_ONCE(N) / 2);
-    static constexpr int MOST = GRID_HELD;
-    float4 w[MOST][SETS - FIRST];
-
-    /* For the way up: the first rounds of a pass. Where a column has no more inputs, lanes read
-     * what follows: x is 0 there. */
-    __device__ void ask_up(const struct weight_tile<SETS> &tile, int pass)
-    {
-        const int lane = (int)threadIdx.x % 32, rounds = (tile.quads + 7) / 8;
-#pragma unroll
-        for (int s = FIRST; s < SETS; s++) {
-            const float4 *at = tile.at(pass, s, lane / 8) + lane % 8;
-            const int some = pass * SETS + s < tile.sets ? rounds : 0;
-#pragma unroll
-            for (int r = 0; r < MOST; r++)
-                weight_ask(w[r][s - FIRST], &at[8 * r], r < some);
-        }
-    }
-    /* For the way down: the first passes of a share. */
-    __device__ void ask_down(const struct weight_tile<SETS> &tile, const struct down_share &share)
-    {
-        const int sets = share.sets(tile);
-#pragma unroll
-        for (int s = FIRST; s < SETS; s++) {
-            const float4 *at = share.at(tile, s);
-#pragma unroll
-            for (int p = 0; p < MOST; p++)
-                weight_ask(w[p][s - FIRST], &at[p * tile.stride[s]], p * SETS + s < sets);
-        }
-    }
-};
-
 /* The weights that a warp begins a layer with: they do not wait for x. Where a column has no more
  * inputs, lanes read what follows: x is 0 there. */
 template <int SETS> struct first_weights {
@@ -194,86 +122,14 @@ static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float
     }
 }
 
-/* The same when steps are many and samples few: the upper half of the sets is asked for some rounds
- * ahead, and `held` has the first of these. */
-template <int N, int SETS>
-static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float *x,
-                               struct held_weights<N> &held, uint32_t number)
-{
-    constexpr int FIRST = (GRID_SETS_AT_ONCE(N) / 2), MOST = GRID_HELD;
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, part = lane % 8;
-    const int rounds = (tile.quads + 7) / 8;
-    uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
-#pragma unroll 1
-    for (int pass = warp; pass < tile.passes; pass += GRID_WARPS) {
-        float sum[SETS * N] = {};
-        const float4 *at[SETS];
-        if (pass != warp)
-            held.ask_up(tile, pass);
-#pragma unroll
-        for (int s = 0; s < SETS; s++)
-            at[s] = tile.at(pass, s, lane / 8) + part;
-#pragma unroll 1
-        for (int begin = 0; begin < rounds; begin += MOST) {
-#pragma unroll
-            for (int r = 0; r < MOST; r++) {
-                if (begin + r >= rounds)
-                    break;
-                float4 w[SETS];
-                float in[4 * N];
-#pragma unroll
-                for (int s = 0; s < SETS; s++)
-                    w[s] = s < FIRST ? at[s][8 * r] : held.w[r][s < FIRST ? 0 : s - FIRST];
-                load_quad<N>(x, (begin + r) * 8 + part, in);
-#pragma unroll
-                for (int s = FIRST; s < SETS; s++)
-                    weight_ask(held.w[r][s - FIRST], &at[s][8 * (r + MOST)],
-                               begin + r + MOST < rounds && pass * SETS + s < tile.sets);
-#pragma unroll
-                for (int s = 0; s < SETS; s++)
-#pragma unroll
-                    for (int n = 0; n < N; n++) {
-                        float *to = &sum[s * N + n];
-                        *to = fmaf(w[s].x, in[n], *to);
-                        *to = fmaf(w[s].y, in[N + n], *to);
-                        *to = fmaf(w[s].z, in[2 * N + n], *to);
-                        *to = fmaf(w[s].w, in[3 * N + n], *to);
-                    }
-            }
-#pragma unroll
-            for (int s = 0; s < SETS; s++)
-                at[s] += 8 * MOST;
-        }
-        int set = pass * SETS;
-        if constexpr (SETS == 4) {
-            lanes_halve<2 * N>(sum, 1);
-            lanes_halve<N>(sum, 2);
-            lanes_add<N>(sum, 4);
-            set += part % 2 * 2 + part / 2 % 2;
-        } else {
-            lanes_halve<N>(sum, 1);
-            lanes_add<N>(sum, 2);
-            lanes_add<N>(sum, 4);
-            set += part % 2;
-        }
-        const int sender = part / SETS, senders = 8 / SETS;
-#pragma unroll
-        for (int p = 0; p < PACKETS<N>; p++)
-            if (p % senders == sender && set < tile.sets)
-                packet_put(&up[(int64_t)(4 * set + lane / 8) * PACKETS<N> + p], sum[3 * p],
-                           3 * p + 1 < N ? sum[3 * p + 1] : 0.0f,
-                           3 * p + 2 < N ? sum[3 * p + 2] : 0.0f, number);
-    }
-}
-
 /* All of a layer whose inputs every block has: outputs of the block's columns, and nothing to
  * exchange. */
-template <int N, int SETS>
-static __device__ void grid_up_alone(const struct weight_tile<SETS> &tile, const float *x,
-                                     const float *bias, enum activation function, float *to)
+template <int N, typename Tile>
+static __device__ void grid_up_alone(const Tile &tile, const float *x, const float *bias,
+                                     enum activation function, float *to)
 {
 #pragma unroll 1
-    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += GRID_THREADS) {
+    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += Tile::THREADS) {
         const float4 *w = tile.column_at(column);
         float sum[N] = {};
 #pragma unroll 1
@@ -296,12 +152,12 @@ static __device__ void grid_up_alone(const struct weight_tile<SETS> &tile, const
 }
 
 /* … and its way down: new weights, a thread a column. */
-template <int N, int SETS>
-static __device__ void grid_down_alone(const struct weight_tile<SETS> &tile, const float *x,
-                                       const float *delta, float rate, float *bias)
+template <int N, typename Tile>
+static __device__ void grid_down_alone(const Tile &tile, const float *x, const float *delta,
+                                       float rate, float *bias)
 {
 #pragma unroll 1
-    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += GRID_THREADS) {
+    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += Tile::THREADS) {
         float4 *w = tile.column_at(column);
         float dy[DELTA<N>];
         delta_load<N>(&delta[column * DELTA<N>], dy);
@@ -325,17 +181,17 @@ static __device__ void grid_down_alone(const struct weight_tile<SETS> &tile, con
 
 /* The block's part of a layer with at most four outputs, sent to its column: all warps share the
  * inputs, and `sums` [warp][4][N] is where they add up. */
-template <int N, int SETS>
-static __device__ void grid_up_narrow(const struct weight_tile<SETS> &tile, const float *x,
-                                      float *sums, uint32_t number)
+template <int N, typename Tile>
+static __device__ void grid_up_narrow(const Tile &tile, const float *x, float *sums,
+                                      uint32_t number)
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int lines = (tile.quads + 7) / 8;
     uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
     float sum[N] = {};
 #pragma unroll 1
-    for (int line = warp; line < lines; line += GRID_WARPS) {
-        const float4 w = tile.at(0, 0, lane / 8)[8 * line + lane % 8];
+    for (int line = warp; line < lines; line += Tile::WARPS) {
+        const float4 w = tile.column_at(lane / 8)[8 * line + lane % 8];
         float in[4 * N];
         load_quad<N>(x, 8 * line + lane % 8, in);
 #pragma unroll
@@ -359,7 +215,7 @@ static __device__ void grid_up_narrow(const struct weight_tile<SETS> &tile, cons
         return;
     float three[3] = {};
 #pragma unroll
-    for (int k = 0; k < GRID_WARPS; k++)
+    for (int k = 0; k < Tile::WARPS; k++)
 #pragma unroll
         for (int j = 0; j < 3; j++)
             if (n0 + j < N)
@@ -373,10 +229,9 @@ static __device__ void grid_up_narrow(const struct weight_tile<SETS> &tile, cons
 template <int N> constexpr bool HANDS_ON = grid_hands_on(N);
 
 /* f(Σ parts + b) of one item; 0 where there is no such output. */
-template <int N, int SETS>
-static __device__ float3 up_sum(const struct weight_tile<SETS> &tile, const uint4 *up,
-                                const float *bias, enum activation function, uint32_t number,
-                                int item)
+template <int N, typename Tile>
+static __device__ float3 up_sum(const Tile &tile, const uint4 *up, const float *bias,
+                                enum activation function, uint32_t number, int item)
 {
     const int column = item / PACKETS<N>;
     const float3 sum = packets_sum(up + item, tile.rows, tile.up_apart, number);
@@ -388,9 +243,9 @@ static __device__ float3 up_sum(const struct weight_tile<SETS> &tile, const uint
 }
 
 /* Outputs of the block's columns, [quadruple][4][N], quadruples `apart` from each other. */
-template <int N, int SETS>
-static __device__ void grid_take_up(const struct weight_tile<SETS> &tile, const float *bias,
-                                    enum activation function, uint32_t number, float *to, int apart)
+template <int N, typename Tile>
+static __device__ void grid_take_up(const Tile &tile, const float *bias, enum activation function,
+                                    uint32_t number, float *to, int apart)
 {
     const uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0);
     uint4 *y = tile.y + (number % 2 ? tile.y_odd : 0);
@@ -400,13 +255,13 @@ static __device__ void grid_take_up(const struct weight_tile<SETS> &tile, const 
         const int end = slice(items, tile.row + 1, tile.rows);
 #pragma unroll 1
         for (int item = slice(items, tile.row, tile.rows) + thread; item < end;
-             item += GRID_THREADS) {
+             item += Tile::THREADS) {
             const float3 sum = up_sum<N>(tile, up, bias, function, number, item);
             packet_put(&y[item], sum.x, sum.y, sum.z, number);
         }
     }
 #pragma unroll 1
-    for (int item = thread; item < items; item += GRID_THREADS) {
+    for (int item = thread; item < items; item += Tile::THREADS) {
         const int column = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
         const float3 three = hands_on ? packet_wait(&y[item], number)
                                       : up_sum<N>(tile, up, bias, function, number, item);
