@@ -60,6 +60,7 @@ TEST(a_trained_stack_is_found)
     CHECK(chain->loss >= 0 && chain->loss_grad > chain->loss && chain->store_loss >= 0);
     CHECK_EQUAL_INT(chain->tick, found.ops - 1);
     CHECK_EQUAL_INT(chain->optimiser, -1);
+    CHECK_EQUAL_INT(chain->states, 0);
 }
 
 /* Their ops are those of the parameters, which differ in nothing but their operands; a backend that
@@ -70,6 +71,7 @@ TEST(other_optimisers_are_found)
         SKIP("%s", status_message());
     static const char *const names[] = {"momentum", "nesterov", "adagrad",       "rmsprop", "adam",
                                         "adamw",    "rprop",    "sgd:decay=0.1", NULL};
+    static const int32_t states[] = {1, 1, 1, 1, 2, 2, 2, 0};
     for (int i = 0; names[i]; i++) {
         struct found found;
         struct compile_options options = {
@@ -80,6 +82,7 @@ TEST(other_optimisers_are_found)
             continue;
         const struct chain *chain = &found.chain;
         CHECK_EQUAL_INT(chain->layers, 3);
+        CHECK_EQUAL_INT(chain->states, states[i]);
         for (int l = 0; l < 3; l++) {
             CHECK(chain->layer[l].update >= chain->optimiser && chain->optimiser >= 0);
             CHECK((chain->layer[l].update_b >= 0) == (l != 1));

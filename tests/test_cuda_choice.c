@@ -144,6 +144,8 @@ static void expect_op_by_op(const struct asked *asked, const char *why)
 
 #define TRAIN(network, batch, precision)                                                           \
     (&(const struct asked){network, batch, USE_TRAINING, precision, ANSWER_STEPS, NULL})
+#define TRAIN_BY(optimiser, network, batch)                                                        \
+    (&(const struct asked){network, batch, USE_TRAINING, "fp32", ANSWER_STEPS, optimiser})
 #define INFER(network, batch, precision)                                                           \
     (&(const struct asked){network, batch, USE_INFERENCE, precision, ANSWER_STEPS, NULL})
 #define CALLS(network, batch, answering)                                                           \
@@ -157,6 +159,21 @@ TEST(small_batches_of_dense_layers_run_whole)
     expect_whole(TRAIN("large", 3, "fp32"), "whole_grid_f32_cuda");
     expect_whole(TRAIN("large", 10, "fp32"), "whole_grid_f32_cuda");
     expect_whole(INFER("large", 1, "fp32"), "whole_grid_f32_cuda");
+}
+
+/* By any optimiser where one block holds what it keeps; clipping needs all gradients at once. */
+TEST(any_optimiser_trains_narrow_layers_whole)
+{
+    static const char *const optimisers[] = {"sgd:decay=0.1", "momentum", "nesterov", "adagrad",
+                                             "rmsprop",       "adam",     "adamw",    "rprop"};
+    for (size_t o = 0; o < sizeof optimisers / sizeof *optimisers; o++) {
+        expect_whole(TRAIN_BY(optimisers[o], "small", 1), "whole_team_f32_cuda");
+        expect_whole(TRAIN_BY(optimisers[o], "small", 10), "whole_team_f32_cuda");
+        expect_whole(TRAIN_BY(optimisers[o], "small", 64), "whole_block_f32_cuda");
+        expect_whole(TRAIN_BY(optimisers[o], "mlp:8-32-32-4", 5), "whole_block_f32_cuda");
+    }
+    expect_kernel(TRAIN_BY("adam:clip=1", "small", 10), "clip_f32_cuda");
+    expect_kernel(TRAIN_BY("adam", "large", 3), "adam_f32_cuda");
 }
 
 TEST(calls_have_kernels_of_their_own)
@@ -177,8 +194,11 @@ TEST(calls_have_kernels_of_their_own)
 
 TEST(what_runs_op_by_op_says_why)
 {
-    const struct asked adam = {"large", 3, USE_TRAINING, "fp32", ANSWER_STEPS, "adam"};
-    expect_op_by_op(&adam, "sgd");
+    expect_op_by_op(TRAIN_BY("adam", "large", 3), "by plain sgd alone");
+    expect_op_by_op(TRAIN_BY("adam", "mlp:32-32-32-32-32-32-32-32-32-32-32-32", 1),
+                    "does not fit a block's shared memory");
+    expect_op_by_op(TRAIN_BY("adam", "small", 65), "512 threads of a block");
+    expect_op_by_op(TRAIN_BY("adam:clip=1", "small", 10), "not a plain stack");
     expect_op_by_op(TRAIN("large", 13, "fp32"), "its batch is more than 12 samples");
     expect_op_by_op(TRAIN("small", 65, "fp32"), "512 threads of a block");
     expect_op_by_op(INFER("mlp:784-500-784", 1, "fp32"), "more than 32 outputs");

@@ -68,6 +68,8 @@ struct trial {
 /* Those that have run something, each once. */
 static char kernels[KERNELS_MOST][NAME];
 
+static const char *optimiser; /* by which networks are trained; NULL: by their own */
+
 static bool has_run(const char *part)
 {
     bool found = false;
@@ -84,6 +86,7 @@ static bool trial_compile(struct trial *trial, const struct row *row, enum progr
                                             .use = use,
                                             .loss = row->loss,
                                             .classes = row->classes,
+                                            .optimiser = optimiser,
                                             .schedule = use == USE_TRAINING ? row->schedule : NULL};
     *trial = (struct trial){0};
     params_init(&trial->params, DTYPE_F32);
@@ -250,8 +253,8 @@ static bool near(const char *what, const struct row *row, double rate, double fo
 {
     if (CHECK(found <= most))
         return true;
-    printf("    %s of %s, batch %d, rate %g differ by %g\n", what, row->network, row->batch, rate,
-           found);
+    printf("    %s of %s, batch %d, rate %g%s%s differ by %g\n", what, row->network, row->batch,
+           rate, optimiser ? ", by " : "", optimiser ? optimiser : "", found);
     return false;
 }
 
@@ -273,6 +276,8 @@ static void compare(struct rig *rig, struct rig *reference, const struct row *ro
         check_kernel(&found, said);
         near("parameters", row, rate,
              params_difference(&found.params, &expected.params, ROLE_PARAM), 2e-4);
+        near("states", row, rate, params_difference(&found.params, &expected.params, ROLE_STATE),
+             5e-4);
         near("losses", row, rate, difference(found.loss, expected.loss, RING), 2e-4);
         near("right answers", row, rate, difference(found.right, expected.right, STEPS), 0);
         near("outputs", row, rate, difference(found.y, expected.y, ROWS * (int64_t)1024), 2e-5);
@@ -395,8 +400,74 @@ ON_BACKENDS(a_whole_program_does_what_its_ops_do)
     printf("    '%s' ran %d programs whole\n", rig->backend->name, whole);
 }
 
+static const char *const optimisers[] = {
+    "sgd:decay=0.1", "momentum",       "nesterov:decay=0.01",       "adagrad", "rmsprop:decay=0.01",
+    "adam",          "adam:decay=0.1", "adamw:beta1=0.8,decay=0.1", "rprop"};
+enum { OPTIMISERS = sizeof optimisers / sizeof *optimisers };
+
+/* Each optimiser in each kernel that has them all: what it keeps is compared, too. */
+ON_BACKENDS(a_whole_program_learns_by_any_optimiser)
+{
+    static const struct row learnt[] = {
+        {"small", 1, LOSS_MSE, 0, NULL},
+        {"small", 10, LOSS_MSE, 0, "cosine:period=40,least=0.1"},
+        {"mlp:8-8-8-8-8:tanh", 11, LOSS_MSE, 0, "step:period=7,factor=0.5"},
+        {"mlp:2-5-6-3:sigmoid", 1, LOSS_CROSS_ENTROPY, 3, NULL},
+        {"mlp:3-7-8-2:tanh", 33, LOSS_MSE, 0, "step:period=7,factor=0.5"},
+        {"mlp:5-16-11-4:tanh", 7, LOSS_CROSS_ENTROPY, 4, NULL},
+        {"mlp:4-32-31-2:sigmoid", 5, LOSS_MSE, 0, NULL},
+    };
+    static const double rates[] = {1e-3, 0.05};
+    struct rig reference;
+    int whole = 0;
+    CHECK(rig_open(&reference, "ref"));
+    for (int o = 0; o < OPTIMISERS; o++)
+        for (size_t i = 0; i < sizeof learnt / sizeof *learnt; i++)
+            for (size_t r = 0; r < 2; r++) {
+                optimiser = optimisers[o];
+                compare(rig, &reference, &learnt[i], USE_TRAINING, rates[r], true, &whole);
+            }
+    optimiser = NULL;
+    rig_close(&reference);
+    if (!whole)
+        SKIP("'%s' runs nothing whole", rig->backend->name);
+    if (strcmp(rig->backend->name, "cuda") == 0)
+        CHECK_EQUAL_INT(whole, 2 * OPTIMISERS * sizeof learnt / sizeof *learnt);
+}
+
+/* Stopped after as many steps as bring the data back to where they began, and resumed on another
+ * instance: bit for bit as if it had not been stopped. */
+ON_BACKENDS(a_stopped_training_goes_on)
+{
+    static const struct row stopped[] = {
+        {"small", 1, LOSS_MSE, 0, "cosine:period=100,least=0.1"},
+        {"small", 10, LOSS_MSE, 0, NULL},
+        {"mlp:5-16-11-4:tanh", 7, LOSS_CROSS_ENTROPY, 4, "cosine:period=100,least=0.1"},
+    };
+    for (size_t i = 0; i < 2 * sizeof stopped / sizeof *stopped; i++) {
+        const struct row *row = &stopped[i / 2];
+        struct trial found = {0}, expected = {0};
+        struct program *fused = NULL;
+        optimiser = i % 2 ? "adam" : NULL;
+        if (trial_open(&found, row, USE_TRAINING) && trial_open(&expected, row, USE_TRAINING) &&
+            CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused))) {
+            steps = ROWS;
+            trial_run(&found, rig, fused, 0.01, steps);
+            trial_run(&found, rig, fused, 0.01, steps);
+            steps = 2 * ROWS;
+            trial_run(&expected, rig, fused, 0.01, steps);
+            CHECK(same_params(&found.params, &expected.params));
+        }
+        program_free(fused);
+        trial_close(&found);
+        trial_close(&expected);
+    }
+    steps = STEPS;
+    optimiser = NULL;
+}
+
 /* Narrow stacks have kernels for their number of layers and their functions, for one sample, a few
- * and many. */
+ * and many, by sgd and by any other optimiser. */
 static void compare_narrow(struct rig *rig, struct rig *reference, int *whole)
 {
     static const char *const functions[][2] = {
@@ -414,6 +485,9 @@ static void compare_narrow(struct rig *rig, struct rig *reference, int *whole)
                 if (!check_wants("narrow"))
                     continue;
                 compare(rig, reference, &row, USE_TRAINING, 0.05, true, whole);
+                optimiser = "adam";
+                compare(rig, reference, &row, USE_TRAINING, 0.05, true, whole);
+                optimiser = NULL;
             }
 }
 

@@ -8,7 +8,7 @@ static const struct whole_limits h200 = {.multiprocessors = 132, .shared_bytes =
 /* A trained stack of these widths, the last one 0. */
 static struct chain stack(const int32_t *widths)
 {
-    struct chain chain = {.loss_grad = 1};
+    struct chain chain = {.loss_grad = 1, .optimiser = -1};
     for (; widths[chain.layers + 1]; chain.layers++)
         chain.layer[chain.layers] = (struct chain_layer){.in = widths[chain.layers],
                                                          .out = widths[chain.layers + 1],
@@ -56,6 +56,29 @@ TEST(larger_ones_take_the_grid_at_small_batches)
     CHECK_EQUAL_INT(whole_choose(&wide, 3, &h200), WHOLE_NONE); /* its last layer is too wide */
 }
 
+/* As an optimiser makes it that keeps so many numbers of each weight. */
+static struct chain learnt(struct chain chain, int32_t states)
+{
+    chain.optimiser = 1;
+    chain.states = states;
+    return chain;
+}
+
+/* Of one block at most: a warp has too many copies of a weight, the grid no room. */
+TEST(what_optimisers_keep_decides)
+{
+    const struct chain small = learnt(STACK(4, 3, 4, 5, 1), 2), wide = learnt(STACK(4, 33, 1), 0);
+    const struct chain deep = STACK(32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32);
+    const struct chain once = learnt(deep, 1), twice = learnt(deep, 2);
+    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_TEAM);
+    CHECK_EQUAL_INT(whole_choose(&small, TEAM_BATCH_MOST, &h200), WHOLE_TEAM);
+    CHECK_EQUAL_INT(whole_choose(&small, TEAM_BATCH_MOST + 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(whole_choose(&wide, 1, &h200), WHOLE_NONE);
+    CHECK_EQUAL_INT(whole_choose(&deep, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(whole_choose(&once, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(whole_choose(&twice, 1, &h200), WHOLE_NONE); /* it does not fit */
+}
+
 /* Slopes are computed from outputs, and gelu's cannot be. */
 TEST(what_cannot_be_sloped_runs_op_by_op)
 {
@@ -79,6 +102,20 @@ TEST(lines_of_a_block_do_not_overlap)
     CHECK(layout.line >= BLOCK_D(16, 3, 2) + 16);
     CHECK(layout.losses >= layout.lines + 6 * layout.line);
     CHECK_EQUAL_INT(layout.updates * 4 + 12 * layout.update_count, layout.shared_bytes);
+    CHECK_EQUAL_INT(layout.kept, layout.updates);
+}
+
+/* Four numbers a state and update, in whole quadruples. */
+TEST(what_optimisers_keep_has_its_place)
+{
+    const struct chain plain = STACK(7, 16, 9, 3), chain = learnt(plain, 2);
+    struct block_layout layout, without;
+    block_lay_out(&plain, 5, &without);
+    block_lay_out(&chain, 5, &layout);
+    CHECK_EQUAL_INT(layout.kept % 4, 0);
+    CHECK(layout.kept >= layout.paces + PACES * PACE_FLOATS);
+    CHECK_EQUAL_INT(layout.updates, layout.kept + 2 * 4 * layout.update_count);
+    CHECK_EQUAL_INT(layout.shared_bytes, without.shared_bytes + 32 * layout.update_count);
 }
 
 /* Every layer's tiles cover it, and nothing lies over anything else. */

@@ -1,22 +1,45 @@
-/* optimiser.cu: the optimisers: one pass over a parameter, its gradient and its state. A rule does
- * one element: it is given the weight and the gradient, moves its state and returns the new weight.
- * The bound is the bytes: everything is read and written once. */
+/* optimiser.cu: the optimisers: one pass over a parameter, its gradient and what is kept of it
+ * (update.h has the rules). The bound is the bytes: everything is read and written once. */
 #include "backend/cuda/families.h"
 #include "backend/cuda/narrow.h"
 #include "backend/cuda/update.h"
 
+/* Where a step's pace is found. */
+struct pace_source {
+    const float *rate, *seen; /* seen: adam's, or NULL */
+    const int32_t *count;     /* or NULL */
+};
+
+static __device__ struct pace pace_of(const struct pace_source &from)
+{
+    struct pace pace = {*from.rate, {}, from.count ? *from.count : 0};
+    if (from.seen) {
+        pace.seen[0] = from.seen[0];
+        pace.seen[1] = from.seen[1];
+    }
+    return pace;
+}
+
 /* `copy` is the parameter in 16 bits, if there is one. */
 template <typename Rule>
-static __global__ void update_each(int64_t count, float *w, float *g, bool clear, const float *rate,
-                                   Rule rule, struct cells copy, const struct scaling *scaling)
+static __global__ void update_each(int64_t count, float *w, float *g, bool clear, Rule rule,
+                                   struct pace_source from, float *first, float *second,
+                                   struct cells copy, const struct scaling *scaling)
 {
     const bool skip = scaling_skips(scaling);
     const float down = scaling_down(scaling);
+    const struct pace pace = pace_of(from);
     FOR_EACH(index, count)
     {
         if (!skip) {
-            const float moved = rule.step(index, w[index], g[index] * down, *rate);
+            float kept[2] = {Rule::KEPT > 0 ? first[index] : 0.0f,
+                             Rule::KEPT > 1 ? second[index] : 0.0f};
+            const float moved = rule.step(w[index], g[index] * down, pace, kept);
             w[index] = moved;
+            if (Rule::KEPT > 0)
+                first[index] = kept[0];
+            if (Rule::KEPT > 1)
+                second[index] = kept[1];
             if (copy.data)
                 cells_put(copy, index, moved);
         }
@@ -25,90 +48,47 @@ static __global__ void update_each(int64_t count, float *w, float *g, bool clear
     }
 }
 
-/* Operands are `w g rate …`, outputs `w g? …`. */
+/* Operands are `w g rate count? kept…`, outputs `w g? kept…`. */
 template <typename Rule>
-static void update(const struct call *call, struct queue *queue, const Rule &rule)
+static void update(const struct call *call, struct queue *queue, const Rule &rule,
+                   const float *seen = NULL)
 {
     const int64_t count = call_count(call, 0);
     const struct cells none = {}, copy = call->narrow && call_tensor(call, 0)->role == ROLE_PARAM
                                              ? narrow_copy(call->narrow, call_tensor(call, 0))
                                              : none;
+    const int32_t kept = call->op->inputs - Rule::KEPT;
+    const struct pace_source from = {call_reals(call, 2), seen,
+                                     kept > 3 ? call_integers(call, 3) : NULL};
     enqueue(queue, update_each<Rule>, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_reals(call, 0), call_reals(call, 1), call_has(call, call->op->inputs + 1),
-            (const float *)call_reals(call, 2), rule, copy, call_scaling(call));
+            call_reals(call, 0), call_reals(call, 1), call_has(call, call->op->inputs + 1), rule,
+            from, Rule::KEPT > 0 ? call_reals(call, kept) : (float *)NULL,
+            Rule::KEPT > 1 ? call_reals(call, kept + 1) : (float *)NULL, copy, call_scaling(call));
 }
-
-struct sgd_rule {
-    float decay;
-    __device__ float step(int64_t, float w, float g, float rate) const
-    {
-        return update_sgd(w, g + decay * w, rate);
-    }
-};
 
 void launch_sgd(const struct call *call, struct queue *queue)
 {
-    update(call, queue, sgd_rule{call->op->attr.sgd.decay});
+    update(call, queue, rule_of(call->op).sgd);
 }
-
-struct momentum_rule {
-    float *velocity;
-    float momentum, decay;
-    bool nesterov;
-    __device__ float step(int64_t index, float w, float g, float rate) const
-    {
-        const float slope = g + decay * w, v = momentum * velocity[index] + slope;
-        velocity[index] = v;
-        return w - rate * (nesterov ? slope + momentum * v : v);
-    }
-};
 
 void launch_momentum(const struct call *call, struct queue *queue)
 {
-    const auto &attr = call->op->attr.momentum;
-    update(call, queue,
-           momentum_rule{call_reals(call, 3), attr.momentum, attr.decay, attr.nesterov != 0});
+    update(call, queue, rule_of(call->op).momentum);
 }
-
-struct adagrad_rule {
-    float *squares;
-    float epsilon, decay;
-    __device__ float step(int64_t index, float w, float g, float rate) const
-    {
-        const float slope = g + decay * w, s = squares[index] + slope * slope;
-        squares[index] = s;
-        return w - rate * slope / (sqrtf(s) + epsilon);
-    }
-};
 
 void launch_adagrad(const struct call *call, struct queue *queue)
 {
-    const auto &attr = call->op->attr.adagrad;
-    update(call, queue, adagrad_rule{call_reals(call, 3), attr.epsilon, attr.decay});
+    update(call, queue, rule_of(call->op).adagrad);
 }
-
-struct rmsprop_rule {
-    float *squares;
-    float smoothing, epsilon, decay;
-    __device__ float step(int64_t index, float w, float g, float rate) const
-    {
-        const float slope = g + decay * w;
-        const float s = smoothing * squares[index] + (1.0f - smoothing) * slope * slope;
-        squares[index] = s;
-        return w - rate * slope / (sqrtf(s) + epsilon);
-    }
-};
 
 void launch_rmsprop(const struct call *call, struct queue *queue)
 {
-    const auto &attr = call->op->attr.rmsprop;
-    update(call, queue,
-           rmsprop_rule{call_reals(call, 3), attr.smoothing, attr.epsilon, attr.decay});
+    update(call, queue, rule_of(call->op).rmsprop);
 }
 
-static __global__ void adam_seen(const int32_t *count, float beta1, float beta2, float *seen)
+static __global__ void adam_see(const int32_t *count, struct adam_rule rule, float *seen)
 {
-    adam_see(*count, beta1, beta2, seen);
+    seen[threadIdx.x] = adam_seen(rule, threadIdx.x == 1, *count);
 }
 
 uint64_t workspace_adam(const struct program *, const struct op *)
@@ -118,36 +98,13 @@ uint64_t workspace_adam(const struct program *, const struct op *)
 
 void launch_adam(const struct call *call, struct queue *queue)
 {
-    const auto &attr = call->op->attr.adam;
+    const struct adam_rule rule = rule_of(call->op).adam;
     float *seen = (float *)call->workspace;
-    enqueue(queue, adam_seen, dim3(1), dim3(1), call_integers(call, 3), attr.beta1, attr.beta2,
-            seen);
-    update(call, queue,
-           adam_rule{call_reals(call, 4), call_reals(call, 5), seen, attr.beta1, attr.beta2,
-                     attr.epsilon, attr.decay, attr.decoupled != 0});
+    enqueue(queue, adam_see, dim3(1), dim3(2), call_integers(call, 3), rule, seen);
+    update(call, queue, rule, seen);
 }
-
-struct rprop_rule {
-    const int32_t *count;
-    float *before, *steps;
-    float shrink, grow, least, most;
-    __device__ float step(int64_t index, float w, float g, float rate) const
-    {
-        const float agree = g * before[index], slope = agree < 0.0f ? 0.0f : g;
-        float size =
-            *count == 0 || steps[index] == 0.0f ? rate : steps[index]; /* 0: left out so far */
-        size *= agree > 0.0f ? grow : agree < 0.0f ? shrink : 1.0f;
-        size = size < least ? least : size > most ? most : size;
-        steps[index] = size;
-        before[index] = slope;
-        return w - (slope > 0.0f ? size : slope < 0.0f ? -size : 0.0f);
-    }
-};
 
 void launch_rprop(const struct call *call, struct queue *queue)
 {
-    const auto &attr = call->op->attr.rprop;
-    update(call, queue,
-           rprop_rule{call_integers(call, 3), call_reals(call, 4), call_reals(call, 5), attr.shrink,
-                      attr.grow, attr.least, attr.most});
+    update(call, queue, rule_of(call->op).rprop);
 }

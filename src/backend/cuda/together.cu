@@ -11,9 +11,8 @@ enum { TOGETHER_MOST = 80, TOGETHER_EACH = 4096 }; /* updates; numbers of a bloc
 
 struct together {
     const float *rate;
-    const int32_t *steps;    /* adam: updates so far */
-    struct adam_rule shared; /* adam: what is the same for all */
-    float decay;             /* sgd */
+    const int32_t *steps; /* adam: updates so far */
+    struct any_rule rule; /* sgd or adam */
     int32_t count;
     struct {
         float *w;
@@ -33,21 +32,23 @@ static __global__ void __launch_bounds__(THREADS)
     if (thread < all.count && all.at[thread].block <= block &&
         (thread + 1 == all.count || all.at[thread + 1].block > block))
         own = thread;
-    if (ADAM && thread == THREADS - 1)
-        adam_see(*all.steps, all.shared.beta1, all.shared.beta2, seen);
+    if (ADAM && thread >= THREADS - 2)
+        seen[thread % 2] = adam_seen(all.rule.adam, thread % 2, *all.steps);
     __syncthreads();
     const auto &mine = all.at[own];
-    const float rate = *all.rate;
+    const struct pace pace = {*all.rate, {seen[0], seen[1]}, 0};
     const int32_t from = (block - mine.block) * TOGETHER_EACH;
     const int32_t to = min(from + (int32_t)TOGETHER_EACH, mine.numbers);
-    struct adam_rule rule = all.shared;
-    rule.mean = mine.mean;
-    rule.squares = mine.squares;
-    rule.seen = seen;
 #pragma unroll 4
     for (int32_t i = from + thread; i < to; i += THREADS) {
         const float w = mine.w[i], g = mine.g[i];
-        mine.w[i] = ADAM ? rule.step(i, w, g, rate) : update_sgd(w, g + all.decay * w, rate);
+        if (ADAM) {
+            float kept[2] = {mine.mean[i], mine.squares[i]};
+            mine.w[i] = all.rule.adam.step(w, g, pace, kept);
+            mine.mean[i] = kept[0];
+            mine.squares[i] = kept[1];
+        } else
+            mine.w[i] = all.rule.sgd.step(w, g, pace, NULL);
     }
 }
 
@@ -95,13 +96,8 @@ static void launch_together(const struct call *call, struct queue *queue)
     struct together all = {};
     int32_t blocks = 0;
     all.rate = call_reals(call, 2);
-    if (adam) {
-        const auto &attr = last->attr.adam;
-        all.steps = call_integers(call, ADAM_STEPS);
-        all.shared = {NULL,       NULL,         NULL,       attr.beta1,
-                      attr.beta2, attr.epsilon, attr.decay, attr.decoupled != 0};
-    } else
-        all.decay = last->attr.sgd.decay;
+    all.steps = adam ? call_integers(call, ADAM_STEPS) : NULL;
+    all.rule = rule_of(last);
     each_plain(program, [&](const struct op *op) {
         if (op > last)
             return;

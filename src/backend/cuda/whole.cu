@@ -25,9 +25,17 @@ static const char *why_none(const struct chain *chain, int32_t batch)
                   "the texts have these numbers");
     if (!whole_can_activate(chain))
         return "the slope of gelu needs what kernels for whole steps do not keep";
-    if (chain_widest(chain) <= BLOCK_WIDTH_MOST)
-        return "its batch is more than the 512 threads of a block take: 64 samples at most 8 wide, "
-               "32 of 16, 16 of 32";
+    if (chain_widest(chain) <= BLOCK_WIDTH_MOST) {
+        struct block_layout block;
+        block_lay_out(chain, batch, &block);
+        if (block.threads > BLOCK_THREADS_MOST)
+            return "its batch is more than the 512 threads of a block take: 64 samples at most 8 "
+                   "wide, 32 of 16, 16 of 32";
+        if (chain->optimiser >= 0)
+            return "with what its optimiser keeps it does not fit a block's shared memory";
+    }
+    if (chain->optimiser >= 0)
+        return "wide layers are trained whole by plain sgd alone";
     if (chain->layer[chain->layers - 1].out > GRID_LAST_MOST)
         return "its last layer has more than 32 outputs";
     return batch > GRID_BATCH_MOST ? "its batch is more than 12 samples"
@@ -41,8 +49,6 @@ const char *whole_supports(const struct device *device, const struct program *pr
     const char *why = chain_find(program, &chain);
     if (why)
         return why;
-    if (chain.optimiser >= 0)
-        return "its optimiser is not sgd";
     return whole_choose(&chain, program->batch, &limits) == WHOLE_NONE
                ? why_none(&chain, program->batch)
                : NULL;
@@ -117,6 +123,15 @@ enum status whole_prepare(struct plan *plan)
     return STATUS_OK;
 }
 
+/* What the optimiser's op at this place keeps, its last outputs. */
+static void locate_states(const struct plan *plan, const struct chain *chain, int32_t place,
+                          float **out)
+{
+    const struct program *program = plan->program;
+    for (int32_t s = 0; place >= 0 && s < chain->states; s++)
+        out[s] = (float *)cuda_locate(plan, op_output(program, &program->ops[place], 2 + s), 0);
+}
+
 enum status whole_begin(struct plan *plan)
 {
     const struct whole_limits limits = limits_of(plan->instance->device);
@@ -127,9 +142,14 @@ enum status whole_begin(struct plan *plan)
     chain_find(plan->program, &chain);
     TRY(cuda_alloc(plan->instance->device, whole->bytes, "the whole step's kernel", &memory));
     whole->memory = (char *)memory;
+    whole->rule.kind = OP_COUNT;
+    if (chain.optimiser >= 0)
+        whole->rule = rule_of(&plan->program->ops[chain.optimiser]);
     for (int32_t l = 0; l < chain.layers; l++) {
         whole->weights[l] = (float *)cuda_locate(plan, chain.layer[l].w, 0);
         whole->biases[l] = (float *)cuda_locate(plan, chain.layer[l].b, 0);
+        locate_states(plan, &chain, chain.layer[l].update, whole->states_w[l]);
+        locate_states(plan, &chain, chain.layer[l].update_b, whole->states_b[l]);
     }
     const struct whole_step step = step_of(plan, &chain);
     if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, step.batch, &limits, &grid))

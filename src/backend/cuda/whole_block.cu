@@ -5,12 +5,12 @@
  * its row in quadruples. A sample needs no other sample until the update: there, after one barrier,
  * each four weights to a unit are the work of one thread, which sums their gradients over the batch
  * in order. A second barrier ends the step. There may be more threads than samples have lanes,
- * which only update.
+ * which only update. What an optimiser keeps of weights lies in shared memory, too.
  *
  * There is no bandwidth to speak of: a step is a chain of dependent operations, about 140 cycles a
  * layer on the way up and 90 on the way down. What does not depend on the chain (the next step's
  * samples, and the rows of those after) is fetched a step ahead. */
-#include "backend/cuda/whole_lanes.h"
+#include "backend/cuda/whole_rules.h"
 
 /* The value of every lane of the group, which also goes to the sample's line. */
 template <int WIDTH> static __device__ void gather(float own, float *line, float (&all)[WIDTH])
@@ -53,8 +53,30 @@ struct weight_update {
 static_assert(sizeof(struct weight_update) == BLOCK_UPDATE_FLOATS * sizeof(float), "");
 enum { UPDATES_KEPT = 2 }; /* a thread's first ones, in registers */
 
-/* Both copies of the weights, biases, the constant 1 of every line, and all updates. */
-template <int WIDTH> static __device__ void block_begin(const struct block_net *net, float *shared)
+/* Calls visit(in the instance, in shared memory) for each number that the optimiser keeps. */
+template <typename Visit>
+static __device__ void each_state(const struct block_net *net, float *shared, Visit visit)
+{
+    const struct block_layout *at = &net->layout;
+    for (int s = 0; s < at->states; s++) {
+        float *kept = &shared[at->kept + 4 * s * at->update_count];
+        for (int l = 0; l < net->step.layers; l++) {
+            const auto &layer = net->layer[l];
+            const int in = layer.in, out = layer.out;
+            for (int k = (int)threadIdx.x; k < in * out; k += (int)blockDim.x)
+                visit(&layer.states_w[s][k],
+                      &kept[4 * (k / out / 4 * out + k % out) + k / out % 4]);
+            kept += 4 * ((in + 3) / 4 * out);
+            for (int o = (int)threadIdx.x; layer.b && o < out; o += (int)blockDim.x)
+                visit(&layer.states_b[s][o], &kept[4 * o]);
+            kept += layer.b ? 4 * out : 0;
+        }
+    }
+}
+
+/* Both copies of the weights, biases, the constant 1 of every line, all updates, and states. */
+template <int WIDTH, bool PLAIN>
+static __device__ void block_begin(const struct block_net *net, float *shared)
 {
     constexpr int STRIDE = BLOCK_STRIDE(WIDTH);
     const struct block_layout *at = &net->layout;
@@ -87,11 +109,13 @@ template <int WIDTH> static __device__ void block_begin(const struct block_net *
         }
         update += out;
     }
+    if (!PLAIN)
+        each_state(net, shared, [](const float *state, float *kept) { *kept = *state; });
     __syncthreads();
 }
 
-template <int WIDTH>
-static __device__ void block_end(const struct block_net *net, const float *shared)
+template <int WIDTH, bool PLAIN>
+static __device__ void block_end(const struct block_net *net, float *shared)
 {
     for (int l = 0; l < net->step.layers; l++) {
         const int in = net->layer[l].in, out = net->layer[l].out;
@@ -101,12 +125,45 @@ static __device__ void block_end(const struct block_net *net, const float *share
         for (int o = (int)threadIdx.x; net->layer[l].b && o < out; o += (int)blockDim.x)
             net->layer[l].b[o] = here[BLOCK_BIAS(WIDTH) + o];
     }
+    if (!PLAIN)
+        each_state(net, shared, [](float *state, const float *kept) { *state = *kept; });
 }
 
-/* What a unit that is not there would add to a weight from it is left out: that weight stays 0. */
-template <int WIDTH>
-static __device__ void update_some(const struct block_net *net, float *shared,
-                                   struct weight_update of, float rate)
+/* What is kept of the four weights of an update. */
+struct kept_quad {
+    float of[4][2];
+
+    __device__ kept_quad(const struct block_net *net, const float *shared, int k) : of{}
+    {
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            if (s == net->layout.states)
+                return;
+            const float4 all = *at(net, shared, k, s);
+            of[0][s] = all.x, of[1][s] = all.y, of[2][s] = all.z, of[3][s] = all.w;
+        }
+    }
+    __device__ void put(const struct block_net *net, float *shared, int k) const
+    {
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            if (s == net->layout.states)
+                return;
+            *(float4 *)at(net, shared, k, s) = make_float4(of[0][s], of[1][s], of[2][s], of[3][s]);
+        }
+    }
+    static __device__ const float4 *at(const struct block_net *net, const float *shared, int k,
+                                       int s)
+    {
+        return (const float4 *)&shared[net->layout.kept] + s * net->layout.update_count + k;
+    }
+};
+
+/* The update number `k`, `of` these weights; PLAIN: by sgd. What a unit that is not there would add
+ * to a weight from it is left out: that weight stays 0. */
+template <int WIDTH, bool PLAIN>
+static __device__ void update_some(const struct block_net *net, float *shared, int k,
+                                   struct weight_update of, const struct pace &pace)
 {
     const float *line = &shared[net->layout.lines];
     float gradient[4] = {};
@@ -119,15 +176,24 @@ static __device__ void update_some(const struct block_net *net, float *shared,
         gradient[2] = fmaf(x.z, d, gradient[2]);
         gradient[3] = fmaf(x.w, d, gradient[3]);
     }
+    struct kept_quad kept(net, shared, k);
+    const auto moved = [&](int i, float w) {
+        return PLAIN ? update_sgd(w, gradient[i], pace.rate)
+                     : rule_step(&net->rule, w, gradient[i], pace, kept.of[i]);
+    };
     if (of.inputs == 0) {
-        shared[of.by_out] = update_sgd(shared[of.by_out], gradient[0], rate);
+        shared[of.by_out] = moved(0, shared[of.by_out]);
+        if (!PLAIN)
+            kept.put(net, shared, k);
         return;
     }
     float4 w = *(const float4 *)&shared[of.by_out];
-    w.x = update_sgd(w.x, gradient[0], rate);
-    w.y = of.inputs > 1 ? update_sgd(w.y, gradient[1], rate) : 0.0f;
-    w.z = of.inputs > 2 ? update_sgd(w.z, gradient[2], rate) : 0.0f;
-    w.w = of.inputs > 3 ? update_sgd(w.w, gradient[3], rate) : 0.0f;
+    w.x = moved(0, w.x);
+    w.y = of.inputs > 1 ? moved(1, w.y) : 0.0f;
+    w.z = of.inputs > 2 ? moved(2, w.z) : 0.0f;
+    w.w = of.inputs > 3 ? moved(3, w.w) : 0.0f;
+    if (!PLAIN)
+        kept.put(net, shared, k);
     *(float4 *)&shared[of.by_out] = w;
     float *column = &shared[of.by_in];
     column[0] = w.x;
@@ -136,9 +202,10 @@ static __device__ void update_some(const struct block_net *net, float *shared,
     column[3 * BLOCK_STRIDE(WIDTH)] = w.w;
 }
 
-template <int WIDTH>
+template <int WIDTH, bool PLAIN>
 static __device__ void block_update(const struct block_net *net, float *shared,
-                                    const struct weight_update (&kept)[UPDATES_KEPT], float rate)
+                                    const struct weight_update (&kept)[UPDATES_KEPT],
+                                    const struct pace &pace)
 {
     const int count = net->layout.update_count, threads = (int)blockDim.x;
     const struct weight_update *update = (const struct weight_update *)&shared[net->layout.updates];
@@ -146,9 +213,9 @@ static __device__ void block_update(const struct block_net *net, float *shared,
 #pragma unroll
     for (int u = 0; u < UPDATES_KEPT; u++, k += threads)
         if (k < count)
-            update_some<WIDTH>(net, shared, kept[u], rate);
+            update_some<WIDTH, PLAIN>(net, shared, k, kept[u], pace);
     for (; k < count; k += threads)
-        update_some<WIDTH>(net, shared, update[k], rate);
+        update_some<WIDTH, PLAIN>(net, shared, k, update[k], pace);
 }
 
 /* One warp adds up what all lanes found. */
@@ -209,7 +276,7 @@ static __device__ void block_descend(const struct block_net *net, const float *s
     }
 }
 
-template <typename Kind>
+template <typename Kind, bool PLAIN>
 static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     whole_block(const __grid_constant__ struct block_net net, int64_t steps)
 {
@@ -228,19 +295,23 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     uint32_t place = (uint32_t)((step.feed->place + (uint64_t)n) % source.samples);
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
-    const float rate = step.count ? whole_rate(&step, *step.count) : 0.0f;
-    const bool rate_is_fixed = !step.count || whole_rate_is_fixed(&step);
+    const int32_t updates = step.count ? *step.count : 0;
+    const bool pace_is_fixed = !step.count || (PLAIN && whole_rate_is_fixed(&step));
+    const struct pace first = {PLAIN && step.count ? whole_rate(&step, updates) : 0.0f};
+    struct pace *paces = (struct pace *)&shared[at.paces];
     const bool works = (int)threadIdx.x < at.lanes;
     const bool reports = threadIdx.x / 32 == blockDim.x / 32 - 1;
     struct weight_update kept[UPDATES_KEPT];
 
-    block_begin<WIDTH>(&net, shared);
+    block_begin<WIDTH, PLAIN>(&net, shared);
 #pragma unroll
     for (int u = 0; u < UPDATES_KEPT; u++) {
         const int k = (int)(threadIdx.x + u * blockDim.x);
         if (k < at.update_count)
             kept[u] = ((const struct weight_update *)&shared[at.updates])[k];
     }
+    if (reports && !pace_is_fixed)
+        paces_make<PLAIN>(&net, updates, paces);
     struct sample now = source.fetch(source.row(place));
     place = source.after(place);
     uint32_t next_row = source.row(place);
@@ -266,19 +337,20 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
         }
         if (step.loss_kind == OP_COUNT)
             continue;
-        if (!rate_is_fixed && threadIdx.x == 0)
-            shared[at.rate] = whole_rate(&step, *step.count + done);
         __syncthreads();
         if (step.count) {
-            block_update<WIDTH>(&net, shared, kept, rate_is_fixed ? rate : shared[at.rate]);
+            block_update<WIDTH, PLAIN>(&net, shared, kept,
+                                       pace_is_fixed ? first : paces[done % PACES]);
             __syncthreads();
         }
+        if (reports && !pace_is_fixed && done % PACES == PACES - 1)
+            paces_make<PLAIN>(&net, updates + done + 1, paces);
         if (reports)
             block_report(found, at.lanes, &loss, &right);
     }
     __syncthreads();
     if (step.count)
-        block_end<WIDTH>(&net, shared);
+        block_end<WIDTH, PLAIN>(&net, shared);
     if (threadIdx.x == 0)
         whole_end(&step, steps);
 }
@@ -286,25 +358,37 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
 template <int LAYERS> static void *block_kernel_for(enum activation hidden, enum activation last)
 {
     enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
+    enum { TANH = ACTIVATION_TANH, RELU = ACTIVATION_RELU };
     if (hidden == ACTIVATION_SIGMOID && last == ACTIVATION_SIGMOID)
-        return (void *)whole_block<block_kind<8, LAYERS, SIGMOID, SIGMOID>>;
+        return (void *)whole_block<block_kind<8, LAYERS, SIGMOID, SIGMOID>, true>;
     if (last != ACTIVATION_NONE)
         return NULL;
     switch (hidden) {
-    case ACTIVATION_SIGMOID: return (void *)whole_block<block_kind<8, LAYERS, SIGMOID, NONE>>;
-    case ACTIVATION_RELU: return (void *)whole_block<block_kind<8, LAYERS, ACTIVATION_RELU, NONE>>;
-    case ACTIVATION_TANH: return (void *)whole_block<block_kind<8, LAYERS, ACTIVATION_TANH, NONE>>;
+    case ACTIVATION_SIGMOID: return (void *)whole_block<block_kind<8, LAYERS, SIGMOID, NONE>, true>;
+    case ACTIVATION_RELU: return (void *)whole_block<block_kind<8, LAYERS, RELU, NONE>, true>;
+    case ACTIVATION_TANH: return (void *)whole_block<block_kind<8, LAYERS, TANH, NONE>, true>;
     default: return NULL;
     }
 }
 
-/* The usual shapes of narrow networks have kernels of their own. */
+template <bool PLAIN> static void *block_kernel_of(int32_t width)
+{
+    switch (width) {
+    case 8: return (void *)whole_block<block_kind<8, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
+    case 16: return (void *)whole_block<block_kind<16, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
+    default: return (void *)whole_block<block_kind<32, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
+    }
+}
+
+/* The usual shapes of narrow networks, trained by sgd or asked, have kernels of their own. */
 static void *block_kernel(const struct block_net *net)
 {
     const int32_t layers = net->step.layers;
     const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
     void *own = NULL;
     bool alike = net->layout.width == 8;
+    if (net->rule.kind != OP_COUNT)
+        return block_kernel_of<false>(net->layout.width);
     for (int32_t l = 0; l < layers - 1; l++)
         alike = alike && net->layer[l].function == hidden;
     if (alike)
@@ -312,19 +396,14 @@ static void *block_kernel(const struct block_net *net)
               : layers == 3 ? block_kernel_for<3>(hidden, last)
               : layers == 4 ? block_kernel_for<4>(hidden, last)
                             : NULL;
-    if (own)
-        return own;
-    switch (net->layout.width) {
-    case 8: return (void *)whole_block<block_kind<8, 0, AS_IT_COMES, AS_IT_COMES>>;
-    case 16: return (void *)whole_block<block_kind<16, 0, AS_IT_COMES, AS_IT_COMES>>;
-    default: return (void *)whole_block<block_kind<32, 0, AS_IT_COMES, AS_IT_COMES>>;
-    }
+    return own ? own : block_kernel_of<true>(net->layout.width);
 }
 
 void block_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step)
 {
     struct block_net *net = (struct block_net *)whole->net;
     net->step = *step;
+    net->rule = whole->rule;
     block_lay_out(chain, step->batch, &net->layout);
     for (int32_t l = 0; l < chain->layers; l++) {
         net->layer[l].in = chain->layer[l].in;
@@ -332,6 +411,10 @@ void block_prepare(struct whole *whole, const struct chain *chain, const struct 
         net->layer[l].function = chain->layer[l].activation;
         net->layer[l].w = whole->weights[l];
         net->layer[l].b = whole->biases[l];
+        for (int s = 0; s < 2; s++) {
+            net->layer[l].states_w[s] = whole->states_w[l][s];
+            net->layer[l].states_b[s] = whole->states_b[l][s];
+        }
     }
 }
 

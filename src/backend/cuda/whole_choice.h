@@ -38,19 +38,22 @@ enum {
     BLOCK_THREADS_MOST = 512,
     BLOCK_UPDATERS = 256, /* threads that are worth starting for updates alone */
     BLOCK_UPDATE_FLOATS = 3,
+    PACES = 16, /* steps whose rates are worked out at once */
+    PACE_FLOATS = 4,
 };
 
 /* Offsets are in floats of shared memory, in which layers follow each other at equal distances:
  * each has its weights by output, its weights by input and its biases. A sample's line holds a 1
  * (what a bias is multiplied with), then the inputs of every layer, then the gradients of the
- * outputs of every layer. */
+ * outputs of every layer. What an optimiser keeps lies as the updates do, four numbers each. */
 struct block_layout {
-    int32_t width;                        /* 8, 16 or 32: lanes of a sample */
-    int32_t lanes;                        /* of all samples, in whole warps */
-    int32_t threads;                      /* of the block: as many, or more */
-    int32_t line;                         /* of a sample */
-    int32_t lines, losses, updates, rate; /* where these begin */
-    int32_t update_count;                 /* of four weights each, or of a bias */
+    int32_t width;                               /* 8, 16 or 32: lanes of a sample */
+    int32_t lanes;                               /* of all samples, in whole warps */
+    int32_t threads;                             /* of the block: as many, or more */
+    int32_t line;                                /* of a sample */
+    int32_t states;                              /* that the optimiser keeps of a weight */
+    int32_t lines, losses, paces, kept, updates; /* where these begin */
+    int32_t update_count;                        /* of four weights each, or of a bias */
     int64_t shared_bytes;
 };
 
@@ -95,8 +98,11 @@ static inline void block_lay_out(const struct chain *chain, int32_t batch, struc
     at += layout.line * (layout.lanes / layout.width);
     layout.losses = at; /* of even and of odd steps */
     at += 2 * 2 * layout.lanes;
-    layout.rate = at;
-    at += 4;
+    layout.paces = at;
+    at += PACES * PACE_FLOATS;
+    layout.states = chain->states;
+    layout.kept = at; /* all of the first state, then of the second */
+    at += 4 * chain->states * layout.update_count;
     layout.updates = at;
     at += BLOCK_UPDATE_FLOATS * layout.update_count;
     layout.shared_bytes = (int64_t)at * (int64_t)sizeof(float);
@@ -459,14 +465,15 @@ static inline enum whole_kind whole_choose(const struct chain *chain, int32_t ba
     struct grid_layout grid;
     if (!whole_can_activate(chain))
         return WHOLE_NONE;
-    if (warp_takes(chain, batch))
-        return batch == 1 ? WHOLE_WARP : WHOLE_TEAM;
+    if (warp_takes(chain, batch)) /* a warp has each weight several times: too often for a rule */
+        return batch == 1 && chain->optimiser < 0 ? WHOLE_WARP : WHOLE_TEAM;
     if (chain_widest(chain) <= BLOCK_WIDTH_MOST && batch <= BLOCK_THREADS_MOST) {
         block_lay_out(chain, batch, &block);
         if (block.threads <= BLOCK_THREADS_MOST && block.shared_bytes <= limits->shared_bytes)
             return WHOLE_BLOCK;
     }
-    return grid_lay_out(chain, batch, limits, &grid) ? WHOLE_GRID : WHOLE_NONE;
+    return chain->optimiser < 0 && grid_lay_out(chain, batch, limits, &grid) ? WHOLE_GRID
+                                                                             : WHOLE_NONE;
 }
 
 #endif

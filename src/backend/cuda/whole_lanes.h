@@ -10,10 +10,12 @@
 struct block_net {
     struct whole_step step;
     struct block_layout layout;
+    struct any_rule rule; /* of kind OP_COUNT: plain sgd, or nothing is trained */
     struct {
         int32_t in, out;
         enum activation function;
-        float *w, *b; /* [in][out], [out] or NULL */
+        float *w, *b;                     /* [in][out], [out] or NULL */
+        float *states_w[2], *states_b[2]; /* what the rule keeps of them */
     } layer[CHAIN_MOST];
 };
 

@@ -3,6 +3,7 @@
 #define PRONY_BACKEND_CUDA_WHOLE_RUN_H
 
 #include "backend/cuda/mailbox.h"
+#include "backend/cuda/update.h"
 #include "backend/cuda/whole.h"
 
 enum { WHOLE_NET_BYTES = 4000 }; /* a kernel's parameters are at most 4 KB */
@@ -12,8 +13,10 @@ struct whole {
     const char *name;
     uint64_t bytes; /* of device memory, beside the plan's own */
     char *memory;
-    float *weights[CHAIN_MOST], *biases[CHAIN_MOST]; /* device, in the instance */
-    alignas(16) char net[WHOLE_NET_BYTES];           /* struct block_net or grid_net */
+    float *weights[CHAIN_MOST], *biases[CHAIN_MOST];          /* device, in the instance; … */
+    float *states_w[CHAIN_MOST][2], *states_b[CHAIN_MOST][2]; /* … of an optimiser */
+    struct any_rule rule;                  /* of kind OP_COUNT: plain sgd, or nothing is trained */
+    alignas(16) char net[WHOLE_NET_BYTES]; /* struct block_net or grid_net */
 };
 
 /* whole_block.cu */

@@ -10,9 +10,11 @@
  * read it, once by output and once by input. A second barrier ends the step. The last warp has no
  * samples and adds up losses while the others are already in the next step.
  *
- * The gradient that comes down is already multiplied by the rate. There is no bandwidth to speak
- * of: a step is a chain of dependent operations. */
-#include "backend/cuda/whole_lanes.h"
+ * Of plain sgd the gradient that comes down is already multiplied by the rate. What any other
+ * optimiser keeps of a weight its thread has in registers, too, and the last warp works out the
+ * rates of steps to come. There is no bandwidth to speak of: a step is a chain of dependent
+ * operations. */
+#include "backend/cuda/whole_rules.h"
 
 enum {
     UNITS = 8,
@@ -53,11 +55,25 @@ static __device__ bool place_of(const struct block_net *net, int k, struct weigh
     return false;
 }
 
-/* The weights that a thread keeps and updates. */
-template <int LAYERS> struct team_member {
+/* Where it lies in the instance, and its state number `s`. */
+static __device__ float *weight_of(const struct block_net *net, const struct weight_place &of)
+{
+    const auto &layer = net->layer[of.layer];
+    return of.in == layer.in ? &layer.b[of.out] : &layer.w[of.in * layer.out + of.out];
+}
+
+static __device__ float *state_of(const struct block_net *net, const struct weight_place &of, int s)
+{
+    const auto &layer = net->layer[of.layer];
+    return of.in == layer.in ? &layer.states_b[s][of.out]
+                             : &layer.states_w[s][of.in * layer.out + of.out];
+}
+
+/* The weights that a thread keeps and updates; PLAIN: by sgd. */
+template <int LAYERS, bool PLAIN> struct team_member {
     const struct block_net *net;
     struct team_shared<LAYERS> *shared;
-    float weight[KEPT];
+    float weight[KEPT], state[KEPT][2];
     int by_out[KEPT], by_in[KEPT]; /* places in shared memory, in floats; -1: it has no more */
     int x[KEPT], d[KEPT];
 
@@ -71,7 +87,7 @@ template <int LAYERS> struct team_member {
     }
 
     __device__ void begin();
-    __device__ void update();
+    __device__ void update(const struct pace *pace);
     __device__ void end() const;
 };
 
@@ -81,7 +97,7 @@ static __device__ int weight_number(int k)
     return TEAM * k + TEAM - 1 - (int)threadIdx.x;
 }
 
-template <int LAYERS> __device__ void team_member<LAYERS>::begin()
+template <int LAYERS, bool PLAIN> __device__ void team_member<LAYERS, PLAIN>::begin()
 {
     const float nothing = -200.0f; /* units that a layer does not have are then 0 */
     for (int k = (int)threadIdx.x; k < (int)(sizeof *shared / sizeof(float)); k += TEAM)
@@ -102,7 +118,10 @@ template <int LAYERS> __device__ void team_member<LAYERS>::begin()
             continue;
         const auto &layer = net->layer[of.layer];
         const bool bias = of.in == layer.in;
-        weight[k] = bias ? layer.b[of.out] : layer.w[of.in * layer.out + of.out];
+        weight[k] = *weight_of(net, of);
+#pragma unroll
+        for (int s = 0; !PLAIN && s < 2; s++)
+            state[k][s] = s < net->layout.states ? *state_of(net, of, s) : 0.0f;
         x[k] = place(bias ? shared->ones : shared->x[of.layer][of.in]);
         d[k] = place(shared->d[of.layer][of.out]);
         by_out[k] = place(&shared->by_out[of.layer][of.out][bias ? (int)BIAS : of.in]);
@@ -113,7 +132,8 @@ template <int LAYERS> __device__ void team_member<LAYERS>::begin()
 }
 
 /* Between two barriers. Four samples are a sum of their own: that many can be added at once. */
-template <int LAYERS> __device__ void team_member<LAYERS>::update()
+template <int LAYERS, bool PLAIN>
+__device__ void team_member<LAYERS, PLAIN>::update(const struct pace *pace)
 {
 #pragma unroll
     for (int k = 0; k < KEPT; k++) {
@@ -125,20 +145,25 @@ template <int LAYERS> __device__ void team_member<LAYERS>::update()
             const float4 a = ((const float4 *)at(x[k]))[q], b = ((const float4 *)at(d[k]))[q];
             sum[q] = fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, a.x * b.x)));
         }
-        weight[k] -= sum[0] + sum[1] + sum[2];
+        const float all = sum[0] + sum[1] + sum[2];
+        weight[k] =
+            PLAIN ? weight[k] - all : rule_step(&net->rule, weight[k], all, *pace, state[k]);
         *at(by_out[k]) = *at(by_in[k]) = weight[k];
     }
 }
 
-template <int LAYERS> __device__ void team_member<LAYERS>::end() const
+template <int LAYERS, bool PLAIN> __device__ void team_member<LAYERS, PLAIN>::end() const
 {
 #pragma unroll
     for (int k = 0; k < KEPT; k++) {
         struct weight_place of;
         if (!place_of<LAYERS>(net, weight_number(k), &of))
             break;
-        const auto &layer = net->layer[of.layer];
-        (of.in == layer.in ? layer.b[of.out] : layer.w[of.in * layer.out + of.out]) = weight[k];
+        *weight_of(net, of) = weight[k];
+#pragma unroll
+        for (int s = 0; !PLAIN && s < 2; s++)
+            if (s < net->layout.states)
+                *state_of(net, of, s) = state[k][s];
     }
 }
 
@@ -201,7 +226,7 @@ template <typename Kind> __device__ float team_lane<Kind>::ascend(float x)
     return x;
 }
 
-/* The gradient of the last outputs, times the rate, down to the first layer's sums. */
+/* The gradient of the last outputs, of PLAIN times the rate, down to the first layer's sums. */
 template <typename Kind> __device__ void team_lane<Kind>::descend(float gradient)
 {
 #pragma unroll
@@ -236,11 +261,12 @@ static __device__ void team_report(const float2 *losses, struct ring *loss, stru
     }
 }
 
-template <typename Kind>
+template <typename Kind, bool PLAIN>
 static __global__ void __launch_bounds__(TEAM)
     whole_team(const __grid_constant__ struct block_net net, int64_t steps)
 {
     __shared__ struct team_shared<Kind::LAYERS> shared;
+    __shared__ struct pace paces[PLAIN ? 1 : PACES];
     const struct whole_step &step = net.step;
     const int out = net.layer[Kind::LAYERS - 1].out;
     const int n = (int)threadIdx.x / UNITS;
@@ -251,12 +277,14 @@ static __global__ void __launch_bounds__(TEAM)
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
     const int32_t updates = step.count ? *step.count : 0;
-    const bool rate_is_fixed = !step.count || whole_rate_is_fixed(&step);
-    float rate = step.count ? whole_rate(&step, updates) : 0.0f;
+    const bool rate_is_fixed = !PLAIN || !step.count || whole_rate_is_fixed(&step);
+    float rate = PLAIN && step.count ? whole_rate(&step, updates) : 1.0f;
     uint32_t place = (uint32_t)((step.feed->place + (uint64_t)n) % source.samples);
-    struct team_member<Kind::LAYERS> member;
+    struct team_member<Kind::LAYERS, PLAIN> member;
     struct team_lane<Kind> lane;
 
+    if (!PLAIN && reports)
+        paces_make<PLAIN>(&net, updates, paces);
     member.net = lane.net = &net;
     member.shared = lane.shared = &shared;
     member.begin();
@@ -283,7 +311,7 @@ static __global__ void __launch_bounds__(TEAM)
                 if (!rate_is_fixed)
                     rate = whole_rate(&step, updates + done);
                 if (step.count)
-                    lane.descend(rate * judged.gradient);
+                    lane.descend(PLAIN ? rate * judged.gradient : judged.gradient);
                 shared.losses[done % 2][threadIdx.x] = make_float2(judged.loss, judged.right);
             }
             now = next;
@@ -292,9 +320,11 @@ static __global__ void __launch_bounds__(TEAM)
             continue;
         __syncthreads();
         if (step.count) {
-            member.update();
+            member.update(&paces[PLAIN ? 0 : done % PACES]);
             __syncthreads();
         }
+        if (!PLAIN && reports && done % PACES == PACES - 1)
+            paces_make<PLAIN>(&net, updates + done + 1, paces);
         if (reports)
             team_report(shared.losses[done % 2], &loss, &right);
     }
@@ -304,27 +334,34 @@ static __global__ void __launch_bounds__(TEAM)
         whole_end(&step, steps);
 }
 
-template <int LAYERS> static void *team_kernel_of(enum activation hidden, enum activation last)
+template <int LAYERS, bool PLAIN>
+static void *team_kernel_of(enum activation hidden, enum activation last)
 {
     enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
     if (last == ACTIVATION_SIGMOID)
-        return (void *)whole_team<block_kind<UNITS, LAYERS, SIGMOID, SIGMOID>>;
+        return (void *)whole_team<block_kind<UNITS, LAYERS, SIGMOID, SIGMOID>, PLAIN>;
     switch (hidden) {
-    case ACTIVATION_SIGMOID: return (void *)whole_team<block_kind<UNITS, LAYERS, SIGMOID, NONE>>;
+    case ACTIVATION_SIGMOID:
+        return (void *)whole_team<block_kind<UNITS, LAYERS, SIGMOID, NONE>, PLAIN>;
     case ACTIVATION_TANH:
-        return (void *)whole_team<block_kind<UNITS, LAYERS, ACTIVATION_TANH, NONE>>;
-    default: return (void *)whole_team<block_kind<UNITS, LAYERS, ACTIVATION_RELU, NONE>>;
+        return (void *)whole_team<block_kind<UNITS, LAYERS, ACTIVATION_TANH, NONE>, PLAIN>;
+    default: return (void *)whole_team<block_kind<UNITS, LAYERS, ACTIVATION_RELU, NONE>, PLAIN>;
     }
+}
+
+template <bool PLAIN> static void *team_kernel(const struct block_net *net)
+{
+    const int32_t layers = net->step.layers;
+    const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
+    return layers == 2   ? team_kernel_of<2, PLAIN>(hidden, last)
+           : layers == 3 ? team_kernel_of<3, PLAIN>(hidden, last)
+                         : team_kernel_of<4, PLAIN>(hidden, last);
 }
 
 cudaError_t team_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
 {
     struct block_net *net = (struct block_net *)whole->net;
-    const int32_t layers = net->step.layers;
-    const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
     void *arguments[] = {net, &steps};
-    void *kernel = layers == 2   ? team_kernel_of<2>(hidden, last)
-                   : layers == 3 ? team_kernel_of<3>(hidden, last)
-                                 : team_kernel_of<4>(hidden, last);
+    void *kernel = net->rule.kind == OP_COUNT ? team_kernel<true>(net) : team_kernel<false>(net);
     return cudaLaunchKernel(kernel, dim3(1), dim3(TEAM), arguments, 0, stream);
 }

@@ -177,8 +177,10 @@ static bool like_first(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
     struct chain *chain = walk->chain;
-    if (chain->optimiser < 0)
+    if (chain->optimiser < 0) {
         chain->optimiser = o;
+        chain->states = op->outputs - 2;
+    }
     const struct op *first = &program->ops[chain->optimiser];
     for (int32_t i = 3; i < op->inputs; i++) {
         int32_t tensor = op_input(program, op, i);

@@ -28,6 +28,7 @@ struct chain {
     /* The optimiser's first op; those of all parameters differ in nothing but their operands. -1:
      * there are none, what is trained is trained by dense_sgd. */
     int32_t optimiser;
+    int32_t states; /* numbers that it keeps of each parameter's: its op's outputs but w and g */
 };
 
 /* NULL when `program`, already fused, is such a stack and nothing else; else what is in the way. */

@@ -6,12 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* What the optimiser keeps of a parameter: its op's outputs but w and g. */
-static int32_t states_of(const struct program *program, const struct chain *chain)
-{
-    return chain->optimiser < 0 ? 0 : program->ops[chain->optimiser].outputs - 2;
-}
-
 static const char *tiny_supports(const struct program *program)
 {
     struct chain chain;
@@ -34,7 +28,7 @@ static const char *tiny_supports(const struct program *program)
         return "the batch is not small for so many weights";
     if (chain.loss >= 0 && program->ops[chain.loss].kind == OP_binary_cross_entropy)
         return "the loss is neither mse nor cross_entropy";
-    if (states_of(program, &chain) > TINY_STATES)
+    if (chain.states > TINY_STATES)
         return "its optimiser keeps too much of each parameter";
     return NULL;
 }
@@ -126,7 +120,7 @@ static uint64_t tiny_bytes(const struct program *program)
     struct chain chain;
     struct room room = {0};
     chain_find(program, &chain);
-    tiny.states = states_of(program, &chain);
+    tiny.states = chain.states;
     take(&room, 1, sizeof tiny);
     lay_out(&tiny, &chain, BLOCKED_LANES, &room); /* as much as any ISA needs */
     return room.used;
@@ -275,7 +269,7 @@ static void prepare(struct tiny *tiny, const struct program *program, const stru
     struct room room = {.base = (char *)tiny};
     int64_t width = 0, lanes;
     chain_find(program, &chain);
-    tiny->states = states_of(program, &chain);
+    tiny->states = chain.states;
     for (int32_t l = 0; l < chain.layers; l++) {
         width = chain.layer[l].in > width ? chain.layer[l].in : width;
         width = chain.layer[l].out > width ? chain.layer[l].out : width;
