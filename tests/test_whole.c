@@ -520,6 +520,9 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
             continue;
         compare(rig, &reference, &few[i], USE_TRAINING, 0.05, true, &whole);
         compare(rig, &reference, &few[i], USE_INFERENCE, 0, true, &whole);
+        optimiser = "adam";
+        compare(rig, &reference, &few[i], USE_TRAINING, 0.05, true, &whole);
+        optimiser = NULL;
     }
     steps = STEPS;
     rig_close(&reference);
