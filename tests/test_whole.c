@@ -400,9 +400,15 @@ ON_BACKENDS(a_whole_program_does_what_its_ops_do)
     printf("    '%s' ran %d programs whole\n", rig->backend->name, whole);
 }
 
-static const char *const optimisers[] = {
-    "sgd:decay=0.1", "momentum",       "nesterov:decay=0.01",       "adagrad", "rmsprop:decay=0.01",
-    "adam",          "adam:decay=0.1", "adamw:beta1=0.8,decay=0.1", "rprop"};
+static const char *const optimisers[] = {"sgd:decay=0.1",
+                                         "momentum",
+                                         "nesterov:decay=0.01",
+                                         "adagrad",
+                                         "rmsprop:smoothing=0.9,decay=0.01",
+                                         "adam",
+                                         "adam:decay=0.1",
+                                         "adamw:beta1=0.8,decay=0.1",
+                                         "rprop"};
 enum { OPTIMISERS = sizeof optimisers / sizeof *optimisers };
 
 /* Each optimiser in each kernel that has them all: what it keeps is compared, too. */

@@ -129,44 +129,20 @@ static __device__ void block_end(const struct block_net *net, float *shared)
         each_state(net, shared, [](float *state, const float *kept) { *state = *kept; });
 }
 
-/* What is kept of the four weights of an update. */
-struct kept_quad {
-    float of[4][2];
-
-    __device__ kept_quad(const struct block_net *net, const float *shared, int k) : of{}
+/* The rule of plain sgd. */
+struct plain_rule {
+    static constexpr int KEPT = 0;
+    __device__ float step(float w, float g, const struct pace &pace, float *) const
     {
-#pragma unroll
-        for (int s = 0; s < 2; s++) {
-            if (s == net->layout.states)
-                return;
-            const float4 all = *at(net, shared, k, s);
-            of[0][s] = all.x, of[1][s] = all.y, of[2][s] = all.z, of[3][s] = all.w;
-        }
-    }
-    __device__ void put(const struct block_net *net, float *shared, int k) const
-    {
-#pragma unroll
-        for (int s = 0; s < 2; s++) {
-            if (s == net->layout.states)
-                return;
-            *(float4 *)at(net, shared, k, s) = make_float4(of[0][s], of[1][s], of[2][s], of[3][s]);
-        }
-    }
-    static __device__ const float4 *at(const struct block_net *net, const float *shared, int k,
-                                       int s)
-    {
-        return (const float4 *)&shared[net->layout.kept] + s * net->layout.update_count + k;
+        return update_sgd(w, g, pace.rate);
     }
 };
 
-/* The update number `k`, `of` these weights; PLAIN: by sgd. What a unit that is not there would add
- * to a weight from it is left out: that weight stays 0. */
-template <int WIDTH, bool PLAIN>
-static __device__ void update_some(const struct block_net *net, float *shared, int k,
-                                   struct weight_update of, const struct pace &pace)
+/* The sums over the batch. */
+static __device__ void add_gradients(const struct block_net *net, const float *shared,
+                                     const struct weight_update &of, float (&gradient)[4])
 {
     const float *line = &shared[net->layout.lines];
-    float gradient[4] = {};
 #pragma unroll 5
     for (int n = 0; n < net->step.batch; n++, line += net->layout.line) {
         const float4 x = *(const float4 *)&line[of.x];
@@ -176,30 +152,41 @@ static __device__ void update_some(const struct block_net *net, float *shared, i
         gradient[2] = fmaf(x.z, d, gradient[2]);
         gradient[3] = fmaf(x.w, d, gradient[3]);
     }
-    struct kept_quad kept(net, shared, k);
-    const auto moved = [&](int i, float w) {
-        return PLAIN ? update_sgd(w, gradient[i], pace.rate)
-                     : rule_step(&net->rule, w, gradient[i], pace, kept.of[i]);
-    };
-    if (of.inputs == 0) {
-        shared[of.by_out] = moved(0, shared[of.by_out]);
-        if (!PLAIN)
-            kept.put(net, shared, k);
-        return;
+}
+
+/* The update number `k`, `of` these weights. What a unit that is not there would add to a weight
+ * from it is left out: that weight stays 0. */
+template <int WIDTH, typename Rule>
+static __device__ void update_some(const struct block_net *net, float *shared, int k,
+                                   const struct weight_update &of, const float (&gradient)[4],
+                                   const struct pace &pace, const Rule &rule)
+{
+    float4 *states = (float4 *)&shared[net->layout.kept] + k;
+    float kept[4][2] = {};
+#pragma unroll
+    for (int s = 0; s < Rule::KEPT; s++) {
+        const float4 all = states[s * net->layout.update_count];
+        kept[0][s] = all.x, kept[1][s] = all.y, kept[2][s] = all.z, kept[3][s] = all.w;
     }
-    float4 w = *(const float4 *)&shared[of.by_out];
-    w.x = moved(0, w.x);
-    w.y = of.inputs > 1 ? moved(1, w.y) : 0.0f;
-    w.z = of.inputs > 2 ? moved(2, w.z) : 0.0f;
-    w.w = of.inputs > 3 ? moved(3, w.w) : 0.0f;
-    if (!PLAIN)
-        kept.put(net, shared, k);
-    *(float4 *)&shared[of.by_out] = w;
-    float *column = &shared[of.by_in];
-    column[0] = w.x;
-    column[BLOCK_STRIDE(WIDTH)] = w.y;
-    column[2 * BLOCK_STRIDE(WIDTH)] = w.z;
-    column[3 * BLOCK_STRIDE(WIDTH)] = w.w;
+    if (of.inputs == 0) {
+        shared[of.by_out] = rule.step(shared[of.by_out], gradient[0], pace, kept[0]);
+    } else {
+        float4 w = *(const float4 *)&shared[of.by_out];
+        w.x = rule.step(w.x, gradient[0], pace, kept[0]);
+        w.y = of.inputs > 1 ? rule.step(w.y, gradient[1], pace, kept[1]) : 0.0f;
+        w.z = of.inputs > 2 ? rule.step(w.z, gradient[2], pace, kept[2]) : 0.0f;
+        w.w = of.inputs > 3 ? rule.step(w.w, gradient[3], pace, kept[3]) : 0.0f;
+        *(float4 *)&shared[of.by_out] = w;
+        float *column = &shared[of.by_in];
+        column[0] = w.x;
+        column[BLOCK_STRIDE(WIDTH)] = w.y;
+        column[2 * BLOCK_STRIDE(WIDTH)] = w.z;
+        column[3 * BLOCK_STRIDE(WIDTH)] = w.w;
+    }
+#pragma unroll
+    for (int s = 0; s < Rule::KEPT; s++)
+        states[s * net->layout.update_count] =
+            make_float4(kept[0][s], kept[1][s], kept[2][s], kept[3][s]);
 }
 
 template <int WIDTH, bool PLAIN>
@@ -209,13 +196,23 @@ static __device__ void block_update(const struct block_net *net, float *shared,
 {
     const int count = net->layout.update_count, threads = (int)blockDim.x;
     const struct weight_update *update = (const struct weight_update *)&shared[net->layout.updates];
+    const auto one = [&](int k, const struct weight_update &of) {
+        float gradient[4] = {};
+        add_gradients(net, shared, of, gradient);
+        if constexpr (PLAIN)
+            update_some<WIDTH>(net, shared, k, of, gradient, pace, plain_rule{});
+        else
+            rule_visit(net->rule, [&](const auto &rule) {
+                update_some<WIDTH>(net, shared, k, of, gradient, pace, rule);
+            });
+    };
     int k = (int)threadIdx.x;
 #pragma unroll
-    for (int u = 0; u < UPDATES_KEPT; u++, k += threads)
+    for (int u = 0; PLAIN && u < UPDATES_KEPT; u++, k += threads)
         if (k < count)
-            update_some<WIDTH, PLAIN>(net, shared, k, kept[u], pace);
+            one(k, kept[u]);
     for (; k < count; k += threads)
-        update_some<WIDTH, PLAIN>(net, shared, k, update[k], pace);
+        one(k, update[k]);
 }
 
 /* One warp adds up what all lanes found. */
@@ -301,6 +298,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     struct pace *paces = (struct pace *)&shared[at.paces];
     const bool works = (int)threadIdx.x < at.lanes;
     const bool reports = threadIdx.x / 32 == blockDim.x / 32 - 1;
+    const bool makes_paces = reports && !pace_is_fixed;
     struct weight_update kept[UPDATES_KEPT];
 
     block_begin<WIDTH, PLAIN>(&net, shared);
@@ -310,8 +308,6 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
         if (k < at.update_count)
             kept[u] = ((const struct weight_update *)&shared[at.updates])[k];
     }
-    if (reports && !pace_is_fixed)
-        paces_make<PLAIN>(&net, updates, paces);
     struct sample now = source.fetch(source.row(place));
     place = source.after(place);
     uint32_t next_row = source.row(place);
@@ -337,14 +333,14 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
         }
         if (step.loss_kind == OP_COUNT)
             continue;
+        if (makes_paces && done % PACES == 0)
+            paces_make<PLAIN>(&net, updates + done, paces);
         __syncthreads();
         if (step.count) {
             block_update<WIDTH, PLAIN>(&net, shared, kept,
                                        pace_is_fixed ? first : paces[done % PACES]);
             __syncthreads();
         }
-        if (reports && !pace_is_fixed && done % PACES == PACES - 1)
-            paces_make<PLAIN>(&net, updates + done + 1, paces);
         if (reports)
             block_report(found, at.lanes, &loss, &right);
     }

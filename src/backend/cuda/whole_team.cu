@@ -146,8 +146,12 @@ __device__ void team_member<LAYERS, PLAIN>::update(const struct pace *pace)
             sum[q] = fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, a.x * b.x)));
         }
         const float all = sum[0] + sum[1] + sum[2];
-        weight[k] =
-            PLAIN ? weight[k] - all : rule_step(&net->rule, weight[k], all, *pace, state[k]);
+        if (PLAIN)
+            weight[k] -= all;
+        else
+            rule_visit(net->rule, [&](const auto &rule) {
+                weight[k] = rule.step(weight[k], all, *pace, state[k]);
+            });
         *at(by_out[k]) = *at(by_in[k]) = weight[k];
     }
 }
@@ -283,8 +287,6 @@ static __global__ void __launch_bounds__(TEAM)
     struct team_member<Kind::LAYERS, PLAIN> member;
     struct team_lane<Kind> lane;
 
-    if (!PLAIN && reports)
-        paces_make<PLAIN>(&net, updates, paces);
     member.net = lane.net = &net;
     member.shared = lane.shared = &shared;
     member.begin();
@@ -318,13 +320,13 @@ static __global__ void __launch_bounds__(TEAM)
         }
         if (step.loss_kind == OP_COUNT)
             continue;
+        if (!PLAIN && reports && done % PACES == 0)
+            paces_make<PLAIN>(&net, updates + done, paces);
         __syncthreads();
         if (step.count) {
             member.update(&paces[PLAIN ? 0 : done % PACES]);
             __syncthreads();
         }
-        if (!PLAIN && reports && done % PACES == PACES - 1)
-            paces_make<PLAIN>(&net, updates + done + 1, paces);
         if (reports)
             team_report(shared.losses[done % 2], &loss, &right);
     }
