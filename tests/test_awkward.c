@@ -37,6 +37,35 @@ ON_BACKENDS(batch_that_does_not_divide)
     compiled_close(&model);
 }
 
+/* Answers to 23 batches, each with rows of its own: in one call they are the same bits as one by
+ * one, and those of the last batch are what is fetched. */
+ON_BACKENDS(many_answers_are_the_same_bits)
+{
+    enum { STEPS = 23, BATCH = 5, WIDE = 3, SAMPLES = STEPS * BATCH, LAST = (STEPS - 1) * BATCH };
+    static float x[SAMPLES * WIDE], y[2][SAMPLES * 2], last[BATCH * 2];
+    struct compiled model;
+    struct ready ready = {0};
+    fill_random(x, SAMPLES * WIDE, 1);
+    if (compiled_open(&model, "input 3\ndense 300\ntanh\ndense 300\ntanh\ndense 2\nloss mse\n",
+                      (struct compile_options){.batch = BATCH, .use = USE_INFERENCE}) &&
+        ready_open(&ready, rig, &model.params, model.program)) {
+        for (int way = 0; way < 2; way++) {
+            memset(y[way], 0xff, sizeof y[way]);
+            ready_bind(&ready, model.program, (const char *[]){"x", "y"}, (void *[]){x, y[way]},
+                       (int64_t[]){SAMPLES, SAMPLES}, 2, NULL, 0, 0);
+            for (int step = 0; step < (way ? 1 : STEPS); step++)
+                ready_run(&ready, PARTS_ALL, 0, way ? STEPS : 1);
+            CHECK_OK(rig->backend->fetch(ready.plan, program_find(model.program, ROLE_OUTPUT, "y"),
+                                         last));
+            CHECK(!memcmp(last, y[way] + LAST * 2, sizeof last));
+        }
+        CHECK(difference(y[1], y[0], SAMPLES * 2) < HUGE_VAL);
+        CHECK(!memcmp(y[0], y[1], sizeof *y));
+    }
+    ready_close(&ready);
+    compiled_close(&model);
+}
+
 /* Ten steps in one call, one by one, and with a download, a new instance and a resume between: the
  * same bits, dropout included. */
 ON_BACKENDS(many_steps_are_the_same_bits)

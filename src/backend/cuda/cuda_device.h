@@ -6,6 +6,7 @@
 #include "backend/cuda/aside.h"
 #include "backend/cuda/launch.h"
 #include "backend/cuda/narrow.h"
+#include "backend/cuda/overlap.h"
 #include "backend/cuda/slope.h"
 
 /* One stream for all plans: work is done in the order in which it was asked for, so plans that
@@ -62,11 +63,11 @@ struct intake {
     cudaEvent_t copied[INTAKE_PARTS], used[INTAKE_PARTS]; /* the rows of each part */
 };
 
-/* A step (or several) of some parts in one slot, captured. */
+enum { CAPTURE_SIZES = 5 };
+
+/* Steps of some parts in one slot, captured. */
 struct capture {
-    cudaGraphExec_t once; /* one step; NULL: not captured yet */
-    cudaGraphExec_t many; /* `repeats` steps; NULL: not captured yet */
-    int32_t repeats;
+    cudaGraphExec_t steps[CAPTURE_SIZES]; /* [i]: 2^i steps; NULL: not captured yet */
 };
 
 struct whole;
@@ -80,8 +81,9 @@ struct plan {
     struct observer observer;
     bool dry;
     int slots;
+    int copies; /* of a slot's memory: `slots`, or two of the only one (overlap.h) */
 
-    char *memory; /* device: slots × slot_bytes: inputs, outputs, activations, scratch */
+    char *memory; /* device: copies × slot_bytes: inputs, outputs, activations, scratch */
     uint64_t slot_bytes;
     uint64_t role_start[ROLE_COUNT]; /* within a slot */
     char *grads;                     /* device; all slots add to the same */
@@ -97,7 +99,7 @@ struct plan {
     struct answer *answer;         /* answers them through a mailbox; or NULL */
     const struct kernel **kernels; /* [op] */
     int32_t *launches;             /* [op], in one step */
-    struct call *calls;            /* [slot][op] */
+    struct call *calls;            /* [copy][op] */
 
     struct feed *feed;       /* device */
     struct feed_view *views; /* device [tensor] */
@@ -108,6 +110,7 @@ struct plan {
 
     cudaStream_t capture_stream; /* nothing runs in it */
     struct aside aside;
+    struct overlap overlap;
     struct capture *captures; /* [slot][parts] */
     cudaEvent_t *marks;       /* observed plans: before, between and after what is timed */
     int32_t mark_count;
@@ -164,8 +167,8 @@ void together_choose(struct plan *plan);
 /* Bytes of workspace that the kernel of op `o` takes. */
 uint64_t cuda_workspace(const struct plan *plan, int32_t o);
 
-/* Where a tensor of a slot lies on the device; NULL for none, and in a dry plan. */
-void *cuda_locate(const struct plan *plan, int32_t tensor, int slot);
+/* Where a copy of a tensor (a slot's) lies on the device; NULL for none, and in a dry plan. */
+void *cuda_locate(const struct plan *plan, int32_t tensor, int copy);
 
 /* whole.cu: programs that one kernel runs. NULL, or why there is none for it. */
 const char *whole_supports(const struct device *device, const struct program *program);
@@ -197,7 +200,7 @@ enum status cuda_burst(struct device *device, const char *kind, uint64_t set_byt
 
 /* cuda_run.cu */
 enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps);
-/* What run would do when it first meets these parts. */
+/* What run would do when it first meets these parts for one step and for many. */
 enum status cuda_capture(struct plan *plan, unsigned parts, int slot);
 
 #endif

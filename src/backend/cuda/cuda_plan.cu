@@ -122,7 +122,7 @@ static enum status take_memory(struct plan *plan)
     const struct program *program = plan->program;
     char *feed, *views;
     size_t bytes;
-    if (!size_mul(plan->slot_bytes, (size_t)plan->slots, &bytes))
+    if (!size_mul(plan->slot_bytes, (size_t)plan->copies, &bytes))
         FAIL(STATUS_MEMORY, "%d slots of '%s' are more than can be addressed", plan->slots,
              program->name);
     TRY(take(plan, bytes, "the plan's activations", &plan->memory));
@@ -141,7 +141,7 @@ static enum status take_memory(struct plan *plan)
     return STATUS_OK;
 }
 
-void *cuda_locate(const struct plan *plan, int32_t index, int slot)
+void *cuda_locate(const struct plan *plan, int32_t index, int copy)
 {
     if (plan->dry || index < 0)
         return NULL;
@@ -153,15 +153,15 @@ void *cuda_locate(const struct plan *plan, int32_t index, int slot)
     const int64_t own = plan->aside.places[program_root(plan->program, index)];
     const uint64_t place = own < 0 ? plan->role_start[tensor->role] + tensor->offset
                                    : plan->slot_bytes - plan->aside.places_bytes + (uint64_t)own;
-    return plan->memory + (uint64_t)slot * plan->slot_bytes + place;
+    return plan->memory + (uint64_t)copy * plan->slot_bytes + place;
 }
 
 static void write_calls(struct plan *plan, void **operands)
 {
     const struct program *program = plan->program;
-    for (int slot = 0; slot < plan->slots; slot++) {
+    for (int copy = 0; copy < plan->copies; copy++) {
         for (int32_t i = 0; i < program->operand_count; i++)
-            operands[i] = cuda_locate(plan, program->operands[i], slot);
+            operands[i] = cuda_locate(plan, program->operands[i], copy);
         for (int32_t o = 0; o < program->op_count; o++) {
             const bool whole = plan->aside.operands[o] == ASIDE_WHOLE;
             const struct call call = {program,
@@ -177,7 +177,7 @@ static void write_calls(struct plan *plan, void **operands)
                                       plan->slopes[o],
                                       plan->last,
                                       slope_below(plan, o)};
-            plan->calls[(int64_t)slot * program->op_count + o] = call;
+            plan->calls[(int64_t)copy * program->op_count + o] = call;
         }
         operands += program->operand_count;
     }
@@ -240,12 +240,10 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
     const struct program *program = plan->program;
     struct arena *arena = &plan->arena;
     const size_t ops = (size_t)program->op_count + 1, slots = (size_t)plan->slots;
+    const size_t operand_count = (size_t)program->operand_count + 1;
     void **operands;
     NEED(plan->kernels = (const struct kernel **)arena_array(arena, ops, sizeof *plan->kernels));
     NEED(plan->launches = (int32_t *)arena_array(arena, ops, sizeof *plan->launches));
-    NEED(plan->calls = (struct call *)arena_array(arena, slots * ops, sizeof *plan->calls));
-    NEED(operands = (void **)arena_array(arena, slots * ((size_t)program->operand_count + 1),
-                                         sizeof *operands));
     NEED(plan->mirrors = (struct mirror *)arena_array(arena, (size_t)program->tensor_count + 1,
                                                       sizeof *plan->mirrors));
     NEED(plan->captures =
@@ -256,6 +254,10 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
         plan->slot_bytes += program->role_bytes[role];
     }
     plan->slot_bytes += plan->aside.places_bytes; /* behind them */
+    plan->copies = overlap_takes(plan) ? 2 : plan->slots;
+    const size_t copies = (size_t)plan->copies;
+    NEED(plan->calls = (struct call *)arena_array(arena, copies * ops, sizeof *plan->calls));
+    NEED(operands = (void **)arena_array(arena, copies * operand_count, sizeof *operands));
     if (!plan->dry)
         TRY(take_memory(plan));
     write_calls(plan, operands);
@@ -264,6 +266,7 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
     if (!plan->dry) {
         TRY(make_marks(plan));
         TRY(aside_open(plan));
+        TRY(overlap_open(plan));
         CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
     }
     TRY(prepare_answers(plan, answering));
@@ -308,12 +311,10 @@ void cuda_release(struct plan *plan)
         return;
     (void)cuda_use(plan->instance->device);
     cudaStreamSynchronize(plan->instance->device->stream);
-    for (unsigned i = 0; plan->captures && i < (unsigned)plan->slots * (PARTS_ALL + 1); i++) {
-        if (plan->captures[i].once)
-            cudaGraphExecDestroy(plan->captures[i].once);
-        if (plan->captures[i].many)
-            cudaGraphExecDestroy(plan->captures[i].many);
-    }
+    for (unsigned i = 0; plan->captures && i < (unsigned)plan->slots * (PARTS_ALL + 1); i++)
+        for (cudaGraphExec_t steps : plan->captures[i].steps)
+            if (steps)
+                cudaGraphExecDestroy(steps);
     for (int32_t i = 0; i < plan->mark_count; i++)
         cudaEventDestroy(plan->marks[i]);
     if (plan->spans)
@@ -332,6 +333,7 @@ void cuda_release(struct plan *plan)
     cudaFree(plan->views);
     cudaFree(plan->feed);
     aside_close(plan);
+    overlap_close(plan);
     cudaFree(plan->slope_memory);
     cudaFree(plan->workspace);
     cudaFree(plan->grads);
@@ -426,8 +428,8 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     }
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (enum role role : per_slot)
-        out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->slots;
-    out->role_bytes[ROLE_ACTIVATION] += plan->aside.places_bytes * (uint64_t)plan->slots;
+        out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->copies;
+    out->role_bytes[ROLE_ACTIVATION] += plan->aside.places_bytes * (uint64_t)plan->copies;
     out->role_bytes[ROLE_SCRATCH] +=
         plan->workspace_bytes + plan->aside.bytes + plan->aside.twin_bytes + plan->slope_bytes +
         (runs_whole(plan) ? plan->whole->bytes : 0) + (plan->answer ? plan->answer->bytes : 0);

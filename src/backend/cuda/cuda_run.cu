@@ -1,5 +1,5 @@
-/* cuda_run.cu: running. A step of the asked parts is captured into a CUDA graph, once alone and
- * once repeated, and replayed: many steps are few launches, and none waits for the host. An
+/* cuda_run.cu: running. Steps of the asked parts are captured into CUDA graphs of one, two, four
+ * and more of them, and replayed: many steps are few launches, and none waits for the host. An
  * observed plan's steps run one at a time, and their times are handed out after each: CUPTI's, of
  * ops that are launched one by one, or those between events that the graph then holds. */
 #include "backend/cuda/answer_calls.h"
@@ -8,8 +8,6 @@
 extern "C" {
 #include "base/clock.h"
 }
-
-enum { REPEATS_MOST = 16, NODES_MOST = 4096 }; /* of a repeated step */
 
 static enum status check_run(const struct plan *plan, unsigned parts, int slot)
 {
@@ -55,10 +53,12 @@ static bool keeps_weights(const struct program *program)
            program->parts[PART_UPDATE].from == program->parts[PART_UPDATE].to;
 }
 
-static void enqueue_step(const struct plan *plan, unsigned parts, int slot, struct queue *queue)
+/* … but for what is enqueued apart, where steps overlap. */
+static void enqueue_step(const struct plan *plan, unsigned parts, int copy, bool overlaps,
+                         struct queue *queue)
 {
     const struct program *program = plan->program;
-    const struct call *calls = plan->calls + (int64_t)slot * program->op_count;
+    const struct call *calls = plan->calls + (int64_t)copy * program->op_count;
     const enum observe level = plan->observer.level;
     struct scaling *scaling = plan->narrow ? plan->narrow->scaling : NULL;
     int32_t mark = 0;
@@ -74,6 +74,8 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int slot, stru
             scaling_look(queue, (int64_t)(program->role_bytes[ROLE_GRAD] / sizeof(float)),
                          (const float *)plan->grads, scaling);
         for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++) {
+            if (overlaps && overlap_has(&program->ops[o]))
+                continue;
             if (plan->spans)
                 tracer_op(o);
             aside_enqueue(plan, &calls[o], o, queue);
@@ -104,6 +106,20 @@ static struct queue make_queue(const struct plan *plan, cudaStream_t stream)
     return queue;
 }
 
+static void enqueue_steps(const struct plan *plan, unsigned parts, int slot, int32_t steps,
+                          struct queue *queue)
+{
+    const bool overlaps = steps > 1 && plan->copies > plan->slots &&
+                          parts == parts_that_run(plan->program, PARTS_ALL);
+    for (int32_t left = steps - 1; left >= 0; left--) {
+        if (overlaps)
+            overlap_before(plan, steps, left, queue);
+        enqueue_step(plan, parts, overlaps ? left & 1 : slot, overlaps, queue);
+        if (overlaps)
+            overlap_after(plan, left, queue);
+    }
+}
+
 static enum status capture_steps(const struct plan *plan, unsigned parts, int slot, int32_t repeats,
                                  cudaGraphExec_t *out)
 {
@@ -111,8 +127,7 @@ static enum status capture_steps(const struct plan *plan, unsigned parts, int sl
     cudaGraph_t graph = NULL;
     /* Relaxed: nothing but launches happens here, and other threads need not be restricted. */
     CUDA(cudaStreamBeginCapture(queue.stream, cudaStreamCaptureModeRelaxed));
-    for (int32_t i = 0; i < repeats; i++)
-        enqueue_step(plan, parts, slot, &queue);
+    enqueue_steps(plan, parts, slot, repeats, &queue);
     cudaError_t error = cudaStreamEndCapture(queue.stream, &graph);
     if (queue.error != cudaSuccess)
         error = queue.error;
@@ -125,15 +140,20 @@ static enum status capture_steps(const struct plan *plan, unsigned parts, int sl
     return STATUS_OK;
 }
 
-/* The number of steps that are worth a graph of their own. */
-static int32_t repeats_of(const struct plan *plan, unsigned parts)
+/* The largest size of graphs of these parts. */
+static int size_most(const struct plan *plan, unsigned parts)
 {
-    int64_t nodes = 0;
+    const int64_t NODES_MOST = 4096;
+    int64_t nodes = 1;
+    int size = 0;
+    if (plan->observer.level != OBSERVE_NOTHING)
+        return 0;
     for (int32_t o = 0; o < plan->program->op_count; o++)
         if (parts & PART_BIT(plan->program->ops[o].part))
             nodes += plan->launches[o];
-    int64_t repeats = nodes ? NODES_MOST / nodes : 1;
-    return repeats > REPEATS_MOST ? REPEATS_MOST : repeats < 1 ? 1 : (int32_t)repeats;
+    while (size + 1 < CAPTURE_SIZES && nodes << (size + 1) <= NODES_MOST)
+        size++;
+    return size;
 }
 
 static struct capture *find_capture(const struct plan *plan, unsigned parts, int slot)
@@ -141,17 +161,25 @@ static struct capture *find_capture(const struct plan *plan, unsigned parts, int
     return &plan->captures[(unsigned)slot * (PARTS_ALL + 1) + parts];
 }
 
+/* The graph of 2^size steps. */
+static enum status need_steps(const struct plan *plan, unsigned parts, int slot, int size,
+                              cudaGraphExec_t *out)
+{
+    cudaGraphExec_t *steps = &find_capture(plan, parts, slot)->steps[size];
+    if (!*steps)
+        TRY(capture_steps(plan, parts, slot, 1 << size, steps));
+    *out = *steps;
+    return STATUS_OK;
+}
+
 enum status cuda_capture(struct plan *plan, unsigned parts, int slot)
 {
+    cudaGraphExec_t steps;
     parts = parts_that_run(plan->program, parts);
-    struct capture *capture = find_capture(plan, parts, slot);
-    if (capture->once || !parts || plan->spans)
+    if (!parts || plan->spans)
         return STATUS_OK;
-    const bool observed = plan->observer.level != OBSERVE_NOTHING;
-    capture->repeats = observed ? 1 : repeats_of(plan, parts);
-    if (capture->repeats > 1 && !capture->many)
-        TRY(capture_steps(plan, parts, slot, capture->repeats, &capture->many));
-    return capture_steps(plan, parts, slot, 1, &capture->once);
+    TRY(need_steps(plan, parts, slot, size_most(plan, parts), &steps));
+    return need_steps(plan, parts, slot, 0, &steps);
 }
 
 /* What taking a step's rows in took, before it was launched: of the first op that loads. */
@@ -232,7 +260,7 @@ static enum status hand_out_spans(const struct plan *plan, unsigned parts, uint6
 static enum status launch_traced(const struct plan *plan, unsigned parts, int slot)
 {
     struct queue queue = make_queue(plan, plan->instance->device->stream);
-    enqueue_step(plan, parts, slot, &queue);
+    enqueue_step(plan, parts, slot, false, &queue);
     if (queue.error != cudaSuccess)
         return cuda_fail(__FILE__, __LINE__, queue.error, "launching a step");
     return STATUS_OK;
@@ -257,7 +285,7 @@ static enum status run_staged(struct plan *plan, cudaGraphExec_t step, int64_t s
 
 static enum status run_observed(struct plan *plan, unsigned parts, int slot, int64_t steps)
 {
-    cudaGraphExec_t step = find_capture(plan, parts, slot)->once;
+    cudaGraphExec_t step = find_capture(plan, parts, slot)->steps[0];
     cudaStream_t stream = plan->instance->device->stream;
     for (int64_t i = 0; i < steps; i++) {
         uint64_t took_ns = 0;
@@ -292,15 +320,16 @@ enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
         return whole_run(plan, steps);
     }
     TRY(cuda_capture(plan, parts, slot)); /* prepare has captured what is usually asked for */
-    const struct capture *capture = find_capture(plan, parts, slot);
     plan->pending = true;
     if (plan->observer.level != OBSERVE_NOTHING)
         return run_observed(plan, parts, slot, steps);
     if (takes_rows(plan, parts))
-        return run_staged(plan, capture->once, steps);
-    for (; capture->many && steps >= capture->repeats; steps -= capture->repeats)
-        CUDA(cudaGraphLaunch(capture->many, stream));
-    for (; steps > 0; steps--)
-        CUDA(cudaGraphLaunch(capture->once, stream));
+        return run_staged(plan, find_capture(plan, parts, slot)->steps[0], steps);
+    for (int size = size_most(plan, parts); steps > 0; size--)
+        for (; steps >> size; steps -= (int64_t)1 << size) {
+            cudaGraphExec_t graph;
+            TRY(need_steps(plan, parts, slot, size, &graph));
+            CUDA(cudaGraphLaunch(graph, stream));
+        }
     return STATUS_OK;
 }

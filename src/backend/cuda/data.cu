@@ -3,10 +3,30 @@
  * do. Elements are moved as four-byte words, whatever they mean. */
 #include "backend/cuda/families.h"
 
+enum { MOVING_BLOCKS = 128, MOVING_ROUNDS = 16 }; /* of one warp, at most */
+
+unsigned moving_threads(const struct queue *queue, int64_t pieces)
+{
+    const bool few = pieces <= MOVING_BLOCKS * 32 * MOVING_ROUNDS;
+    return queue->beside && few ? 32 : THREADS;
+}
+
+static dim3 moving_blocks(int64_t pieces, unsigned threads)
+{
+    const unsigned blocks = blocks_striding(pieces), most = MOVING_BLOCKS;
+    return dim3(threads == THREADS || blocks < most ? blocks : most);
+}
+
+/* Rows are moved by four words at a time where all begin at multiples of that. */
+static bool moves_four(int64_t width)
+{
+    return width % 4 == 0;
+}
+
 /* One block, so that the place moves after all have read it. */
 enum { ROWS_THREADS = 1024 };
 
-static __global__ void __launch_bounds__(ROWS_THREADS)
+static __global__ void __launch_bounds__(ROWS_THREADS, 2)
     rows_next(int64_t n, struct feed *feed, int32_t *rows)
 {
     allow_next();
@@ -31,41 +51,54 @@ static __global__ void __launch_bounds__(ROWS_THREADS)
 void launch_rows(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0);
-    const unsigned threads = n <= THREADS ? (unsigned)THREADS : (unsigned)ROWS_THREADS;
-    enqueue_early(queue, rows_next, dim3(1), dim3(threads), 0, n, call->feed,
+    const unsigned usual = n <= THREADS ? (unsigned)THREADS : (unsigned)ROWS_THREADS;
+    const bool slight = moving_threads(queue, n * MOVING_BLOCKS) < THREADS;
+    enqueue_early(queue, rows_next, dim3(1), dim3(slight ? 32 : usual), 0, n, call->feed,
                   (int32_t *)call_reals(call, 0));
 }
 
-static __global__ void load_each(int64_t count, int64_t width, const int32_t *rows,
-                                 const struct feed *feed, const struct feed_view *view, uint32_t *x)
+/* `count` and `width` in pieces of so many words. */
+template <int WORDS>
+static __global__ void MOVING_BOUNDS load_each(int64_t count, int64_t width, const int32_t *rows,
+                                               const struct feed *feed,
+                                               const struct feed_view *view, float *x)
 {
     allow_next();
     await_last();
-    if (view->staged) {
-        const uint32_t *data = view->data + feed->part * count;
-        FOR_EACH(index, count)
-        x[index] = data[index];
-        return;
-    }
+    const bool staged = view->staged;
+    const auto *data = (const vector<WORDS> *)view->data + (staged ? feed->part * count : 0);
+    auto *out = (vector<WORDS> *)x;
     FOR_EACH(index, count)
     {
         uint32_t column;
         const int64_t sample = split_number(index, (uint32_t)width, &column);
-        x[index] = view->data[rows[sample] * width + column];
+        out[index] = data[staged ? index : rows[sample] * width + column];
     }
+}
+
+template <int WORDS>
+static void load_rows(const struct call *call, struct queue *queue, int64_t width)
+{
+    const int64_t count = call_dim(call, 0, 0) * width;
+    const int32_t tensor = op_output(call->program, call->op, 0);
+    const unsigned threads = moving_threads(queue, count);
+    enqueue_early(queue, load_each<WORDS>, moving_blocks(count, threads), dim3(threads), 0, count,
+                  width, call_integers(call, 0), (const struct feed *)call->feed,
+                  (const struct feed_view *)&call->views[tensor], call_reals(call, 1));
 }
 
 void launch_load(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 1), width = count / call_dim(call, 0, 0);
-    const int32_t tensor = op_output(call->program, call->op, 0);
-    enqueue_early(queue, load_each, dim3(blocks_striding(count)), dim3(THREADS), 0, count, width,
-                  call_integers(call, 0), (const struct feed *)call->feed,
-                  (const struct feed_view *)&call->views[tensor], (uint32_t *)call_reals(call, 1));
+    const int64_t width = call_count(call, 1) / call_dim(call, 0, 0);
+    if (moves_four(width))
+        load_rows<4>(call, queue, width / 4);
+    else
+        load_rows<1>(call, queue, width);
 }
 
-static __global__ void store_each(int64_t count, int64_t width, const int32_t *rows,
-                                  const uint32_t *x, const struct feed_view *view)
+template <int WORDS>
+static __global__ void MOVING_BOUNDS store_each(int64_t count, int64_t width, const int32_t *rows,
+                                                const float *x, const struct feed_view *view)
 {
     allow_next();
     await_last();
@@ -73,22 +106,33 @@ static __global__ void store_each(int64_t count, int64_t width, const int32_t *r
         return;
     FOR_EACH(index, count)
     {
-        const int32_t row = rows[index / width];
-        view->data[row * width + index % width] = x[index];
+        uint32_t column;
+        const int32_t row = rows[split_number(index, (uint32_t)width, &column)];
+        ((vector<WORDS> *)view->data)[row * width + column] = ((const vector<WORDS> *)x)[index];
         view->written[row] = 1;
     }
 }
 
+template <int WORDS>
+static void store_rows(const struct call *call, struct queue *queue, int64_t width)
+{
+    const int64_t count = call_dim(call, 1, 0) * width;
+    const unsigned threads = moving_threads(queue, count);
+    enqueue_early(queue, store_each<WORDS>, moving_blocks(count, threads), dim3(threads), 0, count,
+                  width, call_integers(call, 1), (const float *)call_reals(call, 0),
+                  (const struct feed_view *)&call->views[op_input(call->program, call->op, 0)]);
+}
+
 /* The whole tensor is one row of the view. One block, as in rows_next. */
-static __global__ void __launch_bounds__(THREADS)
-    store_next(int64_t count, const uint32_t *x, struct feed_view *view)
+static __global__ void MOVING_BOUNDS store_next(int64_t count, const uint32_t *x,
+                                                struct feed_view *view)
 {
     allow_next();
     await_last();
     if (!view->data)
         return;
     const uint64_t stored = view->stored, row = stored % view->rows;
-    for (int64_t index = threadIdx.x; index < count; index += THREADS)
+    for (int64_t index = threadIdx.x; index < count; index += blockDim.x)
         view->data[(int64_t)row * count + index] = x[index];
     __syncthreads();
     if (threadIdx.x > 0)
@@ -100,12 +144,13 @@ static __global__ void __launch_bounds__(THREADS)
 void launch_store(const struct call *call, struct queue *queue)
 {
     const int64_t count = call_count(call, 0);
-    const uint32_t *x = (const uint32_t *)call_reals(call, 0);
-    struct feed_view *view = &call->views[op_input(call->program, call->op, 0)];
-    if (call_has(call, 1))
-        enqueue_early(queue, store_each, dim3(blocks_striding(count)), dim3(THREADS), 0, count,
-                      count / call_dim(call, 1, 0), call_integers(call, 1), x,
-                      (const struct feed_view *)view);
+    const int64_t width = call_has(call, 1) ? count / call_dim(call, 1, 0) : count;
+    if (!call_has(call, 1))
+        enqueue_early(queue, store_next, dim3(1), dim3(THREADS), 0, count,
+                      (const uint32_t *)call_reals(call, 0),
+                      &call->views[op_input(call->program, call->op, 0)]);
+    else if (moves_four(width))
+        store_rows<4>(call, queue, width / 4);
     else
-        enqueue_early(queue, store_next, dim3(1), dim3(THREADS), 0, count, x, view);
+        store_rows<1>(call, queue, width);
 }

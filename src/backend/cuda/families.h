@@ -7,8 +7,12 @@
 typedef void launch_function(const struct call *call, struct queue *queue);
 typedef uint64_t workspace_function(const struct program *program, const struct op *op);
 
-/* data.cu */
+/* data.cu; and the threads of a block that moves rows in so many pieces: beside what computes it is
+ * one warp of at most 32 registers a thread (MOVING_BOUNDS), for which there is room on a
+ * multiprocessor that a large product fills. */
 launch_function launch_rows, launch_load, launch_store;
+unsigned moving_threads(const struct queue *queue, int64_t pieces);
+#define MOVING_BOUNDS __launch_bounds__(THREADS, 8)
 /* dense.cu */
 launch_function launch_dense, launch_dense_t, launch_outer, launch_sum_rows, launch_dense_sgd;
 launch_function launch_matmul, launch_matmul_nt, launch_matmul_tn;

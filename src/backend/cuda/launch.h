@@ -69,6 +69,7 @@ struct queue {
     const struct blas *blas; /* or NULL: not loaded */
     const struct cudnn *cudnn; /* or NULL: not asked for */
     bool counting;             /* only count launches */
+    bool beside;               /* rows are moved beside what computes (overlap.h) */
     int32_t launches;          /* so far */
     bool early;                /* the GPU lets kernels begin early (enqueue_early) */
     int32_t chained;           /* `launches` where the stream ends with a kernel, else less */

@@ -64,8 +64,9 @@ void narrow_activate(struct queue *queue, int64_t count, enum activation functio
 }
 
 /* A block a row; eight numbers a thread where rows begin at multiples of that. */
-static __global__ void load_row(int64_t width, const int32_t *rows, const struct feed *feed,
-                                const struct feed_view *view, struct cells x)
+static __global__ void MOVING_BOUNDS load_row(int64_t width, const int32_t *rows,
+                                              const struct feed *feed, const struct feed_view *view,
+                                              struct cells x)
 {
     allow_next();
     await_last();
@@ -89,7 +90,8 @@ static void load_narrow(const struct call *call, struct queue *queue)
     const int64_t rows = call_dim(call, 0, 0), width = call_count(call, 1) / rows;
     const int32_t tensor = op_output(call->program, call->op, 0);
     const int64_t share = width % CELLS == 0 ? width / CELLS : width;
-    const unsigned threads = share < THREADS ? ((unsigned)share + 31) / 32 * 32 : (unsigned)THREADS;
+    const unsigned most = moving_threads(queue, rows * share);
+    const unsigned threads = share < most ? ((unsigned)share + 31) / 32 * 32 : most;
     enqueue_early(queue, load_row, dim3((unsigned)rows), dim3(threads), 0, width,
                   call_integers(call, 0), (const struct feed *)call->feed,
                   (const struct feed_view *)&call->views[tensor], call_cells(call, 1));
