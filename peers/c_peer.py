@@ -39,11 +39,22 @@ def instructions():
         return next((line for line in file if line.startswith(("flags", "Features"))), "")
 
 
-def build(source, libraries):
-    """The shared library made of a C file; built when the file, or how, has changed."""
+def find_compiler():
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         raise Unsupported("there is no C compiler (Debian: gcc)")
+    return compiler
+
+
+def has_header(name):
+    """Does the compiler find it? A library may be there without: another package needs it."""
+    command = [find_compiler(), "-E", "-x", "c", "-"]
+    return subprocess.run(command, input=f"#include <{name}>\n", capture_output=True, text=True).returncode == 0
+
+
+def build(source, libraries):
+    """The shared library made of a C file; built when the file, or how, has changed."""
+    compiler = find_compiler()
     # -fopenmp: the C library then has an expf for several numbers at once
     flags = ["-O3", "-march=native", "-fno-math-errno", "-fopenmp", "-shared", "-fPIC"]
     command = [compiler, *flags, "-I", HERE, source, *libraries, "-lm", "-ldl"]

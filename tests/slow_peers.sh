@@ -17,7 +17,8 @@ right() {
     if [ "$(echo "$output" | grep -c '"verdict":"right"')" -eq "$count" ]; then
         echo "ok   slow_peers.$name"
     elif echo "$output" | grep -q '"status":"skipped"'; then
-        echo "skip slow_peers.$name: $(echo "$output" | sed -n 's/.*"reason":"\([^"]*\)".*/\1/p' | head -1)"
+        reason=$(echo "$output" | sed -n '/"status":"skipped"/s/.*"reason":"\([^"]*\)".*/\1/p' | head -n 1)
+        echo "skip slow_peers.$name: $reason"
     else
         printf '%.2000s\nFAIL slow_peers.%s\n' "$output" "$name"
         status=1

@@ -7,7 +7,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
-from c_peer import CPeer
+from c_peer import CPeer, has_header
 from prony_peer import Unsupported, serve
 
 
@@ -17,7 +17,7 @@ class Fann(CPeer):
 
     def probe(self):
         library = ctypes.util.find_library("floatfann")
-        if not library:
+        if not library or not has_header("fann.h"):
             raise Unsupported("FANN is not installed (Debian: libfann-dev)")
         return {"fann": library}
 

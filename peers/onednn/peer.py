@@ -8,7 +8,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
-from c_peer import LAYOUTS, CPeer
+from c_peer import LAYOUTS, CPeer, has_header
 from prony_peer import Unsupported, serve
 
 TAGS = {"[in][out]": "ab", "[out][in]": "ba", "oneDNN's": "any"}
@@ -19,7 +19,7 @@ class OneDnn(CPeer):
 
     def probe(self):
         library = ctypes.util.find_library("dnnl")
-        if not library:
+        if not library or not has_header("dnnl.h"):
             raise Unsupported("oneDNN is not installed (Debian: libdnnl-dev)")
         return {"onednn": library}
 
