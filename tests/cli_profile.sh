@@ -58,6 +58,7 @@ assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in spans)
 PYTHON
     report writes_json_that_adds_up $? "see above"
 fi
+expect counts_no_launches_on_a_cpu 1 '' sh -c "'$prony' profile lenet --seconds 0.1 | grep launches"
 expect profiles_each_program 0 'gan: generator' "$prony" profile gan --batch 4 --seconds 0.1 \
     --trace "$folder/gan.json" --callgrind "$folder/callgrind.gan"
 if command -v python3 >/dev/null; then

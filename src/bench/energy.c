@@ -243,11 +243,22 @@ static unsigned read_processes(const struct gpu_meter *meter, struct nvml_proces
 {
     unsigned count = LISTED_MOST;
     NVML(nvml_get_processes, get, "nvmlDeviceGetComputeRunningProcesses_v3");
-    return get && get(meter->device, &count, list) == 0 ? count : 0;
+    if (!get || get(meter->device, &count, list) != 0)
+        return 0;
+    return count < LISTED_MOST ? count : LISTED_MOST;
 }
 
-/* The busiest moment of one of the others. */
-static double read_busy(const struct gpu_meter *meter, const struct family *ours, uint64_t from_us)
+static bool is_listed(const struct nvml_process *list, unsigned count, unsigned process)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (list[i].process == process)
+            return true;
+    return false;
+}
+
+/* The busiest moment of one of the others that are `there`: who has ended may have been ours. */
+static double read_busy(const struct gpu_meter *meter, const struct family *ours,
+                        const struct nvml_process *there, unsigned there_count, uint64_t from_us)
 {
     struct nvml_activity list[LISTED_MOST];
     unsigned count = LISTED_MOST;
@@ -258,8 +269,9 @@ static double read_busy(const struct gpu_meter *meter, const struct family *ours
         return 0; /* nobody did anything */
     if (error != 0)
         return (double)NAN;
-    for (unsigned i = 0; i < count; i++)
-        if (!family_has(ours, list[i].process) && list[i].sm <= 100)
+    for (unsigned i = 0; i < count && i < LISTED_MOST; i++)
+        if (!family_has(ours, list[i].process) && list[i].sm <= 100 &&
+            is_listed(there, there_count, list[i].process))
             busy = fmax(busy, (double)list[i].sm);
     return busy;
 }
@@ -270,16 +282,20 @@ void gpu_meter_company(const struct gpu_meter *meter, const struct family *famil
     struct nvml_process list[LISTED_MOST];
     struct family ours;
     const unsigned count = read_processes(meter, list);
-    int known = 0;
+    int known = 0, computing = 0;
+    double bytes = 0;
     family_find(getpid(), &ours);
     *out = (struct gpu_company){.bytes = (double)NAN, .busy = (double)NAN};
     for (unsigned i = 0; i < count; i++) {
-        const double bytes = ~list[i].bytes ? (double)list[i].bytes : (double)NAN;
-        if (family_has(family, list[i].process))
-            out->bytes = isnan(out->bytes) ? bytes : out->bytes + bytes;
+        if (family_has(family, list[i].process)) {
+            bytes += ~list[i].bytes ? (double)list[i].bytes : (double)NAN;
+            computing++;
+        }
         known += family_has(&ours, list[i].process);
     }
+    if (computing)
+        out->bytes = bytes;
     out->others = known ? (int)count - known : -1;
     if (out->others > 0)
-        out->busy = read_busy(meter, &ours, from_us);
+        out->busy = read_busy(meter, &ours, list, count, from_us);
 }

@@ -70,7 +70,7 @@ static enum status inside_merged(struct inside *inside)
 
     TRY_OR(done, describe_job(inside->job, &scratch, &tree));
     const struct json *kernels = json_get(tree, "kernels");
-    inside->launches = json_int(tree, "launches", 0);
+    inside->launches = inside->watch.gpu ? json_int(tree, "launches", 0) : 0;
     for (const struct json *k = kernels ? kernels->first : NULL; k; k = k->next)
         if (!inside_saw(inside, k->string))
             text_printf(&names, "%s%s", names.length ? ", " : "", k->string);

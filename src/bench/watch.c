@@ -90,7 +90,7 @@ static void read_gpu(struct watch_reading *out, uint64_t from_us)
     static const struct family own;
     struct gpu_meter meter;
     out->capped_s = out->hot_s = (double)NAN;
-    out->company = (struct gpu_company){.others = -1};
+    out->company = (struct gpu_company){.others = -1, .bytes = (double)NAN, .busy = (double)NAN};
     if (gpu_meter_open(&meter) != STATUS_OK)
         return; /* the meters say why */
     out->capped_s = gpu_meter_read(&meter, GPU_POWER_CAPPED);

@@ -175,7 +175,8 @@ static void print_unit(struct text *text, const struct json *unit)
             text_printf(text, ", %s %s", about->key, about->string);
     const struct json *software = json_get(unit, "software");
     for (const struct json *part = software ? software->first : NULL; part; part = part->next)
-        text_printf(text, ", %s %s", part->key, part->string);
+        if (part->kind == JSON_STRING)
+            text_printf(text, ", %s %s", part->key, part->string);
     text_add(text, "\n");
 }
 

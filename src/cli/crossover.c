@@ -147,7 +147,7 @@ static void add_sentence(struct text *out, const struct point *like, int64_t fro
     if (from && last_gpu)
         text_printf(out, "The GPU is faster from %s %lld on.\n", what, (long long)from);
     else
-        text_printf(out, "The GPU is not faster up to the largest %s measured.\n", what);
+        text_printf(out, "The GPU is not faster at the largest %s measured.\n", what);
 }
 
 static void add_heading(struct text *out, const struct point *like)

@@ -107,9 +107,9 @@ static void add_launches(const struct inside *inside, struct text *out)
 {
     enum { SHORT = 2 }; /* × what a launch takes: hardly anything is computed in that time */
     struct text each = {0};
-    double ns = inside->time_ns.median / (double)inside->launches;
     if (inside->launches == 0)
         return;
+    double ns = inside->time_ns.median / (double)inside->launches;
     text_add_time(&each, ns);
     text_printf(out, "a step has %lld launches, one in %s", (long long)inside->launches,
                 text_of(&each));

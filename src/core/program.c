@@ -437,7 +437,7 @@ enum status program_check_fetch(const struct program *program, int32_t tensor)
         FAIL(STATUS_INPUT,
              "the program '%s' does not keep the tensor '%s' to the end of a step, expected %s",
              program->name, program->tensors[tensor].name,
-             alone ? "a parameter: what is stored, bind"
+             alone ? "a parameter; bind what is stored"
                    : "an output, a parameter, or one that is stored");
     return STATUS_OK;
 }
