@@ -39,9 +39,13 @@ enum status answer_batch(const struct answer_about *about, struct answer *answer
         answer_add_rate(out, series.best);
         text_add(out, " with ");
         answer_add_maker(out, &series.point);
-        text_add(out, ", ");
-        answer_add_ratio(out, series.best / series.marks[0].y);
-        text_printf(out, " those of batch %s", series.marks[0].values[3]);
+        if (series.top == series.marks) {
+            text_add(out, "; no larger one that was measured gives more");
+        } else {
+            text_add(out, ", ");
+            answer_add_ratio(out, series.best / series.marks[0].y);
+            text_printf(out, " those of batch %s", series.marks[0].values[3]);
+        }
         if (near != series.top)
             text_printf(out, "; batch %s already gives %.0f %% of it", near->values[3],
                         100 * near->y / series.best);
