@@ -219,6 +219,7 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(INFER("wide", 1, "fp32"), "dense_f32_cublaslt"); /* few samples, many weights */
     expect_kernel(INFER("mlp:100000-64-10", 1, "fp32"), "dense_f32_cublaslt");
     expect_kernel(INFER("mlp:512-512", 12, "fp32"), "dense_f32_cuda");
+    expect_kernel(TRAIN("mlp:1048576-24-10", 16, "fp32"), "dense_sgd_f32_cublaslt"); /* too wide */
     expect_kernel(INFER("large", 1, "bf16"), "dense_bf16_handful");
     expect_kernel(INFER("large", 1, "bf16"), "dense_f32_slim");
     expect_kernel(INFER("large", 32, "fp16"), "dense_f16_handful");

@@ -50,7 +50,7 @@ bool dense_blas_turns_inputs(const struct device *device, const struct program *
                              const struct op *op);
 int64_t dense_blas_turned_step(int64_t samples);
 
-/* dense_handful.cu: the kernel of a layer of few samples in 16 bits; else NULL. */
+/* dense_handful.cu: the kernel of a layer of few samples, in 16 bits or fp32; else NULL. */
 const struct kernel *dense_handful_kernel(const struct device *device,
                                           const struct program *program, const struct op *op);
 

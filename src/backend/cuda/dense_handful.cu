@@ -114,7 +114,8 @@ const struct kernel *dense_handful_kernel(const struct device *device,
     if (device->properties.major < 9 || device->precision == PRECISION_TF32 ||
         (narrow && weights_of(program, op)->role != ROLE_PARAM)) /* which alone have copies */
         return NULL;
-    if (!narrow && handful.n < HANDFUL_F32_LEAST)
+    /* In fp32 it was measured on Hopper; some that are newer have too little shared memory. */
+    if (!narrow && (handful.n < HANDFUL_F32_LEAST || device->properties.major != 9))
         return NULL;
     return handful_takes(&handful) ? kernel_in(kernels[device->precision], op->kind) : NULL;
 }

@@ -12,7 +12,8 @@ enum {
     HANDFUL_SAMPLES = 32,
     HANDFUL_WEIGHTS = 24 << 20,
     HANDFUL_DEPTH = 8192,
-    HANDFUL_F32_LEAST = 13
+    HANDFUL_F32_LEAST = 13,
+    HANDFUL_WIDE = 1 << 19 /* a grid has no more blocks in y than 65,535, of 16 rows each */
 };
 
 /* y[n, m] from samples[n, k] and weights, [k, m] or turned [m, k]. */
@@ -25,7 +26,8 @@ struct handful {
 static inline bool handful_takes(const struct handful *handful)
 {
     return handful->n <= HANDFUL_SAMPLES && handful->m % 4 == 0 && handful->k % 4 == 0 &&
-           handful->k <= HANDFUL_DEPTH && handful->m * handful->k <= HANDFUL_WEIGHTS;
+           handful->m <= HANDFUL_WIDE && handful->k <= HANDFUL_DEPTH &&
+           handful->m * handful->k <= HANDFUL_WEIGHTS;
 }
 
 /* y = f(x·W + bias), x and W in the same 16 bits; bias NULL: there is none. */

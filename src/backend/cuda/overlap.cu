@@ -41,7 +41,8 @@ bool overlap_takes(const struct plan *plan)
             return false;
         loads = loads || op->kind == OP_load;
     }
-    return loads;
+    /* What is stored late needs its rows until then, so nothing may be computed behind it. */
+    return loads && overlap_has(&program->ops[program->op_count - 1]);
 }
 
 enum status overlap_open(struct plan *plan)

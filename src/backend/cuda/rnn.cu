@@ -6,8 +6,8 @@
  * a product a step (recurrent_step.h), in whose ending f is taken. Backward alike, and then as for
  * the lstm (lstm.cu).
  *
- * Each sum is a chain of fmaf in the order of depth, either way. Bound of the first way: a step's
- * chain, about 10 cycles a unit, and two barriers. */
+ * Each sum is a chain of fmaf in the order of depth; the second way adds up pieces. Bound of the
+ * first: a step's chain, about 10 cycles a unit, and two barriers. */
 #include "backend/cuda/families.h"
 #include "backend/cuda/recurrent.h"
 #include "backend/cuda/recurrent_step.h"
