@@ -1,6 +1,6 @@
-/* handful.h: products of weights in 16 bits with a handful of samples, where cuBLASLt's tiles are
- * nearly empty and all that counts is how soon the weights come. Sums, biases and the weights that
- * an update changes are fp32. */
+/* handful.h: products of weights, in 16 bits or fp32, with a handful of samples, where cuBLASLt's
+ * tiles are nearly empty and all that counts is how soon the weights come. Sums, biases and the
+ * weights that an update changes are fp32 in either. */
 #ifndef PRONY_BACKEND_CUDA_HANDFUL_H
 #define PRONY_BACKEND_CUDA_HANDFUL_H
 
