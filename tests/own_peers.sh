@@ -91,6 +91,16 @@ for warm, ran in ((True, 3), (True, 7), (False, 10), (False, 13)):  # the first 
 PYTHON
 report runs_what_it_is_asked_for $? "see above"
 
+# What its first iteration takes is not what an iteration takes, also where one outruns the time.
+own slow.py '    ran = 0
+    def infer(self, batch):
+        super().infer(batch)
+        self.ran += 1
+        time.sleep(0.15 if self.ran > 1 else 0.5)'
+output=$("$prony" bench small --phase inference --framework "$folder/slow.py" --seconds 0.1 2>&1)
+case $output in *' '[12]??' ms'*'measured once, warm'*'a CPU for'*) true ;; *) false ;; esac
+report a_first_iteration_is_no_sample $? "$output"
+
 # A hundred calls an iteration are a hundred, whatever else it does.
 own counted.py '    def infer(self, batch):
         super().infer(batch)

@@ -225,6 +225,8 @@ TEST(what_outruns_its_time_is_measured_once)
     CHECK_EQUAL_INT(list[0].count, 1);
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
     CHECK_NEAR(list[0].samples_ns[0], 6e7, 1);
+    /* what it used is metered, and not what was used to warm up */
+    CHECK_NEAR(list[0].meters.wall_ns, 6e7, 3e7);
     measure_free(&list[0]);
 }
 
@@ -414,13 +416,18 @@ TEST(a_comparison_ends_when_one_fails)
 TEST(a_warm_iteration_known_to_be_too_long_is_not_run_again)
 {
     struct fake a = fake('a', 6e7);
-    struct contender list[1] = {{.job = &a.job, .first_ns = 600000000, .warm = true}};
+    struct contender list[1] = {{.job = &a.job,
+                                 .first_ns = 600000000,
+                                 .first_meters = {.wall_ns = 600000001, .page_faults = 7},
+                                 .warm = true}};
     if (!CHECK_OK(measure(&quick, list, 1)))
         return;
     CHECK_EQUAL_INT(a.calls, 0);
     CHECK_EQUAL_INT(list[0].count, 1);
     CHECK_EQUAL_INT(list[0].per, 1);
     CHECK_NEAR(list[0].samples_ns[0], 6e8, 1);
+    CHECK_EQUAL_INT(list[0].meters.wall_ns, 600000001);
+    CHECK_EQUAL_INT(list[0].meters.page_faults, 7);
     measure_free(&list[0]);
 }
 

@@ -119,8 +119,17 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
     work.prepare = text_of(&entrant->prepare);
     work.check = text_of(&entrant->check);
     entrant->is_peer = true;
-    entrant->warm = !work.exactly;
     return job_peer_open(&work, &entrant->job);
+}
+
+/* One iteration, and what it used. */
+static enum status group_iterate(struct entrant *entrant)
+{
+    entrant->first_meters = (struct meters){0};
+    meters_begin(&entrant->first_meters, &entrant->family);
+    enum status status = entrant->job->kind->run(entrant->job, 1, &entrant->first_ns);
+    meters_end(&entrant->first_meters, &entrant->family);
+    return status;
 }
 
 static uint64_t group_check_ns(const struct group *group, const struct entrant *entrant)
@@ -135,7 +144,7 @@ static enum status group_warm(struct group *group, struct entrant *entrant)
     if (entrant->warm || group_check_ns(group, entrant) <= group->bench->patience_ns)
         return STATUS_OK;
     entrant->warm = true;
-    return entrant->job->kind->run(entrant->job, 1, &entrant->first_ns);
+    return group_iterate(entrant);
 }
 
 /* Is it right? Only a wrong answer keeps it from being timed; no answer is said in the record. */
@@ -225,9 +234,7 @@ static enum status group_start(struct group *group, struct entrant *entrant)
     TRY(entrant->job->kind->prepare(entrant->job));
     const pid_t process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
     family_find(process, &entrant->family);
-    meters_begin(&entrant->first_meters, &entrant->family);
-    TRY(entrant->job->kind->run(entrant->job, 1, &entrant->first_ns));
-    meters_end(&entrant->first_meters, &entrant->family);
+    TRY(group_iterate(entrant));
     family_find(process, &entrant->family); /* some start their helpers in their first iteration */
     record->start_ns = (double)(clock_ns() - start_ns);
     TRY(group_describe(group, entrant));
@@ -369,8 +376,7 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
                                   .batch = record->point.batch};
     size_t count = METERS_COUNT, more = 0;
 
-    meters_report(contender->meters.wall_ns ? &contender->meters : &entrant->first_meters,
-                  &contender->family, rows);
+    meters_report(&contender->meters, &contender->family, rows);
     count += watch_report(&group->watch, rows + METERS_COUNT);
     if (entrant->rate > 0)
         rows[count++] = (struct record_meter){"rate", entrant->rate, NULL};
@@ -495,6 +501,7 @@ static void group_enter(struct group *group, struct entrant *entrant)
     if (entrant->cold)
         job_cold_meter(entrant->cold, &contender->meters, &contender->family);
     contender->first_ns = entrant->first_ns;
+    contender->first_meters = entrant->first_meters;
     contender->warm = entrant->warm;
     contender->family = entrant->family;
     contender->threads = point->threads;

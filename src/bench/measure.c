@@ -219,15 +219,20 @@ static enum status measure_warm(const struct measure_options *options, struct co
 
     if (contender->warm && contender->first_ns > options->limit_ns) {
         contender->per = 1;
+        contender->meters = contender->first_meters;
         return measure_keep(contender, (double)contender->first_ns);
     }
     if (!contender->first_ns)
         TRY(measure_sample(contender, 1, &contender->first_ns, &outside_ns));
     contender->spent_ns = 0;
-    TRY(measure_calibrate(contender, options->limit_ns));
+    meters_begin(&contender->meters, &contender->family);
+    enum status status = measure_calibrate(contender, options->limit_ns);
+    meters_end(&contender->meters, &contender->family);
+    TRY(status);
     const double one_ns = (double)contender->sample_ns / (double)contender->per;
     if (one_ns > (double)options->limit_ns)
         return measure_keep(contender, one_ns);
+    contender->meters = (struct meters){0}; /* it is no sample */
     while (contender->spent_ns < options->limit_ns / 4) {
         TRY(measure_slice(options, contender, false, &quickest_ns));
         flat = quickest_ns < best_ns * (1 - STEADY) ? 0 : flat + 1;
@@ -424,6 +429,7 @@ static void measure_reset(struct contender *contender)
                                     .together = contender->together,
                                     .lasts_ns = contender->lasts_ns,
                                     .first_ns = contender->first_ns,
+                                    .first_meters = contender->first_meters,
                                     .warm = contender->warm,
                                     .stop = MEASURE_TIME};
 }
