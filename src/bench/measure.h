@@ -59,8 +59,8 @@ struct contender {
     bool alone;           /* a sample is one iteration, however short */
     int64_t together;     /* iterations that a sample has at least, … */
     uint64_t lasts_ns; /* … and how long it lasts: of what is waited for at its end only; 0: any */
-    uint64_t start_ns; /* what it took to get ready; 0: not known */
-    uint64_t first_ns; /* an iteration that was run already; 0: none was */
+    uint64_t start_ns;          /* what it took to get ready; 0: not known */
+    uint64_t first_ns;          /* an iteration that was run already; 0: none was */
     struct meters first_meters; /* … and what it used */
     bool warm; /* … after another: if it is longer than the limit it is the only sample */
 
@@ -73,7 +73,7 @@ struct contender {
     double *samples_ns; /* of one iteration each; freed by measure_free */
     size_t count, room;
     struct meters meters; /* while the samples were taken */
-    size_t *turns; /* the first sample of each of its turns: what comparisons are made of */
+    size_t *turns;        /* the first sample of each of its turns: what comparisons are made of */
     size_t turn_count, turn_room;
     size_t begins[MEASURE_INSTANCES]; /* the turn with which each instance began */
     size_t instances;
