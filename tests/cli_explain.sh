@@ -44,6 +44,14 @@ case $found in
 *whole_grid* | *dense_*) holds says_why_on_a_gpu "$found" 'op by op: its batch is more than 12 samples' ;;
 *) echo "skip $suite.says_why_on_a_gpu: the plugin is not in this build" ;;
 esac
+case $found in
+*whole_grid* | *dense_*)
+    explains says_when_one_launch_does 'one launch answers all calls' large --backend cuda \
+        --scenario queued
+    explains says_when_each_call_is_launched '1 launches' small --backend cuda --scenario queued
+    ;;
+*) echo "skip $suite.says_when_one_launch_does: the plugin is not in this build" ;;
+esac
 
 # A network whose parameters would not fit is explained all the same: none of them is allocated.
 found=$(ulimit -v 400000 && "$prony" explain wide --phase training --batch 64 --backend ref 2>&1)

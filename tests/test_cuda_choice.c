@@ -100,8 +100,8 @@ static void expect_kernel(const struct asked *asked, const char *kernel)
     paper_close(&paper);
 }
 
-/* One kernel, which says why, runs everything without a launch a step. */
-static void expect_whole(const struct asked *asked, const char *kernel)
+/* Kernels of one name, which say why, run everything in so many launches a call. */
+static void expect_calls(const struct asked *asked, const char *kernel, int32_t launches)
 {
     struct paper paper;
     enum status status;
@@ -113,9 +113,15 @@ static void expect_whole(const struct asked *asked, const char *kernel)
             CHECK(paper.explanation.kernels[i].why);
         }
         CHECK_EQUAL_INT(paper.explanation.kernel_count, paper.fused->op_count);
-        CHECK_EQUAL_INT(count_launches(&paper), 0);
+        CHECK_EQUAL_INT(count_launches(&paper), launches);
     }
     paper_close(&paper);
+}
+
+/* … without a launch a step. */
+static void expect_whole(const struct asked *asked, const char *kernel)
+{
+    expect_calls(asked, kernel, 0);
 }
 
 static void expect_refused(const struct asked *asked, const char *message)
@@ -178,16 +184,18 @@ TEST(any_optimiser_trains_narrow_layers_whole)
 
 TEST(calls_have_kernels_of_their_own)
 {
-    expect_whole(CALLS("small", 1, ANSWER_CALLS), "answer_warp_f32_cuda");
-    expect_whole(CALLS("small", 1, ANSWER_QUEUED), "answer_warp_f32_cuda");
-    expect_whole(CALLS("small", 1, ANSWER_RESIDENT), "answer_warp_f32_cuda");
-    expect_whole(CALLS("mlp:8-32-32-4", 10, ANSWER_CALLS), "answer_block_f32_cuda");
-    expect_whole(CALLS("large", 10, ANSWER_CALLS), "answer_flow_f32_cuda");
-    expect_whole(CALLS("large", 1, ANSWER_QUEUED), "whole_grid_f32_cuda");
-    expect_whole(CALLS("large", 10, ANSWER_RESIDENT), "whole_grid_f32_cuda");
+    expect_calls(CALLS("small", 1, ANSWER_CALLS), "answer_warp_f32_cuda", 1);
+    expect_calls(CALLS("small", 1, ANSWER_QUEUED), "answer_warp_f32_cuda", 1);
+    expect_calls(CALLS("small", 1, ANSWER_RESIDENT), "answer_warp_f32_cuda", 0);
+    expect_calls(CALLS("mlp:8-32-32-4", 10, ANSWER_CALLS), "answer_block_f32_cuda", 1);
+    expect_calls(CALLS("large", 10, ANSWER_CALLS), "answer_flow_f32_cuda", 1);
+    expect_calls(CALLS("large", 1, ANSWER_CALLS), "answer_layers_f32_cuda", 5);
+    expect_calls(CALLS("mlp:500-500-10", 1, ANSWER_CALLS), "answer_layers_f32_cuda", 3);
+    expect_calls(CALLS("large", 1, ANSWER_QUEUED), "whole_grid_f32_cuda", 0);
+    expect_calls(CALLS("large", 10, ANSWER_RESIDENT), "whole_grid_f32_cuda", 0);
     expect_refused(CALLS("lenet", 1, ANSWER_RESIDENT), "no kernel that waits for calls of 'lenet'");
     expect_refused(CALLS("large", 13, ANSWER_RESIDENT), "its batch is more than 12 samples");
-    expect_whole(CALLS("mlp:500-500-10", 1, ANSWER_RESIDENT), "whole_grid_f32_cuda");
+    expect_calls(CALLS("mlp:500-500-10", 1, ANSWER_RESIDENT), "whole_grid_f32_cuda", 0);
     expect_refused(CALLS("mlp:500-500-10", 2, ANSWER_RESIDENT), "512 numbers at most");
     expect_refused(CALLS("mlp:784-500-10", 1, ANSWER_RESIDENT), "512 numbers at most");
 }

@@ -94,6 +94,22 @@ static void print_total(const struct explained *explained, const char *name,
     text_add(out, "\n");
 }
 
+/* How one kernel, or a few, run all ops. */
+static void print_way(const struct explained *explained, int32_t launches, struct text *out)
+{
+    static const char *const ways[] = {
+        [ANSWER_STEPS] = "one kernel runs all of these ops together, many steps in one launch",
+        [ANSWER_CALLS] = "all of these ops run together, a call at a time",
+        [ANSWER_RESIDENT] = "one kernel stays and answers all calls",
+        [ANSWER_QUEUED] = "all of these ops run together, calls following each other"};
+    const bool gpu = explained->plan && strcmp(explained->backend->unit, "gpu") == 0;
+    const bool stays = explained->answering == ANSWER_QUEUED && gpu && !launches;
+    if (explained->program->whole)
+        text_printf(out, "  %s\n",
+                    stays ? "one launch answers all calls that follow each other"
+                          : ways[explained->answering]);
+}
+
 static void print_totals(const struct explained *explained, struct text *out)
 {
     struct part_total all = {0};
@@ -108,6 +124,7 @@ static void print_totals(const struct explained *explained, struct text *out)
         all.bytes += total.bytes;
     }
     print_total(explained, "all", &all, out);
+    print_way(explained, all.launches, out);
 }
 
 /* Why a kernel and no other, once for each. */
@@ -154,11 +171,6 @@ static void print_memory(const struct explained *explained, struct text *out)
 
 void explained_text(const struct explained *explained, struct text *out)
 {
-    static const char *const ways[] = {
-        [ANSWER_STEPS] = "one kernel runs all of these ops together, many steps in one launch",
-        [ANSWER_CALLS] = "all of these ops run together, a call at a time",
-        [ANSWER_RESIDENT] = "one kernel stays and answers all calls",
-        [ANSWER_QUEUED] = "all of these ops run together, calls following each other"};
     const struct program *program = explained->program;
     text_printf(out, "%s, batch %d, %s: ", program->name, program->batch * program->portions,
                 explained->phase);
@@ -169,8 +181,6 @@ void explained_text(const struct explained *explained, struct text *out)
     for (int32_t o = 0; o < program->op_count; o++)
         print_op(explained, o, out);
     print_totals(explained, out);
-    if (program->whole)
-        text_printf(out, "  %s\n", ways[explained->answering]);
     if (program->op_by_op)
         text_printf(out, "  op by op: %s\n", program->op_by_op);
     if (program->portions > 1)

@@ -87,7 +87,7 @@ struct binding {
 struct kernel_use {
     int32_t op;
     const char *kernel; /* "dense_f32_ref"; valid while the plan lives */
-    int32_t launches;   /* per step; 0: part of a launch that covers many steps or ops */
+    int32_t launches;   /* per step or call; 0: part of a launch that covers many of them, or ops */
     const char *why; /* this one of several, static; NULL: there is no other, or nothing to say */
 };
 

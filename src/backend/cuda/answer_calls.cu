@@ -158,6 +158,20 @@ enum status answer_prepare(struct plan *plan, enum answering answering)
     return STATUS_OK;
 }
 
+int32_t answer_launches(const struct plan *plan, int32_t op)
+{
+    const struct answer *answer = plan->answer;
+    const bool narrow = plan->whole->kind != WHOLE_GRID;
+    struct chain chain;
+    if (answer->resident || answer->queued)
+        return 0;
+    chain_find(plan->program, &chain);
+    for (int32_t l = 0; l < chain.layers; l++)
+        if (chain.layer[l].dense == op)
+            return narrow || answer->flows ? l == 0 : answer_layers_launches(&answer->net, l);
+    return 0;
+}
+
 enum status answer_bind(struct plan *plan, const struct binding *binding)
 {
     struct answer *answer = plan->answer;

@@ -84,6 +84,8 @@ struct answer {
 /* answer_calls.cu. NULL, or why this program is not answered so (static text). */
 const char *answer_supports(const struct plan *plan, bool resident);
 enum status answer_prepare(struct plan *plan, enum answering answering);
+/* Of one call, for this op; 0: another op's, or one that covers many calls. */
+int32_t answer_launches(const struct plan *plan, int32_t op);
 enum status answer_bind(struct plan *plan, const struct binding *binding);
 enum status answer_run(struct plan *plan, int64_t calls);
 enum status answer_sync(struct plan *plan);
@@ -103,6 +105,7 @@ cudaError_t answer_block_launch(const struct answer_net *net, uint32_t first, bo
 /* answer_layers.cu: `between` is room for the activations of all layers. */
 uint64_t answer_layers_bytes(const struct answer_net *net);
 bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes);
+int32_t answer_layers_launches(const struct answer_net *net, int32_t layer);
 cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
                                  uint32_t slot, cudaStream_t stream);
 

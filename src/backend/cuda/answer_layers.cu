@@ -440,6 +440,17 @@ static cudaError_t layer_launch(struct layer_call *call, const struct layer_cut 
                : error;
 }
 
+/* May the kernel that reads the question compute the first layer, too? */
+static bool question_takes_first(const struct answer_net *net)
+{
+    return net->layer[0].in <= FIRST_IN_MOST && net->layers > 1;
+}
+
+int32_t answer_layers_launches(const struct answer_net *net, int32_t layer)
+{
+    return layer == 0 && !question_takes_first(net) ? 2 : 1;
+}
+
 cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
                                  uint32_t slot, cudaStream_t stream)
 {
@@ -453,7 +464,7 @@ cudaError_t answer_layers_launch(const struct answer_net *net, float *between, b
     call.layer.function = ACTIVATION_NONE;
     call.y = between;
     struct answer_layer first = net->layer[0];
-    const int32_t done = first.in <= FIRST_IN_MOST && net->layers > 1 ? 1 : 0;
+    const int32_t done = question_takes_first(net) ? 1 : 0;
     void *all[] = {&call.question, &call.batch, &samples, &first, &call.y};
     void *inputs[] = {&call.question, &call.batch, &first.in, &samples, &call.y};
     cudaError_t error =

@@ -422,7 +422,9 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
         use->kernel = plan->answer  ? plan->answer->name
                       : plan->whole ? plan->whole->name
                                     : plan->kernels[o]->name;
-        use->launches = plan->whole ? 0 : plan->launches[o];
+        use->launches = plan->answer  ? answer_launches(plan, o)
+                        : plan->whole ? 0
+                                      : plan->launches[o];
         use->why = cuda_reason(plan, o, use->kernel);
         out->kernel_count++;
     }
