@@ -4,8 +4,8 @@
  * `CHECK_MAIN`. It becomes one executable that runs all of its tests, or those named as arguments;
  * --list names them. A test that goes through a list asks `check_wants(row)` before each row:
  * NAME/ROW as an argument runs that row alone, NAME/K:N every Nth row from the Kth on, for where
- * all would take too long (a sanitizer that is a thousand times slower). Tests run from the root of
- * the source tree. Output is one line a test:
+ * all would take too long (a sanitizer that is a thousand times slower); what names no row of the
+ * list fails. Tests run from the root of the source tree. Output is one line a test:
  *
  *     ok   test_text.joins_lines
  *     skip test_cuda.trains_iris: no driver
@@ -25,6 +25,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct check_test {
@@ -42,6 +43,7 @@ static bool check_skipped;
 static char check_reason[500];
 static const struct check_test *check_running;
 static char **check_named;  /* the arguments, up to NULL */
+static bool *check_met;     /* which of them a row of the test that is running was named by */
 static int check_row_count; /* that the test has asked about so far */
 
 /* Appends a test; it must live as long as the process. */
@@ -206,13 +208,28 @@ static bool check_shares(const char *share, int number)
 __attribute__((unused)) static bool check_wants(const char *row)
 {
     const int number = check_row_count++;
-    for (char **argument = check_named; *argument; argument++) {
-        const char *slash = strchr(*argument, '/');
-        if (check_names_test(*argument, check_running->name) &&
-            (!slash || strcmp(slash + 1, row) == 0 || check_shares(slash + 1, number)))
-            return true;
+    bool wanted = !check_named[0];
+    for (int i = 0; check_named[i]; i++) {
+        const char *slash = strchr(check_named[i], '/');
+        if (!check_names_test(check_named[i], check_running->name) ||
+            (slash && strcmp(slash + 1, row) != 0 && !check_shares(slash + 1, number)))
+            continue;
+        wanted = check_met[i] = true;
     }
-    return !check_named[0];
+    return wanted;
+}
+
+/* Fails for every row that was named and that the test does not have; one that was skipped before
+ * it asked about any is not to blame. */
+static void check_rows(void)
+{
+    for (int i = 0; check_named[i] && !(check_skipped && !check_row_count); i++) {
+        if (!check_met[i] && strchr(check_named[i], '/') &&
+            check_names_test(check_named[i], check_running->name)) {
+            printf("%s: no such row; there are %d\n", check_named[i], check_row_count);
+            check_failures++;
+        }
+    }
 }
 
 /* … all of them? */
@@ -252,7 +269,8 @@ static int check_main(const char *file, int argc, char **argv)
         return 0;
     }
     check_named = argv + (argc > 0);
-    if (!check_names())
+    check_met = calloc((size_t)argc + 1, sizeof *check_met);
+    if (!check_met || !check_names())
         return 2;
     setvbuf(stdout, NULL, _IOLBF, 0); /* a crash must not swallow what was said before it */
     for (const struct check_test *test = check_first; test; test = test->next) {
@@ -263,7 +281,9 @@ static int check_main(const char *file, int argc, char **argv)
         check_failures = 0;
         check_skipped = false;
         check_subject = test->subject;
+        memset(check_met, 0, (size_t)argc * sizeof *check_met);
         test->run();
+        check_rows();
         if (check_failures) {
             failed++;
             printf("FAIL %.*s.%s (%d check%s)\n", length, stem, test->name, check_failures,
@@ -276,6 +296,7 @@ static int check_main(const char *file, int argc, char **argv)
             printf("ok   %.*s.%s\n", length, stem, test->name);
         }
     }
+    free(check_met);
     printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
     return failed ? 1 : 0;
 }

@@ -47,6 +47,11 @@ TEST(red)
     CHECK_MESSAGE("disk empty");
 }
 TEST(skipped) { SKIP("%d reasons", 2); }
+TEST(idle)
+{
+    if (!check_wants("a"))
+        SKIP("nothing was asked for");
+}
 TEST(green) { CHECK(1 == 1); }
 TEST(listed)
 {
@@ -72,13 +77,24 @@ holds a_wrong_status_is_shown "$red" "status io, expected input"
 holds a_message_is_shown "$red" 'expected "…disk empty…"'
 holds the_rest_goes_on "$red" "FAIL test_red.red (7 checks)
 skip test_red.skipped: 2 reasons
+ok   test_red.idle
 ok   test_red.green
 row a
 row b
 ok   test_red.listed
-2 passed, 1 failed, 1 skipped"
+3 passed, 1 failed, 1 skipped"
 holds rows_are_run_by_name "$("$folder/test_red" listed/b)" "row b
 ok   test_red.listed
 1 passed, 0 failed, 0 skipped"
+holds rows_are_run_by_share "$("$folder/test_red" listed/1:2)" "row b
+ok   test_red.listed"
+found=$("$folder/test_red" listed/a listed/c)
+holds a_row_that_is_not_there_fails "$found status $?" "listed/c: no such row; there are 2
+FAIL test_red.listed (1 check)
+0 passed, 1 failed, 0 skipped status 1"
+holds an_empty_share_fails "$("$folder/test_red" listed/2:3)" "listed/2:3: no such row"
+holds a_test_without_rows_has_none "$("$folder/test_red" green/a)" "green/a: no such row; there are 0"
+holds a_skipped_test_asks_for_no_row "$("$folder/test_red" skipped/a)" "0 passed, 0 failed, 1 skipped"
+holds a_skip_hides_no_missing_row "$("$folder/test_red" idle/b)" "FAIL test_red.idle"
 holds tests_are_run_by_name "$("$folder/test_red" green)" "1 passed, 0 failed, 0 skipped"
 exit $status
