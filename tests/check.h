@@ -221,7 +221,7 @@ __attribute__((unused)) static bool check_wants(const char *row)
 
 /* Fails for every row that was named and that the test does not have; one that was skipped before
  * it asked about any is not to blame. */
-static void check_rows(void)
+static void check_named_rows(void)
 {
     for (int i = 0; check_named[i] && !(check_skipped && !check_row_count); i++) {
         if (!check_met[i] && strchr(check_named[i], '/') &&
@@ -283,7 +283,7 @@ static int check_main(const char *file, int argc, char **argv)
         check_subject = test->subject;
         memset(check_met, 0, (size_t)argc * sizeof *check_met);
         test->run();
-        check_rows();
+        check_named_rows();
         if (check_failures) {
             failed++;
             printf("FAIL %.*s.%s (%d check%s)\n", length, stem, test->name, check_failures,
