@@ -110,6 +110,14 @@ template <int H, int V> static __device__ void lanes_halve(float (&values)[V], i
     }
 }
 
+/* And one where all have the same numbers to add. */
+template <int H, int V> static __device__ void lanes_add(float (&values)[V], int bit)
+{
+#pragma unroll
+    for (int k = 0; k < H; k++)
+        values[k] += __shfl_xor_sync(~0u, values[k], bit);
+}
+
 /* Where a number of each step goes; only the thread that writes has one. */
 struct ring {
     uint32_t *data; /* NULL: nowhere */

@@ -75,10 +75,7 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
                     dx[2 * N + n] = fmaf(w[s].z, dy[n], dx[2 * N + n]);
                     dx[3 * N + n] = fmaf(w[s].w, dy[n], dx[3 * N + n]);
                 }
-                w[s].x = fmaf(-rate, g[0], w[s].x);
-                w[s].y = fmaf(-rate, g[1], w[s].y);
-                w[s].z = fmaf(-rate, g[2], w[s].z);
-                w[s].w = fmaf(-rate, g[3], w[s].w);
+                quad_descend(w[s], g, rate);
                 if (inside)
                     *at[s] = w[s];
                 w[s] = then[s];
@@ -176,7 +173,7 @@ static __device__ float3 down_sum(const Tile &tile, const uint4 *down, const flo
 template <int N, typename Tile>
 static __device__ void grid_send_down(const Tile &tile, const float *parts, uint32_t number)
 {
-    uint4 *down = tile.down + (number % 2 ? tile.down_odd : 0) + tile.column * tile.down_apart;
+    uint4 *down = tile.down_sent(number);
 #pragma unroll 1
     for (int item = (int)threadIdx.x; tile.down && item < 4 * tile.quads * PACKETS<N>;
          item += Tile::THREADS) {
@@ -193,7 +190,7 @@ static __device__ void grid_take_down(const Tile &tile, const float *parts, cons
     const int items = 4 * tile.quads * PACKETS<N>, thread = (int)threadIdx.x;
     const int all = 4 * round_up(tile.quads, Tile::TOGETHER) *
                     PACKETS<N>; /* the layer below counts in passes */
-    uint4 *down = tile.down ? tile.down + (number % 2 ? tile.down_odd : 0) : NULL;
+    uint4 *down = tile.down ? tile.down_read(number) : NULL;
     uint4 *d = tile.d + (number % 2 ? tile.d_odd : 0);
     const bool hands_on = HANDS_ON<N> && tile.d;
     if (hands_on) {

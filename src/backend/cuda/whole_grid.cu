@@ -220,27 +220,20 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
     }
 }
 
-static void *grid_kernel(int32_t samples)
+template <int N> static void *kernel_for(bool listens)
 {
-    switch (samples) {
-    case 3: return (void *)whole_grid<3>;
-    case 4: return (void *)whole_grid<4>;
-    case 6: return (void *)whole_grid<6>;
-    case 8: return (void *)whole_grid<8>;
-    case 10: return (void *)whole_grid<10>;
-    default: return (void *)whole_grid<GRID_BATCH_MOST>;
-    }
+    return listens ? (void *)grid_listener<N> : (void *)whole_grid<N>;
 }
 
-static void *listener_kernel(int32_t samples)
+static void *grid_kernel(int32_t samples, bool listens)
 {
     switch (samples) {
-    case 3: return (void *)grid_listener<3>;
-    case 4: return (void *)grid_listener<4>;
-    case 6: return (void *)grid_listener<6>;
-    case 8: return (void *)grid_listener<8>;
-    case 10: return (void *)grid_listener<10>;
-    default: return (void *)grid_listener<GRID_BATCH_MOST>;
+    case 3: return kernel_for<3>(listens);
+    case 4: return kernel_for<4>(listens);
+    case 6: return kernel_for<6>(listens);
+    case 8: return kernel_for<8>(listens);
+    case 10: return kernel_for<10>(listens);
+    default: return kernel_for<GRID_BATCH_MOST>(listens);
     }
 }
 
@@ -306,9 +299,9 @@ cudaError_t grid_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
     struct grid_net *net = (struct grid_net *)whole->net;
     void *arguments[] = {net, &steps};
     const bool owns = net->layout.owns;
-    const cudaError_t error =
-        launch_grid(net, owns ? own_kernel(net->layout.samples) : grid_kernel(net->layout.samples),
-                    owns ? (int)OWN_THREADS : (int)GRID_THREADS, arguments, stream);
+    const cudaError_t error = launch_grid(
+        net, owns ? own_kernel(net->layout.samples) : grid_kernel(net->layout.samples, false),
+        owns ? (int)OWN_THREADS : (int)GRID_THREADS, arguments, stream);
     net->first += (uint32_t)steps;
     return error;
 }
@@ -330,5 +323,6 @@ cudaError_t grid_launch_from(struct whole *whole, uint32_t call, cudaStream_t st
     void *arguments[] = {net};
     net->first += call - net->call + 1;
     net->call = call;
-    return launch_grid(net, listener_kernel(net->layout.samples), GRID_THREADS, arguments, stream);
+    return launch_grid(net, grid_kernel(net->layout.samples, true), GRID_THREADS, arguments,
+                       stream);
 }

@@ -147,6 +147,24 @@ struct tile_place {
     uint4 *y, *d;             /* likewise of sums that are handed on, or NULL */
     int y_odd, d_odd;
     bool keeps_weights, keeps_biases; /* of several with the same, the one that stores them */
+
+    /* packets of step `number`: those that the block reads, and those that it sends */
+    __device__ uint4 *up_read(uint32_t number) const
+    {
+        return up + (number % 2 ? up_odd : 0);
+    }
+    __device__ uint4 *up_sent(uint32_t number) const
+    {
+        return up_read(number) + row * up_apart;
+    }
+    __device__ uint4 *down_read(uint32_t number) const
+    {
+        return down + (number % 2 ? down_odd : 0);
+    }
+    __device__ uint4 *down_sent(uint32_t number) const
+    {
+        return down_read(number) + column * down_apart;
+    }
 };
 
 /* Where slice number `index` of `of` begins. */

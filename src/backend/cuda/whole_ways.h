@@ -14,6 +14,42 @@ template <int N> static __device__ void load_quad(const float *x, int quad, floa
         *(float4 *)&into[4 * k] = from[k];
 }
 
+/* To the sums of all samples, [N], what four inputs add. */
+template <int N>
+static __device__ void quad_multiply(const float4 &w, const float (&in)[4 * N], float *sum)
+{
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        sum[n] = fmaf(w.x, in[n], sum[n]);
+        sum[n] = fmaf(w.y, in[N + n], sum[n]);
+        sum[n] = fmaf(w.z, in[2 * N + n], sum[n]);
+        sum[n] = fmaf(w.w, in[3 * N + n], sum[n]);
+    }
+}
+
+/* The update of four weights by their gradients … */
+static __device__ void quad_descend(float4 &w, const float (&g)[4], float rate)
+{
+    w.x = fmaf(-rate, g[0], w.x);
+    w.y = fmaf(-rate, g[1], w.y);
+    w.z = fmaf(-rate, g[2], w.z);
+    w.w = fmaf(-rate, g[3], w.w);
+}
+
+/* … and by what these are made of. */
+template <int N, int V>
+static __device__ void quad_update(float4 &w, const float (&in)[4 * N], const float (&dy)[V],
+                                   float rate)
+{
+    float g[4] = {};
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            g[k] = fmaf(in[k * N + n], dy[n], g[k]);
+    quad_descend(w, g, rate);
+}
+
 /* Where feature i of sample n lies among the inputs of a layer. */
 template <int N> static __device__ int input_place(int i, int n)
 {
@@ -39,12 +75,12 @@ template <int N> static __device__ float samples_sum(const float (&delta)[DELTA<
     return sum;
 }
 
-/* And one where all have the same numbers to add. */
-template <int H, int V> static __device__ void lanes_add(float (&values)[V], int bit)
+/* Packet number p of a feature's samples, [N]. */
+template <int N>
+static __device__ void packet_put(uint4 *to, const float *samples, int p, uint32_t number)
 {
-#pragma unroll
-    for (int k = 0; k < H; k++)
-        values[k] += __shfl_xor_sync(~0u, values[k], bit);
+    packet_put(to, samples[3 * p], 3 * p + 1 < N ? samples[3 * p + 1] : 0.0f,
+               3 * p + 2 < N ? samples[3 * p + 2] : 0.0f, number);
 }
 
 /* The weights that a warp begins a layer with: they do not wait for x. Where a column has no more
@@ -73,7 +109,7 @@ static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, part = lane % 8;
     const int rounds = (tile.quads + 7) / 8;
-    uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
+    uint4 *up = tile.up_sent(number);
 #pragma unroll 1
     for (int pass = warp; pass < tile.passes; pass += GRID_WARPS) {
         float sum[SETS * N] = {};
@@ -88,14 +124,7 @@ static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float
             load_quad<N>(x, round * 8 + part, in);
 #pragma unroll
             for (int s = 0; s < SETS; s++) {
-#pragma unroll
-                for (int n = 0; n < N; n++) {
-                    float *to = &sum[s * N + n];
-                    *to = fmaf(first.w[s].x, in[n], *to);
-                    *to = fmaf(first.w[s].y, in[N + n], *to);
-                    *to = fmaf(first.w[s].z, in[2 * N + n], *to);
-                    *to = fmaf(first.w[s].w, in[3 * N + n], *to);
-                }
+                quad_multiply<N>(first.w[s], in, &sum[s * N]);
                 first.w[s] = then[s];
                 first.from[s] += 8;
             }
@@ -116,9 +145,7 @@ static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float
 #pragma unroll
         for (int p = 0; p < PACKETS<N>; p++)
             if (p % senders == sender && set < tile.sets)
-                packet_put(&up[(int64_t)(4 * set + lane / 8) * PACKETS<N> + p], sum[3 * p],
-                           3 * p + 1 < N ? sum[3 * p + 1] : 0.0f,
-                           3 * p + 2 < N ? sum[3 * p + 2] : 0.0f, number);
+                packet_put<N>(&up[(int64_t)(4 * set + lane / 8) * PACKETS<N> + p], sum, p, number);
     }
 }
 
@@ -136,13 +163,7 @@ static __device__ void grid_up_alone(const Tile &tile, const float *x, const flo
         for (int quad = 0; quad < tile.quads; quad++) {
             float in[4 * N];
             load_quad<N>(x, quad, in);
-#pragma unroll
-            for (int n = 0; n < N; n++) {
-                sum[n] = fmaf(w[quad].x, in[n], sum[n]);
-                sum[n] = fmaf(w[quad].y, in[N + n], sum[n]);
-                sum[n] = fmaf(w[quad].z, in[2 * N + n], sum[n]);
-                sum[n] = fmaf(w[quad].w, in[3 * N + n], sum[n]);
-            }
+            quad_multiply<N>(w[quad], in, sum);
         }
 #pragma unroll
         for (int n = 0; n < N; n++)
@@ -164,17 +185,9 @@ static __device__ void grid_down_alone(const Tile &tile, const float *x, const f
         bias[column] = update_sgd(bias[column], samples_sum<N>(dy), rate);
 #pragma unroll 1
         for (int quad = 0; quad < tile.quads; quad++) {
-            float in[4 * N], g[4] = {};
+            float in[4 * N];
             load_quad<N>(x, quad, in);
-#pragma unroll
-            for (int n = 0; n < N; n++)
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    g[k] = fmaf(in[k * N + n], dy[n], g[k]);
-            w[quad].x = fmaf(-rate, g[0], w[quad].x);
-            w[quad].y = fmaf(-rate, g[1], w[quad].y);
-            w[quad].z = fmaf(-rate, g[2], w[quad].z);
-            w[quad].w = fmaf(-rate, g[3], w[quad].w);
+            quad_update<N>(w[quad], in, dy, rate);
         }
     }
 }
@@ -187,20 +200,14 @@ static __device__ void grid_up_narrow(const Tile &tile, const float *x, float *s
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int lines = (tile.quads + 7) / 8;
-    uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
+    uint4 *up = tile.up_sent(number);
     float sum[N] = {};
 #pragma unroll 1
     for (int line = warp; line < lines; line += Tile::WARPS) {
         const float4 w = tile.column_at(lane / 8)[8 * line + lane % 8];
         float in[4 * N];
         load_quad<N>(x, 8 * line + lane % 8, in);
-#pragma unroll
-        for (int n = 0; n < N; n++) {
-            sum[n] = fmaf(w.x, in[n], sum[n]);
-            sum[n] = fmaf(w.y, in[N + n], sum[n]);
-            sum[n] = fmaf(w.z, in[2 * N + n], sum[n]);
-            sum[n] = fmaf(w.w, in[3 * N + n], sum[n]);
-        }
+        quad_multiply<N>(w, in, sum);
     }
     lanes_add<N>(sum, 1);
     lanes_add<N>(sum, 2);
@@ -247,7 +254,7 @@ template <int N, typename Tile>
 static __device__ void grid_take_up(const Tile &tile, const float *bias, enum activation function,
                                     uint32_t number, float *to, int apart)
 {
-    const uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0);
+    const uint4 *up = tile.up_read(number);
     uint4 *y = tile.y + (number % 2 ? tile.y_odd : 0);
     const int items = 4 * tile.sets * PACKETS<N>, thread = (int)threadIdx.x;
     const bool hands_on = HANDS_ON<N> && tile.y;
