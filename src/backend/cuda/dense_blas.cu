@@ -81,18 +81,13 @@ static void launch_dense_t_blas(const struct call *call, struct queue *queue)
     finish_layer(call, queue, &product, (enum activation)call->op->attr.dense_t.activation);
 }
 
-static const float *bias_of(const struct call *call)
-{
-    return call_has(call, 2) ? call_reals(call, 2) : NULL;
-}
-
 /* dense and dense_t, whose attributes and operands are alike */
 static void launch_layer_thin(const struct call *call, struct queue *queue)
 {
     const struct thin thin = thin_of(call->program, call->op);
     float *pieces = dense_room(call, queue, call->workspace).pieces;
     thin_multiply(queue, &thin, call_reals(call, 1), call_reals(call, 0), pieces);
-    thin_finish(queue, &thin, pieces, bias_of(call),
+    thin_finish(queue, &thin, pieces, call_reals(call, 2),
                 (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
 }
 

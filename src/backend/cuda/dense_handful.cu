@@ -41,11 +41,6 @@ static const void *samples_rounded(const struct call *call, struct queue *queue)
     return rounded.data;
 }
 
-static float *reals_or_null(const struct call *call, int32_t operand)
-{
-    return call_has(call, operand) ? call_reals(call, operand) : NULL;
-}
-
 /* y = f(x·W + bias), or with W turned. */
 static void multiply(const struct call *call, struct queue *queue, int32_t weights,
                      const float *bias, enum activation function, int32_t y)
@@ -63,8 +58,8 @@ static void multiply(const struct call *call, struct queue *queue, int32_t weigh
 /* dense and dense_t, whose attributes and operands are alike */
 static void launch_layer_handful(const struct call *call, struct queue *queue)
 {
-    multiply(call, queue, 1, reals_or_null(call, 2),
-             (enum activation)call->op->attr.dense.activation, 3);
+    multiply(call, queue, 1, call_reals(call, 2), (enum activation)call->op->attr.dense.activation,
+             3);
 }
 
 static struct cells copy_of(const struct call *call, int32_t operand)
@@ -81,7 +76,7 @@ static void launch_dense_sgd_handful(const struct call *call, struct queue *queu
         multiply(call, queue, 2, NULL, ACTIVATION_NONE, 7);
     const struct handful_update update = {
         call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1), call_cells(call, 0),
-        call_cells(call, 1),  call_reals(call, 4),  call_reals(call, 5),  reals_or_null(call, 6),
+        call_cells(call, 1),  call_reals(call, 4),  call_reals(call, 5),  call_reals(call, 6),
         copy_of(call, 5),     copy_of(call, 6)};
     cudaStream_t stream = queue_part(queue);
     handful_apply(queue, &update);

@@ -12,8 +12,7 @@
 static void launch_dense_slim(const struct call *call, struct queue *queue)
 {
     slim_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
-               call_cells(call, 0), call_reals(call, 1),
-               call_has(call, 2) ? call_reals(call, 2) : NULL,
+               call_cells(call, 0), call_reals(call, 1), call_reals(call, 2),
                (enum activation)call->op->attr.dense.activation, call_cells(call, 3));
 }
 
@@ -29,7 +28,7 @@ static void launch_dense_sgd_slim(const struct call *call, struct queue *queue)
         slim_down(queue, n, i, o, call_cells(call, 1), call_reals(call, 2), call_cells(call, 7));
     cudaStream_t stream = queue_part(queue);
     slim_update(queue, n, i, o, call_cells(call, 0), call_cells(call, 1), call_reals(call, 4),
-                call_reals(call, 5), call_has(call, 6) ? call_reals(call, 6) : NULL);
+                call_reals(call, 5), call_reals(call, 6));
     narrow_refresh(call, queue);
     queue_return(queue, stream);
 }
@@ -37,8 +36,7 @@ static void launch_dense_sgd_slim(const struct call *call, struct queue *queue)
 static void launch_dense_shallow(const struct call *call, struct queue *queue)
 {
     shallow_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
-                  call_reals(call, 0), call_reals(call, 1),
-                  call_has(call, 2) ? call_reals(call, 2) : NULL,
+                  call_reals(call, 0), call_reals(call, 1), call_reals(call, 2),
                   (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
 }
 
@@ -47,7 +45,7 @@ static void launch_dense_sgd_shallow(const struct call *call, struct queue *queu
 {
     shallow_update(queue, call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1),
                    call_reals(call, 0), call_reals(call, 1), call_reals(call, 4),
-                   call_reals(call, 5), call_has(call, 6) ? call_reals(call, 6) : NULL);
+                   call_reals(call, 5), call_reals(call, 6));
 }
 
 #define ROW(kind, name, launch, aside)                                                             \
