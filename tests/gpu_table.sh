@@ -7,13 +7,21 @@ if ! command -v python3 >/dev/null; then
     exit 0
 fi
 
-# result FRAMEWORK BACKEND MODEL PHASE BATCH PRECISION LOW MEDIAN HIGH VERDICT: a line of them, in µs.
+# result FRAMEWORK BACKEND MODEL PHASE BATCH PRECISION LOW MEDIAN HIGH VERDICT [OPTIMISER]: a line of them, in µs.
 result() {
     printf '{"kind":"result","status":"ok","point":{"framework":"%s","backend":"%s","model":"%s","phase":"%s",' \
         "$1" "$2" "$3" "$4"
-    printf '"batch":%s,"precision":"%s","scenario":"iterate","unit":"gpu","data":"synthetic"},' "$5" "$6"
+    printf '"batch":%s,"precision":"%s","scenario":"iterate","unit":"gpu","data":"synthetic","optimiser":"%s"},' \
+        "$5" "$6" "${11:-sgd}"
     printf '"result":{"time_ns":{"ci_low":%s,"median":%s000,"ci_high":%s},"flop":1,"bytes":1,' "$7" "$8" "$9"
     printf '"check":{"verdict":"%s"}},"samples_ns":[%s000]}\n' "${10}" "$8"
+}
+# wrong FRAMEWORK BACKEND MODEL BATCH: training by one that was found wrong, as the bench writes it.
+wrong() {
+    printf '{"kind":"result","status":"failed","point":{"framework":"%s","backend":"%s","model":"%s",' "$1" "$2" "$3"
+    printf '"phase":"training","batch":%s,"precision":"fp32","scenario":"iterate","unit":"gpu",' "$4"
+    printf '"data":"synthetic","optimiser":"sgd"},"result":{"time_ns":null,"flop":null,"bytes":null,'
+    printf '"check":{"verdict":"wrong"}},"samples_ns":[]}\n'
 }
 {
     result prony cuda lenet training 64 fp32 99000 100 101000 right
@@ -32,4 +40,24 @@ holds peers_are_unchecked_too "$table" '| 30,000, unchecked | 0.60 ± ? |'
 holds few_samples_tell_large_differences "$table" 'Another is faster: vgg16, train 64, tf32 (pytorch graph 1.67 ×, prony cudnn 1.25 ×)'
 holds the_zoo_has_its_own "$(tools/gpu-table --zoo "$folder/records.jsonl")" \
     '| vgg16, training | 50.0 | 40.0 | 30.0, unchecked | 0.60 ± ? | 0.75 ± ? |'
+
+# What is wrong is neither unchecked nor quick, and what another optimiser takes is another work.
+{
+    result prony cuda small training 1 fp32 900 1 1100 right
+    result prony cuda small training 1 fp32 9900000 9999 9990000 right adam
+    result pytorch graph small training 1 fp32 60000 61 62000 right
+    wrong jax default small 1
+    result pytorch graph small training 10 fp32 60000 61 62000 right
+    result prony cuda small training 10 fp32 900 1 1100 right
+    wrong prony cuda small 10
+    result prony cuda large training 3 fp32 900 1 1100 right
+    result pytorch graph large training 3 fp32 900 1 1100 wrong
+    echo '{"kind":"result","status":"skipped","point":{"unit":"gpu"}}'
+} >"$folder/wrong.jsonl"
+table=$(tools/gpu-table "$folder/wrong.jsonl")
+holds an_optimiser_is_another_work "$table" '| small, train 1 | 1.00 (≤ 1) | 61.0 | 61 ± '
+holds nobody_wrong_is_the_fastest "$table" '% | 50 | – |'
+holds what_is_wrong_has_no_time "$table" '| small, train 10 | wrong | 61.0 | – | 45 | – | – | – | – | – |'
+holds what_is_wrong_is_missed "$table" 'small, train 10 (wrong)'
+holds who_is_wrong_is_not_compared_with "$table" '| large, train 3 | 1.00 (≤ 35) | wrong | – | 8 |'
 exit $status
