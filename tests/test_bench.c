@@ -232,6 +232,38 @@ TEST(what_is_done_is_passed_over)
     end_bench(&bench, &seen);
 }
 
+/* One machine may have two GPUs, of which CUDA_VISIBLE_DEVICES names one, or a new one. */
+TEST(what_another_gpu_did_is_not_done)
+{
+    static const char *const names[] = {"GPU A", "GPU B"};
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct done done = {0};
+    struct arena arena = {0};
+    struct point point;
+    struct record record;
+    enum done_state state;
+    CHECK_OK(facts_trees(&bench.facts, &arena, &bench.machine, &bench.software));
+    for (int gpu = 1; gpu >= 0; gpu--) { /* a CPU's results do not ask which GPU is beside it */
+        point_start(&point);
+        CHECK_OK(point_set(&point, &axes[AXIS_model], "small"));
+        CHECK_OK(point_set(&point, &axes[AXIS_unit], gpu ? "gpu" : "cpu"));
+        for (int i = 0; i < 2; i++) {
+            snprintf(bench.facts.gpu.name, sizeof bench.facts.gpu.name, "%s", names[i]);
+            CHECK_OK(bench_start_record(&bench, &point, &arena, &record));
+            CHECK_OK(done_find(&done, &record, "", &state));
+            CHECK_EQUAL_INT(state, i && !gpu ? DONE_MEASURED : DONE_NOT);
+            record.status = RECORD_OK;
+            CHECK_OK(done_add(&done, &record));
+            CHECK_OK(done_find(&done, &record, "", &state));
+            CHECK_EQUAL_INT(state, DONE_MEASURED);
+        }
+    }
+    done_free(&done);
+    arena_free(&arena);
+    end_bench(&bench, &seen);
+}
+
 /* What a scenario was to reach is part of what was asked for. */
 TEST(another_goal_is_not_done)
 {

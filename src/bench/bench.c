@@ -43,9 +43,21 @@ static enum status bench_goal(const struct bench *bench, const struct point *poi
     return STATUS_OK;
 }
 
-enum status bench_start_record(const struct bench *bench, const struct point *point,
-                               struct arena *arena, struct record *record)
+/* Have the facts the GPU's? They are looked for when they are first asked for. */
+static bool bench_find_gpu(struct bench *bench)
 {
+    struct gpu_meter meter;
+    if (!bench->facts.gpu.name[0] && gpu_meter_open(&meter) == STATUS_OK) {
+        gpu_meter_facts(&meter, &bench->facts.gpu);
+        gpu_meter_close(&meter);
+    }
+    return bench->facts.gpu.name[0] != '\0';
+}
+
+enum status bench_start_record(struct bench *bench, const struct point *point, struct arena *arena,
+                               struct record *record)
+{
+    const struct json *software;
     char *at = arena_alloc(arena, CLOCK_STAMP);
     NEED(at);
     clock_stamp(at);
@@ -55,17 +67,9 @@ enum status bench_start_record(const struct bench *bench, const struct point *po
     record->machine = bench->machine;
     record->software = bench->software;
     record->at = at;
+    if (strcmp(point->unit, "gpu") == 0 && bench_find_gpu(bench))
+        TRY(facts_trees(&bench->facts, arena, &record->machine, &software));
     return bench_goal(bench, point, arena, &record->goal);
-}
-
-bool bench_find_gpu(struct bench *bench)
-{
-    struct gpu_meter meter;
-    if (!bench->facts.gpu.name[0] && gpu_meter_open(&meter) == STATUS_OK) {
-        gpu_meter_facts(&meter, &bench->facts.gpu);
-        gpu_meter_close(&meter);
-    }
-    return bench->facts.gpu.name[0] != '\0';
 }
 
 enum status bench_name(const struct point *point, struct arena *arena, const char **out)

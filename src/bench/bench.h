@@ -36,13 +36,10 @@ struct bench {
 /* Hands a record to the sink, and counts it. What was skipped before, and is again, is there
  * already. */
 enum status bench_write(struct bench *bench, const struct record *record);
-/* Everything of a record that is known beforehand: point, goal, machine, software, when. Texts are
- * in the arena. */
-enum status bench_start_record(const struct bench *bench, const struct point *point,
-                               struct arena *arena, struct record *record);
-
-/* Has bench->facts the GPU's? They are looked for when they are first asked for. */
-bool bench_find_gpu(struct bench *bench);
+/* Everything of a record that is known beforehand: point, goal, machine (of a point on a GPU with
+ * the GPU's facts), software, when. Texts are in the arena. */
+enum status bench_start_record(struct bench *bench, const struct point *point, struct arena *arena,
+                               struct record *record);
 
 /* Who computes there, as comparisons name it: "prony/ref", "numpy". */
 enum status bench_name(const struct point *point, struct arena *arena, const char **out);

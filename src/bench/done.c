@@ -18,11 +18,12 @@ struct done_row {
 static enum status done_key(const struct record *record, struct text *out)
 {
     const struct json *machine = record->machine;
-    text_printf(out, "%s\n%s\n%s\n%s\n%s\n%s\n%" PRId64, record->program ? record->program : "",
-                record->goal ? record->goal : "",
+    text_printf(out, "%s\n%s\n%s\n%s\n%s\n%s\n%" PRId64 "\n%s",
+                record->program ? record->program : "", record->goal ? record->goal : "",
                 record->against.other ? record->against.other : "",
                 json_text(record->software, "commit", ""), json_text(machine, "server", ""),
-                json_text(machine, "cpu", ""), json_int(machine, "cores", 0));
+                json_text(machine, "cpu", ""), json_int(machine, "cores", 0),
+                json_text(json_get(machine, "gpu"), "name", ""));
     return text_done(out);
 }
 

@@ -1,9 +1,10 @@
 /* done.h: what was measured already, so that a stopped suite goes on where it was stopped.
  *
  * A configuration is done when there is a result for the same point, program and goal, compared
- * with the same one, on the same machine (its name, CPU and cores), by the same commit, that did
- * not fail, since the executables that are measured were changed. One that was skipped is known,
- * and tried again: what was missing may be there by now.
+ * with the same one, on the same machine (its name, CPU and cores, and of what computes on a GPU
+ * the GPU's name), by the same commit, that did not fail, since the executables that are measured
+ * were changed. One that was skipped is known, and tried again: what was missing may be there by
+ * now.
  */
 #ifndef PRONY_BENCH_DONE_H
 #define PRONY_BENCH_DONE_H

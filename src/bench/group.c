@@ -442,21 +442,6 @@ static enum status group_open_task(struct group *group, const struct point *poin
     return referee_begin(&group->referee, group->bench, group->task);
 }
 
-/* Results of a GPU have its facts with the machine's. */
-static enum status group_find_gpu(struct group *group)
-{
-    const struct json *machine = NULL, *software;
-    for (int i = 0; i < group->count; i++) {
-        struct record *record = &group->entrants[i].record;
-        if (strcmp(record->point.unit, "gpu") != 0 || !bench_find_gpu(group->bench))
-            continue;
-        if (!machine)
-            TRY(facts_trees(&group->bench->facts, &group->arena, &machine, &software));
-        record->machine = machine;
-    }
-    return STATUS_OK;
-}
-
 static enum status group_make(struct group *group, const struct point *points, int count)
 {
     NEED(group->entrants = mem_array((size_t)count, sizeof *group->entrants));
@@ -466,7 +451,7 @@ static enum status group_make(struct group *group, const struct point *points, i
     for (int i = 0; i < count; i++)
         TRY(bench_start_record(group->bench, &points[i], &group->arena,
                                &group->entrants[i].record));
-    return group_find_gpu(group);
+    return STATUS_OK;
 }
 
 static void group_free(struct group *group)
