@@ -415,8 +415,7 @@ static enum status group_result(struct group *group, struct entrant *entrant)
         return STATUS_OK;
     TRY(group_parts(group, entrant));
     TRY(group_meters(group, entrant));
-    notes_add(&entrant->record, contender, entrant->rate, group->bench->measure.target,
-              &entrant->notes);
+    notes_add(&entrant->record, contender, entrant->rate, &group->bench->measure, &entrant->notes);
     watch_note(&group->watch, &entrant->notes);
     TRY(text_done(&entrant->notes));
     if (entrant->notes.length)

@@ -20,6 +20,17 @@ static void note_share(const struct record *record, const struct contender *cont
         text_printf(notes, "; it had a CPU for %.0f %% of the time", 100 * share);
 }
 
+/* As many samples as an interval needs may take longer than was asked for. */
+static void note_length(const struct contender *contender, const struct measure_options *options,
+                        struct text *notes)
+{
+    static const double LONGER = 1.5;
+    if (contender->count < 2 || (double)contender->spent_ns < LONGER * (double)options->limit_ns)
+        return;
+    text_printf(notes, "; its %zu samples took ", contender->count);
+    text_add_time(notes, (double)(contender->spent_ns - contender->warm_ns));
+}
+
 /* Of queries the slow ones count: single-stream's p90, a server's p99. */
 static void note_latencies(const struct record *record, struct text *notes)
 {
@@ -37,19 +48,20 @@ static void note_latencies(const struct record *record, struct text *notes)
 }
 
 void notes_add(const struct record *record, const struct contender *contender, double rate,
-               double target, struct text *notes)
+               const struct measure_options *options, struct text *notes)
 {
     const struct stats *time = &record->time_ns;
     const double known = (time->ci_high - time->ci_low) / (2 * time->median); /* NaN: it is not */
 
     if (contender->stop == MEASURE_TIME && contender->count == 1)
         text_add(notes, "; measured once, warm: it outruns the time given");
-    else if (contender->stop == MEASURE_TIME && known <= target)
+    else if (contender->stop == MEASURE_TIME && known <= options->target)
         text_add(notes, "; time was up after a short look");
     else if (contender->stop == MEASURE_TIME && !isnan(known))
         text_printf(notes, "; time was up at ± %.1f %%", 100 * known);
     else if (contender->stop == MEASURE_TIME)
         text_add(notes, "; time was up after a few samples");
+    note_length(contender, options, notes);
     if (rate > 0 && strcmp(record->point.scenario, "server") == 0) {
         text_add(notes, "; ");
         text_add_count(notes, rate);

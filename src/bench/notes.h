@@ -5,9 +5,9 @@
 #include "bench/measure.h"
 #include "record/record.h"
 
-/* Appends "; time was up at ± 2.1 %; …". `rate` is a scenario's queries a second, or 0; `target`
- * the share of the median that was to be known. */
+/* Appends "; time was up at ± 2.1 %; …". `rate` is a scenario's queries a second, or 0; `options`
+ * are those it was measured by. */
 void notes_add(const struct record *record, const struct contender *contender, double rate,
-               double target, struct text *notes);
+               const struct measure_options *options, struct text *notes);
 
 #endif

@@ -36,7 +36,9 @@ void bench_request_flags(struct bench_request *request)
          .kind = ARG_REAL,
          .value = &request->seconds,
          .meaning = "S",
-         .help = "at most this long for each configuration (default 3; --against 8, --kernels 0.2)",
+         .help =
+             "how long each configuration is timed (default 3; --against 8, --kernels 0.2); six samples "
+             "are taken, whatever they take, but one of an iteration that is longer than all of it",
          .low = 0.01,
          .high = 86400},
         {.name = "patience",
@@ -189,9 +191,12 @@ static void show_progress(void *context, const struct point *next, int points)
                          : progress->seconds * 1e9;
     struct text left = {0};
 
+    /* how long an iteration takes, and so six of them, is not known yet */
+    text_add(&left, progress->done ? "about " : "");
     text_add_time(&left, each_ns * (progress->total - progress->done));
+    text_add(&left, progress->done ? "" : " or more");
     if (isatty(STDERR_FILENO)) /* the next row writes over it */
-        fprintf(stderr, "\r\033[K[%d/%d] %s, %s, batch %lld … about %s left\r", progress->done + 1,
+        fprintf(stderr, "\r\033[K[%d/%d] %s, %s, batch %lld … %s left\r", progress->done + 1,
                 progress->total, next->model, next->phase, (long long)next->batch, text_of(&left));
     text_free(&left);
     bench_output_tell(progress->output, next, progress->done, progress->total,
