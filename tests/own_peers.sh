@@ -100,6 +100,8 @@ own slow.py '    ran = 0
 output=$("$prony" bench small --phase inference --framework "$folder/slow.py" --seconds 0.1 2>&1)
 case $output in *' '[12]??' ms'*'measured once, warm'*'a CPU for'*) true ;; *) false ;; esac
 report a_first_iteration_is_no_sample $? "$output"
+expect says_how_long_six_samples_took 0 'its 6 samples took ' \
+    "$prony" bench small --phase inference --framework "$folder/slow.py" --seconds 0.2
 
 # A hundred calls an iteration are a hundred, whatever else it does.
 own counted.py '    def infer(self, batch):

@@ -37,8 +37,8 @@ void bench_request_flags(struct bench_request *request)
          .value = &request->seconds,
          .meaning = "S",
          .help =
-             "how long each configuration is timed (default 3; --against 8, --kernels 0.2); six samples "
-             "are taken, whatever they take, but one of an iteration that is longer than all of it",
+             "how long each configuration is timed (default 3; --against 8, --kernels 0.2), or until "
+             "it has six samples",
          .low = 0.01,
          .high = 86400},
         {.name = "patience",
