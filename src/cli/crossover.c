@@ -35,16 +35,29 @@ static void use_unless(const char **text, const char *usual)
     *text = *text ? *text : usual;
 }
 
-/* A CPU computes in fp32, whatever the GPU is asked for. */
+/* A CPU computes in fp32, whatever the GPU is asked for, and the GPU in no more than that. */
 static enum status leave_cpu_in_fp32(struct bench_request *request, struct arena *arena)
 {
-    const char **precision = &request->axis_text[AXIS_precision], *asked = *precision;
-    if (!asked || strstr(asked, "fp32"))
+    const char **precision = &request->axis_text[AXIS_precision], *others = "";
+    struct sweep_list asked = {0};
+    bool fp32 = false;
+
+    if (*precision)
+        TRY(sweep_split(&axes[AXIS_precision], *precision, arena, &asked));
+    for (int i = 0; i < asked.count; i++) {
+        if (strcmp(asked.values[i], "fp32") == 0)
+            fp32 = true;
+        else
+            NEED(others =
+                     arena_format(arena, "%s%s%s", others, *others ? "," : "", asked.values[i]));
+    }
+    if (!*others)
         return STATUS_OK;
-    NEED(*precision = arena_format(arena, "%s,fp32", asked));
-    NEED(request->skip =
-             arena_format(arena, "%s%sunit=gpu precision=fp32; unit=cpu precision=%s",
-                          request->skip ? request->skip : "", request->skip ? "; " : "", asked));
+    if (!fp32)
+        NEED(*precision = arena_format(arena, "%s,fp32", *precision));
+    NEED(request->skip = arena_format(arena, "%s%s%sunit=cpu precision=%s",
+                                      request->skip ? request->skip : "", request->skip ? "; " : "",
+                                      fp32 ? "" : "unit=gpu precision=fp32; ", others));
     return STATUS_OK;
 }
 
