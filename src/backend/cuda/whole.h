@@ -2,8 +2,8 @@
  * steps in a launch, the data resident.
  *
  * There are kernels for what fits one multiprocessor (whole_warp.cu, whole_team.cu, whole_block.cu)
- * and one for what needs all of them (whole_grid.cu). whole_choice.h says which takes what, without
- * a GPU; this file is what they share on the device. */
+ * and for what needs all of them (whole_grid.cu, whole_own.cu). whole_choice.h says which takes
+ * what, without a GPU; this file is what they share on the device. */
 #ifndef PRONY_BACKEND_CUDA_WHOLE_H
 #define PRONY_BACKEND_CUDA_WHOLE_H
 

@@ -88,6 +88,14 @@ template <int N> struct data_intake {
         else
             shared[target + e - inputs] = value;
     }
+    /* every THREADS-th element, from number e on */
+    template <int THREADS>
+    __device__ void take(float *shared, int e, const uint32_t *rows, uint32_t number) const
+    {
+#pragma unroll 1
+        for (; e < all; e += THREADS)
+            put(shared, e, read(rows, e), number);
+    }
 };
 
 template <int N>
@@ -128,6 +136,7 @@ struct grid_base {
     }
     __device__ void settle() const;
     __device__ void first_layer(uint32_t number, bool learns) const;
+    __device__ void first_learns(uint32_t number) const;
     __device__ bool narrow(int l) const
     {
         return l > 0 && net->layout.layer[l].copied && tiles[l].sets == 1;
@@ -155,16 +164,22 @@ template <int N, typename Tile> __device__ void grid_base<N, Tile>::settle() con
     grid_begin(net, shared, tiles);
 }
 
-/* A first layer that every block has all inputs of, where there is one: its way up in step
- * `number`, after its way down in the step before, when it learns. */
+/* A first layer that every block has all inputs of: its way down in step `number` … */
+template <int N, typename Tile>
+__device__ void grid_base<N, Tile>::first_learns(uint32_t number) const
+{
+    grid_down_alone<N>(tiles[0], inputs(0, number), &shared[net->layout.delta], rate,
+                       &shared[net->layout.layer[0].bias]);
+}
+
+/* … and its way up, where there is one, after its way down in the step before, when it learns. */
 template <int N, typename Tile>
 __device__ void grid_base<N, Tile>::first_layer(uint32_t number, bool learns) const
 {
     if (!net->layout.layer[0].whole)
         return;
     if (learns)
-        grid_down_alone<N>(tiles[0], inputs(0, number - 1), &shared[net->layout.delta], rate,
-                           &shared[net->layout.layer[0].bias]);
+        first_learns(number - 1);
     grid_up_alone<N>(tiles[0], inputs(0, number), &shared[net->layout.layer[0].bias],
                      net->layer[0].function, inputs(1, number));
     __syncthreads();
@@ -223,7 +238,6 @@ template <typename Block>
 static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
 {
     constexpr int N = Block::SAMPLES, THREADS = Block::THREADS;
-    constexpr int AHEAD = 1; /* elements of the next step that a thread fetches early */
     extern __shared__ float4 shared_quads[];
     float *shared = (float *)shared_quads;
     const struct whole_step &step = net.step;
@@ -254,9 +268,7 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
     }
     __syncthreads();
     const uint32_t before = thread == 0 ? atomicAdd(net.came, 1u) : 0; /* the feed has been read */
-#pragma unroll 1
-    for (int e = thread; e < intake.all; e += THREADS)
-        intake.put(shared, e, intake.read(rows, e), net.first);
+    intake.template take<THREADS>(shared, thread, rows, net.first);
     if (thread == 0)
         is_last = before == gridDim.x - 1;
     __syncthreads();
@@ -267,30 +279,24 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
         const uint32_t number = net.first + (uint32_t)done;
         const uint32_t *next_rows = &rows[(done + 1) % 2 * GRID_BATCH_MOST];
         uint32_t *now_rows = &rows[done % 2 * GRID_BATCH_MOST];
-        float ahead[AHEAD];
+        float ahead; /* an element of the next step that a thread fetches early */
         uint32_t row_after = 0;
         block.first_layer(number, step.count && done > 0);
         block.forward(number, held, [&] {
             place = whole_move(place, jump, samples);
             if (has_sample)
                 row_after = intake.row(place);
-#pragma unroll
-            for (int k = 0; k < AHEAD; k++)
-                if (thread + k * THREADS < intake.all)
-                    ahead[k] = intake.read(next_rows, thread + k * THREADS);
+            if (thread < intake.all)
+                ahead = intake.read(next_rows, thread);
         });
         block.store_outputs(now_rows);
         if (step.loss_kind != OP_COUNT)
             block.judge(&loss, &right);
         else
             __syncthreads();
-#pragma unroll
-        for (int k = 0; k < AHEAD; k++)
-            if (thread + k * THREADS < intake.all)
-                intake.put(shared, thread + k * THREADS, ahead[k], number + 1);
-#pragma unroll 1
-        for (int e = thread + AHEAD * THREADS; e < intake.all; e += THREADS)
-            intake.put(shared, e, intake.read(next_rows, e), number + 1);
+        if (thread < intake.all)
+            intake.put(shared, thread, ahead, number + 1);
+        intake.template take<THREADS>(shared, thread + THREADS, next_rows, number + 1);
         if (has_sample)
             now_rows[thread] = row_after;
         if (step.count) {
@@ -303,9 +309,7 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
         }
     }
     if (step.count && net.layout.layer[0].whole) {
-        grid_down_alone<N>(block.tiles[0], block.inputs(0, net.first + (uint32_t)steps - 1),
-                           &shared[net.layout.delta], block.rate,
-                           &shared[net.layout.layer[0].bias]);
+        block.first_learns(net.first + (uint32_t)steps - 1);
         __syncthreads();
     }
     if (step.count)

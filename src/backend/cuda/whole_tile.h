@@ -12,7 +12,7 @@ struct grid_net {
     struct grid_layout layout;
     uint32_t first;      /* the number of the launch's first step; never the same twice */
     struct mailbox mail; /* where calls come from, … */
-    uint32_t call;       /* … from this one on; without inputs: steps over data */
+    uint32_t call;       /* … from this one on */
     uint4 *relay;        /* [2][1 + inputs × packets]: whether it goes on, then a call's inputs */
     uint32_t *heard;     /* [block]: the last call that it has taken from there */
     uint32_t *came;      /* blocks of this launch that have read where the data go on */
