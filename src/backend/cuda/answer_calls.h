@@ -116,20 +116,4 @@ cudaError_t answer_flow_prepare(const struct answer_net *net, const cudaDevicePr
                                 void *between, struct flow_net *to);
 cudaError_t answer_flow_launch(struct flow_net *net, uint32_t slot, cudaStream_t stream);
 
-/* Programmatic dependent launch: a kernel that follows may begin before this one ends … */
-static inline __device__ void call_lets_next_begin(void)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" :::);
-#endif
-}
-
-/* … and waits for its end here. */
-static inline __device__ void call_waits_for_last(void)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 #endif

@@ -93,14 +93,11 @@ static __device__ void add_slices(const struct layer_call &call, int i, int n, f
     float part[SLICES_MOST][SOME];
 #pragma unroll
     for (int k = 0; k < SLICES_MOST; k++)
-#pragma unroll
-        for (int j = 0; j < SOME; j += SOME) {
-            if constexpr (SOME == 4)
-                *(float4 *)part[k] =
-                    k < call.below_slices ? __ldcg((const float4 *)(from + k * apart)) : float4{};
-            else
-                part[k][j] = k < call.below_slices ? __ldcg(from + k * apart) : 0.0f;
-        }
+        if constexpr (SOME == 4)
+            *(float4 *)part[k] =
+                k < call.below_slices ? __ldcg((const float4 *)(from + k * apart)) : float4{};
+        else
+            part[k][0] = k < call.below_slices ? __ldcg(from + k * apart) : 0.0f;
 #pragma unroll
     for (int j = 0; j < SOME; j++) {
         y[j] = call.below.b ? __ldg(&call.below.b[i]) : 0.0f;
@@ -115,8 +112,8 @@ static __device__ void add_slices(const struct layer_call &call, int i, int n, f
 static __global__ void answer_question(const uint64_t *question, int batch, int in, int samples,
                                        float *x)
 {
-    call_waits_for_last();
-    call_lets_next_begin();
+    await_last();
+    allow_next();
     for (int e = (int)threadIdx.x; e < in * samples; e += (int)blockDim.x) {
         const int n = e % samples, i = e / samples;
         x[e] = n < batch ? __uint_as_float((uint32_t)note_look(&question[n * in + i])) : 0.0f;
@@ -130,8 +127,8 @@ static __global__ void __launch_bounds__(FIRST_THREADS)
 {
     __shared__ float x[GRID_BATCH_MOST * FIRST_IN_MOST];
     const int thread = (int)threadIdx.x, in = layer.in, out = layer.out;
-    call_waits_for_last();
-    call_lets_next_begin();
+    await_last();
+    allow_next();
     const uint64_t note = thread < batch * in ? note_look(question + thread) : 0;
     for (int o0 = thread; o0 - thread < out; o0 += FIRST_AT_ONCE * FIRST_THREADS) {
         float w[FIRST_AT_ONCE][FIRST_IN_MOST], b[FIRST_AT_ONCE];
@@ -176,7 +173,7 @@ static __global__ void __launch_bounds__(LAST_THREADS)
     /* Its number, by one warp: the bus answers one after the other. The host has asked before it
      * launched. */
     const uint64_t note = thread < LAST_SUMS ? note_look(call.question) : 0;
-    call_waits_for_last();
+    await_last();
 #pragma unroll 2
     for (int i = thread; i < in; i += LAST_THREADS)
 #pragma unroll
@@ -306,13 +303,13 @@ static __global__ void __launch_bounds__(LAYER_THREADS, 2)
     const uint64_t policy = policy_of(call.stays);
     uint64_t note = 0;
 
-    call_lets_next_begin();
+    allow_next();
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
         w[r].load(from + r * apart, o < out && i + r * at_once < rows, policy);
     if (call.last && threadIdx.x < 32) /* its number; the bus answers one warp after the other */
         note = note_look(call.question);
-    call_waits_for_last();
+    await_last();
     take_inputs<N>(call, begin, rows, x);
     __syncthreads();
     for (; i < rows; i += ROWS * at_once) {
