@@ -64,10 +64,7 @@ BOTH(conv_dw)
 const struct kernel *conv_kernel_tf32(const struct op *op)
 {
     static const struct kernel kernels[] = {ROW(conv), ROW(conv_t), ROW(conv_fused), ROW(conv_dw)};
-    for (const struct kernel &kernel : kernels)
-        if (kernel.kind == op->kind)
-            return &kernel;
-    return NULL;
+    return kernel_in(kernels, op->kind);
 }
 
 /* The values themselves. */

@@ -133,10 +133,6 @@ static __device__ void fetch_slabs(const CUtensorMap *weights, const CUtensorMap
     }
 }
 
-#endif
-
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-
 /* What a warpgroup that multiplies does. */
 template <bool DOWN, int PARTS, int PART>
 static __device__ void multiply_slabs(const struct descend_call &call, uint32_t stages,

@@ -35,8 +35,9 @@ workspace_function workspace_conv, workspace_channels;
 /* pool.cu */
 launch_function launch_max_pool, launch_max_unpool, launch_max_unpool_grad;
 launch_function launch_average_pool, launch_average_pool_grad;
-/* norm.cu */
+/* batch_norm.cu */
 launch_function launch_batch_norm, launch_batch_norm_fixed, launch_batch_norm_grad;
+/* norm.cu */
 launch_function launch_layer_norm, launch_layer_norm_grad, launch_lrn, launch_lrn_grad;
 workspace_function workspace_layer_norm_grad;
 /* lstm.cu */

@@ -105,8 +105,5 @@ static const struct kernel kernels[] = {
 
 const struct kernel *kernel_of(enum op_kind kind)
 {
-    for (const struct kernel &kernel : kernels)
-        if (kernel.kind == kind)
-            return &kernel;
-    return NULL;
+    return kernel_in(kernels, kind);
 }

@@ -1,10 +1,10 @@
 /* last.h: images that lie channels last.
  *
- * Everywhere in prony images are [n, channels, rows, columns]. cuDNN's quickest convolutions want
- * the channels of a pixel side by side. So a plan may keep an activation as [n, rows, columns,
- * channels] where everything that touches it can: convolutions through cuDNN, batch-norm, pooling,
- * sums over channels, and whatever goes element by element. All others find images as they expect
- * them: a convolution turns what lies the other way, in its workspace. */
+ * Everywhere in prony images are [n, channels, rows, columns]. The quickest convolutions, on tensor
+ * cores (conv_last.h) and cuDNN's, want the channels of a pixel side by side. So a plan may keep an
+ * activation as [n, rows, columns, channels] where everything that touches it can: these,
+ * batch-norm, pooling, sums over channels, and whatever goes element by element. All others find
+ * images as they expect them: a convolution turns what lies the other way, in its workspace. */
 #ifndef PRONY_BACKEND_CUDA_LAST_H
 #define PRONY_BACKEND_CUDA_LAST_H
 

@@ -26,7 +26,7 @@ static inline struct call merge_call(const struct call *call, const struct op *o
     return other;
 }
 
-/* pool.cu, norm.cu: merge what ends with the op `o`, if it is theirs. */
+/* pool.cu, batch_norm.cu: merge what ends with the op `o`, if it is theirs. */
 void pool_merge(struct plan *plan, int32_t o);
 void norm_merge(struct plan *plan, int32_t o);
 

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/activation.h"
 #include "backend/cuda/families.h"
+#include "backend/cuda/merge.h"
 
 static __global__ void cast_each(int64_t count, struct cells from, struct cells to)
 {
@@ -130,14 +131,6 @@ static bool takes_narrow(const struct program *program, const struct op *op, boo
     }
 }
 
-/* Do two tensors lie in the same bytes of a slot? */
-static bool share_bytes(const struct program *program, int32_t a, int32_t b)
-{
-    const struct tensor *x = &program->tensors[a], *y = &program->tensors[b];
-    return x->role == y->role && x->offset < y->offset + y->bytes &&
-           y->offset < x->offset + x->bytes;
-}
-
 /* An op that writes over what it reads must find both equally wide. */
 static bool keep_wide_in_place(const struct program *program, const struct op *op, bool *tensors)
 {
@@ -148,7 +141,7 @@ static bool keep_wide_in_place(const struct program *program, const struct op *o
             if (x < 0 || y < 0)
                 continue;
             const int32_t from = program_root(program, x), to = program_root(program, y);
-            if (tensors[from] == tensors[to] || !share_bytes(program, from, to))
+            if (tensors[from] == tensors[to] || !merge_meets(program, from, to))
                 continue;
             tensors[from] = tensors[to] = false;
             changed = true;
