@@ -1,8 +1,8 @@
 /* norm.cu: layer-norm, a warp or a block a row; local response normalisation, one thread an
  * element. */
-#include "backend/cuda/channel.h"
 #include "backend/cuda/families.h"
 #include "backend/cuda/gemm.h"
+#include "backend/cuda/reduce.h"
 
 /* The rows of a layer-norm are WIDE threads' work each, a warp's or a block's. */
 enum { ROW_WARP = 32, ROW_LONG = 1024 }; /* from here on elements are worth a block */
@@ -193,6 +193,21 @@ struct response {
     }
 };
 
+/* The attributes of both ops are alike. */
+static struct response response_of(const struct call *call, bool back)
+{
+    const auto &attr = call->op->attr.lrn;
+    const int64_t n = call_dim(call, 0, 0), channels = call_dim(call, 0, 1);
+    const int64_t more = attr.size / 2, less = (attr.size - 1) / 2;
+    return {channels,
+            call_count(call, 0) / (n * channels),
+            back ? less : more,
+            back ? more : less,
+            attr.alpha / (float)attr.size,
+            attr.beta,
+            attr.k};
+}
+
 /* base = k + alpha/size · Σx², y = x · base^-beta */
 static __global__ void lrn_each(int64_t count, struct response response, const float *x, float *y,
                                 float *base)
@@ -212,18 +227,10 @@ static __global__ void lrn_each(int64_t count, struct response response, const f
 
 void launch_lrn(const struct call *call, struct queue *queue)
 {
-    const auto &attr = call->op->attr.lrn;
-    const struct channels channels = channels_of(call);
-    const struct response response = {channels.channels,
-                                      channels.inner,
-                                      attr.size / 2,
-                                      (attr.size - 1) / 2,
-                                      attr.alpha / (float)attr.size,
-                                      attr.beta,
-                                      attr.k};
     const int64_t count = call_count(call, 0);
-    enqueue(queue, lrn_each, dim3(blocks_striding(count)), dim3(THREADS), count, response,
-            (const float *)call_reals(call, 0), call_reals(call, 1), call_reals(call, 2));
+    enqueue(queue, lrn_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            response_of(call, false), (const float *)call_reals(call, 0), call_reals(call, 1),
+            call_reals(call, 2));
 }
 
 /* dx = dy·base^-beta - 2·alpha·beta/size · x · Σ dy·x·base^(-beta-1), over the channels that took
@@ -244,17 +251,9 @@ static __global__ void lrn_grad_each(int64_t count, struct response response, co
 
 void launch_lrn_grad(const struct call *call, struct queue *queue)
 {
-    const auto &attr = call->op->attr.lrn_grad;
-    const struct channels channels = channels_of(call);
-    const struct response response = {channels.channels,
-                                      channels.inner,
-                                      (attr.size - 1) / 2,
-                                      attr.size / 2,
-                                      attr.alpha / (float)attr.size,
-                                      attr.beta,
-                                      attr.k};
     const int64_t count = call_count(call, 0);
-    enqueue(queue, lrn_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count, response,
-            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
-            (const float *)call_reals(call, 2), call_reals(call, 3));
+    enqueue(queue, lrn_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
+            response_of(call, true), (const float *)call_reals(call, 0),
+            (const float *)call_reals(call, 1), (const float *)call_reals(call, 2),
+            call_reals(call, 3));
 }
