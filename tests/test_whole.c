@@ -1,195 +1,9 @@
 /* test_whole.c: a program that a backend runs whole, many steps in one kernel, does what its ops do
  * on the reference, step after step: at a small and at a large learning rate, at sizes that fill no
  * tile, from any place in the data. */
-#include "core/pass/fuse.h"
-#include "nn/network.h"
-#include "rig.h"
+#include "trial.h"
 
-#include "base/memory.h"
-
-enum { STEPS = 50, ROWS = 61, RING = 64, NAME = 64, KERNELS_MOST = 64 };
-
-struct row {
-    const char *network; /* its name, or its text */
-    int32_t batch;
-    enum loss_kind loss;
-    int32_t classes;      /* 0: numbers */
-    const char *schedule; /* or NULL */
-};
-
-static const struct row rows[] = {
-    {"small", 1, LOSS_MSE, 0, NULL},
-    {"small", 10, LOSS_MSE, 0, NULL},
-    {"mlp:8-8-1:relu", 1, LOSS_MSE, 0, "step:period=7,factor=0.5"},
-    {"mlp:2-5-6-3:sigmoid", 1, LOSS_CROSS_ENTROPY, 3, NULL},
-    {"mlp:7-4-2:tanh", 12, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
-    {"mlp:3-8-5-8-8:relu", 2, LOSS_CROSS_ENTROPY, 8, "cosine:period=40,least=0.1"},
-    {"mlp:3-7-8-2:tanh", 33, LOSS_MSE, 0, NULL},
-    {"mlp:3-7-8-2:tanh", 4, LOSS_MSE, 0, NULL},
-    {"mlp:5-16-11-4:relu", 7, LOSS_CROSS_ENTROPY, 4, "step:period=7,factor=0.5"},
-    {"mlp:9-32-31-3:sigmoid", 13, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
-    {"mlp:8-8-8-8-8:tanh", 11, LOSS_MSE, 0, "step:period=7,factor=0.5"},
-    {"mlp:4-32-32-2:sigmoid", 1, LOSS_MSE, 0, NULL},
-    {"mlp:4-3-3-3-3-2:relu", 3, LOSS_CROSS_ENTROPY, 2, NULL},
-    {"mlp:1-1", 1, LOSS_MSE, 0, NULL},
-    {"mlp:4-160-259-7-1:sigmoid", 1, LOSS_MSE, 0, NULL},
-    {"mlp:4-160-259-160-1:sigmoid", 3, LOSS_MSE, 0, NULL},
-    {"mlp:7-33-129-40-10:relu", 2, LOSS_CROSS_ENTROPY, 10, "cosine:period=40,least=0.1"},
-    {"mlp:4-160-260-160-1:sigmoid", 1, LOSS_MSE, 0, NULL},
-    {"mlp:8-300-344-20:relu", 12, LOSS_CROSS_ENTROPY, 20, NULL},
-    {"mlp:5-136-36-520-7:tanh", 10, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
-    {"mlp:50-520-530-9:tanh", 10, LOSS_CROSS_ENTROPY, 9, NULL},
-    {"mlp:6-45-47-29:sigmoid", 5, LOSS_MSE, 0, NULL},
-    {"mlp:6-300-300-20:sigmoid", 16, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
-    {"mlp:700-64-650-32:relu", 8, LOSS_MSE, 0, NULL},
-    {"mlp:90-5", 12, LOSS_CROSS_ENTROPY, 5, NULL},
-    {"mlp:40-9-300-3-200-2:tanh", 6, LOSS_MSE, 0, NULL},
-    /* Layers so narrow that many blocks of a grid have no part in them. */
-    {"mlp:8-512-32-4:tanh", 1, LOSS_MSE, 0, NULL},
-    {"mlp:8-512-32-4:tanh", 5, LOSS_CROSS_ENTROPY, 4, NULL},
-    {"mlp:500-40-4:relu", 1, LOSS_CROSS_ENTROPY, 4, NULL},
-    {"mlp:500-16-4:sigmoid", 1, LOSS_MSE, 0, NULL},
-    {"mlp:500-16-4:sigmoid", 3, LOSS_MSE, 0, NULL},
-};
-
-/* A network's program and its data. */
-struct trial {
-    struct network *network;
-    struct params params;
-    struct program *program;
-    float *x, *target;
-    int32_t *label;
-    uint32_t order[ROWS];
-    float loss[RING], right[RING];
-    float *y;
-    char kernel[NAME]; /* by which it ran */
-};
-
-/* Those that have run something, each once. */
-static char kernels[KERNELS_MOST][NAME];
-
-static const char *optimiser; /* by which networks are trained; NULL: by their own */
-
-static bool has_run(const char *part)
-{
-    bool found = false;
-    for (int i = 0; i < KERNELS_MOST && kernels[i][0]; i++)
-        found = found || strstr(kernels[i], part);
-    return found;
-}
-
-/* The program alone; `bare`: of parameters that have no values. */
-static bool trial_compile(struct trial *trial, const struct row *row, enum program_use use,
-                          bool bare)
-{
-    const struct compile_options options = {.batch = row->batch,
-                                            .use = use,
-                                            .loss = row->loss,
-                                            .classes = row->classes,
-                                            .optimiser = optimiser,
-                                            .schedule = use == USE_TRAINING ? row->schedule : NULL};
-    *trial = (struct trial){0};
-    params_init(&trial->params, DTYPE_F32);
-    trial->params.bare = bare;
-    const bool is_text = strncmp(row->network, "input", 5) == 0;
-    return CHECK_OK(
-               is_text ? network_parse("stack", row->network, strlen(row->network), &trial->network)
-                       : network_open(row->network, &trial->network)) &&
-           CHECK_OK(network_compile(trial->network, &trial->params, &options, &trial->program));
-}
-
-static bool trial_open(struct trial *trial, const struct row *row, enum program_use use)
-{
-    if (!trial_compile(trial, row, use, false) || !CHECK_OK(params_fill(&trial->params, 3)))
-        return false;
-    const int32_t x = program_find(trial->program, ROLE_INPUT, "x");
-    const int64_t in = shape_count(&trial->program->tensors[x].shape) / row->batch;
-    const int64_t widest = 1024;
-    trial->x = mem_array((size_t)(ROWS * in), sizeof(float));
-    trial->target = mem_array((size_t)(ROWS * widest), sizeof(float));
-    trial->y = mem_array((size_t)(ROWS * widest), sizeof(float));
-    trial->label = mem_array(ROWS, sizeof(int32_t));
-    if (!CHECK(trial->x && trial->target && trial->y && trial->label))
-        return false;
-    fill_random(trial->x, ROWS * in, 5);
-    fill_random(trial->target, ROWS * widest, 6);
-    for (uint32_t i = 0; i < ROWS; i++) {
-        trial->label[i] = (int32_t)(i * 7 % 13) % (row->classes ? row->classes : 1);
-        trial->order[i] = i * 17 % ROWS;
-    }
-    for (int64_t i = 0; i < ROWS * widest; i++)
-        trial->target[i] = trial->target[i] / 2 + 0.5f;
-    return true;
-}
-
-static void trial_close(struct trial *trial)
-{
-    program_free(trial->program);
-    params_free(&trial->params);
-    network_free(trial->network);
-    mem_free(trial->x);
-    mem_free(trial->target);
-    mem_free(trial->y);
-    mem_free(trial->label);
-}
-
-static bool trial_bind(struct trial *trial, struct ready *ready, const struct program *program)
-{
-    static const char *const names[] = {"x", "target", "label", "loss", "right", "y"};
-    void *const data[] = {trial->x,    trial->target, trial->label,
-                          trial->loss, trial->right,  trial->y};
-    const int64_t counts[] = {ROWS, ROWS, ROWS, RING, RING, ROWS};
-    struct view views[6];
-    struct binding binding = {
-        .views = views, .order = trial->order, .order_count = ROWS, .start = ROWS - 2};
-    for (int i = 0; i < 6; i++) {
-        int32_t tensor = program_find(program, i < 3 ? ROLE_INPUT : ROLE_OUTPUT, names[i]);
-        if (tensor >= 0)
-            views[binding.view_count++] = (struct view){tensor, data[i], counts[i]};
-    }
-    return CHECK_OK(ready->backend->bind(ready->plan, &binding));
-}
-
-/* What the plan runs its first op by: all of them, where one kernel has them all. */
-static void plan_kernel(const struct backend *backend, const struct plan *plan, char name[NAME])
-{
-    struct arena arena = {0};
-    struct explanation explanation;
-    if (CHECK_OK(backend->explain(plan, &arena, &explanation)) &&
-        CHECK(explanation.kernel_count > 0))
-        snprintf(name, NAME, "%s", explanation.kernels[0].kernel);
-    arena_free(&arena);
-}
-
-/* The same of a dry plan, as `prony explain` asks it. "": it is refused. */
-static void expect_kernel(struct rig *rig, const struct row *row, enum program_use use,
-                          enum answering answering, char name[NAME])
-{
-    const struct plan_options options = {.dry = true, .answering = answering};
-    struct ready ready = {.backend = rig->backend, .owns_instance = true};
-    struct trial trial;
-    struct program *fused = NULL;
-    name[0] = 0;
-    if (trial_compile(&trial, row, use, true) &&
-        CHECK_OK(fuse(trial.program, rig->backend, rig->device, &fused)) &&
-        CHECK_OK(rig->backend->attach(rig->device, &trial.params, &ready.instance)) &&
-        rig->backend->prepare(ready.instance, fused, &options, &ready.plan) == STATUS_OK)
-        plan_kernel(rig->backend, ready.plan, name);
-    ready_close(&ready);
-    program_free(fused);
-    trial_close(&trial);
-}
-
-/* It ran by what was said. */
-static void check_kernel(const struct trial *trial, const char *said)
-{
-    int i = 0;
-    CHECK_EQUAL_TEXT(trial->kernel, said);
-    while (i < KERNELS_MOST && kernels[i][0] && strcmp(kernels[i], trial->kernel) != 0)
-        i++;
-    if (CHECK(i < KERNELS_MOST))
-        snprintf(kernels[i], NAME, "%s", trial->kernel);
-}
+enum { STEPS = 50 };
 
 static int64_t steps = STEPS; /* fewer where each is watched by a tool */
 
@@ -213,49 +27,6 @@ static bool trial_run(struct trial *trial, struct rig *rig, const struct program
         }
     ready_close(&ready);
     return ok;
-}
-
-static int64_t most_calls = 150; /* likewise; on a GPU always more than there is room for */
-
-/* As many calls as answer every row, where there is no room to be filled. */
-static int64_t calls_of(const struct rig *rig, const struct row *row)
-{
-    const int64_t every = ROWS / row->batch + 1;
-    return strcmp(rig->backend->unit, "gpu") == 0 || most_calls < every ? most_calls : every;
-}
-
-/* The same as calls: so many one by one, more than there is room for at once, and after the unit
- * was used for something else. False: the backend cannot. */
-static bool trial_call(struct trial *trial, struct rig *rig, const struct row *row,
-                       const struct program *program, enum answering answering)
-{
-    const int64_t calls[] = {1, 1, 3, calls_of(rig, row)};
-    const struct plan_options options = {.answering = answering};
-    struct ready ready = {.backend = rig->backend, .owns_instance = true};
-    if (!CHECK_OK(rig->backend->attach(rig->device, &trial->params, &ready.instance)))
-        return false;
-    enum status status = rig->backend->prepare(ready.instance, program, &options, &ready.plan);
-    bool ok = status == STATUS_OK && trial_bind(trial, &ready, program);
-    if (answering != ANSWER_RESIDENT)
-        CHECK_OK(status);
-    if (ok)
-        plan_kernel(rig->backend, ready.plan, trial->kernel);
-    for (size_t i = 0; ok && i < sizeof calls / sizeof *calls; i++) {
-        ok = ready_run(&ready, PARTS_ALL, 0, calls[i]);
-        if (i % 2)
-            ok = ok && CHECK_OK(rig->backend->download(ready.instance, &trial->params));
-    }
-    ready_close(&ready);
-    return ok;
-}
-
-static bool near(const char *what, const struct row *row, double rate, double found, double most)
-{
-    if (CHECK(found <= most))
-        return true;
-    printf("    %s of %s, batch %d, rate %g%s%s differ by %g\n", what, row->network, row->batch,
-           rate, optimiser ? ", by " : "", optimiser ? optimiser : "", found);
-    return false;
 }
 
 /* The same steps on the reference, and again one at a time, which must give the same bits. Of
@@ -291,108 +62,19 @@ static void compare(struct rig *rig, struct rig *reference, const struct row *ro
     trial_close(&single);
 }
 
-enum { WAYS = ANSWER_QUEUED + 1 };
-
-/* What is asked in calls, in every way up to `last`, and the same on the reference; answered[way]
- * counts. */
-static void compare_calls(struct rig *rig, struct rig *reference, const struct row *row,
-                          enum answering last, int *answered)
-{
-    struct trial expected = {0};
-    const bool known = trial_open(&expected, row, USE_INFERENCE) &&
-                       trial_call(&expected, reference, row, expected.program, ANSWER_CALLS);
-    for (enum answering way = ANSWER_CALLS; known && way <= last; way++) {
-        struct trial found = {0};
-        struct program *fused = NULL;
-        char said[NAME];
-        expect_kernel(rig, row, USE_INFERENCE, way, said);
-        if (trial_open(&found, row, USE_INFERENCE) &&
-            CHECK_OK(fuse(found.program, rig->backend, rig->device, &fused)) &&
-            trial_call(&found, rig, row, fused, way)) {
-            answered[way]++;
-            check_kernel(&found, said);
-            near("answers", row, 0, difference(found.y, expected.y, ROWS * (int64_t)1024), 2e-5);
-        } else {
-            CHECK_EQUAL_TEXT(said, "");
-        }
-        program_free(fused);
-        trial_close(&found);
-    }
-    trial_close(&expected);
-}
-
-ON_BACKENDS(calls_are_answered)
-{
-    struct rig reference;
-    int asked = 0, answered[WAYS] = {0};
-    CHECK(rig_open(&reference, "ref"));
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!check_wants(rows[i].network))
-            continue;
-        asked++;
-        compare_calls(rig, &reference, &rows[i], ANSWER_QUEUED, answered);
-    }
-    rig_close(&reference);
-    CHECK(asked > 0);
-    CHECK_EQUAL_INT(answered[ANSWER_CALLS], asked);
-    CHECK_EQUAL_INT(answered[ANSWER_QUEUED], asked);
-    printf("    '%s' answers calls of %d programs by a kernel that stays\n", rig->backend->name,
-           answered[ANSWER_RESIDENT]);
-}
-
-/* As few_steps_of_every_kernel_agree, for kernels that answer calls. */
-ON_BACKENDS(few_calls_of_every_kernel_are_answered)
-{
-    static const struct row few[] = {
-        {"small", 1, LOSS_MSE, 0, NULL},
-        {"mlp:5-16-11-4:relu", 2, LOSS_MSE, 0, NULL},
-        {"mlp:5-17-11-4:relu", 1, LOSS_MSE, 0, NULL},
-        {"mlp:5-17-11-4:relu", 7, LOSS_MSE, 0, NULL},
-        {"mlp:9-45-47-29:sigmoid", 1, LOSS_MSE, 0, NULL},
-        {"mlp:9-45-47-29:sigmoid", 4, LOSS_MSE, 0, NULL},
-        {"mlp:9-45-47-29:sigmoid", 6, LOSS_MSE, 0, NULL},
-        {"mlp:9-48-44-28:sigmoid", 1, LOSS_MSE, 0, NULL},
-        {"mlp:9-48-44-28:sigmoid", 3, LOSS_MSE, 0, NULL},
-        {"mlp:9-48-44-28:sigmoid", 8, LOSS_MSE, 0, NULL},
-        {"mlp:9-45-47-3:sigmoid", 1, LOSS_MSE, 0, NULL},
-        {"mlp:9-45-47-1:sigmoid", 3, LOSS_MSE, 0, NULL},
-        {"mlp:5-136-36-132-7:tanh", 3, LOSS_MSE, 0, NULL},
-        {"mlp:5-136-36-132-7:tanh", 10, LOSS_MSE, 0, NULL},
-        {"mlp:5-136-36-132-7:tanh", 12, LOSS_MSE, 0, NULL},
-    };
-    struct rig reference;
-    int asked = 0, answered[WAYS] = {0};
-    CHECK(rig_open(&reference, "ref"));
-    most_calls = 17;
-    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
-        if (!check_wants(few[i].network))
-            continue;
-        asked++;
-        compare_calls(rig, &reference, &few[i], ANSWER_RESIDENT, answered);
-    }
-    most_calls = 150;
-    rig_close(&reference);
-    CHECK(asked > 0);
-    CHECK_EQUAL_INT(answered[ANSWER_CALLS], asked);
-    if (strcmp(rig->backend->name, "cuda") != 0 || !check_wants_all())
-        return;
-    CHECK(has_run("answer_warp") && has_run("answer_block") && has_run("answer_layers"));
-    CHECK(answered[ANSWER_RESIDENT] > 0 && has_run("whole_grid"));
-}
-
 ON_BACKENDS(a_whole_program_does_what_its_ops_do)
 {
     static const double rates[] = {1e-3, 0.05};
     struct rig reference;
     int whole = 0;
     CHECK(rig_open(&reference, "ref"));
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!check_wants(rows[i].network))
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        if (!check_wants(usual[i].network))
             continue;
         for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
-            compare(rig, &reference, &rows[i], USE_TRAINING, rates[r], true, &whole);
-        compare(rig, &reference, &rows[i], USE_INFERENCE, 0, true, &whole);
-        compare(rig, &reference, &rows[i], USE_EVALUATION, 0, true, &whole);
+            compare(rig, &reference, &usual[i], USE_TRAINING, rates[r], true, &whole);
+        compare(rig, &reference, &usual[i], USE_INFERENCE, 0, true, &whole);
+        compare(rig, &reference, &usual[i], USE_EVALUATION, 0, true, &whole);
     }
     rig_close(&reference);
     if (!whole)
@@ -612,6 +294,28 @@ ON_BACKENDS(what_is_no_number_stays_so)
     rig_close(&reference);
 }
 
+/* So many steps of each row, whole or op by op, on a GPU and on the backend `other`. */
+static void compare_on_a_gpu(struct rig *rig, const char *other, int64_t some,
+                             const struct row *list, size_t count, double rate, bool whole)
+{
+    struct rig reference;
+    int asked = 0, ran = 0;
+    if (strcmp(rig->backend->unit, "gpu") != 0)
+        SKIP("'%s' is not on a GPU", rig->backend->name);
+    CHECK(rig_open(&reference, other));
+    steps = some;
+    for (size_t i = 0; i < count; i++) {
+        if (!check_wants(list[i].network))
+            continue;
+        asked++;
+        compare(rig, &reference, &list[i], USE_TRAINING, rate, whole, &ran);
+    }
+    steps = STEPS;
+    rig_close(&reference);
+    CHECK(asked > 0);
+    CHECK_EQUAL_INT(ran, asked);
+}
+
 /* Tiles as large as they get: as many passes as a warp of the grid can hold of them, or more, and
  * more inputs than warps share. */
 ON_BACKENDS(steps_of_wide_networks_agree_on_a_gpu)
@@ -621,17 +325,7 @@ ON_BACKENDS(steps_of_wide_networks_agree_on_a_gpu)
         {"large", 10, LOSS_MSE, 0, NULL},
         {"mlp:6000-1000-3:sigmoid", 2, LOSS_CROSS_ENTROPY, 3, NULL},
     };
-    struct rig reference;
-    int whole = 0;
-    if (strcmp(rig->backend->unit, "gpu") != 0)
-        SKIP("'%s' is not on a GPU", rig->backend->name);
-    CHECK(rig_open(&reference, "ref"));
-    steps = 3;
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        compare(rig, &reference, &wide[i], USE_TRAINING, 0.01, true, &whole);
-    steps = STEPS;
-    rig_close(&reference);
-    CHECK_EQUAL_INT(whole, sizeof wide / sizeof *wide);
+    compare_on_a_gpu(rig, "ref", 3, wide, sizeof wide / sizeof *wide, 0.01, true);
 }
 
 /* More samples than a kernel of whole steps takes, op by op: rows that fill no strip, slab or tile.
@@ -642,37 +336,15 @@ ON_BACKENDS(steps_of_a_handful_of_samples_agree_on_a_gpu)
         {"mlp:20-516-652-516-3:sigmoid", 13, LOSS_MSE, 0, NULL},
         {"mlp:20-516-652-516-3:tanh", 27, LOSS_MSE, 0, NULL},
     };
-    struct rig reference;
-    int asked = 0, ran = 0;
-    if (strcmp(rig->backend->unit, "gpu") != 0)
-        SKIP("'%s' is not on a GPU", rig->backend->name);
-    CHECK(rig_open(&reference, "ref"));
-    steps = 3;
-    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
-        if (!check_wants(some[i].network))
-            continue;
-        asked++;
-        compare(rig, &reference, &some[i], USE_TRAINING, 0.05, false, &ran);
-    }
-    steps = STEPS;
-    rig_close(&reference);
-    CHECK(asked > 0);
-    CHECK_EQUAL_INT(ran, asked);
+    compare_on_a_gpu(rig, "ref", 3, some, sizeof some / sizeof *some, 0.05, false);
 }
 
 /* Convolution, op by op; only where other arithmetic than the reference's is worth the time. */
 ON_BACKENDS(steps_of_a_convolution_agree_on_a_gpu)
 {
     static const struct row lenet = {"lenet", 5, LOSS_CROSS_ENTROPY, 10, NULL};
-    struct rig reference;
-    int ran = 0;
-    if (strcmp(rig->backend->unit, "gpu") != 0)
-        SKIP("'%s' is not on a GPU", rig->backend->name);
-    CHECK(rig_open(&reference, "ref"));
-    compare(rig, &reference, &lenet, USE_TRAINING, 1e-3, false, &ran);
-    compare(rig, &reference, &lenet, USE_TRAINING, 0.05, false, &ran);
-    rig_close(&reference);
-    CHECK_EQUAL_INT(ran, 2);
+    compare_on_a_gpu(rig, "ref", STEPS, &lenet, 1, 1e-3, false);
+    compare_on_a_gpu(rig, "ref", STEPS, &lenet, 1, 0.05, false);
 }
 
 /* Many samples, op by op, what no gradient needs beside the rest: a loss over so many outputs that
@@ -687,15 +359,7 @@ ON_BACKENDS(steps_of_many_samples_agree_on_a_gpu)
         {"mlp:33-257-129-265:tanh", 1024, LOSS_MSE, 0, NULL},
         {"mlp:65-257-129-67-33:sigmoid", 1023, LOSS_CROSS_ENTROPY, 33, NULL},
     };
-    struct rig usual;
-    int ran = 0;
-    if (strcmp(rig->backend->unit, "gpu") != 0)
-        SKIP("'%s' is not on a GPU", rig->backend->name);
-    CHECK(rig_open(&usual, "simd"));
-    for (size_t i = 0; i < sizeof many / sizeof *many; i++)
-        compare(rig, &usual, &many[i], USE_TRAINING, 0.05, false, &ran);
-    rig_close(&usual);
-    CHECK_EQUAL_INT(ran, sizeof many / sizeof *many);
+    compare_on_a_gpu(rig, "simd", STEPS, many, sizeof many / sizeof *many, 0.05, false);
 }
 
 CHECK_MAIN
