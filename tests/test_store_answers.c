@@ -411,7 +411,17 @@ TEST(without_results)
     struct arena arena = {0};
     struct answer_about about;
     CHECK_STATUS(STATUS_INPUT, answer_about(store, &arena, (struct store_where){0}, &about));
-    CHECK_MESSAGE("there is no result yet");
+    CHECK_MESSAGE("there is no result yet; to add some: prony bench small --store ");
+    add(store, "batch=1 phase=inference scenario=server", 100, 2);
+    look(store, "model=net", "batch", COMMAND, " --scenario server --bound p99=", true);
+    const struct store_filter asked[] = {{"model", "it's, mine"}, {"phase", "inference"},
+                                         {"precision", "tf32"},   {"precision", "bf16"},
+                                         {"server", "box"},       {"program", "0123"}};
+    const struct store_where where = {asked, sizeof asked / sizeof *asked};
+    CHECK_STATUS(STATUS_INPUT, answer_about(store, &arena, where, &about));
+    CHECK_MESSAGE("there is no result of it's, mine with phase inference, precision tf32,bf16, "
+                  "server box yet; to add some: prony bench 'it'\\''s, mine' --phase inference "
+                  "--precision tf32,bf16 --store ");
     arena_free(&arena);
     store_close(store);
 }

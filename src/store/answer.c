@@ -125,6 +125,57 @@ static enum status find_best(struct answer_about *about)
     return status;
 }
 
+/* Was this key among the filters before this one? */
+static bool told_before(struct store_where where, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(where.filters[i].key, where.filters[index].key) == 0)
+            return true;
+    return false;
+}
+
+/* "fp32,tf32": all values that a key may have. */
+static void join_values(struct store_where where, const char *key, struct text *out)
+{
+    text_clear(out);
+    for (size_t i = 0; i < where.count; i++)
+        if (strcmp(where.filters[i].key, key) == 0)
+            text_printf(out, "%s%s", out->length ? "," : "", where.filters[i].value);
+}
+
+/* Fails for want of results, with a command that can be copied. */
+static enum status lack(const struct answer_about *about)
+{
+    struct text asked = {0}, flags = {0}, values = {0}, words = {0};
+    for (size_t i = 0; i < about->where.count; i++) {
+        const struct axis *axis = axis_find(about->where.filters[i].key);
+        if (!axis || axis == &axes[AXIS_model] || told_before(about->where, i))
+            continue;
+        join_values(about->where, axis->key, &values);
+        text_printf(&asked, "%s %s %s", asked.length ? "," : " with", axis->key, text_of(&values));
+        if (axis->where & AXIS_FOUND)
+            continue;
+        text_printf(&flags, " --%s ", axis->key);
+        text_add_word(&flags, text_of(&values));
+    }
+    text_add_word(&words, about->model ? about->model : "small");
+    text_printf(&words, "%s --store ", text_of(&flags));
+    text_add_word(&words, about->store->path);
+    enum status status = text_done(&asked);
+    if (status == STATUS_OK)
+        status = text_done(&words);
+    if (status == STATUS_OK)
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                             "there is no result%s%s%s yet; to add some: prony bench %s",
+                             about->model ? " of " : "", about->model ? about->model : "",
+                             text_of(&asked), text_of(&words));
+    text_free(&asked);
+    text_free(&flags);
+    text_free(&values);
+    text_free(&words);
+    return status;
+}
+
 enum status answer_about(struct store *store, struct arena *arena, struct store_where where,
                          struct answer_about *out)
 {
@@ -138,9 +189,7 @@ enum status answer_about(struct store *store, struct arena *arena, struct store_
     if (out->model)
         TRY(find_newest(out, out->model, &newest));
     if (!out->model || !newest.model)
-        FAIL(STATUS_INPUT, "there is no result%s%s yet; prony bench %s --store FILE adds some",
-             out->model ? " of " : "", out->model ? out->model : "",
-             out->model ? out->model : "small");
+        return lack(out);
     out->server = asked_for(where, "server") ? asked_for(where, "server") : newest.server;
     out->framework = asked_for(where, "framework") ? asked_for(where, "framework") : "";
     out->source = newest.own && !asked_for(where, "source") ? "own" : "";
@@ -422,6 +471,8 @@ void answer_begin_command(const char *command, const struct point *point, const 
     text_add(&answer->command, " --phase ");
     text_add_word(&answer->command, phase);
     point_flags(point, set, &answer->command);
+    if (set & ANSWER_BIT(scenario) && strcmp(point->scenario, "server") == 0)
+        text_add(&answer->command, " --bound p99=10ms"); /* without one it is refused */
 }
 
 void answer_add_ratio(struct text *out, double ratio)
