@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/unit_advice.h"
 #include "prony.h"
 
 #include <inttypes.h>
@@ -333,6 +334,19 @@ static void introduce(const struct training *training)
                progress->step);
 }
 
+/* Who did not choose where it runs may not know that there is better. */
+static void advise(const struct cli *cli, const struct train_flags *flags)
+{
+    static const double WORTH = 1.1; /* times as fast */
+    if (flags->backend || flags->recipe || flags->loss || flags->precision || flags->resume)
+        return;
+    const double times = unit_advice(cli, flags->network, flags->batch, flags->optimiser);
+    if (times > WORTH)
+        printf(
+            "the GPU learns from %.3g × as many samples a second, as measured here: --unit gpu\n",
+            times);
+}
+
 /* Can it be saved there? Better asked before an hour's training than after. What is resumed may be
  * written over: it is the same training. */
 static enum status check_out(const struct train_flags *flags)
@@ -346,8 +360,8 @@ static enum status check_out(const struct train_flags *flags)
     return STATUS_OK;
 }
 
-static enum status train(const struct train_flags *flags, struct prony *network,
-                         struct prony_data *data)
+static enum status train(const struct cli *cli, const struct train_flags *flags,
+                         struct prony *network, struct prony_data *data)
 {
     struct training training = {
         .flags = flags, .network = network, .terminal = isatty(STDOUT_FILENO)};
@@ -365,6 +379,7 @@ static enum status train(const struct train_flags *flags, struct prony *network,
                                            .resume = flags->resume}));
     TRY(prony_run(network, 0, &training.progress));
     introduce(&training);
+    advise(cli, flags);
     TRY(run(&training));
     return finish(&training);
 }
@@ -395,7 +410,7 @@ enum status cmd_train(struct cli *cli, int argc, const char *const *argv)
                                                     .memory_bytes = (uint64_t)(flags.memory * 1e6)};
     TRY_OR(done, prony_open(flags.network, &options, &network));
     TRY_OR(done, prony_data_open(flags.data, &data_options, &data));
-    status = train(&flags, network, data);
+    status = train(cli, &flags, network, data);
 done:
     prony_close(network);
     prony_data_close(data);
