@@ -26,4 +26,9 @@ sed 's/accuracy=0.97/accuracy=0.3/; s/--seeds 5 --patience 5/--seeds 1 --patienc
 expect compares_kinds_and_starts 0 '1 of 1 seeds' \
     "$prony" suite "$folder/choosing.suite" --out "$folder/choosing.jsonl"
 results choosing 14 '"reached":1[,}]'
+
+# What a GPU does of the chart is checked: a reference of thousands of GFLOP needs more than the usual patience.
+impatient=$(grep -e '--batch 64' suites/dlpg.suite | grep -v -e '--patience 60')
+grep -q -e '--batch 64' suites/dlpg.suite && [ -z "$impatient" ]
+report the_chart_is_checked_on_a_gpu $? "without --patience 60: $impatient"
 exit $status
