@@ -44,6 +44,13 @@ static inline __device__ float activation_value(enum activation function, float 
     }
 }
 
+/* All but relu and none; called, since its code would not fit into the cache once for every sum. */
+template <typename Real>
+static __device__ __noinline__ Real rare_activation(enum activation function, Real x)
+{
+    return activation_value(function, x);
+}
+
 static inline __device__ float activation_value_alpha(enum activation function, float alpha,
                                                       float x)
 {

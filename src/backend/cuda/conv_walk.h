@@ -138,13 +138,6 @@ static inline __device__ struct column column_of(const struct gather &gather,
     return column;
 }
 
-/* All but relu and none; called, since its code would not fit into the cache once for every sum. */
-template <typename Real>
-static __device__ __noinline__ Real rare_activation(enum activation function, Real x)
-{
-    return activation_value(function, x);
-}
-
 static inline __device__ float conv_activation(const struct conv_ending &ending, float x)
 {
     if (ending.activation == ACTIVATION_RELU)

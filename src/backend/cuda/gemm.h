@@ -52,13 +52,6 @@ template <typename Operand> struct one_of {
     }
 };
 
-/* All but relu and none; called, since its code would not fit into the cache once for every sum. */
-template <typename Real>
-static __device__ __noinline__ Real rare_activation(enum activation f, Real x)
-{
-    return activation_value(f, x);
-}
-
 /* y = f(sum + b) */
 struct to_layer {
     float *y;
