@@ -100,6 +100,18 @@ own slow.py '    ran = 0
 output=$("$prony" bench small --phase inference --framework "$folder/slow.py" --seconds 0.1 2>&1)
 case $output in *' '[12]??' ms'*'measured once, warm'*'a CPU for'*) true ;; *) false ;; esac
 report a_first_iteration_is_no_sample $? "$output"
+# … and what it used is not what the sample did, also where the check would outrun the patience.
+own busy.py '    ran = 0
+    def infer(self, batch):
+        super().infer(batch)
+        self.ran += 1
+        end = time.monotonic() + 0.2
+        while self.ran == 1 and time.monotonic() < end:
+            pass
+        time.sleep(max(0, end - time.monotonic()))'
+output=$("$prony" bench small --phase inference --framework "$folder/busy.py" --seconds 0.1 --patience 0.1 2>&1)
+case $output in *'measured once, warm'*'it had a CPU for '[0-9]' %'*) true ;; *) false ;; esac
+report a_sample_is_metered_itself $? "$output"
 expect says_how_long_six_samples_took 0 'its 6 samples took ' \
     "$prony" bench small --phase inference --framework "$folder/slow.py" --seconds 0.2
 
