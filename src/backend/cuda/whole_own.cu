@@ -130,32 +130,18 @@ template <int N, int S, int BIT = 1, int V> static __device__ int sets_sum(float
 /* Room for these sums. */
 template <int N, int S> constexpr int SUMS = ((S + 1) / 2 * 2 * N);
 
-template <int N>
-static __device__ void own_multiply(const float4 &w, const float (&in)[4 * N], float *sum)
-{
-#pragma unroll
-    for (int n = 0; n < N; n++) {
-        sum[n] = fmaf(w.x, in[n], sum[n]);
-        sum[n] = fmaf(w.y, in[N + n], sum[n]);
-        sum[n] = fmaf(w.z, in[2 * N + n], sum[n]);
-        sum[n] = fmaf(w.w, in[3 * N + n], sum[n]);
-    }
-}
-
 /* Sums of `some` of S sets, from `first` on, sent to the block's column. */
 template <int N, int S, int V>
 static __device__ void own_send(const struct own_tile &tile, const struct own_share &share,
                                 int first, int some, float (&sum)[V], uint32_t number)
 {
-    uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0) + tile.row * tile.up_apart;
+    uint4 *up = tile.up_sent(number);
     const int set = sets_sum<N, S>(sum);
     if (set >= some)
         return;
 #pragma unroll
     for (int p = 0; p < PACKETS<N>; p++)
-        packet_put(&up[share.column(first + set) * PACKETS<N> + p], sum[3 * p],
-                   3 * p + 1 < N ? sum[3 * p + 1] : 0.0f, 3 * p + 2 < N ? sum[3 * p + 2] : 0.0f,
-                   number);
+        packet_put<N>(&up[share.column(first + set) * PACKETS<N> + p], sum, p, number);
 }
 
 /* The sets in shared memory, some at a time, and those that are held. */
@@ -180,7 +166,7 @@ static __device__ void own_up(const struct own_tile &tile, const struct own_weig
             load_quad<N>(x, 8 * line + share.part, in);
 #pragma unroll
             for (int s = 0; s < NEAR_SETS; s++)
-                own_multiply<N>(w[s], in, &sum[s * N]);
+                quad_multiply<N>(w[s], in, &sum[s * N]);
         }
         own_send<N, NEAR_SETS>(tile, share, first, min(some, NEAR_SETS), sum, number);
     }
@@ -195,7 +181,7 @@ static __device__ void own_up(const struct own_tile &tile, const struct own_weig
         load_quad<N>(x, 8 * line + share.part, in);
 #pragma unroll
         for (int s = 0; s < HELD_SETS; s++)
-            own_multiply<N>(weights.held[line][s], in, &sum[s * N]);
+            quad_multiply<N>(weights.held[line][s], in, &sum[s * N]);
     }
     own_send<N, HELD_SETS>(tile, share, share.near, share.all - share.near, sum, number);
 }
@@ -215,7 +201,7 @@ static __device__ void own_up_kept(const struct own_tile &tile, const struct own
         load_quad<N>(x, 8 * line + share.part, in);
 #pragma unroll
         for (int s = 0; s < KEPT_SETS; s++)
-            own_multiply<N>(weights.kept[line][s], in, &sum[s * N]);
+            quad_multiply<N>(weights.kept[line][s], in, &sum[s * N]);
     }
     own_send<N, KEPT_SETS>(tile, share, 0, min(share.all, (int)KEPT_SETS), sum, number);
 }
@@ -225,7 +211,7 @@ template <int N>
 static __device__ void own_take_narrow(const struct own_tile &tile, const float *bias,
                                        enum activation function, uint32_t number, float *y)
 {
-    const uint4 *up = tile.up + (number % 2 ? tile.up_odd : 0);
+    const uint4 *up = tile.up_read(number);
     const int item = (int)threadIdx.x / 32, column = item / PACKETS<N>;
     static_assert(4 * PACKETS<N> <= OWN_WARPS, "a warp each");
     float sum[3] = {};
@@ -275,22 +261,6 @@ static __device__ void own_gradient(const float4 &w, const float (&dy)[N], float
         dx[2 * N + n] = fmaf(w.z, dy[n], dx[2 * N + n]);
         dx[3 * N + n] = fmaf(w.w, dy[n], dx[3 * N + n]);
     }
-}
-
-template <int N>
-static __device__ void own_update(float4 &w, const float (&in)[4 * N], const float (&dy)[N],
-                                  float rate)
-{
-    float g[4] = {};
-#pragma unroll
-    for (int n = 0; n < N; n++)
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            g[k] = fmaf(in[k * N + n], dy[n], g[k]);
-    w.x = fmaf(-rate, g[0], w.x);
-    w.y = fmaf(-rate, g[1], w.y);
-    w.z = fmaf(-rate, g[2], w.z);
-    w.w = fmaf(-rate, g[3], w.w);
 }
 
 /* Adds the gradients of a line's inputs up over the columns of a set: each lane then has [N] of one
@@ -380,7 +350,7 @@ static __device__ void own_learn(const struct own_tile &tile, const struct own_s
 #pragma unroll
             for (int s = 0; s < HELD_SETS; s++) {
                 float4 w = weights.held[line][s];
-                own_update<N>(w, in, dy[s], rate);
+                quad_update<N>(w, in, dy[s], rate);
                 if (share.near + s < share.all && 8 * line < inside)
                     at[s * stride + 8 * line] = w;
             }
@@ -402,7 +372,7 @@ static __device__ void own_learn(const struct own_tile &tile, const struct own_s
                 w[s] = at[s < some ? s * stride : 0];
 #pragma unroll
             for (int s = 0; s < NEAR_SETS; s++) {
-                own_update<N>(w[s], in, dy[s], rate);
+                quad_update<N>(w[s], in, dy[s], rate);
                 if (s < some)
                     at[s * stride] = w[s];
             }
@@ -417,7 +387,7 @@ static __device__ void own_down_kept(const struct own_tile &tile, const struct o
                                      const struct own_weights &weights, const float *delta,
                                      float *parts, uint32_t number)
 {
-    uint4 *down = tile.down + (number % 2 ? tile.down_odd : 0) + tile.column * tile.down_apart;
+    uint4 *down = tile.down_sent(number);
     const int lines = tile.lines, items = 4 * tile.quads;
     float dy[KEPT_SETS][N];
     own_delta<N, KEPT_SETS>(share, delta, 0, share.all, dy);
@@ -468,7 +438,7 @@ static __device__ void own_learn_kept(const struct own_tile &tile, const struct 
         load_quad<N>(x, 8 * line + share.part, in);
 #pragma unroll
         for (int s = 0; s < KEPT_SETS; s++)
-            own_update<N>(weights.kept[line][s], in, dy[s], rate);
+            quad_update<N>(weights.kept[line][s], in, dy[s], rate);
     }
 }
 
