@@ -18,6 +18,7 @@ struct alignas(16) own_tile : tile_place {
     static constexpr int THREADS = OWN_THREADS, WARPS = OWN_WARPS, TOGETHER = 1;
     bool kept;          /* in registers */
     int near_sets;      /* the first ones are in shared memory */
+    int near_at;        /* there, in quadruples: the compiler is to see that it is shared memory */
     float4 *near, *far; /* where set 0 would be */
     int lines;          /* of eight quadruples */
     int groups;         /* of warps that leave parts of gradients */
@@ -40,7 +41,8 @@ template <int N> __device__ void own_tile::settle(const struct grid_net *net, fl
     place_tile<N>(net, l, *this);
     kept = l == layout.kept;
     near_sets = layout.layer[l].near < sets ? layout.layer[l].near : sets;
-    near = (float4 *)&shared[layout.layer[l].weights];
+    near_at = layout.layer[l].weights / 4;
+    near = (float4 *)shared + near_at;
     far = (float4 *)(net->layer[l].far + blockIdx.x * layout.layer[l].far) - near_sets * 4 * quads;
     lines = (quads + 7) / 8;
     groups = WARPS;
@@ -61,7 +63,13 @@ struct own_share {
     {
         return 4 * (set * OWN_WARPS + warp) + across;
     }
-    /* the lane's first quadruple of a set */
+    /* the lane's first quadruple of a set in shared memory */
+    __device__ float4 *near_at(const struct own_tile &tile, int set) const
+    {
+        extern __shared__ float4 shared_quads[];
+        return &shared_quads[tile.near_at + column(set) * tile.quads + part];
+    }
+    /* … of any */
     __device__ float4 *at(const struct own_tile &tile, int set) const
     {
         return tile.column_at(column(set)) + part;
@@ -153,7 +161,7 @@ static __device__ void own_up(const struct own_tile &tile, const struct own_weig
     const int stride = share.stride(tile);
 #pragma unroll 1
     for (int first = 0; first < share.near; first += NEAR_SETS) {
-        const float4 *at = share.at(tile, first);
+        const float4 *at = share.near_at(tile, first);
         const int some = share.near - first;
         float sum[SUMS<N, NEAR_SETS>] = {};
 #pragma unroll 1
@@ -294,7 +302,7 @@ static __device__ void own_down(const struct own_tile &tile, const struct own_sh
     int first = 0;
 #pragma unroll 1
     do { /* also of none: parts have to be there */
-        const float4 *at = share.at(tile, first);
+        const float4 *at = share.near_at(tile, first);
         const int some = share.near - first;
         float dy[NEAR_SETS][N];
         own_delta<N, NEAR_SETS>(share, delta, first, some, dy);
@@ -302,13 +310,15 @@ static __device__ void own_down(const struct own_tile &tile, const struct own_sh
         for (int line = 0; line < lines; line++, at += 8) {
             float4 w[NEAR_SETS];
             float dx[4 * N] = {};
+            if (some > 0) { /* what lies behind need not be a number */
 #pragma unroll
-            for (int s = 0; s < NEAR_SETS; s++)
-                w[s] = at[s < some ? s * stride : 0];
+                for (int s = 0; s < NEAR_SETS; s++)
+                    w[s] = at[s < some ? s * stride : 0];
 #pragma unroll
-            for (int s = 0; s < NEAR_SETS; s++)
-                own_gradient<N>(w[s], dy[s], dx);
-            own_across<N>(dx);
+                for (int s = 0; s < NEAR_SETS; s++)
+                    own_gradient<N>(w[s], dy[s], dx);
+                own_across<N>(dx);
+            }
             own_leave<N>(share, 8 * line + share.part, quads, dx, first > 0, parts);
         }
         first += NEAR_SETS;
@@ -358,7 +368,7 @@ static __device__ void own_learn(const struct own_tile &tile, const struct own_s
     }
 #pragma unroll 1
     for (int first = 0; first < share.near; first += NEAR_SETS) {
-        float4 *at = share.at(tile, first);
+        float4 *at = share.near_at(tile, first);
         const int some = share.near - first;
         float dy[NEAR_SETS][N];
         own_delta<N, NEAR_SETS>(share, delta, first, some, dy);
@@ -534,11 +544,16 @@ __device__ void own_block<N>::forward(uint32_t number, weights &own, Meanwhile m
             own_up<N>(tile, own, x, number);
         if (l == alone)
             meanwhile();
+        /* What the next layer needs, up or down. Packets would wait behind so many, but after a
+         * kept layer nothing else is on its way. */
+        const int next = l == last || narrow(l + 1) ? l : l + 1;
+        if (tile.kept)
+            own.ask(tiles[next]);
         grid_take_up<N>(tile, bias, net->layer[l].function, number,
                         &shared[l < last ? net->layout.layer[l + 1].x : net->layout.y],
                         l < last ? grid_quad_floats(N) : 4 * N);
-        /* for the next layer, up or down; packets would wait behind so many */
-        own.ask(tiles[l == last || narrow(l + 1) ? l : l + 1]);
+        if (!tile.kept)
+            own.ask(tiles[next]);
         __syncthreads();
     }
 }
@@ -578,8 +593,11 @@ template <int N> __device__ void own_block<N>::backward(uint32_t number, weights
             ask_first(own);
             break;
         }
+        if (tile.kept)
+            own.ask(tiles[max(l - 1, alone)]);
         grid_take_down<N>(tile, parts, x, net->layer[l - 1].function, number, delta);
-        own.ask(tiles[max(l - 1, alone)]); /* … or the next step's first */
+        if (!tile.kept)
+            own.ask(tiles[max(l - 1, alone)]); /* … or the next step's first */
         __syncthreads();
     }
 }
