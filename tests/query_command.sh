@@ -8,7 +8,16 @@ store="--store $db"
 
 if "$prony" query --x batch 2>&1 | grep -q 'built without'; then
     says says_what_to_install libsqlite3-dev "$prony" query
-    exit $status
+    
+# Where there is no result, the command that adds some can be copied as it is.
+mkdir "$folder/my nets"
+printf 'input 4\ndense 3\n' >"$folder/my nets/it's, mine.net"
+found=$("$prony" answer "$folder/my nets/it's, mine.net" --minutes 0 --store "$folder/new.db" 2>&1)
+holds says_what_there_is_no_result_of "$found" "it's, mine.net with phase training yet; to add some: prony bench "
+(prony() { "$PRONY_BUILD/prony" "$@" --seconds 0.05; } && eval "${found#*to add some: }") >"$folder/copied" 2>&1
+says adds_what_it_lacked 'best  ' "$prony" answer "$folder/my nets/it's, mine.net" --minutes 0 --store "$folder/new.db"
+says knows_no_such_network "there is no network 'nosuch'" "$prony" answer nosuch --minutes 0 --store "$folder/new.db"
+exit $status
 fi
 tools/make-records 400 8 >"$folder/made.jsonl"
 "$prony" store create --empty $store

@@ -238,6 +238,17 @@ static enum status print_best(const struct store_row *best)
     return status;
 }
 
+/* Of what is no network nothing can be measured either. */
+static enum status blame_network(const struct options *options, enum status status)
+{
+    const struct error lacking = *status_last();
+    struct network *network;
+    TRY(network_open(options->network, &network));
+    network_free(network);
+    *status_last() = lacking;
+    return status;
+}
+
 static enum status print_all(const struct options *options)
 {
     static const char *const names[] = {"unit", "batch", "threads", "framework", "next"};
@@ -247,6 +258,8 @@ static enum status print_all(const struct options *options)
     struct store_row best;
     TRY(store_open(options->store, STORE_READ, &store));
     enum status status = look(store, options, &arena, &about);
+    if (status == STATUS_INPUT)
+        status = blame_network(options, status);
     if (status == STATUS_OK)
         status = find_best(&about, &best);
     if (status == STATUS_OK) {
