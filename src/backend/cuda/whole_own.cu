@@ -544,8 +544,8 @@ __device__ void own_block<N>::forward(uint32_t number, weights &own, Meanwhile m
             own_up<N>(tile, own, x, number);
         if (l == alone)
             meanwhile();
-        /* What the next layer needs, up or down. Packets would wait behind so many, but after a
-         * kept layer nothing else is on its way. */
+        /* What the next layer needs, up or down. Packets wait behind so many, which is worth it
+         * only after a kept layer. */
         const int next = l == last || narrow(l + 1) ? l : l + 1;
         if (tile.kept)
             own.ask(tiles[next]);
