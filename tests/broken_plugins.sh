@@ -26,13 +26,20 @@ done
 "$mine" machine >"$folder/machine" 2>&1
 expect says_that_it_is_older 0 'is of another version (1, expected' cat "$folder/machine"
 expect says_what_to_do 0 'build both together' cat "$folder/machine"
-expect says_that_it_is_none 0 'is not a plugin of prony' cat "$folder/machine"
-expect says_that_it_cannot_be_loaded 0 'cannot be loaded: ' cat "$folder/machine"
+expect says_that_it_is_none 0 'is not a plugin of prony: build or copy it again' cat "$folder/machine"
+expect says_that_it_cannot_be_loaded 0 "cannot be loaded: $folder/prony_junk.so: " cat "$folder/machine"
+expect says_what_to_do_then 0 'file too short: build or copy it again' cat "$folder/machine"
 expect says_that_it_is_cut_short 0 'prony_cut9000.so is cut short: build or copy it again' cat "$folder/machine"
 expect says_that_its_table_is_cut_short 0 'prony_cut300.so is cut short' cat "$folder/machine"
 expect says_that_its_header_is_cut_short 0 'prony_cut40.so: ' cat "$folder/machine"
-expect refuses_it_by_name 1 "the backend 'older' " "$mine" train small iris --backend older
-expect skips_it_in_a_bench 0 "skipped: the backend 'older' " \
+expect refuses_it_by_name 1 "the backend 'older': $folder/prony_older.so is of another version" "$mine" train small iris --backend older
+expect skips_it_in_a_bench 0 "skipped: the backend 'older': " \
     "$mine" bench small --backend older --seconds 0.05
+rm "$folder"/prony_*.so
+expect says_that_it_is_not_beside_it 1 "no backend computes on gpu here: cuda: found no prony_cuda.so in $folder: copy it there" \
+    "$mine" train small iris --unit gpu
+head -c 9000 "$PRONY_BUILD/prony" >"$folder/prony_cuda.so"
+expect a_unit_says_it_too 1 "no backend computes on gpu here: cuda: $folder/prony_cuda.so is cut short: build or copy it again" \
+    "$mine" train small iris --unit gpu
 expect goes_on_with_the_others 0 'right' "$mine" bench small --backend ref --seconds 0.05
 exit $status

@@ -50,12 +50,14 @@ static const struct plugin *open_plugin(struct registry *registry, const char *p
     }
     *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!*library) {
-        *problem = arena_format(&registry->arena, "cannot be loaded: %s", dlerror());
+        *problem = arena_format(&registry->arena, "cannot be loaded: %s: build or copy it again",
+                                dlerror());
         return NULL;
     }
     const struct plugin *plugin = dlsym(*library, "prony_plugin");
     if (!plugin)
-        *problem = arena_format(&registry->arena, "%s is not a plugin of prony", path);
+        *problem = arena_format(&registry->arena,
+                                "%s is not a plugin of prony: build or copy it again", path);
     else if (plugin->abi != BACKEND_ABI || plugin->backend->abi != BACKEND_ABI)
         *problem = arena_format(&registry->arena,
                                 "%s is of another version (%d, expected %d): build both together",
@@ -108,8 +110,8 @@ static enum status load_folder(struct registry *registry, const char *folder)
     return status;
 }
 
-/* A backend of ours that was not built is named too, with what it takes: asked for, it is refused,
- * and its name is nobody else's. */
+/* A backend of ours whose plugin is not there is named too, with what it takes: asked for, it is
+ * refused, and its name is nobody else's. */
 static void name_absent(struct registry *registry, const char *name, const char *problem)
 {
     for (int i = 0; i < registry->count; i++)
@@ -123,13 +125,15 @@ static void name_absent(struct registry *registry, const char *name, const char 
 
 enum status registry_load(struct registry *registry, const char *folder)
 {
-    char *installed;
+    char *installed, *missing;
     TRY(load_folder(registry, folder));
     NEED(installed = arena_format(&registry->arena, "%s/../lib/prony", folder));
     TRY(load_folder(registry, installed));
-    name_absent(registry, "cuda",
-                "was left out of this build: its plugin prony_cuda.so is made where nvcc is found "
-                "(NVIDIA's CUDA toolkit)");
+    NEED(missing = arena_format(&registry->arena,
+                                "found no prony_cuda.so in %s: copy it there, or build where nvcc "
+                                "(NVIDIA's CUDA toolkit) is found",
+                                folder));
+    name_absent(registry, "cuda", missing);
     for (int i = 0; i < registry->count; i++) /* the same plugin brings it */
         if (strcmp(registry->list[i].name, "cuda") == 0 && registry->list[i].problem)
             name_absent(registry, "cudnn", registry->list[i].problem);
@@ -158,7 +162,7 @@ enum status registry_find(const struct registry *registry, const char *name,
         text_free(&known);
         *out = registry->list[i].backend;
         if (!*out)
-            FAIL(STATUS_UNSUPPORTED, "the backend '%s' %s", name, registry->list[i].problem);
+            FAIL(STATUS_UNSUPPORTED, "the backend '%s': %s", name, registry->list[i].problem);
         return STATUS_OK;
     }
     const char *near = text_nearest(name, names, (size_t)registry->count);
@@ -178,7 +182,7 @@ enum status registry_first(const struct registry *registry, const char *unit,
     for (int i = 0; i < registry->count; i++) {
         const struct backend *backend = registry->list[i].backend;
         if (!backend && !reason[0] && unit && strcmp(unit, "gpu") == 0) /* plugins are for GPUs */
-            snprintf(reason, sizeof reason, "%s %s", registry->list[i].name,
+            snprintf(reason, sizeof reason, "%s: %s", registry->list[i].name,
                      registry->list[i].problem);
         if (!backend || (unit && strcmp(backend->unit, unit) != 0))
             continue;

@@ -13,7 +13,7 @@ struct registry {
     struct {
         const struct backend *backend; /* NULL when a plugin could not be loaded */
         const char *name;
-        const char *problem; /* why it could not be loaded, or NULL */
+        const char *problem; /* why it could not be loaded and what to do, or NULL */
         void *library;       /* dlopen's handle, or NULL */
     } list[REGISTRY_MOST];
 };
