@@ -17,6 +17,10 @@ expect says_that_no_backend_is_there 0 'skipped: no backend computes on tpu here
     "$prony" bench small --unit tpu $quick
 expect does_not_replace_the_unit 0 'skipped: the backend ref computes on cpu, not on gpu' \
     "$prony" bench small --backend ref --unit gpu $quick
+expect asks_for_the_unit_before_anything_is_made 0 'skipped: the backend ref computes on cpu, not on gpu' \
+    "$prony" bench mlp:4-2000000-2000000-1 --backend ref --unit gpu $quick
+expect says_what_no_memory_holds 1 'failed: out of memory: with ' \
+    "$prony" bench mlp:4-2000000-2000000-1 --backend ref $quick
 expect writes_csv 0 'framework,backend,model' "$prony" bench small --format csv $quick
 expect writes_markdown 0 '| ' "$prony" bench small --batch 1,3 --format md $quick
 for value in foo ''; do

@@ -170,3 +170,11 @@ enum status entry_device(const struct bench *bench, const struct point *point,
         device->affinity = POOL_SPREAD;
     return STATUS_OK;
 }
+
+enum status entry_probe(const struct bench *bench, const struct point *point)
+{
+    const struct backend *backend;
+    struct device_options device;
+    TRY(entry_device(bench, point, &backend, &device));
+    return backend->probe();
+}

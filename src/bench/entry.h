@@ -12,6 +12,9 @@ enum status entry_check(const struct bench *bench, const struct point *point);
 enum status entry_device(const struct bench *bench, const struct point *point,
                          const struct backend **backend, struct device_options *device);
 
+/* Is what computes a point of prony's own there? Opens nothing. */
+enum status entry_probe(const struct bench *bench, const struct point *point);
+
 /* Where its samples lie, and how they reach the unit. */
 enum status entry_samples(const struct point *point, struct network_options *options);
 

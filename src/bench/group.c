@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bench/describe.h"
+#include "bench/done.h"
 #include "bench/entry.h"
 #include "bench/job_cold.h"
 #include "bench/job_network.h"
@@ -16,7 +17,6 @@
 #include "bench/task_peer.h"
 #include "bench/watch.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +88,33 @@ static enum status group_refuse_all(struct group *group, enum status status)
     return STATUS_OK;
 }
 
+/* Who cannot take part is refused before anything is made for it: parameters and references may
+ * take minutes. */
+static enum status group_screen(struct group *group, int *left)
+{
+    *left = 0;
+    for (int i = 0; i < group->count; i++) {
+        struct entrant *entrant = &group->entrants[i];
+        const struct point *point = &entrant->record.point;
+        enum status status = entry_check(group->bench, point);
+        if (status == STATUS_OK && is_prony(point))
+            status = entry_probe(group->bench, point);
+        if (status == STATUS_OK)
+            ++*left;
+        else
+            TRY(group_refuse(group, entrant, status));
+    }
+    return STATUS_OK;
+}
+
+/* What is right, found out when somebody will be asked. */
+static enum status group_refer(struct group *group)
+{
+    if (group->referee.name)
+        return STATUS_OK;
+    return referee_begin(&group->referee, group->bench, group->task);
+}
+
 static enum status group_open_network(struct group *group, struct entrant *entrant)
 {
     const struct point *point = &entrant->record.point;
@@ -97,6 +124,7 @@ static enum status group_open_network(struct group *group, struct entrant *entra
 
     TRY(entry_device(group->bench, point, &options.backend, &options.device));
     TRY(entry_samples(point, &options));
+    TRY(group_refer(group)); /* before this process is tied to a core */
     return job_network_open(group->task, &options, &entrant->job);
 }
 
@@ -157,7 +185,7 @@ static enum status group_check(struct group *group, struct entrant *entrant)
     TRY(group_warm(group, entrant));
     if (group_check_ns(group, entrant) > group->bench->patience_ns)
         status = referee_refuse(group->bench, (double)group_check_ns(group, entrant), "");
-    else
+    else if ((status = group_refer(group)) == STATUS_OK)
         status = referee_judge(&group->referee, group->bench, group->task, entrant->job, &error);
     if (status == STATUS_UNSUPPORTED) {
         NEED(check->reason = arena_text(&group->arena, status_message()));
@@ -228,7 +256,6 @@ static enum status group_start(struct group *group, struct entrant *entrant)
     struct record *record = &entrant->record;
     uint64_t start_ns = clock_ns();
 
-    TRY(entry_check(group->bench, &record->point));
     TRY(is_prony(&record->point) ? group_open_network(group, entrant)
                                  : group_open_peer(group, entrant));
     TRY(entrant->job->kind->prepare(entrant->job));
@@ -423,7 +450,7 @@ static enum status group_result(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
-/* The task and its reference; a task that cannot be made is every entrant's refusal. */
+/* A task that cannot be made is every entrant's refusal. */
 static enum status group_open_task(struct group *group, const struct point *point)
 {
     const struct task_options options = {
@@ -433,12 +460,7 @@ static enum status group_open_task(struct group *group, const struct point *poin
         .optimiser = point->optimiser,
         .precision = point->precision};
 
-    TRY(task_open(&options, &group->task));
-    char *program = arena_format(&group->arena, "%016" PRIx64, recipe_hash(&group->task->step));
-    NEED(program);
-    for (int i = 0; i < group->count; i++)
-        group->entrants[i].record.program = program;
-    return referee_begin(&group->referee, group->bench, group->task);
+    return task_open(&options, &group->task);
 }
 
 static enum status group_make(struct group *group, const struct point *points, int count)
@@ -447,9 +469,15 @@ static enum status group_make(struct group *group, const struct point *points, i
     NEED(group->contenders = mem_array((size_t)count, sizeof *group->contenders));
     group->count = count;
     pins_find(&group->cpus);
-    for (int i = 0; i < count; i++)
-        TRY(bench_start_record(group->bench, &points[i], &group->arena,
-                               &group->entrants[i].record));
+    char *program = arena_alloc(&group->arena, DONE_PROGRAM);
+    NEED(program);
+    if (done_program(&points[0], program) != STATUS_OK)
+        program[0] = '\0'; /* too large: opening the task says so */
+    for (int i = 0; i < count; i++) {
+        struct record *record = &group->entrants[i].record;
+        TRY(bench_start_record(group->bench, &points[i], &group->arena, record));
+        record->program = program[0] ? program : NULL;
+    }
     return STATUS_OK;
 }
 
@@ -534,6 +562,8 @@ static enum status group_prepare(struct group *group)
 {
     for (int i = 0; i < group->count; i++) {
         struct entrant *entrant = &group->entrants[i];
+        if (entrant->record.status != RECORD_OK)
+            continue;
         if (group->bench->measure.stopped && group->bench->measure.stopped())
             FAIL(STATUS_INTERRUPTED, "stopped"); /* starting a peer takes seconds */
         enum status status = group_start(group, entrant);
@@ -591,11 +621,14 @@ enum status group_run(struct bench *bench, const struct point *points, int count
 {
     struct group group = {.bench = bench};
     enum scenario scenario;
+    int left = 0;
     if (strcmp(points[0].scenario, "target") == 0)
         return target_group(bench, points, count);
     enum status status = group_make(&group, points, count);
 
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
+        status = group_screen(&group, &left);
+    if (status == STATUS_OK && left) {
         status = group_open_task(&group, &points[0]);
         status = status == STATUS_OK ? group_prepare(&group) : group_refuse_all(&group, status);
     }
