@@ -217,6 +217,8 @@ expect takes_launches_that_are_not 0 'this peer has no unit gpu' \
     env CUDA_LAUNCH_BLOCKING=0 "$prony" bench small --framework python-list --unit gpu $quick
 expect wants_a_gpu_to_cross_over_to 1 'no backend computes on gpu here: ' \
     env CUDA_VISIBLE_DEVICES= "$prony" bench small --find-crossover
+expect wants_a_network_before_that 2 'nosuch' env CUDA_VISIBLE_DEVICES= "$prony" bench nosuch --find-crossover
+expect wants_a_batch_before_that 2 'batch' env CUDA_VISIBLE_DEVICES= "$prony" bench small --find-crossover --batch 0
 expect crosses_over_between_units 2 'leave out --against' \
     "$prony" bench small --find-crossover --against ref
 expect calibrates_what_is_there 1 'no backend computes on gpu here: ' \

@@ -40,6 +40,7 @@ static enum status output_print(struct bench_output *output, const char *line,
     case OUTPUT_TESTS:
     case OUTPUT_INGESTION:
     case OUTPUT_CROSSOVER:
+    case OUTPUT_CROSSOVER_WIDTHS:
         text_printf(&output->kept, "%s\n", line);
         status = text_done(&output->kept);
         break;
@@ -146,10 +147,15 @@ static enum status output_write(void *context, const char *line, const struct re
     return status == STATUS_OK ? told : status;
 }
 
+static bool output_crosses(const struct bench_output *output)
+{
+    return output->style == OUTPUT_CROSSOVER || output->style == OUTPUT_CROSSOVER_WIDTHS;
+}
+
 bool bench_output_is_plain(const struct bench_output *output)
 {
-    const bool times = output->style == OUTPUT_ROWS || output->style == OUTPUT_CROSSOVER;
-    return times && !output->file && !output->store.write;
+    return (output->style == OUTPUT_ROWS || output_crosses(output)) && !output->file &&
+           !output->store.write;
 }
 
 struct sink bench_output_sink(struct bench_output *output)
@@ -291,8 +297,9 @@ static enum status output_table(const struct bench_output *output, const struct 
         return tests_table_print(all->rows, all->count, out);
     if (output->style == OUTPUT_INGESTION)
         return ingestion_table_print(all->rows, all->count, out);
-    if (output->style == OUTPUT_CROSSOVER)
-        return crossover_print(all->rows, all->count, out);
+    if (output_crosses(output))
+        return crossover_print(all->rows, all->count, output->style == OUTPUT_CROSSOVER_WIDTHS,
+                               out);
     return table_print(all->rows, all->count, output->format, out);
 }
 

@@ -327,6 +327,17 @@ static enum status run_with_calibration(struct bench *bench, struct bench_reques
     return status;
 }
 
+enum status bench_request_check(const struct cli *cli, const struct bench_request *request)
+{
+    struct arena arena = {0};
+    struct bench bench = {.registry = cli->registry};
+    enum status status = cli_peers(cli, &arena, &bench.peers);
+    if (status == STATUS_OK)
+        status = sweep_check(&request->sweep, &bench);
+    arena_free(&arena);
+    return status;
+}
+
 enum status bench_request_run(const struct cli *cli, struct bench_request *const *requests,
                               int count, struct bench_output *output, bool resume)
 {

@@ -36,6 +36,9 @@ void bench_request_flags(struct bench_request *request);
 enum status bench_request_sweep(struct bench_request *request, const char *const *models,
                                 int model_count, struct arena *arena);
 
+/* Is there what its sweep names? bench_request_run asks the same before it runs anything. */
+enum status bench_request_check(const struct cli *cli, const struct bench_request *request);
+
 /* Runs them one after another. With `resume`, without what the output has already. */
 enum status bench_request_run(const struct cli *cli, struct bench_request *const *requests,
                               int count, struct bench_output *output, bool resume);

@@ -3,6 +3,14 @@
 #include "cli/bench_request.h"
 #include "cli/crossover.h"
 
+/* What was asked for must be right, and then there must be a GPU to cross over to. */
+static enum status check_crossing(const struct cli *cli, const struct bench_request *request)
+{
+    const struct backend *gpu;
+    TRY(bench_request_check(cli, request));
+    return registry_first(cli->registry, "gpu", &gpu);
+}
+
 static enum status run(const struct cli *cli, struct bench_request *request,
                        const struct args *args, const struct output_flags *flags, bool crosses)
 {
@@ -16,10 +24,12 @@ static enum status run(const struct cli *cli, struct bench_request *request,
         status = crossover_ask(cli->registry, request, &arena, &models, &count);
     if (status == STATUS_OK)
         status = bench_request_sweep(request, models, count, &arena);
+    if (status == STATUS_OK && crosses)
+        status = check_crossing(cli, request);
     if (status == STATUS_OK)
         status = bench_output_open(&output, flags);
     if (status == STATUS_OK && crosses && !flags->format)
-        output.style = OUTPUT_CROSSOVER;
+        output.style = args->positional_count ? OUTPUT_CROSSOVER : OUTPUT_CROSSOVER_WIDTHS;
     if (status == STATUS_OK)
         status = bench_request_run(cli, &request, 1, &output, false);
     bench_output_close(&output);

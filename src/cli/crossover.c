@@ -65,16 +65,16 @@ enum status crossover_ask(const struct registry *registry, struct bench_request 
                           struct arena *arena, const char *const **models, int *count)
 {
     const struct backend *cpu, *gpu;
-    const char *backends, *threads;
+    const char *backends = NULL, *threads;
     struct cpu found;
 
     if (request->against || request->until || request->axis_text[AXIS_unit])
         FAIL(STATUS_INPUT, "--find-crossover compares the CPU with the GPU: leave out --against, "
                            "--until and --unit");
     TRY(registry_first(registry, "cpu", &cpu));
-    TRY(registry_first(registry, "gpu", &gpu));
+    if (registry_first(registry, "gpu", &gpu) == STATUS_OK) /* else the command says so */
+        NEED(backends = arena_format(arena, "%s,%s", cpu->name, gpu->name));
     cpu_detect(&found);
-    NEED(backends = arena_format(arena, "%s,%s", cpu->name, gpu->name));
     NEED(threads = found.cores > 1 ? arena_format(arena, "1,%d", found.cores) : "1");
     use_unless(&request->axis_text[AXIS_backend], backends);
     use_unless(&request->axis_text[AXIS_threads], threads);
@@ -86,31 +86,36 @@ enum status crossover_ask(const struct registry *registry, struct bench_request 
     return *count ? STATUS_OK : name_widths(arena, models, count);
 }
 
+/* What was measured. */
+struct crossing {
+    const struct table_row *rows;
+    size_t count;
+    bool widths; /* tables are over widths, else over batches */
+};
+
 /* What differs within a table: the width, or the batch. */
-static int64_t place_of(const struct point *point)
+static int64_t place_of(const struct crossing *all, const struct point *point)
 {
-    int width = width_of(point->model);
-    return width ? width : point->batch;
+    return all->widths ? width_of(point->model) : point->batch;
 }
 
 /* The table of a GPU's point: of its precision there may be no CPU. */
-static bool same_table(const struct point *a, const struct point *like)
+static bool same_table(const struct crossing *all, const struct point *a, const struct point *like)
 {
-    bool widths = width_of(a->model) && width_of(like->model);
     return strcmp(a->phase, like->phase) == 0 &&
            (strcmp(a->unit, "cpu") == 0 || strcmp(a->precision, like->precision) == 0) &&
-           (widths ? a->batch == like->batch : strcmp(a->model, like->model) == 0);
+           (all->widths ? a->batch == like->batch : strcmp(a->model, like->model) == 0);
 }
 
 /* The best of a unit at one place of the table that `like` is in; NULL when nothing ran. */
-static const struct record *best_of(const struct table_row *rows, size_t count,
-                                    const struct point *like, int64_t place, const char *unit)
+static const struct record *best_of(const struct crossing *all, const struct point *like,
+                                    int64_t place, const char *unit)
 {
     const struct record *best = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const struct record *record = rows[i].record;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct record *record = all->rows[i].record;
         if (record->status == RECORD_OK && record->check.verdict != RECORD_WRONG &&
-            same_table(&record->point, like) && place_of(&record->point) == place &&
+            same_table(all, &record->point, like) && place_of(all, &record->point) == place &&
             strcmp(record->point.unit, unit) == 0 &&
             (!best || record->time_ns.median < best->time_ns.median))
             best = record;
@@ -119,13 +124,13 @@ static const struct record *best_of(const struct table_row *rows, size_t count,
 }
 
 /* The next larger place of the table; 0: there is none. */
-static int64_t next_place(const struct table_row *rows, size_t count, const struct point *like,
-                          int64_t after)
+static int64_t next_place(const struct crossing *all, const struct point *like, int64_t after)
 {
     int64_t next = 0;
-    for (size_t i = 0; i < count; i++) {
-        int64_t place = place_of(&rows[i].record->point);
-        if (same_table(&rows[i].record->point, like) && place > after && (!next || place < next))
+    for (size_t i = 0; i < all->count; i++) {
+        const struct point *point = &all->rows[i].record->point;
+        int64_t place = place_of(all, point);
+        if (same_table(all, point, like) && place > after && (!next || place < next))
             next = place;
     }
     return next;
@@ -144,36 +149,70 @@ static void add_time(struct text *out, const struct record *record)
 }
 
 /* Why one of them could not run, anywhere in the table. */
-static const char *first_refusal(const struct table_row *rows, size_t count,
-                                 const struct point *like)
+static const char *first_refusal(const struct crossing *all, const struct point *like)
 {
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].record->status != RECORD_OK && rows[i].record->reason &&
-            same_table(&rows[i].record->point, like))
-            return rows[i].record->reason;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct record *record = all->rows[i].record;
+        if (record->status != RECORD_OK && record->reason && same_table(all, &record->point, like))
+            return record->reason;
+    }
     return "no place has times of both";
 }
 
-static void add_sentence(struct text *out, const struct point *like, int64_t from, bool last_gpu)
+/* What a table says, place by place. */
+struct told {
+    bool compared;     /* anywhere */
+    bool open;         /* nothing is known of the last */
+    int64_t from, to;  /* the GPU is faster; 0: it is not, as far as is known */
+    struct text doubt; /* places, since `from`, of which nothing is known: ", 64, 256" */
+};
+
+static void tell_place(struct told *told, int64_t place, enum verdict verdict)
 {
-    const char *what = width_of(like->model) ? "width" : "batch";
-    if (from && last_gpu)
-        text_printf(out, "The GPU is faster from %s %lld on.\n", what, (long long)from);
-    else
-        text_printf(out, "The GPU is not faster at the largest %s measured.\n", what);
+    if (verdict == VERDICT_UNKNOWN) {
+        told->open = true;
+        text_printf(&told->doubt, ", %lld", (long long)place);
+        return;
+    }
+    told->open = false;
+    if (verdict != VERDICT_FASTER || !told->from)
+        text_clear(&told->doubt);
+    told->to = verdict == VERDICT_FASTER ? place : 0;
+    told->from = told->to && told->from ? told->from : told->to;
 }
 
-static void add_heading(struct text *out, const struct point *like)
+static void add_sentence(struct text *out, const char *what, const struct told *told)
 {
-    bool widths = width_of(like->model) != 0;
-    if (widths)
+    if (!told->from && told->open) {
+        text_printf(
+            out, "It cannot be told whether the GPU is faster at the largest %s measured.\n", what);
+        return;
+    }
+    if (!told->from) {
+        text_printf(out, "The GPU is not faster at the largest %s measured.\n", what);
+        return;
+    }
+    text_printf(out, "The GPU is faster %s %s %lld",
+                told->open && told->to == told->from ? "at" : "from", what, (long long)told->from);
+    if (!told->open)
+        text_add(out, " on");
+    else if (told->to > told->from)
+        text_printf(out, " to %lld", (long long)told->to);
+    if (told->doubt.length)
+        text_printf(out, "; at %s it cannot be told", text_of(&told->doubt) + 2);
+    text_add(out, ".\n");
+}
+
+static void add_heading(struct text *out, const struct crossing *all, const struct point *like)
+{
+    if (all->widths)
         text_printf(out, "\nmlp:4-W-W-W-1, %s, batch %lld", like->phase, (long long)like->batch);
     else
         text_printf(out, "\n%s, %s", like->model, like->phase);
     text_printf(out, ", %s%s\n\n", like->precision,
                 strcmp(like->precision, "fp32") ? " on the GPU, fp32 on the CPU" : "");
     text_printf(out, "| %s | CPU | GPU | CPU ÷ GPU |\n|---|---|---|---|\n",
-                widths ? "width" : "batch");
+                all->widths ? "width" : "batch");
 }
 
 /* Of the GPU's time beside the CPU's. Where one was measured too seldom for an interval, as what
@@ -188,7 +227,7 @@ static enum verdict verdict_of(const struct record *cpu, const struct record *gp
     return ratio < 0.5 ? VERDICT_FASTER : ratio > 2 ? VERDICT_SLOWER : VERDICT_UNKNOWN;
 }
 
-/* One line; false: one of them is missing. */
+/* One line; false: one of them could not run, and nothing is known here. */
 static bool add_place(struct text *out, int64_t place, const struct record *cpu,
                       const struct record *gpu, enum verdict *verdict)
 {
@@ -204,41 +243,40 @@ static bool add_place(struct text *out, int64_t place, const struct record *cpu,
     return cpu && gpu;
 }
 
-static void add_table(struct text *out, const struct table_row *rows, size_t count,
-                      const struct point *like)
+static enum status add_table(struct text *out, const struct crossing *all, const struct point *like)
 {
-    bool wins = false, compared = false;
-    int64_t from = 0;
+    struct told told = {0};
 
-    add_heading(out, like);
-    for (int64_t place = 0; (place = next_place(rows, count, like, place)) != 0;) {
+    add_heading(out, all, like);
+    for (int64_t place = 0; (place = next_place(all, like, place)) != 0;) {
         enum verdict verdict;
-        if (!add_place(out, place, best_of(rows, count, like, place, "cpu"),
-                       best_of(rows, count, like, place, "gpu"), &verdict))
-            continue; /* one of them could not run: nothing is known here */
-        compared = true;
-        if (verdict == VERDICT_UNKNOWN)
-            continue; /* neither begins nor ends anything */
-        from = verdict != VERDICT_FASTER ? 0 : wins ? from : place;
-        wins = verdict == VERDICT_FASTER;
+        if (add_place(out, place, best_of(all, like, place, "cpu"),
+                      best_of(all, like, place, "gpu"), &verdict))
+            told.compared = true;
+        tell_place(&told, place, verdict);
     }
     text_add(out, "\n");
-    if (compared)
-        add_sentence(out, like, from, wins);
+    if (told.compared)
+        add_sentence(out, all->widths ? "width" : "batch", &told);
     else
-        text_printf(out, "They cannot be compared: %s.\n", first_refusal(rows, count, like));
+        text_printf(out, "They cannot be compared: %s.\n", first_refusal(all, like));
+    enum status status = text_done(&told.doubt);
+    text_free(&told.doubt);
+    return status;
 }
 
-enum status crossover_print(const struct table_row *rows, size_t count, struct text *out)
+enum status crossover_print(const struct table_row *rows, size_t count, bool widths,
+                            struct text *out)
 {
+    const struct crossing all = {rows, count, widths};
     for (size_t i = 0; i < count; i++) {
         const struct point *point = &rows[i].record->point;
         bool told = strcmp(point->unit, "cpu") == 0;
         for (size_t k = 0; k < i && !told; k++)
             told = strcmp(rows[k].record->point.unit, "cpu") != 0 &&
-                   same_table(&rows[k].record->point, point);
+                   same_table(&all, &rows[k].record->point, point);
         if (!told)
-            add_table(out, rows, count, point);
+            TRY(add_table(out, &all, point));
     }
     return text_done(out);
 }

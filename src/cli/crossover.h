@@ -7,11 +7,14 @@
 #include "cli/bench_request.h"
 
 /* Fills in what the request leaves open: both units, batches, threads, phases, a short time;
- * without models those of growing width. STATUS_UNSUPPORTED where there is no GPU. */
+ * without models those of growing width. Whether there is a GPU is
+ * not asked. */
 enum status crossover_ask(const struct registry *registry, struct bench_request *request,
                           struct arena *arena, const char *const **models, int *count);
 
-/* A table for each network (or width), phase and precision, with the sentence below it. */
-enum status crossover_print(const struct table_row *rows, size_t count, struct text *out);
+/* A table for each network, phase and precision (widths: for each batch of them), with the sentence
+ * below it. */
+enum status crossover_print(const struct table_row *rows, size_t count, bool widths,
+                            struct text *out);
 
 #endif
