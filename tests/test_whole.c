@@ -82,6 +82,44 @@ ON_BACKENDS(a_whole_program_does_what_its_ops_do)
     printf("    '%s' ran %d programs whole\n", rig->backend->name, whole);
 }
 
+/* More samples than a block has groups of lanes for: a thread each, of one block, of several, and in
+ * several chunks of a block; every loss, layers that fill no tile, outputs that are no number of
+ * four, activations that have no kernel of their own. */
+ON_BACKENDS(many_samples_of_narrow_layers_agree)
+{
+    static const struct row many[] = {
+        {"small", 65, LOSS_MSE, 0, NULL},
+        {"small", 150, LOSS_MSE, 0, "step:period=7,factor=0.5"},
+        {"small", 1000, LOSS_MSE, 0, NULL},
+        {"mlp:2-5-6-3:sigmoid", 97, LOSS_CROSS_ENTROPY, 3, NULL},
+        {"mlp:7-4-2:tanh", 257, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
+        {"mlp:3-8-5-8-8:relu", 513, LOSS_CROSS_ENTROPY, 8, "cosine:period=40,least=0.1"},
+        {"mlp:5-16-11-4:relu", 33, LOSS_CROSS_ENTROPY, 4, NULL},
+        {"mlp:9-32-31-3:sigmoid", 150, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
+        {"mlp:32-32-32-32-32-32-32:tanh", 700, LOSS_MSE, 0, NULL},
+        {"mlp:1-1", 1000, LOSS_MSE, 0, NULL},
+        {"mlp:4-3-3-3-3-2:relu", 65, LOSS_CROSS_ENTROPY, 2, NULL},
+    };
+    static const double rates[] = {1e-3, 0.05};
+    struct rig reference;
+    int trained = 0, asked = 0;
+    CHECK(rig_open(&reference, "ref"));
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+        if (!check_wants(many[i].network))
+            continue;
+        for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
+            compare(rig, &reference, &many[i], USE_TRAINING, rates[r], true, &trained);
+        compare(rig, &reference, &many[i], USE_INFERENCE, 0, true, &asked);
+        compare(rig, &reference, &many[i], USE_EVALUATION, 0, true, &asked);
+    }
+    rig_close(&reference);
+    if (!trained)
+        SKIP("'%s' runs nothing whole", rig->backend->name);
+    printf("    '%s' ran %d programs whole\n", rig->backend->name, trained + asked);
+    if (strcmp(rig->backend->name, "cuda") == 0 && check_wants_all())
+        CHECK_EQUAL_INT(trained, 2 * sizeof many / sizeof *many);
+}
+
 static const char *const optimisers[] = {"sgd:decay=0.1",
                                          "momentum",
                                          "nesterov:decay=0.01",
@@ -104,6 +142,8 @@ ON_BACKENDS(a_whole_program_learns_by_any_optimiser)
         {"mlp:3-7-8-2:tanh", 33, LOSS_MSE, 0, "step:period=7,factor=0.5"},
         {"mlp:5-16-11-4:tanh", 7, LOSS_CROSS_ENTROPY, 4, NULL},
         {"mlp:4-32-31-2:sigmoid", 5, LOSS_MSE, 0, NULL},
+        {"small", 150, LOSS_MSE, 0, "cosine:period=40,least=0.1"},
+        {"mlp:5-16-11-4:tanh", 600, LOSS_CROSS_ENTROPY, 4, NULL},
     };
     static const double rates[] = {1e-3, 0.05};
     struct rig reference;
@@ -133,6 +173,7 @@ ON_BACKENDS(a_stopped_training_goes_on)
         {"small", 1, LOSS_MSE, 0, "cosine:period=100,least=0.1"},
         {"small", 10, LOSS_MSE, 0, NULL},
         {"mlp:5-16-11-4:tanh", 7, LOSS_CROSS_ENTROPY, 4, "cosine:period=100,least=0.1"},
+        {"mlp:5-16-11-4:tanh", 300, LOSS_CROSS_ENTROPY, 4, NULL},
     };
     for (size_t i = 0; i < 2 * sizeof stopped / sizeof *stopped; i++) {
         const struct row *row = &stopped[i / 2];
@@ -156,16 +197,16 @@ ON_BACKENDS(a_stopped_training_goes_on)
     optimiser = NULL;
 }
 
-/* Narrow stacks have kernels for their number of layers and their functions, for one sample, a few
- * and many, by sgd and by any other optimiser. */
+/* Narrow stacks have kernels for their number of layers and their functions, for one sample, a few,
+ * more and many, by sgd and by any other optimiser. */
 static void compare_narrow(struct rig *rig, struct rig *reference, int *whole)
 {
     static const char *const functions[][2] = {
         {"sigmoid\n", ""}, {"sigmoid\n", "sigmoid\n"}, {"relu\n", ""}, {"tanh\n", ""}};
-    static const int32_t batches[] = {1, 5, 13};
+    static const int32_t batches[] = {1, 5, 13, 65};
     for (int layers = 2; layers <= 4; layers++)
         for (int f = 0; f < 4; f++)
-            for (int b = 0; b < 3; b++) {
+            for (int b = 0; b < 4; b++) {
                 char text[200];
                 const char *hidden = functions[f][0];
                 snprintf(text, sizeof text, "input 4\ndense 5\n%s%s%s%s%sdense 2\n%s", hidden,
@@ -191,6 +232,9 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
         {"mlp:4-3-3-3-3-2:relu", 3, LOSS_CROSS_ENTROPY, 2, NULL},
         {"mlp:5-16-11-4:relu", 7, LOSS_CROSS_ENTROPY, 4, NULL},
         {"mlp:5-17-11-4:relu", 2, LOSS_CROSS_ENTROPY, 4, NULL},
+        {"mlp:4-3-3-3-3-2:relu", 65, LOSS_CROSS_ENTROPY, 2, NULL},
+        {"mlp:5-16-11-4:relu", 40, LOSS_CROSS_ENTROPY, 4, NULL},
+        {"mlp:5-17-11-4:relu", 40, LOSS_CROSS_ENTROPY, 4, NULL},
         {"mlp:6-45-47-29:sigmoid", 3, LOSS_MSE, 0, NULL},
         {"mlp:6-45-47-29:sigmoid", 4, LOSS_MSE, 0, NULL},
         {"mlp:6-45-47-29:sigmoid", 5, LOSS_MSE, 0, NULL},
@@ -220,7 +264,7 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
         SKIP("'%s' runs nothing whole", rig->backend->name);
     if (strcmp(rig->backend->name, "cuda") == 0 && check_wants_all())
         CHECK(has_run("whole_warp") && has_run("whole_team") && has_run("whole_block") &&
-              has_run("whole_grid"));
+              has_run("whole_many") && has_run("whole_grid"));
 }
 
 /* How many are a number in one and none in the other. */
@@ -276,6 +320,7 @@ ON_BACKENDS(what_is_no_number_stays_so)
         {"mlp:3-8-5-8-8:relu", 2, LOSS_CROSS_ENTROPY, 8, NULL},
         {"mlp:4-3-3-3-3-2:relu", 3, LOSS_CROSS_ENTROPY, 2, NULL},
         {"mlp:5-17-11-4:relu", 7, LOSS_CROSS_ENTROPY, 4, NULL},
+        {"mlp:5-17-11-4:relu", 40, LOSS_CROSS_ENTROPY, 4, NULL},
         {"mlp:7-33-129-40-10:relu", 2, LOSS_CROSS_ENTROPY, 10, NULL},
         {"mlp:8-300-344-20:relu", 12, LOSS_CROSS_ENTROPY, 20, NULL},
         {"mlp:8-300-344-20:relu", 37, LOSS_CROSS_ENTROPY, 20, NULL},
@@ -337,6 +382,34 @@ ON_BACKENDS(steps_of_a_handful_of_samples_agree_on_a_gpu)
         {"mlp:20-516-652-516-3:tanh", 27, LOSS_MSE, 0, NULL},
     };
     compare_on_a_gpu(rig, "ref", 3, some, sizeof some / sizeof *some, 0.05, false);
+}
+
+/* Few weights of so many samples that blocks share these, op by op; by momentum gradients and
+ * updates are apart. */
+ON_BACKENDS(steps_of_few_weights_agree_on_a_gpu)
+{
+    static const struct row some[] = {
+        {"mlp:33-3-1:tanh", 4100, LOSS_MSE, 0, NULL},
+        {"mlp:33-20-9:tanh", 5003, LOSS_MSE, 0, NULL},
+    };
+    struct rig reference;
+    int asked = 0, ran = 0;
+    if (strcmp(rig->backend->unit, "gpu") != 0)
+        SKIP("'%s' is not on a GPU", rig->backend->name);
+    CHECK(rig_open(&reference, "ref"));
+    steps = 3;
+    for (size_t i = 0; i < 2 * sizeof some / sizeof *some; i++) {
+        if (!check_wants(some[i / 2].network))
+            continue;
+        asked++;
+        optimiser = i % 2 ? "momentum" : NULL;
+        compare(rig, &reference, &some[i / 2], USE_TRAINING, 0.05, false, &ran);
+    }
+    steps = STEPS;
+    optimiser = NULL;
+    rig_close(&reference);
+    CHECK(asked > 0);
+    CHECK_EQUAL_INT(ran, asked);
 }
 
 /* Convolution, op by op; only where other arithmetic than the reference's is worth the time. */

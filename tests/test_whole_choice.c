@@ -23,7 +23,8 @@ TEST(narrow_networks_take_one_block)
     const struct chain small = STACK(4, 3, 4, 5, 1), wide = STACK(4, 33, 1);
     CHECK_EQUAL_INT(whole_choose(&small, TEAM_BATCH_MOST + 1, &h200), WHOLE_BLOCK);
     CHECK_EQUAL_INT(whole_choose(&small, 64, &h200), WHOLE_BLOCK);
-    CHECK_EQUAL_INT(whole_choose(&small, 65, &h200), WHOLE_NONE);
+    CHECK_EQUAL_INT(whole_choose(&small, 65, &h200), WHOLE_MANY);
+    CHECK_EQUAL_INT(whole_choose(&small, 1000000, &h200), WHOLE_MANY);
     CHECK_EQUAL_INT(whole_choose(&wide, 10, &h200), WHOLE_GRID);
 }
 
@@ -116,6 +117,36 @@ TEST(what_optimisers_keep_has_its_place)
     CHECK(layout.kept >= layout.paces + PACES * PACE_FLOATS);
     CHECK_EQUAL_INT(layout.updates, layout.kept + 2 * 4 * layout.update_count);
     CHECK_EQUAL_INT(layout.shared_bytes, without.shared_bytes + 32 * layout.update_count);
+}
+
+/* Every sample is some block's and some chunk's, there is room for a line of each sample of a chunk,
+ * and what follows begins where that ends. */
+TEST(blocks_share_many_samples)
+{
+    const struct chain small = STACK(4, 3, 4, 5, 1), wide = learnt(STACK(32, 32, 31, 32, 2), 2);
+    const int32_t batches[] = {1, 65, 150, 257, 1000, 16384, 100000, 1000000, INT32_MAX};
+    for (size_t i = 0; i < 2 * sizeof batches / sizeof *batches; i++) {
+        const struct chain *chain = i % 2 ? &wide : &small;
+        const int32_t batch = batches[i / 2];
+        struct many_layout layout;
+        if (!CHECK(many_lay_out(chain, batch, &h200, &layout)))
+            continue;
+        CHECK(layout.blocks <= h200.multiprocessors);
+        CHECK((int64_t)layout.blocks * layout.share >= batch);
+        CHECK((int64_t)(layout.blocks - 1) * layout.share < batch); /* none has nothing to do */
+        CHECK((int64_t)layout.chunks * layout.samples >= layout.share);
+        CHECK(layout.samples % 32 == 0 && layout.samples <= MANY_THREADS);
+        CHECK(layout.line / 4 % 2 == 1 && layout.intake / 4 % 2 == 1);
+        CHECK(layout.line >= layout.layer[chain->layers - 1].d + 4);
+        CHECK(layout.sums == layout.kept + layout.states * layout.numbers);
+        CHECK(layout.places >= layout.tiles + MANY_TILE_FLOATS * layout.tile_count);
+        CHECK(layout.paces % 4 == 0 && layout.intakes % 4 == 0 && layout.lines % 4 == 0);
+        CHECK(layout.intakes + 2 * layout.samples * layout.intake <= layout.lines);
+        CHECK(layout.lines + layout.samples * layout.line <= layout.floats);
+        CHECK(layout.lines + 3 * layout.packets * layout.pieces <= layout.floats);
+        CHECK(layout.shared_bytes == 4 * (int64_t)layout.floats);
+        CHECK(layout.shared_bytes <= h200.shared_bytes);
+    }
 }
 
 /* Every layer's tiles cover it, and nothing lies over anything else. */

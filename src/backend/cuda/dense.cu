@@ -45,13 +45,22 @@ void launch_dense_t(const struct call *call, struct queue *queue)
                   finish);
 }
 
+/* Of the gradients of weights, and of biases where an op has both. */
+uint64_t workspace_outer(const struct program *program, const struct op *op)
+{
+    const struct shape *x = &program->tensors[op_input(program, op, 0)].shape;
+    const int64_t out = program->tensors[op_input(program, op, 1)].shape.dim[1];
+    const uint64_t product = split_bytes(x->dim[1], out, x->dim[0]), sums = sum_rows_bytes(out);
+    return product > sums ? product : sums;
+}
+
 void launch_outer(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 0, 1), o = call_dim(call, 1, 1);
     const struct to_gradient finish = {call_reals(call, 2), o, call->op->attr.outer.scale,
                                        call->op->attr.outer.accumulate != 0};
-    dense_product(queue, i, o, n, by_column{call_reals(call, 0), i},
-                  by_column{call_reals(call, 1), o}, finish);
+    product_split(queue, i, o, n, by_column{call_reals(call, 0), i},
+                  by_column{call_reals(call, 1), o}, finish, (float *)call->workspace);
 }
 
 uint64_t workspace_sum_rows(const struct program *program, const struct op *op)
@@ -80,8 +89,12 @@ void launch_dense_sgd(const struct call *call, struct queue *queue)
         dense_product(queue, n, i, o, by_row{dy, o}, by_row{w, o},
                       to_layer{dx, i, NULL, ACTIVATION_NONE});
     cudaStream_t stream = call->narrow ? queue->stream : queue_part(queue);
-    dense_product(queue, i, o, n, by_column{x, i}, by_column{dy, o}, to_weights{w, o, rate});
-    if (call_has(call, 6))
+    float *partial = (float *)(queue->aside ? call->aside : call->workspace);
+    product_split(queue, i, o, n, by_column{x, i}, by_column{dy, o}, to_weights{w, o, rate},
+                  partial);
+    if (call_has(call, 6) && n >= SPLIT_FROM)
+        sum_rows_split(queue, n, o, reduce_value{dy}, to_weights{b, 0, rate}, partial);
+    else if (call_has(call, 6))
         sum_rows(queue, n, o, reduce_value{dy}, to_weights{b, 0, rate});
     queue_return(queue, stream);
 }

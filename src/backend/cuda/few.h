@@ -9,6 +9,7 @@
 #define PRONY_BACKEND_CUDA_FEW_H
 
 #include "backend/cuda/gemm.h"
+#include "backend/cuda/reduce.h"
 
 enum { FEW_ROWS = 4, FEW_COLS = 32, FEW_PIECES = 8, FEW_EACH = 8 };
 
@@ -49,10 +50,10 @@ static __global__ void __launch_bounds__(FEW_COLS *FEW_PIECES)
     finish.put(row0 + piece, col, all);
 }
 
-/* A warp has FEW_ROWS × FEW_EACH sums, as many as it has lanes. */
+/* A warp has FEW_ROWS × FEW_EACH sums, as many as it has lanes: over the depths from … to. */
 template <typename Left, typename Right, typename Finish>
-static __global__ void __launch_bounds__(FEW_COLS *FEW_ROWS)
-    few_depths(int64_t rows, int64_t cols, int64_t depths, Left left, Right right, Finish finish)
+static __device__ void few_tile(int64_t rows, int64_t cols, int64_t from, int64_t to, Left left,
+                                Right right, Finish finish)
 {
     const int lane = (int)threadIdx.x;
     const int64_t across = (cols + FEW_COLS - 1) / FEW_COLS;
@@ -60,7 +61,7 @@ static __global__ void __launch_bounds__(FEW_COLS *FEW_ROWS)
     const int64_t col0 = blockIdx.x % across * FEW_COLS + threadIdx.y * FEW_EACH;
     float sum[FEW_ROWS * FEW_EACH] = {};
 #pragma unroll 2
-    for (int64_t depth = lane; depth < depths; depth += 32) {
+    for (int64_t depth = from + lane; depth < to; depth += 32) {
         float a[FEW_ROWS], b[FEW_EACH];
 #pragma unroll
         for (int i = 0; i < FEW_ROWS; i++)
@@ -89,6 +90,13 @@ static __global__ void __launch_bounds__(FEW_COLS *FEW_ROWS)
         finish.put(row, col, sum[0]);
 }
 
+template <typename Left, typename Right, typename Finish>
+static __global__ void __launch_bounds__(FEW_COLS *FEW_ROWS)
+    few_depths(int64_t rows, int64_t cols, int64_t depths, Left left, Right right, Finish finish)
+{
+    few_tile(rows, cols, 0, depths, left, right, finish);
+}
+
 /* The product by whichever is quicker for its size. */
 template <typename Left, typename Right, typename Finish>
 static void dense_product(struct queue *queue, int64_t rows, int64_t cols, int64_t depths,
@@ -103,6 +111,77 @@ static void dense_product(struct queue *queue, int64_t rows, int64_t cols, int64
     else
         enqueue(queue, few_columns<Left, Right, Finish>, grid, dim3(FEW_COLS, FEW_PIECES), rows,
                 cols, depths, left, right, finish);
+}
+
+/* --- Few results of very many depths, as the gradients of a narrow layer's weights are: the depths
+ * are cut among blocks, whose sums are then added in order. Bound: the bytes of both factors. */
+enum { SPLIT_FROM = 4096, SPLIT_RESULTS = 1024, SPLIT_CHUNKS = 1024, SPLIT_DEPTHS = 512 };
+
+static inline bool split_fits(int64_t rows, int64_t cols, int64_t depths)
+{
+    return rows * cols <= SPLIT_RESULTS && depths >= SPLIT_FROM;
+}
+
+static inline int64_t split_chunks(int64_t depths)
+{
+    return depths < (int64_t)SPLIT_CHUNKS * SPLIT_DEPTHS ? depths / SPLIT_DEPTHS
+                                                         : (int64_t)SPLIT_CHUNKS;
+}
+
+/* What product_split needs of workspace. */
+static inline uint64_t split_bytes(int64_t rows, int64_t cols, int64_t depths)
+{
+    return split_fits(rows, cols, depths)
+               ? (uint64_t)(rows * cols * split_chunks(depths)) * sizeof(float)
+               : 0;
+}
+
+/* One chunk's sums, [rows][cols]. */
+struct to_chunk {
+    float *sums;
+    int64_t stride;
+    __device__ void put(int64_t row, int64_t col, float sum) const
+    {
+        sums[row * stride + col] = sum;
+    }
+};
+
+template <typename Left, typename Right>
+static __global__ void __launch_bounds__(FEW_COLS *FEW_ROWS)
+    few_chunk(int64_t rows, int64_t cols, int64_t depths, Left left, Right right, float *partial)
+{
+    const int64_t from = depths * blockIdx.y / gridDim.y;
+    const int64_t to = depths * (blockIdx.y + 1) / gridDim.y;
+    few_tile(rows, cols, from, to, left, right,
+             to_chunk{partial + (int64_t)blockIdx.y * rows * cols, cols});
+}
+
+/* A row of results is all of a product's. */
+template <typename Finish> struct to_result {
+    Finish finish;
+    int64_t cols;
+    __device__ void put(int64_t, int64_t index, float sum) const
+    {
+        finish.put(index / cols, index % cols, sum);
+    }
+};
+
+/* dense_product; `partial` holds split_bytes. */
+template <typename Left, typename Right, typename Finish>
+static void product_split(struct queue *queue, int64_t rows, int64_t cols, int64_t depths,
+                          Left left, Right right, Finish finish, float *partial)
+{
+    if (!split_fits(rows, cols, depths)) {
+        dense_product(queue, rows, cols, depths, left, right, finish);
+        return;
+    }
+    const unsigned chunks = (unsigned)split_chunks(depths);
+    const unsigned warps = cols < FEW_COLS ? blocks_for(cols, FEW_EACH) : FEW_COLS / FEW_EACH;
+    enqueue(queue, few_chunk<Left, Right>,
+            dim3(blocks_for(rows, FEW_ROWS) * blocks_for(cols, FEW_COLS), chunks), dim3(32, warps),
+            rows, cols, depths, left, right, partial);
+    sum_rows(queue, (int64_t)chunks, rows * cols, reduce_value{partial},
+             to_result<Finish>{finish, cols});
 }
 
 #endif

@@ -21,19 +21,11 @@ static struct whole_limits limits_of(const struct device *device)
 /* Why no kernel was chosen for a stack of dense layers. */
 static const char *why_none(const struct chain *chain, int32_t batch)
 {
-    static_assert(BLOCK_THREADS_MOST == 512 && GRID_BATCH_MOST == 12 && GRID_LAST_MOST == 32,
-                  "the texts have these numbers");
+    static_assert(GRID_BATCH_MOST == 12 && GRID_LAST_MOST == 32, "the texts have these numbers");
     if (!whole_can_activate(chain))
         return "the slope of gelu needs what kernels for whole steps do not keep";
-    if (chain_widest(chain) <= BLOCK_WIDTH_MOST) {
-        struct block_layout block;
-        block_lay_out(chain, batch, &block);
-        if (block.threads > BLOCK_THREADS_MOST)
-            return "its batch is more than the 512 threads of a block take: 64 samples at most 8 "
-                   "wide, 32 of 16, 16 of 32";
-        if (chain->optimiser >= 0)
-            return "with what its optimiser keeps it does not fit a block's shared memory";
-    }
+    if (chain_widest(chain) <= BLOCK_WIDTH_MOST && chain->optimiser >= 0)
+        return "with what its optimiser keeps it does not fit a block's shared memory";
     if (chain->optimiser >= 0)
         return "wide layers are trained whole by plain sgd alone";
     if (chain->layer[chain->layers - 1].out > GRID_LAST_MOST)
@@ -104,11 +96,12 @@ static struct whole_step step_of(const struct plan *plan, const struct chain *ch
 enum status whole_prepare(struct plan *plan)
 {
     static const char *const names[] = {"", "whole_warp_f32_cuda", "whole_team_f32_cuda",
-                                        "whole_block_f32_cuda",
+                                        "whole_block_f32_cuda", "whole_many_f32_cuda",
                                         "whole_grid_f32_cuda"}; /* by enum whole_kind */
     const struct program *program = plan->program;
     const struct whole_limits limits = limits_of(plan->instance->device);
     struct chain chain;
+    struct many_layout many;
     struct grid_layout grid;
     if (chain_find(program, &chain))
         FAIL(STATUS_INPUT, "the program '%s' is marked whole and is no stack of layers",
@@ -119,6 +112,8 @@ enum status whole_prepare(struct plan *plan)
     whole->name = names[whole->kind];
     if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, program->batch, &limits, &grid))
         whole->bytes = grid_bytes(&grid);
+    if (whole->kind == WHOLE_MANY && many_lay_out(&chain, program->batch, &limits, &many))
+        whole->bytes = many_bytes(&many);
     plan->whole = whole;
     return STATUS_OK;
 }
@@ -137,6 +132,7 @@ enum status whole_begin(struct plan *plan)
     const struct whole_limits limits = limits_of(plan->instance->device);
     struct whole *whole = plan->whole;
     struct chain chain;
+    struct many_layout many;
     struct grid_layout grid;
     void *memory;
     chain_find(plan->program, &chain);
@@ -154,6 +150,8 @@ enum status whole_begin(struct plan *plan)
     const struct whole_step step = step_of(plan, &chain);
     if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, step.batch, &limits, &grid))
         grid_prepare(whole, &chain, &step, &grid);
+    else if (whole->kind == WHOLE_MANY && many_lay_out(&chain, step.batch, &limits, &many))
+        many_prepare(whole, &chain, &step, &many);
     else
         block_prepare(whole, &chain, &step);
     return STATUS_OK;
@@ -161,12 +159,16 @@ enum status whole_begin(struct plan *plan)
 
 enum status whole_run(struct plan *plan, int64_t steps)
 {
-    enum { STEPS_MOST = 1 << 16 }; /* of a launch: nobody waits for seconds to stop it */
+    enum { STEPS_MOST = 1 << 16, SAMPLES_MOST = 1 << 30 }; /* of a launch: nobody waits for seconds
+                                                              to stop it */
     static cudaError_t (*const launches[])(struct whole *, int64_t, cudaStream_t) = {
-        NULL, warp_launch, team_launch, block_launch, grid_launch}; /* by enum whole_kind */
+        NULL,         warp_launch, team_launch,
+        block_launch, many_launch, grid_launch}; /* by enum whole_kind */
     struct whole *whole = plan->whole;
-    for (int64_t left = steps; left > 0; left -= STEPS_MOST)
-        CUDA(launches[whole->kind](whole, left < STEPS_MOST ? left : (int64_t)STEPS_MOST,
+    const int64_t most = (SAMPLES_MOST - 1) / plan->program->batch + 1;
+    const int64_t at_once = most < STEPS_MOST ? most : (int64_t)STEPS_MOST;
+    for (int64_t left = steps; left > 0; left -= at_once)
+        CUDA(launches[whole->kind](whole, left < at_once ? left : at_once,
                                    plan->instance->device->stream));
     return STATUS_OK;
 }

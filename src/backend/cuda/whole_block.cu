@@ -129,15 +129,6 @@ static __device__ void block_end(const struct block_net *net, float *shared)
         each_state(net, shared, [](float *state, const float *kept) { *state = *kept; });
 }
 
-/* The rule of plain sgd. */
-struct plain_rule {
-    static constexpr int KEPT = 0;
-    __device__ float step(float w, float g, const struct pace &pace, float *) const
-    {
-        return update_sgd(w, g, pace.rate);
-    }
-};
-
 /* The sums over the batch. */
 static __device__ void add_gradients(const struct block_net *net, const float *shared,
                                      const struct weight_update &of, float (&gradient)[4])
@@ -334,7 +325,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
         if (step.loss_kind == OP_COUNT)
             continue;
         if (makes_paces && done % PACES == 0)
-            paces_make<PLAIN>(&net, updates + done, paces);
+            paces_make<PLAIN>(&step, &net.rule, updates + done, paces);
         __syncthreads();
         if (step.count) {
             block_update<WIDTH, PLAIN>(&net, shared, kept,

@@ -1,9 +1,19 @@
-/* whole_rules.h: optimisers in kernels of many steps (whole_team.cu, whole_block.cu): the update of
+/* whole_rules.h: optimisers in kernels of many steps (whole_team.cu, whole_block.cu,
+ * whole_many.cu): the update of
  * one weight by whichever was asked for, and what it must know of each step. */
 #ifndef PRONY_BACKEND_CUDA_WHOLE_RULES_H
 #define PRONY_BACKEND_CUDA_WHOLE_RULES_H
 
 #include "backend/cuda/whole_lanes.h"
+
+/* The rule of plain sgd. */
+struct plain_rule {
+    static constexpr int KEPT = 0;
+    __device__ float step(float w, float g, const struct pace &pace, float *) const
+    {
+        return update_sgd(w, g, pace.rate);
+    }
+};
 
 /* Calls visit(rule) with the one that was asked for. */
 template <typename Visit>
@@ -22,16 +32,17 @@ static inline __device__ void rule_visit(const struct any_rule &rule, Visit visi
 /* By one warp: the paces of the steps from update number `count` on. A power in double takes about
  * as long as a step: 32 lanes make both powers of 16 steps at once. PLAIN: sgd's. */
 template <bool PLAIN>
-static __device__ __noinline__ void paces_make(const struct block_net *net, int32_t count,
+static __device__ __noinline__ void paces_make(const struct whole_step *step,
+                                               const struct any_rule *rule, int32_t count,
                                                struct pace *paces)
 {
     const int k = (int)threadIdx.x % PACES;
     const bool squares = threadIdx.x % 32 >= PACES;
-    if (!PLAIN && net->rule.kind == OP_adam)
-        paces[k].seen[squares] = adam_seen(net->rule.adam, squares, count + k);
+    if (!PLAIN && rule->kind == OP_adam)
+        paces[k].seen[squares] = adam_seen(rule->adam, squares, count + k);
     if (squares)
         return;
-    paces[k].rate = whole_rate(&net->step, count + k);
+    paces[k].rate = whole_rate(step, count + k);
     paces[k].count = count + k;
 }
 

@@ -16,7 +16,7 @@ struct whole {
     float *weights[CHAIN_MOST], *biases[CHAIN_MOST];          /* device, in the instance; … */
     float *states_w[CHAIN_MOST][2], *states_b[CHAIN_MOST][2]; /* … of an optimiser */
     struct any_rule rule;                  /* of kind OP_COUNT: plain sgd, or nothing is trained */
-    alignas(16) char net[WHOLE_NET_BYTES]; /* struct block_net or grid_net */
+    alignas(16) char net[WHOLE_NET_BYTES]; /* struct block_net, many_net or grid_net */
 };
 
 /* whole_block.cu */
@@ -28,6 +28,12 @@ cudaError_t warp_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
 
 /* whole_team.cu, likewise */
 cudaError_t team_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+
+/* whole_many.cu; memory is zeroed */
+uint64_t many_bytes(const struct many_layout *layout);
+void many_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step,
+                  const struct many_layout *layout);
+cudaError_t many_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
 
 /* whole_grid.cu; memory is zeroed */
 uint64_t grid_bytes(const struct grid_layout *layout);

@@ -321,7 +321,7 @@ static __global__ void __launch_bounds__(TEAM)
         if (step.loss_kind == OP_COUNT)
             continue;
         if (!PLAIN && reports && done % PACES == 0)
-            paces_make<PLAIN>(&net, updates + done, paces);
+            paces_make<PLAIN>(&step, &net.rule, updates + done, paces);
         __syncthreads();
         if (step.count) {
             member.update(&paces[PLAIN ? 0 : done % PACES]);
