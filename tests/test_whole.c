@@ -82,8 +82,8 @@ ON_BACKENDS(a_whole_program_does_what_its_ops_do)
     printf("    '%s' ran %d programs whole\n", rig->backend->name, whole);
 }
 
-/* More samples than a block has groups of lanes for: a thread each, of one block, of several, and in
- * several chunks of a block; every loss, layers that fill no tile, outputs that are no number of
+/* More samples than a block has groups of lanes for: a thread each, of one block, of several, and
+ * in several chunks of a block; every loss, layers that fill no tile, outputs that are no number of
  * four, activations that have no kernel of their own. */
 ON_BACKENDS(many_samples_of_narrow_layers_agree)
 {

@@ -119,8 +119,8 @@ TEST(what_optimisers_keep_has_its_place)
     CHECK_EQUAL_INT(layout.shared_bytes, without.shared_bytes + 32 * layout.update_count);
 }
 
-/* Every sample is some block's and some chunk's, there is room for a line of each sample of a chunk,
- * and what follows begins where that ends. */
+/* Every sample is some block's and some chunk's, there is room for a line of each sample of a
+ * chunk, and what follows begins where that ends. */
 TEST(blocks_share_many_samples)
 {
     const struct chain small = STACK(4, 3, 4, 5, 1), wide = learnt(STACK(32, 32, 31, 32, 2), 2);

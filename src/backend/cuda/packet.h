@@ -45,7 +45,7 @@ static inline __device__ uint32_t number_look(const uint32_t *from)
 /* Several packets, once they have come; NULL: none. All are asked for at once. */
 template <int SOME>
 static inline __device__ void packets_wait(const uint4 *const (&from)[SOME], uint32_t number,
-                                    float3 (&to)[SOME])
+                                           float3 (&to)[SOME])
 {
     uint4 packet[SOME];
     bool missing = true;
@@ -80,7 +80,8 @@ static inline __device__ float3 packet_wait(const uint4 *from, uint32_t number)
 
 /* The sum of `count` packets, `apart` from each other, in their order, once they have come. All
  * that have not are asked for again at once: each answer takes as long as an exchange. */
-static inline __device__ float3 packets_sum(const uint4 *from, int count, int apart, uint32_t number)
+static inline __device__ float3 packets_sum(const uint4 *from, int count, int apart,
+                                            uint32_t number)
 {
     enum { AHEAD = 12 };
     float3 sum = {};

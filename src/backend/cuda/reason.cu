@@ -15,8 +15,9 @@ static const struct {
     {"whole_warp", "one sample of narrow layers: a warp keeps all weights in registers"},
     {"whole_team", "few samples of narrow layers: each weight is kept by a thread of its own"},
     {"whole_block", "narrow layers: a block keeps the network in shared memory"},
-    {"whole_many", "many samples of narrow layers: each block keeps the network in shared memory and "
-                   "has a share of the samples"},
+    {"whole_many",
+     "many samples of narrow layers: each block keeps the network in shared memory and "
+     "has a share of the samples"},
     {"whole_grid", "few samples of wide dense layers: each multiprocessor keeps its tile of every "
                    "layer's weights, and steps need no launch"},
     {"answer_warp", "calls of narrow layers: one warp answers"},

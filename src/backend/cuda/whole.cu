@@ -95,8 +95,11 @@ static struct whole_step step_of(const struct plan *plan, const struct chain *ch
 
 enum status whole_prepare(struct plan *plan)
 {
-    static const char *const names[] = {"", "whole_warp_f32_cuda", "whole_team_f32_cuda",
-                                        "whole_block_f32_cuda", "whole_many_f32_cuda",
+    static const char *const names[] = {"",
+                                        "whole_warp_f32_cuda",
+                                        "whole_team_f32_cuda",
+                                        "whole_block_f32_cuda",
+                                        "whole_many_f32_cuda",
                                         "whole_grid_f32_cuda"}; /* by enum whole_kind */
     const struct program *program = plan->program;
     const struct whole_limits limits = limits_of(plan->instance->device);
@@ -159,8 +162,11 @@ enum status whole_begin(struct plan *plan)
 
 enum status whole_run(struct plan *plan, int64_t steps)
 {
-    enum { STEPS_MOST = 1 << 16, SAMPLES_MOST = 1 << 30 }; /* of a launch: nobody waits for seconds
-                                                              to stop it */
+    enum {
+        STEPS_MOST = 1 << 16,
+        SAMPLES_MOST = 1 << 30
+    }; /* of a launch: nobody waits for seconds
+          to stop it */
     static cudaError_t (*const launches[])(struct whole *, int64_t, cudaStream_t) = {
         NULL,         warp_launch, team_launch,
         block_launch, many_launch, grid_launch}; /* by enum whole_kind */

@@ -232,7 +232,8 @@ static inline void many_lay_out_layers(const struct chain *chain, struct many_la
     out->states = chain->states;
     out->learnt = chain->loss_grad >= 0 ? out->weights : 0;
     out->line = lanes_apart(line);
-    out->target = 4 * (out->quads <= MANY_QUADS ? (int32_t)MANY_QUADS : quads_of(chain->layer[0].in));
+    out->target =
+        4 * (out->quads <= MANY_QUADS ? (int32_t)MANY_QUADS : quads_of(chain->layer[0].in));
     out->intake = lanes_apart(out->target + 4 * quads_of(chain->layer[last].out));
 }
 
