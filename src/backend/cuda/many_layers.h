@@ -126,11 +126,12 @@ struct many_kind { /* as in block_kind; LAYERS 0: AS_IT_COMES */
         return make_float4(one(gradient.x, y.x), one(gradient.y, y.y), one(gradient.z, y.z),
                            one(gradient.w, y.w));
     }
-    /* Where those who have parts of the same samples wait for each other. */
+    /* Where those who have parts of the same samples wait for each other, and all others with them.
+     */
     static __device__ void meet(const struct many_layout &at)
     {
         if (!ALONE && at.parts > 1)
-            asm volatile("bar.sync 1, %0;" ::"r"(at.samples * at.parts) : "memory");
+            __syncthreads();
     }
 };
 

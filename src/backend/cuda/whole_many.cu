@@ -294,6 +294,7 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
     const int share_end = min(((int)blockIdx.x + 1) * at.share, step.batch);
     const bool judges = step.loss_kind != OP_COUNT;
     const bool has_samples = thread < at.samples * at.parts;
+    const bool meets = has_samples || (!Kind::ALONE && at.parts > 1);
     struct many_source source(&net);
     const struct many_work work(at);
     const uint32_t shape = Kind::shape(&net);
@@ -322,12 +323,13 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
         for (int chunk = 0; chunk < at.chunks; chunk++, turn ^= 1) {
             const int first = (int)blockIdx.x * at.share + chunk * at.samples;
             const int count = min(share_end - first, at.samples);
-            if (has_samples) {
+            if (meets) {
                 const float *intake = intakes(turn) + own;
-                const bool there = source.n < count;
+                const bool there = has_samples && source.n < count;
                 source.wait();
                 Kind::meet(at);
-                source.fetch(next_row, intakes(turn ^ 1) + own, at.target);
+                if (has_samples)
+                    source.fetch(next_row, intakes(turn ^ 1) + own, at.target);
                 const uint32_t row_after = source.row(at);
                 if (!Kind::ALONE || there)
                     many_ascend<Kind>(&net, shared, shape, intake, line, source.part, there);
