@@ -4,6 +4,7 @@
 #include "rig.h"
 
 #include "base/memory.h"
+#include "bench/staging.h"
 
 enum { STEPS = 23, ROWS = 61, RING = 64, BATCH = 7, INPUTS = 33 };
 
@@ -155,6 +156,68 @@ ON_BACKENDS(watched_steps_have_every_part)
         rig->backend->detach(instance);
     trial_close(trial);
     mem_free(trial);
+}
+
+enum { WIDE = 256, MANY = 512 };
+
+/* Much is computed on few bytes, so that there is time to hide them. */
+static bool watch_stages(struct rig *rig, enum ingestion how, struct staging *out)
+{
+    const struct compile_options options = {.batch = MANY, .use = USE_INFERENCE};
+    struct network *network = NULL;
+    struct params params;
+    struct program *program = NULL;
+    struct staging_seen seen = {0};
+    const struct plan_options watched = {.observer = {OBSERVE_NOTHING, staging_event, &seen}};
+    struct ready ready = {0};
+    struct instance *instance = NULL;
+    float *x = mem_array(2 * MANY * WIDE, sizeof *x);
+    params_init(&params, DTYPE_F32);
+    bool ok = CHECK(x) && CHECK_OK(network_open("mlp:256-4096-4096-8", &network)) &&
+              CHECK_OK(network_compile(network, &params, &options, &program)) &&
+              CHECK_OK(params_fill(&params, 3)) &&
+              CHECK_OK(rig->backend->attach(rig->device, &params, &instance)) &&
+              ready_on(&ready, rig, instance, program, &watched);
+    if (ok) {
+        const struct view view = {program_find(program, ROLE_INPUT, "x"), x, 2 * MANY};
+        const struct binding binding = {.views = &view, .view_count = 1, .ingestion = how};
+        ok = CHECK_OK(ready.backend->bind(ready.plan, &binding)) &&
+             ready_run(&ready, PARTS_ALL, 0, STAGING_STEPS);
+        seen = (struct staging_seen){0}; /* that was to warm up */
+        ok = ok && ready_run(&ready, PARTS_ALL, 0, STAGING_STEPS) && CHECK(staging_of(&seen, out));
+        CHECK_EQUAL_INT(seen.count[LANE_GATHER], how == INGEST_DIRECT ? 0 : STAGING_STEPS);
+    }
+    ready_close(&ready);
+    if (instance)
+        rig->backend->detach(instance);
+    program_free(program);
+    params_free(&params);
+    network_free(network);
+    mem_free(x);
+    return ok;
+}
+
+/* Copies in the stream that computes cannot be beside computing, those in one of their own are; and
+ * nobody is busy for longer than there is time. */
+ON_BACKENDS(only_what_has_a_stream_of_its_own_overlaps)
+{
+    static const enum ingestion ways[] = {INGEST_DIRECT, INGEST_PINNED, INGEST_OVERLAPPED};
+    if (strcmp(rig->backend->unit, "gpu") != 0)
+        check_skip("'%s' computes on data where they lie", rig->backend->name);
+    else
+        for (size_t way = 0; way < 3; way++) {
+            struct staging found;
+            if (!watch_stages(rig, ways[way], &found))
+                continue;
+            CHECK(found.copy > 0 && found.compute > 0);
+            CHECK(found.copy + found.compute - found.copy * found.copy_overlap / 100 <=
+                  1.01 * found.iteration);
+            CHECK(found.gather <= found.iteration);
+            if (ways[way] == INGEST_OVERLAPPED)
+                CHECK(found.copy_overlap > 25);
+            else
+                CHECK(found.copy_overlap < 1);
+        }
 }
 
 CHECK_MAIN

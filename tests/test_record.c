@@ -188,19 +188,29 @@ TEST(parts_say_whether_they_were_scaled)
     arena_free(&arena);
 }
 
-/* 5 ms of copying and 2 of computing in an iteration of 6 ms hide 1 ms; where each step waits for
- * its rows the copying was slower when it was watched, and nothing is hidden. */
-TEST(only_what_runs_beside_something_is_hidden)
+/* The stages of an iteration and what is left of it add up; a record from before they were watched
+ * says nothing of them, and its parts say how long the unit computes. */
+TEST(stages_add_up_or_are_not_there)
 {
-    struct record_meter copied = {.name = "copy_bytes", .value = 1000};
-    struct record record = {.meters = &copied, .meter_count = 1};
+    const struct record_meter stages[] = {
+        {"copy_bytes", 1000, NULL}, {"staged_iteration", 10e6, NULL}, {"gather", 4e6, NULL},
+        {"copy", 2e6, NULL},        {"compute", 5e6, NULL},           {"gather_overlap", 75, NULL},
+        {"copy_overlap", 50, NULL}};
+    struct record record = {.meters = stages, .meter_count = sizeof stages / sizeof *stages};
     record.parts_ns = (struct record_parts){
-        .prepare = 5e6, .forward = 2e6, .backward = (double)NAN, .update = (double)NAN};
+        .prepare = 5e6, .forward = 3e6, .backward = (double)NAN, .update = (double)NAN};
     record.time_ns.median = 6e6;
-    snprintf(record.point.ingestion, sizeof record.point.ingestion, "overlapped");
-    CHECK_NEAR(record_overlap(&record), 0.5, 1e-12);
-    snprintf(record.point.ingestion, sizeof record.point.ingestion, "direct");
-    CHECK_NEAR(record_overlap(&record), 0, 0);
+    CHECK_NEAR(record_metric(&record, metric_find("idle")), 10e6 - 1e6 - 1e6 - 5e6, 1e-3);
+    CHECK_NEAR(record_metric(&record, metric_find("copy_rate")), 1000 / 2e-3, 1e-3);
+    CHECK_NEAR(record_metric(&record, metric_find("compute_per_copy")), 2.5, 1e-12);
+    CHECK_NEAR(record_metric(&record, metric_find("compute_share")), 50, 1e-9);
+    record.meter_count = 1;
+    for (const char *const *key =
+             (const char *const[]){"copy", "gather", "copy_overlap", "copy_rate",
+                                   "compute_per_copy", "idle", NULL};
+         *key; key++)
+        CHECK(isnan(record_metric(&record, metric_find(*key))));
+    CHECK_NEAR(record_metric(&record, metric_find("compute_share")), 50, 1e-9);
 }
 
 TEST(line_is_the_golden_one)

@@ -13,6 +13,7 @@
 #include "bench/passes.h"
 #include "bench/peers.h"
 #include "bench/referee.h"
+#include "bench/staging.h"
 #include "bench/target_group.h"
 #include "bench/task_peer.h"
 #include "bench/watch.h"
@@ -23,7 +24,7 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
-enum { MORE_ROWS = 3 }; /* of a scenario, of ingestion */
+enum { MORE_ROWS = 3 + STAGING_ROWS }; /* of a scenario, of ingestion */
 /* Iterations that are timed together where samples come while the unit computes: the first finds
  * nothing to hide behind. */
 enum { STAGED_TOGETHER = 16 };
@@ -386,6 +387,19 @@ static enum status group_parts(const struct group *group, struct entrant *entran
     return status == STATUS_MEMORY ? status : STATUS_OK;
 }
 
+/* The way of samples that come from the host; adds rows. */
+static enum status group_staging(const struct entrant *entrant, struct record_meter *rows,
+                                 size_t *count)
+{
+    const struct record *record = &entrant->record;
+    size_t more = 0;
+    if (entrant->is_peer || entrant->cold || strcmp(record->point.ingestion, "resident") == 0)
+        return STATUS_OK;
+    enum status status = staging_look(entrant->job, record->time_ns.per, rows + *count, &more);
+    *count += more;
+    return status == STATUS_MEMORY ? status : STATUS_OK;
+}
+
 /* What was used meanwhile, what a scenario gave, and what passes of their own count. */
 static enum status group_meters(struct group *group, struct entrant *entrant)
 {
@@ -414,6 +428,8 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
             (struct record_meter){"copy_bytes", (double)task_input_bytes(group->task), NULL};
     if (entrant->is_peer)
         job_peer_run_exactly(entrant->job);
+    if (!group->bench->unread)
+        TRY(group_staging(entrant, rows, &count));
     if (!group->bench->unread)
         TRY(passes_run(&passes, &group->arena, rows + count, &more));
     record->meters = rows;

@@ -9,6 +9,7 @@
 #include "core/pass/fuse.h"
 #include "record/stats.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -288,14 +289,14 @@ const struct recipe_step *job_network_step(const struct job *job)
     return network_step((const struct job_network *)job);
 }
 
-/* The watched plans: step number `step`. */
-static enum status network_step_watched(const struct job_network *network, int step)
+/* The watched plans: so many steps from number `step` on. */
+static enum status network_step_watched(const struct job_network *network, int step, int steps)
 {
     const struct backend *backend = network->options.backend;
     if (network->options.place == SAMPLES_DISK && step % TASK_BATCHES == 0)
         TRY(samples_evict(&network->samples));
     for (int32_t turn = 0; turn < network->task->step.count; turn++) {
-        TRY(backend->run(network->watched[turn], PARTS_ALL, 0, 1));
+        TRY(backend->run(network->watched[turn], PARTS_ALL, 0, steps));
         TRY(backend->sync(network->watched[turn]));
     }
     return STATUS_OK;
@@ -313,11 +314,14 @@ enum status job_network_watch(struct job *job, const struct watching *watching)
                              &network->watched[turn]));
         TRY(network_bind(network, turn, network->watched[turn], false));
     }
+    const int most = network->options.place == SAMPLES_DISK ? TASK_BATCHES : INT_MAX;
+    const int wanted = watching->together ? watching->together : 1;
+    const int together = wanted < most ? wanted : most;
     uint64_t start_ns = clock_ns();
     for (int step = 0; step <= watching->steps; step++) {
         if (step > 1 && clock_ns() - start_ns > watching->limit_ns)
             break;
-        TRY(network_step_watched(network, step));
+        TRY(network_step_watched(network, step * together, together));
         watching->after(watching->context, step);
     }
     return STATUS_OK;
@@ -372,7 +376,6 @@ static double parts_scale(double ns[PART_COUNT], double step_ns)
 enum status job_network_parts(struct job *job, double step_ns, double parts_ns[PART_COUNT],
                               double *scaled)
 {
-    const bool staged = ((struct job_network *)job)->options.ingestion > INGEST_RESIDENT;
     struct parts_seen seen = {0};
     struct observer observers[RECIPE_TURNS];
     const struct watching watching = {.observers = observers,
@@ -390,7 +393,7 @@ enum status job_network_parts(struct job *job, double step_ns, double parts_ns[P
         if (seen.count[part])
             stats_median(seen.ns[part], seen.count[part], 0.95, &parts_ns[part], &low, &high);
     }
-    *scaled = staged ? (double)NAN : parts_scale(parts_ns, step_ns);
+    *scaled = parts_scale(parts_ns, step_ns);
     return status;
 }
 

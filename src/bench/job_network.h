@@ -21,13 +21,15 @@ enum status job_network_open(struct task *task, const struct network_options *op
                              struct job **out);
 
 /* A watched run: plans of its own, which are a little slower than those that are timed, step by
- * step for `limit_ns` and at most `steps` after a first one to warm up. `after` is told the end of
- * each, the first being 0. */
+ * step (or some at a time) for `limit_ns` and at most `steps` times after a first one to warm up.
+ * `after` is told the end of each, the first being 0. */
 struct watching {
     const struct observer *observers; /* one for each program of job_network_step */
     void (*after)(void *context, int step);
     void *context;
     int steps;
+    int together; /* steps that are run before they are waited for; 0: one. Of samples on the disk
+                     at most as many as are read from there */
     uint64_t limit_ns;
 };
 /* The plans live until job_network_unwatch: events name their kernels. The job is one of this kind,
@@ -40,9 +42,9 @@ const struct recipe_step *job_network_step(const struct job *job);
 /* How long each part of an iteration takes: medians of a watched run, in which one follows the
  * other. NaN for what the backend does not tell or the program does not have. Being watched costs
  * every part of a tiny network about as much as it takes: what they say is how they share the
- * iteration, which took `step_ns` unwatched, unless samples come while the unit computes. So is a
- * step that one kernel does: watched, others do it. *scaled is what they were multiplied by, or
- * NaN. */
+ * iteration, which took `step_ns` unwatched. So is a step that one kernel does: watched, others do
+ * it. *scaled is what they were multiplied by, or NaN. The way of samples that come from the host
+ * is no part of them (bench/staging.h). */
 enum status job_network_parts(struct job *job, double step_ns, double parts_ns[PART_COUNT],
                               double *scaled);
 

@@ -35,10 +35,14 @@ static void add_row(struct text *out, const struct record *record)
         return;
     }
     add_time(out, record->time_ns.median);
-    add_time(out, record_copy_ns(record));
-    add_time(out, record_compute_ns(record));
-    add_cell(out, metric_of(record, "compute_per_copy"), 3, "");
+    add_time(out, metric_of(record, "staged_iteration"));
+    add_time(out, metric_of(record, "gather"));
+    add_cell(out, metric_of(record, "gather_overlap"), 0, " %");
+    add_time(out, metric_of(record, "copy"));
     add_cell(out, metric_of(record, "copy_overlap"), 0, " %");
+    add_time(out, metric_of(record, "compute"));
+    add_time(out, metric_of(record, "idle"));
+    add_cell(out, metric_of(record, "compute_per_copy"), 3, "");
     add_cell(out, 1e-9 * metric_of(record, "copy_rate"), 2, " GB/s");
     add_cell(out, metric_of(record, "compute_share"), 0, " %");
     add_cell(out, metric_of(record, "gpu_utilisation"), 0, " %");
@@ -48,10 +52,12 @@ static void add_row(struct text *out, const struct record *record)
 
 enum status ingestion_table_print(const struct table_row *rows, size_t count, struct text *out)
 {
-    text_add(out,
-             "| work | unit | data | ingestion | batch | iteration | copy | compute | compute ÷ "
-             "copy | overlap | copy throughput | compute utilisation | GPU busy | samples/s | "
-             "check |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    text_add(
+        out,
+        "| work | unit | data | ingestion | batch | iteration | watched | gather | of it beside "
+        "| copy | overlap | compute | idle | compute ÷ copy | copy throughput | compute "
+        "utilisation | GPU busy | samples/s | check |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < count; i++)
         add_row(out, rows[i].record);
     return text_done(out);

@@ -98,27 +98,27 @@ double record_meter(const struct record *record, const char *name)
     return NAN;
 }
 
-double record_copy_ns(const struct record *record)
-{
-    return isnan(record_meter(record, "copy_bytes")) ? (double)NAN : record->parts_ns.prepare;
-}
-
 double record_compute_ns(const struct record *record)
 {
     const struct record_parts *parts = &record->parts_ns;
-    return parts->forward + (isnan(parts->backward) ? 0 : parts->backward) +
-           (isnan(parts->update) ? 0 : parts->update);
+    const double seen = record_meter(record, "compute");
+    return isnan(seen) ? parts->forward + (isnan(parts->backward) ? 0 : parts->backward) +
+                             (isnan(parts->update) ? 0 : parts->update)
+                       : seen;
 }
 
-/* Both are of passes of their own, in which copying may have been slower than in the iterations
- * that were timed: where each step waits for its rows that would look like something hidden. */
-double record_overlap(const struct record *record)
+double record_compute_share(const struct record *record)
 {
-    double copy = record_copy_ns(record), compute = record_compute_ns(record);
-    double hidden = (copy + compute - record->time_ns.median) / fmin(copy, compute);
-    if (strcmp(record->point.ingestion, "direct") == 0)
-        hidden = 0;
-    return isnan(copy + compute) ? (double)NAN : fmin(fmax(hidden, 0), 1);
+    const double staged = record_meter(record, "staged_iteration");
+    return record_compute_ns(record) / (isnan(staged) ? record->time_ns.median : staged);
+}
+
+double record_idle_ns(const struct record *record)
+{
+    const double gather = 1 - record_meter(record, "gather_overlap") / 100;
+    const double copy = 1 - record_meter(record, "copy_overlap") / 100;
+    return record_meter(record, "staged_iteration") - gather * record_meter(record, "gather") -
+           copy * record_meter(record, "copy") - record_meter(record, "compute");
 }
 
 const char *record_status_name(enum record_status status)

@@ -106,12 +106,13 @@ int64_t record_flop(const struct record *record);            /* a whole number; 
 /* Of the samples that were kept: 0.25 is the first quartile, 1 the largest; NaN without samples. */
 double record_quantile(const struct record *record, double quantile);
 double record_meter(const struct record *record, const char *name); /* NaN when not available */
-/* Of an iteration whose samples come from the host: how long they take, how long the unit computes,
- * both when nothing else happens, and which share of the shorter one is hidden behind the other.
- * NaN where they lie on the unit. */
-double record_copy_ns(const struct record *record);
+/* How long the unit computes in an iteration. */
 double record_compute_ns(const struct record *record);
-double record_overlap(const struct record *record);
+/* Of samples that come from the host, all by iterations that were watched (bench/staging.h): the
+ * share in which the unit computes, of any others of the iterations that were timed; and what
+ * nothing of gathering, copying and computing fills. */
+double record_compute_share(const struct record *record);
+double record_idle_ns(const struct record *record);
 
 /* Appends the line, without its newline. */
 void record_write(const struct record *record, struct text *out);

@@ -4,6 +4,7 @@
  * same view. The kernels find all of it through the feed and the view list of the plan, whose
  * addresses never change: captured steps stay valid. */
 #include "backend/cuda/answer_calls.h"
+#include "backend/cuda/stages.h"
 
 #include <cstring>
 
@@ -225,5 +226,5 @@ enum status cuda_sync(struct plan *plan)
     if (copied)
         CUDA(cudaStreamSynchronize(stream));
     plan->pending = false;
-    return STATUS_OK;
+    return stages_hand_out(plan);
 }

@@ -73,6 +73,8 @@ struct capture {
 struct whole;
 struct answer;
 struct span;
+struct stages;
+struct stage;
 
 struct plan {
     struct arena arena; /* the tables below */
@@ -116,6 +118,7 @@ struct plan {
     int32_t mark_count;
     struct span
         *spans; /* [op]: instead, where CUPTI times a plan whose ops are observed; or NULL */
+    struct stages *stages; /* when staged steps did what; NULL: nobody asks */
 };
 
 /* Records the failure of a CUDA call; `doing` is the call's text. */
@@ -186,11 +189,11 @@ void cuda_forget_mirror(struct mirror *mirror);
 enum status cuda_sync(struct plan *plan);
 
 /* intake.cu: data that stay in the host's memory. Begin is told of every bind, after the views; a
- * step's rows are taken in before it is launched, and it is told when it was. *took_ns, where it is
- * not NULL: waits, and says how long the rows took. */
+ * step's rows are taken in before it is launched, and it is told when it was. A stage that is not
+ * NULL gets the times of gathering and copying. */
 enum status intake_choose(struct plan *plan, const struct binding *binding);
 enum status intake_begin(struct plan *plan, const struct binding *binding, uint64_t samples);
-enum status intake_take(struct plan *plan, uint64_t *took_ns);
+enum status intake_take(struct plan *plan, struct stage *stage);
 enum status intake_launched(struct plan *plan);
 void intake_end(struct plan *plan);
 

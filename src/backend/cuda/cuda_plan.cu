@@ -8,6 +8,7 @@
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cudnn.h"
 #include "backend/cuda/last.h"
+#include "backend/cuda/stages.h"
 #include "backend/cuda/tracer.h"
 #include "backend/cuda/whole_run.h"
 
@@ -265,6 +266,7 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
         TRY(whole_prepare(plan));
     if (!plan->dry) {
         TRY(make_marks(plan));
+        TRY(stages_open(plan));
         TRY(aside_open(plan));
         TRY(overlap_open(plan));
         CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
@@ -317,6 +319,7 @@ void cuda_release(struct plan *plan)
                 cudaGraphExecDestroy(steps);
     for (int32_t i = 0; i < plan->mark_count; i++)
         cudaEventDestroy(plan->marks[i]);
+    stages_close(plan);
     if (plan->spans)
         tracer_close();
     for (int32_t i = 0; plan->mirrors && i < plan->program->tensor_count; i++) {

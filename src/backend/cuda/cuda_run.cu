@@ -3,6 +3,7 @@
  * observed plan's steps run one at a time, and their times are handed out after each: CUPTI's, of
  * ops that are launched one by one, or those between events that the graph then holds. */
 #include "backend/cuda/answer_calls.h"
+#include "backend/cuda/stages.h"
 #include "backend/cuda/tracer.h"
 
 extern "C" {
@@ -182,12 +183,13 @@ enum status cuda_capture(struct plan *plan, unsigned parts, int slot)
     return need_steps(plan, parts, slot, 0, &steps);
 }
 
-/* What taking a step's rows in took, before it was launched: of the first op that loads. */
+/* What gathering and copying a step's rows took, before it was launched: of the first op that
+ * loads. */
 static void hand_out_intake(const struct plan *plan, uint64_t zero_ns, uint64_t took_ns)
 {
     struct event event = {};
     event.part = PART_PREPARE;
-    event.kernel = "copy_to_gpu";
+    event.kernel = "rows_to_gpu";
     event.start_ns = zero_ns - took_ns;
     event.end_ns = zero_ns;
     while (plan->program->ops[event.op].kind != OP_load)
@@ -196,7 +198,7 @@ static void hand_out_intake(const struct plan *plan, uint64_t zero_ns, uint64_t 
 }
 
 /* Hands out the times of the step that has just ended. They are counted from `zero_ns`, when it was
- * launched, and its rows were there after `took_ns`. */
+ * launched; its rows took `took_ns` before that, which is no part's. */
 static enum status hand_out_events(const struct plan *plan, unsigned parts, uint64_t zero_ns,
                                    uint64_t took_ns)
 {
@@ -204,11 +206,9 @@ static enum status hand_out_events(const struct plan *plan, unsigned parts, uint
     const bool ops = plan->observer.level == OBSERVE_OPS;
     int32_t mark = 0;
     struct event event = {};
-    event.start_ns = event.end_ns = zero_ns;
+    event.end_ns = zero_ns;
     if (ops && took_ns)
         hand_out_intake(plan, zero_ns, took_ns);
-    else
-        event.end_ns -= took_ns; /* where the part prepare begins */
     for (int part = 0; part < PART_COUNT; part++) {
         if (!(parts & PART_BIT(part)))
             continue;
@@ -275,9 +275,14 @@ static bool takes_rows(const struct plan *plan, unsigned parts)
 /* A step at a time, each with its rows; with two parts the host is a step ahead. */
 static enum status run_staged(struct plan *plan, cudaGraphExec_t step, int64_t steps)
 {
+    cudaStream_t stream = plan->instance->device->stream;
     for (; steps > 0; steps--) {
-        TRY(intake_take(plan, NULL));
-        CUDA(cudaGraphLaunch(step, plan->instance->device->stream));
+        struct stage *stage;
+        TRY(stages_next(plan, &stage));
+        TRY(intake_take(plan, stage));
+        STAGE_MARK(stage, compute[0], stream);
+        CUDA(cudaGraphLaunch(step, stream));
+        STAGE_MARK(stage, compute[1], stream);
         TRY(intake_launched(plan));
     }
     return STATUS_OK;
@@ -288,12 +293,15 @@ static enum status run_observed(struct plan *plan, unsigned parts, int slot, int
     cudaGraphExec_t step = find_capture(plan, parts, slot)->steps[0];
     cudaStream_t stream = plan->instance->device->stream;
     for (int64_t i = 0; i < steps; i++) {
-        uint64_t took_ns = 0;
-        if (takes_rows(plan, parts))
-            TRY(intake_take(plan, &took_ns));
+        const uint64_t start_ns = clock_ns();
+        if (takes_rows(plan, parts)) {
+            TRY(intake_take(plan, NULL));
+            CUDA(cudaStreamSynchronize(stream));
+        }
         if (plan->spans)
             tracer_begin();
-        uint64_t zero_ns = clock_ns();
+        const uint64_t zero_ns = clock_ns();
+        const uint64_t took_ns = takes_rows(plan, parts) ? zero_ns - start_ns : 0;
         if (plan->spans)
             TRY(launch_traced(plan, parts, slot));
         else

@@ -9,7 +9,7 @@
  *
  * A part of the page-locked memory is filled again once its copy is done, a part on the GPU once
  * its step is: events say so, and nobody waits for more. */
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/stages.h"
 
 #include <cstring>
 
@@ -163,14 +163,19 @@ static void gather(void *context, int member, int members)
                (const char *)mirror->host + row_of(gathering->intake, (uint64_t)i) * bytes, bytes);
 }
 
-static enum status copy_gathered(const struct plan *plan, const struct mirror *mirror, int64_t rows,
-                                 uint32_t part, cudaStream_t stream)
+static void gather_rows(const struct intake *intake, const struct mirror *mirror, int64_t rows,
+                        uint32_t part)
 {
-    const struct intake *intake = &plan->intake;
-    const uint64_t bytes = (uint64_t)rows * mirror->row_bytes, place = part * bytes;
-    struct gathering gathering = {intake, mirror, mirror->pinned + place, (long)rows};
+    const uint64_t bytes = (uint64_t)rows * mirror->row_bytes;
+    struct gathering gathering = {intake, mirror, mirror->pinned + part * bytes, (long)rows};
     const uint64_t worth = 1 + bytes / GATHER_LEAST, most = (uint64_t)pool_at_once(intake->pool);
     pool_run(intake->pool, (int)(worth < most ? worth : most), gather, &gathering);
+}
+
+static enum status copy_gathered(const struct mirror *mirror, int64_t rows, uint32_t part,
+                                 cudaStream_t stream)
+{
+    const uint64_t bytes = (uint64_t)rows * mirror->row_bytes, place = part * bytes;
     CUDA(cudaMemcpyAsync((char *)mirror->data + place, mirror->pinned + place, bytes,
                          cudaMemcpyHostToDevice, stream));
     return STATUS_OK;
@@ -192,48 +197,66 @@ static enum status copy_direct(const struct plan *plan, const struct mirror *mir
     return STATUS_OK;
 }
 
+/* The next input from op `*op` on, and its rows in a step; NULL: there is none. */
+static const struct mirror *next_input(const struct plan *plan, int32_t *op, int64_t *rows)
+{
+    const struct program *program = plan->program;
+    while (*op < program->op_count && program->ops[*op].kind != OP_load)
+        ++*op;
+    if (*op == program->op_count)
+        return NULL;
+    const int32_t tensor = op_output(program, &program->ops[(*op)++], 0);
+    *rows = program->tensors[tensor].shape.dim[0];
+    return &plan->mirrors[tensor];
+}
+
+static void gather_inputs(const struct plan *plan, uint32_t part, struct stage *stage)
+{
+    const struct mirror *mirror;
+    int64_t rows;
+    const uint64_t start_ns = clock_ns();
+    for (int32_t op = 0; (mirror = next_input(plan, &op, &rows)) != NULL;)
+        gather_rows(&plan->intake, mirror, rows, part);
+    if (stage) {
+        stage->gather_ns[0] = start_ns;
+        stage->gather_ns[1] = clock_ns();
+    }
+}
+
 static enum status copy_inputs(const struct plan *plan, uint32_t part, cudaStream_t stream,
                                uint64_t *samples)
 {
-    const struct program *program = plan->program;
-    for (int32_t o = 0; o < program->op_count; o++) {
-        if (program->ops[o].kind != OP_load)
-            continue;
-        const int32_t tensor = op_output(program, &program->ops[o], 0);
-        const struct mirror *mirror = &plan->mirrors[tensor];
-        const int64_t rows = program->tensors[tensor].shape.dim[0];
+    const struct mirror *mirror;
+    int64_t rows;
+    for (int32_t op = 0; (mirror = next_input(plan, &op, &rows)) != NULL;) {
         TRY(plan->intake.how == INGEST_DIRECT ? copy_direct(plan, mirror, rows, stream)
-                                              : copy_gathered(plan, mirror, rows, part, stream));
+                                              : copy_gathered(mirror, rows, part, stream));
         *samples = (uint64_t)rows;
     }
     return STATUS_OK;
 }
 
-enum status intake_take(struct plan *plan, uint64_t *took_ns)
+enum status intake_take(struct plan *plan, struct stage *stage)
 {
     struct intake *intake = &plan->intake;
     const uint32_t part = (uint32_t)(intake->steps % intake->parts);
-    /* One that is watched does one thing after another. */
-    const bool beside = intake->stream && !took_ns;
     cudaStream_t computing = plan->instance->device->stream;
-    cudaStream_t copying = beside ? intake->stream : computing;
-    const uint64_t start_ns = clock_ns();
+    cudaStream_t copying = intake->stream ? intake->stream : computing;
     uint64_t samples = 0;
-    if (intake->steps >= intake->parts) {
+    if (intake->steps >= intake->parts)
         CUDA(cudaEventSynchronize(intake->copied[part]));
-        if (beside)
-            CUDA(cudaStreamWaitEvent(copying, intake->used[part], 0));
-    }
+    if (intake->how != INGEST_DIRECT)
+        gather_inputs(plan, part, stage);
+    if (intake->stream && intake->steps >= intake->parts)
+        CUDA(cudaStreamWaitEvent(copying, intake->used[part], 0));
+    STAGE_MARK(stage, copy[0], copying);
     TRY(copy_inputs(plan, part, copying, &samples));
+    STAGE_MARK(stage, copy[1], copying);
     CUDA(cudaEventRecord(intake->copied[part], copying));
-    if (beside)
+    if (intake->stream)
         CUDA(cudaStreamWaitEvent(computing, intake->copied[part], 0));
     intake->place = (intake->place + samples) % intake->samples;
     intake->steps++;
-    if (!took_ns)
-        return STATUS_OK;
-    CUDA(cudaEventSynchronize(intake->copied[part]));
-    *took_ns = clock_ns() - start_ns;
     return STATUS_OK;
 }
 
