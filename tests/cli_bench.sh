@@ -211,6 +211,9 @@ expect leaves_data_to_peers 0 'skipped: other frameworks are measured on data th
     "$prony" bench small --framework python-list --data real/dram $quick
 expect tells_how_samples_came 0 '| small, training | cpu | real/dram | resident | 1 |' \
     "$prony" bench small --data real/dram --format ingestion $quick
+"$prony" bench small --data real/dram --format ingestion $quick 2>/dev/null |
+    awk -F'|' 'NR == 1 { columns = NF } NF != columns { wrong = 1 } END { exit wrong || NR != 3 }'
+report fills_every_column_of_ingestion $? ''
 expect refuses_launches_that_are_waited_for 0 'CUDA_LAUNCH_BLOCKING is set: ' \
     env CUDA_LAUNCH_BLOCKING=1 "$prony" bench small --framework python-list --unit gpu $quick
 expect takes_launches_that_are_not 0 'this peer has no unit gpu' \

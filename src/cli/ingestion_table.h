@@ -1,5 +1,6 @@
-/* ingestion_table.h: what copying samples to a unit costs, in the words of profilers: computing ÷
- * copying, overlap, throughput of the copies, utilisation. */
+/* ingestion_table.h: what bringing samples to a unit costs, in the words of profilers: gathering,
+ * copying and computing, what overlaps, computing ÷ copying, throughput of the copies, utilisation.
+ * All but the iteration and the samples a second are of the iterations that were watched. */
 #ifndef PRONY_CLI_INGESTION_TABLE_H
 #define PRONY_CLI_INGESTION_TABLE_H
 
