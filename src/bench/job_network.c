@@ -289,11 +289,11 @@ const struct recipe_step *job_network_step(const struct job *job)
     return network_step((const struct job_network *)job);
 }
 
-/* The watched plans: so many steps from number `step` on. */
-static enum status network_step_watched(const struct job_network *network, int step, int steps)
+/* The watched plans: so many steps, as network_run has them. */
+static enum status network_step_watched(const struct job_network *network, int steps)
 {
     const struct backend *backend = network->options.backend;
-    if (network->options.place == SAMPLES_DISK && step % TASK_BATCHES == 0)
+    if (network->options.place == SAMPLES_DISK)
         TRY(samples_evict(&network->samples));
     for (int32_t turn = 0; turn < network->task->step.count; turn++) {
         TRY(backend->run(network->watched[turn], PARTS_ALL, 0, steps));
@@ -321,7 +321,7 @@ enum status job_network_watch(struct job *job, const struct watching *watching)
     for (int step = 0; step <= watching->steps; step++) {
         if (step > 1 && clock_ns() - start_ns > watching->limit_ns)
             break;
-        TRY(network_step_watched(network, step * together, together));
+        TRY(network_step_watched(network, together));
         watching->after(watching->context, step);
     }
     return STATUS_OK;

@@ -62,6 +62,10 @@ void notes_add(const struct record *record, const struct contender *contender, d
     else if (contender->stop == MEASURE_TIME)
         text_add(notes, "; time was up after a few samples");
     note_length(contender, options, notes);
+    if (contender->per < contender->together)
+        text_printf(notes,
+                    "; %lld iteration%s at a time, the first beside nothing: longer --seconds",
+                    (long long)contender->per, contender->per == 1 ? "" : "s");
     if (rate > 0 && strcmp(record->point.scenario, "server") == 0) {
         text_add(notes, "; ");
         text_add_count(notes, rate);
