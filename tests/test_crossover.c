@@ -1,4 +1,5 @@
 /* From where on the GPU is faster, as records of both units say. */
+#include "backend/cpu/cpu_backends.h"
 #include "check.h"
 #include "cli/crossover.c" /* the command line is no library */
 
@@ -81,6 +82,24 @@ TEST(batches_of_any_network_are_one_table)
     const char *first = strstr(text_of(&out), "The GPU is faster from batch 1 on.");
     CHECK(first != NULL && strstr(first + 1, "The GPU") == NULL);
     text_free(&out);
+}
+
+/* Sums of a wide layer must not saturate: subnormal numbers would be timed. */
+TEST(widths_learn_slowly)
+{
+    struct bench_request request = REQUEST_DEFAULTS, named = REQUEST_DEFAULTS;
+    const char *const own[] = {"small"}, *const *models = NULL, *const *given = own;
+    struct registry registry = {0};
+    struct arena arena = {0};
+    int widths = 0, one = 1;
+    cpu_register(&registry);
+    CHECK_OK(crossover_ask(&registry, &request, &arena, &models, &widths));
+    CHECK_EQUAL_INT(widths, 10);
+    CHECK_EQUAL_TEXT(request.axis_text[AXIS_optimiser], "sgd:rate=0.01");
+    CHECK_OK(crossover_ask(&registry, &named, &arena, &given, &one));
+    CHECK(named.axis_text[AXIS_optimiser] == NULL);
+    registry_close(&registry);
+    arena_free(&arena);
 }
 
 CHECK_MAIN
