@@ -190,6 +190,25 @@ TEST(tiles_cover_every_layer)
     }
 }
 
+static bool is_owned(const struct chain *chain, int32_t batch)
+{
+    struct grid_layout layout;
+    return CHECK(grid_lay_out(chain, batch, &h200, &layout)) && layout.owns;
+}
+
+/* Where that was measured to be quicker. */
+TEST(threads_own_weights_of_what_does_not_fit_or_is_narrow)
+{
+    const struct chain narrow = STACK(4, 320, 320, 1), wider = STACK(4, 324, 324, 1);
+    const struct chain outputs = STACK(4, 320, 320, 5), one = STACK(300, 4);
+    const struct chain wide = STACK(4, 1600, 2600, 1600, 2500, 1);
+    struct chain asked = narrow;
+    asked.loss_grad = -1;
+    CHECK(is_owned(&narrow, 1) && is_owned(&narrow, 4) && !is_owned(&narrow, 5));
+    CHECK(!is_owned(&wider, 3) && !is_owned(&outputs, 3) && !is_owned(&one, 3));
+    CHECK(is_owned(&wide, 3) && !is_owned(&asked, 3));
+}
+
 /* Every block must hear of all others, so there are none that own nothing. */
 TEST(small_networks_take_fewer_blocks)
 {
