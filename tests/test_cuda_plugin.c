@@ -141,6 +141,7 @@ static void check_too_large(const struct backend *cuda, struct device *device)
         CHECK_STATUS(STATUS_MEMORY,
                      cuda->prepare(instance, program, &(struct plan_options){0}, &plan));
         CHECK_MESSAGE("out of GPU memory");
+        CHECK_MESSAGE(" MB for the plan's activations, and ");
         CHECK_MESSAGE("are free");
     }
     arena_free(&arena);

@@ -291,8 +291,8 @@ enum status cuda_alloc(const struct device *device, uint64_t bytes, const char *
         (void)cudaGetLastError();
         cudaMemGetInfo(&free, &total);
         FAIL(STATUS_MEMORY,
-             "out of GPU memory on %s: %s needs %.1f MB, %.1f of %.1f MB are free; " NEEDS_LESS,
-             device->properties.name, what, (double)bytes / 1e6, (double)free / 1e6,
+             "out of GPU memory on %s: %.1f MB for %s, and %.1f of %.1f MB are free; " NEEDS_LESS,
+             device->properties.name, (double)bytes / 1e6, what, (double)free / 1e6,
              (double)total / 1e6);
     }
     CUDA(error);
