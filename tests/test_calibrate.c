@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "cli/calibration_kept.c" /* the command line is no library */
 #include "estimate/calibrate.h"
 
 #include <sched.h>
@@ -321,6 +322,27 @@ TEST(what_is_not_ours_is_not_there)
     calibration.changed = true;
     CHECK_STATUS(STATUS_IO, calibration_keep(&calibration, path("nowhere/kept.json")));
     CHECK(calibration.changed);
+    calibration_free(&calibration);
+}
+
+/* What nobody has measured yet is shown as that, not as 0 GB/s. */
+TEST(what_is_not_known_has_no_rate)
+{
+    struct calibration calibration = {0};
+    struct text out = {0};
+    struct ceiling_row row = {.ceiling = CEILING_READ, .set_bytes = 1 << 24, .per_s = 28556e9};
+    snprintf(row.unit, sizeof row.unit, "Example GPU");
+    CHECK_OK(calibration_merge(&calibration, &row));
+    row.unit[0] = '\0';
+    row.threads = 1;
+    row.pages = PAGES_2M;
+    row.per_s = 30e9;
+    CHECK_OK(calibration_merge(&calibration, &row));
+    calibration_text(&calibration, &out);
+    CHECK(strstr(text_of(&out), "      28556          –          –\n") != NULL);
+    CHECK(strstr(text_of(&out), "       30.0") != NULL);
+    CHECK(strstr(text_of(&out), " 0.0") == NULL && strstr(text_of(&out), " 0\n") == NULL);
+    text_free(&out);
     calibration_free(&calibration);
 }
 

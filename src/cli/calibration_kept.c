@@ -63,6 +63,15 @@ static uint64_t next_set(const struct calibration *calibration, int threads, uin
     return next;
 }
 
+/* A column of 11; what was never measured is no rate. */
+static void add_rate(struct text *out, int decimals, double bytes_per_s)
+{
+    if (bytes_per_s > 0)
+        text_printf(out, " %10.*f", decimals, bytes_per_s * 1e-9);
+    else
+        text_printf(out, " %9s–", "");
+}
+
 static void add_curve(const struct calibration *calibration, int threads, struct text *out)
 {
     text_printf(out, "\n  GB/s, %d thread%s\n  %-12s", threads, threads == 1 ? "" : "s",
@@ -79,14 +88,13 @@ static void add_curve(const struct calibration *calibration, int threads, struct
         text_free(&size);
         for (int ceiling = CEILING_READ; ceiling_is_memory((enum ceiling)ceiling); ceiling++)
             for (int pages = PAGES_COUNT - 1; pages >= 0; pages--)
-                text_printf(
-                    out, " %10.1f",
-                    1e-9 * calibration_best(calibration,
-                                            &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
-                                                                  .isa = ISA_AVX512,
-                                                                  .threads = threads,
-                                                                  .pages = (enum pages)pages,
-                                                                  .set_bytes = set}));
+                add_rate(out, 1,
+                         calibration_best(calibration,
+                                          &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
+                                                                .isa = ISA_AVX512,
+                                                                .threads = threads,
+                                                                .pages = (enum pages)pages,
+                                                                .set_bytes = set}));
         text_add(out, "\n");
     }
 }
@@ -134,8 +142,7 @@ static void add_unit(const struct calibration *calibration, const char *unit, st
         text_printf(out, "  %-12s", text_of(&size));
         text_free(&size);
         for (int ceiling = CEILING_READ; ceiling_is_memory((enum ceiling)ceiling); ceiling++)
-            text_printf(out, " %10.0f",
-                        1e-9 * unit_best(calibration, unit, (enum ceiling)ceiling, row->set_bytes));
+            add_rate(out, 0, unit_best(calibration, unit, (enum ceiling)ceiling, row->set_bytes));
         text_add(out, "\n");
     }
 }
