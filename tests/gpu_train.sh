@@ -16,30 +16,34 @@ accuracy() {
         sed -n 's/^test accuracy \([0-9]*\)\.\([0-9]\) %$/\1\2/p'
 }
 
-# learns NAME LEAST APART ARGUMENTS…: on both units at least so well, and no further apart (tenths of a percent).
+# learns NAME WAY LEAST APART NETWORK DATA EPOCHS BATCH …: on both units at least so well, and no further apart (tenths
+# of a percent); WAY is what explain says of the steps.
 learns() {
-    name=$1 least=$2 apart=$3
-    shift 3
-    cpu=$(accuracy cpu "$@")
-    gpu=$(accuracy gpu "$@")
-    [ "${cpu:-0}" -ge "$least" ] && [ "${gpu:-0}" -ge "$least" ] &&
+    name=$1 way=$2 least=$3 apart=$4 network=$5 data=$6 epochs=$7 batch=$8
+    shift 8
+    explained=$("$prony" explain "$network" --phase training --batch "$batch" --unit gpu 2>&1)
+    cpu=$(accuracy cpu "$network" "$data" --epochs "$epochs" --batch "$batch" "$@")
+    gpu=$(accuracy gpu "$network" "$data" --epochs "$epochs" --batch "$batch" "$@")
+    printf '%s\n' "$explained" | grep -q -e "$way" && [ "${cpu:-0}" -ge "$least" ] && [ "${gpu:-0}" -ge "$least" ] &&
         [ $((gpu - cpu)) -le "$apart" ] && [ $((cpu - gpu)) -le "$apart" ]
-    report "$name" $? "the CPU: $(tail -n 3 "$folder/cpu")
+    report "$name" $? "not by $way: $explained
+or: the CPU: $(tail -n 3 "$folder/cpu")
 the GPU: $(tail -n 3 "$folder/gpu")"
-    echo "     $*: $cpu per mille on the CPU, $gpu on the GPU"
+    echo "     $network, $data, $epochs epochs, batch $batch: $cpu per mille on the CPU, $gpu on the GPU"
 }
 
 # One of iris's 30 held-out rows is 33 tenths; digits have 359, MNIST 10,000.
-learns iris_by_one_warp 900 34 small iris --epochs 100 --batch 1
-learns iris_by_a_team 900 34 small iris --epochs 300 --batch 10
-learns iris_by_one_block 900 34 mlp:4-16-16-3 iris --epochs 100 --batch 32
-learns digits_by_the_grid_of_few_samples 950 12 mlp:64-512-512-10 digits --epochs 5 --batch 3
-learns digits_by_the_grid 950 12 mlp:64-512-512-10 digits --epochs 5 --batch 10
-learns digits_op_by_op 950 12 mlp:64-32-10 digits --epochs 5 --batch 32
+learns iris_by_one_warp whole_warp 900 34 small iris 100 1
+learns iris_by_a_team whole_team 900 34 small iris 300 10
+learns iris_by_one_block whole_block 900 34 mlp:4-16-16-3 iris 100 32
+learns iris_by_many_blocks whole_many 900 34 mlp:4-8-3 iris 300 100
+learns digits_by_the_grid whole_grid 950 12 mlp:64-512-512-10 digits 5 10
+learns digits_by_weights_in_registers 'whole_own\|whole_grid' 940 12 mlp:64-2600-2600-10 digits 2 3
+learns digits_op_by_op 'op by op' 950 12 mlp:64-32-10 digits 5 32
 if [ -f "${XDG_DATA_HOME:-$HOME/.local/share}/prony/mnist/train-images-idx3-ubyte" ]; then
-    learns mnist 950 4 mlp:784-128-10 mnist --epochs 2 --batch 64
-    learns mnist_streamed 950 4 mlp:784-128-10 mnist --epochs 2 --batch 64 --memory 20
-    learns mnist_by_convolution 970 6 lenet mnist --epochs 1 --batch 64
+    learns mnist 'op by op' 950 4 mlp:784-128-10 mnist 2 64
+    learns mnist_streamed 'op by op' 950 4 mlp:784-128-10 mnist 2 64 --memory 20
+    learns mnist_by_convolution 'op by op' 970 6 lenet mnist 1 64
 else
     echo "skip $suite.mnist: MNIST is not here; tools/setup mnist fetches it"
 fi
