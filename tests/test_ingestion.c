@@ -5,10 +5,13 @@
 
 #include "base/memory.h"
 #include "bench/staging.h"
+#include "core/binding.h"
 
 enum { STEPS = 23, ROWS = 61, RING = 64, BATCH = 7, INPUTS = 33 };
 
 struct trial {
+    uint64_t version; /* of what is bound */
+    int64_t listed;   /* rows of the order that are bound; 0: all */
     struct network *network;
     struct params params;
     struct program *program;
@@ -54,9 +57,12 @@ static bool trial_bind(struct trial *trial, struct ready *ready, enum ingestion 
     const struct binding binding = {.views = views,
                                     .view_count = 3,
                                     .order = ordered ? trial->order : NULL,
-                                    .order_count = ordered ? ROWS : 0,
+                                    .order_count = !ordered        ? 0
+                                                   : trial->listed ? trial->listed
+                                                                   : ROWS,
                                     .start = ROWS - 3,
-                                    .ingestion = how};
+                                    .ingestion = how,
+                                    .version = trial->version};
     return CHECK_OK(ready->backend->bind(ready->plan, &binding));
 }
 
@@ -124,6 +130,132 @@ ON_BACKENDS(what_has_no_room_binds_nothing)
         CHECK(trial_bind(trial, &ready, INGEST_RESIDENT, true) &&
               ready_run(&ready, PARTS_ALL, 0, 2));
     }
+    ready_close(&ready);
+    if (trial)
+        trial_close(trial);
+    mem_free(trial);
+}
+
+/* What a plan learns from what is bound now, from the first weights on, and what it said of it. */
+static bool learn(struct trial *trial, struct ready *ready)
+{
+    memset(trial->loss, 0, sizeof trial->loss);
+    return CHECK_OK(ready->backend->upload(ready->instance, &trial->params)) &&
+           trial_bind(trial, ready, INGEST_BEST, true) && ready_run(ready, PARTS_ALL, 0, STEPS);
+}
+
+/* Does a plan that was bound before learn what one that is new does? */
+static bool learns_as_new(struct trial *trial, struct rig *rig, struct ready *ready)
+{
+    float loss[STEPS];
+    struct ready fresh = {0};
+    bool ok = learn(trial, ready);
+    memcpy(loss, trial->loss, sizeof loss);
+    trial->version = 0;
+    ok = ok && ready_open(&fresh, rig, &trial->params, trial->program) && learn(trial, &fresh) &&
+         CHECK(memcmp(loss, trial->loss, sizeof loss) == 0);
+    ready_close(&fresh);
+    return ok;
+}
+
+ON_BACKENDS(data_that_changed_are_seen)
+{
+    struct trial *trial = mem_alloc(sizeof *trial);
+    struct ready ready = {0};
+    bool ok = CHECK(trial) && trial_open(trial) &&
+              ready_open(&ready, rig, &trial->params, trial->program);
+    for (int turn = 0; ok && turn < 6; turn++) { /* of no version, and of a new one each */
+        fill_random(trial->x, ROWS * INPUTS, 20 + (unsigned)turn);
+        trial->label[turn] = (trial->label[turn] + 1) % 5;
+        trial->version = turn % 3 ? binding_version() : 0;
+        ok = learns_as_new(trial, rig, &ready);
+    }
+    ready_close(&ready);
+    if (trial)
+        trial_close(trial);
+    mem_free(trial);
+}
+
+/* Longer and shorter ones, and one that was bound and never run. */
+ON_BACKENDS(orders_that_changed_are_seen)
+{
+    static const int64_t counts[] = {5, ROWS, 1, 40, 0};
+    struct trial *trial = mem_alloc(sizeof *trial);
+    struct ready ready = {0};
+    const uint64_t version = binding_version();
+    bool ok = CHECK(trial) && trial_open(trial) &&
+              ready_open(&ready, rig, &trial->params, trial->program);
+    for (uint32_t turn = 0; ok && turn < 5; turn++) {
+        trial->version = version;
+        ok = trial_bind(trial, &ready, INGEST_BEST, turn % 2);
+        trial->listed = counts[turn];
+        for (uint32_t i = 0; i < ROWS; i++)
+            trial->order[i] = (i * (3 + turn) + turn) % ROWS;
+        ok = ok && learns_as_new(trial, rig, &ready);
+    }
+    ready_close(&ready);
+    if (trial)
+        trial_close(trial);
+    mem_free(trial);
+}
+
+/* Nobody may change data of a version; who does sees whether they are copied again. */
+ON_BACKENDS(a_version_is_copied_once_for_all_plans)
+{
+    struct trial *trial = mem_alloc(sizeof *trial);
+    struct ready first = {0}, second = {0}, third = {0};
+    float loss[STEPS];
+    if (strcmp(rig->backend->unit, "gpu") != 0) {
+        check_skip("'%s' computes on data where they lie", rig->backend->name);
+    } else if (CHECK(trial) && trial_open(trial) &&
+               ready_open(&first, rig, &trial->params, trial->program) &&
+               ready_open(&second, rig, &trial->params, trial->program) &&
+               ready_open(&third, rig, &trial->params, trial->program)) {
+        trial->version = binding_version();
+        CHECK(learn(trial, &first));
+        memcpy(loss, trial->loss, sizeof loss);
+        fill_random(trial->x, ROWS * INPUTS, 77);
+        CHECK(learn(trial, &first) && memcmp(loss, trial->loss, sizeof loss) == 0);
+        CHECK(learn(trial, &second) && memcmp(loss, trial->loss, sizeof loss) == 0);
+        ready_close(&first);
+        CHECK(learn(trial, &second) && memcmp(loss, trial->loss, sizeof loss) == 0);
+        ready_close(&second); /* the last that was bound to them */
+        CHECK(learn(trial, &third) && memcmp(loss, trial->loss, sizeof loss) != 0);
+    }
+    ready_close(&first);
+    ready_close(&second);
+    ready_close(&third);
+    if (trial)
+        trial_close(trial);
+    mem_free(trial);
+}
+
+/* Inputs that are too many, of a version or not: the device is as good as before. */
+ON_BACKENDS(inputs_without_room_leave_nothing_behind)
+{
+    struct trial *trial = mem_alloc(sizeof *trial);
+    struct ready ready = {0};
+    if (strcmp(rig->backend->unit, "gpu") != 0)
+        check_skip("'%s' computes on data where they lie", rig->backend->name);
+    else if (CHECK(trial) && trial_open(trial) &&
+             ready_open(&ready, rig, &trial->params, trial->program))
+        for (int turn = 0; turn < 4; turn++) {
+            const uint64_t version = turn % 2 ? binding_version() : 0;
+            const struct view views[] = {
+                {program_find(trial->program, ROLE_INPUT, "label"), trial->label, ROWS},
+                {program_find(trial->program, ROLE_INPUT, "x"), trial->x, INT32_MAX}};
+            const struct binding binding = {.views = views,
+                                            .view_count = 2,
+                                            .order = trial->order,
+                                            .order_count = ROWS,
+                                            .ingestion = INGEST_RESIDENT,
+                                            .version = version};
+            CHECK_STATUS(STATUS_MEMORY, rig->backend->bind(ready.plan, &binding));
+            CHECK_MESSAGE("the bound data needs");
+            CHECK_STATUS(STATUS_INPUT, rig->backend->run(ready.plan, PARTS_ALL, 0, 1));
+            trial->version = turn < 2 ? version : 0;
+            CHECK(learns_as_new(trial, rig, &ready));
+        }
     ready_close(&ready);
     if (trial)
         trial_close(trial);

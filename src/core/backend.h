@@ -65,7 +65,7 @@ struct view {
  * reads them where they lie, whatever is asked for. */
 enum ingestion {
     INGEST_BEST,     /* resident where there is room, else overlapped */
-    INGEST_RESIDENT, /* all are copied by bind and stay */
+    INGEST_RESIDENT, /* all are copied by bind, unless they are there (version), and stay */
     INGEST_DIRECT,   /* a step's rows are copied from where they lie, then it runs */
     INGEST_PINNED,   /* … they are gathered in page-locked memory first, which is copied faster */
     INGEST_OVERLAPPED, /* … and while a step computes, the next one's rows are on their way */
@@ -81,6 +81,9 @@ struct binding {
     int64_t order_count;
     uint64_t start;
     enum ingestion ingestion;
+    uint64_t version; /* of the inputs, from binding_version: of two binds with the same one, views
+                         with the same address and rows hold the same bytes, which need not be
+                         copied again, nor for another plan. 0: they may have changed */
 };
 
 /* What runs for an op: one entry per kernel. An op that was folded into another has none. */
@@ -101,7 +104,7 @@ struct explanation {
  * number is raised by hand; the others change by themselves when an op or an attribute comes. */
 enum {
     BACKEND_ABI =
-        11 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+        12 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
 };
 
 struct backend {

@@ -1,6 +1,8 @@
 /* binding.c: checks a binding against a program. */
 #include "core/binding.h"
 
+#include <stdatomic.h>
+
 const struct op *binding_port(const struct program *program, int32_t tensor)
 {
     for (int32_t o = 0; o < program->op_count && tensor >= 0; o++) {
@@ -81,4 +83,10 @@ enum status binding_check(const struct program *program, const struct binding *b
     }
     *samples = binding->order ? (uint64_t)binding->order_count : rows;
     return STATUS_OK;
+}
+
+uint64_t binding_version(void)
+{
+    static _Atomic uint64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
 }

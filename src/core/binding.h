@@ -21,4 +21,8 @@ uint64_t binding_row_bytes(const struct program *program, int32_t tensor);
 enum status binding_check(const struct program *program, const struct binding *binding,
                           uint64_t *samples);
 
+/* A number for data that will not change from now on (binding.version): no other call gives the
+ * same. */
+uint64_t binding_version(void);
+
 #endif

@@ -103,9 +103,12 @@ static enum status bind_turn(const struct lap *lap, const struct leg *leg, int32
     add_view(views, &count, program, ROLE_OUTPUT, "right", lap->right + first, left);
     int64_t fetched, from = rows_from(lap, lap->step, lap->fetched - lap->step, &fetched);
     int64_t start = rows_from(lap, first, left, &left); /* steps before it are whole batches */
-    struct binding binding = {.views = views, .view_count = count, .start = (uint64_t)start};
-    if (dataset->stream) /* rows that are not fetched are not to be copied */
+    struct binding binding = {
+        .views = views, .view_count = count, .start = (uint64_t)start, .version = data->version};
+    if (dataset->stream) { /* rows that are not fetched are not to be copied */
         binding.ingestion = INGEST_OVERLAPPED;
+        binding.version = 0;
+    }
     if (lap->order) { /* only what is fetched: backends copy it */
         binding.order = lap->order + from;
         binding.order_count = fetched;

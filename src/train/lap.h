@@ -18,6 +18,7 @@ struct lap_data {
     struct dataset *dataset; /* features and labels */
     float *targets;          /* [rows, …], for losses over numbers; or NULL */
     float *outputs;          /* [rows, width] for y, or NULL */
+    uint64_t version;        /* of what it reads (binding.version); 0: it may change */
 };
 
 struct lap {

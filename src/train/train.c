@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "core/binding.h"
 
 #include <string.h>
 
@@ -209,6 +210,7 @@ static struct lap_data bound_data(const struct trainer *trainer)
     return (struct lap_data){
         .dataset = trainer->dataset,
         .targets = trainer->levels ? trainer->levels : trainer->dataset->numbers,
+        .version = trainer->version,
     };
 }
 
@@ -264,6 +266,7 @@ static enum status open_trainer(struct trainer *trainer, const struct trainer_op
     TRY(lap_prepare(&trainer->train, engine));
     TRY(lap_prepare(&trainer->validate, engine));
     TRY(lap_prepare(&trainer->test, engine));
+    trainer->version = binding_version();
     return begin_epoch(trainer);
 }
 

@@ -28,8 +28,9 @@ struct trainer {
     struct recipe_traits traits;
     int32_t stage; /* of the recipe, from 0, that `train` is for */
     struct split split;
-    uint32_t *order; /* of the training rows in this epoch */
-    float *levels;   /* [rows, label columns]: model_make_levels; or NULL */
+    uint32_t *order;  /* of the training rows in this epoch */
+    float *levels;    /* [rows, label columns]: model_make_levels; or NULL */
+    uint64_t version; /* of the data set as it is now: it stays so (binding.version) */
     struct lap train, validate, test;
 };
 

@@ -23,41 +23,70 @@ static void forget_hosts(struct plan *plan)
     }
 }
 
-/* Afterwards nothing is bound, also for the kernels. */
-static enum status forget_views(struct plan *plan)
+static size_t told_bytes(const struct plan *plan)
 {
-    const size_t tensors = (size_t)plan->program->tensor_count;
+    return sizeof *plan->feed + (size_t)plan->program->tensor_count * sizeof *plan->views;
+}
+
+/* Afterwards nothing is bound, also for the kernels, and nothing is on its way any more. */
+static void forget_views(struct plan *plan)
+{
     cudaStream_t stream = plan->instance->device->stream;
     forget_hosts(plan);
-    CUDA(cudaMemsetAsync(plan->feed, 0, sizeof *plan->feed, stream));
-    CUDA(cudaMemsetAsync(plan->views, 0, tensors * sizeof *plan->views, stream));
-    return STATUS_OK;
+    cudaMemsetAsync(plan->feed, 0, told_bytes(plan), stream);
+    cudaStreamSynchronize(stream);
+    (void)cudaGetLastError(); /* why nothing is bound is known already */
 }
 
 /* What a call hands out is mostly little: written straight to host memory it is there when the
  * kernels are done, where copies would cost more than the kernels. */
 enum { MAPPED_MOST = 1 << 20 };
 
-void cuda_forget_mirror(struct mirror *mirror)
+struct shared *cuda_find_shared(const struct device *device, const void *host, uint64_t bytes,
+                                uint64_t version)
 {
-    if (mirror->mapped)
+    struct shared *shared = version ? device->shared : NULL;
+    while (shared && (shared->version != version || shared->host != host || shared->bytes != bytes))
+        shared = shared->next;
+    return shared;
+}
+
+/* The last user takes them away. */
+static void leave_shared(struct device *device, struct shared *shared)
+{
+    struct shared **link = &device->shared;
+    if (--shared->users > 0)
+        return;
+    while (*link != shared)
+        link = &(*link)->next;
+    *link = shared->next;
+    cudaFree(shared->data);
+    mem_free(shared);
+}
+
+void cuda_forget_mirror(struct device *device, struct mirror *mirror)
+{
+    if (mirror->shared)
+        leave_shared(device, mirror->shared);
+    else if (mirror->mapped)
         cudaFreeHost(mirror->data);
     else
         cudaFree(mirror->data);
     cudaFreeHost(mirror->pinned);
+    mirror->shared = NULL;
     mirror->pinned = NULL;
     mirror->data = NULL;
     mirror->room = 0;
     mirror->mapped = false;
 }
 
-static enum status make_room(const struct device *device, struct mirror *mirror, uint64_t bytes,
+static enum status make_room(struct device *device, struct mirror *mirror, uint64_t bytes,
                              bool mapped)
 {
     void *memory;
     if (mirror->room >= bytes && mirror->mapped == mapped)
         return STATUS_OK;
-    cuda_forget_mirror(mirror);
+    cuda_forget_mirror(device, mirror);
     if (mapped)
         CUDA(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped));
     else
@@ -83,56 +112,118 @@ static enum status stage_view(struct plan *plan, const struct view *view)
     return STATUS_OK;
 }
 
-static enum status mirror_view(struct plan *plan, const struct view *view)
+/* Copies the rows and waits, so that whose they are may change them. */
+static enum status copy_rows(const struct device *device, uint32_t *to, const void *from,
+                             uint64_t bytes)
 {
-    const struct device *device = plan->instance->device;
-    struct mirror *mirror = &plan->mirrors[view->tensor];
-    const bool is_output = binding_port(plan->program, view->tensor)->kind == OP_store;
-    mirror->rows = (uint64_t)view->rows;
-    mirror->row_bytes = binding_row_bytes(plan->program, view->tensor);
-    const uint64_t bytes = mirror->rows * mirror->row_bytes;
-    const uint64_t all = bytes + (is_output ? mirror->rows : 0);
-    if (!is_output && plan->intake.how != INGEST_RESIDENT)
-        return stage_view(plan, view);
-    TRY(make_room(device, mirror, all, is_output && all <= MAPPED_MOST));
-    mirror->written = is_output ? (uint8_t *)mirror->data + bytes : NULL;
+    CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream));
+    CUDA(cudaStreamSynchronize(device->stream));
+    return STATUS_OK;
+}
+
+/* A copy that other plans may read, with no users yet. */
+static enum status add_shared(struct device *device, const void *host, uint64_t bytes,
+                              uint64_t version)
+{
+    void *memory = NULL;
+    struct shared *shared = (struct shared *)mem_alloc(sizeof *shared);
+    NEED(shared);
+    enum status status = cuda_alloc(device, bytes, "the bound data", &memory);
+    if (status == STATUS_OK)
+        status = copy_rows(device, (uint32_t *)memory, host, bytes);
+    if (status != STATUS_OK) {
+        cudaFree(memory);
+        mem_free(shared);
+        return status;
+    }
+    *shared = {device->shared, host, bytes, version, (uint32_t *)memory, 0};
+    device->shared = shared;
+    return STATUS_OK;
+}
+
+static enum status share_view(struct device *device, struct mirror *mirror, const void *host,
+                              uint64_t bytes, uint64_t version)
+{
+    struct shared *shared = cuda_find_shared(device, host, bytes, version);
+    if (shared && mirror->shared == shared)
+        return STATUS_OK;
+    cuda_forget_mirror(device,
+                       mirror); /* before anything is taken: there may be no room for both */
+    if (!shared)
+        TRY(add_shared(device, host, bytes, version));
+    mirror->shared = shared ? shared : device->shared;
+    mirror->shared->users++;
+    mirror->data = mirror->shared->data;
+    return STATUS_OK;
+}
+
+static enum status mirror_output(struct device *device, struct mirror *mirror)
+{
+    const uint64_t bytes = mirror->rows * mirror->row_bytes, all = bytes + mirror->rows;
+    TRY(make_room(device, mirror, all, all <= MAPPED_MOST));
+    mirror->written = (uint8_t *)mirror->data + bytes;
     if (mirror->mapped) {
         mirror->flags = mirror->written;
         memset(mirror->flags, 0, mirror->rows);
-    } else if (is_output) {
+    } else {
         NEED(mirror->flags = (uint8_t *)mem_alloc(mirror->rows));
         CUDA(cudaMemsetAsync(mirror->written, 0, mirror->rows, device->stream));
+    }
+    return STATUS_OK;
+}
+
+static enum status mirror_view(struct plan *plan, const struct view *view, uint64_t version)
+{
+    struct device *device = plan->instance->device;
+    struct mirror *mirror = &plan->mirrors[view->tensor];
+    mirror->rows = (uint64_t)view->rows;
+    mirror->row_bytes = binding_row_bytes(plan->program, view->tensor);
+    const uint64_t bytes = mirror->rows * mirror->row_bytes;
+    if (binding_port(plan->program, view->tensor)->kind == OP_store) {
+        TRY(mirror_output(device, mirror));
+    } else if (plan->intake.how != INGEST_RESIDENT) {
+        return stage_view(plan, view);
+    } else if (version) {
+        TRY(share_view(device, mirror, view->data, bytes, version));
     } else {
-        CUDA(cudaMemcpyAsync(mirror->data, view->data, bytes, cudaMemcpyHostToDevice,
-                             device->stream));
+        TRY(make_room(device, mirror, bytes, false));
+        TRY(copy_rows(device, mirror->data, view->data, bytes));
     }
     mirror->host = view->data;
     return STATUS_OK;
 }
 
+/* In room that is kept, here and on the host: a copy may still be on its way when bind is done. */
 static enum status copy_order(struct plan *plan, const struct binding *binding)
 {
-    const struct device *device = plan->instance->device;
-    const uint64_t bytes = (uint64_t)binding->order_count * sizeof *binding->order;
+    const uint64_t count = binding->order ? (uint64_t)binding->order_count : 0;
+    const size_t bytes = (size_t)count * sizeof *binding->order;
     void *memory;
-    cudaFree(plan->order);
-    plan->order = NULL;
-    if (!binding->order)
+    if (count > plan->order_room) {
+        cudaFree(plan->order);
+        mem_free(plan->order_told);
+        plan->order = plan->order_told = NULL;
+        plan->order_room = 0;
+        NEED(plan->order_told = (uint32_t *)mem_array(count, sizeof *plan->order_told));
+        TRY(cuda_alloc(plan->instance->device, bytes, "the order of the data", &memory));
+        plan->order = (uint32_t *)memory;
+        plan->order_room = count;
+    }
+    if (!count)
         return STATUS_OK;
-    TRY(cuda_alloc(device, bytes, "the order of the data", &memory));
-    plan->order = (uint32_t *)memory;
-    CUDA(cudaMemcpyAsync(plan->order, binding->order, bytes, cudaMemcpyHostToDevice,
-                         device->stream));
+    memcpy(plan->order_told, binding->order, bytes);
+    CUDA(cudaMemcpyAsync(plan->order, plan->order_told, bytes, cudaMemcpyHostToDevice,
+                         plan->instance->device->stream));
     return STATUS_OK;
 }
 
-/* Tells the kernels; `views` is a host array of one element per tensor. */
-static enum status point_kernels(struct plan *plan, const struct binding *binding, uint64_t samples,
-                                 struct feed_view *views)
+/* Tells the kernels, in one copy that need not be there when bind is done. */
+static enum status point_kernels(struct plan *plan, const struct binding *binding, uint64_t samples)
 {
-    cudaStream_t stream = plan->instance->device->stream;
-    const struct feed feed = {binding->start, plan->order, samples, plan->intake.parts - 1,
-                              plan->intake.parts};
+    struct feed_view *views = (struct feed_view *)(plan->told + 1);
+    memset(plan->told, 0, told_bytes(plan));
+    *plan->told = {binding->start, binding->order ? plan->order : NULL, samples,
+                   plan->intake.parts - 1, plan->intake.parts};
     for (int32_t i = 0; i < binding->view_count; i++) {
         const struct view *view = &binding->views[i];
         const struct mirror *mirror = &plan->mirrors[view->tensor];
@@ -142,10 +233,8 @@ static enum status point_kernels(struct plan *plan, const struct binding *bindin
         views[view->tensor].rows = mirror->rows;
         views[view->tensor].written = mirror->written;
     }
-    CUDA(cudaMemcpyAsync(plan->feed, &feed, sizeof feed, cudaMemcpyHostToDevice, stream));
-    CUDA(cudaMemcpyAsync(plan->views, views, sizeof *views * (size_t)plan->program->tensor_count,
-                         cudaMemcpyHostToDevice, stream));
-    CUDA(cudaStreamSynchronize(stream));
+    CUDA(cudaMemcpyAsync(plan->feed, plan->told, told_bytes(plan), cudaMemcpyHostToDevice,
+                         plan->instance->device->stream));
     return STATUS_OK;
 }
 
@@ -153,15 +242,10 @@ static enum status bind_views(struct plan *plan, const struct binding *binding, 
 {
     TRY(intake_choose(plan, binding));
     for (int32_t i = 0; i < binding->view_count; i++)
-        TRY(mirror_view(plan, &binding->views[i]));
+        TRY(mirror_view(plan, &binding->views[i], binding->version));
     TRY(copy_order(plan, binding));
     TRY(intake_begin(plan, binding, samples));
-    struct feed_view *views =
-        (struct feed_view *)mem_array((size_t)plan->program->tensor_count, sizeof *views);
-    NEED(views);
-    enum status status = point_kernels(plan, binding, samples, views);
-    mem_free(views);
-    return status;
+    return point_kernels(plan, binding, samples);
 }
 
 enum status cuda_bind(struct plan *plan, const struct binding *binding)
@@ -172,11 +256,13 @@ enum status cuda_bind(struct plan *plan, const struct binding *binding)
     if (plan->answer)
         return answer_bind(plan, binding);
     TRY(binding_check(plan->program, binding, &samples));
+    TRY(cuda_use(plan->instance->device));
     TRY(cuda_sync(plan)); /* what ran so far belongs to the views bound so far */
-    TRY(forget_views(plan));
+    forget_hosts(plan);
     enum status status = bind_views(plan, binding, samples);
+    plan->pending = status == STATUS_OK;
     if (status != STATUS_OK)
-        forget_hosts(plan); /* so that nothing runs on what the kernels have not been told of */
+        forget_views(plan); /* so that nothing runs on what the kernels have not been told of */
     return status;
 }
 

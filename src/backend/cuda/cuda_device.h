@@ -22,6 +22,16 @@ struct device {
     struct blas *blas;        /* or NULL: not installed */
     struct cudnn *cudnn;      /* the backend 'cudnn'; else NULL */
     struct plan *answering;   /* who may have calls outside the stream's order, or NULL */
+    struct shared *shared;    /* bound data that several plans may read, a list */
+};
+
+/* Inputs of one version (binding.version): here once, for as long as a plan is bound to them. */
+struct shared {
+    struct shared *next;
+    const void *host;
+    uint64_t bytes, version;
+    uint32_t *data; /* device */
+    int users;      /* mirrors */
 };
 
 struct instance {
@@ -38,11 +48,12 @@ struct instance {
 
 /* A view in host memory and its copy on the device. */
 struct mirror {
-    void *host;     /* NULL: not bound */
-    char *pinned;   /* staged inputs: page-locked, as large as `data`; else NULL */
-    uint32_t *data; /* device; kept when the plan is bound again and it is large enough */
+    void *host;            /* NULL: not bound */
+    char *pinned;          /* staged inputs: page-locked, as large as `data`; else NULL */
+    struct shared *shared; /* whose data these are, or NULL: the mirror's own */
+    uint32_t *data;        /* device; kept when the plan is bound again and it is large enough */
     bool mapped; /* … or, small outputs, in host memory that kernels write to: nothing to copy */
-    uint64_t room; /* bytes at `data` */
+    uint64_t room; /* bytes at `data` that are the mirror's own */
     uint64_t rows, row_bytes;
     uint8_t *written; /* device [rows], behind the data: stored since the last sync? outputs only */
     uint8_t *flags;   /* host [rows]: where sync reads `written`; outputs only, else NULL */
@@ -52,14 +63,14 @@ enum { INTAKE_PARTS = 2 };
 
 /* How a plan's inputs get here, step by step: intake.cu. */
 struct intake {
-    enum ingestion how;  /* up to INGEST_RESIDENT nothing of this is used: they are here */
-    uint32_t *order;     /* host, or NULL: rows as they come */
-    uint64_t samples;    /* of the order or of the data */
-    uint64_t place;      /* the sample that the next step begins with */
-    uint32_t parts;      /* steps whose rows are here at once: 1, overlapped 2 */
-    uint64_t steps;      /* taken in so far */
-    struct pool *pool;   /* gathers rows; NULL: they are copied from where they lie */
-    cudaStream_t stream; /* of copies beside the computing */
+    enum ingestion how;    /* up to INGEST_RESIDENT nothing of this is used: they are here */
+    const uint32_t *order; /* host, the plan's, or NULL: rows as they come */
+    uint64_t samples;      /* of the order or of the data */
+    uint64_t place;        /* the sample that the next step begins with */
+    uint32_t parts;        /* steps whose rows are here at once: 1, overlapped 2 */
+    uint64_t steps;        /* taken in so far */
+    struct pool *pool;     /* gathers rows; NULL: they are copied from where they lie */
+    cudaStream_t stream;   /* of copies beside the computing */
     cudaEvent_t copied[INTAKE_PARTS], used[INTAKE_PARTS]; /* the rows of each part */
 };
 
@@ -103,12 +114,15 @@ struct plan {
     int32_t *launches;             /* [op], in one step */
     struct call *calls;            /* [copy][op] */
 
-    struct feed *feed;       /* device */
-    struct feed_view *views; /* device [tensor] */
-    uint32_t *order;         /* device, or NULL */
-    struct mirror *mirrors;  /* [tensor] */
+    struct feed *feed;       /* device, and behind it … */
+    struct feed_view *views; /* … device [tensor] */
+    struct feed *told;       /* host: what bind last wrote to both; untouched while it is copied */
+    uint32_t *order;         /* device [order_room], or NULL */
+    uint32_t *order_told;    /* host: as `told` */
+    uint64_t order_room;
+    struct mirror *mirrors; /* [tensor] */
     struct intake intake;
-    bool pending; /* something ran since the last sync */
+    bool pending; /* something ran or was told since the last sync */
 
     cudaStream_t capture_stream; /* nothing runs in it */
     struct aside aside;
@@ -185,7 +199,10 @@ enum status answer_stop(struct device *device);
 
 /* cuda_bind.cu */
 enum status cuda_bind(struct plan *plan, const struct binding *binding);
-void cuda_forget_mirror(struct mirror *mirror);
+void cuda_forget_mirror(struct device *device, struct mirror *mirror);
+/* What is bound is here already, for whichever plan; NULL: it is not, or may have changed. */
+struct shared *cuda_find_shared(const struct device *device, const void *host, uint64_t bytes,
+                                uint64_t version);
 enum status cuda_sync(struct plan *plan);
 
 /* intake.cu: data that stay in the host's memory. Begin is told of every bind, after the views; a

@@ -121,7 +121,8 @@ static enum status take(struct plan *plan, uint64_t bytes, const char *what, cha
 static enum status take_memory(struct plan *plan)
 {
     const struct program *program = plan->program;
-    char *feed, *views;
+    const uint64_t views = sizeof(struct feed_view) * (uint64_t)program->tensor_count;
+    char *feed;
     size_t bytes;
     if (!size_mul(plan->slot_bytes, (size_t)plan->copies, &bytes))
         FAIL(STATUS_MEMORY, "%d slots of '%s' are more than can be addressed", plan->slots,
@@ -134,11 +135,10 @@ static enum status take_memory(struct plan *plan)
     TRY(take(plan, plan->aside.bytes, "the plan's second workspace", &plan->aside.workspace));
     TRY(take(plan, plan->aside.twin_bytes, "the plan's third workspace",
              &plan->aside.twin_workspace));
-    TRY(take(plan, sizeof(struct feed), "the plan's place in the data", &feed));
+    TRY(take(plan, sizeof(struct feed) + views, "the plan's place in the data", &feed));
     plan->feed = (struct feed *)feed;
-    TRY(take(plan, sizeof(struct feed_view) * (uint64_t)program->tensor_count,
-             "the plan's list of views", &views));
-    plan->views = (struct feed_view *)views;
+    plan->views = (struct feed_view *)(plan->feed + 1);
+    NEED(plan->told = (struct feed *)arena_alloc(&plan->arena, sizeof(struct feed) + views));
     return STATUS_OK;
 }
 
@@ -325,7 +325,7 @@ void cuda_release(struct plan *plan)
     for (int32_t i = 0; plan->mirrors && i < plan->program->tensor_count; i++) {
         if (!plan->mirrors[i].mapped)
             mem_free(plan->mirrors[i].flags);
-        cuda_forget_mirror(&plan->mirrors[i]);
+        cuda_forget_mirror(plan->instance->device, &plan->mirrors[i]);
     }
     if (plan->capture_stream)
         cudaStreamDestroy(plan->capture_stream);
@@ -333,7 +333,7 @@ void cuda_release(struct plan *plan)
     answer_release(plan);
     whole_release(plan);
     cudaFree(plan->order);
-    cudaFree(plan->views);
+    mem_free(plan->order_told);
     cudaFree(plan->feed);
     aside_close(plan);
     overlap_close(plan);

@@ -27,7 +27,6 @@ void intake_end(struct plan *plan)
 {
     struct intake *intake = &plan->intake;
     pool_close(intake->pool);
-    mem_free(intake->order);
     if (intake->stream)
         cudaStreamDestroy(intake->stream);
     for (int part = 0; part < INTAKE_PARTS; part++) {
@@ -49,7 +48,8 @@ static uint64_t resident_bytes(const struct plan *plan, const struct binding *bi
             continue;
         const uint64_t bytes =
             (uint64_t)view->rows * binding_row_bytes(plan->program, view->tensor);
-        if (bytes > plan->mirrors[view->tensor].room)
+        if (bytes > plan->mirrors[view->tensor].room &&
+            !cuda_find_shared(plan->instance->device, view->data, bytes, binding->version))
             needed += bytes;
     }
     return needed;
@@ -90,7 +90,7 @@ enum status intake_choose(struct plan *plan, const struct binding *binding)
     if (plan->intake.how != how) {
         intake_end(plan);
         for (int32_t i = 0; i < plan->program->tensor_count; i++)
-            cuda_forget_mirror(&plan->mirrors[i]);
+            cuda_forget_mirror(plan->instance->device, &plan->mirrors[i]);
     }
     plan->intake.how = how;
     plan->intake.parts = how == INGEST_OVERLAPPED ? INTAKE_PARTS : 1;
@@ -118,18 +118,13 @@ static enum status make_tools(struct intake *intake)
 enum status intake_begin(struct plan *plan, const struct binding *binding, uint64_t samples)
 {
     struct intake *intake = &plan->intake;
-    mem_free(intake->order);
-    intake->order = NULL;
     if (intake->how == INGEST_RESIDENT)
         return STATUS_OK;
-    const size_t count = (size_t)binding->order_count;
-    if (binding->order) {
-        NEED(intake->order = (uint32_t *)mem_array(count, sizeof *intake->order));
-        memcpy(intake->order, binding->order, count * sizeof *intake->order);
-    }
+    intake->order = binding->order ? plan->order_told : NULL;
     intake->samples = samples;
     intake->place = binding->start;
     intake->steps = 0;
+    CUDA(cudaStreamSynchronize(plan->instance->device->stream)); /* copies may go beside it */
     const enum status status = make_tools(intake);
     if (status != STATUS_OK)
         intake_end(plan); /* half of the tools are none */
