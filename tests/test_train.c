@@ -467,6 +467,44 @@ done:
     return status;
 }
 
+/* The versions that binds were told, by whoever computes. */
+static struct {
+    uint64_t first, others, binds;
+} told;
+
+static enum status listen_to_bind(struct plan *plan, const struct binding *binding)
+{
+    if (!told.binds++)
+        told.first = binding->version;
+    told.others += binding->version != told.first;
+    return backend_ref.bind(plan, binding);
+}
+
+/* … so that a unit with memory of its own copies them once, for all plans and epochs. */
+TEST(the_data_of_a_training_have_one_version)
+{
+    struct backend listening = backend_ref;
+    struct lesson lesson;
+    struct lesson_options options = make_options(50, 3, 0.1);
+    uint64_t before = 0;
+    listening.bind = listen_to_bind;
+    options.trainer.course.validate_share = 0.2;
+    for (int again = 0; again < 2; again++) { /* the second one scales other data */
+        struct score score;
+        memset(&told, 0, sizeof told);
+        if (CHECK_OK(lesson_begin(&lesson, "mlp:4-8-3", &options))) {
+            lesson.model.engine.backend = &listening;
+            CHECK_OK(lesson_run(&lesson, 1));
+            CHECK_OK(trainer_test(lesson.trainer, &score));
+            CHECK(told.binds >= 3 * 3 + 1 && told.others == 0);
+            CHECK(told.first != 0 && told.first != before);
+            lesson.model.engine.backend = &backend_ref;
+        }
+        before = told.first;
+        lesson_end(&lesson);
+    }
+}
+
 TEST(every_failed_allocation_ends_cleanly)
 {
     enum status status = STATUS_MEMORY;
