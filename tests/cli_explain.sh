@@ -49,6 +49,12 @@ case $found in
     explains says_when_one_launch_does 'one launch answers all calls' large --backend cuda \
         --scenario queued
     explains says_when_each_call_is_launched '1 launches' small --backend cuda --scenario queued
+    explains names_the_kernel_that_owns_weights 'whole_own_f32_cuda: training with up to four' large \
+        --backend cuda --phase training --batch 3
+    explains takes_binary_classifiers_whole 'one kernel runs all of these ops' mlp:4-8-1:relu \
+        --backend cuda --phase training --loss binary_cross_entropy
+    explains says_what_stores_probabilities 'op by op: it stores probabilities' mlp:4-64-3 \
+        --backend cuda --classes 3
     ;;
 *) echo "skip $suite.says_when_one_launch_does: the plugin is not in this build" ;;
 esac

@@ -100,13 +100,37 @@ TEST(an_inference_is_found)
     CHECK_EQUAL_INT(found.chain.layer[0].update, -1);
 }
 
+/* What is stored of a classifier are probabilities. */
 TEST(cross_entropy_is_found)
 {
-    struct found found;
-    struct compile_options options = {
-        .batch = 2, .use = USE_TRAINING, .loss = LOSS_CROSS_ENTROPY, .classes = 2};
-    if (look(plain, &options, DTYPE_F32, &found))
-        CHECK(!found.why);
+    static const enum program_use uses[] = {USE_TRAINING, USE_EVALUATION, USE_INFERENCE};
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        struct found found;
+        struct compile_options options = {
+            .batch = 2, .use = uses[i], .loss = LOSS_CROSS_ENTROPY, .classes = 2};
+        if (!look(plain, &options, DTYPE_F32, &found) || !CHECK(!found.why))
+            continue;
+        CHECK((found.chain.right >= 0) == (uses[i] != USE_INFERENCE));
+        CHECK((found.chain.store_y >= 0) == (uses[i] != USE_TRAINING));
+        CHECK(found.chain.probabilities == (uses[i] != USE_TRAINING));
+    }
+}
+
+/* Its right answers are counted on the sigmoid of its output, which is stored as it is. */
+TEST(a_binary_classifier_is_found)
+{
+    static const enum program_use uses[] = {USE_TRAINING, USE_EVALUATION, USE_INFERENCE};
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        struct found found;
+        struct compile_options options = {
+            .batch = 2, .use = uses[i], .loss = LOSS_BINARY_CROSS_ENTROPY};
+        if (!look("input 4\ndense 8\nrelu\ndense 1\n", &options, DTYPE_F32, &found) ||
+            !CHECK(!found.why))
+            continue;
+        CHECK((found.chain.right >= 0) == (uses[i] != USE_INFERENCE));
+        CHECK(found.chain.counts_sigmoid == (uses[i] != USE_INFERENCE));
+        CHECK(!found.chain.probabilities);
+    }
 }
 
 /* Each of these has something that a trained stack has not. */
@@ -120,6 +144,7 @@ TEST(what_is_more_than_a_stack_is_not_one)
         {"input 4\ndense 3\ndropout 0.5\ndense 2\n", NULL, 1, DTYPE_F32},
         {"input 4\na = dense 4\nb = dense 4\nadd < a, b\ndense 2\n", NULL, 1, DTYPE_F32},
         {"input 4\ndense 3\ngelu\ndense 2\n", NULL, 1, DTYPE_F32},
+        {"input 4\ndense 3\nsoftmax\ndense 2\n", NULL, 1, DTYPE_F32},
         {plain, "sgd:clip=1", 1, DTYPE_F32},
         {plain, "adam:clip=1", 1, DTYPE_F32},
         {plain, "adam", 2, DTYPE_F32},

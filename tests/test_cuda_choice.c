@@ -12,6 +12,7 @@ struct asked {
     const char *precision;
     enum answering answering;
     const char *optimiser; /* NULL: the network's */
+    enum loss_kind loss;
 };
 
 /* A plan on paper, with all that it needs. */
@@ -30,8 +31,10 @@ struct paper {
 static enum status paper_fill(struct paper *paper, const struct asked *asked)
 {
     const struct device_options options = {.paper = true, .precision = asked->precision};
-    const struct compile_options compile = {
-        .batch = asked->batch, .use = asked->use, .optimiser = asked->optimiser};
+    const struct compile_options compile = {.batch = asked->batch,
+                                            .use = asked->use,
+                                            .optimiser = asked->optimiser,
+                                            .loss = asked->loss};
     const struct plan_options plan = {.dry = true, .answering = asked->answering};
     params_init(&paper->params, DTYPE_F32);
     paper->params.bare = true;
@@ -149,13 +152,16 @@ static void expect_op_by_op(const struct asked *asked, const char *why)
 }
 
 #define TRAIN(network, batch, precision)                                                           \
-    (&(const struct asked){network, batch, USE_TRAINING, precision, ANSWER_STEPS, NULL})
+    (&(const struct asked){network, batch, USE_TRAINING, precision, ANSWER_STEPS, NULL, LOSS_AUTO})
 #define TRAIN_BY(optimiser, network, batch)                                                        \
-    (&(const struct asked){network, batch, USE_TRAINING, "fp32", ANSWER_STEPS, optimiser})
+    (&(const struct asked){network, batch, USE_TRAINING, "fp32", ANSWER_STEPS, optimiser,          \
+                           LOSS_AUTO})
 #define INFER(network, batch, precision)                                                           \
-    (&(const struct asked){network, batch, USE_INFERENCE, precision, ANSWER_STEPS, NULL})
+    (&(const struct asked){network, batch, USE_INFERENCE, precision, ANSWER_STEPS, NULL, LOSS_AUTO})
+#define CLASSIFY(loss, use, network, batch)                                                        \
+    (&(const struct asked){network, batch, use, "fp32", ANSWER_STEPS, NULL, loss})
 #define CALLS(network, batch, answering)                                                           \
-    (&(const struct asked){network, batch, USE_INFERENCE, "fp32", answering, NULL})
+    (&(const struct asked){network, batch, USE_INFERENCE, "fp32", answering, NULL, LOSS_AUTO})
 
 TEST(small_batches_of_dense_layers_run_whole)
 {
@@ -165,9 +171,41 @@ TEST(small_batches_of_dense_layers_run_whole)
     expect_whole(TRAIN("small", 150, "fp32"), "whole_many_f32_cuda");
     expect_whole(TRAIN("small", 1000000, "fp32"), "whole_many_f32_cuda");
     expect_whole(INFER("mlp:13-16-16-4", 1000, "fp32"), "whole_many_f32_cuda");
-    expect_whole(TRAIN("large", 3, "fp32"), "whole_grid_f32_cuda");
+    expect_whole(TRAIN("large", 3, "fp32"), "whole_own_f32_cuda");
+    expect_whole(TRAIN("large", 4, "fp32"), "whole_grid_f32_cuda");
     expect_whole(TRAIN("large", 10, "fp32"), "whole_grid_f32_cuda");
     expect_whole(INFER("large", 1, "fp32"), "whole_grid_f32_cuda");
+}
+
+/* Neither right answers that are counted on probabilities nor, in one block, outputs that become
+ * such are in the way. */
+TEST(classifiers_run_whole)
+{
+    static const enum program_use uses[] = {USE_TRAINING, USE_EVALUATION, USE_INFERENCE};
+    for (size_t u = 0; u < sizeof uses / sizeof *uses; u++)
+        for (int loss = LOSS_CROSS_ENTROPY; loss <= LOSS_BINARY_CROSS_ENTROPY; loss++) {
+            const bool softmax = loss == LOSS_CROSS_ENTROPY && uses[u] != USE_TRAINING;
+            expect_whole(CLASSIFY(loss, uses[u], "mlp:4-8-1:relu", 1),
+                         softmax ? "whole_block_f32_cuda" : "whole_warp_f32_cuda");
+            expect_whole(CLASSIFY(loss, uses[u], "mlp:4-8-1:relu", 10),
+                         softmax ? "whole_block_f32_cuda" : "whole_team_f32_cuda");
+            expect_whole(CLASSIFY(loss, uses[u], "mlp:4-8-1:relu", 64), "whole_block_f32_cuda");
+            if (softmax)
+                expect_op_by_op(CLASSIFY(loss, uses[u], "mlp:5-136-36-1:tanh", 10),
+                                "it stores probabilities");
+            else
+                expect_whole(CLASSIFY(loss, uses[u], "mlp:5-136-36-2:tanh", 10),
+                             "whole_grid_f32_cuda");
+        }
+    expect_op_by_op(CLASSIFY(LOSS_BINARY_CROSS_ENTROPY, USE_TRAINING, "mlp:5-136-36-1:tanh", 10),
+                    "its right answers are counted on probabilities");
+    /* a call of theirs is a graph */
+    expect_kernel(&(const struct asked){"mlp:4-8-3:relu", 1, USE_INFERENCE, "fp32", ANSWER_CALLS,
+                                        NULL, LOSS_CROSS_ENTROPY},
+                  "softmax_f32_cuda");
+    expect_refused(&(const struct asked){"mlp:4-8-3:relu", 1, USE_INFERENCE, "fp32",
+                                         ANSWER_RESIDENT, NULL, LOSS_CROSS_ENTROPY},
+                   "it stores probabilities");
 }
 
 /* By any optimiser where one block holds what it keeps; clipping needs all gradients at once. */

@@ -93,6 +93,7 @@ ON_BACKENDS(many_samples_of_narrow_layers_agree)
         {"small", 1000, LOSS_MSE, 0, NULL},
         {"mlp:2-5-6-3:sigmoid", 97, LOSS_CROSS_ENTROPY, 3, NULL},
         {"mlp:7-4-2:tanh", 257, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
+        {"mlp:4-8-1:relu", 150, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
         {"mlp:3-8-5-8-8:relu", 513, LOSS_CROSS_ENTROPY, 8, "cosine:period=40,least=0.1"},
         {"mlp:5-16-11-4:relu", 33, LOSS_CROSS_ENTROPY, 4, NULL},
         {"mlp:9-32-31-3:sigmoid", 150, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
@@ -264,7 +265,7 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
         SKIP("'%s' runs nothing whole", rig->backend->name);
     if (strcmp(rig->backend->name, "cuda") == 0 && check_wants_all())
         CHECK(has_run("whole_warp") && has_run("whole_team") && has_run("whole_block") &&
-              has_run("whole_many") && has_run("whole_grid"));
+              has_run("whole_many") && has_run("whole_grid") && has_run("whole_own"));
 }
 
 /* How many are a number in one and none in the other. */

@@ -13,7 +13,7 @@ static const char *chain_to_answer(const struct plan *plan, struct chain *chain)
 {
     const char *why = plan->whole               ? chain_find(plan->program, chain)
                       : plan->program->op_by_op ? plan->program->op_by_op
-                                                : "it runs op by op";
+                                                : "it stores probabilities, or each op is watched";
     return why || (chain->loss < 0 && chain->store_y >= 0) ? why : "it is not inference";
 }
 

@@ -189,7 +189,7 @@ void *cuda_locate(const struct plan *plan, int32_t tensor, int copy);
 
 /* whole.cu: programs that one kernel runs. NULL, or why there is none for it. */
 const char *whole_supports(const struct device *device, const struct program *program);
-enum status whole_prepare(struct plan *plan); /* chooses; takes nothing yet */
+enum status whole_prepare(struct plan *plan, enum answering answering); /* chooses; takes nothing */
 enum status whole_begin(struct plan *plan);
 enum status whole_run(struct plan *plan, int64_t steps);
 void whole_release(struct plan *plan);

@@ -263,7 +263,7 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
         TRY(take_memory(plan));
     write_calls(plan, operands);
     if (program->whole && plan->observer.level == OBSERVE_NOTHING && plan->slots == 1)
-        TRY(whole_prepare(plan));
+        TRY(whole_prepare(plan, answering));
     if (!plan->dry) {
         TRY(make_marks(plan));
         TRY(stages_open(plan));

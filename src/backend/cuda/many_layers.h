@@ -256,17 +256,20 @@ static __device__ void many_descend(const struct many_net *net, const float *sha
     }
 }
 
-/* Losses that are seldom asked for, called: gradients of the outputs y go to d. */
-static __device__ __noinline__ float judge_seldom(const struct whole_step *step, int out,
-                                                  const float *y, const float *target, float *d)
+/* Losses that are seldom asked for, called: gradients of the outputs y go to d. Beside the loss,
+ * what is right of a binary one. */
+static __device__ __noinline__ float2 judge_seldom(const struct whole_step *step, int out,
+                                                   const float *y, const float *target, float *d)
 {
-    float loss = 0.0f, most = -INFINITY, sum = 0.0f;
+    float loss = 0.0f, right = 0.0f, most = -INFINITY, sum = 0.0f;
     if (step->loss_kind == OP_binary_cross_entropy) {
         for (int o = 0; o < out; o++) {
-            d[o] = step->gradient * (sigmoid(y[o]) - target[o]);
+            const float error = sigmoid(y[o]) - target[o];
+            d[o] = step->gradient * error;
             loss += fmaxf(y[o], 0.0f) - y[o] * target[o] + log1pf(expf(-fabsf(y[o])));
+            right += fabsf(error) < step->half ? 1.0f : 0.0f;
         }
-        return loss * step->share;
+        return make_float2(loss * step->share, right);
     }
     const int label = __float_as_int(*target);
     for (int o = 0; o < out; o++)
@@ -277,7 +280,7 @@ static __device__ __noinline__ float judge_seldom(const struct whole_step *step,
         d[o] = step->gradient * (d[o] / sum - (o == label ? 1.0f : 0.0f));
         loss += o == label ? (logf(sum) - (y[o] - most)) * step->share : 0.0f;
     }
-    return loss;
+    return make_float2(loss, 0.0f);
 }
 
 static __device__ __noinline__ float count_right(const struct whole_step *step, int out,
@@ -306,10 +309,10 @@ static __device__ float2 many_judge(const struct many_net *net, uint32_t shape, 
     const int out = Kind::out(net, shape, Kind::layers(net) - 1);
     const enum activation function = Kind::function(net, Kind::layers(net) - 1);
     float2 found = {};
+    if (step.loss_kind != OP_mse)
+        found = judge_seldom(&step, out, y, target, d);
     if (step.right_kind != OP_COUNT)
         found.y = count_right(&step, out, y, target);
-    if (step.loss_kind != OP_mse)
-        found.x = judge_seldom(&step, out, y, target, d);
     for (int o = 0; 4 * o < out; o++) {
         const float4 four = quad_at(y)[o];
         float4 gradient = quad_at(d)[o];

@@ -20,6 +20,10 @@ static const struct {
      "has a share of the samples"},
     {"whole_grid", "few samples of wide dense layers: each multiprocessor keeps its tile of every "
                    "layer's weights, and steps need no launch"},
+    {"whole_own",
+     "training with up to four samples of wide dense layers: each multiprocessor keeps "
+     "its tile of every layer's weights, of one layer in registers, and steps need no "
+     "launch"},
     {"answer_warp", "calls of narrow layers: one warp answers"},
     {"answer_block", "calls of narrow layers: one block answers"},
     {"answer_flow", "calls of several samples of wide layers: one kernel on all multiprocessors, "

@@ -24,10 +24,16 @@ static const char *why_none(const struct chain *chain, int32_t batch)
     static_assert(GRID_BATCH_MOST == 12 && GRID_LAST_MOST == 32, "the texts have these numbers");
     if (!whole_can_activate(chain))
         return "the slope of gelu needs what kernels for whole steps do not keep";
+    if (chain->probabilities)
+        return "it stores probabilities, and what makes them in whole steps is one block alone: "
+               "layers at most 32 wide, 64 samples at most 8 wide, 32 of 16, 16 of 32";
     if (chain_widest(chain) <= BLOCK_WIDTH_MOST && chain->optimiser >= 0)
         return "with what its optimiser keeps it does not fit a block's shared memory";
     if (chain->optimiser >= 0)
         return "wide layers are trained whole by plain sgd alone";
+    if (chain->counts_sigmoid)
+        return "its right answers are counted on probabilities, which whole steps of wide layers "
+               "do not make";
     if (chain->layer[chain->layers - 1].out > GRID_LAST_MOST)
         return "its last layer has more than 32 outputs";
     return batch > GRID_BATCH_MOST ? "its batch is more than 12 samples"
@@ -74,6 +80,8 @@ static struct whole_step step_of(const struct plan *plan, const struct chain *ch
     step.right_kind = chain->right < 0 ? OP_COUNT : program->ops[chain->right].kind;
     if (chain->right >= 0 && step.right_kind == OP_right_level)
         step.half = 0.5f / (float)(program->ops[chain->right].attr.right_level.classes - 1);
+    if (chain->counts_sigmoid)
+        step.right_kind = OP_COUNT;
     const float elements = (float)program->batch * (float)chain->layer[chain->layers - 1].out;
     step.share = 1.0f / (step.loss_kind == OP_cross_entropy ? (float)program->batch : elements);
     if (chain->loss_grad < 0)
@@ -93,7 +101,7 @@ static struct whole_step step_of(const struct plan *plan, const struct chain *ch
     return step;
 }
 
-enum status whole_prepare(struct plan *plan)
+enum status whole_prepare(struct plan *plan, enum answering answering)
 {
     static const char *const names[] = {"",
                                         "whole_warp_f32_cuda",
@@ -109,12 +117,16 @@ enum status whole_prepare(struct plan *plan)
     if (chain_find(program, &chain))
         FAIL(STATUS_INPUT, "the program '%s' is marked whole and is no stack of layers",
              program->name);
+    if (chain.probabilities && answering != ANSWER_STEPS)
+        return STATUS_OK; /* a call is over sooner as a graph of its ops */
     struct whole *whole = (struct whole *)arena_array(&plan->arena, 1, sizeof *whole);
     NEED(whole);
     whole->kind = whole_choose(&chain, program->batch, &limits);
     whole->name = names[whole->kind];
-    if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, program->batch, &limits, &grid))
+    if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, program->batch, &limits, &grid)) {
         whole->bytes = grid_bytes(&grid);
+        whole->name = grid.owns ? "whole_own_f32_cuda" : whole->name;
+    }
     if (whole->kind == WHOLE_MANY && many_lay_out(&chain, program->batch, &limits, &many))
         whole->bytes = many_bytes(&many);
     plan->whole = whole;

@@ -21,10 +21,11 @@ struct whole_step {
     struct feed_view *y, *loss, *right;
     struct control *control;
     int32_t *count;                     /* updates done; NULL: inference */
-    enum op_kind loss_kind, right_kind; /* OP_COUNT: none */
+    enum op_kind loss_kind, right_kind; /* OP_COUNT: none; what is right of a binary loss is counted
+                                           with it, on the probability */
     float gradient;                     /* factor of the loss's gradient */
     float share;                        /* of one element, or of one label, in the loss */
-    float half;                         /* of the distance between two levels */
+    float half;                         /* of the distance between two levels; 0: none is right */
     int32_t schedule_kind, warmup, period;
     float schedule_factor, schedule_scale;
 };

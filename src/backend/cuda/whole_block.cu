@@ -309,8 +309,10 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
             place = source.after(place);
             next_row = source.row(place);
             const float y = block_ascend<Kind>(&net, shared, line, now.x);
+            const float answer = Kind::PROBABILITIES ? group_softmax<WIDTH>(out, y) : y;
             if (answers && there && lane < out) {
-                answers[(uint64_t)now.row * (unsigned)out + (unsigned)lane] = __float_as_uint(y);
+                answers[(uint64_t)now.row * (unsigned)out + (unsigned)lane] =
+                    __float_as_uint(answer);
                 step.y->written[now.row] = 1;
             }
             if (step.loss_kind != OP_COUNT) {
@@ -358,12 +360,15 @@ template <int LAYERS> static void *block_kernel_for(enum activation hidden, enum
     }
 }
 
-template <bool PLAIN> static void *block_kernel_of(int32_t width)
+template <int WIDTH, bool SOFTMAX>
+using any_kind = block_kind<WIDTH, 0, AS_IT_COMES, AS_IT_COMES, SOFTMAX>;
+
+template <bool PLAIN, bool SOFTMAX> static void *block_kernel_of(int32_t width)
 {
     switch (width) {
-    case 8: return (void *)whole_block<block_kind<8, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
-    case 16: return (void *)whole_block<block_kind<16, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
-    default: return (void *)whole_block<block_kind<32, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
+    case 8: return (void *)whole_block<any_kind<8, SOFTMAX>, PLAIN>;
+    case 16: return (void *)whole_block<any_kind<16, SOFTMAX>, PLAIN>;
+    default: return (void *)whole_block<any_kind<32, SOFTMAX>, PLAIN>;
     }
 }
 
@@ -375,7 +380,9 @@ static void *block_kernel(const struct block_net *net)
     void *own = NULL;
     bool alike = net->layout.width == 8;
     if (net->rule.kind != OP_COUNT)
-        return block_kernel_of<false>(net->layout.width);
+        return block_kernel_of<false, false>(net->layout.width);
+    if (net->probabilities)
+        return block_kernel_of<true, true>(net->layout.width);
     for (int32_t l = 0; l < layers - 1; l++)
         alike = alike && net->layer[l].function == hidden;
     if (alike)
@@ -383,7 +390,7 @@ static void *block_kernel(const struct block_net *net)
               : layers == 3 ? block_kernel_for<3>(hidden, last)
               : layers == 4 ? block_kernel_for<4>(hidden, last)
                             : NULL;
-    return own ? own : block_kernel_of<true>(net->layout.width);
+    return own ? own : block_kernel_of<true, false>(net->layout.width);
 }
 
 void block_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step)
@@ -391,6 +398,7 @@ void block_prepare(struct whole *whole, const struct chain *chain, const struct 
     struct block_net *net = (struct block_net *)whole->net;
     net->step = *step;
     net->rule = whole->rule;
+    net->probabilities = chain->probabilities;
     block_lay_out(chain, step->batch, &net->layout);
     for (int32_t l = 0; l < chain->layers; l++) {
         net->layer[l].in = chain->layer[l].in;

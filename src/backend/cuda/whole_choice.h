@@ -629,17 +629,20 @@ static inline enum whole_kind whole_choose(const struct chain *chain, int32_t ba
     struct grid_layout grid;
     if (!whole_can_activate(chain))
         return WHOLE_NONE;
-    if (warp_takes(chain, batch)) /* a warp has each weight several times: too often for a rule */
+    /* a warp has each weight several times: too often for a rule */
+    if (warp_takes(chain, batch) && !chain->probabilities)
         return batch == 1 && chain->optimiser < 0 ? WHOLE_WARP : WHOLE_TEAM;
     if (chain_widest(chain) <= BLOCK_WIDTH_MOST && batch <= BLOCK_THREADS_MOST) {
         block_lay_out(chain, batch, &block);
         if (block.threads <= BLOCK_THREADS_MOST && block.shared_bytes <= limits->shared_bytes)
             return WHOLE_BLOCK;
     }
+    if (chain->probabilities) /* a softmax as a step's last act would slow all others */
+        return WHOLE_NONE;
     if (chain_widest(chain) <= BLOCK_WIDTH_MOST && many_lay_out(chain, batch, limits, &many))
         return WHOLE_MANY;
-    return chain->optimiser < 0 && grid_lay_out(chain, batch, limits, &grid) ? WHOLE_GRID
-                                                                             : WHOLE_NONE;
+    const bool plain = chain->optimiser < 0 && !chain->counts_sigmoid;
+    return plain && grid_lay_out(chain, batch, limits, &grid) ? WHOLE_GRID : WHOLE_NONE;
 }
 
 #endif

@@ -10,6 +10,7 @@
 struct block_net {
     struct whole_step step;
     struct block_layout layout;
+    bool probabilities;   /* it stores the softmax of its outputs */
     struct any_rule rule; /* of kind OP_COUNT: plain sgd, or nothing is trained */
     struct {
         int32_t in, out;
@@ -21,11 +22,13 @@ struct block_net {
 
 /* What is known when it is compiled saves branches in a chain where nothing hides them. */
 enum { AS_IT_COMES = -1 };
-template <int WIDTH_, int LAYERS_, int HIDDEN_, int LAST_> struct block_kind {
+template <int WIDTH_, int LAYERS_, int HIDDEN_, int LAST_, bool PROBABILITIES_ = false>
+struct block_kind {
     static constexpr int WIDTH = WIDTH_;
     static constexpr int LAYERS = LAYERS_; /* 0: as many as there are */
     static constexpr int HIDDEN = HIDDEN_; /* enum activation, or AS_IT_COMES */
     static constexpr int LAST = LAST_;
+    static constexpr bool PROBABILITIES = PROBABILITIES_; /* what is stored is a softmax */
     static __device__ int layers(const struct block_net *net)
     {
         return LAYERS ? LAYERS : net->step.layers;
@@ -70,6 +73,15 @@ struct judged {
     float loss, right; /* this lane's share */
 };
 
+/* The share of this lane's output in the softmax of `out` of them. */
+template <int WIDTH> static __device__ float group_softmax(int out, float y)
+{
+    const bool counts = (int)threadIdx.x % WIDTH < out;
+    const float most = group_max<WIDTH>(counts ? y : -INFINITY);
+    const float e = counts ? expf(y - most) : 0.0f;
+    return e / group_sum<WIDTH>(e);
+}
+
 /* The losses that are seldom asked for of narrow networks; called, not repeated. */
 template <int WIDTH>
 static __device__ __noinline__ struct judged judge_others(const struct whole_step *step,
@@ -78,7 +90,9 @@ static __device__ __noinline__ struct judged judge_others(const struct whole_ste
     const int lane = (int)threadIdx.x % WIDTH, label = __float_as_int(target);
     struct judged judged = {};
     if (step->loss_kind == OP_binary_cross_entropy) {
-        judged.gradient = step->gradient * (sigmoid(y) - target);
+        const float error = sigmoid(y) - target;
+        judged.gradient = step->gradient * error;
+        judged.right = fabsf(error) < step->half ? 1.0f : 0.0f;
         judged.loss = (fmaxf(y, 0.0f) - y * target + log1pf(expf(-fabsf(y)))) * step->share;
     } else {
         const float most = group_max<WIDTH>(counts ? y : -INFINITY);

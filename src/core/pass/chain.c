@@ -13,7 +13,9 @@ struct walk {
     int32_t dy;                    /* the gradient that has come down so far … */
     int32_t down;                  /* … to this layer's output */
     bool sloped;                   /* … and through its activation */
-    int32_t made, loss, right;     /* what the loss made for its gradient; scalars */
+    int32_t made;                  /* of the last outputs: their softmax, or they themselves */
+    int32_t counted;               /* what right answers are counted on */
+    int32_t loss, right;           /* scalars */
     int32_t grad_w[CHAIN_MOST], grad_b[CHAIN_MOST]; /* of each layer that has an op for them */
 };
 
@@ -45,7 +47,7 @@ static bool take_dense(struct walk *walk, const struct op *op, int32_t o)
     const struct program *program = walk->program;
     struct chain *chain = walk->chain;
     int32_t w = op_input(program, op, 1);
-    if (chain->layers == CHAIN_MOST || op_input(program, op, 0) != walk->y || chain->loss >= 0 ||
+    if (chain->layers == CHAIN_MOST || op_input(program, op, 0) != walk->y || walk->made >= 0 ||
         program->tensors[w].role != ROLE_PARAM)
         return false;
     chain->layer[chain->layers++] = (struct chain_layer){
@@ -62,13 +64,30 @@ static bool take_dense(struct walk *walk, const struct op *op, int32_t o)
     return true;
 }
 
+static bool take_softmax(struct walk *walk, const struct op *op)
+{
+    return op_input(walk->program, op, 0) == walk->y &&
+           take_once(&walk->made, op_output(walk->program, op, 0));
+}
+
 static bool take_loss(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
+    const bool classes = op->kind == OP_cross_entropy;
     walk->loss = op_output(program, op, 0);
-    walk->made = op->kind == OP_cross_entropy ? op_output(program, op, 1) : walk->y;
+    walk->counted = op->kind == OP_binary_cross_entropy ? -1 : walk->y;
     return op_input(program, op, 0) == walk->y && op_input(program, op, 1) == walk->target &&
-           walk->target >= 0 && take_once(&walk->chain->loss, o);
+           walk->target >= 0 && take_once(&walk->chain->loss, o) &&
+           take_once(&walk->made, classes ? op_output(program, op, 1) : walk->y);
+}
+
+/* The sigmoid that a binary loss counts right answers on. */
+static bool take_activate(struct walk *walk, const struct op *op)
+{
+    walk->chain->counts_sigmoid = true;
+    return walk->loss >= 0 && op->attr.activate.function == (int32_t)ACTIVATION_SIGMOID &&
+           op_input(walk->program, op, 0) == walk->y &&
+           take_once(&walk->counted, op_output(walk->program, op, 0));
 }
 
 static bool take_loss_grad(struct walk *walk, const struct op *op, int32_t o, enum op_kind loss)
@@ -85,7 +104,7 @@ static bool take_loss_grad(struct walk *walk, const struct op *op, int32_t o, en
 static bool take_right(struct walk *walk, const struct op *op, int32_t o)
 {
     walk->right = op_output(walk->program, op, 0);
-    return op_input(walk->program, op, 0) == walk->y &&
+    return walk->counted >= 0 && op_input(walk->program, op, 0) == walk->counted &&
            op_input(walk->program, op, 1) == walk->target && take_once(&walk->chain->right, o);
 }
 
@@ -93,8 +112,10 @@ static bool take_store(struct walk *walk, const struct op *op, int32_t o)
 {
     struct chain *chain = walk->chain;
     int32_t tensor = op_input(walk->program, op, 0), rows = op_input(walk->program, op, 1);
-    if (tensor == walk->y && rows == walk->rows)
+    if ((tensor == walk->y || tensor == walk->made) && rows == walk->rows) {
+        chain->probabilities = tensor != walk->y;
         return take_once(&chain->store_y, o);
+    }
     if (tensor == walk->loss && rows < 0)
         return take_once(&chain->store_loss, o);
     return tensor == walk->right && rows < 0 && take_once(&chain->store_right, o);
@@ -222,6 +243,8 @@ static bool take(struct walk *walk, int32_t o)
     case OP_mse:
     case OP_cross_entropy:
     case OP_binary_cross_entropy: return take_loss(walk, op, o);
+    case OP_softmax: return take_softmax(walk, op);
+    case OP_activate: return take_activate(walk, op);
     case OP_right_class:
     case OP_right_level: return take_right(walk, op, o);
     case OP_store: return take_store(walk, op, o);
@@ -283,6 +306,7 @@ const char *chain_find(const struct program *program, struct chain *out)
                         .dy = -1,
                         .down = -1,
                         .made = -1,
+                        .counted = -1,
                         .loss = -1,
                         .right = -1};
     for (int32_t l = 0; l < CHAIN_MOST; l++)

@@ -25,6 +25,8 @@ struct chain {
     int32_t rows, load_x, load_target, schedule, tick;
     int32_t loss, loss_grad, right;
     int32_t store_y, store_loss, store_right;
+    bool probabilities;  /* store_y stores the softmax of the outputs, not themselves */
+    bool counts_sigmoid; /* right answers are counted on the sigmoid of the output */
     /* The optimiser's first op; those of all parameters differ in nothing but their operands. -1:
      * there are none, what is trained is trained by dense_sgd. */
     int32_t optimiser;

@@ -28,6 +28,8 @@ static const char *tiny_supports(const struct program *program)
         return "the batch is not small for so many weights";
     if (chain.loss >= 0 && program->ops[chain.loss].kind == OP_binary_cross_entropy)
         return "the loss is neither mse nor cross_entropy";
+    if (chain.probabilities)
+        return "it stores probabilities";
     if (chain.states > TINY_STATES)
         return "its optimiser keeps too much of each parameter";
     return NULL;
