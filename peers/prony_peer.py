@@ -147,7 +147,7 @@ def search(settings, trial, seconds=0.25, most=15):
     """The best choice of settings, {name: [usual value, other value, …]}: from the usual one on, each
     setting in turn takes the value with which it is quickest. `trial(choice)` makes ready and gives a
     function of one iteration, or raises Unsupported. Ends after about `most` seconds with what was
-    best by then; PRONY_PEER_SEARCH=off leaves the usual ones."""
+    best by then, if anything ran; PRONY_PEER_SEARCH=off leaves the usual ones."""
     start = time.perf_counter()
 
     def measure(choice):
@@ -172,7 +172,7 @@ def search(settings, trial, seconds=0.25, most=15):
     best_seconds = measure(best)
     for name, values in settings.items():
         for value in values[1:]:
-            if time.perf_counter() - start > most:
+            if best_seconds < float("inf") and time.perf_counter() - start > most:
                 return best
             choice = {**best, name: value}
             found = measure(choice)

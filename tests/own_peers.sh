@@ -173,4 +173,22 @@ kill -KILL $bench 2>/dev/null
 wait $bench
 [ $? -eq 130 ]
 report stops_though_it_hangs $? "$(cat "$folder/stopped.txt")"
+
+# Settings are searched from the usual one on, while there is time; where that one does not run there is always time for
+# another.
+searched=$(python3 - <<'PYTHON' 2>&1
+import sys, time
+sys.path.insert(0, "peers")
+from prony_peer import Unsupported, search
+
+def trial(choice):
+    if choice["way"] == "refused":
+        raise Unsupported("not here")
+    return lambda: time.sleep({"slow": 0.02, "quick": 0.001}[choice["way"]])
+
+for ways, most in ((["slow", "quick"], 9), (["slow", "quick"], 0), (["refused", "quick"], 0)):
+    print(search({"way": ways}, trial, 0.05, most)["way"])
+PYTHON
+)
+holds settings_are_searched_while_there_is_time "$(echo $searched)" 'quick slow quick'
 exit $status

@@ -58,8 +58,8 @@ class Shipped(TorchPeer):
             choices["weights"] = ["[out][in]", "[in][out]"]  # beside convolutions not worth a trial
         if self.device == "cpu" and kinds.intersection(SLIDING + RECURRENT):
             choices["mkldnn"] = ["on", "off"]
-        if compiled and self.device == "cuda":  # first: what is tried last may not be tried
-            choices["capture"] = ["off", "on"]
+        if compiled and self.device == "cuda":  # compiling may take all of the search's time: the quicker one first
+            choices["capture"] = ["on", "off"]
         if self.work.training:  # on a GPU foreach is the usual one
             updates = ["usual", "fused"] if self.device == "cuda" else ["usual", "foreach", "fused"]
             choices["update"] = {"graph": ["usual"], "graph-fused": ["fused"]}.get(self.backend, updates)
