@@ -118,7 +118,7 @@ enum status whole_prepare(struct plan *plan, enum answering answering)
         FAIL(STATUS_INPUT, "the program '%s' is marked whole and is no stack of layers",
              program->name);
     if (chain.probabilities && answering != ANSWER_STEPS)
-        return STATUS_OK; /* a call is over sooner as a graph of its ops */
+        return STATUS_OK; /* calls are a graph of its ops, which no launch for steps beats */
     struct whole *whole = (struct whole *)arena_array(&plan->arena, 1, sizeof *whole);
     NEED(whole);
     whole->kind = whole_choose(&chain, program->batch, &limits);
