@@ -43,8 +43,6 @@ static const struct row usual[] = {
     {"mlp:4-160-260-160-1:sigmoid", 1, LOSS_MSE, 0, NULL},
     {"mlp:8-300-344-20:relu", 12, LOSS_CROSS_ENTROPY, 20, NULL},
     {"mlp:5-136-36-520-7:tanh", 10, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
-    {"mlp:5-136-36-1:tanh", 3, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
-    {"mlp:5-136-36-1:tanh", 10, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
     {"mlp:50-520-530-9:tanh", 10, LOSS_CROSS_ENTROPY, 9, NULL},
     {"mlp:6-45-47-29:sigmoid", 5, LOSS_MSE, 0, NULL},
     {"mlp:6-300-300-20:sigmoid", 16, LOSS_BINARY_CROSS_ENTROPY, 0, NULL},
