@@ -124,7 +124,7 @@ ON_BACKENDS(what_has_no_room_binds_nothing)
             {program_find(trial->program, ROLE_OUTPUT, "loss"), trial->loss, INT64_C(1) << 40}};
         const struct binding binding = {.views = views, .view_count = 3};
         CHECK_STATUS(STATUS_MEMORY, rig->backend->bind(ready.plan, &binding));
-        CHECK_MESSAGE("the bound data needs");
+        CHECK_MESSAGE(" MB for the bound data, and ");
         CHECK_STATUS(STATUS_INPUT, rig->backend->run(ready.plan, PARTS_ALL, 0, 1));
         CHECK_MESSAGE("no data is bound");
         CHECK(trial_bind(trial, &ready, INGEST_RESIDENT, true) &&
@@ -251,7 +251,7 @@ ON_BACKENDS(inputs_without_room_leave_nothing_behind)
                                             .ingestion = INGEST_RESIDENT,
                                             .version = version};
             CHECK_STATUS(STATUS_MEMORY, rig->backend->bind(ready.plan, &binding));
-            CHECK_MESSAGE("the bound data needs");
+            CHECK_MESSAGE(" MB for the bound data, and ");
             CHECK_STATUS(STATUS_INPUT, rig->backend->run(ready.plan, PARTS_ALL, 0, 1));
             trial->version = turn < 2 ? version : 0;
             CHECK(learns_as_new(trial, rig, &ready));
@@ -288,6 +288,64 @@ ON_BACKENDS(watched_steps_have_every_part)
         rig->backend->detach(instance);
     trial_close(trial);
     mem_free(trial);
+}
+
+/* What is told of staged steps: no copy before its rows are gathered, no computing before they are
+ * copied, and all of it in the time that it took. */
+struct told {
+    int count[LANE_COUNT];
+    uint64_t copied_ns, first_ns, last_ns;
+};
+
+static void tell_stage(void *context, const struct event *event)
+{
+    struct told *told = context;
+    const uint64_t clocks_ns = 100000000; /* that they may be apart, on a busy machine */
+    CHECK(event->end_ns >= event->start_ns);
+    told->count[event->lane]++;
+    if (event->lane == LANE_COPY)
+        told->copied_ns = event->end_ns;
+    if (event->lane == LANE_COMPUTE)
+        CHECK(event->start_ns + 2 >= told->copied_ns); /* both are rounded */
+    if (event->lane == LANE_ALL) {
+        CHECK(told->first_ns + clocks_ns >= event->start_ns);
+        CHECK(told->last_ns <= event->end_ns + clocks_ns);
+        told->first_ns = told->copied_ns = 0;
+        return;
+    }
+    told->first_ns = told->first_ns ? told->first_ns : event->start_ns;
+    told->last_ns = event->end_ns;
+}
+
+ON_BACKENDS(stages_are_told_in_their_order)
+{
+    static const enum ingestion ways[] = {INGEST_DIRECT, INGEST_PINNED, INGEST_OVERLAPPED};
+    enum { LONG_RUN = 70 }; /* more than are told of at once */
+    const bool gpu = strcmp(rig->backend->unit, "gpu") == 0;
+    for (size_t way = 0; way < 3; way++) {
+        struct trial *trial = mem_alloc(sizeof *trial);
+        struct told told = {0};
+        const struct plan_options options = {.observer = {OBSERVE_NOTHING, tell_stage, &told}};
+        struct ready ready = {0};
+        struct instance *instance = NULL;
+        if (CHECK(trial) && trial_open(trial) &&
+            CHECK_OK(rig->backend->attach(rig->device, &trial->params, &instance)) &&
+            ready_on(&ready, rig, instance, trial->program, &options) &&
+            trial_bind(trial, &ready, ways[way], true) &&
+            ready_run(&ready, PARTS_ALL, 0, LONG_RUN)) {
+            const int gathered = ways[way] == INGEST_DIRECT ? 0 : LONG_RUN;
+            CHECK_EQUAL_INT(told.count[LANE_GATHER], gpu ? gathered : 0);
+            CHECK_EQUAL_INT(told.count[LANE_COPY], gpu ? LONG_RUN : 0);
+            CHECK_EQUAL_INT(told.count[LANE_COMPUTE], gpu ? LONG_RUN : 0);
+            CHECK_EQUAL_INT(told.count[LANE_ALL], gpu ? 2 : 0);
+        }
+        ready_close(&ready);
+        if (instance)
+            rig->backend->detach(instance);
+        if (trial)
+            trial_close(trial);
+        mem_free(trial);
+    }
 }
 
 enum { WIDE = 256, MANY = 512 };
