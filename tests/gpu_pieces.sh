@@ -9,7 +9,7 @@ if [ ! -f "$PRONY_BUILD/prony_cuda.so" ]; then
 fi
 tools/sanitize-gpu list "$PRONY_BUILD" >"$folder/pieces" # TOOL SECONDS TEST NAME…
 for tool in memcheck racecheck; do
-    awk -v tool=$tool '$1 == tool { for (i = 4; i <= NF; i++) { sub("/.*", "", $i); print $3, $i } }' \
+    awk -v tool=$tool '$1 == tool { sub("[.]own$", "", $3); for (i = 4; i <= NF; i++) { sub("/.*", "", $i); print $3, $i } }' \
         "$folder/pieces" | sort -u >"$folder/$tool"
     for test in $(cut -d ' ' -f 1 "$folder/$tool" | sort -u); do
         "$PRONY_BUILD/tests/$test" --list | sed "s/^/$test /"

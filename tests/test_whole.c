@@ -243,6 +243,7 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
         {"mlp:6-45-47-29:sigmoid", 10, LOSS_MSE, 0, NULL},
         {"mlp:40-45-47-29:sigmoid", 12, LOSS_MSE, 0, NULL},
         {"mlp:6-45-47-3:sigmoid", 3, LOSS_MSE, 0, NULL},
+        {"mlp:6-45-47-3:sigmoid", 4, LOSS_MSE, 0, NULL},
         {"mlp:6-45-47-1:sigmoid", 10, LOSS_MSE, 0, NULL},
     };
     struct rig reference;
