@@ -13,12 +13,7 @@ struct many_net {
     uint32_t first;       /* the number of the launch's first step; never the same twice */
     uint32_t *came;       /* blocks of this launch that have read where the data go on */
     uint4 *packets;       /* [2][block][layout.packets]: sums of even and of odd steps */
-    struct {
-        int32_t in, out;
-        enum activation function;
-        float *w, *b;                     /* [in][out], [out] or NULL */
-        float *states_w[2], *states_b[2]; /* what the rule keeps of them */
-    } layer[CHAIN_MOST];
+    struct learnt_layer layer[CHAIN_MOST];
 };
 
 static __device__ float4 *quad_at(float *floats)

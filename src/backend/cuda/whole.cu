@@ -157,16 +157,20 @@ enum status whole_begin(struct plan *plan)
     if (chain.optimiser >= 0)
         whole->rule = rule_of(&plan->program->ops[chain.optimiser]);
     for (int32_t l = 0; l < chain.layers; l++) {
-        whole->weights[l] = (float *)cuda_locate(plan, chain.layer[l].w, 0);
-        whole->biases[l] = (float *)cuda_locate(plan, chain.layer[l].b, 0);
-        locate_states(plan, &chain, chain.layer[l].update, whole->states_w[l]);
-        locate_states(plan, &chain, chain.layer[l].update_b, whole->states_b[l]);
+        struct learnt_layer *layer = &whole->layer[l];
+        layer->in = chain.layer[l].in;
+        layer->out = chain.layer[l].out;
+        layer->function = chain.layer[l].activation;
+        layer->w = (float *)cuda_locate(plan, chain.layer[l].w, 0);
+        layer->b = (float *)cuda_locate(plan, chain.layer[l].b, 0);
+        locate_states(plan, &chain, chain.layer[l].update, layer->states_w);
+        locate_states(plan, &chain, chain.layer[l].update_b, layer->states_b);
     }
     const struct whole_step step = step_of(plan, &chain);
     if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, step.batch, &limits, &grid))
         grid_prepare(whole, &chain, &step, &grid);
     else if (whole->kind == WHOLE_MANY && many_lay_out(&chain, step.batch, &limits, &many))
-        many_prepare(whole, &chain, &step, &many);
+        many_prepare(whole, &step, &many);
     else
         block_prepare(whole, &chain, &step);
     return STATUS_OK;
@@ -174,11 +178,8 @@ enum status whole_begin(struct plan *plan)
 
 enum status whole_run(struct plan *plan, int64_t steps)
 {
-    enum {
-        STEPS_MOST = 1 << 16,
-        SAMPLES_MOST = 1 << 30
-    }; /* of a launch: nobody waits for seconds
-          to stop it */
+    /* of a launch: nobody waits for seconds to stop it */
+    enum { STEPS_MOST = 1 << 16, SAMPLES_MOST = 1 << 30 };
     static cudaError_t (*const launches[])(struct whole *, int64_t, cudaStream_t) = {
         NULL,         warp_launch, team_launch,
         block_launch, many_launch, grid_launch}; /* by enum whole_kind */

@@ -400,17 +400,7 @@ void block_prepare(struct whole *whole, const struct chain *chain, const struct 
     net->rule = whole->rule;
     net->probabilities = chain->probabilities;
     block_lay_out(chain, step->batch, &net->layout);
-    for (int32_t l = 0; l < chain->layers; l++) {
-        net->layer[l].in = chain->layer[l].in;
-        net->layer[l].out = chain->layer[l].out;
-        net->layer[l].function = chain->layer[l].activation;
-        net->layer[l].w = whole->weights[l];
-        net->layer[l].b = whole->biases[l];
-        for (int s = 0; s < 2; s++) {
-            net->layer[l].states_w[s] = whole->states_w[l][s];
-            net->layer[l].states_b[s] = whole->states_b[l][s];
-        }
-    }
+    memcpy(net->layer, whole->layer, sizeof net->layer);
 }
 
 cudaError_t block_launch(struct whole *whole, int64_t steps, cudaStream_t stream)

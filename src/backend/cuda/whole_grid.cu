@@ -265,8 +265,8 @@ void grid_prepare(struct whole *whole, const struct chain *chain, const struct w
         net->layer[l].in = layer->in;
         net->layer[l].out = layer->out;
         net->layer[l].function = layer->activation;
-        net->layer[l].w = whole->weights[l];
-        net->layer[l].b = whole->biases[l];
+        net->layer[l].w = whole->layer[l].w;
+        net->layer[l].b = whole->layer[l].b;
         net->layer[l].far = far;
         net->layer[l].up = exchange;
         exchange += 2 * packets * rows * quads_of(layer->out) * copies;

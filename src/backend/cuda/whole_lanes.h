@@ -12,12 +12,7 @@ struct block_net {
     struct block_layout layout;
     bool probabilities;   /* it stores the softmax of its outputs */
     struct any_rule rule; /* of kind OP_COUNT: plain sgd, or nothing is trained */
-    struct {
-        int32_t in, out;
-        enum activation function;
-        float *w, *b;                     /* [in][out], [out] or NULL */
-        float *states_w[2], *states_b[2]; /* what the rule keeps of them */
-    } layer[CHAIN_MOST];
+    struct learnt_layer layer[CHAIN_MOST];
 };
 
 /* What is known when it is compiled saves branches in a chain where nothing hides them. */

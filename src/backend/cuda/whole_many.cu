@@ -446,7 +446,7 @@ uint64_t many_bytes(const struct many_layout *layout)
     return ((uint64_t)2 * (uint64_t)layout->blocks * (uint64_t)layout->packets + 1) * sizeof(uint4);
 }
 
-void many_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step,
+void many_prepare(struct whole *whole, const struct whole_step *step,
                   const struct many_layout *layout)
 {
     struct many_net *net = (struct many_net *)whole->net;
@@ -457,17 +457,7 @@ void many_prepare(struct whole *whole, const struct chain *chain, const struct w
     net->first = 1; /* no packet has come yet: all numbers are 0 */
     net->came = (uint32_t *)whole->memory;
     net->packets = (uint4 *)whole->memory + 1;
-    for (int32_t l = 0; l < chain->layers; l++) {
-        net->layer[l].in = chain->layer[l].in;
-        net->layer[l].out = chain->layer[l].out;
-        net->layer[l].function = chain->layer[l].activation;
-        net->layer[l].w = whole->weights[l];
-        net->layer[l].b = whole->biases[l];
-        for (int s = 0; s < 2; s++) {
-            net->layer[l].states_w[s] = whole->states_w[l][s];
-            net->layer[l].states_b[s] = whole->states_b[l][s];
-        }
-    }
+    memcpy(net->layer, whole->layer, sizeof net->layer);
 }
 
 cudaError_t many_launch(struct whole *whole, int64_t steps, cudaStream_t stream)

@@ -8,13 +8,20 @@
 
 enum { WHOLE_NET_BYTES = 4000 }; /* a kernel's parameters are at most 4 KB */
 
+/* As kernels are given it; parameters and what an optimiser keeps of them lie in the instance. */
+struct learnt_layer {
+    int32_t in, out;
+    enum activation function;
+    float *w, *b; /* [in][out], [out] or NULL */
+    float *states_w[2], *states_b[2];
+};
+
 struct whole {
     enum whole_kind kind;
     const char *name;
     uint64_t bytes; /* of device memory, beside the plan's own */
     char *memory;
-    float *weights[CHAIN_MOST], *biases[CHAIN_MOST];          /* device, in the instance; … */
-    float *states_w[CHAIN_MOST][2], *states_b[CHAIN_MOST][2]; /* … of an optimiser */
+    struct learnt_layer layer[CHAIN_MOST];
     struct any_rule rule;                  /* of kind OP_COUNT: plain sgd, or nothing is trained */
     alignas(16) char net[WHOLE_NET_BYTES]; /* struct block_net, many_net or grid_net */
 };
@@ -31,7 +38,7 @@ cudaError_t team_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
 
 /* whole_many.cu; memory is zeroed */
 uint64_t many_bytes(const struct many_layout *layout);
-void many_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step,
+void many_prepare(struct whole *whole, const struct whole_step *step,
                   const struct many_layout *layout);
 cudaError_t many_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
 
