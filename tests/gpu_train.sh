@@ -21,7 +21,9 @@ accuracy() {
 learns() {
     name=$1 way=$2 least=$3 apart=$4 network=$5 data=$6 epochs=$7 batch=$8
     shift 8
-    explained=$("$prony" explain "$network" --phase training --batch "$batch" --unit gpu 2>&1)
+    loss=cross_entropy
+    [ "$network" = small ] && loss=mse # one output
+    explained=$("$prony" explain "$network" --phase training --batch "$batch" --loss $loss --unit gpu 2>&1)
     cpu=$(accuracy cpu "$network" "$data" --epochs "$epochs" --batch "$batch" "$@")
     gpu=$(accuracy gpu "$network" "$data" --epochs "$epochs" --batch "$batch" "$@")
     printf '%s\n' "$explained" | grep -q -e "$way" && [ "${cpu:-0}" -ge "$least" ] && [ "${gpu:-0}" -ge "$least" ] &&

@@ -124,7 +124,7 @@ TEST(what_optimisers_keep_has_its_place)
 TEST(blocks_share_many_samples)
 {
     const struct chain small = STACK(4, 3, 4, 5, 1), wide = learnt(STACK(32, 32, 31, 32, 2), 2);
-    const int32_t batches[] = {1, 65, 150, 257, 1000, 16384, 100000, 1000000, INT32_MAX};
+    const int32_t batches[] = {1, 65, 150, 257, 1000, 16384, 100000, 1000000, 1000000000};
     for (size_t i = 0; i < 2 * sizeof batches / sizeof *batches; i++) {
         const struct chain *chain = i % 2 ? &wide : &small;
         const int32_t batch = batches[i / 2];

@@ -125,7 +125,6 @@ static enum status group_open_network(struct group *group, struct entrant *entra
 
     TRY(entry_device(group->bench, point, &options.backend, &options.device));
     TRY(entry_samples(point, &options));
-    TRY(group_refer(group)); /* before this process is tied to a core */
     return job_network_open(group->task, &options, &entrant->job);
 }
 
@@ -255,6 +254,8 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
 static enum status group_start(struct group *group, struct entrant *entrant)
 {
     struct record *record = &entrant->record;
+    if (is_prony(&record->point))
+        TRY(group_refer(group)); /* before this process is tied to a core, and before the clock */
     uint64_t start_ns = clock_ns();
 
     TRY(is_prony(&record->point) ? group_open_network(group, entrant)

@@ -25,10 +25,11 @@ static void note_length(const struct contender *contender, const struct measure_
                         struct text *notes)
 {
     static const double LONGER = 1.5;
-    if (contender->count < 2 || (double)contender->spent_ns < LONGER * (double)options->limit_ns)
+    const double took = (double)(contender->spent_ns - contender->warm_ns);
+    if (contender->count < 2 || took < LONGER * (double)options->limit_ns)
         return;
     text_printf(notes, "; its %zu samples took ", contender->count);
-    text_add_time(notes, (double)(contender->spent_ns - contender->warm_ns));
+    text_add_time(notes, took);
 }
 
 /* Of queries the slow ones count: single-stream's p90, a server's p99. */

@@ -38,6 +38,17 @@ const struct kernel_use *explained_kernel(const struct explained *explained, int
     return NULL;
 }
 
+bool explained_together(const struct explained *explained)
+{
+    const struct kernel_use *first = explained_kernel(explained, 0);
+    bool together = first && explained->program->whole;
+    for (int32_t o = 1; together && o < explained->program->op_count; o++) {
+        const struct kernel_use *use = explained_kernel(explained, o);
+        together = use && strcmp(use->kernel, first->kernel) == 0;
+    }
+    return together;
+}
+
 uint64_t explained_bytes(const struct explained *explained, enum role role)
 {
     bool asked = explained->plan && !role_is_kept(role);

@@ -171,7 +171,7 @@ void explained_program_json(const struct explained *explained, struct json_write
     add_text(json, "name", program->name);
     add_hash(json, "program", program->hash);
     json_key(json, "whole");
-    json_add_bool(json, program->whole);
+    json_add_bool(json, explained->plan ? explained_together(explained) : program->whole);
     if (program->op_by_op)
         add_text(json, "op_by_op", program->op_by_op);
     add_uint(json, "portions", (uint64_t)program->portions);

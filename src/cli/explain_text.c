@@ -94,18 +94,6 @@ static void print_total(const struct explained *explained, const char *name,
     text_add(out, "\n");
 }
 
-/* Is it one kernel's name that all ops have? */
-static bool run_together(const struct explained *explained)
-{
-    const struct kernel_use *first = explained_kernel(explained, 0);
-    bool together = first && explained->program->whole;
-    for (int32_t o = 1; together && o < explained->program->op_count; o++) {
-        const struct kernel_use *use = explained_kernel(explained, o);
-        together = use && strcmp(use->kernel, first->kernel) == 0;
-    }
-    return together;
-}
-
 /* How one kernel, or a few, run all ops. */
 static void print_way(const struct explained *explained, int32_t launches, struct text *out)
 {
@@ -116,10 +104,12 @@ static void print_way(const struct explained *explained, int32_t launches, struc
         [ANSWER_QUEUED] = "all of these ops run together, calls following each other"};
     const bool gpu = explained->plan && strcmp(explained->backend->unit, "gpu") == 0;
     const bool stays = explained->answering == ANSWER_QUEUED && gpu && !launches;
-    if (run_together(explained))
+    if (explained_together(explained))
         text_printf(out, "  %s\n",
                     stays ? "one launch answers all calls that follow each other"
                           : ways[explained->answering]);
+    else if (explained->plan && explained->program->whole)
+        text_add(out, "  op by op: what runs its steps whole answers no calls\n");
 }
 
 static void print_totals(const struct explained *explained, struct text *out)

@@ -44,6 +44,9 @@ static inline double explained_intensity(uint64_t flop, uint64_t bytes)
 /* What runs for an op, or NULL when nothing does or nobody was asked. */
 const struct kernel_use *explained_kernel(const struct explained *explained, int32_t op);
 
+/* Is it one kernel's name that all ops have? */
+bool explained_together(const struct explained *explained);
+
 /* Bytes of one role: as the backend says, or as the program has it. */
 uint64_t explained_bytes(const struct explained *explained, enum role role);
 

@@ -9,7 +9,7 @@
 /* Parameters, then inputs and outputs of the layer at hand. */
 int64_t answer_block_bytes(const struct answer_net *net)
 {
-    return 4 * (int64_t)(net->span + 2 * net->batch * net->width);
+    return 4 * (net->span + 2 * (int64_t)net->batch * net->width);
 }
 
 /* All loads that can be on their way at once are. */

@@ -11,9 +11,13 @@ enum { LOOKS_AT_ONCE = 1 << 14 };
 
 static const char *chain_to_answer(const struct plan *plan, struct chain *chain)
 {
-    const char *why = plan->whole               ? chain_find(plan->program, chain)
-                      : plan->program->op_by_op ? plan->program->op_by_op
-                                                : "it stores probabilities, or each op is watched";
+    const char *why = plan->program->op_by_op ? plan->program->op_by_op
+                      : plan->program->whole  ? chain_find(plan->program, chain)
+                                              : "each op is watched";
+    if (!why && !plan->whole) /* whole_prepare */
+        why = plan->observer.level != OBSERVE_NOTHING ? "each op is watched"
+              : chain->probabilities                  ? "it stores probabilities"
+                                     : "its batch is more than the 512 threads of a block hold";
     return why || (chain->loss < 0 && chain->store_y >= 0) ? why : "it is not inference";
 }
 

@@ -45,12 +45,14 @@ void launch_dense_t(const struct call *call, struct queue *queue)
                   finish);
 }
 
-/* Of the gradients of weights, and of biases where an op has both. */
+/* Of the gradients of weights, and of the biases of many samples where an op has both. */
 uint64_t workspace_outer(const struct program *program, const struct op *op)
 {
     const struct shape *x = &program->tensors[op_input(program, op, 0)].shape;
     const int64_t out = program->tensors[op_input(program, op, 1)].shape.dim[1];
-    const uint64_t product = split_bytes(x->dim[1], out, x->dim[0]), sums = sum_rows_bytes(out);
+    const uint64_t product = split_bytes(x->dim[1], out, x->dim[0]);
+    const bool has_bias = op->kind == OP_dense_sgd && x->dim[0] >= SPLIT_FROM;
+    const uint64_t sums = has_bias ? sum_rows_bytes(out) : 0;
     return product > sums ? product : sums;
 }
 

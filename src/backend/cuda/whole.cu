@@ -117,11 +117,12 @@ enum status whole_prepare(struct plan *plan, enum answering answering)
     if (chain_find(program, &chain))
         FAIL(STATUS_INPUT, "the program '%s' is marked whole and is no stack of layers",
              program->name);
-    if (chain.probabilities && answering != ANSWER_STEPS)
+    const enum whole_kind kind = whole_choose(&chain, program->batch, &limits);
+    if (answering != ANSWER_STEPS && (chain.probabilities || kind == WHOLE_MANY))
         return STATUS_OK; /* calls are a graph of its ops, which no launch for steps beats */
     struct whole *whole = (struct whole *)arena_array(&plan->arena, 1, sizeof *whole);
     NEED(whole);
-    whole->kind = whole_choose(&chain, program->batch, &limits);
+    whole->kind = kind;
     whole->name = names[whole->kind];
     if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, program->batch, &limits, &grid)) {
         whole->bytes = grid_bytes(&grid);

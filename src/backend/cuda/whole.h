@@ -1,9 +1,10 @@
 /* whole.h: programs that one kernel runs whole: stacks of dense layers (core/pass/chain.h), many
  * steps in a launch, the data resident.
  *
- * There are kernels for what fits one multiprocessor (whole_warp.cu, whole_team.cu, whole_block.cu)
- * and for what needs all of them (whole_grid.cu, whole_own.cu). whole_choice.h says which takes
- * what, without a GPU; this file is what they share on the device. */
+ * There are kernels for what fits one multiprocessor (whole_warp.cu, whole_team.cu,
+ * whole_block.cu), for many samples of that (whole_many.cu) and for wide layers (whole_grid.cu,
+ * whole_own.cu). whole_choice.h says which takes what, without a GPU; this file is what they share
+ * on the device. */
 #ifndef PRONY_BACKEND_CUDA_WHOLE_H
 #define PRONY_BACKEND_CUDA_WHOLE_H
 

@@ -47,7 +47,7 @@ static inline enum whole_kind whole_choose(const struct chain *chain, int32_t ba
     struct block_layout block;
     struct many_layout many;
     struct grid_layout grid;
-    if (!whole_can_activate(chain))
+    if (!whole_can_activate(chain) || (chain->probabilities && chain->loss_grad >= 0))
         return WHOLE_NONE;
     /* a warp has each weight several times: too often for a rule */
     if (warp_takes(chain, batch) && !chain->probabilities)

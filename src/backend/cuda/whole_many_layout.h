@@ -149,7 +149,8 @@ static inline bool many_lay_out(const struct chain *chain, int32_t batch,
     for (many_place(samples, out); samples > 32 && out->shared_bytes > limits->shared_bytes;)
         many_place(samples -= 32, out);
     many_place(round_up((out->share - 1) / out->chunks + 1, 32), out); /* each about as many */
-    return out->shared_bytes <= limits->shared_bytes;
+    return out->shared_bytes <= limits->shared_bytes &&
+           (int64_t)out->blocks * out->share <= INT32_MAX;
 }
 
 #endif
