@@ -7,8 +7,7 @@
 #include "cli/bench_request.h"
 
 /* Fills in what the request leaves open: both units, batches, threads, phases, a short time;
- * without models those of growing width. Whether there is a GPU is
- * not asked. */
+ * without models those of growing width. Whether there is a GPU is not asked. */
 enum status crossover_ask(const struct registry *registry, struct bench_request *request,
                           struct arena *arena, const char *const **models, int *count);
 

@@ -8,10 +8,10 @@
 enum observe { OBSERVE_NOTHING, OBSERVE_PARTS, OBSERVE_OPS };
 
 struct event {
-    int32_t op;                /* index in the program; -1 for a whole part */
-    int32_t part;              /* enum part */
-    const char *kernel;        /* valid while the plan lives; "" for a part */
-    int32_t lane;              /* thread, stream or multiprocessor */
+    int32_t op;         /* index in the program; -1 for a whole part */
+    int32_t part;       /* enum part */
+    const char *kernel; /* valid while the plan lives; "" for a part */
+    int32_t lane;       /* thread, stream or multiprocessor; of staged steps enum lane (lanes.h) */
     uint64_t start_ns, end_ns; /* one clock within a plan; its zero is arbitrary */
 };
 

@@ -161,7 +161,9 @@ static enum status lack(const struct answer_about *about)
     text_add_word(&words, about->model ? about->model : "small");
     text_printf(&words, "%s --store ", text_of(&flags));
     text_add_word(&words, about->store->path);
-    enum status status = text_done(&asked);
+    enum status status = text_done(&flags);
+    if (status == STATUS_OK)
+        status = text_done(&asked);
     if (status == STATUS_OK)
         status = text_done(&words);
     if (status == STATUS_OK)

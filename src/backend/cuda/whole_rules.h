@@ -1,6 +1,6 @@
 /* whole_rules.h: optimisers in kernels of many steps (whole_team.cu, whole_block.cu,
- * whole_many.cu): the update of
- * one weight by whichever was asked for, and what it must know of each step. */
+ * whole_many.cu): the update of one weight by whichever was asked for, and what it must know of
+ * each step. */
 #ifndef PRONY_BACKEND_CUDA_WHOLE_RULES_H
 #define PRONY_BACKEND_CUDA_WHOLE_RULES_H
 
