@@ -90,6 +90,31 @@ ON_BACKENDS(softmax_of_large_numbers)
     known_close(&known);
 }
 
+/* Behind a sum of 2^24 a float counts no further by ones. */
+TEST(the_reference_loses_nothing_of_a_long_loss)
+{
+    enum { ONES = 1024 };
+    struct known known;
+    struct rig ref;
+    float x[ONES + 1] = {4096}, loss;
+    for (int i = 1; i <= ONES; i++)
+        x[i] = 1;
+    CHECK(rig_open(&ref, "ref"));
+    if (known_begin(&known, ONES + 1, 1)) {
+        struct draft *draft = &known.draft;
+        int32_t zero = draft_real(draft, "zero", SHAPE(ONES + 1, 1));
+        int32_t mean = draft_tensor(draft, ROLE_OUTPUT, DTYPE_F32, "loss", SHAPE(1));
+        draft_op(draft, OP_fill, NOTHING, OUT(zero))->attr.fill.value = 0;
+        draft_op(draft, OP_mse, IN(known.x, zero), OUT(mean));
+        if (known_ready(&known, &ref) && known_run(&known, x, NULL)) {
+            known_fetch(&known, mean, &loss);
+            CHECK_NEAR(loss, (16777216.0 + ONES) / (ONES + 1), 0.002);
+        }
+    }
+    known_close(&known);
+    rig_close(&ref);
+}
+
 ON_BACKENDS(of_equal_answers_the_first_counts)
 {
     struct known known;

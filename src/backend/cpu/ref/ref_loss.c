@@ -1,4 +1,5 @@
-/* ref_loss.c: losses, where gradients start, and counts of right answers. */
+/* ref_loss.c: losses, where gradients start, and counts of right answers. Losses are summed in
+ * double: of millions of samples a float would lose what each adds. */
 #include "backend/cpu/ref/real.h"
 #include "backend/cpu/ref/softmax.h"
 
@@ -6,11 +7,12 @@
 KERNEL(mse)
 {
     const real *y = reals(call, 0), *target = reals(call, 1);
-    real *loss = reals(call, 2), sum = 0;
+    real *loss = reals(call, 2);
+    double sum = 0;
     int64_t n = count(call, 0);
     for (int64_t i = 0; i < n; i++)
-        sum += (y[i] - target[i]) * (y[i] - target[i]);
-    *loss = sum / (real)n;
+        sum += (double)((y[i] - target[i]) * (y[i] - target[i]));
+    *loss = (real)(sum / (double)n);
 }
 
 KERNEL(mse_grad)
@@ -28,11 +30,13 @@ KERNEL(cross_entropy)
 {
     const real *x = reals(call, 0);
     const int32_t *label = integers(call, 1);
-    real *loss = reals(call, 2), *p = reals(call, 3), sum = 0;
+    real *loss = reals(call, 2), *p = reals(call, 3);
+    double sum = 0;
     int64_t batch = dim(call, 0, 0), classes = dim(call, 0, 1);
     for (int64_t n = 0; n < batch; n++)
-        sum += softmax_row(x + n * classes, p + n * classes, classes) - x[n * classes + label[n]];
-    *loss = sum / (real)batch;
+        sum += (double)(softmax_row(x + n * classes, p + n * classes, classes) -
+                        x[n * classes + label[n]]);
+    *loss = (real)(sum / (double)batch);
 }
 
 KERNEL(cross_entropy_grad)
@@ -51,11 +55,13 @@ KERNEL(cross_entropy_grad)
 KERNEL(binary_cross_entropy)
 {
     const real *x = reals(call, 0), *target = reals(call, 1);
-    real *loss = reals(call, 2), sum = 0;
+    real *loss = reals(call, 2);
+    double sum = 0;
     int64_t n = count(call, 0);
     for (int64_t i = 0; i < n; i++)
-        sum += (x[i] > 0 ? x[i] : 0) - x[i] * target[i] + real_log1p(real_exp(-real_fabs(x[i])));
-    *loss = sum / (real)n;
+        sum += (double)((x[i] > 0 ? x[i] : 0) - x[i] * target[i] +
+                        real_log1p(real_exp(-real_fabs(x[i]))));
+    *loss = (real)(sum / (double)n);
 }
 
 KERNEL(binary_cross_entropy_grad)
