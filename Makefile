@@ -4,12 +4,13 @@
 #   make install  puts it into /usr/local (PREFIX=FOLDER: elsewhere; DESTDIR=FOLDER: for a package)
 #   make start    from a fresh system to results in a browser (PORT=N: not at 8080; 0: any that is free)
 #   make test     from a fresh system to every check there is; the last line counts them
+#   make slow     the tests that take minutes each, by hand (TESTS='NAME …': these only)
 #   make format   formats the sources
 #   make docs     brings the generated parts of docs/ up to date
 #   make clean    removes every build
 #   make debug | asan | tsan | fuzz | gcc | clang | bare     builds build-NAME
 
-.PHONY: all install start test format docs clean debug asan tsan fuzz gcc clang bare
+.PHONY: all install start test slow format docs clean debug asan tsan fuzz gcc clang bare
 
 all:
 	cmake --preset release
@@ -27,6 +28,9 @@ start:
 test:
 	tools/setup test
 	tools/test
+
+slow: all
+	tools/slow $(TESTS)
 
 format:
 	find $(wildcard src tests include) -name node_modules -prune -o \
