@@ -238,7 +238,7 @@ mlp of words | prony explain mlp:4-x-3 | mlp:4-x-3
 mlp of unknown activation | prony explain mlp:4-3:sin | 'sin'; sigmoid
 unknown phase | prony explain small --phase learning | --phase; 'learning'; training
 absurd batch to explain | prony explain large --batch 999999999999 | --batch; "999999999999"
-network beyond memory | prony train mlp:4-1000000000-1000000000-3 iris | out of memory; this machine has
+network beyond memory | prony train mlp:4-1000000000-1000000000-3 iris | out of memory; this machine allows
 diverging training | prony train mlp:4-16-16-3 iris --rate 100000 --out out/model | epoch 1; --rate below 100000
 no weights | prony predict small nowhere iris | nowhere: cannot open
 folder as weights | prony predict small empty iris | empty: found a folder; expected a file

@@ -74,7 +74,23 @@ static const struct entry {
     {"v2/half/tight/cpu.max", "50000 100000\n"},
     {"v2/odd", NULL},
     {"v2/odd/cpu.max", "what\n"},
+    {"v2/memory.max", "max\n"},
+    {"v2/memory.high", "max\n"},
+    {"v2/half/memory.max", "3000000\n"},
+    {"v2/half/memory.high", "max\n"},
+    {"v2/half/tight/memory.max", "max\n"},
+    {"v2/half/tight/memory.high", "1000000\n"},
+    {"v2/odd/memory.max", "what\n"},
     {"v1", NULL},
+    {"v1/memory", NULL},
+    {"v1/memory/memory.limit_in_bytes", "9223372036854771712\n"},
+    {"v1/memory/half", NULL},
+    {"v1/memory/half/memory.limit_in_bytes", "5000000\n"},
+    {"v1/memory/half/free", NULL},
+    {"v1/memory/half/free/memory.limit_in_bytes", "9223372036854771712\n"},
+    {"v1/unified", NULL},
+    {"v1/unified/part", NULL},
+    {"v1/unified/part/memory.max", "2000000\n"},
     {"v1/cpu", NULL},
     {"v1/cpu/cpu.cfs_quota_us", "300000\n"},
     {"v1/cpu/cpu.cfs_period_us", "200000\n"},
@@ -97,6 +113,27 @@ static void check_quota(const char *line, const char *root, double expected)
         CHECK_NEAR(quota_cpus(at("self"), at(root)), expected, 1e-12);
 }
 
+static void check_memory(const char *line, const char *root, double expected)
+{
+    if (CHECK(write_text("self", line)))
+        CHECK_NEAR(quota_memory(at("self"), at(root)), expected, 1e-12);
+}
+
+static void check_memory_of_groups(void)
+{
+    check_memory("0::/\n", "v2", 0);
+    check_memory("0::/half\n", "v2", 3e6);
+    check_memory("0::/half/free\n", "v2", 3e6);
+    check_memory("0::/half/tight\n", "v2", 1e6);
+    check_memory("0::/odd\n", "v2", 0);
+    check_memory("0::/of/the/host\n", "v2", 0);
+    check_memory("4:memory:/half/free\n0::/\n", "v1", 5e6);
+    check_memory("4:cpu,memory:/half\n", "v1", 5e6);
+    check_memory("4:memory:/half\n0::/part\n", "v1", 2e6); /* both versions */
+    check_memory("5:cpu:/half\n", "v1", 0);
+    CHECK(quota_memory(at("not there"), at("v2")) == 0);
+}
+
 TEST(reads_the_quota_of_control_groups)
 {
     for (int i = 0; i < GROUPS; i++)
@@ -113,6 +150,7 @@ TEST(reads_the_quota_of_control_groups)
     check_quota("3:cpuacct,cpu:/of/the/host\n", "v1", 1.5);
     check_quota("5:cpuset:/\n3:cpuacct:/\n", "v1", 0);
     CHECK(quota_cpus(at("not there"), at("v2")) == 0);
+    check_memory_of_groups();
     for (int i = GROUPS - 1; i >= 0; i--)
         CHECK(remove(at(groups[i].name)) == 0);
 }

@@ -3,6 +3,7 @@
  * Whatever cannot be found out stays 0 or empty. On anything but x86-64 the level is "scalar". */
 #include "base/cpu.h"
 
+#include "base/memory.h"
 #include "base/quota.h"
 #include "base/text.h"
 
@@ -300,8 +301,6 @@ void cpu_detect(struct cpu *out)
         out->cores = (int)ceil(out->quota);
     detect_caches(out, first_cpu);
     out->ghz = detect_ghz(first_cpu);
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0)
-        out->memory_bytes = (uint64_t)pages * (uint64_t)page;
+    out->memory_bytes = mem_total();
     detect_huge_pages(out->huge_pages, sizeof out->huge_pages);
 }

@@ -19,7 +19,7 @@ struct cpu {
     int threads_per_core;
     double ghz;                            /* nominal or current, 0: unknown */
     uint64_t l1_bytes, l2_bytes, l3_bytes; /* one instance each; 0: unknown */
-    uint64_t memory_bytes;
+    uint64_t memory_bytes;                 /* that this process may have: mem_total() */
     bool avx2, fma, avx512f, avx512bw, avx512vl, avx512_vnni, avx512_bf16; /* CPU and system */
     enum isa isa;                                                          /* the best level */
     char huge_pages[16]; /* "always", "madvise", "never", "" unknown */

@@ -1,12 +1,15 @@
 /* memory.c: malloc with overflow checks and a failure countdown. */
 #include "base/memory.h"
 
+#include "base/quota.h"
+
 #include <assert.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static atomic_long countdown;  /* 0: off; n: the nth allocation from now fails */
@@ -169,9 +172,21 @@ void mem_free(void *pointer)
     free(pointer);
 }
 
-size_t mem_total(void)
+size_t mem_installed(void)
 {
     return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+size_t mem_total(void)
+{
+    size_t total = mem_installed();
+    double group = quota_memory("/proc/self/cgroup", "/sys/fs/cgroup");
+    struct rlimit own;
+    if (group > 0 && group < (double)total)
+        total = (size_t)group;
+    if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur < total)
+        total = (size_t)own.rlim_cur;
+    return total;
 }
 
 void *mem_reserve(size_t bytes)

@@ -30,7 +30,11 @@ void *mem_grow(void *old, size_t count, size_t bytes);
 char *mem_copy_text(const char *text);
 void mem_free(void *pointer);
 
-size_t mem_total(void); /* bytes that this machine has */
+size_t mem_installed(void); /* bytes of the machine */
+/* Bytes that this process may have: the machine's, or fewer where its control groups (quota.h) or
+ * `ulimit -v` allow fewer. What others take of them is not counted: the same job is decided alike
+ * at any hour. Reads files: not for every call. */
+size_t mem_total(void);
 
 /* Addresses for `bytes` zeroed bytes, of which a page takes memory once it is written: a block of
  * which only a part is there at a time. mem_drop gives the pages back, and they are zeros again. */

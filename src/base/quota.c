@@ -23,7 +23,7 @@ static bool read_file(const char *root, const char *group, const char *name, cha
 }
 
 /* "150000 100000", or "max 100000" */
-static double quota_of_version_2(const char *root, const char *group)
+static double cpus_of_version_2(const char *root, const char *group)
 {
     char text[64], *end;
     if (!read_file(root, group, "cpu.max", text, sizeof text))
@@ -33,7 +33,7 @@ static double quota_of_version_2(const char *root, const char *group)
 }
 
 /* The quota is -1 where there is none. */
-static double quota_of_version_1(const char *root, const char *group)
+static double cpus_of_version_1(const char *root, const char *group)
 {
     char quota[64], period[64];
     if (!read_file(root, group, "cpu.cfs_quota_us", quota, sizeof quota) ||
@@ -48,26 +48,51 @@ static double lesser(double a, double b)
     return a > 0 && (b == 0 || a < b) ? a : b;
 }
 
-/* The least from `group` up, which is cut on the way. */
-static double least_quota(const char *root, char *group,
-                          double (*quota)(const char *, const char *))
+/* A number of bytes, or "max"; 0 allows nothing, which no running process has. */
+static double bytes_of(const char *root, const char *group, const char *name)
 {
+    char text[64];
+    return read_file(root, group, name, text, sizeof text) ? strtod(text, NULL) : 0;
+}
+
+/* Beyond memory.high a process is slowed down until it stands still: it is a limit, too. */
+static double memory_of_version_2(const char *root, const char *group)
+{
+    return lesser(bytes_of(root, group, "memory.max"), bytes_of(root, group, "memory.high"));
+}
+
+/* Where there is none, a number beyond any machine's memory is read. */
+static double memory_of_version_1(const char *root, const char *group)
+{
+    return bytes_of(root, group, "memory.limit_in_bytes");
+}
+
+typedef double quota_reader(const char *root, const char *group);
+
+/* The least from `group` up to the root. */
+static double least_quota(const char *root, const char *group, quota_reader *read)
+{
+    char path[PATH_MOST];
+    snprintf(path, sizeof path, "%s", group);
     double least = 0;
-    for (char *last; (last = strrchr(group, '/')); *last = '\0')
-        least = lesser(quota(root, group), least);
-    return lesser(quota(root, ""), least);
+    for (char *last; (last = strrchr(path, '/')); *last = '\0')
+        least = lesser(read(root, path), least);
+    return lesser(read(root, ""), least);
 }
 
 /* "cpu,cpuacct" has cpu. */
-static bool has_cpu(const char *controllers)
+static bool has_controller(const char *controllers, const char *name)
 {
+    size_t length = strlen(name);
     for (const char *at = controllers; *at; at += strcspn(at, ","), at += *at == ',')
-        if (strcspn(at, ",") == 3 && strncmp(at, "cpu", 3) == 0)
+        if (strcspn(at, ",") == length && strncmp(at, name, length) == 0)
             return true;
     return false;
 }
 
-double quota_cpus(const char *groups, const char *root)
+/* Version 2 lies below "unified" where both versions are there. */
+static double quota_least(const char *groups, const char *root, const char *controller,
+                          quota_reader *version_1, quota_reader *version_2)
 {
     char line[PATH_MOST], folder[PATH_MOST];
     double least = 0;
@@ -79,14 +104,26 @@ double quota_cpus(const char *groups, const char *root)
         if (!group)
             continue;
         *group++ = '\0';
-        if (has_cpu(controllers + 1)) {
-            snprintf(folder, sizeof folder, "%s/cpu", root);
-            least = lesser(least_quota(folder, group, quota_of_version_1), least);
+        bool first = has_controller(controllers + 1, controller);
+        snprintf(folder, sizeof folder, "%s/%s", root, first ? controller : "unified");
+        if (first) {
+            least = lesser(least_quota(folder, group, version_1), least);
         } else if (controllers[1] == '\0') {
-            least = lesser(least_quota(root, group, quota_of_version_2), least);
+            least = lesser(least_quota(root, group, version_2), least);
+            least = lesser(least_quota(folder, group, version_2), least);
         }
     }
     if (file)
         fclose(file);
     return least;
+}
+
+double quota_cpus(const char *groups, const char *root)
+{
+    return quota_least(groups, root, "cpu", cpus_of_version_1, cpus_of_version_2);
+}
+
+double quota_memory(const char *groups, const char *root)
+{
+    return quota_least(groups, root, "memory", memory_of_version_1, memory_of_version_2);
 }

@@ -1,4 +1,4 @@
-/* quota.h: how much CPU time the control groups of this process allow it. */
+/* quota.h: how much CPU time and memory the control groups of this process allow it. */
 #ifndef PRONY_BASE_QUOTA_H
 #define PRONY_BASE_QUOTA_H
 
@@ -6,5 +6,8 @@
  * (cpu.max) or 1 (cpu.cfs_quota_us) of control groups has it; 0: no limit, or none that can be
  * read. `groups` is what /proc/self/cgroup is, `root` what /sys/fs/cgroup is. */
 double quota_cpus(const char *groups, const char *root);
+
+/* Bytes, in the same way: the least of memory.max and memory.high, or memory.limit_in_bytes. */
+double quota_memory(const char *groups, const char *root);
 
 #endif

@@ -1,5 +1,6 @@
 /* cmd_machine.c: prony machine: what this machine is, and what can be measured on it. */
 #include "base/arena.h"
+#include "base/memory.h"
 #include "bench/describe.h"
 #include "bench/job_peer.h"
 #include "bench/meters.h"
@@ -199,6 +200,11 @@ static enum status print_facts(const struct facts *facts, struct json *const *un
     print_size(&caches, "L3", (double)cpu->l3_bytes);
     text_printf(&text, "%s\n  %-16s ", caches.length ? text_of(&caches) + 2 : "unknown", "memory");
     text_add_size(&text, (double)cpu->memory_bytes);
+    if (cpu->memory_bytes < mem_installed()) {
+        text_add(&text, " (the limit of its control group or ulimit -v; the machine has ");
+        text_add_size(&text, (double)mem_installed());
+        text_add(&text, ")");
+    }
     text_printf(&text, ", 2 MB pages %s\n", cpu->huge_pages[0] ? cpu->huge_pages : "unknown");
     for (int i = 0; i < count; i++)
         print_unit(&text, units[i]);

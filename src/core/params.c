@@ -66,13 +66,14 @@ static enum status grow_block(struct params *params, const char *name, enum role
     uint64_t need;
     if (__builtin_add_overflow(params->blocks[role].bytes, bytes, &need) || need > SIZE_MAX / 2)
         FAIL(STATUS_INPUT, "the parameters do not fit into memory");
-    if (need > mem_total() / 2 && !params->bare)
-        FAIL(STATUS_MEMORY,
-             "out of memory: with '%s' there are %.1f MB, and as much again where they are used; "
-             "this machine has %.1f MB",
-             name, (double)need / 1e6, (double)mem_total() / 1e6);
     if (need > params->blocks[role].room && !params->bare) {
-        uint64_t room = params->blocks[role].room * 2 > need ? params->blocks[role].room * 2 : need;
+        uint64_t total = mem_total(), room = params->blocks[role].room * 2;
+        if (need > total / 2)
+            FAIL(STATUS_MEMORY,
+                 "out of memory: with '%s' there are %.1f MB, and as much again where they are "
+                 "used; this machine allows %.1f MB",
+                 name, (double)need / 1e6, (double)total / 1e6);
+        room = room < need || room > total / 2 ? need : room;
         void *data = mem_grow_large(params->blocks[role].data, (size_t)params->blocks[role].room,
                                     (size_t)room);
         if (!data)

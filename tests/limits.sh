@@ -1,0 +1,41 @@
+# What the system allows a process is told and kept to: the memory of its control group, and of
+# ulimit -v.
+
+suite=limits
+. tests/shell/command.sh
+
+# A control group of our own, where root may make one; the version says what its limit is called.
+mebibyte=1048576
+group=
+clean() {
+    [ -z "$group" ] || rmdir "$group"
+    rm -rf "$folder"
+}
+trap clean EXIT
+for kind in memory:memory.limit_in_bytes .:memory.max; do
+    place=/sys/fs/cgroup/${kind%:*}/prony-test-$$ limit=${kind#*:}
+    [ -z "$group" ] && mkdir "$place" 2>/dev/null || continue
+    if (echo $((200 * mebibyte)) >"$place/$limit") 2>/dev/null; then group=$place; else rmdir "$place"; fi
+done
+confined() {
+    sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
+}
+
+# 120,000 rows of 1,000 bytes: 480 MB as floats; labels of one class.
+printf '\000\000\010\002\000\001\324\300\000\000\003\350' >"$folder/x.idx"
+printf '\000\000\010\001\000\001\324\300' >"$folder/y.idx"
+truncate -s 120000012 "$folder/x.idx"
+truncate -s 120008 "$folder/y.idx"
+train() {
+    "$@" "$prony" train mlp:1000-2-1 "$folder/x.idx" --labels "$folder/y.idx" --epochs 1 --batch 1000
+}
+
+if [ "$group" ]; then
+    says tells_the_memory_of_its_group '210 MB (the limit of its control group' confined "$prony" machine
+    expect streams_what_its_group_cannot_hold 0 'streamed' train confined
+else
+    echo "skip limits.group: a control group with a limit on memory cannot be made here"
+fi
+says tells_the_memory_of_ulimit '524 MB (the limit of its control group or ulimit -v' \
+    sh -c 'ulimit -v 512000; exec "$0" machine' "$prony"
+exit $status
