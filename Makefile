@@ -1,6 +1,7 @@
 # The front door. CMake and Ninja do the work; the presets are in CMakePresets.json.
 #
 #   make          builds build/prony
+#   make cuda     the same with the CUDA plugin, also where there is no GPU (nvcc takes minutes)
 #   make install  puts it into /usr/local (PREFIX=FOLDER: elsewhere; DESTDIR=FOLDER: for a package)
 #   make start    from a fresh system to results in a browser (PORT=N: not at 8080; 0: any that is free)
 #   make test     from a fresh system to every check there is; the last line counts them
@@ -10,10 +11,14 @@
 #   make clean    removes every build
 #   make debug | asan | tsan | fuzz | gcc | clang | bare     builds build-NAME
 
-.PHONY: all install start test slow format docs clean debug asan tsan fuzz gcc clang bare
+.PHONY: all cuda install start test slow format docs clean debug asan tsan fuzz gcc clang bare
 
 all:
 	cmake --preset release
+	cmake --build build --target program
+
+cuda:
+	cmake --preset release -DPRONY_CUDA=ON
 	cmake --build build --target program
 
 PREFIX ?= /usr/local

@@ -1,12 +1,24 @@
 # The CUDA plugin: src/backend/cuda/*.cu → prony_cuda.so beside the executable, which loads it with
 # dlopen. It carries the CUDA runtime and its own copy of base/ and core/, and exports one symbol.
 
+# Is there a GPU? On Windows' Linux it is /dev/dxg. A run of nvcc takes minutes, so without a GPU the
+# plugin is built only for those who ask (`make cuda`): for another machine, or to see it compile.
+set(cuda_wanted ${PRONY_CUDA})
+if(PRONY_CUDA STREQUAL AUTO)
+  set(cuda_wanted OFF)
+  if(EXISTS /dev/nvidiactl OR EXISTS /dev/dxg)
+    set(cuda_wanted ON)
+  else()
+    message(STATUS "CUDA plugin left out: no NVIDIA GPU here (`make cuda` builds it all the same)")
+  endif()
+endif()
+
 # One that an earlier configuration of this build left behind must not be loaded.
-if(NOT PRONY_CUDA)
+if(NOT cuda_wanted)
   file(REMOVE ${PROJECT_BINARY_DIR}/prony_cuda.so)
 endif()
 file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cu)
-if(NOT PRONY_CUDA OR NOT cuda_sources)
+if(NOT cuda_wanted OR NOT cuda_sources)
   return()
 endif()
 if(NOT CMAKE_CUDA_COMPILER)
@@ -21,10 +33,27 @@ if(NOT nvcc_says MATCHES "release ([0-9.]+)" OR CMAKE_MATCH_1 VERSION_LESS 13.0)
   message(STATUS "CUDA plugin left out: it needs nvcc 13.0 or newer; ${CMAKE_CUDA_COMPILER} is ${CMAKE_MATCH_1}")
   return()
 endif()
-# Ampere and Hopper as machine code; what is newer compiles the PTX when it loads it. Who builds for one
-# machine alone names it: -DCMAKE_CUDA_ARCHITECTURES=90a-real.
+# AUTO builds for the GPU that is there, which takes a third of the time: machine code of its
+# generation, Hopper's with the instructions that only it has (90a). ON builds for all: Ampere and Hopper
+# as machine code, and PTX that newer ones compile when they load it. -DCMAKE_CUDA_ARCHITECTURES=90a-real
+# names one by hand.
+function(cuda_architectures out)
+  set(${out} 80-real 90a-real 90-virtual PARENT_SCOPE)
+  if(NOT PRONY_CUDA STREQUAL AUTO)
+    return()
+  endif()
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+    OUTPUT_VARIABLE found ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REPLACE "\n" ";" found "${found}")
+  list(REMOVE_DUPLICATES found)
+  if(found STREQUAL "9.0")
+    set(${out} 90a-real PARENT_SCOPE)
+  elseif(found MATCHES "^8[.][0-9]$")
+    set(${out} 80-real PARENT_SCOPE)
+  endif()
+endfunction()
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
+  cuda_architectures(CMAKE_CUDA_ARCHITECTURES)
 endif()
 enable_language(CUDA)
 

@@ -31,12 +31,25 @@ fi
 printf '#!/bin/sh\necho "Cuda compilation tools, release 11.8, V11.8.89"\n' >"$folder/nvcc"
 chmod +x "$folder/nvcc"
 if cmake -S . -B "$folder/old" -G Ninja -DPRONY_STORE=OFF -DPRONY_GUIDE=OFF -DPRONY_TESTS=OFF \
-    -DCMAKE_CUDA_COMPILER="$folder/nvcc" >"$folder/log" 2>&1 &&
+    -DPRONY_CUDA=ON -DCMAKE_CUDA_COMPILER="$folder/nvcc" >"$folder/log" 2>&1 &&
     grep -q 'CUDA plugin left out: it needs nvcc 13.0 or newer; .*/nvcc is 11.8' "$folder/log"; then
     echo "ok   slow_bare.leaves_an_old_toolkit_out"
 else
     tail -n 20 "$folder/log"
     echo "FAIL slow_bare.leaves_an_old_toolkit_out"
+    status=1
+fi
+
+cmake -S . -B "$folder/auto" -G Ninja -DPRONY_STORE=OFF -DPRONY_GUIDE=OFF -DPRONY_TESTS=OFF \
+    >"$folder/auto-log" 2>&1
+# Without a GPU the plugin is built for those who ask, and configuring says how.
+if [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; then
+    echo "skip slow_bare.says_how_to_ask_for_the_plugin: there is a GPU here"
+elif grep -q 'CUDA plugin left out: no NVIDIA GPU here (`make cuda`' "$folder/auto-log"; then
+    echo "ok   slow_bare.says_how_to_ask_for_the_plugin"
+else
+    tail -n 20 "$folder/auto-log"
+    echo "FAIL slow_bare.says_how_to_ask_for_the_plugin"
     status=1
 fi
 exit $status

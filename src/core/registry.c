@@ -130,8 +130,8 @@ enum status registry_load(struct registry *registry, const char *folder)
     NEED(installed = arena_format(&registry->arena, "%s/../lib/prony", folder));
     TRY(load_folder(registry, installed));
     NEED(missing = arena_format(&registry->arena,
-                                "found no prony_cuda.so in %s: copy it there, or build where nvcc "
-                                "(NVIDIA's CUDA toolkit) is found",
+                                "found no prony_cuda.so in %s: copy it there, or build it "
+                                "(make cuda; it needs nvcc of NVIDIA's CUDA toolkit)",
                                 folder));
     name_absent(registry, "cuda", missing);
     for (int i = 0; i < registry->count; i++) /* the same plugin brings it */
