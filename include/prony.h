@@ -90,8 +90,39 @@ int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs
                         const float *numbers, float *loss);
 
 /* outputs is [rows, prony_outputs]: probabilities when the loss is cross-entropy, else what the
- * last layer gives. A vae on a condition needs classes too: prony_predict_data has them. */
+ * last layer gives. A vae on a condition needs classes too: prony_predict_data has them. The first
+ * call with a number of rows prepares for it; those that follow allocate nothing. */
 int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs);
+
+/* A stream of requests: on a GPU the next one is asked before the last is answered. A CPU computes
+ * within prony_stream_submit, as fast as prony_predict. A stream is used by the thread that uses
+ * its network. */
+struct prony_stream;
+
+struct prony_stream_options {
+    int32_t rows;  /* of each request: 1 */
+    int32_t depth; /* requests in flight, at most: 16; up to 65536 */
+    int resident;  /* not 0: something stays on the unit and waits for requests, which then need no
+                      launch; PRONY_UNSUPPORTED where nothing can. It leaves when the network is used
+                      otherwise, and comes back with the next request */
+};
+
+/* prony_load, prony_begin, prony_generate and the first training step end the streams of a network:
+ * requests in flight are lost, and whatever is asked of the stream but to close it is refused.
+ * Later training steps do not: a request is answered with the weights at its submission. */
+int prony_stream_open(struct prony *network, const struct prony_stream_options *options,
+                      struct prony_stream **out);
+/* inputs is read before it returns; outputs is the stream's until the request was waited for.
+ * *ticket, unless NULL, becomes the request's number: they count from 1. With `depth` requests in
+ * flight it is refused. */
+int prony_stream_submit(struct prony_stream *stream, const float *inputs, float *outputs,
+                        uint64_t *ticket);
+/* Waits until the outputs of that request are there; those of requests before it are, too. One that
+ * was waited for is there at once. */
+int prony_stream_wait(struct prony_stream *stream, uint64_t ticket);
+/* What is in flight is dropped: its outputs are not written. Before or after its network is closed;
+ * NULL is fine. */
+void prony_stream_close(struct prony_stream *stream);
 
 /* Weights in safetensors format, written whole or not at all. A file of prony also says which
  * classes there are and how inputs are scaled; that is then done with whatever the network is

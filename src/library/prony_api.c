@@ -1,5 +1,6 @@
 /* prony_api.c: a network of include/prony.h: opening it, one step or prediction over the caller's
- * arrays, weights. Such a step is a lap of one step over a data set that lies in these arrays. */
+ * arrays, weights. A training step is a lap of one step over a data set that lies in these arrays;
+ * a prediction is a call (train/predictor.h). */
 #include "backend/cpu/cpu_backends.h"
 #include "base/memory.h"
 #include "library/prony_inside.h"
@@ -31,10 +32,14 @@ int inside_leave(locale_t theirs, enum status status)
     return (int)status;
 }
 
-void inside_release(struct prony *network)
+void inside_release(struct prony *network, const char *why)
 {
-    for (int i = 0; i < BATCHES_MOST; i++)
-        lap_close(&network->batches[i].lap);
+    inside_end_streams(network, why);
+    network->quick = NULL;
+    for (int i = 0; i < BATCHES_MOST; i++) {
+        lap_close(&network->laps[i]);
+        predictor_close(&network->predictors[i]);
+    }
     trainer_close(network->trainer);
     network->trainer = NULL;
 }
@@ -43,7 +48,7 @@ void prony_close(struct prony *network)
 {
     if (!network)
         return;
-    inside_release(network);
+    inside_release(network, "its network was closed");
     model_close(&network->model);
     mem_free(network->inputs);
     mem_free(network->levels);
@@ -180,11 +185,10 @@ const char *prony_class(const struct prony *network, int32_t class_index)
 }
 
 /* A step of a recipe with stages is one of its last: those before need many over the same data. */
-static enum status prepare(struct prony *network, enum program_use use, int32_t rows,
-                           struct lap *lap)
+static enum status prepare(struct prony *network, int32_t rows, struct lap *lap)
 {
     struct model *model = &network->model;
-    struct compile_options options = model_compile_options(model, use, rows);
+    struct compile_options options = model_compile_options(model, USE_TRAINING, rows);
     struct recipe_traits traits;
     TRY(model_traits(model, &traits));
     options.stage = traits.stages - 1;
@@ -193,32 +197,34 @@ static enum status prepare(struct prony *network, enum program_use use, int32_t 
     return lap_prepare(lap, &model->engine);
 }
 
-/* The lap over so many rows: one there is, or a new one in the oldest one's place. */
-static enum status find_lap(struct prony *network, enum program_use use, int32_t rows,
-                            struct lap **out)
+static enum status check_rows(int32_t rows)
 {
     if (rows < 1)
         FAIL(STATUS_INPUT, "found %d rows, expected at least 1", rows);
-    if (use == USE_TRAINING)
-        network->model.part = false; /* alone it goes on learning as any network */
+    return STATUS_OK;
+}
+
+/* The lap that trains on so many rows: one there is, or a new one in the oldest one's place. */
+static enum status find_lap(struct prony *network, int32_t rows, struct lap **out)
+{
+    TRY(check_rows(rows));
+    network->model.part = false; /* alone it goes on learning as any network */
     for (int i = 0; i < BATCHES_MOST; i++)
-        if (network->batches[i].use == use && network->batches[i].lap.rows == rows) {
-            *out = &network->batches[i].lap;
+        if (network->laps[i].rows == rows) {
+            *out = &network->laps[i];
             return STATUS_OK;
         }
-    if (use == USE_TRAINING && !network->learns) {
-        inside_release(network);
+    if (!network->learns) {
+        inside_release(network, "its network learns since");
         TRY(model_declare(&network->model, USE_TRAINING));
         network->learns = true;
     }
-    struct batch *batch = &network->batches[network->next];
-    network->next = (network->next + 1) % BATCHES_MOST;
-    lap_close(&batch->lap);
-    batch->use = use;
-    *out = &batch->lap;
-    enum status status = prepare(network, use, rows, &batch->lap);
+    struct lap *lap = *out = &network->laps[network->next_lap];
+    network->next_lap = (network->next_lap + 1) % BATCHES_MOST;
+    lap_close(lap);
+    enum status status = prepare(network, rows, lap);
     if (status != STATUS_OK)
-        lap_close(&batch->lap);
+        lap_close(lap);
     return status;
 }
 
@@ -270,7 +276,7 @@ static enum status train_classes(struct prony *network, int32_t rows, const floa
 {
     struct lap *lap;
     struct recipe_traits traits;
-    TRY(find_lap(network, USE_TRAINING, rows, &lap));
+    TRY(find_lap(network, rows, &lap));
     TRY(model_traits(&network->model, &traits));
     if (!traits.targets && !traits.classes)
         FAIL(STATUS_INPUT,
@@ -304,7 +310,7 @@ static enum status train_numbers(struct prony *network, int32_t rows, const floa
 {
     struct lap *lap;
     struct recipe_traits traits;
-    TRY(find_lap(network, USE_TRAINING, rows, &lap));
+    TRY(find_lap(network, rows, &lap));
     TRY(model_traits(&network->model, &traits));
     int32_t width = count_targets(lap_program(lap), "target");
     if (traits.classes || (traits.targets && !width))
@@ -325,26 +331,45 @@ int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs
     return inside_leave(theirs, train_numbers(network, rows, inputs, numbers, loss));
 }
 
-static enum status predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
+/* What predicts so many rows: likewise. */
+static enum status find_predictor(struct prony *network, int32_t rows, struct predictor **out)
 {
-    struct lap *lap;
-    struct dataset data = {.rows = rows};
-    struct recipe_traits traits;
-    TRY(model_traits(&network->model, &traits));
-    if (traits.classes && network->model.class_count)
-        FAIL(
-            STATUS_INPUT,
-            "%s learns on a condition, expected prony_predict_data: data has the class of each row",
-            network->network->name);
-    TRY(find_lap(network, USE_INFERENCE, rows, &lap));
-    TRY(take_inputs(network, inputs, &data));
-    const struct lap_data bound = {.dataset = &data, .outputs = outputs};
-    TRY(lap_begin(lap, &bound, NULL, 0));
-    return lap_run(lap, 1, NULL);
+    const struct predictor_options options = {.rows = rows, .answering = ANSWER_CALLS};
+    TRY(check_rows(rows));
+    for (int i = 0; i < BATCHES_MOST; i++)
+        if (network->predictors[i].rows == rows) {
+            *out = &network->predictors[i];
+            return STATUS_OK;
+        }
+    struct predictor *predictor = *out = &network->predictors[network->next_predictor];
+    network->next_predictor = (network->next_predictor + 1) % BATCHES_MOST;
+    predictor_close(predictor);
+    enum status status = predictor_open(predictor, &network->model, &options);
+    if (status != STATUS_OK)
+        predictor_close(predictor);
+    return status;
 }
 
+static enum status predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
+{
+    struct predictor *predictor;
+    network->quick = NULL;
+    TRY(find_predictor(network, rows, &predictor));
+    enum status status = predictor_call(predictor, inputs, outputs);
+    if (status != STATUS_OK && status != STATUS_INPUT) /* wrong inputs leave it as it was */
+        predictor_close(predictor);
+    else if (!predictor->scaling)
+        network->quick = predictor;
+    return status;
+}
+
+/* A call of a small network takes tens of nanoseconds: what is the same as in the last one is not
+ * looked for again, and where no number becomes text the locale does not matter. */
 int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
 {
+    struct predictor *quick = network->quick;
+    if (quick && quick->rows == rows && predictor_call(quick, inputs, outputs) == STATUS_OK)
+        return PRONY_OK;
     locale_t theirs = inside_enter();
     return inside_leave(theirs, predict(network, rows, inputs, outputs));
 }
@@ -365,7 +390,7 @@ int prony_export(struct prony *network, const char *path)
 
 int prony_load(struct prony *network, const char *path)
 {
-    inside_release(network); /* programs depend on the loss and the classes */
+    inside_release(network, "weights were loaded since"); /* programs depend on loss and classes */
     locale_t theirs = inside_enter();
     return inside_leave(theirs, model_load(&network->model, path));
 }

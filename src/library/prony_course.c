@@ -121,7 +121,7 @@ static enum status begin(struct prony *network, struct prony_data *data,
                    .patience = course->patience},
     };
     TRY(check_course(course));
-    inside_release(network);
+    inside_release(network, "a training on data was begun since");
     network->learns = false;
     TRY(trainer_open(&network->model, data->dataset, &options, &network->trainer));
     network->learns = true;
@@ -297,7 +297,7 @@ static enum status generate(struct prony *network, const struct prony_samples *a
         FAIL(STATUS_INPUT, "found %d samples to generate, expected 1 to %d", asked->rows,
              GENERATE_MOST);
     TRY(find_class(&network->model, asked->class_name, &options.class_index));
-    inside_release(network);
+    inside_release(network, "its network generated samples since");
     return generate_rows(&network->model, &options, samples);
 }
 

@@ -1,11 +1,12 @@
-/* prony_inside.h: what is behind include/prony.h: a model, a plan for each batch size in use, and
- * the training on data that is going on. This folder wires what train/ may not see, as cli/ does:
- * which backends there are and where plugins lie. */
+/* prony_inside.h: what is behind include/prony.h: a model, a plan for each batch size in use, the
+ * streams of requests that are open, and the training on data that is going on. This folder wires
+ * what train/ may not see, as cli/ does: which backends there are and where plugins lie. */
 #ifndef PRONY_LIBRARY_PRONY_INSIDE_H
 #define PRONY_LIBRARY_PRONY_INSIDE_H
 
 #include "core/registry.h"
 #include "prony.h"
+#include "train/predictor.h"
 #include "train/train.h"
 
 #include <locale.h>
@@ -19,21 +20,33 @@ struct prony {
     int64_t outputs;         /* numbers of a sample */
     bool learns;             /* what training needs was declared */
     struct trainer *trainer; /* the training on data, or NULL */
-    struct batch {           /* a lap of one step, over the caller's rows */
-        enum program_use use;
-        struct lap lap; /* zeroed: the place is free */
-    } batches[BATCHES_MOST];
-    int next;      /* the place that is taken, or taken over, next */
-    float *inputs; /* a copy of what was given, scaled; or NULL */
-    float *levels; /* model_make_levels; or NULL */
+    /* For each number of rows in use, up to so many: what trains, a lap of one step, and what
+     * predicts. Zeroed: the place is free. */
+    struct lap laps[BATCHES_MOST];
+    struct predictor predictors[BATCHES_MOST];
+    int next_lap, next_predictor; /* the places that are taken, or taken over, next */
+    struct predictor *quick;      /* the last one that predicted, if it needs no text; or NULL */
+    struct prony_stream *streams; /* that are open; a list */
+    float *inputs;                /* a copy of what was given, scaled; or NULL */
+    float *levels;                /* model_make_levels; or NULL */
+};
+
+struct prony_stream {
+    struct prony *network;     /* NULL: its plan is gone … */
+    const char *ended;         /* … and why */
+    struct prony_stream *next; /* of the same network */
+    struct predictor predictor;
 };
 
 struct prony_data {
     struct dataset *dataset;
 };
 
-/* Releases all plans, so that the model can leave its device. */
-void inside_release(struct prony *network);
+/* Releases all plans, so that the model can leave its device. Streams of requests end by it; `why`,
+ * static text, is what their user is told. */
+void inside_release(struct prony *network, const char *why);
+/* prony_stream.c: … of which it is a part. */
+void inside_end_streams(struct prony *network, const char *why);
 
 /* Every function that reads or writes numbers as text stands between these two: a decimal point is
  * a point here, whatever the locale of the calling thread, which inside_leave gives back. */

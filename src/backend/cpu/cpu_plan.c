@@ -32,7 +32,11 @@ struct plan {
     uint64_t whole_changes; /* of the instance, at the end of its last run */
     struct call *calls;     /* slots × ops */
     struct bound *bound;    /* per op; used by load and store */
-    int32_t unbound;        /* the first load that has no data; -1: all have */
+    struct bound_view {     /* per view of the last binding that was checked … */
+        int32_t tensor, port;
+    } * bound_views;
+    int32_t bound_view_count; /* … and how many there are; 0: none was */
+    int32_t unbound;          /* the first load that has no data; -1: all have */
     struct cursor cursor;
     uint32_t *order; /* the plan's copy */
 };
@@ -215,6 +219,7 @@ static enum status write_calls(struct plan *plan)
     NEED(counts = arena_array(&plan->arena, operands + 1, sizeof *counts));
     NEED(plan->calls = arena_array(&plan->arena, slots * ops + 1, sizeof *plan->calls));
     NEED(plan->bound = arena_array(&plan->arena, ops + 1, sizeof *plan->bound));
+    NEED(plan->bound_views = arena_array(&plan->arena, ops + 1, sizeof *plan->bound_views));
     NEED(tensors = arena_array(&plan->arena, operands + 1, sizeof *tensors));
     NEED(data = arena_array(&plan->arena, slots * operands + 1, sizeof *data));
     for (size_t i = 0; i < operands; i++) {
@@ -305,12 +310,36 @@ static enum status copy_order(struct plan *plan, const struct binding *binding)
     return STATUS_OK;
 }
 
+/* Binds what differs from the last binding in its addresses and its start alone, as that of one
+ * call after another does: it needs no other check. False: it differs otherwise. */
+static bool bind_alike(struct plan *plan, const struct binding *binding)
+{
+    if (!plan->bound_view_count || binding->view_count != plan->bound_view_count ||
+        binding->order || plan->order)
+        return false;
+    for (int32_t i = 0; i < plan->bound_view_count; i++) {
+        const struct view *view = &binding->views[i];
+        const struct bound_view *last = &plan->bound_views[i];
+        if (view->tensor != last->tensor || view->rows != plan->bound[last->port].rows ||
+            !view->data)
+            return false;
+    }
+    for (int32_t i = 0; i < plan->bound_view_count; i++) {
+        struct bound *bound = &plan->bound[plan->bound_views[i].port];
+        *bound = (struct bound){.data = binding->views[i].data, .rows = bound->rows};
+    }
+    plan->cursor = (struct cursor){.start = binding->start, .count = plan->cursor.count};
+    return true;
+}
+
 enum status cpu_bind(struct plan *plan, const struct binding *binding)
 {
     const struct program *program = plan->program;
     uint64_t samples;
     if (plan->dry)
         FAIL(STATUS_INPUT, "a dry plan cannot be bound");
+    if (bind_alike(plan, binding))
+        return STATUS_OK;
     TRY(binding_check(program, binding, &samples));
     TRY(copy_order(plan, binding));
     memset(plan->bound, 0, (size_t)program->op_count * sizeof *plan->bound);
@@ -318,7 +347,9 @@ enum status cpu_bind(struct plan *plan, const struct binding *binding)
         const struct view *view = &binding->views[i];
         ptrdiff_t port = binding_port(program, view->tensor) - program->ops;
         plan->bound[port] = (struct bound){.data = view->data, .rows = view->rows};
+        plan->bound_views[i] = (struct bound_view){view->tensor, (int32_t)port};
     }
+    plan->bound_view_count = binding->view_count;
     plan->cursor = (struct cursor){
         .start = binding->start,
         .order = plan->order,
