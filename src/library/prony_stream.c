@@ -44,6 +44,9 @@ static enum status open_stream(struct prony_stream *stream,
     if (asked.depth < 1 || asked.depth > DEPTH_MOST)
         FAIL(STATUS_INPUT, "found a depth of %d requests, expected 1 to %d", asked.depth,
              DEPTH_MOST);
+    if (asked.rows > INT32_MAX / asked.depth)
+        FAIL(STATUS_INPUT, "found %d requests of %d rows, expected together at most %d",
+             asked.depth, asked.rows, INT32_MAX);
     return predictor_open(&stream->predictor, &stream->network->model, &asked);
 }
 
