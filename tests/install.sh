@@ -54,6 +54,9 @@ for kind in shared static; do
     [ "${right:-0}" -ge 90 ] || echo "found: $found, expected at least 90 % right"
     [ "${right:-0}" -ge 90 ]
     report "example_learns_$kind" $?
+    cc -std=c99 -Wall -Wextra -Werror examples/requests.c -o "$folder/requests" $flags
+    holds "example_streams_$kind" "$("$folder/requests" 2>&1)" \
+        "1000 answers; the first is the same by itself"
 done
 sed 1d datasets/iris.csv | cut -d, -f1-4 >"$folder/flowers.csv"
 holds executable_reads_its_weights \
