@@ -141,6 +141,20 @@ TEST(llama_bench)
     CHECK_NEAR(seen.records[2].throughput, 512 / 200e-9, 1); /* as its own avg_ts */
 }
 
+/* Counts that no run can have are as if they were not given, and nothing overflows. */
+TEST(counts_beyond_reason)
+{
+    struct seen seen = import("[{\"n_prompt\":9223372036854775807,\"n_gen\":9223372036854775807,"
+                              "\"n_threads\":-3,\"avg_ns\":1,\"samples_ns\":[5]},"
+                              "{\"n_prompt\":512,\"n_gen\":-9223372036854775807,\"avg_ns\":1,"
+                              "\"samples_ns\":[5]}]");
+    if (!CHECK_EQUAL_INT(seen.count, 2))
+        return;
+    CHECK_EQUAL_INT(seen.records[0].point.batch, 1);
+    CHECK_EQUAL_INT(seen.records[0].point.threads, 0);
+    CHECK_EQUAL_INT(seen.records[1].point.batch, 512);
+}
+
 TEST(llama_bench_line_by_line)
 {
     struct seen seen = import("{\"model_type\":\"llama 7B\",\"n_threads\":8,\"n_prompt\":512,"

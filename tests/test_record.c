@@ -335,6 +335,26 @@ TEST(too_many_samples_are_refused)
     arena_free(&arena);
 }
 
+/* Neither a long line nor one of many small values takes much memory before it is refused. */
+TEST(lines_are_bounded)
+{
+    struct arena arena = {0};
+    struct record record;
+    struct text line = {0};
+    text_add(&line, "{\"prony\":1,\"kind\":\"machine\",\"machine\":{\"x\":[1");
+    while (line.length < RECORD_BYTES - 4)
+        text_add(&line, ",1");
+    text_add(&line, "]}}");
+    CHECK_STATUS(STATUS_INPUT, read_line(text_of(&line), &record, &arena));
+    CHECK_MESSAGE("expected at most 1048576 values");
+    arena_free(&arena);
+    text_add(&line, "        ");
+    CHECK_STATUS(STATUS_INPUT, read_line(text_of(&line), &record, &arena));
+    CHECK_MESSAGE("expected at most 4194304");
+    arena_free(&arena);
+    text_free(&line);
+}
+
 /* Until it succeeds, every allocation of reading and writing fails once; nothing leaks or crashes,
  * and each failure is said. */
 TEST(memory_may_run_out_anywhere)

@@ -259,6 +259,15 @@ TEST(what_next_of_a_gpu)
     }
 }
 
+/* Of a batch that cannot be doubled none larger is asked for. */
+TEST(what_next_of_a_batch_beyond_reason)
+{
+    struct store *store = fresh_store();
+    add_bound(store, "batch=9223372036854775807", 100, 1.2, "bytes");
+    look(store, "", "next", COMMAND, "--batch 9223372036854775807-9223372036854775807*2", true);
+    store_close(store);
+}
+
 /* Precisions and scenarios are not held against each other. */
 TEST(only_like_things_are_compared)
 {

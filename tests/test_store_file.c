@@ -88,6 +88,37 @@ TEST(checks)
     store_close(store);
 }
 
+/* What was changed beside a record is found by what the record says, and made again. */
+TEST(check_compares_columns_with_lines)
+{
+    static const char *const changes[] = {
+        "UPDATE result SET batch = 99 WHERE id = 2",
+        "UPDATE result SET time_median = 1 WHERE id = 2",
+        "UPDATE result SET framework = NULL WHERE id = 2",
+        "UPDATE result SET source = 'shipped' WHERE id = 2",
+        "UPDATE result SET floor = 3 WHERE id = 2",
+        "UPDATE line SET hash = hash + 1 WHERE id = 2",
+        "UPDATE line SET kind = 'machine' WHERE id = 2",
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        const char *at = fresh_path();
+        struct store *store = open_store(at, STORE_WRITE);
+        struct text problems = {0};
+        int64_t lines;
+        fill(store);
+        run_sql(at, changes[i]);
+        CHECK_OK(store_check(store, append_problem, &problems, &lines));
+        CHECK(strstr(text_of(&problems), "record 2: ") != NULL);
+        CHECK_OK(store_repair(store));
+        text_clear(&problems);
+        CHECK_OK(store_check(store, append_problem, &problems, &lines));
+        CHECK_EQUAL_TEXT(text_of(&problems), "");
+        CHECK_EQUAL_INT(count(store, WHERE({"batch", "10"})), 3);
+        text_free(&problems);
+        store_close(store);
+    }
+}
+
 /* Opening fails with this message and leaves every byte as it was. */
 static void check_refused(const char *at, enum store_access access, const char *message)
 {
@@ -125,6 +156,32 @@ TEST(files_that_are_not_stores)
     CHECK_OK(file_write(other, poem, sizeof poem));
     check_refused(other, STORE_WRITE, "expected a store of prony");
     check_refused(other, STORE_READ, "expected a store of prony");
+}
+
+/* A file from elsewhere may have more in it than tables: nothing of that is run. */
+TEST(views_and_triggers_are_refused)
+{
+    static const struct {
+        const char *sql, *message;
+    } cases[] = {
+        {"DROP TABLE line; CREATE VIEW line AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT "
+         "id + 1 FROM n) SELECT id, 0 AS hash, 'result' AS kind, '{}' AS text, 0 AS shipped FROM n",
+         "the view \"line\""},
+        {"CREATE VIEW more AS SELECT 1", "the view \"more\""},
+        {"CREATE TRIGGER again AFTER INSERT ON line BEGIN DELETE FROM result; END",
+         "the trigger \"again\""},
+        {"DROP TABLE running; CREATE VIRTUAL TABLE running USING fts5(process)",
+         "expected only the tables of a store"},
+        {"CREATE TABLE other (id)", "the table \"other\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *at = fresh_path();
+        store_close(open_store(at, STORE_WRITE));
+        run_sql(at, cases[i].sql);
+        run_sql(at, "PRAGMA journal_mode = DELETE");
+        check_refused(at, STORE_READ, cases[i].message);
+        check_refused(at, STORE_WRITE, cases[i].message);
+    }
 }
 
 /* Every page after the first is overwritten: an error, not a crash, and no change. */

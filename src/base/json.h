@@ -2,8 +2,9 @@
  * on a machine with nothing but libc.
  *
  * Reading gives a tree in an arena. Strict RFC 8259: UTF-8 checked, one value, no trailing text,
- * depth at most JSON_DEPTH; refused are duplicate keys, a NUL in a key, numbers beyond a double.
- * Errors read "NAME:LINE:COLUMN: found …, expected …". Writing appends to a struct text. */
+ * depth at most JSON_DEPTH, at most JSON_VALUES values (a value takes some 100 bytes of memory, two
+ * in a text); refused are duplicate keys, a NUL in a key, numbers beyond a double. Errors read
+ * "NAME:LINE:COLUMN: found …, expected …". Writing appends to a struct text. */
 #ifndef PRONY_BASE_JSON_H
 #define PRONY_BASE_JSON_H
 
@@ -16,7 +17,7 @@
 #include <stdint.h>
 
 /* A writer goes twice as deep as the reader, so that whatever was read can be put into a record. */
-enum { JSON_DEPTH = 64, JSON_WRITER_DEPTH = 2 * JSON_DEPTH };
+enum { JSON_DEPTH = 64, JSON_WRITER_DEPTH = 2 * JSON_DEPTH, JSON_VALUES = 1 << 20 };
 
 enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 

@@ -21,7 +21,7 @@ struct parser {
     const char *name, *text;
     size_t first_line; /* of the text, in messages */
     size_t length, at;
-    int depth;
+    int depth, values;  /* values: read so far */
     struct slot *slots; /* the keys seen so far, of all objects */
     size_t slot_count, slot_used;
 };
@@ -340,6 +340,9 @@ static bool skip_word(struct parser *parser, const char *word)
 static enum status parse_value(struct parser *parser, struct json *out)
 {
     int c = peek(parser);
+    if (++parser->values > JSON_VALUES)
+        return fail_here(parser, "at most 1048576 values");
+    _Static_assert(JSON_VALUES == 1048576, "the message above says so");
     if (c == '{' || c == '[') {
         out->kind = c == '{' ? JSON_OBJECT : JSON_ARRAY;
         return parse_children(parser, out);

@@ -126,6 +126,13 @@ static enum status output_network(struct bench_output *output, const struct reco
         return STATUS_OK;
     seen->told = true;
     enum status status = explained_line(&record->point, &line);
+    if (status == STATUS_OK && line.length > RECORD_BYTES) {
+        log_warning("%s: its program takes %zu bytes as a record, at most %d are kept: the guide "
+                    "cannot show it",
+                    record->point.model, line.length, RECORD_BYTES);
+        text_free(&line);
+        return STATUS_OK;
+    }
     if (status == STATUS_OK) {
         line.data[--line.length] = '\0'; /* without the newline */
         status = record_read(&arena, "network", 0, text_of(&line), line.length, &network);

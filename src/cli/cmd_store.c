@@ -32,7 +32,7 @@ struct options {
     int rest_count;
     const char *store, *where, *format;
     int64_t limit;
-    bool empty;
+    bool empty, repair;
 };
 
 static const char examples[] =
@@ -44,6 +44,7 @@ static const char examples[] =
     "  prony store export --format csv > all.csv\n"
     "  prony store merge colleague.db        everything another store has\n"
     "  prony store remove 17 18             also with --where, for all that it leaves\n"
+    "  prony store check --repair           make the columns anew from the records\n"
     "  prony store create --empty           without the results that come with prony\n";
 
 static enum status print_text(struct text *text)
@@ -345,13 +346,15 @@ static enum status print_problem(void *context, const char *problem)
 static enum status run_check(struct store *store, const struct options *options)
 {
     int64_t problems = 0, lines;
-    (void)options;
+    if (options->repair)
+        TRY(store_repair(store));
     TRY(store_check(store, print_problem, &problems, &lines));
     if (problems)
-        FAIL(STATUS_WRONG,
-             "found %lld problem%s in %lld records; what can be read can be kept: "
-             "prony store export > kept.jsonl",
-             (long long)problems, problems == 1 ? "" : "s", (long long)lines);
+        FAIL(STATUS_WRONG, "found %lld problem%s in %lld records; %s", (long long)problems,
+             problems == 1 ? "" : "s", (long long)lines,
+             options->repair
+                 ? "what can be read can be kept: prony store export > kept.jsonl"
+                 : "prony store check --repair makes the columns anew from the records");
     printf("%lld records, all whole\n", (long long)lines);
     return STATUS_OK;
 }
@@ -410,9 +413,14 @@ static enum status run_verb(struct options *options)
     if (options->rest_count && !verbs[verb].takes_rest)
         FAIL(STATUS_INPUT, "found \"%s\" after \"prony store %s\", expected options only",
              options->rest[0], options->verb);
+    if (options->repair && strcmp(options->verb, "check") != 0)
+        FAIL(STATUS_INPUT, "found --repair after \"prony store %s\", expected it with check",
+             options->verb);
     options->format = options->format ? options->format : verbs[verb].format;
     options->limit = options->limit >= 0 ? options->limit : verbs[verb].limit;
-    enum store_access access = options->empty ? STORE_WRITE : verbs[verb].access;
+    enum store_access access = options->empty    ? STORE_WRITE
+                               : options->repair ? STORE_CHANGE
+                                                 : verbs[verb].access;
     struct store *store = NULL;
     TRY(store_file_open(options->store, access, &store));
     enum status status = verbs[verb].run(store, options);
@@ -450,6 +458,10 @@ enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
          .kind = ARG_FLAG,
          .value = &options.empty,
          .help = "make the store without the results that come with prony"},
+        {.name = "repair",
+         .kind = ARG_FLAG,
+         .value = &options.repair,
+         .help = "check: before it, make the columns anew from the records"},
     };
     struct args args = {
         .command = "prony store",

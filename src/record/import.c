@@ -67,6 +67,14 @@ static enum status import_samples(struct import *import, const struct json *arra
     return STATUS_OK;
 }
 
+/* A count of a foreign file; what no run could have is as if it were not given. */
+static int64_t import_count(const struct json *object, const char *key, int64_t otherwise)
+{
+    static const int64_t most = (int64_t)1 << 40;
+    int64_t count = json_int(object, key, otherwise);
+    return count >= 0 && count <= most ? count : otherwise;
+}
+
 /* hyperfine: seconds of whole commands. A run that ended with another status than 0 did not do
  * what was to be timed. */
 static enum status import_hyperfine(struct import *import, const struct json *results)
@@ -122,14 +130,14 @@ static enum status import_google(struct import *import, const struct json *conte
         bool measured = strcmp(json_text(at, "run_type", "iteration"), "iteration") == 0;
         if (measured && !trouble && real_ns > 0) {
             samples[count++] = real_ns;
-            per = json_int(at, "iterations", 1); /* of an aggregate: how many it was made of */
+            per = import_count(at, "iterations", 1); /* of an aggregate: how many it was made of */
         }
         if ((count == 0 && !measured) || (at->next && strcmp(name, next) == 0))
             continue;
         struct record record;
         TRY(import_start(import, &record, "google-benchmark", name));
         record.reason = count ? NULL : trouble;
-        record.point.threads = json_int(at, "threads", 0);
+        record.point.threads = import_count(at, "threads", 0);
         TRY(point_set(&record.point, &axes[AXIS_server], json_text(context, "host_name", "")));
         TRY(import_write(import, &record, samples, count, per));
         count = 0;
@@ -144,14 +152,14 @@ static enum status import_llama(struct import *import, const struct json *result
     struct record record;
     double *samples;
     size_t count;
-    int64_t prompt = json_int(result, "n_prompt", 0), made = json_int(result, "n_gen", 0);
+    int64_t prompt = import_count(result, "n_prompt", 0), made = import_count(result, "n_gen", 0);
     int64_t per = prompt > 0 ? 1 : made > 0 ? made : 1;
     TRY(import_start(import, &record, "llama.cpp", json_text(result, "model_type", "")));
     TRY(point_set(&record.point, &axes[AXIS_phase], "inference"));
     TRY(point_set(&record.point, &axes[AXIS_backend], json_text(result, "backends", "")));
     TRY(point_set(&record.point, &axes[AXIS_unit_name], json_text(result, "cpu_info", "")));
     record.point.batch = prompt > 0 ? prompt + made : 1;
-    record.point.threads = json_int(result, "n_threads", 0);
+    record.point.threads = import_count(result, "n_threads", 0);
     record.at = json_text(result, "test_time", NULL);
     TRY(import_samples(import, json_get(result, "samples_ns"), 1 / (double)per, &samples, &count));
     return import_write(import, &record, samples, count, per);

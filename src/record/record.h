@@ -21,7 +21,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RECORD_VERSION = 1, RECORD_SAMPLES = 4096 /* kept at most */ };
+enum {
+    RECORD_VERSION = 1,
+    RECORD_SAMPLES = 4096,      /* kept at most */
+    RECORD_BYTES = 4 * 1048576, /* of a line, at most: the longest that ship have a tenth */
+};
 
 enum record_kind { RECORD_RESULT, RECORD_MACHINE, RECORD_NETWORK };
 enum record_status { RECORD_OK, RECORD_SKIPPED, RECORD_FAILED };

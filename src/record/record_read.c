@@ -199,6 +199,9 @@ enum status record_read(struct arena *arena, const char *name, long line, const 
     struct json *tree;
     record_start(out);
     memset(&out->point, 0, sizeof out->point);
+    if (length > RECORD_BYTES)
+        FAIL(STATUS_INPUT, "%s:%ld: found a line of %zu bytes, expected at most %d", name, line,
+             length, RECORD_BYTES);
     TRY(json_parse_line(arena, name, (size_t)line, text, length, &tree));
     enum status status = read_members(arena, tree, out);
     return status == STATUS_OK ? STATUS_OK : status_prefix(status, "%s:%ld", name, line);

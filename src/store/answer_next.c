@@ -22,9 +22,11 @@ static void try_profile(const struct point *point, struct answer *answer)
 
 static void try_batches(const struct point *point, uint64_t set, struct answer *answer)
 {
+    int64_t most;
     answer_begin_command("bench", point, point->phase, set, answer);
-    text_printf(&answer->command, " --batch %lld-%lld*2", (long long)point->batch,
-                (long long)point->batch * 8);
+    if (__builtin_mul_overflow(point->batch, 8, &most))
+        most = point->batch;
+    text_printf(&answer->command, " --batch %lld-%lld*2", (long long)point->batch, (long long)most);
 }
 
 /* " --threads 1,2,4": values of one axis, at the batch that it has. */

@@ -23,6 +23,9 @@ enum status store_fail(const struct store *store, const char *attempt)
         FAIL(STATUS_INPUT,
              "%s: cannot %s: found %s, expected a store of prony; it is left as it is", store->path,
              attempt, reason);
+    if (code == SQLITE_TOOBIG)
+        FAIL(STATUS_INPUT, "%s: cannot %s: found a record of more than %d bytes", store->path,
+             attempt, RECORD_BYTES);
     if (code == SQLITE_READONLY)
         FAIL(STATUS_IO,
              "%s: cannot %s: the file or its folder is read-only, and reading takes a lock beside "
@@ -107,6 +110,38 @@ static enum status identify(const struct store *store, bool *empty, int64_t *ver
         FAIL(STATUS_INPUT,
              "%s: found a store of version %lld, expected at most %d: made by a newer prony",
              store->path, (long long)*version, SCHEMA_VERSION);
+    return STATUS_OK;
+}
+
+/* A file may come from anywhere: a view in the place of a table need never end, and a trigger does
+ * more than it was asked to. So there are tables and indexes of ours and nothing else. */
+static enum status check_schema(const struct store *store)
+{
+    sqlite3_stmt *statement;
+    bool row;
+    TRY(store_prepare(store,
+                      "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index')"
+                      " OR rootpage < 1"
+                      " OR tbl_name NOT IN ('line', 'result', 'removal', 'running') LIMIT 1",
+                      &statement));
+    enum status status = store_step(store, statement, &row);
+    if (status == STATUS_OK && row)
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                             "%s: found the %.20s \"%.80s\", expected only the tables of a store",
+                             store->path, store_text(statement, 0), store_text(statement, 1));
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* What is in the file is data: no function of it is called, and nothing takes more memory than a
+ * record does. */
+static enum status guard(const struct store *store)
+{
+    enum { ROW = 65536 }; /* the columns beside a line */
+    sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, RECORD_BYTES + ROW);
+    if (sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) != SQLITE_OK ||
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) != SQLITE_OK)
+        return store_fail(store, "open");
     return STATUS_OK;
 }
 
@@ -233,7 +268,9 @@ static enum status prepare_file(struct store *store, enum store_access access)
     bool empty, complete = false;
     int64_t version;
     sqlite3_busy_timeout(store->db, BUSY_MS);
+    TRY(guard(store));
     TRY(identify(store, &empty, &version));
+    TRY(check_schema(store));
     if (empty && access < STORE_WRITE)
         FAIL(STATUS_INPUT, "%s: found an empty file, expected a store of prony", store->path);
     if (access != STORE_READ)
@@ -296,6 +333,7 @@ void store_close(struct store *store)
     sqlite3_finalize(store->find_line);
     sqlite3_finalize(store->add_line);
     sqlite3_finalize(store->add_row);
+    sqlite3_finalize(store->get_row);
     sqlite3_finalize(store->get_line);
     sqlite3_finalize(store->ask_version);
     sqlite3_finalize(store->ask_change);

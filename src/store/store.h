@@ -45,10 +45,13 @@ struct sink store_sink(struct store *store); /* records written to it are added 
 
 /* Removes a record; STATUS_INPUT when there is none. */
 enum status store_remove(struct store *store, int64_t id);
-/* Looks at the whole file and at every record; tells of what is wrong. *lines: records seen. */
+/* Looks at the whole file and at every record, and makes everything that is kept beside a record
+ * again to compare it; tells of what is wrong. *lines: records seen. */
 typedef enum status store_problem_visit(void *context, const char *problem);
 enum status store_check(struct store *store, store_problem_visit *visit, void *context,
                         int64_t *lines);
+/* Makes anew from the records whatever is kept beside them. */
+enum status store_repair(struct store *store);
 enum status store_vacuum(struct store *store); /* makes the file as small as it can be */
 
 /* key = value, where key is an axis, a derived axis, "status", "check" or "source". Several of the

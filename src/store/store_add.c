@@ -14,22 +14,16 @@ void store_each_column(column_visit *visit, void *context)
         visit(context, metrics[i].key, "REAL");
 }
 
-/* FNV-1a. Lines with the same hash are compared: it has to be quick, not unbreakable. */
-static const uint64_t hash_start = 0xcbf29ce484222325u;
-
-static uint64_t hash_more(uint64_t hash, const char *bytes, size_t length)
+/* FNV-1a, the same bits as the signed integer that SQLite keeps. Lines with the same hash are
+ * compared: it has to be quick, not unbreakable. */
+int64_t store_hash(const char *line, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
-/* The same bits as the signed integer SQLite keeps. */
-static int bind_hash(sqlite3_stmt *statement, int at, uint64_t hash)
-{
+    uint64_t hash = 0xcbf29ce484222325u;
     int64_t number;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)line[i]) * 0x100000001b3u;
     memcpy(&number, &hash, sizeof number);
-    return sqlite3_bind_int64(statement, at, number);
+    return number;
 }
 
 static void add_name(void *context, const char *name, const char *type)
@@ -60,12 +54,20 @@ static enum status prepare_row(struct store *store)
     return status;
 }
 
-/* Empty is NULL; columns of type INTEGER take the text as the number it is. */
-static bool bind_value(sqlite3_stmt *statement, int at, const char *value)
+/* What a key's column holds of a record; "" is NULL. Columns of type INTEGER take the text as the
+ * number it is. */
+static const char *key_value(const struct record *record, bool shipped, int key,
+                             char buffer[POINT_NUMBER])
 {
-    int code = value[0] ? sqlite3_bind_text(statement, at, value, -1, SQLITE_TRANSIENT)
-                        : sqlite3_bind_null(statement, at);
-    return code == SQLITE_OK;
+    if (key < KEY_DERIVED)
+        return point_get(&record->point, &axes[key], buffer);
+    if (key == KEY_STATUS)
+        return record_status_name(record->status);
+    if (key == KEY_CHECK)
+        return record_verdicts[record->check.verdict];
+    if (key == KEY_SOURCE)
+        return shipped ? "shipped" : "own";
+    return record_derived(record, &deriveds[key - KEY_DERIVED], buffer);
 }
 
 static bool bind_row(sqlite3_stmt *row, int64_t id, const struct record *record, bool shipped)
@@ -73,20 +75,59 @@ static bool bind_row(sqlite3_stmt *row, int64_t id, const struct record *record,
     char buffer[POINT_NUMBER];
     int at = 1;
     bool bound = sqlite3_bind_int64(row, at++, id) == SQLITE_OK;
-    for (size_t i = 0; i < AXIS_COUNT; i++)
-        bound &= bind_value(row, at++, point_get(&record->point, &axes[i], buffer));
-    for (size_t i = 0; i < DERIVED_COUNT; i++)
-        bound &= bind_value(row, at++, record_derived(record, &deriveds[i], buffer));
-    bound &= bind_value(row, at++, record_status_name(record->status));
-    bound &= bind_value(row, at++, record_verdicts[record->check.verdict]);
-    bound &= bind_value(row, at++, shipped ? "shipped" : "own");
-    for (size_t i = 0; i < METRIC_COUNT; i++) {
+    for (int key = 0; key < KEY_COUNT; key++, at++) {
+        const char *value = key_value(record, shipped, key, buffer);
+        bound &= (value[0] ? sqlite3_bind_text(row, at, value, -1, SQLITE_TRANSIENT)
+                           : sqlite3_bind_null(row, at)) == SQLITE_OK;
+    }
+    for (size_t i = 0; i < METRIC_COUNT; i++, at++) {
         double value = record_metric(record, &metrics[i]);
         bound &= (isnan(value) ? sqlite3_bind_null(row, at)
                                : sqlite3_bind_double(row, at, value)) == SQLITE_OK;
-        at++;
     }
     return bound;
+}
+
+/* The first column of the row under `statement` that is not as the record has it. */
+static const char *find_wrong(sqlite3_stmt *statement, const struct record *record, bool shipped)
+{
+    char buffer[POINT_NUMBER];
+    int at = 1; /* after the id */
+    for (int key = 0; key < KEY_COUNT; key++, at++)
+        if (strcmp(store_text(statement, at), key_value(record, shipped, key, buffer)) != 0)
+            return key_name(key);
+    for (size_t i = 0; i < METRIC_COUNT; i++, at++) {
+        double value = record_metric(record, &metrics[i]);
+        bool none = sqlite3_column_type(statement, at) == SQLITE_NULL;
+        if (none != (bool)isnan(value) ||
+            (!none && !(sqlite3_column_double(statement, at) == value)))
+            return metrics[i].key;
+    }
+    return NULL;
+}
+
+enum status store_compare_row(struct store *store, int64_t id, const struct record *record,
+                              bool shipped, const char **wrong)
+{
+    bool row;
+    *wrong = NULL;
+    if (!store->get_row) {
+        struct text sql = {0};
+        text_add(&sql, "SELECT id");
+        store_each_column(add_name, &sql);
+        text_add(&sql, " FROM result WHERE id = ?1");
+        enum status status = text_done(&sql);
+        if (status == STATUS_OK)
+            status = store_prepare(store, text_of(&sql), &store->get_row);
+        text_free(&sql);
+        TRY(status);
+    }
+    sqlite3_bind_int64(store->get_row, 1, id);
+    enum status status = store_step(store, store->get_row, &row);
+    if (status == STATUS_OK && row)
+        *wrong = find_wrong(store->get_row, record, shipped);
+    sqlite3_reset(store->get_row);
+    return status;
 }
 
 enum status store_index(struct store *store, int64_t id, const struct record *record, bool shipped)
@@ -111,7 +152,7 @@ static enum status find_line(struct store *store, const char *line, size_t lengt
                           &store->find_line));
     sqlite3_stmt *find = store->find_line;
     enum status status = STATUS_OK;
-    if (bind_hash(find, 1, hash_more(hash_start, line, length)) != SQLITE_OK ||
+    if (sqlite3_bind_int64(find, 1, store_hash(line, length)) != SQLITE_OK ||
         sqlite3_bind_text64(find, 2, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
         status = store_fail(store, "read");
     else
@@ -132,7 +173,7 @@ static enum status add_line(struct store *store, const char *line, size_t length
                           &store->add_line));
     sqlite3_stmt *add = store->add_line;
     enum status status;
-    if (bind_hash(add, 1, hash_more(hash_start, line, length)) != SQLITE_OK ||
+    if (sqlite3_bind_int64(add, 1, store_hash(line, length)) != SQLITE_OK ||
         sqlite3_bind_text(add, 2, record_kinds[kind], -1, SQLITE_STATIC) != SQLITE_OK ||
         sqlite3_bind_text64(add, 3, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK ||
         sqlite3_bind_int(add, 4, store->shipping) != SQLITE_OK)

@@ -11,7 +11,7 @@ struct store {
     sqlite3 *db;
     char *path; /* for messages */
     /* Prepared on first use: */
-    sqlite3_stmt *find_line, *add_line, *add_row, *get_line, *ask_version, *ask_change;
+    sqlite3_stmt *find_line, *add_line, *add_row, *get_row, *get_line, *ask_version, *ask_change;
     struct columns columns;
     bool shipping; /* what is added comes with prony */
     int questions; /* that are open, one within another */
@@ -40,6 +40,12 @@ void store_each_column(column_visit *visit, void *context);
 enum status store_file(struct store *store, const char *line, size_t length,
                        const struct record *record, int64_t *id, bool *added);
 enum status store_index(struct store *store, int64_t id, const struct record *record, bool shipped);
+/* Is the row of a result what store_index would make of its record? *wrong is the first column that
+ * is not, NULL when all are. */
+enum status store_compare_row(struct store *store, int64_t id, const struct record *record,
+                              bool shipped, const char **wrong);
+/* What column "hash" holds of a line. */
+int64_t store_hash(const char *line, size_t length);
 
 /* Rows of store->columns under filters, ascending, in the arena. Inside a question.
  */
