@@ -38,4 +38,6 @@ else
 fi
 says tells_the_memory_of_ulimit '524 MB (the limit of its control group or ulimit -v' \
     sh -c 'ulimit -v 512000; exec "$0" machine' "$prony"
+says leaves_out_openblas_where_it_would_never_end 'ulimit -v leaves too few addresses for OpenBLAS' \
+    sh -c 'ulimit -v 100000; PRONY_BLAS=openblas exec timeout -s KILL 20 "$0" machine' "$prony"
 exit $status

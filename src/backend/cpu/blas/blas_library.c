@@ -7,8 +7,11 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112 }; /* as cblas.h has them */
 
@@ -16,17 +19,21 @@ typedef void gemm_function(int order, int turn_a, int turn_b, int m, int n, int 
                            const float *a, int lda, const float *b, int ldb, float beta, float *c,
                            int ldc);
 
+/* Addresses that each thread of a library takes at once. OpenBLAS asks for them again and again
+ * until it gets them: where `ulimit -v` leaves fewer, its loading never ends. */
 static const struct {
     const char *name, *file, *set_threads;
+    uint64_t thread_bytes;
 } libraries[BLAS_LIBRARIES] = {
-    {"openblas", "libopenblas.so.0", "openblas_set_num_threads"},
-    {"blis", "libblis.so.4", "bli_thread_set_num_threads"},
+    {"openblas", "libopenblas.so.0", "openblas_set_num_threads", 160u << 20},
+    {"blis", "libblis.so.4", "bli_thread_set_num_threads", 0},
 };
 
 static struct {
     gemm_function *gemm; /* NULL: there is none */
     void (*set_threads)(long threads);
     int library;
+    bool cramped; /* one was left out, for it would find too few addresses */
 } blas;
 
 /* A function from a library, which C has no cast for. */
@@ -36,12 +43,32 @@ static void find(void *library, const char *name, void *function)
     memcpy(function, &found, sizeof found);
 }
 
+/* Whether ulimit -v leaves the addresses that its threads take, one a CPU and the caller. */
+static bool has_room(int library)
+{
+    uint64_t need = libraries[library].thread_bytes * ((uint64_t)sysconf(_SC_NPROCESSORS_ONLN) + 1);
+    struct rlimit limit;
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file || getrlimit(RLIMIT_AS, &limit) != 0 || fscanf(file, "%llu", &pages) != 1)
+        limit.rlim_cur = RLIM_INFINITY;
+    if (file)
+        fclose(file);
+    uint64_t taken = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return limit.rlim_cur == RLIM_INFINITY || need == 0 ||
+           (limit.rlim_cur > taken && limit.rlim_cur - taken >= need);
+}
+
 static void load_wanted(void)
 {
     const char *wanted = getenv("PRONY_BLAS");
     for (int i = 0; !blas.gemm && i < BLAS_LIBRARIES; i++) {
         if (wanted && strcmp(wanted, libraries[i].name) != 0)
             continue;
+        if (!has_room(i)) {
+            blas.cramped = true;
+            continue;
+        }
         void *library = dlopen(libraries[i].file, RTLD_NOW | RTLD_LOCAL);
         if (!library)
             continue;
@@ -72,6 +99,10 @@ enum status blas_load(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_wanted);
     const char *wanted = getenv("PRONY_BLAS");
+    if (!blas.gemm && blas.cramped)
+        FAIL(STATUS_UNSUPPORTED,
+             "ulimit -v leaves too few addresses for OpenBLAS, whose loading would never end; "
+             "expected a higher limit or none");
     if (!blas.gemm && wanted)
         FAIL(STATUS_UNSUPPORTED,
              "PRONY_BLAS is '%s'; expected openblas or blis, of which %s installed, or no such "
