@@ -1,5 +1,5 @@
-# What the system allows a process is told and kept to: the memory of its control group, and of
-# ulimit -v.
+# What the system gives a process is told and kept to: the memory of its control group and of
+# ulimit -v, its standard files, its home.
 
 suite=limits
 . tests/shell/command.sh
@@ -40,4 +40,36 @@ says tells_the_memory_of_ulimit '524 MB (the limit of its control group or ulimi
     sh -c 'ulimit -v 512000; exec "$0" machine' "$prony"
 says leaves_out_openblas_where_it_would_never_end 'ulimit -v leaves too few addresses for OpenBLAS' \
     sh -c 'ulimit -v 100000; PRONY_BLAS=openblas exec timeout -s KILL 20 "$0" machine' "$prony"
+
+# Closed standard files: nothing that is opened takes their place.
+small() {
+    "$prony" train small iris --epochs 1 --out "$folder/model"
+}
+small >"$folder/said" 2>&1
+cp "$folder/model" "$folder/expected"
+for closed in '<&-' '2>&-' '<&- 2>&-'; do
+    eval "small $closed" >"$folder/said"
+    report "writes_the_same_model_with_$closed" $? 'it ended with an error'
+    cmp -s "$folder/model" "$folder/expected"
+    report "keeps_messages_out_of_it_with_$closed" $? 'the model holds something else'
+done
+small >&- 2>"$folder/said"
+expect refuses_a_closed_output 0 'prony: cannot write to standard output: Bad file descriptor' cat "$folder/said"
+eval small '>&- 2>&-'
+report ends_with_an_error_then $(($? != 1)) 'status 0, expected 1'
+printf '1,2,3,4,a\n' >"$folder/x.csv"
+eval '"$prony" train small - <&-' 2>"$folder/said"
+expect refuses_a_closed_input 0 'standard input: cannot read: Bad file descriptor' cat "$folder/said"
+
+# A home that is not there stays so.
+homeless() {
+    env -u XDG_DATA_HOME -u XDG_CACHE_HOME HOME="$folder/home" "$@"
+}
+says keeps_nothing_without_a_home 'is not kept: no folder to keep files in: HOME is' \
+    homeless "$prony" bench small --seconds 0.01
+expect finds_nothing_without_a_home 2 'which is not there; expected a folder that is, or XDG_DATA_HOME' \
+    homeless "$prony" train lenet mnist
+homeless "$prony" machine >"$folder/said" 2>&1
+test ! -e "$folder/home"
+report makes_no_home $? "$(find "$folder/home" 2>&1 | head -5)"
 exit $status

@@ -454,12 +454,15 @@ static enum status user_folder(const char *variable, const char *usual, struct t
 {
     size_t before = out->length;
     const char *base = getenv(variable), *home = getenv("HOME");
-    if (base && *base == '/') /* the specification has relative ones ignored */
-        text_printf(out, "%s/prony", base);
-    else if (home && *home)
-        text_printf(out, "%s/%s/prony", home, usual);
-    else
+    bool own = base && *base == '/'; /* the specification has relative ones ignored */
+    if (!own && (!home || !*home))
         FAIL(STATUS_INPUT, "no folder to keep files in: neither %s nor HOME is set", variable);
+    if (!own && !file_exists(home)) /* who has no home, as a service may, is not given one */
+        FAIL(STATUS_INPUT,
+             "no folder to keep files in: HOME is %s, which is not there; expected a folder that "
+             "is, or %s",
+             home, variable);
+    text_printf(out, own ? "%s/prony" : "%s/%s/prony", own ? base : home, usual);
     TRY(text_done(out));
     return file_make_folder(out->data + before);
 }

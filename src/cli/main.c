@@ -8,6 +8,8 @@
 #include "nn/network.h"
 #include "record/version.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -209,10 +211,13 @@ static int find_command(const char *name)
 
 enum status cli_flush(void)
 {
-    /* A line that could not be written is forgotten by fflush, not by ferror. */
-    if (fflush(stdout) != 0 || ferror(stdout))
-        FAIL(STATUS_IO, "cannot write to standard output");
-    return STATUS_OK;
+    /* A line that could not be written is forgotten by fflush, not by ferror; the reason is, and
+     * one more byte fails with the same. */
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return STATUS_OK;
+    if (write(STDOUT_FILENO, "\n", 1) == 1)
+        FAIL(STATUS_IO, "cannot write to standard output: a part of it is lost");
+    FAIL(STATUS_IO, "cannot write to standard output: %s", strerror(errno));
 }
 
 /* Says what went wrong, if anything; the exit status. */
@@ -224,6 +229,17 @@ static int end(enum status status)
         return 0;
     fprintf(stderr, "prony: %s\n", status_message());
     return status == STATUS_INPUT ? 2 : status == STATUS_INTERRUPTED ? 130 : 1;
+}
+
+/* A file that is opened must not become a standard one that was closed: messages would go into it.
+ * What is opened instead fails whoever reads from the input or writes to the output. */
+static bool fill_standard_files(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    return true;
 }
 
 static void catch_signals(void)
@@ -241,6 +257,8 @@ static void catch_signals(void)
 
 int main(int argc, char **argv)
 {
+    if (!fill_standard_files())
+        return 1; /* and nowhere to say it */
     log_to(print_log, NULL, LOG_INFO);
     setvbuf(stdout, NULL, _IOLBF,
             0); /* who reads a pipe or a file sees each line when it is there */
