@@ -14,6 +14,9 @@ and, where it has reason to,
     probe()                        {name: version} of what it found, beside `packages`
     steps(first, count)            so many iterations in a loop of its own; may give the nanoseconds
                                    that they took, by a clock of its own
+    opens_onnx = True              it opens the user's ONNX file: work.onnx; without it a file that
+                                   prony cannot import is refused
+    exports = True                 it reads any network as the ONNX file work.export
     restart()                      back to the initial weights, cheaper than by prepare(work)
 
 and `serve(peer)` does the rest. `search` finds the best of several settings. Standard library only;
@@ -40,23 +43,34 @@ class Work:
         self.training = request["phase"] == "training"
         self.batch = request["batch"]
         self.threads = request["threads"]
-        self.layers = request["layers"]  # [{"kind": "dense", "name": "dense1", …}, …]
-        self.loss = request["loss"]
-        self.optimiser = request["optimiser"]
-        self.settings = request["settings"]  # of the optimiser: rate, momentum, …
-        self.rate = self.settings["rate"]
         self.backend, self.unit = request["backend"], request["unit"]
         self.precision = request["precision"]
         # each iteration is a call, from host memory to host memory; queued: many are waited for at once
         scenario = request.get("scenario", "iterate")
         self.calls, self.queued = scenario not in ("iterate", "offline"), scenario == "queued"
+        self.onnx = request.get("onnx")  # the user's file: {"file": …, "sizes": …, "batch": …}
+        self.export = request.get("export")
+        self.inputs = None
+        if "layers" in request:
+            self.read_network(request)
+
+    def read_network(self, request):
+        """What prony knows of it; of a file that it cannot import nothing."""
+        self.layers = request["layers"]  # [{"kind": "dense", "name": "dense1", …}, …]
+        self.loss = request["loss"]
+        self.optimiser = request["optimiser"]
+        self.settings = request["settings"]  # of the optimiser: rate, momentum, …
+        self.rate = self.settings["rate"]
         self.weights = read_safetensors(request["weights"])
         data = read_safetensors(request["data"])
         self.inputs, self.targets, self.labels = data["x"], data.get("target"), data.get("label")
         self.batches = self.inputs[0][0] // self.batch
 
     def refuse(self, peer):
-        """Unsupported, when it asks for a value of an axis that the peer has not."""
+        """Unsupported, when it asks for a value of an axis that the peer has not, or for a file that
+        only the peer could open."""
+        if not self.inputs and not getattr(peer, "opens_onnx", False):
+            raise Unsupported("prony cannot import the file, and this peer opens none itself")
         for axis, usual in (("unit", ["cpu"]), ("precision", ["fp32"]), ("backend", [])):
             value, known = getattr(self, axis), getattr(peer, axis + "s", usual)
             if value not in known and not (axis == "backend" and value in ("", "default")):
@@ -208,7 +222,7 @@ class Server:
         software = find_packages(self.peer.packages)
         if hasattr(self.peer, "probe"):
             software.update(self.peer.probe())
-        return {"software": software}
+        return {"software": software, "exports": getattr(self.peer, "exports", False)}
 
     def prepare(self, request):
         limit_threads(request["threads"])

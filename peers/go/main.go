@@ -279,6 +279,8 @@ func (u unsupported) Error() string { return string(u) }
 func (n *network) refuse() error {
 	training := n.Phase == "training"
 	switch {
+	case n.Layers == nil:
+		return unsupported("prony cannot import the file, and this peer opens none itself")
 	case n.Unit != "cpu" || n.Precision != "fp32":
 		return unsupported("this peer computes in fp32 on the CPU, not in " + n.Precision + " on the " + n.Unit)
 	case n.Backend != "" && n.Backend != "default":

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""ONNX Runtime, for inference: the network as an ONNX file, run by Python's package onnxruntime where
-that is installed, else by node's onnxruntime-node (tools/setup peers installs it). On a GPU, by
-Python's with its CUDA provider, data and outputs staying on the device."""
+"""ONNX Runtime, for inference: the user's ONNX file as it is, or any other network as `prony export`
+writes it; run by Python's package onnxruntime where that is installed, else by node's
+onnxruntime-node (tools/setup peers installs it). On a GPU, by Python's with its CUDA provider, data and
+outputs staying on the device."""
 
 import importlib.metadata
 import json
@@ -13,8 +14,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
-from onnx_file import Model
-from prony_peer import Unsupported, search, serve
+from onnx_feeds import Feeds, samples_first
+from onnx_graph import TYPES, Model
+from prony_peer import Unsupported, serve
 
 DATA = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
 MODULES = os.path.join(DATA, "prony", "onnxruntime", "node_modules")
@@ -26,7 +28,7 @@ class InPython:
 
         self.onnxruntime = onnxruntime
 
-    def open(self, work, model, folder):
+    def open(self, work, path, feeds, outputs, folder):
         import numpy as np
 
         options = self.onnxruntime.SessionOptions()
@@ -36,24 +38,29 @@ class InPython:
         provider = "CUDAExecutionProvider" if gpu else "CPUExecutionProvider"
         if provider not in self.onnxruntime.get_available_providers():
             raise Unsupported(f"this onnxruntime has no {provider}")
-        self.session = self.onnxruntime.InferenceSession(model.bytes, options, providers=[provider])
-        values = np.array(work.inputs[1]).reshape([work.batches, work.batch] + work.inputs[0][1:])
-        where, self.bindings = ("cuda", 0) if gpu else ("cpu", 0), []
-        for x in values:
+        self.session = self.onnxruntime.InferenceSession(path, options, providers=[provider])
+        where, self.bindings, self.calls = ("cuda", 0) if gpu else ("cpu", 0), [], feeds.calls
+        for feed in feeds.list:
             binding = self.session.io_binding()
-            x = self.onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(x), *where)
-            binding.bind_ortvalue_input("x", x)
-            binding.bind_output(model.output, *where)
+            for name, (code, shape, data) in feed.items():
+                if code == 16:
+                    raise Unsupported(f"the input '{name:.80}' is bfloat16, which NumPy has not")
+                x = np.frombuffer(bytearray(data), TYPES[code][0]).reshape(shape)
+                binding.bind_ortvalue_input(name, self.onnxruntime.OrtValue.ortvalue_from_numpy(x, *where))
+            for name in outputs:
+                binding.bind_output(name, *where)
             self.bindings.append(binding)
 
     def run(self, first, count):
         run, bindings = self.session.run_with_iobinding, self.bindings
-        for i in range(first, first + count):
+        for i in range(first * self.calls, (first + count) * self.calls):
             run(bindings[i % len(bindings)])
-        self.last = bindings[(first + count - 1) % len(bindings)]
+        self.last = (first + count - 1) * self.calls % len(bindings)
 
     def outputs(self):
-        return self.last.copy_outputs_to_cpu()[0].reshape(-1).tolist()
+        last = self.bindings[self.last : self.last + self.calls]
+        found = [binding.copy_outputs_to_cpu()[0] for binding in last]
+        return [(y.reshape(-1).tolist(), list(y.shape)) for y in found]
 
 
 class InNode:
@@ -70,26 +77,35 @@ class InNode:
             raise RuntimeError(answer["error"])
         return answer
 
-    def open(self, work, model, folder):
+    def open(self, work, path, feeds, outputs, folder):
         if work.unit != "cpu":
             raise Unsupported("on a GPU this peer needs Python's package onnxruntime")
-        files = [os.path.join(folder, name) for name in ("model.onnx", "x")]
-        for path, content in zip(files, (model.bytes, work.inputs[1].tobytes())):
-            with open(path, "wb") as file:
-                file.write(content)
-        self.ask(do="open", model=files[0], data=files[1], shape=[work.batch] + work.inputs[0][1:],
-                 batches=work.batches, threads=work.threads, output=model.output)
+        data, calls, at = os.path.join(folder, "data"), [], 0
+        with open(data, "wb") as file:
+            for feed in feeds.list:
+                call = []
+                for name, (code, shape, content) in feed.items():
+                    if code == 16:
+                        raise Unsupported(f"the input '{name:.80}' is bfloat16, which node has not")
+                    file.write(content)
+                    call.append({"name": name, "type": TYPES[code][0], "shape": shape, "at": at,
+                                 "bytes": len(content)})
+                    at += len(content)
+                calls.append(call)
+        self.ask(do="open", model=os.path.abspath(path), data=data, feeds=calls, calls=feeds.calls,
+                 threads=work.threads, outputs=outputs)
 
     def run(self, first, count):
         return self.ask(do="run", first=first, count=count)["elapsed_ns"]
 
     def outputs(self):
-        return self.ask(do="outputs")["values"]
+        return [(y["values"], y["shape"]) for y in self.ask(do="outputs")["calls"]]
 
 
 class Peer:
     packages = []
     units = ["cpu", "gpu"]
+    opens_onnx = exports = True
 
     def probe(self):
         for package in ("onnxruntime-gpu", "onnxruntime"):
@@ -106,23 +122,34 @@ class Peer:
     def prepare(self, work):
         if work.training:
             raise Unsupported("ONNX Runtime is for inference")
-        found = self.probe()
-        self.work = work
-        self.engine = InNode() if "onnxruntime-node" in found else InPython()
+        found, own = self.probe(), bool(work.onnx)
+        if not own:
+            work.onnx = {"file": work.export, "sizes": "", "batch": [0, 0]}
+        model = Model(work.onnx["file"], work.onnx["sizes"])
+        outputs = model.wanted("batch" in work.onnx)
         self.folder = tempfile.TemporaryDirectory(prefix="prony-onnx-")
-        choices = {"weights": ["[out][in]", "[in][out]"]}
-        has_dense = any(layer["kind"] == "dense" for layer in work.layers)
-        settings = search(choices if has_dense else {}, self.trial)
-        self.open(settings)
-        return {"software": {**found, **settings}}
+        path, computes = self.only(model, outputs)
+        self.feeds = Feeds(model, work)
+        work.batches = len(self.feeds.list) // self.feeds.calls
+        self.engine = InNode() if "onnxruntime-node" in found else InPython()
+        self.engine.open(work, path, self.feeds, outputs, self.folder.name)
+        if own:
+            found.update(input=self.feeds.about(), outputs=computes)
+        return {"software": found}
 
-    def trial(self, settings):
-        self.open(settings)
-        return lambda: self.engine.run(0, 1)
-
-    def open(self, settings):
-        model = Model(self.work, settings.get("weights") == "[out][in]")
-        self.engine.open(self.work, model, self.folder.name)
+    def only(self, model, outputs):
+        """The file itself, or, where prony computes one output of several, a copy that has only that:
+        what only the others need would take time here and not there."""
+        every = len(model.graph.outputs)
+        if len(outputs) == every:
+            return model.path, f"all {every}" if every > 1 else "1"
+        kept = model.keep_output(outputs[0])
+        if kept is None:
+            return model.path, f"{outputs[0]:.40}, computed with the other {every - 1}"
+        path = os.path.join(self.folder.name, "one-output.onnx")
+        with open(path, "wb") as file:
+            file.write(kept)
+        return path, f"{outputs[0]:.40} of {every}"
 
     def restart(self):
         pass  # inference leaves the weights as they are
@@ -134,7 +161,8 @@ class Peer:
         return self.engine.run(first, count)
 
     def outputs(self):
-        return self.engine.outputs()
+        return [value for values, shape in self.engine.outputs()
+                for value in samples_first(values, shape, self.feeds.output_axis)]
 
 
 serve(Peer())

@@ -102,6 +102,7 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
     const struct point *point = &entrant->record.point;
     struct peer_work work = {
         .judge = task_peer_judge,
+        .export = task_peer_export,
         .context = group->task,
         .exactly = scenario_answering(point->scenario) != ANSWER_STEPS || is_cold(point),
         .patience_ns = HUNG_TIMES * group->bench->patience_ns,
@@ -151,6 +152,11 @@ static enum status group_check(struct group *group, struct entrant *entrant)
     enum status status;
     double error = (double)NAN;
 
+    if (group->task->refused) {
+        NEED(check->reason =
+                 arena_format(&group->arena, "prony cannot import it: %s", group->task->refused));
+        return STATUS_OK;
+    }
     TRY(group_warm(group, entrant));
     if (group_check_ns(group, entrant) > group->bench->patience_ns)
         status = referee_refuse(group->bench, (double)group_check_ns(group, entrant), "");
@@ -243,6 +249,20 @@ static enum status group_start(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
+/* An ONNX file that prony cannot import is a task of the peers that open it themselves. */
+static enum status group_open_file(struct group *group, const struct task_options *options,
+                                   enum status status)
+{
+    const char *reason = arena_text(&group->arena, status_message());
+    NEED(reason);
+    for (int i = 0; i < group->count; i++) {
+        struct entrant *entrant = &group->entrants[i];
+        if (entrant->record.status == RECORD_OK && is_prony(&entrant->record.point))
+            TRY(group_refuse(group, entrant, status));
+    }
+    return task_open_file(options, reason, &group->task);
+}
+
 /* A task that cannot be made is every entrant's refusal. */
 static enum status group_open_task(struct group *group, const struct point *point)
 {
@@ -253,7 +273,11 @@ static enum status group_open_task(struct group *group, const struct point *poin
         .optimiser = point->optimiser,
         .precision = point->precision};
 
-    return task_open(&options, &group->task);
+    enum status status = task_open(&options, &group->task);
+    if (status == STATUS_UNSUPPORTED && options.phase == PHASE_INFERENCE &&
+        task_onnx_end(options.model))
+        return group_open_file(group, &options, status);
+    return status;
 }
 
 static enum status group_make(struct group *group, const struct point *points, int count)

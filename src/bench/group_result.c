@@ -37,6 +37,8 @@ void group_floor(struct group *group, struct entrant *entrant)
     const struct work work = work_in(&group->task->work, record->point.precision);
     struct ceilings ceilings;
 
+    if (group->task->refused)
+        return;
     record->flop = (double)(work.forward.flop + work.backward.flop);
     record->bytes = (double)(work.forward.bytes + work.backward.bytes);
     record->parameters = (int64_t)params_count(&group->task->params);

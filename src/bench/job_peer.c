@@ -22,6 +22,7 @@ struct job_peer {
     const struct json *software;
     uint64_t least_ns; /* that a run took, by our clock: also what asking takes; 0: none did */
     int doubts;        /* runs in a row that say to have taken far less than passed */
+    bool exports;      /* it reads the network as ONNX */
     bool sound;        /* every request was answered as it should be */
 };
 
@@ -89,6 +90,13 @@ void peer_bank_close(struct peer_bank *bank)
     }
 }
 
+/* What it says of itself. */
+static void peer_know(struct job_peer *peer, const struct json *probe)
+{
+    peer->software = json_get(probe, "software");
+    peer->exports = json_bool(probe, "exports", false);
+}
+
 /* Starts the process, or takes one that waits, and asks what it is. */
 static enum status peer_start(struct job_peer *peer)
 {
@@ -97,7 +105,7 @@ static enum status peer_start(struct job_peer *peer)
     peer->sound = true;
     if (bank_take(peer->work.bank, peer->work.path, &peer->child)) {
         if (peer_ask(peer, "{\"do\":\"probe\"}", &peer->about, &answer) == STATUS_OK) {
-            peer->software = json_get(answer, "software");
+            peer_know(peer, answer);
             return STATUS_OK;
         }
         child_close(&peer->child, PEER_GRACE_NS); /* it died waiting: another one */
@@ -105,7 +113,7 @@ static enum status peer_start(struct job_peer *peer)
     }
     TRY(child_open(&peer->child, peer->work.path));
     TRY(peer_ask(peer, "{\"do\":\"probe\"}", &peer->about, &answer));
-    peer->software = json_get(answer, "software");
+    peer_know(peer, answer);
     return STATUS_OK;
 }
 
@@ -135,6 +143,8 @@ static enum status peer_prepare(struct job *job)
     struct json *answer;
 
     TRY(peer_start(peer));
+    if (peer->exports && peer->work.export)
+        TRY(peer->work.export(peer->work.context));
     TRY(peer_ask(peer, peer->work.prepare, &peer->about, &answer));
     TRY(peer_took(peer, answer));
     if (json_get(answer, "software")) /* what it chose for this work */

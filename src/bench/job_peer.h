@@ -27,7 +27,9 @@ struct peer_work {
     const char *check;
     /* Judges the answer to the check, as job_kind's check does. */
     enum status (*judge)(void *context, const struct json *answer, double *error);
-    void *context;
+    /* Writes the network as ONNX, where the request says; asked when the peer reads that. */
+    enum status (*export)(void *context);
+    void *context;          /* of both */
     bool exactly;           /* a run is the iterations that it is asked for, without one before to
                                warm up: each is a call that somebody waits for */
     uint64_t patience_ns;   /* the longest that one request may take */

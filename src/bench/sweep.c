@@ -76,9 +76,11 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
     TRY(sweep_check_most(sweep, AXIS_batch, TASK_BATCH_MOST));
     TRY(sweep_check_most(sweep, AXIS_threads, INT_MAX));
     for (int i = 0; i < models->count; i++) {
-        struct network *network;
-        TRY(network_open(models->values[i], &network));
+        struct network *network = NULL;
+        enum status status = network_open(models->values[i], &network);
         network_free(network);
+        if (status != STATUS_UNSUPPORTED || !sweep_has_peers(sweep)) /* they may open the file */
+            TRY(status);
     }
     for (int i = 0; i < optimisers->count; i++)
         TRY(optimiser_parse(optimisers->values[i], &optimiser));
@@ -341,8 +343,11 @@ static enum status walk_optimiser(const struct walk *walk, struct point *point)
     struct network *network;
     if (walk->sweep->lists[AXIS_optimiser].count)
         return STATUS_OK;
-    TRY(network_open(point->model, &network));
-    enum status status = point_set(point, &axes[AXIS_optimiser], network->optimiser.kind->name);
+    enum status status = network_open(point->model, &network);
+    if (status == STATUS_UNSUPPORTED) /* whoever opens the file has no use for one */
+        return STATUS_OK;
+    TRY(status);
+    status = point_set(point, &axes[AXIS_optimiser], network->optimiser.kind->name);
     network_free(network);
     return status;
 }

@@ -4,7 +4,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "nn/formats/onnx.h"
 #include "nn/formats/safetensors.h"
+#include "nn/loss.h"
 #include "nn/optimiser.h"
 
 #include <dirent.h>
@@ -245,29 +247,65 @@ static enum status task_fill(struct task *task, const struct task_options *optio
     return STATUS_OK;
 }
 
-enum status task_open(const struct task_options *options, struct task **out)
+static enum status task_make(const struct task_options *options, struct task **out)
 {
     struct task *task = mem_alloc(sizeof *task);
-    NEED(task);
+    NEED(*out = task);
     task->phase = options->phase;
     task->batch = options->batch;
     params_init(&task->params, DTYPE_F32);
     params_init(&task->data, DTYPE_F32);
-    enum status status = task_fill(task, options);
-    if (status != STATUS_OK) {
-        task_close(task);
-        return status;
-    }
-    *out = task;
+    NEED(task->model = arena_text(&task->arena, options->model));
     return STATUS_OK;
 }
 
-static const char weights_name[] = "weights.safetensors", data_name[] = "data.safetensors";
+/* Gives the task away if all went well. */
+static enum status task_give(struct task *task, enum status status, struct task **out)
+{
+    if (status == STATUS_OK)
+        *out = task;
+    else
+        task_close(task);
+    return status;
+}
+
+enum status task_open(const struct task_options *options, struct task **out)
+{
+    struct task *task = NULL;
+    enum status status = task_make(options, &task);
+    if (status == STATUS_OK)
+        status = task_fill(task, options);
+    return task_give(task, status, out);
+}
+
+const char *task_onnx_end(const char *model)
+{
+    return network_built_in(model) ? NULL : network_onnx_end(model);
+}
+
+static enum status task_refuse(struct task *task, const char *reason)
+{
+    NEED(task->refused = arena_text(&task->arena, reason));
+    return STATUS_OK;
+}
+
+enum status task_open_file(const struct task_options *options, const char *reason,
+                           struct task **out)
+{
+    struct task *task = NULL;
+    enum status status = task_make(options, &task);
+    if (status == STATUS_OK)
+        status = task_refuse(task, reason);
+    return task_give(task, status, out);
+}
+
+static const char weights_name[] = "weights.safetensors", data_name[] = "data.safetensors",
+                  onnx_name[] = "network.onnx";
 
 /* With the files that are ours; whatever else is in it stays, and so does it. */
 static void folder_remove(const char *folder)
 {
-    static const char *const names[] = {weights_name, data_name};
+    static const char *const names[] = {weights_name, data_name, onnx_name};
     char path[PATH_MAX];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < (int)sizeof path)
@@ -394,11 +432,22 @@ enum status task_write_files(struct task *task)
     task->folder_lock = lock > 0 ? lock : 0;
     task->weights_path = arena_format(&task->arena, "%s/%s", folder, weights_name);
     task->data_path = arena_format(&task->arena, "%s/%s", folder, data_name);
-    if (!task->weights_path || !task->data_path) {
+    task->onnx_path = arena_format(&task->arena, "%s/%s", folder, onnx_name);
+    if (!task->weights_path || !task->data_path || !task->onnx_path) {
         rmdir(folder);
         FAIL(STATUS_MEMORY, "out of memory");
     }
     task->folder = folder;
     TRY(safetensors_write(task->weights_path, &task->params, SAFETENSORS_WEIGHTS, NULL, 0));
     return task_write_data(task, task->data_path);
+}
+
+enum status task_write_onnx(struct task *task)
+{
+    const struct compile_options options = {.batch = task->batch, .use = USE_TRAINING};
+    const enum loss_kind loss = network_loss(task->network, &options);
+    const struct onnx_ends ends = {.loss = loss == LOSS_CROSS_ENTROPY ? loss : LOSS_MSE};
+    if (file_exists(task->onnx_path))
+        return STATUS_OK;
+    return onnx_write(task->onnx_path, task->network, &task->params, &ends);
 }

@@ -63,12 +63,21 @@ struct task {
     struct outcome reference;
     struct outcome shaken; /* … from weights that are off by a rounding; no values: not known */
 
-    char *folder, *weights_path, *data_path; /* files for peers; NULL until task_write_files */
-    int folder_lock;                         /* held for as long as the folder is in use; 0: none */
+    /* files for peers; NULL until task_write_files */
+    char *folder, *weights_path, *data_path, *onnx_path;
+    int folder_lock; /* held for as long as the folder is in use; 0: none */
+
+    const char *model;   /* as it was asked for */
+    const char *refused; /* why only peers can compute it; NULL: it is a network of ours, too */
 };
 
-/* The texts are not kept. */
 enum status task_open(const struct task_options *options, struct task **out);
+/* Where the name of an ONNX file ends, as network_onnx_end has it; NULL: it is another network. */
+const char *task_onnx_end(const char *model);
+/* Of an ONNX file that prony cannot import, for `reason`: peers may open the file themselves. It
+ * has no network, no programs and no data, so that nothing is checked and there is no floor. */
+enum status task_open_file(const struct task_options *options, const char *reason,
+                           struct task **out);
 void task_close(struct task *task); /* NULL is fine; removes the files */
 
 /* What to compile with: NULL, that is the network's own with its settings, where the bare name of
@@ -93,5 +102,7 @@ void task_shake(const struct task *task, float *values, uint64_t count);
 /* Writes the weights and the data (in the order in which they are visited) as safetensors files
  * into a temporary folder; once. Removes those that killed processes left behind. */
 enum status task_write_files(struct task *task);
+/* Beside them, what the network predicts as ONNX. */
+enum status task_write_onnx(struct task *task);
 
 #endif

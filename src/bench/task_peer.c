@@ -85,12 +85,31 @@ static void peer_axes(const struct point *point, struct json_writer *writer)
     json_end(writer);
 }
 
-enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out)
+/* Of an ONNX file what a peer opens it by: which dimensions count samples only where prony knows.
+ */
+static enum status peer_file(struct task *task, const char *end, struct json_writer *writer)
 {
-    struct json_writer writer;
-    const struct network *network = task->network;
-    const struct compile_options options = {.batch = task->batch, .use = USE_TRAINING};
+    const char *path = arena_bytes(&task->arena, task->model, (size_t)(end - task->model));
+    NEED(path);
+    json_key(writer, "onnx");
+    json_object(writer);
+    peer_text(writer, "file", path);
+    peer_text(writer, "sizes", *end ? end + 1 : "");
+    if (task->network) {
+        json_key(writer, "batch");
+        json_array(writer);
+        json_add_int(writer, task->network->onnx_batch.input);
+        json_add_int(writer, task->network->onnx_batch.output);
+        json_end(writer);
+    }
+    json_end(writer);
+    return STATUS_OK;
+}
 
+/* Can peers compute it? */
+static enum status peer_check_network(const struct task *task)
+{
+    const struct network *network = task->network;
     /* what a single network predicts has nothing to do with how it learnt */
     bool plain = network->recipe.kind->id == RECIPE_feed_forward;
     if (network->part_count || (!plain && task->phase == PHASE_TRAINING))
@@ -100,11 +119,32 @@ enum status task_peer_prepare(struct task *task, const struct point *point, stru
         if (task->params.entries[i].role == ROLE_PARAM && task->params.entries[i].fixed)
             FAIL(STATUS_UNSUPPORTED, "%s: '%s' stays as it is in training; peers would learn it",
                  network->name, task->params.entries[i].name);
+    return STATUS_OK;
+}
+
+/* The network as prony knows it: its layers, weights and data. */
+static enum status peer_network(struct task *task, struct json_writer *writer)
+{
+    const struct compile_options options = {.batch = task->batch, .use = USE_TRAINING};
+    TRY(peer_check_network(task));
     TRY(task_write_files(task));
+    peer_layers(task->network, writer);
+    peer_text(writer, "loss", loss_name(network_loss(task->network, &options)));
+    peer_optimiser(&task->optimiser, writer);
+    peer_text(writer, "weights", task->weights_path);
+    peer_text(writer, "data", task->data_path);
+    return STATUS_OK;
+}
+
+enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out)
+{
+    const char *end = task_onnx_end(task->model);
+    struct json_writer writer;
+
     json_begin(&writer, out);
     json_object(&writer);
     peer_text(&writer, "do", "prepare");
-    peer_text(&writer, "model", network->name);
+    peer_text(&writer, "model", task->model);
     peer_text(&writer, "phase", task->phase == PHASE_TRAINING ? "training" : "inference");
     json_key(&writer, "batch");
     json_add_int(&writer, task->batch);
@@ -115,13 +155,20 @@ enum status task_peer_prepare(struct task *task, const struct point *point, stru
     peer_text(&writer, "precision", point->precision);
     peer_text(&writer, "scenario", point->scenario);
     peer_axes(point, &writer);
-    peer_layers(network, &writer);
-    peer_text(&writer, "loss", loss_name(network_loss(network, &options)));
-    peer_optimiser(&task->optimiser, &writer);
-    peer_text(&writer, "weights", task->weights_path);
-    peer_text(&writer, "data", task->data_path);
+    if (task->network)
+        TRY(peer_network(task, &writer));
+    if (end)
+        TRY(peer_file(task, end, &writer));
+    else
+        peer_text(&writer, "export", task->onnx_path);
     json_end(&writer);
     return text_done(out);
+}
+
+enum status task_peer_export(void *context)
+{
+    struct task *task = context;
+    return task_onnx_end(task->model) ? STATUS_OK : task_write_onnx(task);
 }
 
 enum status task_peer_check(const struct task *task, struct text *out)

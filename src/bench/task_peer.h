@@ -12,7 +12,8 @@
 enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out);
 enum status task_peer_check(const struct task *task, struct text *out);
 
-/* The judge of struct peer_work; the context is the task. */
+/* The export and the judge of struct peer_work; the context is the task. */
+enum status task_peer_export(void *context);
 enum status task_peer_judge(void *context, const struct json *answer, double *error);
 
 #endif

@@ -137,8 +137,10 @@ static enum status answer_prepare(struct session *session, const struct json *re
         status = task_open(&wanted, &session->task);
     text_free(&optimiser);
     TRY(status);
-    TRY(load(request, "weights", &session->task->params));
-    TRY(load(request, "data", &session->task->data));
+    if (json_get(request, "weights")) { /* else it is a file that the other one cannot import */
+        TRY(load(request, "weights", &session->task->params));
+        TRY(load(request, "data", &session->task->data));
+    }
     for (int64_t i = 0; i < session->task->rows; i++)
         session->task->order[i] = (uint32_t)i; /* the file has them as they are visited */
     TRY(job_network_open(session->task, &options, &session->job));

@@ -97,6 +97,12 @@ struct given {
     bool fixed; /* it stays as it is */
 };
 
+/* Which dimension of an ONNX file's input and of its output counts the samples. -1: none does, the
+ * whole is one sample. */
+struct onnx_batch {
+    int32_t input, output;
+};
+
 struct network {
     struct arena arena; /* owns everything below */
     const char *name;   /* "small"; a file's path */
@@ -111,10 +117,11 @@ struct network {
     struct schedule schedule;
     enum start start; /* of weights, where a layer does not say it */
     int32_t given_count;
-    struct given *given;     /* weights that came with it; its params are freed before it */
-    struct arena weights;    /* owns these */
-    const char *untrainable; /* NULL, or why training it would be that of another network */
-    struct recipe recipe;    /* feed_forward when the text names none */
+    struct given *given;          /* weights that came with it; its params are freed before it */
+    struct arena weights;         /* owns these */
+    struct onnx_batch onnx_batch; /* of one that was read from an ONNX file */
+    const char *untrainable;      /* NULL, or why training it would be that of another network */
+    struct recipe recipe;         /* feed_forward when the text names none */
     struct {
         int32_t input, loss, optimiser, schedule, recipe;
     } said_on;          /* the line of each in the text; 0: it does not say it */

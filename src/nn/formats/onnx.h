@@ -10,12 +10,6 @@
 #include "core/params.h"
 #include "nn/network.h"
 
-/* Which dimension of the model's input and of its output counts the samples. -1: none does, the
- * whole is one sample. */
-struct onnx_batch {
-    int32_t input, output;
-};
-
 /* `name` is the file's path, beside which its weights may lie, and the network's name; `shapes` is
  * NULL or what its symbolic dimensions are: "height=224,width=224". `batch` may be NULL. */
 enum status onnx_parse(const char *name, const void *bytes, size_t length, const char *shapes,

@@ -376,8 +376,10 @@ static enum status import(struct import *in, const char *name, struct network **
                  in->batch);
     else if (status == STATUS_OK && in->batch < 0)
         log_info("%s: no dimension of its input counts samples: the whole is one", in->path);
+    if (status == STATUS_OK)
+        (*out)->onnx_batch = (struct onnx_batch){.input = in->batch, .output = output->batch};
     if (status == STATUS_OK && batch)
-        *batch = (struct onnx_batch){.input = in->batch, .output = output->batch};
+        *batch = (*out)->onnx_batch;
     return status;
 }
 
