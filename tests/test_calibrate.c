@@ -6,6 +6,10 @@
 #include "base/memory.h"
 #include "cli/calibration_kept.c" /* the command line is no library */
 #include "estimate/calibrate.h"
+#include "estimate/probe.h"
+#include "record/record.h"
+
+#include <math.h>
 
 #include <sched.h>
 #include <stdlib.h>
@@ -182,6 +186,117 @@ static const struct backend unit_backend = {.abi = BACKEND_ABI,
                                             .close = unit_close,
                                             .describe = unit_describe,
                                             .burst = unit_burst};
+
+/* What a unit's memory gives now, of what it gives at best; times of a task whose memory is all
+ * that counts. */
+static double given = 1;
+
+static enum status hour_burst(struct device *device, const char *kind, uint64_t set_bytes,
+                              uint64_t limit_ns, double *per_s)
+{
+    (void)device, (void)set_bytes, (void)limit_ns;
+    if (given == 0)
+        FAIL(STATUS_DEVICE, "it broke");
+    *per_s = strcmp(kind, "launch") == 0 ? 1e9 : strcmp(kind, "update") == 0 ? 2e12 : 1e12;
+    *per_s *= strcmp(kind, "fp32") == 0 ? 100 : given;
+    return STATUS_OK;
+}
+
+static const struct work bytes_alone = {.forward = {1, 40000000}, .backward = {1, 80000000}};
+
+/* The floor of the hour, in ns, after three bursts at `share` of the best. */
+static double hour_of(struct calibration *calibration, const struct backend *backend, double share)
+{
+    const struct yardstick unit = {calibration, 0, backend, "fp32"};
+    struct ceilings best;
+    struct floor floor;
+    struct probe_seen seen;
+    struct job *probe;
+    uint64_t elapsed_ns;
+    double found = (double)NAN;
+
+    if (!CHECK_OK(yardstick_read(&unit, 40000000, false, &best)))
+        return found;
+    floor_of(&bytes_alone, &best, &floor);
+    CHECK(floor.reads && floor.updates);
+    if (!CHECK_OK(probe_open(&unit, 40000000, &floor, &probe)))
+        return found;
+    CHECK_STATUS(STATUS_UNSUPPORTED, probe_read(probe, &best, &seen)); /* no burst yet */
+    given = share;
+    probe->kind->run(probe, 3, &elapsed_ns);
+    if (probe_read(probe, &best, &seen) == STATUS_OK) {
+        floor_of(&bytes_alone, &seen.now, &floor);
+        found = floor.ns;
+        CHECK_NEAR(seen.per_s / seen.best, share < 1 ? share : 1, 1e-9);
+        CHECK_NEAR(best.read_per_s, share > 1 ? share * 1e12 : 1e12, 1); /* raised, never lowered */
+    }
+    probe->kind->close(probe);
+    given = 1;
+    return found;
+}
+
+/* The same program takes 1.1 of what memory gives, whatever that is: the hour's floor follows
+ * memory, the floor does not. */
+TEST(the_floor_of_the_hour_follows_memory)
+{
+    struct backend backend = unit_backend;
+    backend.burst = hour_burst;
+    for (double share = 1; share > 0.3; share -= 0.2) {
+        struct calibration calibration = {0};
+        struct record record;
+        record_start(&record);
+        record.floor_ns = 80000;
+        record.time_ns.median = record.time_ns.min = 1.1 * 80000 / share;
+        record_compare_floor(&record);
+        CHECK_NEAR(record.times_floor, 1.1 / share, 1e-9);
+        record_compare_hour(&record, hour_of(&calibration, &backend, share));
+        CHECK_NEAR(record.times_now, 1.1, 1e-9);
+        CHECK_EQUAL_INT(record_slow_hour(&record), share < 0.95);
+        calibration_free(&calibration);
+    }
+}
+
+TEST(a_probe_raises_the_best_or_says_nothing)
+{
+    struct calibration calibration = {0};
+    struct backend backend = unit_backend;
+    backend.burst = hour_burst;
+    CHECK_NEAR(hour_of(&calibration, &backend, 1.25), 64000, 1e-6);
+    CHECK_NEAR(best(&calibration, CEILING_READ), 1.25e12, 1);
+    calibration_free(&calibration);
+    CHECK(isnan(hour_of(&calibration, &backend, 0))); /* bursts fail */
+    calibration_free(&calibration);
+}
+
+/* On this CPU: memory gives something, and at most its best. */
+TEST(a_cpus_memory_is_probed)
+{
+    struct calibration calibration = {0};
+    const struct yardstick cpu = {&calibration, 1, NULL, NULL};
+    struct ceilings ceilings;
+    struct floor floor;
+    struct probe_seen seen;
+    struct job *probe;
+    uint64_t elapsed_ns;
+    enum status status = yardstick_read(&cpu, 1 << 20, false, &ceilings);
+    if (status == STATUS_UNSUPPORTED)
+        SKIP("%s", status_message());
+    floor_of(&bytes_alone, &ceilings, &floor);
+    if (CHECK_OK(probe_open(&cpu, 1 << 20, &floor, &probe))) {
+        CHECK_OK(probe->kind->run(probe, 5, &elapsed_ns));
+        CHECK(elapsed_ns > 0);
+        CHECK_OK(probe_read(probe, &ceilings, &seen));
+        CHECK(seen.per_s > 1e8 && seen.per_s <= seen.best);
+        CHECK(seen.now.read_per_s <= ceilings.read_per_s);
+        CHECK(seen.now.update_per_s <= ceilings.update_per_s);
+        CHECK_NEAR(seen.now.flop_per_s, ceilings.flop_per_s, 0);
+        CHECK(probe_fits(probe, &cpu));
+        probe->kind->close(probe);
+    }
+    floor.reads = floor.updates = false;
+    CHECK_STATUS(STATUS_UNSUPPORTED, probe_open(&cpu, 1 << 20, &floor, &probe));
+    calibration_free(&calibration);
+}
 
 TEST(another_unit_has_ceilings_of_its_own)
 {

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TRACE_MOST = 100000 };
+enum { TRACE_MOST = 100000, PROBED_LEAST = 5 /* samples of 2 ms that a probe of 1 ms waits for */ };
 static char trace[TRACE_MOST]; /* the names of the jobs, in the order in which they ran */
 static size_t traced;
 
@@ -83,6 +83,65 @@ TEST(rounds_go_forth_and_back)
     CHECK_EQUAL_INT(list[0].turn_count, list[0].count);
     for (int i = 0; i < 3; i++)
         measure_free(&list[i]);
+}
+
+/* A probe has a tenth of the time, before rounds forth and before rounds back; whoever comes after
+ * it throws its first sample away. */
+TEST(probes_take_turns_with_what_is_timed)
+{
+    struct fake a = fake('a', 1e7), b = fake('b', 1e7), p = fake('p', 1);
+    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct job *const probes[] = {&p.job};
+    struct measure_options options = quick;
+    options.target = 0; /* to the end of the time */
+    options.limit_ns = 100000000;
+    options.probes = probes;
+    options.probe_count = 1;
+    a.sleeps_ns = b.sleeps_ns = 2000000;
+    p.sleeps_ns = 1000000;
+    traced = 0;
+    if (!CHECK_OK(measure(&options, list, 2)))
+        return;
+    long before_a = 0, before_b = 0;
+    CHECK_EQUAL_INT(trace[traced - 1], 'p');
+    for (size_t i = 0; i + 3 < traced; i++)
+        if (trace[i] == 'p') {
+            CHECK_EQUAL_INT(trace[i + 1], trace[i + 2]);
+            before_a += trace[i + 1] == 'a';
+            before_b += trace[i + 1] == 'b';
+        }
+    CHECK(before_a >= 2 && before_b >= 2);
+    CHECK(before_a - before_b <= 1 && before_b - before_a <= 1);
+    CHECK(p.calls <= 2 + (long)(list[0].count + list[1].count) * 2 / PROBED_LEAST);
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
+/* One contender alone is not interrupted by others, but by a probe it is. */
+TEST(a_probe_costs_one_alone_a_sample)
+{
+    struct fake a = fake('a', 1e7), p = fake('p', 1);
+    struct contender list[1] = {{.job = &a.job}};
+    struct job *const probes[] = {&p.job};
+    struct measure_options options = quick;
+    options.probes = probes;
+    options.probe_count = 1;
+    traced = 0;
+    p.fails_at = 2; /* which is its own business */
+    if (!CHECK_OK(measure(&options, list, 1)))
+        return;
+    const char *first = memchr(trace, 'p', traced);
+    if (CHECK(first != NULL)) {
+        size_t rounds = 0, thrown = 0; /* a turn is one sample of 10 ms, or with a probe two */
+        for (const char *at = first; at < trace + traced - 1; at++) {
+            rounds += *at == 'a';
+            thrown += *at == 'p';
+        }
+        CHECK_EQUAL_INT(rounds - thrown, list[0].count);
+        CHECK(thrown >= 1);
+    }
+    CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
+    measure_free(&list[0]);
 }
 
 TEST(short_iterations_are_grouped)

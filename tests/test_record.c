@@ -139,6 +139,33 @@ TEST(a_queue_has_no_rate_of_work)
     arena_free(&arena);
 }
 
+/* What memory gave in the hour: at least what was moved, at most what it ever gave. */
+TEST(the_hour_is_between_the_floor_and_the_work)
+{
+    struct arena arena = {0};
+    struct record record, back;
+    struct text line = {0};
+    make_record(&arena, &record);
+    CHECK(isnan(record.times_now) && !record_slow_hour(&record)); /* of a record from before, too */
+    record_compare_hour(&record, 1000);
+    CHECK_NEAR(record.times_now, 1.5, 0);
+    CHECK(record_slow_hour(&record));
+    record_write(&record, &line);
+    CHECK_OK(record_read(&arena, "line", 1, text_of(&line), line.length, &back));
+    CHECK_NEAR(back.times_now, 1.5, 0);
+    record_compare_hour(&record, 1600);
+    CHECK_NEAR(record.times_now, 1, 0);
+    record_compare_hour(&record, 400);
+    CHECK_NEAR(record.times_now, 3, 0);
+    record_compare_hour(&record, 510); /* 3 and 2.94 */
+    CHECK(!record_slow_hour(&record));
+    CHECK_OK(point_set(&record.point, &axes[AXIS_scenario], "server"));
+    record_compare_hour(&record, 1000);
+    CHECK(isnan(record.times_now));
+    text_free(&line);
+    arena_free(&arena);
+}
+
 TEST(measure_fills_what_follows)
 {
     struct arena arena = {0};

@@ -60,6 +60,21 @@ TEST(markdown)
                      "| 9 | 100 | skipped |  |  | too long, \"far\" \\| too long |\n");
 }
 
+/* The floor of the hour has a column where it says something else than the floor. */
+TEST(a_slow_hour_is_shown)
+{
+    make_rows(0);
+    records[0].times_floor = records[1].times_floor = 1.53;
+    records[0].times_now = 1.5;
+    records[1].times_now = 1.1;
+    check_print(TABLE_ALIGNED, SAID
+                "batch  status   time_median        throughput  times_floor  times_now  reason\n"
+                "    1  ok           1.50 µs  2.00 M samples/s         1.53\n"
+                "   10  ok           3.00 µs  2.00 M samples/s         1.53       1.10\n"
+                "  100  skipped                                                         "
+                "too long, \"far\" | too long\n");
+}
+
 TEST(csv_has_everything)
 {
     struct text out = {0};

@@ -312,6 +312,8 @@ static void group_free(struct group *group)
         text_free(&entrant->check);
         text_free(&entrant->notes);
     }
+    for (int i = 0; i < group->probe_count; i++)
+        group->probes[i]->kind->close(group->probes[i]);
     task_close(group->task);
     mem_free(group->entrants);
     mem_free(group->contenders);
@@ -343,6 +345,15 @@ static void group_enter(struct group *group, struct entrant *entrant)
     group->contender_count++;
 }
 
+/* Before and after queries, which leave no gaps: what memory gives. */
+static void group_burst(struct entrant *entrant)
+{
+    enum { BURSTS = 5 };
+    uint64_t elapsed_ns;
+    if (entrant->probe)
+        entrant->probe->kind->run(entrant->probe, BURSTS, &elapsed_ns);
+}
+
 /* Whoever answers queries must have the machine to itself. */
 static enum status group_scenario(struct group *group, struct entrant *entrant)
 {
@@ -355,9 +366,11 @@ static enum status group_scenario(struct group *group, struct entrant *entrant)
     struct scenario_result result;
 
     scenario_parse(entrant->record.point.scenario, &options.scenario);
+    group_burst(entrant);
     meters_begin(&contender->meters, &contender->family);
     enum status status = scenario_run(&options, contender->job, &result);
     meters_end(&contender->meters, &contender->family);
+    group_burst(entrant);
     if (status != STATUS_OK) {
         scenario_free(&result);
         entrant->runs = false;
@@ -405,8 +418,11 @@ static void group_end_watch(struct group *group)
 /* In turns: all are known at the same time. */
 static enum status group_interleave(struct group *group)
 {
+    struct measure_options options = group->bench->measure;
+    options.probes = group->probes;
+    options.probe_count = group->probe_count;
     watch_begin(&group->watch);
-    enum status status = measure(&group->bench->measure, group->contenders, group->contender_count);
+    enum status status = measure(&options, group->contenders, group->contender_count);
     group_end_watch(group);
     TRY(status);
     for (int i = 0; i < group->count; i++)

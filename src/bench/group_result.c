@@ -8,34 +8,63 @@
 #include <stdio.h>
 #include <string.h>
 
-static void group_use_ceilings(struct group *group, struct entrant *entrant,
-                               const struct ceilings *ceilings)
+static void group_use_ceilings(struct group *group, struct entrant *entrant, struct floor *out)
 {
     struct record *record = &entrant->record;
     const struct work work = work_in(&group->task->work, record->point.precision);
-    struct floor floor;
-    floor_of(&work, ceilings, &floor);
-    record->floor_ns = floor.ns;
-    record->bound = floor.bound;
+    floor_of(&work, &entrant->ceilings, out);
+    record->floor_ns = out->ns;
+    record->bound = out->bound;
 }
 
 /* What the point's unit can do; a peer's is the one that our own backend there finds. */
-static enum status group_ceilings(struct group *group, const struct point *point, bool again,
-                                  struct ceilings *out)
+static enum status group_yardstick(struct group *group, const struct point *point,
+                                   struct yardstick *out)
 {
-    struct yardstick yardstick = {.calibration = &group->bench->calibration,
-                                  .threads = (int)point->threads,
-                                  .precision = point->precision};
-    if (strcmp(point->unit, "cpu") != 0)
-        TRY(registry_first(group->bench->registry, point->unit, &yardstick.backend));
-    return yardstick_read(&yardstick, group->task->work.set_bytes, again, out);
+    *out = (struct yardstick){.calibration = &group->bench->calibration,
+                              .threads = (int)point->threads,
+                              .precision = point->precision};
+    if (strcmp(point->unit, "cpu") == 0)
+        return STATUS_OK;
+    return registry_first(group->bench->registry, point->unit, &out->backend);
+}
+
+/* Sets the entrant's ceilings where they can be found. */
+static enum status group_ceilings(struct group *group, struct entrant *entrant, bool again)
+{
+    struct yardstick yardstick;
+    struct ceilings found;
+    TRY(group_yardstick(group, &entrant->record.point, &yardstick));
+    TRY(yardstick_read(&yardstick, group->task->work.set_bytes, again, &found));
+    entrant->ceilings = found;
+    return STATUS_OK;
+}
+
+/* What is bound by bytes has a probe, which those with as many threads share. A unit's queries are
+ * answered by kernels that may stay on it: no burst beside them. */
+static void group_probe(struct group *group, struct entrant *entrant, const struct floor *floor)
+{
+    const struct point *point = &entrant->record.point;
+    struct yardstick yardstick;
+
+    if (strcmp(floor->bound, "bytes") != 0 ||
+        group_yardstick(group, point, &yardstick) != STATUS_OK ||
+        (yardstick.backend && strcmp(point->scenario, "iterate") != 0))
+        return;
+    for (int i = 0; i < group->probe_count && !entrant->probe; i++)
+        if (probe_fits(group->probes[i], &yardstick))
+            entrant->probe = group->probes[i];
+    if (entrant->probe || group->probe_count == GROUP_PROBES ||
+        probe_open(&yardstick, group->task->work.set_bytes, floor, &entrant->probe) != STATUS_OK)
+        return;
+    group->probes[group->probe_count++] = entrant->probe;
 }
 
 void group_floor(struct group *group, struct entrant *entrant)
 {
     struct record *record = &entrant->record;
     const struct work work = work_in(&group->task->work, record->point.precision);
-    struct ceilings ceilings;
+    struct floor floor;
 
     if (group->task->refused)
         return;
@@ -43,13 +72,15 @@ void group_floor(struct group *group, struct entrant *entrant)
     record->bytes = (double)(work.forward.bytes + work.backward.bytes);
     record->parameters = (int64_t)params_count(&group->task->params);
     record->layers = params_layers(&group->task->params);
-    if (group_ceilings(group, &record->point, false, &ceilings) != STATUS_OK) {
+    if (group_ceilings(group, entrant, false) != STATUS_OK) {
         text_printf(&entrant->notes, "; no floor: %s", status_message());
         return;
     }
-    group_use_ceilings(group, entrant, &ceilings);
+    group_use_ceilings(group, entrant, &floor);
     if (isnan(record->floor_ns))
         text_printf(&entrant->notes, "; no floor: far below any latency");
+    else
+        group_probe(group, entrant, &floor);
     if (!record->point.unit_name[0]) /* other frameworks do not say which GPU it is */
         snprintf(record->point.unit_name, sizeof record->point.unit_name, "%s",
                  group->bench->calibration.unit.name);
@@ -61,14 +92,30 @@ static void group_doubt_floor(struct group *group, struct entrant *entrant)
 {
     enum { TRIES = 3 };
     struct record *record = &entrant->record;
-    struct ceilings ceilings;
+    struct floor floor;
 
     for (int i = 0; i < TRIES && record->best_times_floor < 1; i++) {
-        if (group_ceilings(group, &record->point, true, &ceilings) != STATUS_OK)
+        if (group_ceilings(group, entrant, true) != STATUS_OK)
             break;
-        group_use_ceilings(group, entrant, &ceilings);
+        group_use_ceilings(group, entrant, &floor);
         record_compare_floor(record);
     }
+}
+
+/* The floor of the hour: with what memory gave in this run. */
+static void group_hour(struct group *group, struct entrant *entrant)
+{
+    struct record *record = &entrant->record;
+    const struct work work = work_in(&group->task->work, record->point.precision);
+    struct floor floor;
+
+    if (!entrant->probe ||
+        probe_read(entrant->probe, &entrant->ceilings, &entrant->seen) != STATUS_OK)
+        return;
+    group_use_ceilings(group, entrant, &floor); /* a burst may have raised them */
+    record_compare_floor(record);
+    floor_of(&work, &entrant->seen.now, &floor);
+    record_compare_hour(record, floor.ns);
 }
 
 /* What another process says of its time, and no machine can do, is not a result: a floor may be
@@ -87,6 +134,7 @@ static enum status group_disbelieve(struct group *group, struct entrant *entrant
              record->time_ns.median, record->floor_ns));
     record->time_ns = nothing.time_ns;
     record->throughput = record->times_floor = record->best_times_floor = (double)NAN;
+    record->times_now = (double)NAN;
     record->sample_count = 0;
     return STATUS_OK;
 }
@@ -157,6 +205,10 @@ static enum status group_meters(struct group *group, struct entrant *entrant)
         rows[count++] = (struct record_meter){"rate", entrant->rate, NULL};
     if (serves)
         rows[count++] = (struct record_meter){"latency_bound", group->bench->bound.ns, NULL};
+    if (entrant->seen.best > 0) {
+        rows[count++] = (struct record_meter){"memory_rate", entrant->seen.per_s, NULL};
+        rows[count++] = (struct record_meter){"memory_best", entrant->seen.best, NULL};
+    }
     if (strcmp(record->point.ingestion, "resident") != 0)
         rows[count++] =
             (struct record_meter){"copy_bytes", (double)task_input_bytes(group->task), NULL};
@@ -186,6 +238,7 @@ enum status group_result(struct group *group, struct entrant *entrant)
     if (strcmp(record->point.scenario, "server") == 0) /* its times are those of a queue */
         record->throughput = entrant->rate * (double)record->point.batch;
     group_doubt_floor(group, entrant);
+    group_hour(group, entrant);
     TRY(group_disbelieve(group, entrant));
     if (record->status == RECORD_FAILED)
         return STATUS_OK;

@@ -9,8 +9,10 @@
 #include "bench/referee.h"
 #include "bench/staging.h"
 #include "bench/watch.h"
+#include "estimate/probe.h"
 
-enum { MORE_ROWS = 3 + STAGING_ROWS }; /* of a scenario, of ingestion */
+enum { MORE_ROWS = 5 + STAGING_ROWS }; /* of a scenario, of memory's bandwidth, of ingestion */
+enum { GROUP_PROBES = 8 };             /* one for each number of threads; beyond: no times_now */
 
 /* One point on its way to a record. */
 struct entrant {
@@ -23,7 +25,10 @@ struct entrant {
     struct meters first_meters;
     struct text prepare, check, notes;
     struct contender *contender;
-    double rate; /* queries a second, of a scenario; else 0 */
+    struct ceilings ceilings; /* of which its floor is made */
+    struct job *probe;        /* the group's, of this floor; NULL: it is not bound by bytes */
+    struct probe_seen seen;   /* by the probe; best 0: nothing */
+    double rate;              /* queries a second, of a scenario; else 0 */
     struct record_meter meters[METERS_COUNT + WATCH_ROWS + PASSES_ROWS + MORE_ROWS];
 };
 
@@ -36,6 +41,8 @@ struct group {
     struct contender *contenders;
     int count, contender_count;
     struct pins cpus; /* before anyone is tied to one */
+    struct job *probes[GROUP_PROBES];
+    int probe_count;
     struct watch watch;
 };
 

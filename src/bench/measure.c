@@ -29,6 +29,7 @@ enum {
     SAMPLES_LEAST = 6,    /* … or there can be one */
     START_SHARE = 12,     /* of the time: what takes longer to start has one instance */
     INSTANCE_ROUNDS = 4,  /* forth and back, that an instance has at least */
+    PROBE_SHARE = 10,     /* probes have this part of the time */
 };
 static const int64_t PER_MOST = (int64_t)1 << 32;
 static const double STEADY = 0.02; /* a slice that is not faster by this is no progress */
@@ -287,17 +288,48 @@ static enum status measure_judge(const struct measure_options *options, struct c
     return STATUS_OK;
 }
 
+/* The probes' turns, which are nobody's time. */
+struct probing {
+    uint64_t spent_ns;
+    int64_t turns;
+};
+
+static void measure_probe(const struct measure_options *options, struct probing *probing, int count)
+{
+    uint64_t elapsed_ns, start_ns = clock_ns();
+    for (int i = 0; i < count; i++) {
+        struct job *probe = options->probes[probing->turns++ % options->probe_count];
+        probe->kind->run(probe, 1, &elapsed_ns);
+    }
+    probing->spent_ns += clock_ns() - start_ns;
+}
+
+/* Between two rounds, where there is time for it: before a round forth and before one back in turn,
+ * so that nobody is always the first after it. */
+static bool measure_probes(const struct measure_options *options, const struct contender *list,
+                           int count, int64_t round, struct probing *probing)
+{
+    uint64_t timed_ns = 0;
+    for (int i = 0; i < count; i++)
+        timed_ns += list[i].spent_ns - list[i].warm_ns;
+    if (options->probe_count == 0 || round % 2 != probing->turns % 2 ||
+        PROBE_SHARE * probing->spent_ns > timed_ns)
+        return false;
+    measure_probe(options, probing, 1);
+    return true;
+}
+
 /* One round: everyone who has time left has a turn. Every other instance begins with the last: what
  * it is worth to be the first after a start must not always be the same one's. */
 static enum status measure_round(const struct measure_options *options, struct contender *list,
-                                 int count, int64_t round, bool judge)
+                                 int count, int64_t round, bool judge, bool probed)
 {
     bool back = (round % 2 != 0) != (list[0].instances % 2 == 0);
     for (int i = 0; i < count; i++) {
         struct contender *contender = &list[back ? count - 1 - i : i];
         if (contender->out)
             continue;
-        enum status status = measure_turn(options, contender, count > 1);
+        enum status status = measure_turn(options, contender, count > 1 || probed);
         if (status == STATUS_OK && judge && !options->compare)
             status = measure_judge(options, contender);
         if (status == STATUS_INTERRUPTED)
@@ -485,7 +517,7 @@ static void measure_equalise(struct contender *pair)
 /* Two of one thread each run on the same CPU, forth and back: that is one comparison. */
 static enum status measure_pinned_round(const struct measure_options *options,
                                         struct contender *list, int count, int64_t round,
-                                        bool judge, struct pins *pins, int *cpu)
+                                        bool judge, bool probed, struct pins *pins, int *cpu)
 {
     uint64_t cpu_ns = 0, wall_ns = 0;
     for (int i = 0; i < count; i++) {
@@ -496,7 +528,7 @@ static enum status measure_pinned_round(const struct measure_options *options,
         *cpu = pins_choose(pins, round / 2);
     for (int i = 0; i < count && round % 2 == 0; i++)
         pins_set(pins, &list[i].family, *cpu);
-    TRY(measure_round(options, list, count, round, judge));
+    TRY(measure_round(options, list, count, round, judge, probed));
     for (int i = 0; i < count; i++) {
         cpu_ns += list[i].meters.cpu_ns;
         wall_ns += list[i].meters.wall_ns;
@@ -509,21 +541,27 @@ static enum status measure_pinned_round(const struct measure_options *options,
 static enum status measure_rounds(const struct measure_options *options, struct contender *list,
                                   int count, struct pins *pins)
 {
+    struct probing probing = {0};
     int64_t next_judgement = ROUNDS_LEAST;
+    bool probed = options->probe_count > 0;
     int cpu = 0;
 
+    measure_probe(options, &probing, options->probe_count);
     for (int64_t round = 0; measure_goes_on(list, count); round++) {
         bool judge = round + 1 >= next_judgement;
         if (judge)
             next_judgement += next_judgement / 4 + 1; /* judging sorts: let it stay rare */
         if (round % 2 == 0 && measure_compares(options, list, count))
             TRY(measure_renew_pair(options, list));
-        TRY(measure_pinned_round(options, list, count, round, judge, pins, &cpu));
+        if (round > 0)
+            probed = measure_probes(options, list, count, round, &probing);
+        TRY(measure_pinned_round(options, list, count, round, judge, probed, pins, &cpu));
         if (judge && measure_compares(options, list, count))
             TRY(measure_judge_pair(options, list));
         if (options->compare && !measure_compares(options, list, count))
             break;
     }
+    measure_probe(options, &probing, options->probe_count);
     return STATUS_OK;
 }
 

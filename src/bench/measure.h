@@ -18,6 +18,8 @@
  * sample is thrown away: it pays for the caches, branch predictors and sleeping threads that the
  * other left behind. All samples are kept, in the order taken. A contender that fails drops out;
  * the others go on.
+ * Probes (estimate/probe.h) have turns of their own between rounds, for a tenth of the time: what
+ * they see is what the machine gave meanwhile.
  *
  * It knows nothing of networks, and does not prepare or check: it is given jobs that are ready. */
 #ifndef PRONY_BENCH_MEASURE_H
@@ -36,7 +38,9 @@ struct measure_options {
     uint64_t least_ns; /* how long each is timed though its interval is tight: a moment of
                           milliseconds is one mood of the machine */
     uint64_t limit_ns; /* wall time for each contender, all included; least_ns gives way to it */
-    bool (*stopped)(void); /* asked between samples; NULL: never */
+    bool (*stopped)(void);     /* asked between samples; NULL: never */
+    struct job *const *probes; /* run one iteration at a time; one that fails remembers it */
+    int probe_count;
 };
 
 enum measure_stop {

@@ -48,6 +48,18 @@ static void note_latencies(const struct record *record, struct text *notes)
         }
 }
 
+/* Why × floor is large: the hour's share in it. */
+static void note_hour(const struct record *record, struct text *notes)
+{
+    const double per_s = record_meter(record, "memory_rate");
+    const double best = record_meter(record, "memory_best");
+    if (record_slow_hour(record))
+        text_printf(notes,
+                    "; (%.2f) × floor with what memory gives now, %.0f %% less than at its best: "
+                    "%.3g of %.3g GB/s",
+                    record->times_now, 100 * (1 - per_s / best), per_s * 1e-9, best * 1e-9);
+}
+
 void notes_add(const struct record *record, const struct contender *contender, double rate,
                const struct measure_options *options, struct text *notes)
 {
@@ -77,6 +89,7 @@ void notes_add(const struct record *record, const struct contender *contender, d
     if (!contender->steady && contender->count > 1)
         text_add(notes, "; not steady after the warm-up");
     note_share(record, contender, notes);
+    note_hour(record, notes);
     if (record->best_times_floor < 1)
         text_add(notes, "; below its floor: what this machine can do was never seen");
 }

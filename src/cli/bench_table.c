@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TIME_WIDTH = 10, SPREAD_WIDTH = 7, RATE_WIDTH = 11, FLOOR_WIDTH = 9, CHECK_WIDTH = 6 };
+enum { TIME_WIDTH = 10, SPREAD_WIDTH = 7, RATE_WIDTH = 11, FLOOR_WIDTH = 11, CHECK_WIDTH = 6 };
 
 /* How wide UTF-8 text is on a screen: continuation bytes take no place. */
 static int text_width(const char *text)
@@ -104,6 +104,8 @@ static void add_figures(const struct record *record, struct text *out)
         text_add(&cell, "–");
     else
         text_printf(&cell, record->times_floor < 100 ? "%.2f" : "%.0f", record->times_floor);
+    if (record_slow_hour(record)) /* the note says why */
+        text_printf(&cell, record->times_now < 100 ? " (%.2f)" : " (%.0f)", record->times_now);
     add_right(out, text_of(&cell), FLOOR_WIDTH);
     add_left(out, record->check.verdict == RECORD_RIGHT ? "right" : "none", CHECK_WIDTH);
     if (cell.failed)

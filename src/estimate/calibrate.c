@@ -4,19 +4,16 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/pool.h"
+#include "estimate/ground.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 
 static const uint64_t SET_LEAST = (uint64_t)16 << 10, SET_MOST = (uint64_t)1 << 30;
-static const uint64_t HUGE_PAGE = (uint64_t)2 << 20, COARSE_SET = (uint64_t)128 << 20;
+static const uint64_t COARSE_SET = (uint64_t)128 << 20;
 static const uint64_t LATER_MOST = (uint64_t)256 << 20;
 enum { FLOP_GRAINS = 16 }; /* what a thread's flop kernel is given */
 
-static const uint64_t BURST_NS = 1000000;  /* the least that one takes */
 static const uint64_t FIRST_NS = 60000000; /* for a ceiling that is not known */
 static const uint64_t LOOK_NS = 16000000, ENOUGH_NS = 1000000000; /* a look; all of them */
 static const uint64_t PEAK_NS = 3000000;    /* a look at a peak, of which there are many */
@@ -38,92 +35,6 @@ void calibration_free(struct calibration *calibration)
     calibration_close_unit(calibration);
     mem_free(calibration->rows);
     *calibration = (struct calibration){0};
-}
-
-/* Memory to run bursts over, and the threads that do. */
-struct ground {
-    struct cpu cpu;
-    struct pool *pool;
-    char *mapped, *data;
-    uint64_t mapped_bytes;
-};
-
-static enum status ground_open(struct ground *ground, enum pages pages, uint64_t set_bytes)
-{
-    *ground = (struct ground){.mapped_bytes = set_bytes + 2 * HUGE_PAGE};
-    cpu_detect(&ground->cpu);
-    ground->mapped = mmap(NULL, ground->mapped_bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (ground->mapped == MAP_FAILED)
-        FAIL(STATUS_MEMORY, "no %llu bytes to calibrate with: %s",
-             (unsigned long long)ground->mapped_bytes, strerror(errno));
-    uintptr_t beyond = (uintptr_t)ground->mapped % HUGE_PAGE;
-    ground->data = ground->mapped + (beyond ? HUGE_PAGE - beyond : 0);
-    /* Refused, 2 MB pages are slower, not wrong. */
-    madvise(ground->data, set_bytes + HUGE_PAGE,
-            pages == PAGES_2M ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-    memset(ground->data, 0, set_bytes);
-    return STATUS_OK;
-}
-
-/* Each thread on a CPU of its own: left to itself the system wakes a thread on the CPU of the one
- * that called it, and two of them take turns for longer than a burst lasts. One alone may go where
- * it is quiet. */
-static enum status ground_team(struct ground *ground, int threads)
-{
-    if (threads > 1 && pool_open(threads, POOL_SPREAD, &ground->pool) == STATUS_OK)
-        return STATUS_OK;
-    return pool_open(threads, POOL_NONE, &ground->pool);
-}
-
-static void ground_dismiss(struct ground *ground)
-{
-    pool_close(ground->pool);
-    ground->pool = NULL;
-}
-
-static void ground_close(struct ground *ground)
-{
-    munmap(ground->mapped, ground->mapped_bytes);
-    pool_close(ground->pool);
-}
-
-struct burst {
-    burst_kernel *kernel;
-    char *data;
-    long bytes, times;
-    bool apart; /* every thread has bytes of its own; else all run over the same few */
-    float sink[POOL_MOST];
-};
-
-static void burst_member(void *context, int member, int members)
-{
-    struct burst *burst = context;
-    long from = 0, to = burst->bytes / BURST_GRAIN;
-    if (burst->apart)
-        pool_share(to, 1, member, members, &from, &to);
-    if (from < to)
-        burst->sink[member] = burst->kernel(burst->data + from * BURST_GRAIN,
-                                            (to - from) * BURST_GRAIN, burst->times);
-}
-
-/* The shortest time of one pass. Passes per burst double until one is long enough. */
-static double burst_best_ns(struct pool *pool, struct burst *burst, uint64_t limit_ns)
-{
-    uint64_t deadline_ns = clock_ns() + limit_ns;
-    double best_ns = (double)INFINITY;
-
-    burst->times = 1;
-    do {
-        uint64_t start_ns = clock_ns();
-        pool_run(pool, pool_threads(pool), burst_member, burst);
-        uint64_t elapsed_ns = clock_ns() - start_ns;
-        if (elapsed_ns < BURST_NS)
-            burst->times *= 2;
-        else
-            best_ns = fmin(best_ns, (double)elapsed_ns / (double)burst->times);
-    } while (clock_ns() < deadline_ns || isinf(best_ns));
-    return best_ns;
 }
 
 /* Looks for a higher ceiling, all ways in turn. */

@@ -85,6 +85,8 @@ void floor_of(const struct work *work, const struct ceilings *ceilings, struct f
                                 (double)work->backward.bytes / ceilings->update_per_s * 1e9};
     double of_flop = 0, of_bytes = 0;
 
+    out->reads = bytes_ns[0] > 0 && bytes_ns[0] >= flop_ns[0];
+    out->updates = bytes_ns[1] > 0 && bytes_ns[1] >= flop_ns[1];
     for (int i = 0; i < 2; i++) {
         if (flop_ns[i] > bytes_ns[i])
             of_flop += flop_ns[i];

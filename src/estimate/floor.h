@@ -22,9 +22,10 @@ struct work {
 };
 
 struct floor {
-    double ns;         /* NaN when it is so far below any latency that it says nothing */
-    const char *bound; /* "flop" or "bytes": what most of it is made of; "latency" when it is less
-                          than starting it takes */
+    double ns;           /* NaN when it is so far below any latency that it says nothing */
+    const char *bound;   /* "flop" or "bytes": what most of it is made of; "latency" when it is less
+                            than starting it takes */
+    bool reads, updates; /* is forward, is backward bound by bytes? */
 };
 
 enum status work_count(const struct program *program, struct work *out);

@@ -32,6 +32,7 @@ void record_start(struct record *record)
         .floor_ns = NAN,
         .times_floor = NAN,
         .best_times_floor = NAN,
+        .times_now = NAN,
         .flop = NAN,
         .bytes = NAN,
         .check = {.difference = NAN, .tolerance = NAN},
@@ -88,6 +89,17 @@ void record_compare_floor(struct record *record)
     const bool works = !isnan(record_work_ns(record));
     record->times_floor = record_work_ns(record) / record->floor_ns;
     record->best_times_floor = works ? record->time_ns.min / record->floor_ns : (double)NAN;
+}
+
+void record_compare_hour(struct record *record, double floor_now_ns)
+{
+    const double times = record_work_ns(record) / floor_now_ns;
+    record->times_now = isnan(times) ? times : fmin(record->times_floor, fmax(times, 1));
+}
+
+bool record_slow_hour(const struct record *record)
+{
+    return record->times_floor > 1.05 * record->times_now; /* NaN: no */
 }
 
 double record_meter(const struct record *record, const char *name)

@@ -72,6 +72,7 @@ struct record {
     double floor_ns;
     const char *bound; /* "flop", "bytes", "latency", or NULL */
     double times_floor, best_times_floor;
+    double times_now; /* median ÷ floor with what memory gave in that run; NaN: not looked at */
     double flop, bytes;
     int64_t parameters, layers; /* of the network; 0: unknown */
     struct record_check check;
@@ -99,6 +100,13 @@ enum status record_measure(struct record *record, struct arena *arena, const dou
 
 /* Sets times_floor and best_times_floor, from time_ns and floor_ns; NaN where record_work_ns is. */
 void record_compare_floor(struct record *record);
+
+/* Sets times_now, from the floor of the hour. It is 1 at least, because whoever moved more than the
+ * bursts did shows that memory gave as much, and times_floor at most. */
+void record_compare_hour(struct record *record, double floor_now_ns);
+/* Did memory give so much less than at its best that times_floor and times_now differ by more than
+ * 5 %? */
+bool record_slow_hour(const struct record *record);
 
 /* The median time, where that is the time of the work: NaN of a server, whose queries also wait for
  * each other. */

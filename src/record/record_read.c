@@ -102,6 +102,7 @@ static enum status read_result(struct arena *arena, const struct json *object, s
     TRY(member_text(object, path, "bound", &out->bound));
     TRY(member_real(object, path, "times_floor", &out->times_floor));
     TRY(member_real(object, path, "best_times_floor", &out->best_times_floor));
+    TRY(member_real(object, path, "times_now", &out->times_now));
     TRY(member_real(object, path, "flop", &out->flop));
     TRY(member_real(object, path, "bytes", &out->bytes));
     TRY(member_int(object, path, "parameters", 0, &out->parameters));

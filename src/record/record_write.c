@@ -132,6 +132,8 @@ static void write_result(struct json_writer *writer, const struct record *record
     write_text(writer, "bound", record->bound);
     write_real(writer, "times_floor", record->times_floor);
     write_real(writer, "best_times_floor", record->best_times_floor);
+    if (!isnan(record->times_now))
+        write_real(writer, "times_now", record->times_now);
     write_real(writer, "flop", record->flop);
     write_real(writer, "bytes", record->bytes);
     write_count(writer, "parameters", record->parameters);

@@ -90,7 +90,8 @@ static void add_metric(struct cursor *at, const struct record *record, const str
         struct json_writer writer;
         json_begin(&writer, text);
         json_add_real(&writer, value);
-    } else if (!isnan(value)) {
+    } else if (!isnan(value) &&
+               (metric != &metrics[METRIC_times_now] || record_slow_hour(record))) {
         table_figure(text, value, metric->unit);
     }
     add_cell(at, metric->key, COLUMN_FILLED, true, text_of(text));

@@ -117,6 +117,7 @@ export interface RecordLine {
     bound?: string;
     times_floor?: number | null;
     best_times_floor?: number | null;
+    times_now?: number | null;
     flop?: number | null;
     bytes?: number | null;
     check?: Check;

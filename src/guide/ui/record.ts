@@ -76,6 +76,9 @@ function figureFacts(record: RecordLine): Fact[] {
         ? `${quantity(result.times_floor, "x")} of ${quantity(result.floor_ns, "ns")}${result.bound ? `, bound by ${result.bound}` : ""}`
         : "–",
     ],
+    ...(result.times_floor && result.times_now && result.times_floor > 1.05 * result.times_now
+      ? [["× floor now", `${quantity(result.times_now, "x")}: memory gave less than at its best`] as Fact]
+      : []),
     ["work", result.flop ? `${quantity(result.flop, "FLOP")}, ${quantity(result.bytes, "B")}` : "–"],
     [
       "check",
