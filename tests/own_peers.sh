@@ -50,6 +50,22 @@ relay older "line=\$(printf '%s' \"\$line\" | sed 's/\"axes\":{[^}]*},//')" prep
 expect an_older_build_does_not_obey_in_silence 0 'it does not say that it obeys fusion off' \
     "$prony" bench small --phase inference --fusion off --framework "$folder/older" --seconds 0.05
 
+# One that says why it cannot run as its users run it is marked, and no verdict is drawn from it.
+own lame.py '    def prepare(self, work):
+        PurePython.prepare(self, work)
+        return {"handicap": "reference BLAS (netlib)", "software": {"own": "1"}}'
+output=$("$prony" bench small --phase inference --against "$folder/lame.py" --seconds 0.1 \
+    --out "$folder/lame.jsonl" 2>&1)
+holds a_handicap_is_marked "$output" "† reference BLAS (netlib)"
+holds the_mark_is_explained "$output" "† handicapped: it does not run as its users run it"
+holds no_verdict_is_drawn "$output" "no verdict: $folder/lame.py is handicapped"
+case $output in *"its time ("*) false ;; esac
+report no_verdict_is_printed $? "$output"
+grep -q '"handicap":"reference BLAS (netlib)".*"peer":{"own":"1"}' "$folder/lame.jsonl"
+report a_handicap_is_recorded $? "$(cat "$folder/lame.jsonl")"
+says compare_leaves_it_out "1 handicapped in the old file and 1 in the new one are left out" \
+    "$prony" compare "$folder/lame.jsonl" "$folder/lame.jsonl"
+
 # What is timed is what is checked.
 own printer.py '    def infer(self, batch):
         print("loss", 1)'

@@ -289,6 +289,20 @@ static enum status read_line(const char *line, struct record *record, struct are
     return record_read(arena, "results.jsonl", 7, line, strlen(line), record);
 }
 
+TEST(a_handicap_comes_back)
+{
+    struct record record, back;
+    struct arena arena = {0};
+    struct text line = {0};
+    record_start(&record);
+    record.handicap = "reference BLAS (netlib)";
+    record_write(&record, &line);
+    if (CHECK_OK(read_line(text_of(&line), &back, &arena)))
+        CHECK_EQUAL_TEXT(back.handicap, record.handicap);
+    text_free(&line);
+    arena_free(&arena);
+}
+
 TEST(unknown_members_are_passed_over)
 {
     struct arena arena = {0};

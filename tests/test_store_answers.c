@@ -36,8 +36,8 @@ static struct store *fresh_store(void)
 }
 
 /* A result with these axes, so many samples a second, and × floor, made of `bound`. */
-static void add_bound(struct store *store, const char *words, double rate, double times_floor,
-                      const char *bound)
+static void add_result(struct store *store, const char *words, double rate, double times_floor,
+                       const char *bound, const char *handicap)
 {
     struct arena arena = {0};
     struct store_where where;
@@ -53,6 +53,7 @@ static void add_bound(struct store *store, const char *words, double rate, doubl
     double time_ns = (double)record_effective_batch(&record) / rate * 1e9;
     record.floor_ns = time_ns / times_floor;
     record.bound = bound;
+    record.handicap = handicap;
     record.at = "2026-11-15T10:03:58Z";
     record.check.verdict = RECORD_RIGHT;
     CHECK_OK(record_measure(&record, &arena, &time_ns, 1, 1));
@@ -60,6 +61,12 @@ static void add_bound(struct store *store, const char *words, double rate, doubl
     CHECK_OK(store_add(store, text_of(&line), line.length, &record, NULL, NULL));
     text_free(&line);
     arena_free(&arena);
+}
+
+static void add_bound(struct store *store, const char *words, double rate, double times_floor,
+                      const char *bound)
+{
+    add_result(store, words, rate, times_floor, bound, NULL);
 }
 
 static void add(struct store *store, const char *words, double rate, double times_floor)
@@ -411,6 +418,26 @@ TEST(commands_are_safe_to_paste)
         answer_free(&answer);
     }
     arena_free(&arena);
+    store_close(store);
+}
+
+/* No sentence rests on what did not run as its users run it, and the sentence says so. */
+TEST(handicapped_results_conclude_nothing)
+{
+    static const char why[] = "reference BLAS (netlib)";
+    struct store *store = fresh_store();
+    add_result(store, "framework=pytorch batch=64 threads=1", 50, 20, "bytes", why);
+    expect(store, "framework", false, "Not known: no result");
+    expect(store, "framework", false,
+           "(Left out as handicapped: pytorch: reference BLAS (netlib).)");
+    add(store, "backend=simd batch=64 threads=1", 1000, 1.1);
+    look(store, "", "framework", SENTENCE, "% with pytorch", false);
+    expect(store, "framework", true, "91 % with prony (1.1 × the floor): it wastes little.");
+    expect(store, "next", true, "(Left out as handicapped: pytorch: reference BLAS (netlib).)");
+    add_result(store, "framework=numpy batch=64 threads=1", 1e9, 1.01, "bytes", "debug build");
+    expect(store, "next", true, "batch 64 with prony/simd");
+    add(store, "framework=pytorch batch=64 threads=1", 500, 2.2);
+    expect(store, "framework", true, "45 % with pytorch");
     store_close(store);
 }
 

@@ -276,4 +276,58 @@ TEST(compares_what_differs_in_everything)
     store_close(store);
 }
 
+static void add_time(struct store *store, const char *framework, double median,
+                     const char *handicap)
+{
+    struct record record;
+    record_start(&record);
+    CHECK_OK(point_set(&record.point, &axes[AXIS_model], "net"));
+    CHECK_OK(point_set(&record.point, &axes[AXIS_framework], framework));
+    record.time_ns.median = median;
+    record.check.verdict = RECORD_RIGHT;
+    record.handicap = handicap;
+    CHECK_OK(add_record(store, &record, NULL));
+}
+
+/* Nothing is concluded from what did not run as its users run it; it is drawn with its reason. */
+TEST(marks_the_handicapped)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    struct store_query query = {.x = "framework", .y = "time_median", .aggregate = STORE_BEST};
+    const struct store_opposed question = {
+        .a = WHERE({"framework", "prony"}), .b = WHERE({"framework", "numpy"}), .y = "time_median"};
+    struct store_chart chart;
+    struct store_matches matches;
+    add_time(store, "numpy", 900, "reference BLAS (netlib)");
+    add_time(store, "prony", 100, NULL);
+    query.baseline = "framework=numpy";
+    if (CHECK_OK(store_chart(store, &query, &chart)) && CHECK(chart.count == 2)) {
+        CHECK_EQUAL_TEXT(chart.marks[0].handicap, "reference BLAS (netlib)");
+        CHECK(!chart.marks[1].handicap && isnan(chart.marks[1].speedup));
+    }
+    store_chart_free(&chart);
+    query.fair = true;
+    if (CHECK_OK(store_chart(store, &query, &chart)) && CHECK(chart.count == 1))
+        CHECK_EQUAL_TEXT(chart.left_out, "numpy: reference BLAS (netlib)");
+    store_chart_free(&chart);
+    if (CHECK_OK(store_compare(store, &question, &matches))) {
+        CHECK_EQUAL_INT(matches.count, 0);
+        CHECK_EQUAL_INT(matches.handicapped, 1);
+    }
+    store_matches_free(&matches);
+    query.fair = false;
+    add_time(store, "numpy", 300, NULL); /* now there is a fair one, however slow */
+    add_time(store, "numpy", 30, "debug build");
+    if (CHECK_OK(store_chart(store, &query, &chart)) && CHECK(chart.count == 2)) {
+        CHECK(!chart.marks[0].handicap);
+        CHECK_NEAR(chart.marks[0].y, 300, 1e-9);
+        CHECK_NEAR(chart.marks[1].speedup, 3, 1e-9);
+    }
+    store_chart_free(&chart);
+    if (CHECK_OK(store_compare(store, &question, &matches)) && CHECK(matches.count == 1))
+        CHECK_NEAR(matches.list[0].found.ratio, 1.0 / 3, 1e-9);
+    store_matches_free(&matches);
+    store_close(store);
+}
+
 CHECK_MAIN

@@ -89,6 +89,26 @@ enum status describe_device(const struct backend *backend, const struct device *
     return describe_end(&writer, &text, arena, out);
 }
 
+enum status describe_peer(const struct json *software, const struct json *peer, struct arena *arena,
+                          const struct json **out)
+{
+    struct text text = {0};
+    struct json_writer writer;
+    struct json *joined = NULL;
+
+    json_begin(&writer, &text);
+    json_object(&writer);
+    for (const struct json *part = software->first; part; part = part->next) {
+        json_key(&writer, part->key);
+        json_add_tree(&writer, part);
+    }
+    json_key(&writer, "peer");
+    json_add_tree(&writer, peer);
+    TRY(describe_end(&writer, &text, arena, &joined));
+    *out = joined;
+    return STATUS_OK;
+}
+
 enum status describe_check_threads(const char *backend, const struct json *device, int64_t asked)
 {
     int64_t threads = json_int(device, "threads", asked);

@@ -17,6 +17,10 @@ enum status describe_job(struct job *job, struct arena *arena, struct json **out
 enum status describe_device(const struct backend *backend, const struct device *device,
                             struct arena *arena, struct json **out);
 
+/* The bench's software with one member more, "peer": what a peer said of its own. */
+enum status describe_peer(const struct json *software, const struct json *peer, struct arena *arena,
+                          const struct json **out);
+
 /* Has the device as many threads as were asked for? 0 asks for none. */
 enum status describe_check_threads(const char *backend, const struct json *device, int64_t asked);
 

@@ -174,6 +174,22 @@ static enum status group_check(struct group *group, struct entrant *entrant)
     return STATUS_OK;
 }
 
+/* A peer's words on itself, in the record: the bench's software, and in it, the peer's. */
+static enum status group_record_peer(struct group *group, struct entrant *entrant,
+                                     const struct json *tree)
+{
+    enum { HANDICAP_MOST = 300 };
+    struct record *record = &entrant->record;
+    const struct json *software = json_get(tree, "software");
+    const char *handicap = json_text(tree, "handicap", "");
+
+    if (handicap[0])
+        NEED(record->handicap = arena_format(&group->arena, "%.*s", HANDICAP_MOST, handicap));
+    if (!software || !record->software)
+        return STATUS_OK;
+    return describe_peer(record->software, software, &group->arena, &record->software);
+}
+
 /* Of a peer all that it names, of ours what its backend computes with, behind what we are. */
 static enum status group_describe_software(const struct group *group, struct entrant *entrant,
                                            const struct json *tree)
@@ -222,6 +238,8 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
             names[record->kernel_count++] = kernel->string;
         record->kernels = names;
     }
+    if (entrant->is_peer)
+        TRY(group_record_peer(group, entrant, tree));
     return group_describe_software(group, entrant, tree);
 }
 

@@ -139,6 +139,14 @@ static enum status group_disbelieve(struct group *group, struct entrant *entrant
     return STATUS_OK;
 }
 
+/* No verdict is drawn from one that does not run as its users run it. */
+static void group_refuse_verdict(struct entrant *entrant, const struct entrant *handicapped)
+{
+    text_printf(&entrant->notes, "; no verdict: %s is handicapped: %s",
+                handicapped->record.point.framework, handicapped->record.handicap);
+    entrant->record.reason = text_of(&entrant->notes) + 2;
+}
+
 enum status group_compare(struct group *group)
 {
     if (!group->bench->measure.compare || group->count != 2 || !group->entrants[0].runs ||
@@ -147,6 +155,10 @@ enum status group_compare(struct group *group)
     struct entrant *a = &group->entrants[0], *b = &group->entrants[1];
     if (a->record.status != RECORD_OK || b->record.status != RECORD_OK)
         return STATUS_OK;
+    if (a->record.handicap || b->record.handicap) {
+        group_refuse_verdict(a, b->record.handicap ? b : a);
+        return text_done(&a->notes);
+    }
     struct record_against *against = &a->record.against;
     TRY(measure_compare(&group->bench->measure, a->contender, b->contender, &against->found));
     return bench_name(&b->record.point, &group->arena, &against->other);

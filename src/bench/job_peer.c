@@ -20,10 +20,11 @@ struct job_peer {
     struct text answer;
     struct arena about; /* what the peer said of itself */
     const struct json *software;
-    uint64_t least_ns; /* that a run took, by our clock: also what asking takes; 0: none did */
-    int doubts;        /* runs in a row that say to have taken far less than passed */
-    bool exports;      /* it reads the network as ONNX */
-    bool sound;        /* every request was answered as it should be */
+    const char *handicap; /* why it cannot run as its users run it, or NULL; in `about` */
+    uint64_t least_ns;    /* that a run took, by our clock: also what asking takes; 0: none did */
+    int doubts;           /* runs in a row that say to have taken far less than passed */
+    bool exports;         /* it reads the network as ONNX */
+    bool sound;           /* every request was answered as it should be */
 };
 
 /* Asks, and gives the parsed answer (in `arena`) when its status is "ok". */
@@ -149,6 +150,7 @@ static enum status peer_prepare(struct job *job)
     TRY(peer_took(peer, answer));
     if (json_get(answer, "software")) /* what it chose for this work */
         peer->software = json_get(answer, "software");
+    peer->handicap = json_text(answer, "handicap", NULL);
     return STATUS_OK;
 }
 
@@ -158,6 +160,7 @@ static enum status peer_renew(struct job *job, int *process)
     child_close(&peer->child, PEER_GRACE_NS);
     arena_free(&peer->about);
     peer->software = NULL;
+    peer->handicap = NULL;
     peer->least_ns = 0;
     peer->doubts = 0;
     TRY(peer_prepare(job));
@@ -239,6 +242,10 @@ static void peer_describe(struct job *job, struct json_writer *out)
     if (peer->software) {
         json_key(out, "software");
         json_add_tree(out, peer->software);
+    }
+    if (peer->handicap) {
+        json_key(out, "handicap");
+        json_add_text(out, peer->handicap);
     }
 }
 

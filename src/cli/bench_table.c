@@ -154,7 +154,13 @@ void bench_table_row(struct bench_table *table, const struct record *record, str
     if (record->status == RECORD_OK && record->check.verdict == RECORD_UNCHECKED &&
         record->check.reason)
         text_printf(out, "unchecked: %s%s", record->check.reason, record->reason ? "; " : "");
+    if (record->handicap)
+        text_printf(out, "† %s%s", record->handicap, record->reason ? "; " : "");
     add_line(out, record->reason ? record->reason : "");
+    if (record->handicap && !table->explained)
+        text_add(out, "  † handicapped: it does not run as its users run it, and nothing is "
+                      "concluded from it\n");
+    table->explained |= record->handicap != NULL;
     if (record->against.other)
         add_verdict(record, out);
 }

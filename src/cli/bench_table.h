@@ -9,6 +9,7 @@ struct bench_table {
     bool shown[AXIS_COUNT];
     int width[AXIS_COUNT];
     bool begun;
+    bool explained; /* what the mark of a handicap means */
 };
 
 void bench_table_start(struct bench_table *table, const struct sweep *sweep);

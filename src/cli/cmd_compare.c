@@ -30,6 +30,7 @@ struct results {
         bool failed;
     } * list;
     size_t count, room;
+    size_t handicapped; /* left out */
     struct arena arena; /* of the goals */
 };
 
@@ -103,6 +104,10 @@ static enum status results_add(void *context, const struct record *record, const
     if (record->kind != RECORD_RESULT || record->status == RECORD_SKIPPED ||
         (!result.failed && isnan(result.time_ns.median) && isnan(result.reached)))
         return STATUS_OK;
+    if (record->handicap) {
+        results->handicapped++;
+        return STATUS_OK;
+    }
     NEED(result.goal = arena_text(&results->arena, result.goal));
     struct result *known = results_find(results, &result, false);
     if (!known && results->count == results->room) {
@@ -282,6 +287,9 @@ static void print_tally(const struct pair *pair, const struct tally *tally)
         printf("; %zu failed in both", tally->failed_before - tally->mended);
     if (tally->mended)
         printf("; %zu failed before, and not now", tally->mended);
+    if (pair->old.handicapped + pair->new.handicapped)
+        printf("; %zu handicapped in the old file and %zu in the new one are left out",
+               pair->old.handicapped, pair->new.handicapped);
     printf("\n");
 }
 

@@ -120,9 +120,9 @@ static const struct record *best_of(const struct crossing *all, const struct poi
     const struct record *best = NULL;
     for (size_t i = 0; i < all->count; i++) {
         const struct record *record = all->rows[i].record;
-        if (record->status == RECORD_OK && record->check.verdict != RECORD_WRONG &&
-            same_table(all, &record->point, like) && place_of(all, &record->point) == place &&
-            strcmp(record->point.unit, unit) == 0 &&
+        if (record->status == RECORD_OK && !record->handicap &&
+            record->check.verdict != RECORD_WRONG && same_table(all, &record->point, like) &&
+            place_of(all, &record->point) == place && strcmp(record->point.unit, unit) == 0 &&
             (!best || record->time_ns.median < best->time_ns.median))
             best = record;
     }

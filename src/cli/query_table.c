@@ -81,6 +81,9 @@ static void add_note(struct row *row, const struct store_mark *mark)
     if (mark->unchecked)
         text_printf(&row->text, "%s%lld unchecked", mark->configurations > 1 ? "; " : "",
                     (long long)mark->unchecked);
+    if (mark->handicap)
+        text_printf(&row->text, "%shandicapped: %s",
+                    mark->configurations > 1 || mark->unchecked ? "; " : "", mark->handicap);
     end_cell(row);
 }
 

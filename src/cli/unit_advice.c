@@ -48,6 +48,7 @@ static enum status compare_units(struct store *store, const char *program, doubl
     const struct store_query query = {.x = "unit",
                                       .y = "throughput",
                                       .aggregate = STORE_BEST,
+                                      .fair = true,
                                       .where = {filters, sizeof filters / sizeof *filters}};
     TRY(store_chart(store, &query, &chart));
     for (size_t i = 0; i < chart.count; i++)

@@ -48,6 +48,7 @@ static void add_summary(struct json_writer *json, const struct store_matches *ma
     call_add_real(json, "ratio", matches->ratio);
     call_add_int(json, "only_a", matches->only_a);
     call_add_int(json, "only_b", matches->only_b);
+    call_add_int(json, "handicapped", matches->handicapped);
     json_end(json);
 }
 

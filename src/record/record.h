@@ -63,6 +63,9 @@ struct record {
     const char *reason;  /* why skipped or failed, what to know of an ok one; or NULL */
     const char *program; /* its hash, or NULL */
     const char *goal;    /* what the scenario was to reach: "p99=1e+07ns"; or NULL */
+    /* Why it did not run as its users run it ("reference BLAS (netlib)"), or NULL. Such a result is
+     * shown with a mark, and nothing is concluded from it. */
+    const char *handicap;
     const char *const *kernels;
     size_t kernel_count;
 

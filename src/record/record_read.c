@@ -162,6 +162,7 @@ static enum status read_measured(struct arena *arena, const struct json *tree, s
     TRY(member_text(tree, "", "reason", &out->reason));
     TRY(member_text(tree, "", "program", &out->program));
     TRY(member_text(tree, "", "goal", &out->goal));
+    TRY(member_text(tree, "", "handicap", &out->handicap));
     TRY(member_of_kind(tree, "", "kernels", JSON_ARRAY, &kernels));
     TRY(read_kernels(arena, kernels, out));
     TRY(member_of_kind(tree, "", "result", JSON_OBJECT, &result));

@@ -157,6 +157,7 @@ static void write_measured(struct json_writer *writer, const struct record *reco
     write_text(writer, "reason", record->reason);
     write_text(writer, "program", record->program);
     write_text(writer, "goal", record->goal);
+    write_text(writer, "handicap", record->handicap);
     json_key(writer, "kernels");
     json_array(writer);
     for (size_t i = 0; i < record->kernel_count; i++)

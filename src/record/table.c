@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLUMNS_MOST = 1 + AXIS_COUNT + 4 + METRIC_COUNT + 1 };
+enum { COLUMNS_MOST = 1 + AXIS_COUNT + 4 + METRIC_COUNT + 2 };
 
 /* What becomes of a column in which every cell is the same. */
 enum column_kind {
@@ -120,6 +120,7 @@ static void add_row(struct grid *grid, size_t row, const struct table_row *from,
         add_cell(&at, "program", COLUMN_FILLED, false, record->program);
         add_cell(&at, "at", COLUMN_FILLED, false, record->at);
     }
+    add_cell(&at, "handicap", COLUMN_FILLED, false, record->handicap);
     add_cell(&at, "reason", COLUMN_FILLED, false, record->reason);
 }
 

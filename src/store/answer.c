@@ -280,6 +280,9 @@ enum status answer_ask(const struct answer_about *about, size_t index, struct an
     if (!out->known && !asked_for(about->where, "server"))
         TRY_OR(failed, ask_others(about, index, out));
     TRY_OR(failed, say_source(about, out));
+    if (out->left_out.length)
+        text_printf(&out->sentence, " (Left out as handicapped: %s.)", text_of(&out->left_out));
+    TRY_OR(failed, text_done(&out->sentence));
     return STATUS_OK;
 failed:
     answer_free(out);
@@ -291,6 +294,7 @@ void answer_free(struct answer *answer)
     text_free(&answer->sentence);
     text_free(&answer->chart);
     text_free(&answer->command);
+    text_free(&answer->left_out);
 }
 
 /* As a part of an address. */
@@ -372,6 +376,7 @@ enum status answer_draw(const struct answer_about *about, const struct answer_ch
                                   .y = wanted->y,
                                   .aggregate = STORE_BEST,
                                   .alike = alike_axes(wanted),
+                                  .fair = true,
                                   .baseline = wanted->baseline};
     while (wanted->groups[query->group_count]) {
         query->groups[query->group_count] = wanted->groups[query->group_count];
@@ -380,7 +385,10 @@ enum status answer_draw(const struct answer_about *about, const struct answer_ch
     TRY(add_filters(about->arena, kept, more, count, &query->where));
     text_clear(&answer->chart);
     write_address(query, &answer->chart);
-    return store_chart(about->store, query, chart);
+    TRY(store_chart(about->store, query, chart));
+    text_clear(&answer->left_out);
+    text_add(&answer->left_out, chart->left_out);
+    return STATUS_OK;
 }
 
 void answer_keep_like(const struct point *point, const struct store_query *query,

@@ -120,6 +120,7 @@ struct store_query {
     size_t group_count;
     struct store_where where;
     enum store_aggregate aggregate;
+    bool fair;      /* results with a handicap are left out: a sentence is made of the chart */
     uint64_t alike; /* axes in which the results of a series must be alike: bit i for axes[i] */
     /* NULL, or what speed-ups are against: "framework=numpy batch=1", whose keys are among the
      * groups and x; or "first", each series' own first point. */
@@ -136,6 +137,7 @@ struct store_mark {
     double box[STORE_BOX];
     int64_t count;          /* results it stands for */
     int64_t unchecked;      /* how many of them were not found right */
+    const char *handicap;   /* of the record to look at, where it has one; else NULL */
     int64_t configurations; /* how many different ones (software aside) */
     uint64_t differs;       /* in which axes: bit i for axes[i] */
     int64_t id;             /* a record to look at: the best, or the one in the middle */
@@ -147,9 +149,10 @@ struct store_chart {
     struct arena arena;
     struct store_mark *marks; /* ordered by lot, groups, then x; numbers as numbers */
     size_t count;
-    int64_t results;  /* in all marks */
-    uint64_t differs; /* in any mark */
-    uint64_t parted;  /* of query.alike, what its results are not alike in */
+    int64_t results;      /* in all marks */
+    uint64_t differs;     /* in any mark */
+    const char *left_out; /* of query.fair: "numpy: reference BLAS (netlib); …", or "" */
+    uint64_t parted;      /* of query.alike, what its results are not alike in */
 };
 enum status store_chart(struct store *store, const struct store_query *query,
                         struct store_chart *out);
@@ -194,7 +197,8 @@ struct store_matches {
     size_t count;
     uint64_t axes; /* in which they differ: bit i for axes[i] */
     int64_t verdicts[VERDICT_SAME + 1], only_a, only_b;
-    double ratio; /* geometric mean; NaN of none */
+    int64_t handicapped; /* results that were left out: nothing is concluded from them */
+    double ratio;        /* geometric mean; NaN of none */
 };
 enum status store_compare(struct store *store, const struct store_opposed *question,
                           struct store_matches *out);

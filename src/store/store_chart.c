@@ -173,6 +173,21 @@ static enum status set_ids(const struct charting *charting, const struct member 
     return STATUS_OK;
 }
 
+/* Those that ran as their users run them count, where there are any: they become the first *count.
+ */
+static void keep_fair(const struct charting *charting, struct member *members, size_t *count)
+{
+    size_t fair = 0;
+    for (size_t i = 0; i < *count; i++) {
+        if (is_handicapped(&charting->store->columns, members[i].row))
+            continue;
+        const struct member first = members[fair];
+        members[fair++] = members[i];
+        members[i] = first;
+    }
+    *count = fair ? fair : *count;
+}
+
 /* Reorders the members. */
 static enum status make_mark(const struct charting *charting, struct member *members, size_t count,
                              struct store_mark *mark)
@@ -181,6 +196,7 @@ static enum status make_mark(const struct charting *charting, struct member *mem
     const struct column *check = &columns->keys[KEY_CHECK];
     uint32_t right = words_find(&check->words, "right");
     size_t chosen;
+    keep_fair(charting, members, &count);
     qsort(members, count, sizeof *members, order_of_members);
     *mark = (struct store_mark){.count = (int64_t)count, .lot = members[0].lot};
     mark->y = aggregate_of(charting->aggregate, members, count, &chosen);
@@ -189,6 +205,11 @@ static enum status make_mark(const struct charting *charting, struct member *mem
     set_box(charting, members, count, mark);
     for (size_t i = 0; i < count; i++)
         mark->unchecked += check->codes[members[i].row] != right;
+    if (is_handicapped(columns, members[chosen].row)) {
+        const struct column *handicap = &columns->keys[KEY_DERIVED + DERIVED_handicap];
+        const char *why = handicap->words.texts[handicap->codes[members[chosen].row]];
+        NEED(mark->handicap = arena_text(&charting->chart->arena, why));
+    }
     mark->differs = differences(charting, members, count);
     mark->configurations = 1;
     if (mark->differs & ~((uint64_t)1 << AXIS_software))
@@ -300,6 +321,53 @@ static void keep_measured(struct charting *charting)
     charting->chart->parted = charting->varying & charting->query->alike;
 }
 
+/* "pytorch: reference BLAS (netlib); …": each framework's handicap once, of the first few. */
+static enum status name_left_out(struct charting *charting, struct selection left_out)
+{
+    enum { NAMED = 4 };
+    const int keys[] = {AXIS_framework, KEY_DERIVED + DERIVED_handicap};
+    const struct columns *columns = &charting->store->columns;
+    struct text text = {0};
+    uint32_t *classes, count, next = 0;
+    NEED(classes = arena_array(charting->arena, left_out.count + 1, sizeof *classes));
+    TRY(classify(charting->store, charting->arena, left_out, keys, 2, classes, &count));
+    for (size_t i = 0; i < left_out.count && next < NAMED; i++) {
+        if (classes[i] != next) /* they are numbered as they come */
+            continue;
+        text_add(&text, next++ ? "; " : "");
+        for (int k = 0; k < 2; k++) {
+            const struct column *column = &columns->keys[keys[k]];
+            text_printf(&text, "%s%s", k ? ": " : "",
+                        column->words.texts[column->codes[left_out.rows[i]]]);
+        }
+    }
+    if (count > NAMED)
+        text_add(&text, "; and others");
+    enum status status = text_done(&text);
+    charting->chart->left_out = arena_text(&charting->chart->arena, text_of(&text));
+    text_free(&text);
+    TRY(status);
+    NEED(charting->chart->left_out);
+    return STATUS_OK;
+}
+
+/* Parts the selection from those results that nothing is concluded from. */
+static enum status leave_out(struct charting *charting)
+{
+    struct selection *selection = &charting->selection, left_out = {0};
+    size_t kept = 0;
+    NEED(left_out.rows = arena_array(charting->arena, selection->count + 1, sizeof(uint32_t)));
+    for (size_t i = 0; i < selection->count; i++) {
+        const uint32_t row = selection->rows[i];
+        if (is_handicapped(&charting->store->columns, row))
+            left_out.rows[left_out.count++] = row;
+        else
+            selection->rows[kept++] = row;
+    }
+    selection->count = kept;
+    return name_left_out(charting, left_out);
+}
+
 static enum status read_metrics(struct charting *charting)
 {
     struct store *store = charting->store;
@@ -317,6 +385,9 @@ static enum status draw(struct charting *charting)
         TRY(columns_ranks(charting->store, charting->keys[i], &charting->ranks[i]));
     TRY(read_metrics(charting));
     TRY(select_ok(charting->store, charting->arena, query->where, &charting->selection));
+    charting->chart->left_out = "";
+    if (query->fair)
+        TRY(leave_out(charting));
     keep_measured(charting);
     TRY(make_marks(charting));
     return query->baseline ? chart_relate(query, charting->metric, charting->chart) : STATUS_OK;

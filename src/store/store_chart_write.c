@@ -61,6 +61,11 @@ void store_mark_write(const struct store_query *query, const struct store_mark *
     add_box(json, mark->box);
     add_int(json, "count", mark->count);
     add_int(json, "unchecked", mark->unchecked);
+    json_key(json, "handicap");
+    if (mark->handicap)
+        json_add_text(json, mark->handicap);
+    else
+        json_add_null(json);
     add_int(json, "configurations", mark->configurations);
     json_key(json, "differs");
     store_axes_write(json, mark->differs);

@@ -50,8 +50,11 @@ static enum status select_side(struct comparing *comparing, struct store_where o
     TRY(join(comparing->arena, comparing->question->where, own, &where));
     TRY(select_ok(comparing->store, comparing->arena, where, out));
     for (size_t i = 0; i < out->count; i++) {
-        out->rows[kept] = out->rows[i];
-        kept += (size_t)!isnan(comparing->y[out->rows[i]]);
+        const uint32_t row = out->rows[i];
+        const bool handicapped = is_handicapped(&comparing->store->columns, row);
+        comparing->out->handicapped += handicapped;
+        out->rows[kept] = row;
+        kept += (size_t)(!handicapped && !isnan(comparing->y[row]));
     }
     out->count = kept;
     return STATUS_OK;

@@ -97,7 +97,7 @@ static void relate(const struct store_query *query, const struct metric *metric,
     double units;
     mark->baseline = mark->speedup = mark->speedup_low = mark->speedup_high = NAN;
     mark->efficiency = mark->ideal = NAN;
-    if (!base)
+    if (!base || base->handicap || mark->handicap)
         return;
     bool lower = metric->better == METRIC_LOWER;
     mark->baseline = base->y;

@@ -170,6 +170,11 @@ enum status select_ok(struct store *store, struct arena *arena, struct store_whe
     return STATUS_OK;
 }
 
+bool is_handicapped(const struct columns *columns, uint32_t row)
+{
+    return columns->keys[KEY_DERIVED + DERIVED_handicap].codes[row] != 0;
+}
+
 /* How often each code of each wanted key occurs under the conditions of the others. A row counts
  * for every key when it meets all conditions, and for one key when that key's is the only one it
  * does not meet. */

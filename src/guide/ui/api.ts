@@ -49,6 +49,7 @@ export interface Point {
   box: [number, number, number, number, number] | null; // least, quartiles, largest
   count: number; // results that were aggregated
   unchecked: number; // of these, how many were not found right
+  handicap: string | null; // why it did not run as its users run it: nothing is concluded from it
   configurations: number; // different ones among them: more than one is unlike with unlike
   differs: string[]; // the axes in which they are
   id: number; // a result to look at
@@ -106,6 +107,7 @@ export interface RecordLine {
   point: PointOf;
   status: "ok" | "skipped" | "failed";
   reason?: string;
+  handicap?: string;
   program?: string;
   kernels?: string[];
   result?: {
@@ -170,6 +172,7 @@ export interface Comparison {
     ratio: number | null;
     only_a: number;
     only_b: number;
+    handicapped: number; // results that were left out
   };
 }
 

@@ -131,6 +131,7 @@ export function recordSections(
   const point = Object.entries(record.point).filter(([, value]) => value !== null && value !== "");
   const parts = partFacts(record);
   const kernels = record.kernels ?? [];
+  const peer = record.software?.["peer"];
   const title = element(heading, { id: `record-${id}` }, sentence(called));
   const whole = card(
     element(
@@ -151,6 +152,13 @@ export function recordSections(
           { className: "warning" },
           sentence(`${record.status}: ${record.reason ?? "no reason given"}`),
         ),
+    record.handicap === undefined
+      ? null
+      : element(
+          "p",
+          { className: "warning" },
+          sentence(`handicapped: ${record.handicap}. It did not run as its users run it, and nothing is concluded from it.`),
+        ),
     command
       ? group("Repeat it", commandLine(command))
       : element(
@@ -165,6 +173,9 @@ export function recordSections(
       group("Configuration", facts(point.map(([axis, value]) => [label(axis), name(value)]))),
       group("Machine", factsOf(record.machine)),
       group("Software", factsOf(record.software)),
+      peer && typeof peer === "object" && !Array.isArray(peer)
+        ? group("The framework's software", factsOf(peer))
+        : null,
       parts.length > 0 ? group("Parts and meters", facts(parts)) : null,
       kernels.length > 0
         ? group("Kernels that ran", element("p", { className: "mono" }, kernels.join(" · ")))

@@ -76,6 +76,9 @@ export function isChecked(point: Point): boolean {
   return point.unchecked === 0;
 }
 
+// What marks a point that did not run as its users run it; queryCard says what it means.
+export const HANDICAPPED = "†";
+
 export function yAxis({ y, scale, logY, theme }: Sheet) {
   return yAxisOf(theme, `${label(y.key)}${scale.unit ? ` (${scale.unit})` : ""}`, logY);
 }
@@ -89,6 +92,7 @@ function tip({ x, scale, aggregate }: Sheet, series: Series, point: Point): HTML
   const notes = [point.count === 1 ? "1 result" : `${aggregate} of ${point.count} results`];
   if (point.low < point.high) notes.unshift(`${show(point.low)} to ${show(point.high)}`);
   if (!isChecked(point)) notes.push("not checked");
+  if (point.handicap !== null) notes.push(`${HANDICAPPED} ${point.handicap}`);
   if (point.configurations > 1) notes.push(`unlike in ${point.differs.map(label).join(", ")}`);
   return tipOf(series.name, `${label(x.key)} ${name(point.x)}`, `${show(point.y)} ${scale.unit}`, notes);
 }
@@ -107,6 +111,9 @@ export function itemsOf(sheet: Sheet, series: Series, look: Look, xOf: (point: P
     value: [xOf(point), point.y * sheet.scale.factor],
     record: point.id,
     itemStyle: markStyle(sheet.theme, look.colour, isChecked(point)),
+    ...(point.handicap === null
+      ? {}
+      : { label: { show: true, position: "top" as const, formatter: HANDICAPPED, color: sheet.theme.text } }),
   }));
 }
 

@@ -129,7 +129,7 @@ function question(state: State, ofA: Values, ofB: Values, catalogue: Catalogue, 
 }
 
 function summaryLine({ summary }: Comparison): Child[] {
-  const { matched, faster, slower, same, unknown, ratio, only_a, only_b } = summary;
+  const { matched, faster, slower, same, unknown, ratio, only_a, only_b, handicapped } = summary;
   const overall =
     ratio === null
       ? ""
@@ -155,6 +155,9 @@ function summaryLine({ summary }: Comparison): Child[] {
     ),
     only_a + only_b > 0
       ? element("p", { className: "hint" }, `Without a partner: ${only_a.toLocaleString("en")} of A, ${only_b.toLocaleString("en")} of B.`)
+      : null,
+    handicapped > 0
+      ? element("p", { className: "hint" }, `Left out as handicapped, since they did not run as their users run them: ${many(handicapped, "result")}.`)
       : null,
   ];
 }

@@ -2,7 +2,7 @@
 
 import type { Answered, Catalogue, Metric, Point } from "../api";
 import { chartFor, charts } from "../charts/index";
-import { drawable, hasSpread, isChecked, seriesName, seriesOf, type Sheet } from "../charts/chart";
+import { drawable, HANDICAPPED, hasSpread, isChecked, seriesName, seriesOf, type Sheet } from "../charts/chart";
 import { choice, linkButton, toggled } from "../controls";
 import { attributed, element, type Child } from "../dom";
 import { filterWords } from "../filters";
@@ -141,6 +141,9 @@ function columnsOf(sheet: Sheet, state: State, change?: Change): Column<Point>[]
       number(title.replace(" ", "_"), title, (point) => point.box?.[index] ?? null),
     ),
     { key: "check", title: "check", value: (point) => (isChecked(point) ? "right" : "not checked") },
+    ...(sheet.points.some((point) => point.handicap !== null)
+      ? [{ key: "handicap", title: "handicap", value: (point: Point) => point.handicap }]
+      : []),
     resultsColumn(sheet, change),
   ];
 }
@@ -169,6 +172,7 @@ function subtitleOf(state: State, results: number): string {
 export function queryCard(sheet: Sheet, state: State, results: number, change?: Change): HTMLElement {
   const chart = chartFor(state.chart, sheet);
   const hollow = sheet.points.some((point) => !isChecked(point));
+  const handicapped = sheet.points.some((point) => point.handicap !== null);
   const { drawn, left } = drawable(seriesOf(sheet.points));
   const points = drawn.flatMap((series) => series.points);
   const kinds = charts.map((each): [string, string] => [each.name, each.title]);
@@ -185,6 +189,13 @@ export function queryCard(sheet: Sheet, state: State, results: number, change?: 
             "p",
             { className: "hint key" },
             "Hollow or dashed: the outputs were not checked against the reference.",
+          )
+        : null,
+      handicapped
+        ? element(
+            "p",
+            { className: "hint key" },
+            `${HANDICAPPED} Handicapped: it did not run as its users run it, and nothing is concluded from it. The table says why.`,
           )
         : null,
       left,
