@@ -126,6 +126,39 @@ TEST(a_second_reader_keeps_the_activation_apart)
     merge_close(&merge);
 }
 
+/* The bytes of a tensor are read, whoever shows them: a view, a view of that, or the tensor itself
+ * beside a view. */
+TEST(a_reader_of_a_view_of_a_view_counts)
+{
+    struct merge merge;
+    if (merge_begin(&merge)) {
+        merge_activate(&merge, ACTIVATION_TANH);
+        int32_t flat = draft_view(&merge.draft, merge.y, SHAPE(8));
+        int32_t cube = draft_view(&merge.draft, flat, SHAPE(2, 2, 2));
+        int32_t sum = draft_real(&merge.draft, "sum", SHAPE(2, 2, 2));
+        draft_op(&merge.draft, OP_add, IN(cube, cube), OUT(sum));
+        if (merge_end(&merge))
+            CHECK_EQUAL_INT(merge_count(&merge, OP_activate), 1);
+    }
+    merge_close(&merge);
+}
+
+TEST(a_reader_of_what_a_view_shows_counts)
+{
+    struct merge merge;
+    if (merge_begin(&merge)) {
+        int32_t whole = draft_real(&merge.draft, "whole", SHAPE(8));
+        int32_t sum = draft_real(&merge.draft, "sum", SHAPE(8));
+        merge.y = draft_view(&merge.draft, whole, SHAPE(2, 4));
+        draft_op(&merge.draft, OP_dense, IN(merge.x, merge.w, -1), OUT(merge.y));
+        merge_activate(&merge, ACTIVATION_TANH);
+        draft_op(&merge.draft, OP_add, IN(whole, whole), OUT(sum));
+        if (merge_end(&merge))
+            CHECK_EQUAL_INT(merge_count(&merge, OP_activate), 1);
+    }
+    merge_close(&merge);
+}
+
 TEST(a_reader_in_another_shape_counts)
 {
     struct merge merge;

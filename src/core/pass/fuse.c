@@ -14,10 +14,12 @@ struct fusion {
     const struct program *program;
     const struct backend *backend;
     const struct device *device;
-    int32_t *readers;     /* per tensor: how many ops read it */
-    int32_t *only_reader; /* per tensor: one of them */
-    int32_t *writer;      /* per tensor: the last op that writes it, -1: none */
-    int32_t *writers;     /* per tensor: how many ops write it */
+    /* A tensor and all views of it, and of these, are the same bytes: they count as one, their root
+     * (program_root). */
+    int32_t *readers;     /* per root: how many operands read it */
+    int32_t *only_reader; /* per tensor, a view apart from its root: one of these ops, -1: none */
+    int32_t *writer;      /* per root: the last op that writes it, -1: none */
+    int32_t *writers;     /* per root: how many operands write it */
     bool *gone;           /* per op: another op does its work */
     bool any_optimiser;   /* dense_update too, not only dense_sgd */
 };
@@ -53,28 +55,27 @@ static enum status survey(struct fusion *fusion, struct arena *arena)
             int32_t tensor = program->operands[op->first + i];
             if (tensor < 0)
                 continue;
-            if (program->tensors[tensor].view_of >= 0) /* a view keeps its tensor from vanishing */
-                fusion->readers[program->tensors[tensor].view_of] += 2;
+            int32_t root = program_root(program, tensor);
             if (i < op->inputs) {
-                fusion->readers[tensor]++;
+                fusion->readers[root]++;
                 fusion->only_reader[tensor] = o;
             } else {
-                fusion->writers[tensor]++;
-                fusion->writer[tensor] = o;
-                fusion->writer[program_root(program, tensor)] = o; /* it may be a view */
+                fusion->writers[root]++;
+                fusion->writer[root] = o;
             }
         }
     }
     return STATUS_OK;
 }
 
-/* The one op of this kind that reads `tensor` and is its only reader, or -1. */
+/* The one op of this kind that reads `tensor` in the shape it has, and nothing else does in any, or
+ * -1. */
 static int32_t sole_reader(const struct fusion *fusion, int32_t tensor, enum op_kind kind)
 {
-    if (tensor < 0 || fusion->readers[tensor] != 1)
+    if (tensor < 0 || fusion->readers[program_root(fusion->program, tensor)] != 1)
         return -1;
     int32_t reader = fusion->only_reader[tensor];
-    return fusion->program->ops[reader].kind == kind ? reader : -1;
+    return reader >= 0 && fusion->program->ops[reader].kind == kind ? reader : -1;
 }
 
 /* The op of this kind that alone reads what the op `o` wrote, in the same part, or -1. */
@@ -147,7 +148,7 @@ static const struct optimiser_row *find_update(const struct fusion *fusion, int3
     int32_t grad = op_output(program, &program->ops[writer], 0);
     for (size_t i = 0; i < sizeof optimisers / sizeof *optimisers; i++) {
         *update = sole_reader(fusion, grad, optimisers[i].kind);
-        if (*update >= 0 && fusion->writers[grad] == 1 &&
+        if (*update >= 0 && fusion->writers[program_root(program, grad)] == 1 &&
             program->tensors[grad].role == ROLE_GRAD &&
             op_output(program, &program->ops[*update], 1) < 0)
             return &optimisers[i];
@@ -164,6 +165,18 @@ static int32_t find_sgd(const struct fusion *fusion, int32_t writer)
                                                                                           : -1;
 }
 
+/* Is `tensor`, or a view of the same bytes, an operand of the op from its operand `first` on? */
+static bool has_operand(const struct program *program, const struct op *op, int32_t first,
+                        int32_t tensor)
+{
+    for (int32_t i = first; i < op->inputs + op->outputs; i++) {
+        int32_t operand = program->operands[op->first + i];
+        if (operand >= 0 && program_root(program, operand) == program_root(program, tensor))
+            return true;
+    }
+    return false;
+}
+
 /* Is `tensor` read or written by an op after `from` that is not in the group? */
 static bool used_later(const struct fusion *fusion, int32_t tensor, int32_t from,
                        const struct backward *group)
@@ -174,9 +187,8 @@ static bool used_later(const struct fusion *fusion, int32_t tensor, int32_t from
         if (o == group->outer || o == group->sum_rows || o == group->dense_t ||
             o == group->update_w || o == group->update_b)
             continue;
-        for (int32_t i = 0; i < op->inputs + op->outputs; i++)
-            if (program->operands[op->first + i] == tensor)
-                return true;
+        if (has_operand(program, op, 0, tensor))
+            return true;
     }
     return false;
 }
@@ -370,9 +382,8 @@ static bool written_between(const struct fusion *fusion, int32_t tensor, int32_t
 {
     const struct program *program = fusion->program;
     for (int32_t o = from + 1; o < to; o++)
-        for (int32_t i = 0; i < program->ops[o].outputs; i++)
-            if (op_output(program, &program->ops[o], i) == tensor)
-                return true;
+        if (has_operand(program, &program->ops[o], program->ops[o].inputs, tensor))
+            return true;
     return false;
 }
 
