@@ -120,6 +120,14 @@ void scaling_free(struct scaling *scaling)
     *scaling = (struct scaling){.tokens = scaling->tokens, .unit = scaling->unit};
 }
 
+bool scaling_changes(const struct scaling *scaling)
+{
+    bool changes = scaling->unit && scaling->columns;
+    for (int32_t column = 0; !changes && column < scaling->columns; column++)
+        changes = scaling->mean[column] != 0 || scaling->scale[column] != 1;
+    return changes && !scaling->tokens;
+}
+
 /* Adds up, for each column, the values of the rows, or the squares of what they are off the mean.
  */
 static enum status add_up(struct dataset *dataset, const uint32_t *rows, int64_t count,

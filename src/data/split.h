@@ -59,7 +59,8 @@ struct scaling {
 enum status scaling_make(struct dataset *dataset, const uint32_t *rows, int64_t count,
                          struct scaling *out);
 enum status scaling_alloc(int32_t columns, struct scaling *out);
-void scaling_free(struct scaling *scaling); /* tokens and unit stay */
+void scaling_free(struct scaling *scaling);          /* tokens and unit stay */
+bool scaling_changes(const struct scaling *scaling); /* does it any number? */
 /* Back to what it was, a row that a network made of such features. */
 void scaling_undo_row(const struct scaling *scaling, float *features);
 /* One row of the data set, in place; a value that is no token is refused. */

@@ -413,9 +413,10 @@ enum status model_export(struct model *model, const char *path)
     struct recipe_traits traits;
     TRY(model_traits(model, &traits));
     const struct scaling *returns = model_returns(model, &traits);
+    const bool scales = scaling_changes(&model->scaling);
     const struct onnx_ends ends = {.loss = traits.loss,
-                                   .mean = model->scaling.mean,
-                                   .scale = model->scaling.scale,
+                                   .mean = scales ? model->scaling.mean : NULL,
+                                   .scale = scales ? model->scaling.scale : NULL,
                                    .unit = model->scaling.unit,
                                    .returns_mean = returns ? returns->mean : NULL,
                                    .returns_scale = returns ? returns->scale : NULL};
