@@ -71,6 +71,8 @@ const char *prony_backend(const struct prony *network);
 int64_t prony_inputs(const struct prony *network);
 int64_t prony_outputs(const struct prony *network);
 int64_t prony_parameters(const struct prony *network);
+/* NULL, or what of its file is computed less exactly than the file says: its doubles, in fp32. */
+const char *prony_rounded(const struct prony *network);
 /* The classes it tells apart, 0 when it gives numbers; and the name of one. */
 int32_t prony_classes(const struct prony *network);
 const char *prony_class(const struct prony *network, int32_t class_index);

@@ -25,8 +25,9 @@ struct hand {
     Onnx__DimensionProto dims[4];
     size_t node_count, dim_count;
     bool has_tensor;
-    bool two;    /* inputs, the other called "z"; outputs, the other called "a" */
-    char hollow; /* this character is a byte 0 in the file */
+    int32_t type; /* of the input; 0: float */
+    bool two;     /* inputs, the other called "z"; outputs, the other called "a" */
+    char hollow;  /* this character is a byte 0 in the file */
 };
 
 static inline void hand_node(struct hand *hand, const char *op, const char *a, const char *b,
@@ -191,7 +192,7 @@ static inline enum status hand_read(struct hand *hand, const char *path, const c
     shape.dim = dims;
     shape.n_dim = hand->dim_count;
     tensor.has_elem_type = opset.has_version = true;
-    tensor.elem_type = 1;
+    tensor.elem_type = hand->type ? hand->type : 1;
     tensor.shape = &shape;
     type.tensor_type = &tensor;
     x.name = (char *)(uintptr_t) "x";

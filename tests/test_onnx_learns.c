@@ -2,7 +2,8 @@
  * the file, and nothing else; and what is refused because it would learn otherwise. */
 #include "onnx.pb-c.h"
 
-#include "onnx_hand.h"
+#include "folder.h"
+#include "onnx_gives.h"
 
 /* How many parameters a training of it learns; -1: it is refused, as a status has it. */
 static int32_t learnt_by(struct hand *hand)
@@ -285,6 +286,127 @@ TEST(what_is_repeated_is_not_learnt_apart)
     if (CHECK_OK(hand_read(&hand, "t.onnx", NULL, &network)))
         CHECK(strstr(network->text, "parameter 1 learnt=1"));
     network_free(network);
+}
+
+/* How many ops of this kind a program of the network has. */
+static int32_t ops_of(const struct network *network, enum program_use use, enum op_kind kind)
+{
+    const struct compile_options options = {.batch = 4, .use = use};
+    struct program *program = NULL;
+    struct params params;
+    int32_t count = 0;
+    params_init(&params, DTYPE_F32);
+    if (CHECK_OK(network_compile(network, &params, &options, &program)))
+        for (int32_t o = 0; o < program->op_count; o++)
+            count += program->ops[o].kind == kind;
+    program_free(program);
+    params_free(&params);
+    return count;
+}
+
+/* What is folded for inference is not for training. */
+TEST(batch_norms_of_a_file_are_trained)
+{
+    static const char text[] = "input 2x4x4\nconv 3 3\nbatch_norm\nrelu\nconv_transpose 2 2\n"
+                               "batch_norm\nflatten\ndense 5\nbatch_norm\ndense 2\n";
+    struct network *network = NULL, *back = NULL;
+    struct program *program = NULL;
+    struct params params;
+    const struct compile_options options = {.batch = 1};
+    const struct onnx_ends ends = {.loss = LOSS_MSE};
+    params_init(&params, DTYPE_F32);
+    if (CHECK_OK(network_parse("test", text, strlen(text), &network)) &&
+        CHECK_OK(network_compile(network, &params, &options, &program)) &&
+        CHECK_OK(params_fill(&params, 7)) &&
+        CHECK_OK(onnx_write(at("norms.onnx"), network, &params, &ends)) &&
+        CHECK_OK(network_open(at("norms.onnx"), &back)) && CHECK(back->settled)) {
+        CHECK_EQUAL_INT(ops_of(back, USE_TRAINING, OP_batch_norm), 3);
+        CHECK_EQUAL_INT(ops_of(back, USE_INFERENCE, OP_batch_norm_fixed), 3);
+        CHECK_EQUAL_INT(ops_of(back->settled, USE_INFERENCE, OP_batch_norm_fixed), 1); /* of conv */
+        CHECK(back->settled->untrainable);
+    }
+    program_free(program);
+    params_free(&params);
+    network_free(network);
+    network_free(back);
+}
+
+static double twice_and_more(double x, int place)
+{
+    return 2 * x + place + 1;
+}
+
+/* x · 1 is read as it is, and under another name with a bias. */
+ON_BACKENDS(a_bias_stays_with_its_own_reader)
+{
+    static const char *const aliases[] = {"Concat", "Identity", "Sum"};
+    static const float one[] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, bias[] = {1, 2, 3};
+    static const int64_t sizes[] = {3, 3};
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        for (int first = 0; first < 2; first++) {
+            struct hand hand;
+            hand_features(&hand);
+            hand_row(&hand, "row", one, 9);
+            hand_row(&hand, "bias", bias, 3);
+            hand_node(&hand, "Constant", "", NULL, "sizes");
+            hand.nodes[2].n_input = 0;
+            hand_ints(&hand, 2, "value_ints", sizes, 2);
+            hand_node(&hand, "Reshape", "row", "sizes", "matrix");
+            hand_node(&hand, "MatMul", "x", "matrix", "product");
+            hand_node(&hand, aliases[i], "product", NULL, "alias");
+            Onnx__AttributeProto *axis = hand_attribute(&hand, 5, "axis");
+            axis->has_i = true;
+            axis->i = 1;
+            if (first)
+                hand_node(&hand, "Add", "alias", "bias", "more");
+            hand_node(&hand, "Identity", "product", NULL, "plain");
+            if (!first)
+                hand_node(&hand, "Add", "alias", "bias", "more");
+            hand_node(&hand, "Add", "plain", "more", "y");
+            check_gives(rig, &hand, twice_and_more);
+        }
+}
+
+/* A factor that could learn is no setting of the product of matrices before it. */
+TEST(a_factor_of_the_file_learns)
+{
+    static const int64_t one[] = {1}, none[] = {0};
+    struct hand hand = {0};
+    struct network *network = NULL;
+    for (int d = 0; d < 3; d++)
+        hand_dim(&hand, 2, NULL);
+    hand_tensor(&hand, 2, NULL);
+    hand_node(&hand, "Slice", "w", NULL, "factor");
+    hand_ints(&hand, 0, "starts", none, 1);
+    hand_ints(&hand, 0, "ends", one, 1);
+    hand_node(&hand, "MatMul", "x", "x", "product");
+    hand_node(&hand, "Mul", "product", "factor", "y");
+    CHECK_EQUAL_INT(learnt_by(&hand), 1);
+    if (CHECK_OK(hand_read(&hand, "t.onnx", NULL, &network)))
+        CHECK(strstr(network->text, "learnt=1"));
+    network_free(network);
+}
+
+TEST(doubles_are_said_to_be_rounded)
+{
+    static const int32_t types[] = {1, 10, 11};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (int cast = 0; cast < 2; cast++) {
+            struct hand hand;
+            struct network *network = NULL;
+            hand_features(&hand);
+            hand.type = types[i];
+            hand_node(&hand, cast ? "Cast" : "Relu", "x", NULL, cast ? "wide" : "y");
+            if (cast) {
+                Onnx__AttributeProto *to = hand_attribute(&hand, 0, "to");
+                to->has_i = true;
+                to->i = 11;
+                hand_node(&hand, "Relu", "wide", NULL, "y");
+            }
+            if (CHECK_OK(hand_read(&hand, "t.onnx", NULL, &network)))
+                CHECK_EQUAL_INT(network->rounded != NULL, cast || types[i] == 11);
+            network_free(network);
+        }
 }
 
 CHECK_MAIN

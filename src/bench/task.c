@@ -210,6 +210,8 @@ static enum status task_fill(struct task *task, const struct task_options *optio
 {
     TRY(task_tolerate(task, options->precision));
     TRY(network_open(options->model, &task->network));
+    if (task->phase == PHASE_INFERENCE)
+        network_settle(&task->network);
     task->optimiser = task->network->optimiser;
     const char *optimiser = task_optimiser(task->network, options->optimiser);
     TRY(optimiser_parse(optimiser, &task->optimiser));

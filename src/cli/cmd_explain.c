@@ -110,6 +110,8 @@ static enum status compile(struct explained *explained, const struct explain_fla
     if (flags->loss)
         TRY(loss_read(flags->loss, &options.loss));
     TRY(network_open(flags->network, &explained->network));
+    if (options.use == USE_INFERENCE)
+        network_settle(&explained->network);
     params_init(&explained->params, DTYPE_F32);
     explained->params.bare = true;
     explained->phase = flags->phase;

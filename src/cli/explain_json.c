@@ -157,6 +157,8 @@ void explained_begin_json(const struct explained *explained, struct json_writer 
     add_text(json, "backend", explained->backend ? explained->backend->name : NULL);
     if (explained->absent[0])
         add_text(json, "on_paper", explained->absent);
+    if (explained->network->rounded)
+        add_text(json, "rounded", explained->network->rounded);
     add_hash(json, "program", recipe_hash(&explained->step));
     add_uint(json, "parameters", params_count(&explained->params));
     add_uint(json, "layers", (uint64_t)params_layers(&explained->params));

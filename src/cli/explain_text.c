@@ -178,6 +178,8 @@ void explained_text(const struct explained *explained, struct text *out)
                 explained->phase);
     text_add_grouped(out, params_count(&explained->params));
     text_printf(out, " parameters; program %016" PRIx64 "\n", program->hash);
+    if (explained->network->rounded)
+        text_printf(out, "  %s\n", explained->network->rounded);
     text_printf(out, "\n  %-9s %-20s %12s %12s %7s  %-*s %s\n", "part", "shape", "FLOP", "bytes",
                 "F/B", explained->plan ? 24 : 0, explained->plan ? "kernel" : "", "op");
     for (int32_t o = 0; o < program->op_count; o++)

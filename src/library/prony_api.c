@@ -159,6 +159,11 @@ const char *prony_backend(const struct prony *network)
     return network->model.engine.backend->name;
 }
 
+const char *prony_rounded(const struct prony *network)
+{
+    return network->network->rounded;
+}
+
 int64_t prony_inputs(const struct prony *network)
 {
     return shape_count(&network->network->input);

@@ -121,7 +121,10 @@ struct network {
     struct arena weights;         /* owns these */
     struct onnx_batch onnx_batch; /* of one that was read from an ONNX file */
     const char *untrainable;      /* NULL, or why training it would be that of another network */
-    struct recipe recipe;         /* feed_forward when the text names none */
+    const char *rounded;     /* NULL, or what of the file is computed less exactly than it says */
+    struct network *settled; /* the same for inference alone with the weights that came with it:
+                                fewer layers, as normalisations are folded; NULL: nothing is */
+    struct recipe recipe;    /* feed_forward when the text names none */
     struct {
         int32_t input, loss, optimiser, schedule, recipe;
     } said_on;          /* the line of each in the text; 0: it does not say it */
@@ -158,6 +161,9 @@ const char *network_zoo(int32_t number);
 /* `name` is used in messages: "NAME:LINE:COLUMN: …". */
 enum status network_parse(const char *name, const char *text, size_t length, struct network **out);
 void network_free(struct network *network);
+/* For inference alone with the weights that came with it: its settled form where it has one, which
+ * takes its place. */
+void network_settle(struct network **network);
 
 enum phase { PHASE_INFERENCE, PHASE_TRAINING };
 

@@ -504,7 +504,18 @@ void network_free(struct network *network)
         return;
     for (int32_t i = 0; i < network->part_count; i++)
         network_free(network->parts[i].network);
+    network_free(network->settled);
     arena_free(&network->arena);
     arena_free(&network->weights);
     mem_free(network);
+}
+
+void network_settle(struct network **network)
+{
+    struct network *settled = (*network)->settled;
+    if (!settled)
+        return;
+    (*network)->settled = NULL;
+    network_free(*network);
+    *network = settled;
 }

@@ -3,7 +3,8 @@
  * Nodes are taken in the file's order, those the output needs. A node whose inputs are all known
  * numbers is worked out at once (fold.c); any other is a row of nodes.def, whose function writes
  * lines: layers of the network's text. Lines stay open to change until all nodes were seen, so that
- * a batch-norm, a bias or a scale can go into the layer before it.
+ * a bias can go into the layer before it. A batch-norm or a learnt factor does so only where the
+ * network will not be trained (`settles`): training would learn something else.
  *
  * ONNX has no batch; one dimension of a value counts samples, which layers do not see: mostly the
  * first, after a transpose another. A value knows which. It may count parts of samples as well, as
@@ -108,6 +109,7 @@ struct value {
     struct line *line;              /* the line, NULL for the input */
     struct shape gives;             /* what that layer gives, of a sample: the same elements */
     int32_t uses;                   /* by nodes and as the output */
+    int32_t pending;                /* of these, by nodes that were not done, and as the output */
     int32_t readers[2];             /* the first nodes that use it; -1: no more */
     const Onnx__NodeProto *learner; /* of an initializer: the node whose parameter it became */
     int64_t pad[3][2]; /* zeros to be put before and behind its planes, rows, columns */
@@ -140,7 +142,10 @@ struct import {
     const char *reading;     /* the input whose line is being written; NULL: none */
     int64_t tokens;          /* below which those of the input are; 0: it is real, or not known */
     const char *untrainable; /* network.h says it; of the arena of weights */
+    bool doubles;            /* the file computes in double */
     bool softmax_last;       /* it ended with a softmax, which goes to the loss */
+    bool settles;            /* it is for inference alone: what would learn may be folded */
+    bool foldable;           /* something was, or would have been */
     const Onnx__NodeProto *node; /* being done; NULL: none */
     int64_t numbers, made;       /* that stand in the file; that were worked out of them */
     size_t taken;                /* bytes of weights of its lines */
@@ -324,6 +329,9 @@ enum status line_gives_like(struct import *in, const char *layer, const struct v
 enum status line_gives_same(struct import *in, const struct value *from, struct shape shape,
                             int32_t batch);
 struct line *line_find(const struct import *in, const char *name);
+/* The line that gives the value, where the node that is being done is the only one to read it,
+ * under any name and in any shape: it may take the node's work along. Else NULL. */
+struct line *line_alone(const struct import *in, const struct value *value);
 
 /* A row of nodes.def: writes the lines of in->node, whose first inputs are there. */
 typedef enum status node_writer(struct import *in);

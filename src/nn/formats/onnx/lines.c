@@ -340,6 +340,32 @@ static enum status find_ahead(struct import *in, struct value *value)
     return STATUS_OK;
 }
 
+/* Does a line read this one? */
+static bool line_is_read(const struct import *in, const struct line *line)
+{
+    size_t length = strlen(line->name);
+    for (int32_t i = in->line_count - 1; i >= 0 && in->lines[i] != line; i--)
+        for (const char *at = in->lines[i]->inputs; *at;) {
+            size_t named = strcspn(at, ",");
+            if (named == length && !strncmp(at, line->name, length))
+                return true;
+            at += named;
+            at += strspn(at, ", ");
+        }
+    return false;
+}
+
+struct line *line_alone(const struct import *in, const struct value *value)
+{
+    int32_t pending = 0;
+    if (!value->line)
+        return NULL;
+    for (int32_t i = 0; i < in->value_room; i++)
+        if (in->values[i] && in->values[i]->line == value->line)
+            pending += in->values[i]->pending;
+    return pending == 1 && !line_is_read(in, value->line) ? value->line : NULL;
+}
+
 enum status line_gives(struct import *in, size_t i, const char *layer, struct shape gives,
                        struct shape shape, int32_t batch)
 {
@@ -373,10 +399,8 @@ enum status line_gives_same(struct import *in, const struct value *from, struct 
 {
     struct value *to = graph_output(in, 0);
     TRY(line_gives(in, 0, from->layer, from->gives, shape, batch));
-    if (to) {
-        to->line = from->uses == 1 ? from->line : NULL;
+    if (to)
         to->tokens = from->tokens;
-    }
     return STATUS_OK;
 }
 

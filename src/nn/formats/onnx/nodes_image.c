@@ -299,22 +299,13 @@ enum status node_max_unpool(struct import *in)
     return window_give(in, &image, line->name, image.channels, size);
 }
 
-/* May it go into the line before it? Not where one of them learns and the other stays. */
-static bool norm_folds(const struct import *in, const struct value *x,
-                       const struct constant *const c[4])
+/* Can it go into the line before it? A convolution takes it along when its program is fused. */
+static bool norm_folds(const struct import *in, const struct value *x)
 {
-    const struct line *line = x->line;
-    if (!line || x->uses != 1 || !line->run || line->channels != x->shape.dim[1] ||
-        !(text_starts(line->kind, "conv") || x->shape.rank == 2))
-        return false;
-    bool alike = c[0]->held == c[1]->held;
-    size_t length = strlen(line->name);
-    for (int32_t i = 0; alike && i < in->given_count; i++) {
-        const struct given *given = &in->given[i];
-        bool own = !strncmp(given->name, line->name, length) && given->name[length] == '.';
-        alike = !own || given->fixed == c[0]->held;
-    }
-    return alike;
+    const struct line *line = line_alone(in, x);
+    return line && line->run && line->channels == x->shape.dim[1] &&
+           (!strcmp(line->kind, "conv_transpose") ||
+            (!strcmp(line->kind, "dense") && x->shape.rank == 2));
 }
 
 /* Into the weights and the bias of the line before it. */
@@ -324,7 +315,6 @@ static enum status fold_norm(struct import *in, struct line *line,
     if (!line->bias) {
         TRY(line_weights(in, line->channels, &line->shift));
         TRY(line_give(in, line, "bias", line->shift, line->channels));
-        line_learns(in, !c[0]->held);
         line->bias = true;
     }
     for (int64_t k = 0; k < line->channels; k++) {
@@ -392,7 +382,9 @@ enum status node_batch_norm(struct import *in)
     }
     if (training)
         return norm_by_itself(in, x, c, epsilon);
-    if (norm_folds(in, x, c)) {
+    bool folds = norm_folds(in, x);
+    in->foldable = in->foldable || folds;
+    if (folds && in->settles) {
         TRY(fold_norm(in, x->line, c, epsilon));
         return line_gives_same(in, x, x->shape, x->batch);
     }

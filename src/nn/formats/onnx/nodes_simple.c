@@ -149,6 +149,7 @@ enum status node_cast(struct import *in)
     int64_t to = graph_int(in, "to", 0);
     bool real = element_is_real(to);
     bool whole = to == ELEMENT_INT32 || to == ELEMENT_INT64;
+    in->doubles = in->doubles || to == ELEMENT_DOUBLE;
     if (x->tokens ? !whole : !real)
         REFUSE(in, STATUS_UNSUPPORTED,
                "found a cast to type %lld, expected one that changes "
@@ -281,22 +282,25 @@ static enum status second_operand(struct import *in, const struct pair *pair, co
     return line_constant(in, turned.reals, turned.count, turned.learnt, sample, out);
 }
 
-/* A number after a product of matrices, or a bias after a product with weights, goes into it. */
+/* A number after a product of matrices, or a bias after a product with weights, goes into it; a
+ * number that learns only where nothing is trained. */
 static enum status join_before(struct import *in, const struct pair *pair, bool *done)
 {
     bool first = pair->side[0]->constant != NULL;
     const struct value *x = pair->side[first], *c = pair->side[!first];
     const char *op = in->node->op_type;
-    struct line *line = x->line;
+    struct line *line = c->constant ? line_alone(in, x) : NULL;
     bool same = shape_equal(&x->shape, &pair->shape) && x->batch == pair->batch;
     *done = false;
-    if (!c->constant || !line || x->uses != 1 || !same)
+    if (!line || !same)
         return STATUS_OK;
     if (line->scale != 0 && c->constant->count == 1 &&
         (!strcmp(op, "Mul") || (!strcmp(op, "Div") && !first))) {
         double by = (double)c->constant->reals[0];
         double scale = !strcmp(op, "Mul") ? line->scale * by : line->scale / by;
-        *done = isnormal((float)scale); /* 0 and infinities are multiplied with */
+        bool folds = isnormal((float)scale); /* 0 and infinities are multiplied with */
+        in->foldable = in->foldable || (folds && !c->constant->held);
+        *done = folds && (c->constant->held || in->settles);
         line->scale = *done ? scale : line->scale;
     }
     if (line->has_bias && !line->bias && !strcmp(line->kind, "dense") && !strcmp(op, "Add") &&

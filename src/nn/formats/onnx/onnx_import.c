@@ -63,6 +63,7 @@ static enum status read_input(struct import *in, const Onnx__ValueInfoProto *inf
     if (!value->tokens && !element_is_real(type->elem_type))
         REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' is of type %d, expected float or int64",
                info->name, type->elem_type);
+    in->doubles = in->doubles || type->elem_type == ELEMENT_DOUBLE;
     for (size_t d = 0; d < type->shape->n_dim; d++)
         TRY(read_dimension(in, info, (int32_t)d, &value->shape));
     value->batch = in->batch;
@@ -162,7 +163,7 @@ static enum status mark(struct import *in, struct value **output)
 {
     const Onnx__GraphProto *graph = in->graph;
     TRY(find_output(in, output));
-    (*output)->uses++;
+    (*output)->pending = ++(*output)->uses;
     NEED(in->needed = arena_array(&in->arena, graph->n_node + 1, sizeof *in->needed));
     for (size_t n = graph->n_node; n-- > 0;) {
         const Onnx__NodeProto *node = graph->node[n];
@@ -175,7 +176,7 @@ static enum status mark(struct import *in, struct value **output)
                 REFUSE(in, STATUS_INPUT, "its input '%.80s' comes from no node", node->input[i]);
             if (!value)
                 continue;
-            value->uses++;
+            value->pending = ++value->uses;
             value->readers[1] = value->readers[0];
             value->readers[0] = (int32_t)n;
         }
@@ -318,6 +319,9 @@ static enum status do_nodes(struct import *in)
             if (!in->needed[n] || (!pass && strcmp(in->node->op_type, "Constant")))
                 continue;
             TRY(do_node(in));
+            for (size_t i = 0; i < in->node->n_input; i++)
+                if (graph_input(in, i))
+                    graph_input(in, i)->pending--;
             in->needed[n] = false;
             in->done++;
         }
@@ -334,7 +338,9 @@ static enum status make_network(struct import *in, const char *name, const struc
     network->given = in->given;
     network->given_count = in->given_count;
     network->weights = in->weights;
-    network->untrainable = in->untrainable;
+    network->untrainable =
+        in->settles ? "it was settled for inference, and cannot be trained" : in->untrainable;
+    network->rounded = in->doubles ? "its doubles are rounded to fp32" : NULL;
     in->weights = (struct arena){0};
     struct shape *shapes = arena_array(&in->arena, (size_t)network->layer_count, sizeof *shapes);
     enum status status;
@@ -364,22 +370,43 @@ static enum status import(struct import *in, const char *name, struct network **
     if (status == STATUS_OK)
         status = make_network(in, name, &text, out);
     text_free(&text);
-    if (status == STATUS_OK && in->graph->n_output > 1 && !sizes_output(in, &length)) {
+    if (status == STATUS_OK)
+        (*out)->onnx_batch = (struct onnx_batch){.input = in->batch, .output = output->batch};
+    if (status != STATUS_OK || in->settles)
+        return status;
+    if (in->graph->n_output > 1 && !sizes_output(in, &length)) {
         char taken[61];
         snprintf(taken, sizeof taken, "%s", output->name);
         names_clean(taken);
         log_warning("%s: it has %zu outputs, of which '%s' is taken; %s:output=NAME takes another",
                     in->path, in->graph->n_output, taken, in->path);
     }
-    if (status == STATUS_OK && in->batch > 0)
+    if ((*out)->rounded)
+        log_warning("%s: %s", in->path, (*out)->rounded);
+    if (in->batch > 0)
         log_info("%s: dimension %d of its input counts the samples, counted from 0", in->path,
                  in->batch);
-    else if (status == STATUS_OK && in->batch < 0)
+    else if (in->batch < 0)
         log_info("%s: no dimension of its input counts samples: the whole is one", in->path);
-    if (status == STATUS_OK)
-        (*out)->onnx_batch = (struct onnx_batch){.input = in->batch, .output = output->batch};
-    if (status == STATUS_OK && batch)
+    if (batch)
         *batch = (*out)->onnx_batch;
+    return STATUS_OK;
+}
+
+/* Reads the file again for inference alone, where that makes fewer layers of it. */
+static enum status import_settled(const struct import *model, const char *name, int32_t batch,
+                                  struct network **network)
+{
+    struct import in = *model;
+    in.batch = batch;
+    in.settles = true;
+    enum status status = import(&in, name, &(*network)->settled, NULL);
+    arena_free(&in.arena);
+    arena_free(&in.weights);
+    if (status != STATUS_OK) {
+        network_free(*network);
+        *network = NULL;
+    }
     return status;
 }
 
@@ -399,6 +426,8 @@ static enum status import_any(const struct import *model, const char *name, stru
         enum status status = import(&in, name, out, batch);
         arena_free(&in.arena);
         arena_free(&in.weights);
+        if (status == STATUS_OK && in.foldable)
+            return import_settled(model, name, in.batch, out);
         if (status != STATUS_INPUT && status != STATUS_UNSUPPORTED)
             return status;
         bool open = in.open && i == 0, alone = in.samples < 2;
