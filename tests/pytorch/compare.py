@@ -20,7 +20,7 @@ import typing
 import torch
 import torch.nn.functional as F
 
-from library import Prony, open_library
+from library import Prony, open_library, relative
 
 STEPS = 20
 BACKENDS = ("ref", "simd")
@@ -314,10 +314,6 @@ def make_batches(network, outputs):
 def is_learnt(name):
     """Statistics are moved by the forward pass, all else by the optimiser."""
     return not name.endswith((".mean", ".variance"))
-
-
-def relative(found, expected):
-    return float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
 
 
 def loss_of(network, y, target):

@@ -18,12 +18,13 @@ class Options(ctypes.Structure):
 class Prony:
     """A network of the library; every failure is raised with its message."""
 
-    def __init__(self, library, backend, text, classes):
+    def __init__(self, library, backend, text, classes, file=None, optimiser="", rate=0.0):
         self.library = library
         self.network = ctypes.c_void_p()
-        options = Options(backend=backend.encode(), seed=7, classes=classes)
-        self.call("prony_open_text", b"compared", text.encode(), ctypes.byref(options),
-                  ctypes.byref(self.network))
+        options = Options(backend=backend.encode(), seed=7, classes=classes,
+                          optimiser=optimiser.encode(), rate=rate)
+        said = (b"prony_open", file.encode()) if file else (b"prony_open_text", b"compared", text.encode())
+        self.call(said[0].decode(), *said[1:], ctypes.byref(options), ctypes.byref(self.network))
 
     def call(self, name, *arguments):
         if getattr(self.library, name)(*arguments) != 0:
@@ -55,6 +56,10 @@ class Prony:
 
     def close(self):
         self.library.prony_close(self.network)
+
+
+def relative(found, expected):
+    return float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
 
 
 def open_library(path):
