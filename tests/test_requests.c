@@ -69,7 +69,8 @@ static bool predict_by_lap(struct prony *network, int32_t rows, const float *inp
     const struct lap_data bound = {.dataset = &data, .outputs = outputs};
     memcpy(data.features, inputs, count * sizeof(float));
     bool done = CHECK_OK(scaling_apply(&model->scaling, &data)) &&
-                CHECK_OK(lap_compile(&lap, network->network, &model->params, &options, rows)) &&
+                CHECK_OK(lap_compile(&lap, &model->engine, network->network, &model->params,
+                                     &options, rows)) &&
                 CHECK_OK(engine_attach(&model->engine, &model->params)) &&
                 CHECK_OK(lap_prepare(&lap, &model->engine)) &&
                 CHECK_OK(lap_begin(&lap, &bound, NULL, 0)) && CHECK_OK(lap_run(&lap, 1, NULL));

@@ -284,7 +284,11 @@ static enum status group_open_file(struct group *group, const struct task_option
 /* A task that cannot be made is every entrant's refusal. */
 static enum status group_open_task(struct group *group, const struct point *point)
 {
+    bool host = true;
+    for (int i = 0; i < group->count; i++)
+        host = host && strcmp(group->entrants[i].record.point.unit, "gpu") != 0;
     const struct task_options options = {
+        .host = host,
         .model = point->model,
         .phase = strcmp(point->phase, "training") == 0 ? PHASE_TRAINING : PHASE_INFERENCE,
         .batch = (int32_t)point->batch,

@@ -8,6 +8,7 @@
 #include "bench/judge.h"
 #include "core/pass/fuse.h"
 #include "record/stats.h"
+#include "train/engine.h"
 
 #include <limits.h>
 #include <math.h>
@@ -150,6 +151,8 @@ static enum status network_prepare(struct job *job)
         TRY(fuse(step->programs[turn], backend, network->device, &network->fused.programs[turn]));
         network->fused.count++;
     }
+    TRY(engine_check_memory(backend, network_step(network)->programs, step->count,
+                            &network->task->params, network->task->data.blocks[ROLE_PARAM].bytes));
     TRY(samples_open(&network->samples, network->task, network->options.place));
     return network_attach(network);
 }

@@ -36,14 +36,16 @@ double reference_seconds(const struct task *task)
 
 double reference_bytes(const struct task *task)
 {
-    double most = 0;
+    double most = 0, host = 0; /* what the task holds itself */
+    for (int role = 0; role < ROLE_COUNT; role++)
+        host += (double)(task->params.blocks[role].bytes + task->data.blocks[role].bytes);
     for (int32_t p = 0; p < task->step.count; p++) {
         double bytes = 0;
         for (int role = 0; role < ROLE_COUNT; role++)
             bytes += (double)task->step.programs[p]->role_bytes[role];
         most = fmax(most, bytes);
     }
-    return most;
+    return most + host;
 }
 
 /* Is this a commit that names one source and no other? */

@@ -206,6 +206,21 @@ static enum status task_count_work(struct task *task)
     return STATUS_OK;
 }
 
+/* Before any of it is made. What fusing saves is not known yet: activations and gradients are
+ * judged when they are asked for. */
+static enum status task_check_memory(const struct task *task, bool host)
+{
+    double kept = 0, total = (double)mem_total();
+    for (int role = 0; role < ROLE_COUNT; role++)
+        kept += (double)task->params.blocks[role].bytes;
+    if ((host ? 2 : 1) * kept > total)
+        FAIL(STATUS_MEMORY,
+             "out of memory: %s takes %.1f MB for its parameters, and as much again where they are "
+             "used; this machine allows %.1f MB",
+             task->network->name, kept / 1e6, total / 1e6);
+    return STATUS_OK;
+}
+
 static enum status task_fill(struct task *task, const struct task_options *options)
 {
     TRY(task_tolerate(task, options->precision));
@@ -220,6 +235,7 @@ static enum status task_fill(struct task *task, const struct task_options *optio
                                                                                  : USE_INFERENCE,
                                             .optimiser = optimiser};
     TRY(recipe_compile_stages(task->network, &task->params, &compile, &task->step));
+    TRY(task_check_memory(task, options->host));
     TRY(params_fill(&task->params, TASK_SEED));
     task->params.control.rate = optimiser_value(&task->optimiser, "rate");
     TRY(task_count_work(task));

@@ -37,6 +37,7 @@ struct task_options {
     int32_t batch;
     const char *optimiser; /* "adam", "adam:rate=0.1"; NULL, "" or its bare name: the network's */
     const char *precision; /* what is computed in, as the axis has it; NULL or "": fp32 */
+    bool host;             /* whoever runs it takes this machine's memory, and no other */
 };
 
 struct task {

@@ -197,7 +197,7 @@ static enum status prepare(struct prony *network, int32_t rows, struct lap *lap)
     struct recipe_traits traits;
     TRY(model_traits(model, &traits));
     options.stage = traits.stages - 1;
-    TRY(lap_compile(lap, network->network, &model->params, &options, rows));
+    TRY(lap_compile(lap, &model->engine, network->network, &model->params, &options, rows));
     TRY(engine_attach(&model->engine, &model->params));
     return lap_prepare(lap, &model->engine);
 }

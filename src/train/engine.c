@@ -1,6 +1,10 @@
 /* engine.c: see engine.h. */
 #include "train/engine.h"
 
+#include "base/memory.h"
+
+#include <string.h>
+
 enum status engine_open(struct engine *engine, const struct backend *backend,
                         const struct device_options *options)
 {
@@ -9,10 +13,35 @@ enum status engine_open(struct engine *engine, const struct backend *backend,
     return backend->open(options, &engine->device);
 }
 
-enum status engine_attach(struct engine *engine, const struct params *params)
+enum status engine_check_memory(const struct backend *backend, struct program *const *programs,
+                                int32_t count, const struct params *params, uint64_t besides)
+{
+    double most = 0, kept = 0, total = (double)mem_total();
+    if (strcmp(backend->unit, "cpu") != 0)
+        return STATUS_OK;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        kept += (double)params->blocks[role].bytes;
+    for (int32_t p = 0; p < count; p++) {
+        double beside = 0;
+        for (int role = 0; role < ROLE_COUNT; role++)
+            if (!role_is_kept((enum role)role))
+                beside += (double)programs[p]->role_bytes[role];
+        most = beside > most ? beside : most;
+    }
+    if (2 * kept + most + (double)besides > total)
+        FAIL(STATUS_MEMORY,
+             "out of memory: %s at batch %d takes %.1f MB for its parameters, as much again where "
+             "they are used, and %.1f MB beside them; this machine allows %.1f MB",
+             programs[0]->name, programs[0]->batch, kept / 1e6, (most + (double)besides) / 1e6,
+             total / 1e6);
+    return STATUS_OK;
+}
+
+enum status engine_attach(struct engine *engine, struct params *params)
 {
     if (engine->instance)
         return STATUS_OK;
+    TRY(params_fill_new(params));
     return engine->backend->attach(engine->device, params, &engine->instance);
 }
 

@@ -13,9 +13,13 @@ struct engine {
 /* Opens the device. */
 enum status engine_open(struct engine *engine, const struct backend *backend,
                         const struct device_options *options);
-/* Copies the parameters to the device, unless they are there. What a program declares afterwards
- * would not be: detach first. */
-enum status engine_attach(struct engine *engine, const struct params *params);
+/* Gives the parameters that have no values yet their first ones, and copies all to the device,
+ * unless they are there. What a program declares afterwards would not be: detach first. */
+enum status engine_attach(struct engine *engine, struct params *params);
+/* Refuses programs and parameters that the memory cannot hold, before either is made; so much is
+ * taken besides. What a backend has memory of its own for, it refuses itself. */
+enum status engine_check_memory(const struct backend *backend, struct program *const *programs,
+                                int32_t count, const struct params *params, uint64_t besides);
 /* Copies the parameters back and forgets them there; after the plans were released. */
 enum status engine_detach(struct engine *engine, struct params *params);
 /* Copies the parameters back, when they are there. */

@@ -34,7 +34,13 @@ static enum status compile(struct generation *generation, int32_t rows)
 {
     struct model *model = generation->model;
     struct compile_options options = model_compile_options(model, USE_GENERATION, rows);
-    return recipe_compile(model->network, &model->params, &options, &generation->step);
+    const struct engine *engine = &model->engine;
+    struct program **program = &generation->step.programs[0], *fused;
+    TRY(recipe_compile(model->network, &model->params, &options, &generation->step));
+    TRY(fuse(*program, engine->backend, engine->device, &fused));
+    program_free(*program);
+    *program = fused;
+    return engine_check_memory(engine->backend, program, 1, &model->params, 0);
 }
 
 /* The class of each row, where there is a condition. */
@@ -81,11 +87,8 @@ static enum status prepare(struct generation *generation)
 {
     const struct engine *engine = &generation->model->engine;
     const struct plan_options usual = {.slots = 1};
-    struct program **program = &generation->step.programs[0], *fused;
-    TRY(fuse(*program, engine->backend, engine->device, &fused));
-    program_free(*program);
-    *program = fused;
-    return engine->backend->prepare(engine->instance, fused, &usual, &generation->plan);
+    return engine->backend->prepare(engine->instance, generation->step.programs[0], &usual,
+                                    &generation->plan);
 }
 
 static void add_view(struct view *views, int32_t *count, const struct generation *generation,

@@ -4,8 +4,19 @@
 #include "base/memory.h"
 #include "core/pass/fuse.h"
 
-enum status lap_compile(struct lap *lap, const struct network *network, struct params *params,
-                        const struct compile_options *options, int64_t rows)
+static enum status fuse_step(struct recipe_step *step, const struct engine *engine)
+{
+    for (int32_t turn = 0; turn < step->count; turn++) {
+        struct program *fused;
+        TRY(fuse(step->programs[turn], engine->backend, engine->device, &fused));
+        program_free(step->programs[turn]);
+        step->programs[turn] = fused;
+    }
+    return STATUS_OK;
+}
+
+enum status lap_compile(struct lap *lap, const struct engine *engine, const struct network *network,
+                        struct params *params, const struct compile_options *options, int64_t rows)
 {
     struct compile_options each = *options;
     int64_t batch = options->batch < rows ? options->batch : rows;
@@ -20,7 +31,10 @@ enum status lap_compile(struct lap *lap, const struct network *network, struct p
         each.batch = (int32_t)batches[i];
         if (!batches[i])
             continue;
-        TRY(recipe_compile(network, params, &each, &lap->legs[i].step));
+        struct recipe_step *step = &lap->legs[i].step;
+        TRY(recipe_compile(network, params, &each, step));
+        TRY(fuse_step(step, engine));
+        TRY(engine_check_memory(engine->backend, step->programs, step->count, params, 0));
     }
     NEED(lap->loss = mem_array((size_t)lap->steps, 2 * sizeof *lap->loss));
     lap->right = lap->loss + lap->steps;
@@ -33,13 +47,9 @@ enum status lap_prepare(struct lap *lap, const struct engine *engine)
     lap->engine = engine;
     for (int i = 0; i < LAP_LEGS; i++) {
         struct leg *leg = &lap->legs[i];
-        for (int32_t turn = 0; turn < leg->step.count; turn++) {
-            struct program **program = &leg->step.programs[turn], *fused;
-            TRY(fuse(*program, engine->backend, engine->device, &fused));
-            program_free(*program);
-            *program = fused;
-            TRY(engine->backend->prepare(engine->instance, fused, &options, &leg->plans[turn]));
-        }
+        for (int32_t turn = 0; turn < leg->step.count; turn++)
+            TRY(engine->backend->prepare(engine->instance, leg->step.programs[turn], &options,
+                                         &leg->plans[turn]));
     }
     return STATUS_OK;
 }

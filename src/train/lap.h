@@ -61,9 +61,10 @@ static inline double score_accuracy(const struct score *score)
     return score->right_sum / (double)score->samples;
 }
 
-/* Compiles the programs for laps over `rows` rows; options->batch is capped to them. */
-enum status lap_compile(struct lap *lap, const struct network *network, struct params *params,
-                        const struct compile_options *options, int64_t rows);
+/* Compiles and fuses the programs for laps over `rows` rows; options->batch is capped to them. What
+ * the memory cannot hold is refused. */
+enum status lap_compile(struct lap *lap, const struct engine *engine, const struct network *network,
+                        struct params *params, const struct compile_options *options, int64_t rows);
 /* Fuses what the device can fuse and makes the plans. */
 enum status lap_prepare(struct lap *lap, const struct engine *engine);
 /* Begins a lap over the `rows` rows of the order (NULL: as they come), with `step` of its steps

@@ -23,7 +23,7 @@ enum status model_declare(struct model *model, enum program_use use)
         TRY(recipe_compile(model->network, &model->params, &options, &step));
         recipe_free(&step);
     }
-    return params_fill_new(&model->params);
+    return STATUS_OK;
 }
 
 enum status model_traits(const struct model *model, struct recipe_traits *out)

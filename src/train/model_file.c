@@ -125,6 +125,7 @@ enum status model_save(struct model *model, const struct course *course, const c
              "%s: found a network with the weights that it learnt together with others, which %s "
              "was loaded from; expected one that learnt alone; export writes it as ONNX",
              path, model->network->name);
+    TRY(params_fill_new(&model->params));
     TRY(engine_download(&model->engine, &model->params));
     write_classes(model, &classes);
     write_normalisation(model, &normalisation);
@@ -292,6 +293,8 @@ static enum status load_part(struct model *model, const struct safetensors *file
     text_printf(&prefix, "%s.", model->network->part_of.name);
     enum status status = text_done(&prefix);
     if (status == STATUS_OK)
+        status = params_fill_new(&model->params);
+    if (status == STATUS_OK)
         status = safetensors_load_part(file, text_of(&prefix), &model->params);
     text_free(&prefix);
     return status;
@@ -312,6 +315,7 @@ static enum status load(struct model *model, const struct safetensors *file)
         TRY(model_declare_learnt(model)); /* which may depend on these */
         TRY(take_unit(model));
     }
+    TRY(params_fill_new(&model->params)); /* or they would be taken for new ones, later */
     TRY(safetensors_load(file, SAFETENSORS_WEIGHTS, &model->params));
     int32_t chains = rbm_chains(model->network, &model->params); /* it generates from there on */
     return chains < 0 ? STATUS_OK : safetensors_load_entry(file, &model->params, chains);
@@ -420,6 +424,7 @@ enum status model_export(struct model *model, const char *path)
                                    .unit = model->scaling.unit,
                                    .returns_mean = returns ? returns->mean : NULL,
                                    .returns_scale = returns ? returns->scale : NULL};
+    TRY(params_fill_new(&model->params));
     TRY(engine_download(&model->engine, &model->params));
     return onnx_write(path, model->network, &model->params, &ends);
 }

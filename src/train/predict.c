@@ -105,7 +105,7 @@ static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
     struct lap *lap = &prophecy->lap;
     struct compile_options options = model_compile_options(model, USE_INFERENCE, PREDICT_BATCH);
     TRY(model_check_data(model, dataset));
-    TRY(lap_compile(lap, model->network, &model->params, &options, dataset->rows));
+    TRY(lap_compile(lap, &model->engine, model->network, &model->params, &options, dataset->rows));
     TRY(model_traits(model, &prophecy->traits));
     prophecy->class_count = prophecy->traits.targets ? model->class_count : 0;
     if (prophecy->traits.classes && (!dataset->labels || dataset->label_columns != 1))

@@ -23,10 +23,11 @@ static enum status prepare(struct predictor *predictor, struct model *model,
              model->network->name);
     compile.stage = traits.stages - 1;
     TRY(recipe_compile(model->network, &model->params, &compile, &predictor->step));
-    TRY(engine_attach(engine, &model->params));
     TRY(fuse(predictor->step.programs[0], engine->backend, engine->device, &fused));
     program_free(predictor->step.programs[0]);
     predictor->step.programs[0] = fused;
+    TRY(engine_check_memory(engine->backend, &fused, 1, &model->params, 0));
+    TRY(engine_attach(engine, &model->params));
     return engine->backend->prepare(engine->instance, fused, &plan, &predictor->plan);
 }
 

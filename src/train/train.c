@@ -45,7 +45,8 @@ static enum status compile_validation(struct trainer *trainer, const struct comp
              trainer->dataset->name);
     if (!rows)
         return STATUS_OK;
-    TRY(lap_compile(&trainer->validate, trainer->model->network, params, test, rows));
+    TRY(lap_compile(&trainer->validate, &trainer->model->engine, trainer->model->network, params,
+                    test, rows));
     if (course->until_accuracy > 0 &&
         program_find(lap_program(&trainer->validate), ROLE_OUTPUT, "right") < 0)
         FAIL(STATUS_INPUT,
@@ -83,7 +84,7 @@ static enum status compile_stage(struct trainer *trainer, int32_t stage)
     struct compile_options options =
         model_compile_options(model, USE_TRAINING, trainer->course.batch);
     options.stage = trainer->stage = stage;
-    TRY(lap_compile(&trainer->train, model->network, &model->params, &options,
+    TRY(lap_compile(&trainer->train, &model->engine, model->network, &model->params, &options,
                     stage_rows(trainer, stage)));
     if (stage < trainer->traits.stages - 1)
         return STATUS_OK; /* only the last one may have targets */
@@ -100,7 +101,8 @@ static enum status compile(struct trainer *trainer)
     TRY(compile_stage(trainer, stage_of(trainer)));
     TRY(compile_validation(trainer, &test));
     if (trainer->split.test_count) {
-        TRY(lap_compile(&trainer->test, model->network, params, &test, trainer->split.test_count));
+        TRY(lap_compile(&trainer->test, &model->engine, model->network, params, &test,
+                        trainer->split.test_count));
         TRY(model_check_targets(model, lap_program(&trainer->test), trainer->dataset));
     }
     return model_make_levels(model, trainer->dataset, &trainer->levels);
@@ -257,8 +259,8 @@ static enum status open_trainer(struct trainer *trainer, const struct trainer_op
     TRY(take_data(trainer, options->resume));
     TRY(compile(trainer));
     TRY(check_course(trainer, options->resume));
-    TRY(params_fill_new(params));
     if (options->resume) {
+        TRY(params_fill_new(params));
         TRY(safetensors_load(file, SAFETENSORS_CHECKPOINT, params));
         TRY(model_check_numbers(trainer->model, options->resume));
     }
