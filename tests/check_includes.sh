@@ -14,7 +14,7 @@ record     base
 train      nn data core base
 library    train nn data core base backend/cpu
 estimate   core record base
-bench      train estimate profile nn data record core base
+bench      library train estimate profile nn data record core base
 store      record base
 guide      store record base
 serve      nn core record base

@@ -266,6 +266,22 @@ report stops_between_kernels $? "$(cat "$folder/kernels.txt")"
 
 # Scenarios, and training to a target.
 expect streams 0 'right' "$prony" bench small --phase inference --scenario single-stream,offline $quick
+# Through the library, beside the engine: in turns, and checked.
+expect asks_through_the_library 0 'library  ' "$prony" bench small --phase inference \
+    --scenario single-stream --through engine,library $quick
+expect says_which_way_is_faster 0 '99 %, 32 rounds in 1 instance' \
+    "$prony" bench small --backend simd --phase inference --scenario single-stream \
+    --through library --against engine --seconds 0.5
+expect checks_the_library_s_answers 0 '"verdict":"right"' "$prony" bench lenet --phase inference \
+    --scenario queued --through library --format json $quick
+expect tells_the_ways_apart 0 '"through":"library"' "$prony" bench small --phase inference \
+    --through library --format json $quick
+expect asks_the_library_for_calls 0 'skipped: offline is not asked of the library' "$prony" bench small \
+    --phase inference --scenario offline --through library $quick
+expect asks_the_library_for_predictions 0 'skipped: requests to the library are timed: --phase inference' \
+    "$prony" bench small --through library $quick
+expect leaves_the_choice_to_the_library 0 'skipped: the library chooses by itself' \
+    "$prony" bench small --phase inference --through library --fusion off $quick
 expect serves 0 'queries a second hold the bound' "$prony" bench small --phase inference \
     --scenario server --bound p99=10s --seconds 1
 expect says_what_cannot_be_held 0 'skipped: no rate holds the bound' "$prony" bench large \

@@ -75,7 +75,8 @@ enum status bench_start_record(struct bench *bench, const struct point *point, s
 enum status bench_name(const struct point *point, struct arena *arena, const char **out)
 {
     if (strcmp(point->framework, "prony") == 0)
-        NEED(*out = arena_format(arena, "prony/%s", point->backend));
+        NEED(*out = arena_format(arena, "prony/%s%s", point->backend,
+                                 point->through[0] ? " through the library" : ""));
     else
         NEED(*out = arena_text(arena, point->framework));
     return STATUS_OK;

@@ -96,8 +96,9 @@ static enum status check_scenario(const struct bench *bench, const struct point 
     if (strcmp(point->phase, "inference") != 0)
         FAIL(STATUS_UNSUPPORTED, "queries are answered by inference: %s needs --phase inference",
              point->scenario);
-    if (bench->measure.compare)
-        FAIL(STATUS_UNSUPPORTED, "--against compares iterations, not %s", point->scenario);
+    if (bench->measure.compare && !scenario_streams(scenario))
+        FAIL(STATUS_UNSUPPORTED, "--against compares iterations and streams of queries, not %s",
+             point->scenario);
     if (scenario == SCENARIO_SINGLE_STREAM && point->batch != 1)
         FAIL(STATUS_UNSUPPORTED, "single-stream has one sample a query: --batch 1");
     if (scenario == SCENARIO_MULTI_STREAM && point->batch < 2)
@@ -127,6 +128,35 @@ static enum status check_target(const struct point *point)
     return STATUS_OK;
 }
 
+bool entry_through_library(const struct point *point)
+{
+    return strcmp(point->through, "library") == 0;
+}
+
+/* What the library does, and what its user can choose. */
+static enum status check_library(const struct point *point)
+{
+    const char *scenario = point->scenario;
+    if (!entry_through_library(point))
+        return STATUS_OK;
+    if (strcmp(point->framework, "prony") != 0)
+        FAIL(STATUS_UNSUPPORTED, "of this build the library is asked: --framework prony");
+    if (strcmp(point->phase, "inference") != 0)
+        FAIL(STATUS_UNSUPPORTED, "requests to the library are timed: --phase inference");
+    if (strcmp(scenario, "offline") == 0 || strcmp(scenario, "chained") == 0)
+        FAIL(STATUS_UNSUPPORTED,
+             "%s is not asked of the library, but single-stream, multi-stream, "
+             "server, queued and resident are",
+             scenario);
+    if (strcmp(point->data, "synthetic") != 0)
+        FAIL(STATUS_UNSUPPORTED, "the library is given arrays: --data synthetic");
+    if (point->isa[0] || strcmp(point->fusion, "on") != 0 || strcmp(point->pages, "2m") != 0 ||
+        (point->affinity[0] && strcmp(point->affinity, "none") != 0))
+        FAIL(STATUS_UNSUPPORTED,
+             "the library chooses by itself: leave out --isa, --fusion, --pages and --affinity");
+    return STATUS_OK;
+}
+
 /* What somebody set to look for an error makes a loop wait for each of its launches, and times say
  * nothing of the loop. */
 static enum status check_environment(const struct point *point)
@@ -145,6 +175,7 @@ enum status entry_check(const struct bench *bench, const struct point *point)
     TRY(check_target(point));
     TRY(check_axes(point));
     TRY(check_samples(point));
+    TRY(check_library(point));
     return check_scenario(bench, point);
 }
 

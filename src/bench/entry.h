@@ -8,6 +8,9 @@
 
 enum status entry_check(const struct bench *bench, const struct point *point);
 
+/* Is the library asked, not the backend itself? */
+bool entry_through_library(const struct point *point);
+
 /* What computes a point of prony's own, and how it is opened. */
 enum status entry_device(const struct bench *bench, const struct point *point,
                          const struct backend **backend, struct device_options *device);

@@ -8,6 +8,7 @@
 #include "bench/entry.h"
 #include "bench/group_result.h"
 #include "bench/job_cold.h"
+#include "bench/job_library.h"
 #include "bench/job_network.h"
 #include "bench/judge.h"
 #include "bench/peers.h"
@@ -95,6 +96,17 @@ static enum status group_open_network(struct group *group, struct entrant *entra
     TRY(entry_device(group->bench, point, &options.backend, &options.device));
     TRY(entry_samples(point, &options));
     return job_network_open(group->task, &options, &entrant->job);
+}
+
+static enum status group_open_library(struct group *group, struct entrant *entrant)
+{
+    const struct point *point = &entrant->record.point;
+    const struct library_options options = {.model = point->model,
+                                            .backend = point->backend,
+                                            .precision = point->precision,
+                                            .threads = (int)point->threads,
+                                            .answering = scenario_answering(point->scenario)};
+    return job_library_open(group->task, &options, &entrant->job);
 }
 
 static enum status group_open_peer(struct group *group, struct entrant *entrant)
@@ -251,8 +263,9 @@ static enum status group_start(struct group *group, struct entrant *entrant)
         TRY(group_refer(group)); /* before this process is tied to a core, and before the clock */
     uint64_t start_ns = clock_ns();
 
-    TRY(is_prony(&record->point) ? group_open_network(group, entrant)
-                                 : group_open_peer(group, entrant));
+    TRY(!is_prony(&record->point)               ? group_open_peer(group, entrant)
+        : entry_through_library(&record->point) ? group_open_library(group, entrant)
+                                                : group_open_network(group, entrant));
     TRY(entrant->job->kind->prepare(entrant->job));
     const pid_t process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
     family_find(process, &entrant->family);
@@ -376,13 +389,40 @@ static void group_burst(struct entrant *entrant)
         entrant->probe->kind->run(entrant->probe, BURSTS, &elapsed_ns);
 }
 
-/* Whoever answers queries must have the machine to itself. */
-static enum status group_scenario(struct group *group, struct entrant *entrant)
+/* Adds a turn's queries to those before. */
+static enum status group_keep_turn(struct entrant *entrant, const struct scenario_result *result)
+{
+    struct contender *contender = entrant->contender;
+    const size_t count = contender->count + result->count, turns = contender->turn_count + 1;
+    double *samples, before_s = entrant->rate > 0 ? (double)contender->count / entrant->rate : 0;
+    size_t *starts;
+
+    NEED(samples = mem_grow(contender->samples_ns, count, sizeof *samples));
+    contender->samples_ns = samples; /* freed with the contender */
+    NEED(starts = mem_grow(contender->turns, turns, sizeof *starts));
+    contender->turns = starts;
+    memcpy(samples + contender->count, result->latencies_ns, result->count * sizeof *samples);
+    starts[contender->turn_count] = contender->count;
+    contender->turn_count = turns;
+    contender->count = count;
+    contender->instances = 1;
+    contender->per = result->per;
+    contender->stop = result->cut ? MEASURE_TIME : MEASURE_TIGHT;
+    contender->steady = true;
+    entrant->rate = before_s > 0 ? (double)count / (before_s + (double)result->count / result->rate)
+                                 : result->rate;
+    if (result->early)
+        text_add(&entrant->notes, "; patience ended before every rate was tried");
+    return STATUS_OK;
+}
+
+/* One turn of a scenario. Whoever answers queries must have the machine to itself. */
+static enum status group_ask(struct group *group, struct entrant *entrant, uint64_t limit_ns)
 {
     struct contender *contender = entrant->contender;
     struct scenario_options options = {.bound = group->bench->bound,
                                        .seed = group->bench->seed,
-                                       .limit_ns = group->bench->measure.limit_ns,
+                                       .limit_ns = limit_ns,
                                        .patience_ns = group->bench->patience_ns,
                                        .stopped = group->bench->measure.stopped};
     struct scenario_result result;
@@ -393,20 +433,13 @@ static enum status group_scenario(struct group *group, struct entrant *entrant)
     enum status status = scenario_run(&options, contender->job, &result);
     meters_end(&contender->meters, &contender->family);
     group_burst(entrant);
-    if (status != STATUS_OK) {
-        scenario_free(&result);
-        entrant->runs = false;
-        return group_refuse(group, entrant, status);
-    }
-    contender->samples_ns = result.latencies_ns; /* freed with the contender */
-    contender->count = result.count;
-    contender->per = result.per;
-    contender->stop = result.cut ? MEASURE_TIME : MEASURE_TIGHT;
-    contender->steady = true;
-    entrant->rate = result.rate;
-    if (result.early)
-        text_add(&entrant->notes, "; patience ended before every rate was tried");
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        status = group_keep_turn(entrant, &result);
+    scenario_free(&result);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    entrant->runs = false;
+    return group_refuse(group, entrant, status);
 }
 
 /* Everyone is started; a refusal is kept for the record. */
@@ -456,14 +489,63 @@ static enum status group_interleave(struct group *group)
     return STATUS_OK;
 }
 
-/* One after another: whoever is done has its record, whatever becomes of the next. */
-static enum status group_query(struct group *group)
+/* Are differences of nanoseconds looked for: by a comparison, or between two ways to ask? */
+static bool group_needs_turns(const struct group *group)
 {
+    bool needs = group->bench->measure.compare;
+    for (int i = 0; i < group->count; i++)
+        needs = needs || entry_through_library(&group->entrants[i].record.point);
+    return needs && group->contender_count > 1;
+}
+
+/* In how many turns each is asked: an even number, of which none is shorter than some queries of
+ * the slowest, or than two samples of queries that are timed together. 1: all at once. */
+static int group_turns(const struct group *group, enum scenario scenario)
+{
+    enum { TURNS_MOST = 64, TURN_QUERIES = 40 };
+    const bool together = scenario == SCENARIO_QUEUED || scenario == SCENARIO_CHAINED;
+    uint64_t turn_ns = together ? 400000000 : 1;
+    if (!group_needs_turns(group) || !scenario_streams(scenario))
+        return 1;
+    for (int i = 0; i < group->contender_count; i++)
+        if (turn_ns < TURN_QUERIES * group->contenders[i].first_ns)
+            turn_ns = TURN_QUERIES * group->contenders[i].first_ns;
+    const uint64_t turns = group->bench->measure.limit_ns / turn_ns;
+    return turns < 2 ? 1 : turns > TURNS_MOST ? TURNS_MOST : (int)turns / 2 * 2;
+}
+
+/* Forth and back: whatever the machine does meanwhile hits all of them alike. */
+static enum status group_query_in_turns(struct group *group, int turns)
+{
+    watch_begin(&group->watch);
+    for (int turn = 0; turn < turns; turn++)
+        for (int i = 0; i < group->count; i++) {
+            struct entrant *entrant = &group->entrants[turn % 2 ? group->count - 1 - i : i];
+            if (entrant->runs)
+                TRY(group_ask(group, entrant, group->bench->measure.limit_ns / (uint64_t)turns));
+        }
+    group_end_watch(group);
+    for (int i = 0; i < group->count; i++)
+        if (group->entrants[i].runs)
+            TRY(group_result(group, &group->entrants[i]));
+    TRY(group_compare(group));
+    for (int i = 0; i < group->count; i++)
+        TRY(bench_write(group->bench, &group->entrants[i].record));
+    return STATUS_OK;
+}
+
+/* In turns where that matters, else one after another: whoever is done has its record, whatever
+ * becomes of the next. */
+static enum status group_query(struct group *group, enum scenario scenario)
+{
+    const int turns = group_turns(group, scenario);
+    if (turns > 1 || group->bench->measure.compare)
+        return group_query_in_turns(group, turns);
     for (int i = 0; i < group->count; i++) {
         struct entrant *entrant = &group->entrants[i];
         watch_begin(&group->watch);
         if (entrant->runs)
-            TRY(group_scenario(group, entrant));
+            TRY(group_ask(group, entrant, group->bench->measure.limit_ns));
         group_end_watch(group);
         if (entrant->runs)
             TRY(group_result(group, entrant));
@@ -488,7 +570,7 @@ enum status group_run(struct bench *bench, const struct point *points, int count
         status = status == STATUS_OK ? group_prepare(&group) : group_refuse_all(&group, status);
     }
     if (status == STATUS_OK)
-        status = scenario_parse(points[0].scenario, &scenario) ? group_query(&group)
+        status = scenario_parse(points[0].scenario, &scenario) ? group_query(&group, scenario)
                                                                : group_interleave(&group);
     group_free(&group);
     return status;

@@ -1,6 +1,7 @@
 /* group_result.c: see group_result.h. */
 #include "bench/group_result.h"
 
+#include "bench/entry.h"
 #include "bench/job_network.h"
 #include "bench/notes.h"
 
@@ -168,7 +169,8 @@ enum status group_compare(struct group *group)
 static enum status group_parts(const struct group *group, struct entrant *entrant)
 {
     double ns[PART_COUNT], scaled;
-    if (entrant->is_peer || isnan(record_work_ns(&entrant->record)) ||
+    if (entrant->is_peer || entry_through_library(&entrant->record.point) ||
+        isnan(record_work_ns(&entrant->record)) ||
         entrant->cold || /* watched, it would find warm caches */
         entrant->record.time_ns.median > (double)group->bench->measure.limit_ns / 4)
         return STATUS_OK;

@@ -47,6 +47,11 @@ enum answering scenario_answering(const char *name)
                                          : ANSWER_CALLS;
 }
 
+bool scenario_streams(enum scenario scenario)
+{
+    return scenario != SCENARIO_OFFLINE && scenario != SCENARIO_SERVER;
+}
+
 bool scenario_chains(const char *name)
 {
     enum scenario scenario;

@@ -39,6 +39,8 @@ enum scenario {
 bool scenario_parse(const char *name, enum scenario *out); /* false also for "iterate" */
 /* How a backend is to answer in the scenario of this name. */
 enum answering scenario_answering(const char *name);
+/* Do queries follow each other, so that more of them can be asked later? */
+bool scenario_streams(enum scenario scenario);
 /* Do queries of the scenario of this name wait for the answer to the last? */
 bool scenario_chains(const char *name);
 

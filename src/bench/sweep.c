@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const enum axis_index interleaved[] = {AXIS_framework, AXIS_backend,  AXIS_threads,
-                                              AXIS_affinity,  AXIS_isa,      AXIS_fusion,
-                                              AXIS_data,      AXIS_ingestion};
+static const enum axis_index interleaved[] = {AXIS_framework, AXIS_backend,   AXIS_threads,
+                                              AXIS_affinity,  AXIS_isa,       AXIS_fusion,
+                                              AXIS_data,      AXIS_ingestion, AXIS_through};
 
 static bool sweep_interleaves(int axis)
 {
@@ -42,10 +42,19 @@ static enum status check_framework(const struct bench *bench, const char *name)
     return status;
 }
 
-/* Whom to compare with: one of our backends, or whatever a framework may be. */
+/* Does the name say who is asked, not who computes? */
+static bool is_way(const char *name)
+{
+    return axis_check(&axes[AXIS_through], name) == STATUS_OK;
+}
+
+/* Whom to compare with: one of our backends, the other way to ask them, or whatever a framework may
+ * be. */
 static enum status check_opponent(const struct bench *bench, const char *name)
 {
     const struct backend *backend;
+    if (is_way(name))
+        return STATUS_OK;
     if (registry_find(bench->registry, name, &backend) != STATUS_INPUT)
         return STATUS_OK; /* one that cannot be loaded becomes a skip */
     enum status status = check_framework(bench, name);
@@ -173,7 +182,8 @@ static enum status walk_choose_backend(const struct walk *walk, struct point *po
     return point_set(point, &axes[AXIS_backend], backend->name);
 }
 
-/* Empties what does not apply; another prony has the axes of this one. */
+/* Empties what does not apply, and "engine", which records do not say: those that were made before
+ * the library could be asked are the same. Another prony has the axes of this one. */
 static enum status walk_settle(struct walk *walk, struct point *point)
 {
     char name[POINT_TEXT];
@@ -184,6 +194,8 @@ static enum status walk_settle(struct walk *walk, struct point *point)
     if (is_prony)
         TRY(point_set(point, &axes[AXIS_framework], "prony"));
     point_settle(point);
+    if (strcmp(point->through, "engine") == 0)
+        TRY(point_set(point, &axes[AXIS_through], ""));
     return point_set(point, &axes[AXIS_framework], name);
 }
 
@@ -195,7 +207,9 @@ static enum status walk_opponent(struct walk *walk, const struct point *point, s
     enum status found = registry_find(walk->bench->registry, name, &backend);
 
     *out = *point;
-    if (found != STATUS_INPUT) {
+    if (is_way(name)) {
+        TRY(point_set(out, &axes[AXIS_through], name));
+    } else if (found != STATUS_INPUT) {
         point_start(out);
         for (int i = 0; i < AXIS_COUNT; i++) {
             char number[POINT_NUMBER];

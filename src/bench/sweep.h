@@ -1,10 +1,10 @@
 /* sweep.h: lists of values for the axes, and their product as measured records.
  *
  * Points that a rule of `skip` names are left out. Points that differ only in who computes
- * (framework, backend, threads, affinity, isa, fusion) or where the same samples come from (data,
- * ingestion) are measured in turns in one run (group.h); the rest of the product is run one after
- * another. A group of which every point is done already (done.h) is passed over; those of it that
- * were skipped are tried again. */
+ * (framework, backend, through, threads, affinity, isa, fusion) or where the same samples come from
+ * (data, ingestion) are measured in turns in one run (group.h); the rest of the product is run one
+ * after another. A group of which every point is done already (done.h) is passed over; those of it
+ * that were skipped are tried again. */
 #ifndef PRONY_BENCH_SWEEP_H
 #define PRONY_BENCH_SWEEP_H
 

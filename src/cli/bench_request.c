@@ -24,7 +24,8 @@ void bench_request_flags(struct bench_request *request)
          .kind = ARG_TEXT,
          .value = &request->against,
          .meaning = "NAME",
-         .help = "compare with a backend, a framework or an executable: which is faster?"},
+         .help =
+             "compare with a backend, a framework, an executable, or through engine or library: which is faster?"},
         {.name = "margin",
          .kind = ARG_SHARE,
          .value = &request->margin,

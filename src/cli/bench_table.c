@@ -32,7 +32,9 @@ void bench_table_start(struct bench_table *table, const struct sweep *sweep)
     *table = (struct bench_table){0};
     for (int i = 0; i < AXIS_COUNT; i++) {
         const struct sweep_list *list = &sweep->lists[i];
-        bool opposed = sweep->against && (i == AXIS_framework || i == AXIS_backend);
+        bool way = sweep->against && axis_check(&axes[AXIS_through], sweep->against) == STATUS_OK;
+        bool opposed =
+            sweep->against && (way ? i == AXIS_through : i == AXIS_framework || i == AXIS_backend);
         table->shown[i] = list->count > 1 || opposed;
         table->width[i] = text_width(axes[i].key);
         for (int j = 0; j < list->count; j++)
@@ -137,6 +139,14 @@ static void add_line(struct text *out, const char *line)
     text_add_char(out, '\n');
 }
 
+/* What no record says is said here. */
+static const char *shown_value(const struct point *point, int axis, char number[POINT_NUMBER])
+{
+    const char *value = point_get(point, &axes[axis], number);
+    bool engine = axis == AXIS_through && !value[0] && point_applies(point, &axes[axis]);
+    return engine ? "engine" : value;
+}
+
 void bench_table_row(struct bench_table *table, const struct record *record, struct text *out)
 {
     char number[POINT_NUMBER];
@@ -146,7 +156,7 @@ void bench_table_row(struct bench_table *table, const struct record *record, str
     table->begun = true;
     for (int i = 0; i < AXIS_COUNT; i++)
         if (table->shown[i])
-            add_left(out, point_get(&record->point, &axes[i], number), table->width[i]);
+            add_left(out, shown_value(&record->point, i, number), table->width[i]);
     if (record->status == RECORD_OK)
         add_figures(record, out);
     else
