@@ -281,6 +281,43 @@ TEST(asks_strangers_for_a_token)
     CHECK_MESSAGE("expected an IPv4 address");
 }
 
+/* Every address 127.x.y.z is this machine's; one of no network of ours is said to be none. */
+TEST(listens_on_any_address_of_this_machine)
+{
+    struct guide *second = NULL;
+    if (!start() ||
+        !CHECK_OK(guide_start(at("full.db"), &(struct http_place){"127.0.0.2", 0}, &second)))
+        return;
+    CHECK_EQUAL_TEXT(guide_token(second), "");
+    guide_stop(second);
+    CHECK_EQUAL_INT(code_of(ask("GET /api/status HTTP/1.1\r\nHost: 127.0.0.2:8080\r\n"
+                                "Connection: close\r\n\r\n")),
+                    200);
+    CHECK_EQUAL_INT(code_of(ask("GET /api/status HTTP/1.1\r\nHost: 128.0.0.2\r\n"
+                                "Connection: close\r\n\r\n")),
+                    403);
+    CHECK_STATUS(STATUS_INPUT,
+                 guide_start(at("full.db"), &(struct http_place){"192.0.2.1", 0}, &second));
+    CHECK_MESSAGE("found 192.0.2.1, expected an IPv4 address of this machine");
+}
+
+/* A NUL ends a text for whoever takes it as one: no header and no path may have it. */
+TEST(refuses_a_nul)
+{
+    static const char host[] = "GET /api/status HTTP/1.1\r\nHost: localhost\0.evil.example\r\n"
+                               "Connection: close\r\n\r\n";
+    static const char path[] = "GET /api/status\0/more HTTP/1.1\r\n" LOCAL "\r\n";
+    if (!start())
+        return;
+    CHECK_EQUAL_INT(code_of(exchange(guide_port(guide), host, sizeof host - 1)), 400);
+    int code = code_of(exchange(guide_port(guide), path, sizeof path - 1));
+    CHECK(code == 400 || code == 403 || code == 0);
+    CHECK_EQUAL_INT(code_of(get("/api/status%00/more")), 400);
+    CHECK_EQUAL_INT(code_of(get("/index.html%00")), 400);
+    CHECK_EQUAL_INT(code_of(get("/api/status?x=%00")), 400);
+    CHECK_EQUAL_INT(code_of(get("/api/status")), 200);
+}
+
 /* Thousands connect, most say nothing: it goes on serving. */
 TEST(thousands_of_connections)
 {
@@ -310,7 +347,8 @@ TEST(goes_on_when_memory_is_out)
 {
     static const struct http_parameter parameters[] = {
         {"x", "batch"}, {"y", "throughput"}, {"group", "framework,backend"}, {"model", "small"}};
-    static const struct http_request request = {"/api/query", parameters, 4, false};
+    static const struct http_request request = {
+        .path = "/api/query", .parameters = parameters, .count = 4};
     struct api *api;
     if (!start() || !CHECK_OK(api_open(at("full.db"), &api)))
         return;

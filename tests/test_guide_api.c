@@ -115,7 +115,8 @@ static const struct json *get(const char *request, unsigned code)
         *equals = '\0';
         at = equals + 1;
     }
-    api_answer(api, &(struct http_request){text, parameters, count, false}, &answer);
+    api_answer(api, &(struct http_request){.path = text, .parameters = parameters, .count = count},
+               &answer);
     if (!CHECK_EQUAL_INT(answer.code, code))
         printf("%s: %s\n", request, text_of(&answer.text));
     CHECK_OK(json_parse(&arena, request, text_of(&answer.text), answer.text.length, &tree));

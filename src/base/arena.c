@@ -42,9 +42,16 @@ static struct arena_chunk *add_chunk(struct arena *arena, size_t need)
     if (size < need)
         size = need;
     size_t total;
-    struct arena_chunk *chunk = size_add(size, HEADER, &total) ? mem_aligned(ALIGN, total) : NULL;
+    if (!size_add(size, HEADER, &total))
+        return NULL;
+    if (arena->most && total > arena->most - arena->total) {
+        arena->full = true;
+        return NULL;
+    }
+    struct arena_chunk *chunk = mem_aligned(ALIGN, total);
     if (!chunk)
         return NULL;
+    arena->total += total;
     chunk->older = arena->newest;
     chunk->size = size;
     arena->newest = chunk;
@@ -109,4 +116,5 @@ void arena_free(struct arena *arena)
         mem_free(arena->newest);
         arena->newest = older;
     }
+    arena->total = 0;
 }

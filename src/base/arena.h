@@ -5,10 +5,13 @@
 #ifndef PRONY_BASE_ARENA_H
 #define PRONY_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena {
     struct arena_chunk *newest; /* NULL when empty: a zeroed struct arena is ready to use */
+    size_t most, total;         /* bytes that it may have, 0: as memory lasts; that it has */
+    bool full;                  /* more than `most` were asked for */
 };
 
 void *arena_alloc(struct arena *arena, size_t bytes);               /* NULL when memory is out */

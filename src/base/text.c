@@ -19,6 +19,10 @@ static bool reserve(struct text *text, size_t more)
         text->failed = true;
         return false;
     }
+    if (text->most && need > text->most) {
+        text->failed = text->full = true;
+        return false;
+    }
     if (need <= text->capacity)
         return true;
     size_t capacity = text->capacity ? text->capacity : FIRST_CAPACITY;
@@ -80,7 +84,7 @@ void text_printf(struct text *text, const char *format, ...)
 void text_clear(struct text *text)
 {
     text->length = 0;
-    text->failed = false;
+    text->failed = text->full = false;
     if (text->data)
         text->data[0] = '\0';
 }

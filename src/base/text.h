@@ -15,7 +15,8 @@
 struct text {
     char *data;
     size_t length, capacity;
-    bool failed;
+    size_t most;       /* bytes it may have; 0: as memory lasts. More is lost, as without memory */
+    bool failed, full; /* full: it would have had more than `most` */
 };
 
 void text_add(struct text *text, const char *string);

@@ -21,8 +21,8 @@ static void print_address(const struct guide *guide, const struct options *optio
 {
     const char *token = guide_token(guide);
     printf("The guide is at http://%s:%u/%s%s with the results of %s.\n",
-           *token ? options->listen : "localhost", guide_port(guide), *token ? "?token=" : "",
-           *token ? token : options->view, store);
+           options->listen ? options->listen : "localhost", guide_port(guide),
+           *token ? "?token=" : "", *token ? token : options->view, store);
     if (*token)
         printf("It can be reached by other machines; whoever has the address can read it.\n");
     printf("Ctrl-C stops it.\n");

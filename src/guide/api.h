@@ -13,7 +13,7 @@ struct api;
 enum status api_open(const char *path, struct api **out);
 void api_close(struct api *api); /* NULL is fine */
 
-/* Answers a request whose path begins with "/api/". Not thread-safe. */
+/* Answers a request whose path begins with "/api/". Several threads may ask at once. */
 void api_answer(struct api *api, const struct http_request *request, struct http_answer *answer);
 
 #endif

@@ -1,4 +1,5 @@
-/* http.c: see http.h. libmicrohttpd parses and polls, on one thread of its own.
+/* http.c: see http.h. libmicrohttpd parses and polls, on a thread for each connection, so that
+ * an answer that takes long keeps nobody waiting.
  *
  * A client that sends nothing is dropped after IDLE_SECONDS. One that trickles is not idle, so when
  * most places are taken, the connection that has gone longest without completing a request makes
@@ -11,6 +12,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +34,9 @@ struct place {
     int fd;
     bool taken;
     uint64_t active_ns; /* when it was made or its last request was complete */
+    /* Of the request that its thread reads: */
+    size_t address; /* bytes */
+    bool path_cut;  /* a NUL is in the path */
 };
 
 struct http {
@@ -38,8 +44,9 @@ struct http {
     http_handler *handler;
     void *context;
     uint16_t port;
-    char token[2 * TOKEN_BYTES + 1];  /* "": this machine only, and none is needed */
-    struct place places[CONNECTIONS]; /* of the server's thread */
+    char token[2 * TOKEN_BYTES + 1]; /* "": this machine only, and none is needed */
+    pthread_mutex_t lock;            /* of what follows */
+    struct place places[CONNECTIONS];
     size_t taken;
 };
 
@@ -68,39 +75,59 @@ static void drop_stalest(struct http *http)
     stalest->active_ns = UINT64_MAX;  /* not to be chosen again before that */
 }
 
-static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
-                          enum MHD_ConnectionNotificationCode code)
+static int socket_of(struct MHD_Connection *connection)
 {
-    struct http *http = context;
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        struct place *place = *socket_context;
-        if (place) {
-            place->taken = false;
-            http->taken--;
-        }
-        return;
-    }
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+/* NULL: all are taken, which cannot be below the library's own limit. */
+static struct place *take_place(struct http *http, struct MHD_Connection *connection)
+{
     struct place *place = http->places;
     while (place < http->places + CONNECTIONS && place->taken)
         place++;
     if (place == http->places + CONNECTIONS)
-        return; /* cannot happen below the library's own limit */
+        return NULL;
     if (http->taken >= CONNECTIONS_KEPT)
         drop_stalest(http);
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *place = (struct place){.fd = info->connect_fd, .taken = true, .active_ns = clock_ns()};
+    *place = (struct place){.fd = socket_of(connection), .taken = true, .active_ns = clock_ns()};
     http->taken++;
-    *socket_context = place;
+    return place;
 }
 
-static void note_activity(struct MHD_Connection *connection)
+static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct place *place = info->socket_context;
+    struct http *http = context;
+    struct place *place = *socket_context;
+    pthread_mutex_lock(&http->lock);
+    if (code != MHD_CONNECTION_NOTIFY_CLOSED) {
+        *socket_context = take_place(http, connection);
+    } else if (place) {
+        place->taken = false;
+        http->taken--;
+    }
+    pthread_mutex_unlock(&http->lock);
+}
+
+static struct place *place_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void note_activity(struct http *http, struct MHD_Connection *connection)
+{
+    struct place *place = place_of(connection);
+    pthread_mutex_lock(&http->lock);
     if (place && place->active_ns != UINT64_MAX)
         place->active_ns = clock_ns();
+    pthread_mutex_unlock(&http->lock);
+}
+
+static bool client_left(const struct http_request *request)
+{
+    struct pollfd client = {.fd = request->socket, .events = POLLRDHUP};
+    return poll(&client, 1, 0) > 0;
 }
 
 static size_t count_parameters(const char *address)
@@ -112,6 +139,12 @@ static size_t count_parameters(const char *address)
     return count;
 }
 
+static bool has_coded_nul(const char *address)
+{
+    const char *nul = strstr(address, "%00");
+    return nul && nul < address + strcspn(address, "?");
+}
+
 /* Where the library has no room for all the parameters it closes the connection without a word. So
  * they are counted before it reads them; that there are too many is said here, past the library,
  * and ends the connection. */
@@ -119,10 +152,15 @@ static void *on_address(void *context, const char *address, struct MHD_Connectio
 {
     (void)context;
     struct text answer = {0}, why = {0};
+    struct place *place = place_of(connection);
     size_t count = count_parameters(address);
+    if (place) {
+        place->address = strlen(address);
+        place->path_cut = has_coded_nul(address);
+    }
     if (count <= HTTP_PARAMETERS)
         return NULL;
-    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    int fd = socket_of(connection);
     text_printf(&why, "found %zu parameters, expected at most %d", count, HTTP_PARAMETERS);
     text_printf(&answer, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n");
     for (size_t i = 0; i < sizeof fixed_headers / sizeof *fixed_headers; i++)
@@ -137,23 +175,28 @@ static void *on_address(void *context, const char *address, struct MHD_Connectio
     return NULL;
 }
 
-/* "localhost", "127.0.0.1" or "[::1]", alone or with a port. Any port: behind a tunnel it is not
- * ours, and a foreign page cannot make its browser call our address by another page's name. */
+static bool is_loopback(struct in_addr address)
+{
+    return ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* "localhost", "[::1]" or an address 127.x.y.z, alone or with a port. Any port: behind a tunnel it
+ * is not ours, and a foreign page cannot make its browser call our address by another page's name.
+ */
 static bool host_is_local(const char *host)
 {
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t length = strlen(names[i]);
-        if (strncasecmp(host, names[i], length))
-            continue;
-        const char *rest = host + length;
-        if (!*rest)
-            return true;
-        uint64_t port;
-        if (*rest == ':' && text_to_uint(rest + 1, &port) && port <= UINT16_MAX)
-            return true;
-    }
-    return false;
+    char name[INET_ADDRSTRLEN] = "";
+    struct in_addr address;
+    uint64_t port;
+    size_t length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    if (length >= sizeof name || length > strlen(host))
+        return false;
+    memcpy(name, host, length);
+    const char *rest = host + length;
+    if (*rest && (*rest != ':' || !text_to_uint(rest + 1, &port) || port > UINT16_MAX))
+        return false;
+    return !strcasecmp(name, "localhost") || !strcmp(name, "[::1]") ||
+           (inet_pton(AF_INET, name, &address) == 1 && is_loopback(address));
 }
 
 /* The headers that decide whether a request is let in. */
@@ -161,14 +204,17 @@ struct door {
     const char *host, *origin;
     int hosts, origins;
     bool has_body;
+    size_t bytes; /* of their lines */
 };
 
 static enum MHD_Result read_header(void *context, enum MHD_ValueKind kind, const char *key,
-                                   const char *value)
+                                   size_t key_length, const char *value, size_t value_length)
 {
     (void)kind;
     struct door *door = context;
-    value = value ? value : "";
+    value = value ? value : key + key_length;
+    /* Both lie in what was read, so that their distance is what stands between them. */
+    door->bytes += (value > key ? (size_t)(value - key) : key_length + 1) + value_length + 2;
     if (!strcasecmp(key, MHD_HTTP_HEADER_HOST)) {
         door->host = value;
         door->hosts++;
@@ -205,12 +251,28 @@ static bool has_token(const struct http *http, struct MHD_Connection *connection
     return cookie && same_token(http->token, cookie);
 }
 
+/* For the library a NUL ends a header or the path, and what follows on the line is lost: then there
+ * are more bytes than those of the lines it gave. */
+static bool has_nul(struct MHD_Connection *connection, const char *method, size_t headers)
+{
+    const struct place *place = place_of(connection);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    if (!place || !info)
+        return false;
+    size_t first = strlen(method) + 1 + place->address + strlen(" HTTP/1.1\r\n");
+    return place->path_cut || info->header_size > first + headers + strlen("\r\n");
+}
+
 /* NULL when the request may come in; else why not, and *code. */
 static const char *refusal(const struct http *http, struct MHD_Connection *connection,
                            const char *method, unsigned *code)
 {
     struct door door = {0};
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, read_header, &door);
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_header, &door);
+    *code = MHD_HTTP_BAD_REQUEST;
+    if (has_nul(connection, method, door.bytes))
+        return "a request with a NUL in it, or with blanks at the end of a line";
     *code = MHD_HTTP_FORBIDDEN;
     if (door.hosts != 1 || (!http->token[0] && !host_is_local(door.host)))
         return "the Host header is not this machine's: use http://localhost or http://127.0.0.1";
@@ -341,7 +403,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         answer.length = strlen(why);
         return send_answer(connection, &answer);
     }
-    note_activity(connection);
+    note_activity(http, connection);
     struct parameters parameters = {0};
     MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, read_parameter, &parameters);
     if (parameters.bad) {
@@ -351,7 +413,9 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         answer.length = sizeof why - 1;
         return send_answer(connection, &answer);
     }
-    struct http_request request = {path, parameters.list, parameters.count, takes_gzip(connection)};
+    struct http_request request = {
+        path,        parameters.list,      parameters.count, takes_gzip(connection),
+        client_left, socket_of(connection)};
     http->handler(http->context, &request, &answer);
     return send_answer(connection, &answer);
 }
@@ -361,7 +425,8 @@ static enum status read_place(const struct http_place *place, struct sockaddr_in
     *out = (struct sockaddr_in){.sin_family = AF_INET,
                                 .sin_port = htons(place->port),
                                 .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    if (place->address && inet_pton(AF_INET, place->address, &out->sin_addr) != 1)
+    if (place->address && strcmp(place->address, "localhost") != 0 &&
+        inet_pton(AF_INET, place->address, &out->sin_addr) != 1)
         FAIL(STATUS_INPUT,
              "found \"%s\", expected an IPv4 address of this machine, or 0.0.0.0 for all",
              place->address);
@@ -397,7 +462,17 @@ static enum status listen_at(struct sockaddr_in address, int *out_fd, uint16_t *
                  "port %u is taken by another program (perhaps a guide that is already running); "
                  "stop it, or give another port, --port 0 for any that is free",
                  port);
-        FAIL(STATUS_IO, "cannot listen on port %u of this address: %s", port, strerror(reason));
+        char name[INET_ADDRSTRLEN] = "";
+        inet_ntop(AF_INET, &address.sin_addr, name, sizeof name);
+        if (reason == EADDRNOTAVAIL)
+            FAIL(STATUS_INPUT,
+                 "found %s, expected an IPv4 address of this machine: no network of it "
+                 "has this one",
+                 name);
+        if (reason == EACCES)
+            FAIL(STATUS_IO, "port %u needs rights that you do not have; give one from 1024 on",
+                 port);
+        FAIL(STATUS_IO, "cannot listen on port %u of %s: %s", port, name, strerror(reason));
     }
     *out_fd = fd;
     *out_port = ntohs(address.sin_port);
@@ -413,7 +488,7 @@ enum status http_start(const struct http_place *place, http_handler *handler, vo
     NEED(http = mem_alloc(sizeof *http));
     int fd = -1;
     enum status status = STATUS_OK;
-    if (ntohl(address.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET)
+    if (!is_loopback(address.sin_addr))
         status = make_token(http->token);
     if (status == STATUS_OK)
         status = listen_at(address, &fd, &http->port);
@@ -423,12 +498,14 @@ enum status http_start(const struct http_place *place, http_handler *handler, vo
     }
     http->handler = handler;
     http->context = context;
+    pthread_mutex_init(&http->lock, NULL);
     http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, on_request, http,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)REQUEST_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, http, MHD_OPTION_URI_LOG_CALLBACK, on_address, NULL, MHD_OPTION_END);
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ITC, 0, NULL, NULL,
+        on_request, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_URI_LOG_CALLBACK, on_address,
+        NULL, MHD_OPTION_END);
     if (!http->daemon) {
         close(fd);
         mem_free(http);

@@ -3,7 +3,8 @@
  * It listens on 127.0.0.1, answers GET and HEAD, and guards the door: a request whose Host or
  * Origin is not this server's own is refused (a page of another site must not read results through
  * the user's browser), every answer carries a strict content-security policy, and connections,
- * header size and idle time are limited. On another address it lets in who shows a token: once as
+ * header size and idle time are limited. Any address 127.x.y.z is this machine's. On another
+ * address it lets in who shows a token: once as
  * /?token=…, which is answered with a cookie, or in an Authorization header. What is behind the
  * door is the handler's business. */
 #ifndef PRONY_GUIDE_HTTP_H
@@ -27,6 +28,9 @@ struct http_request {
     const struct http_parameter *parameters;
     size_t count;
     bool gzip; /* the client takes an answer that gzip compressed */
+    /* Has the client gone away? Whoever works long on an answer asks now and then. NULL: no. */
+    bool (*left)(const struct http_request *request);
+    int socket;
 };
 
 /* Either `bytes`, which must outlive the server, or `text`, which the server frees. */
@@ -39,7 +43,7 @@ struct http_answer {
     struct text text;
 };
 
-/* Called on the server's one thread: a handler need not be thread-safe. */
+/* Called on the thread of a connection: several may run at once. */
 typedef void http_handler(void *context, const struct http_request *request,
                           struct http_answer *answer);
 

@@ -343,6 +343,20 @@ void store_close(struct store *store)
     mem_free(store);
 }
 
+void store_watch(struct store *store, bool (*stop)(void *context), void *context)
+{
+    store->stop = stop;
+    store->stop_context = context;
+}
+
+enum status store_go_on(struct store *store)
+{
+    enum { EVERY = 64 }; /* asking takes a microsecond, a piece often less */
+    if (store->stop && ++store->asked % EVERY == 0 && store->stop(store->stop_context))
+        FAIL(STATUS_INTERRUPTED, "%s: the question was withdrawn", store->path);
+    return STATUS_OK;
+}
+
 enum status store_begin(struct store *store)
 {
     return store_execute(store, "BEGIN IMMEDIATE", "write the store");

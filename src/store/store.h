@@ -41,6 +41,10 @@ enum status store_begin(struct store *store);
 enum status store_commit(struct store *store);
 void store_rollback(struct store *store); /* fine when nothing was begun */
 
+/* Asked now and then while a question is worked on: true ends it with STATUS_INTERRUPTED. NULL
+ * ends the asking. */
+void store_watch(struct store *store, bool (*stop)(void *context), void *context);
+
 struct sink store_sink(struct store *store); /* records written to it are added */
 
 /* Removes a record; STATUS_INPUT when there is none. */

@@ -290,6 +290,7 @@ static enum status make_marks(struct charting *charting)
     for (uint32_t c = 0; c < count; c++) {
         TRY(make_mark(charting, members + starts[c], starts[c + 1] - starts[c], &chart->marks[c]));
         chart->differs |= chart->marks[c].differs;
+        TRY(store_go_on(charting->store));
     }
     chart->count = count;
     chart->results = (int64_t)charting->selection.count;
@@ -390,7 +391,8 @@ static enum status draw(struct charting *charting)
         TRY(leave_out(charting));
     keep_measured(charting);
     TRY(make_marks(charting));
-    return query->baseline ? chart_relate(query, charting->metric, charting->chart) : STATUS_OK;
+    return query->baseline ? chart_relate(charting->store, query, charting->metric, charting->chart)
+                           : STATUS_OK;
 }
 
 enum status metric_need(const char *key, const struct metric **out)

@@ -247,6 +247,7 @@ static enum status compare(struct comparing *comparing)
         out->only_b += b && !a;
         if (a && b)
             TRY(make_match(comparing, a - 1, b - 1, &out->list[out->count++]));
+        TRY(store_go_on(comparing->store));
     }
     qsort(out->list, out->count, sizeof *out->list, order_of_matches);
     sum_up(out);

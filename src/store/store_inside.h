@@ -13,9 +13,12 @@ struct store {
     /* Prepared on first use: */
     sqlite3_stmt *find_line, *add_line, *add_row, *get_row, *get_line, *ask_version, *ask_change;
     struct columns columns;
-    bool shipping; /* what is added comes with prony */
-    int questions; /* that are open, one within another */
-    bool own_view; /* they have a transaction of their own */
+    bool shipping;               /* what is added comes with prony */
+    int questions;               /* that are open, one within another */
+    bool own_view;               /* they have a transaction of their own */
+    bool (*stop)(void *context); /* or NULL */
+    void *stop_context;
+    unsigned asked; /* how often somebody wanted to know whether to go on */
 };
 
 /* The status for what SQLite just refused; the message names the file, the attempt, the reason. */
@@ -31,6 +34,9 @@ const char *store_text(sqlite3_stmt *statement, int column);
 
 /* Runs SQL without parameters; `attempt` is for the message. */
 enum status store_execute(const struct store *store, const char *sql, const char *attempt);
+
+/* Between two pieces of a long work: is the answer still wanted? */
+enum status store_go_on(struct store *store);
 
 /* Calls visit(context, name, SQL type) for every column of "result" but its id. */
 typedef void column_visit(void *context, const char *name, const char *type);
@@ -72,7 +78,7 @@ enum status classify(struct store *store, struct arena *arena, struct selection 
 uint64_t axes_alike(uint64_t named);
 
 /* Sets what each point is beside the query's baseline. */
-enum status chart_relate(const struct store_query *query, const struct metric *metric,
-                         struct store_chart *chart);
+enum status chart_relate(struct store *store, const struct store_query *query,
+                         const struct metric *metric, struct store_chart *chart);
 
 #endif

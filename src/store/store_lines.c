@@ -33,6 +33,8 @@ enum status store_list(struct store *store, struct store_where where, int64_t li
     for (size_t at = selection.count - skipped; at-- > 0 && left-- > 0 && status == STATUS_OK;) {
         bool found;
         status = visit_line(store, store->columns.ids[selection.rows[at]], visit, context, &found);
+        if (status == STATUS_OK)
+            status = store_go_on(store);
     }
     columns_end(store);
     arena_free(&arena);
@@ -40,7 +42,7 @@ enum status store_list(struct store *store, struct store_where where, int64_t li
 }
 
 /* Visits rows of (id, text) and finalizes. */
-static enum status visit_lines(const struct store *store, sqlite3_stmt *statement,
+static enum status visit_lines(struct store *store, sqlite3_stmt *statement,
                                store_line_visit *visit, void *context)
 {
     bool row;
@@ -49,6 +51,8 @@ static enum status visit_lines(const struct store *store, sqlite3_stmt *statemen
         const char *text = store_text(statement, 1);
         status = visit(context, sqlite3_column_int64(statement, 0), text,
                        (size_t)sqlite3_column_bytes(statement, 1));
+        if (status == STATUS_OK)
+            status = store_go_on(store);
         if (status == STATUS_OK)
             status = store_step(store, statement, &row);
     }

@@ -110,12 +110,14 @@ static void relate(const struct store_query *query, const struct metric *metric,
     mark->efficiency = units > 0 ? mark->speedup / mark->ideal : (double)NAN;
 }
 
-enum status chart_relate(const struct store_query *query, const struct metric *metric,
-                         struct store_chart *chart)
+enum status chart_relate(struct store *store, const struct store_query *query,
+                         const struct metric *metric, struct store_chart *chart)
 {
     struct baseline baseline;
     TRY(read_baseline(query, &chart->arena, &baseline));
-    for (size_t i = 0; i < chart->count; i++)
+    for (size_t i = 0; i < chart->count; i++) {
         relate(query, metric, find_baseline(chart, query, &baseline, i), &chart->marks[i]);
+        TRY(store_go_on(store));
+    }
     return STATUS_OK;
 }
