@@ -61,7 +61,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (size_t i = 0; i < count; i++) /* values end where the next line begins */
         ((char *)parameters[i].value)[strcspn(parameters[i].value, "\n")] = '\0';
-    api_answer(open_once(), &(struct http_request){.path = text, .parameters = parameters, .count = count}, &answer);
+    api_answer(open_once(),
+               &(struct http_request){.path = text, .parameters = parameters, .count = count},
+               &answer);
     if (answer.code == 500 || !answer.text.data ||
         json_parse(&arena, "answer", text_of(&answer.text), answer.text.length, &tree) != STATUS_OK)
         abort();
