@@ -114,6 +114,8 @@ static inline void draw_conv(struct drawn *drawn, int32_t from, int channels)
     bool turned = draw(drawn, 0, 2) == 0, bias = draw(drawn, 0, 1);
     int groups = draw(drawn, 0, 1) ? draw(drawn, 1, channels) : 1;
     char text[200];
+    for (int i = 0; i < 3; i += 2) /* below the stride, as ONNX Runtime wants it */
+        beyond.text[i] = stride.text[i] == '1' ? '0' : beyond.text[i];
     groups = channels % groups ? 1 : groups;
     snprintf(text, sizeof text, "%s %d %s stride=%s pad=%s dilation=%s groups=%d bias=%d%s%s%s",
              turned ? "conv_transpose" : "conv", groups * draw(drawn, 1, 3), kernel.text,
@@ -299,6 +301,41 @@ static inline void draw_parameter(struct drawn *drawn, int32_t from)
     text_free(&text);
 }
 
+/* Weights, views of what they give, and of these, then what a fusion may take along; any of them
+ * may have another reader, before or behind that. */
+static inline void draw_fused(struct drawn *drawn, int32_t from)
+{
+    int32_t rank = drawn->shapes[from].rank, at = drawn->count;
+    char text[40];
+    if (rank == 3)
+        draw_conv(drawn, from, (int)drawn->shapes[from].dim[0]);
+    else
+        draw_line(drawn, "dense 4", DRAWN_FROM(from));
+    if (drawn->count == at)
+        return;
+    for (int views = draw(drawn, 0, 2); views > 0; views--) {
+        const struct shape *shape = &drawn->shapes[drawn->count - 1];
+        int count = (int)shape_count(shape), first = (int)shape->dim[0];
+        if (draw(drawn, 0, 1))
+            snprintf(text, sizeof text, "flatten");
+        else
+            snprintf(text, sizeof text, "reshape %dx1x%d", first, count / first);
+        draw_line(drawn, text, DRAWN_FROM(drawn->count - 1));
+    }
+    int32_t other = draw(drawn, 0, 2) ? drawn->count - 1 : at; /* mostly the ends of the row */
+    int32_t last = draw(drawn, 0, 2) ? at : draw(drawn, at, drawn->count - 1);
+    bool before = draw(drawn, 0, 1);
+    const char *fused = DRAW_WORD(drawn, "relu", "tanh", "batch_norm", "clip 0 1");
+    at = drawn->count;
+    if (draw_line(drawn, before ? "reduce mean axis=1" : fused,
+                  DRAWN_FROM(before ? other : last)) &&
+        draw_line(drawn, before ? fused : "reduce mean axis=1",
+                  DRAWN_FROM(before ? last : other)) &&
+        draw_line(drawn, "flatten", DRAWN_FROM(at)) &&
+        draw_line(drawn, "flatten", DRAWN_FROM(at + 1)))
+        draw_line(drawn, "concat axis=1", DRAWN_FROM(at + 2, at + 3));
+}
+
 static inline void draw_input(struct drawn *drawn)
 {
     struct shape *input = &drawn->shapes[0];
@@ -331,7 +368,7 @@ static inline void draw_network(uint32_t number, struct text *out)
         while (drawn.tokens && drawn.bare[from]) /* a file says by its tables how many there are */
             from--;
         int32_t rank = drawn.shapes[from].rank;
-        switch (draw(&drawn, 0, 8)) {
+        switch (draw(&drawn, 0, 9)) {
         case 0:
         case 1:
             if (rank == 3)
@@ -343,6 +380,7 @@ static inline void draw_network(uint32_t number, struct text *out)
         case 3: draw_together(&drawn, from); break;
         case 4: draw_parameter(&drawn, from); break;
         case 5: draw_clipped(&drawn, from); break;
+        case 7: draw_fused(&drawn, from); break;
         case 6:
             if (rank == 2 && drawn.tokens && drawn.shapes[from].dim[0] >= drawn.tokens)
                 draw_line(&drawn, "gather", DRAWN_FROM(from, 0));

@@ -12,10 +12,31 @@ static enum status name_classes(struct model *model, int32_t count)
     return STATUS_OK;
 }
 
+struct model_form model_form(struct model *model)
+{
+    struct engine *engine = &model->settled_engine;
+    if (!model->network->settled || model->changed)
+        return (struct model_form){model->network, &model->params, &model->engine};
+    engine->backend = model->engine.backend;
+    engine->device = model->engine.device;
+    return (struct model_form){model->network->settled, &model->settled, engine};
+}
+
+void model_change(struct model *model)
+{
+    if (model->settled_engine.instance)
+        model->settled_engine.backend->detach(model->settled_engine.instance);
+    model->settled_engine = (struct engine){0};
+    params_free(&model->settled);
+    model->changed = true;
+}
+
 enum status model_declare(struct model *model, enum program_use use)
 {
     struct compile_options options = model_compile_options(model, use, 1);
     struct recipe_traits traits;
+    if (use == USE_TRAINING)
+        model_change(model);
     TRY(engine_detach(&model->engine, &model->params));
     TRY(model_traits(model, &traits));
     for (; options.stage < traits.stages; options.stage++) {
@@ -57,6 +78,7 @@ enum status model_open(struct model *model, const struct network *network,
     struct params *params = &model->params;
     *model = (struct model){.network = network, .loss = options->loss};
     params_init(params, DTYPE_F32);
+    params_init(&model->settled, DTYPE_F32);
     model->scaling.tokens = network->tokens;
     const char *optimiser = options->optimiser, *schedule = options->schedule;
     NEED(model->optimiser = arena_text(&model->arena, optimiser ? optimiser : ""));
@@ -73,6 +95,7 @@ enum status model_open(struct model *model, const struct network *network,
 
 void model_close(struct model *model)
 {
+    model_change(model);
     engine_close(&model->engine);
     params_free(&model->params);
     scaling_free(&model->scaling);

@@ -42,6 +42,17 @@ struct model {
     struct scaling scaling;
     bool part;              /* it has the weights of one of several networks that learnt together */
     struct scaling returns; /* … of the data, where the part gives such and takes none */
+    /* While the weights are those that came with the network, its settled form predicts. */
+    bool changed; /* they are others: it was trained, or has loaded some */
+    struct params settled;
+    struct engine settled_engine; /* the same device */
+};
+
+/* What of a model predicts. */
+struct model_form {
+    const struct network *network;
+    struct params *params;
+    struct engine *engine;
 };
 
 /* Zero, or NULL, is the network's own choice. */
@@ -64,6 +75,12 @@ void model_close(struct model *model); /* after its plans were released; fine af
  * one of any batch size finds it there. The device is left behind: the model's plans are released
  * before. */
 enum status model_declare(struct model *model, enum program_use use);
+
+/* The form that predicts now; it changes when the model is trained or loads weights, for which its
+ * plans are released. */
+struct model_form model_form(struct model *model);
+/* The weights are others from now on. */
+void model_change(struct model *model);
 
 /* Declares all that a file of weights holds: what predicting needs, and what a recipe learns beside
  * it. */

@@ -343,6 +343,7 @@ enum status model_load(struct model *model, const char *path)
 {
     struct safetensors file = {0};
     enum status status;
+    model_change(model);
     TRY_OR(done, engine_detach(&model->engine, &model->params));
     TRY_OR(done, safetensors_open(path, &file));
     TRY_OR(done, load(model, &file));

@@ -102,10 +102,11 @@ static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
                            prediction_visit *visit, void *context)
 {
     struct model *model = prophecy->model;
+    const struct model_form form = model_form(model);
     struct lap *lap = &prophecy->lap;
     struct compile_options options = model_compile_options(model, USE_INFERENCE, PREDICT_BATCH);
     TRY(model_check_data(model, dataset));
-    TRY(lap_compile(lap, &model->engine, model->network, &model->params, &options, dataset->rows));
+    TRY(lap_compile(lap, form.engine, form.network, form.params, &options, dataset->rows));
     TRY(model_traits(model, &prophecy->traits));
     prophecy->class_count = prophecy->traits.targets ? model->class_count : 0;
     if (prophecy->traits.classes && (!dataset->labels || dataset->label_columns != 1))
@@ -113,8 +114,8 @@ static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
              dataset->name, dataset->labels ? dataset->label_columns : 0, model->network->name);
     TRY(make_outputs(prophecy));
     TRY(scaling_apply(&model->scaling, dataset));
-    TRY(engine_attach(&model->engine, &model->params));
-    TRY(lap_prepare(lap, &model->engine));
+    TRY(engine_attach(form.engine, form.params));
+    TRY(lap_prepare(lap, form.engine));
     const struct lap_data data = {.dataset = dataset, .outputs = prophecy->outputs};
     TRY(lap_begin(lap, &data, NULL, 0));
     while (lap->step < lap->steps) {

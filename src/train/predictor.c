@@ -10,11 +10,13 @@
 static enum status prepare(struct predictor *predictor, struct model *model,
                            const struct predictor_options *options)
 {
-    struct engine *engine = &model->engine;
+    const struct model_form form = model_form(model);
+    struct engine *engine = form.engine;
     struct compile_options compile = model_compile_options(model, USE_INFERENCE, options->rows);
     const struct plan_options plan = {.answering = options->answering};
     struct recipe_traits traits;
     struct program *fused;
+    predictor->engine = engine;
     TRY(model_traits(model, &traits));
     if (traits.classes && model->class_count)
         FAIL(STATUS_INPUT,
@@ -22,12 +24,12 @@ static enum status prepare(struct predictor *predictor, struct model *model,
              "row",
              model->network->name);
     compile.stage = traits.stages - 1;
-    TRY(recipe_compile(model->network, &model->params, &compile, &predictor->step));
+    TRY(recipe_compile(form.network, form.params, &compile, &predictor->step));
     TRY(fuse(predictor->step.programs[0], engine->backend, engine->device, &fused));
     program_free(predictor->step.programs[0]);
     predictor->step.programs[0] = fused;
-    TRY(engine_check_memory(engine->backend, &fused, 1, &model->params, 0));
-    TRY(engine_attach(engine, &model->params));
+    TRY(engine_check_memory(engine->backend, &fused, 1, form.params, 0));
+    TRY(engine_attach(engine, form.params));
     return engine->backend->prepare(engine->instance, fused, &plan, &predictor->plan);
 }
 
@@ -63,7 +65,6 @@ enum status predictor_open(struct predictor *predictor, struct model *model,
                            const struct predictor_options *options)
 {
     const struct scaling *scaling = &model->scaling;
-    predictor->engine = &model->engine;
     predictor->name = model->network->name;
     predictor->rows = options->rows;
     predictor->scaling = scaling->columns || scaling->tokens ? scaling : NULL;

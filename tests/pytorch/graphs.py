@@ -4,7 +4,7 @@ them could be folded, concatenations of one input, views of views, batch-norms b
 
 A network is made of its number alone. Its file is written with batch-norms as they are (the exporter folds
 them otherwise). prony trains the file for a few steps; losses, then predictions, are those of PyTorch in
-double: batch-norms learn, and their statistics follow the data. A line for each network that differs, and
+double: batch-norms learn, and their statistics follow the data. Weights that were saved predict the same. A line for each network that differs, and
 their number."""
 import io
 import os
@@ -212,11 +212,19 @@ def compare(library, number, path):
     rounded = follow(Graph(number), number, Theirs(Graph(number), torch.float32))
     backend = BACKENDS[number % len(BACKENDS)]
     prony = Prony(library, backend, None, 0, file=path, optimiser="sgd", rate=RATE)
+    again = Prony(library, backend, None, 0, file=path, optimiser="sgd", rate=RATE)
+    wrong = []
     try:
         ours = follow(Graph(number), number, prony)
+        x = torch.randn(ROWS, *Graph(number).sample, generator=torch.Generator().manual_seed(5))
+        again.predict(x)
+        prony.call("prony_save", prony.network, (path + ".weights").encode())
+        again.load(path + ".weights")
+        if relative(again.predict(x).double(), ours["then predicts"]) > TOLERANCE:
+            wrong.append(f"{backend}: with the weights of a file it predicts something else")
     finally:
         prony.close()
-    wrong = []
+        again.close()
     for what, expected in exact.items():
         off, allowed = relative(ours[what], expected), 10 * relative(rounded[what], expected) + TOLERANCE
         if not off <= allowed <= 0.01:
