@@ -111,7 +111,7 @@ for path in README.md docs/*.md; do
     fi
 done
 
-for path in docs/*.md; do
+for path in README.md docs/*.md; do
     if tools/docs "$path" | cmp -s - "$path"; then
         continue
     fi
