@@ -32,6 +32,8 @@ class Feeds:
         self.axis, self.output_axis = axes if axes else (0, 0)
         self.count_samples(model, work.batch, bool(axes))
         self.shapes = [self.shape(model, i) for i in self.inputs]
+        # a single whole number is a setting (a sampling rate, a switch), the same in every call
+        self.settings = [] if work.inputs else [i.name for i in self.inputs if not i.dims and i.type not in REAL]
         self.list = []
         draw = self.take(work) if work.inputs else self.make()
         for _ in range(BATCHES * self.calls):
@@ -88,7 +90,8 @@ class Feeds:
             row = (row + self.samples) % rows
 
     def make(self):
-        """Reals from 0 to 1; whole numbers 0 or 1, so that they are tokens of every table; masks 1."""
+        """Reals from 0 to 1; whole numbers 0 or 1, so that they are tokens of every table; settings and
+        masks 1."""
         source = random.Random(1)
         while True:
             feed = {}
@@ -96,7 +99,7 @@ class Feeds:
                 total = count(shape)
                 if one.type in REAL:
                     block = array("f", [source.random() for _ in range(min(total, BLOCK))])
-                elif "mask" in one.name.lower() or one.type == 9:
+                elif "mask" in one.name.lower() or one.type == 9 or one.name in self.settings:
                     block = array("i", [1])
                 else:
                     block = array("i", [source.randrange(2) for _ in range(min(total, BLOCK))])

@@ -93,6 +93,10 @@ class TorchPeer:
             raise Unsupported("PyTorch finds no CUDA device here")
         torch.backends.cuda.matmul.allow_tf32 = work.precision == "tf32"
         torch.backends.cudnn.allow_tf32 = work.precision == "tf32"
+        self.take_data()
+
+    def take_data(self):
+        torch, work = self.torch, self.work
         self.inputs = self.batches(work.inputs)
         if work.training:
             self.targets = self.batches(work.targets or work.labels)

@@ -98,7 +98,7 @@ class Shipped(TorchPeer):
 
     def quicker(self, module, settings):
         """The module as the compilers leave it; frozen ones hold the weights as constants."""
-        torch, jit, x = self.torch, settings.get("jit", "off"), self.inputs[0]
+        torch, jit, x = self.torch, settings.get("jit", "off"), self.example()
         if self.backend == "compile":
             torch._dynamo.reset()  # what it knows of another module with the same code
             return torch.compile(module)
@@ -111,6 +111,9 @@ class Shipped(TorchPeer):
             elif jit == "optimise":
                 module = torch.jit.optimize_for_inference(torch.jit.freeze(module.eval()))
         return module
+
+    def example(self):
+        return self.inputs[0]
 
     def capture(self, at_once):
         """A graph of the step for each batch; replaying one leaves its error or outputs in the place
@@ -160,5 +163,21 @@ class Shipped(TorchPeer):
         return super().outputs()
 
 
+class Either:
+    """An ONNX file is opened as it is for inference; else the network is built from prony's layers."""
+
+    packages, units, precisions = Shipped.packages, Shipped.units, Shipped.precisions
+    backends, opens_onnx, chosen = Shipped.backends, True, None
+
+    def prepare(self, work):
+        from opened import Opened  # which needs this file
+
+        self.chosen = Opened() if work.onnx and not work.training else Shipped()
+        return self.chosen.prepare(work)
+
+    def __getattr__(self, name):
+        return getattr(self.chosen, name)
+
+
 if __name__ == "__main__":
-    serve(Shipped())
+    serve(Either())
