@@ -258,7 +258,7 @@ enum status group_result(struct group *group, struct entrant *entrant)
         return STATUS_OK;
     TRY(group_parts(group, entrant));
     TRY(group_meters(group, entrant));
-    if (group->task->network->rounded && text_equal(record->point.framework, "prony"))
+    if (text_equal(record->point.framework, "prony") && group->task->network->rounded)
         text_printf(&entrant->notes, "; %s", group->task->network->rounded);
     notes_add(&entrant->record, contender, entrant->rate, &group->bench->measure, &entrant->notes);
     watch_note(&group->watch, &entrant->notes);
