@@ -7,6 +7,7 @@
 #include "bench/target.h"
 #include "cli/calibration_kept.h"
 #include "cli/peer_folder.h"
+#include "cli/screen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -196,9 +197,12 @@ static void show_progress(void *context, const struct point *next, int points)
     text_add(&left, progress->done ? "about " : "");
     text_add_time(&left, each_ns * (progress->total - progress->done));
     text_add(&left, progress->done ? "" : " or more");
-    if (isatty(STDERR_FILENO)) /* the next row writes over it */
-        fprintf(stderr, "\r\033[K[%d/%d] %s, %s, batch %lld … %s left\r", progress->done + 1,
-                progress->total, next->model, next->phase, (long long)next->batch, text_of(&left));
+    if (isatty(STDERR_FILENO)) { /* the next row writes over it */
+        screen_control(stderr, "\r\033[K");
+        fprintf(stderr, "[%d/%d] %s, %s, batch %lld … %s left", progress->done + 1, progress->total,
+                next->model, next->phase, (long long)next->batch, text_of(&left));
+        screen_control(stderr, "\r");
+    }
     text_free(&left);
     bench_output_tell(progress->output, next, progress->done, progress->total,
                       each_ns * (progress->total - progress->done) / 1e9);

@@ -9,6 +9,7 @@
 #include "cli/calibration_kept.h"
 #include "cli/commands.h"
 #include "cli/peer_folder.h"
+#include "cli/screen.h"
 #include "record/facts.h"
 
 #include <stdio.h>
@@ -279,8 +280,11 @@ static enum status describe_machine(const struct cli *cli, bool json, struct are
 
 static bool show_progress(double share)
 {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[Kcalibrating: %.0f %%\r", 100 * share);
+    if (isatty(STDERR_FILENO)) {
+        screen_control(stderr, "\r\033[K");
+        fprintf(stderr, "calibrating: %.0f %%", 100 * share);
+        screen_control(stderr, "\r");
+    }
     return !cli_interrupted();
 }
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "prony.h"
+#include "record/table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,22 +72,6 @@ static enum status read_flags(struct cli *cli, struct predict_flags *flags, int 
     return file_check_apart(flags->out, flags->labels);
 }
 
-/* As a CSV field: in quotes where it must be. */
-static void add_field(struct text *out, const char *value)
-{
-    if (!value[strcspn(value, ",\"\r\n")]) {
-        text_add(out, value);
-        return;
-    }
-    text_add_char(out, '"');
-    for (; *value; value++) {
-        if (*value == '"')
-            text_add_char(out, '"');
-        text_add_char(out, *value);
-    }
-    text_add_char(out, '"');
-}
-
 /* What is made of the predictions as they come. */
 struct report {
     const struct prony *network;
@@ -126,7 +111,7 @@ static void add_header(struct report *report, const struct prony_prediction *pre
         if (i)
             text_add_char(out, ',');
         if (has_named_outputs(report, prediction))
-            add_field(out, prony_class(report->network, i));
+            table_csv_cell(prony_class(report->network, i), out);
         else
             add_numbered(out, "value", i, prediction->width);
     }
@@ -143,7 +128,7 @@ static enum status write_rows(struct report *report, const struct prony_predicti
         add_header(report, prediction);
     for (int64_t row = 0; row < prediction->rows; row++) {
         for (int32_t i = 0; class && i < prediction->places; i++) {
-            add_field(out, prony_class(report->network, *class ++));
+            table_csv_cell(prony_class(report->network, *class ++), out);
             text_add_char(out, ',');
         }
         for (int32_t i = 0; i < prediction->width; i++)

@@ -16,6 +16,7 @@ enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "cli/screen.h"
 #include "cli/store_file.h"
 #include "record/import.h"
 #include "record/table.h"
@@ -201,8 +202,10 @@ static enum status print_results(struct store *store, struct store_where where,
 {
     enum table_format format;
     bool heading = true;
-    if (text_equal(options->format, "json"))
+    if (text_equal(options->format, "json")) {
+        screen_exact();
         return store_list(store, where, options->limit, 0, print_line, NULL);
+    }
     if (text_equal(options->format, "csv"))
         return store_list(store, where, options->limit, 0, print_csv, &heading);
     if (!table_format_parse(options->format, &format))
@@ -230,6 +233,7 @@ static enum status run_show(struct store *store, const struct options *options)
         FAIL(STATUS_INPUT, "prony store show: expected one number, as \"prony store list\" shows");
     enum status status = store_get(store, id, &line);
     text_add_char(&line, '\n');
+    screen_exact();
     if (status == STATUS_OK)
         status = print_text(&line);
     text_free(&line);
@@ -239,8 +243,10 @@ static enum status run_show(struct store *store, const struct options *options)
 /* Everything: lines of every kind as they came in, or the results as CSV. */
 static enum status run_export(struct store *store, const struct options *options)
 {
-    if (text_equal(options->format, "json") && !options->where[0])
+    if (text_equal(options->format, "json") && !options->where[0]) {
+        screen_exact();
         return store_export(store, NULL, print_line, NULL);
+    }
     return run_list(store, options);
 }
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/screen.h"
 #include "cli/unit_advice.h"
 #include "prony.h"
 
@@ -199,7 +200,7 @@ static void show(struct training *training, bool epoch_done)
         if (now - training->shown_ns < slice_ns && !progress->finished)
             return;
         training->shown_ns = now;
-        printf("\r\033[K");
+        screen_control(stdout, "\r\033[K");
     }
     print_progress(training, epoch_done);
     if (!training->terminal || progress->finished)

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/commands.h"
+#include "cli/screen.h"
 #include "data/dataset.h"
 #include "nn/network.h"
 #include "record/version.h"
@@ -260,8 +261,7 @@ int main(int argc, char **argv)
     if (!fill_standard_files())
         return 1; /* and nowhere to say it */
     log_to(print_log, NULL, LOG_INFO);
-    setvbuf(stdout, NULL, _IOLBF,
-            0); /* who reads a pipe or a file sees each line when it is there */
+    screen_guard();
     catch_signals();
 
     if (argc < 2) {

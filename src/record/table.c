@@ -217,7 +217,7 @@ void table_markdown_cell(const char *text, struct text *out)
     }
 }
 
-void table_csv_cell(const char *text, struct text *out)
+static void csv_quote(const char *text, struct text *out)
 {
     if (!text[strcspn(text, ",\"\r\n")]) {
         text_add(out, text);
@@ -230,6 +230,27 @@ void table_csv_cell(const char *text, struct text *out)
         text_add_char(out, *text);
     }
     text_add_char(out, '"');
+}
+
+/* A spreadsheet computes what begins like this, which may call programs or send what is in other
+ * cells away; behind an apostrophe it is text. Numbers stay numbers. */
+static bool is_formula(const char *text)
+{
+    double number;
+    return *text && strchr("=+-@\t\r", *text) && !text_to_real(text, &number);
+}
+
+void table_csv_cell(const char *text, struct text *out)
+{
+    struct text plain = {0};
+    if (is_formula(text)) {
+        text_printf(&plain, "'%s", text);
+        csv_quote(text_of(&plain), out);
+        out->failed |= plain.failed;
+        text_free(&plain);
+        return;
+    }
+    csv_quote(text, out);
 }
 
 static void print_markdown_row(const struct grid *grid, size_t row, struct text *out)

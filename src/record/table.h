@@ -28,7 +28,8 @@ enum status table_print(const struct table_row *rows, size_t count, enum table_f
 enum status table_csv(const struct table_row *row, bool with_id, bool heading, struct text *out);
 
 /* What tables are made of: a figure in a metric's unit ("1.42 ms"); how many characters wide a text
- * is ("µs" is two); a cell as CSV and Markdown have it. */
+ * is ("µs" is two); a cell as CSV and Markdown have it (of CSV, text that a spreadsheet would
+ * compute has an apostrophe before it). */
 void table_figure(struct text *out, double value, const char *unit);
 size_t table_width(const char *text);
 void table_csv_cell(const char *text, struct text *out);

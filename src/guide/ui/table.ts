@@ -102,7 +102,9 @@ export function tableOf<Row>(listing: Listing<Row>): HTMLElement {
 }
 
 function csvField(value: Value): string {
-  const text = value === null ? "" : String(value);
+  const plain = value === null ? "" : String(value);
+  // A spreadsheet computes text that begins like this; behind an apostrophe it does not.
+  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain;
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 

@@ -1,0 +1,110 @@
+/* screen.c: see screen.h. The streams of the C library are replaced by ones that filter. */
+#include "cli/screen.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One of the two. What was cut off a character at the end of a write waits for its rest. */
+struct screen {
+    int fd;
+    bool exact;
+    char rest[4];
+    size_t rest_length;
+};
+static struct screen out = {.fd = STDOUT_FILENO}, error = {.fd = STDERR_FILENO};
+
+static bool write_all(int fd, const char *bytes, size_t length)
+{
+    while (length) {
+        ssize_t written = write(fd, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        bytes += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+/* Could more bytes make these a character? */
+static bool is_begun(const char *bytes, size_t length)
+{
+    unsigned char first = (unsigned char)*bytes;
+    size_t whole = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 1;
+    for (size_t i = 1; i < length; i++)
+        if (((unsigned char)bytes[i] & 0xC0) != 0x80)
+            return false;
+    return length < whole && first < 0xF5;
+}
+
+/* Control characters are those below a blank, DEL, and U+0080 to U+009F. */
+static void add_character(struct text *to, const char *bytes, size_t size)
+{
+    unsigned char first = (unsigned char)*bytes, second = (unsigned char)(size == 2 ? bytes[1] : 0);
+    if (size == 0)
+        text_printf(to, "\\x%02x", first); /* no UTF-8 */
+    else if (size == 1 && ((first < ' ' && first != '\n' && first != '\t') || first == 0x7F))
+        text_printf(to, "\\u%04x", first);
+    else if (size == 2 && first == 0xC2 && second < 0xA0)
+        text_printf(to, "\\u%04x", second);
+    else
+        text_add_bytes(to, bytes, size);
+}
+
+static ssize_t write_guarded(void *context, const char *bytes, size_t length)
+{
+    struct screen *screen = context;
+    struct text all = {0}, shown = {0};
+    if (screen->exact)
+        return write_all(screen->fd, bytes, length) ? (ssize_t)length : 0;
+    text_add_bytes(&all, screen->rest, screen->rest_length);
+    text_add_bytes(&all, bytes, length);
+    screen->rest_length = 0;
+    for (size_t at = 0, size; !all.failed && at < all.length; at += size ? size : 1) {
+        size = text_utf8(all.data + at, all.length - at);
+        if (!size && is_begun(all.data + at, all.length - at)) {
+            screen->rest_length = all.length - at;
+            memcpy(screen->rest, all.data + at, screen->rest_length);
+            break;
+        }
+        add_character(&shown, all.data + at, size);
+    }
+    bool good =
+        !all.failed && !shown.failed && write_all(screen->fd, text_of(&shown), shown.length);
+    int reason = errno;
+    text_free(&all);
+    text_free(&shown);
+    errno = reason;
+    return good ? (ssize_t)length : 0;
+}
+
+static FILE *guard(struct screen *screen, FILE *stream, int buffering)
+{
+    FILE *guarded = fopencookie(screen, "w", (cookie_io_functions_t){.write = write_guarded});
+    if (!guarded)
+        return stream;
+    setvbuf(guarded, NULL, buffering, 0);
+    return guarded;
+}
+
+void screen_guard(void)
+{
+    stdout = guard(&out, stdout, _IOLBF); /* who reads a pipe or a file sees each line at once */
+    stderr = guard(&error, stderr, _IONBF);
+}
+
+void screen_control(FILE *stream, const char *sequence)
+{
+    fflush(stream);
+    write_all(stream == stderr ? STDERR_FILENO : STDOUT_FILENO, sequence, strlen(sequence));
+}
+
+void screen_exact(void)
+{
+    fflush(stdout);
+    out.exact = !isatty(STDOUT_FILENO);
+}
