@@ -57,4 +57,13 @@ if "$prony" store export $store >/dev/full 2>/dev/null; then
 else
     echo "ok   store_command.full_disk"
 fi
+# A bench that was killed after it wrote to the file and before it wrote to the store: the next one adds it.
+"$prony" bench small --backend ref --seconds 0.05 --out "$folder/both.jsonl" --store "$folder/both.db" >/dev/null 2>&1
+sed -n '/"kind":"result"/s/"batch":1,/"batch":2,/p' "$folder/both.jsonl" >"$folder/more"
+cat "$folder/more" >>"$folder/both.jsonl"
+"$prony" bench small --backend ref --seconds 0.05 --out "$folder/both.jsonl" --store "$folder/both.db" >/dev/null 2>&1
+sort "$folder/both.jsonl" | grep '"kind":"result"' >"$folder/in_file"
+"$prony" store list --format json --limit 0 --where source=own --store "$folder/both.db" | sort >"$folder/in_store"
+[ -s "$folder/more" ] && cmp "$folder/in_file" "$folder/in_store"
+report file_and_store_are_made_equal $? "they differ"
 exit $status

@@ -184,6 +184,45 @@ TEST(views_and_triggers_are_refused)
     }
 }
 
+/* While another program has the store locked, records wait beside it; none is lost, and none is
+ * filed twice. */
+TEST(records_wait_while_the_store_is_locked)
+{
+    char at[200], waiting[240];
+    sqlite3 *other;
+    snprintf(at, sizeof at, "%s", fresh_path());
+    snprintf(waiting, sizeof waiting, "%s.waiting.jsonl", at);
+    struct store *store = open_store(at, STORE_WRITE);
+    struct sink sink = store_sink(store);
+    struct text lines[3] = {{0}};
+    struct record records[3];
+    for (int i = 0; i < 3; i++) {
+        record_start(&records[i]);
+        records[i].point.batch = i + 1;
+        record_write(&records[i], &lines[i]);
+    }
+    CHECK_EQUAL_INT(sqlite3_open(at, &other), SQLITE_OK);
+    CHECK_EQUAL_INT(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    CHECK_OK(sink.write(sink.context, text_of(&lines[0]), &records[0]));
+    CHECK(file_exists(waiting));
+    CHECK_EQUAL_INT(count(store, (struct store_where){0}), 0);
+    sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
+    CHECK_OK(sink.write(sink.context, text_of(&lines[1]), &records[1]));
+    CHECK(!file_exists(waiting));
+    CHECK_EQUAL_INT(count(store, (struct store_where){0}), 2);
+    /* A bench that was killed while one waited, after it was filed but before the file was gone. */
+    CHECK_OK(file_append_line(waiting, text_of(&lines[1])));
+    CHECK_OK(file_append_line(waiting, text_of(&lines[2])));
+    store_close(store);
+    store = open_store(at, STORE_WRITE);
+    CHECK(!file_exists(waiting));
+    CHECK_EQUAL_INT(count(store, (struct store_where){0}), 3);
+    store_close(store);
+    sqlite3_close(other);
+    for (int i = 0; i < 3; i++)
+        text_free(&lines[i]);
+}
+
 /* Every page after the first is overwritten: an error, not a crash, and no change. */
 TEST(damaged_store_is_reported)
 {

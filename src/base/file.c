@@ -358,17 +358,51 @@ enum status file_try_append(const char *path)
     return STATUS_OK;
 }
 
-enum status file_append_line(const char *path, const char *line)
+static bool lock_file(int fd)
 {
-    int fd;
-    assert(!strchr(line, '\n'));
-    TRY(open_append(path, &fd));
     int locked;
     do
         locked = flock(fd, LOCK_EX);
     while (locked != 0 && errno == EINTR);
-    enum status status = locked == 0 ? append_locked(fd, path, line) : refuse(path, "lock");
+    return locked == 0;
+}
+
+enum status file_append_line(const char *path, const char *line)
+{
+    int fd;
+    struct stat info;
+    assert(!strchr(line, '\n'));
+    for (;;) { /* until it is not one that file_take_lines just removed */
+        TRY(open_append(path, &fd));
+        if (!lock_file(fd) || fstat(fd, &info) != 0) {
+            enum status status = refuse(path, "lock");
+            close(fd);
+            return status;
+        }
+        if (info.st_nlink > 0)
+            break;
+        close(fd);
+    }
+    enum status status = append_locked(fd, path, line);
     close(fd);
+    return status;
+}
+
+enum status file_take_lines(const char *path, size_t limit, file_lines_visit *visit, void *context)
+{
+    struct text text = {0};
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT)
+        return STATUS_OK;
+    if (fd < 0)
+        return refuse(path, "open");
+    enum status status = lock_file(fd) ? read_all(fd, path, limit, &text) : refuse(path, "lock");
+    if (status == STATUS_OK)
+        status = visit(context, text_of(&text), text.length);
+    if (status == STATUS_OK && unlink(path) != 0)
+        status = refuse(path, "remove");
+    close(fd);
+    text_free(&text);
     return status;
 }
 

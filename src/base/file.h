@@ -38,6 +38,10 @@ enum status file_write(const char *path, const void *bytes, size_t length); /* a
 /* Appends one whole line (adds the '\n') to a file others may append to: O_APPEND, one write under
  * a lock, fsync. */
 enum status file_append_line(const char *path, const char *line);
+/* Hands all lines that were appended to visit, and removes the file when that went well. No line
+ * that is appended meanwhile is lost. Without a file nothing is done. */
+typedef enum status file_lines_visit(void *context, const char *lines, size_t length);
+enum status file_take_lines(const char *path, size_t limit, file_lines_visit *visit, void *context);
 /* Could lines be appended? Asked before what they will hold is worked out; a file that was not
  * there is, and empty. */
 enum status file_try_append(const char *path);

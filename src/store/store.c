@@ -11,12 +11,16 @@
 
 extern const struct embedded store_schema[], shipped_results[];
 
-enum { APPLICATION_ID = 0x50524f4e, SCHEMA_VERSION = 2, BUSY_MS = 10000 };
+enum { APPLICATION_ID = 0x50524f4e, SCHEMA_VERSION = 2 };
 
-enum status store_fail(const struct store *store, const char *attempt)
+enum status store_fail(struct store *store, const char *attempt)
 {
     int code = sqlite3_errcode(store->db) & 0xff;
     const char *reason = sqlite3_errmsg(store->db);
+    store->locked = code == SQLITE_BUSY;
+    if (store->locked)
+        FAIL(STATUS_IO, "%s: cannot %s: another program has locked it; stop that one, or try later",
+             store->path, attempt);
     if (code == SQLITE_NOMEM)
         FAIL(STATUS_MEMORY, "%s: cannot %s: out of memory", store->path, attempt);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
@@ -35,14 +39,14 @@ enum status store_fail(const struct store *store, const char *attempt)
     FAIL(STATUS_IO, "%s: cannot %s: %s", store->path, attempt, system ? strerror(system) : reason);
 }
 
-enum status store_prepare(const struct store *store, const char *sql, sqlite3_stmt **out)
+enum status store_prepare(struct store *store, const char *sql, sqlite3_stmt **out)
 {
     if (sqlite3_prepare_v2(store->db, sql, -1, out, NULL) != SQLITE_OK)
         return store_fail(store, "read the store");
     return STATUS_OK;
 }
 
-enum status store_step(const struct store *store, sqlite3_stmt *statement, bool *row)
+enum status store_step(struct store *store, sqlite3_stmt *statement, bool *row)
 {
     int code = sqlite3_step(statement);
     *row = code == SQLITE_ROW;
@@ -57,7 +61,7 @@ const char *store_text(sqlite3_stmt *statement, int column)
     return text ? (const char *)text : "";
 }
 
-enum status store_execute(const struct store *store, const char *sql, const char *attempt)
+enum status store_execute(struct store *store, const char *sql, const char *attempt)
 {
     if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         return store_fail(store, attempt);
@@ -88,7 +92,7 @@ static enum status make_folder_of(const char *path)
 
 /* Is this file ours, or empty and so to become ours? Reads only, and in one statement: another
  * process may be making it at this moment. */
-static enum status identify(const struct store *store, bool *empty, int64_t *version)
+static enum status identify(struct store *store, bool *empty, int64_t *version)
 {
     sqlite3_stmt *statement;
     bool row;
@@ -115,7 +119,7 @@ static enum status identify(const struct store *store, bool *empty, int64_t *ver
 
 /* A file may come from anywhere: a view in the place of a table need never end, and a trigger does
  * more than it was asked to. So there are tables and indexes of ours and nothing else. */
-static enum status check_schema(const struct store *store)
+static enum status check_schema(struct store *store)
 {
     sqlite3_stmt *statement;
     bool row;
@@ -135,7 +139,7 @@ static enum status check_schema(const struct store *store)
 
 /* What is in the file is data: no function of it is called, and nothing takes more memory than a
  * record does. */
-static enum status guard(const struct store *store)
+static enum status guard(struct store *store)
 {
     enum { ROW = 65536 }; /* the columns beside a line */
     sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, RECORD_BYTES + ROW);
@@ -239,7 +243,7 @@ static enum status bring_up_to_date(struct store *store, enum store_access acces
     return status;
 }
 
-static enum status is_complete(const struct store *store, bool *complete)
+static enum status is_complete(struct store *store, bool *complete)
 {
     struct missing missing = {.db = store->db};
     store_each_column(see_column, &missing);
@@ -251,9 +255,9 @@ static enum status is_complete(const struct store *store, bool *complete)
 
 /* Switches the file to a write-ahead log. SQLite does not wait for a lock here as it does
  * elsewhere: when two processes make the same store at once, one of them has to come again. */
-static enum status use_log(const struct store *store)
+static enum status use_log(struct store *store)
 {
-    uint64_t deadline = clock_ns() + (uint64_t)BUSY_MS * 1000000;
+    uint64_t deadline = clock_ns() + (uint64_t)STORE_BUSY_MS * 1000000;
     static const char sql[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
     while (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) {
         if ((sqlite3_errcode(store->db) & 0xff) != SQLITE_BUSY || clock_ns() > deadline)
@@ -267,7 +271,7 @@ static enum status prepare_file(struct store *store, enum store_access access)
 {
     bool empty, complete = false;
     int64_t version;
-    sqlite3_busy_timeout(store->db, BUSY_MS);
+    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
     TRY(guard(store));
     TRY(identify(store, &empty, &version));
     TRY(check_schema(store));
@@ -288,7 +292,7 @@ static enum status prepare_file(struct store *store, enum store_access access)
     }
     if (access == STORE_READ)
         return store_execute(store, "PRAGMA query_only = ON", "read the store");
-    return STATUS_OK;
+    return store_settle(store);
 }
 
 static enum status open_file(struct store *store, enum store_access access)

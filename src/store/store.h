@@ -45,7 +45,17 @@ void store_rollback(struct store *store); /* fine when nothing was begun */
  * ends the asking. */
 void store_watch(struct store *store, bool (*stop)(void *context), void *context);
 
-struct sink store_sink(struct store *store); /* records written to it are added */
+struct sink store_sink(struct store *store); /* records written to it are kept */
+
+/* As store_add, but a record that comes while another program has the store locked waits in
+ * FILE.waiting.jsonl instead of being refused. */
+enum status store_keep(struct store *store, const char *line, const struct record *record);
+/* Files the records that wait; fine when they have to go on waiting. Opening to write does it. */
+enum status store_settle(struct store *store);
+/* The same at the end of a run, with a warning when they still wait. */
+void store_end_waiting(struct store *store);
+/* Is this very line there? */
+enum status store_has(struct store *store, const char *line, size_t length, bool *out);
 
 /* Removes a record; STATUS_INPUT when there is none. */
 enum status store_remove(struct store *store, int64_t id);

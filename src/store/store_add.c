@@ -163,6 +163,14 @@ static enum status find_line(struct store *store, const char *line, size_t lengt
     return status;
 }
 
+enum status store_has(struct store *store, const char *line, size_t length, bool *out)
+{
+    int64_t id = 0;
+    enum status status = find_line(store, line, length, &id);
+    *out = id != 0;
+    return status;
+}
+
 static enum status add_line(struct store *store, const char *line, size_t length,
                             enum record_kind kind, int64_t *id)
 {
@@ -222,7 +230,7 @@ enum status store_add(struct store *store, const char *line, size_t length,
 
 static enum status sink_write(void *context, const char *line, const struct record *record)
 {
-    return store_add(context, line, strlen(line), record, NULL, NULL);
+    return store_keep(context, line, record);
 }
 
 struct sink store_sink(struct store *store)

@@ -213,7 +213,7 @@ done:
 }
 
 /* One number that the file answers; the statement is kept in *kept. */
-static enum status ask_number(const struct store *store, const char *sql, sqlite3_stmt **kept,
+static enum status ask_number(struct store *store, const char *sql, sqlite3_stmt **kept,
                               int64_t *out)
 {
     bool row;

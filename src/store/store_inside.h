@@ -7,6 +7,9 @@
 
 #include <sqlite3.h>
 
+/* How long another program's lock is waited for; by a bench, whose records can wait instead. */
+enum { STORE_BUSY_MS = 10000, STORE_WAIT_MS = 1000 };
+
 struct store {
     sqlite3 *db;
     char *path; /* for messages */
@@ -18,22 +21,24 @@ struct store {
     bool own_view;               /* they have a transaction of their own */
     bool (*stop)(void *context); /* or NULL */
     void *stop_context;
+    bool locked;    /* by another program, when something was last tried */
+    bool waits;     /* records of ours are in the file beside it */
     unsigned asked; /* how often somebody wanted to know whether to go on */
 };
 
 /* The status for what SQLite just refused; the message names the file, the attempt, the reason. */
-enum status store_fail(const struct store *store, const char *attempt);
+enum status store_fail(struct store *store, const char *attempt);
 
-enum status store_prepare(const struct store *store, const char *sql, sqlite3_stmt **out);
+enum status store_prepare(struct store *store, const char *sql, sqlite3_stmt **out);
 
 /* Steps to the next row; *row says whether there is one. */
-enum status store_step(const struct store *store, sqlite3_stmt *statement, bool *row);
+enum status store_step(struct store *store, sqlite3_stmt *statement, bool *row);
 
 /* The text of a column; "" for NULL. Valid until the next step. */
 const char *store_text(sqlite3_stmt *statement, int column);
 
 /* Runs SQL without parameters; `attempt` is for the message. */
-enum status store_execute(const struct store *store, const char *sql, const char *attempt);
+enum status store_execute(struct store *store, const char *sql, const char *attempt);
 
 /* Between two pieces of a long work: is the answer still wanted? */
 enum status store_go_on(struct store *store);

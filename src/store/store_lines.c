@@ -171,7 +171,7 @@ enum status store_rows(struct store *store, const struct store_glance *glance,
 }
 
 /* Inside a question: the place of an id among the rows; ids ascend. */
-static enum status find_row(const struct store *store, int64_t id, uint32_t *out)
+static enum status find_row(struct store *store, int64_t id, uint32_t *out)
 {
     const struct columns *columns = &store->columns;
     size_t low = 0, high = columns->count;

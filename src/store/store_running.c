@@ -34,7 +34,10 @@ enum status store_run(struct store *store, const struct store_running *running)
     code |= sqlite3_bind_text(put, 7, running->current, -1, SQLITE_STATIC);
     if (!isnan(running->left_s))
         code |= sqlite3_bind_double(put, 8, running->left_s);
-    return step_once(store, put, code == SQLITE_OK);
+    sqlite3_busy_timeout(store->db, STORE_WAIT_MS); /* a bench does not wait long for this */
+    enum status status = step_once(store, put, code == SQLITE_OK);
+    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+    return status;
 }
 
 void store_run_end(struct store *store, int64_t process)
