@@ -99,4 +99,15 @@ holds a_cpus_work "$table" '| large, train 3 | 1 | 6,000 | 0.0 % | 2,000, bytes 
 holds threads_are_apart "$table" '| large, train 3 | 2 | 4,000 |'
 holds who_does_not_ship_is_counted "$table" 'Of others, 1 results'
 holds floors_are_of_medians "$(tools/tables floors "$folder/cpu.jsonl" "$folder/records.jsonl")" 'half of 1 works take at most 3 × their floor'
+
+# By width: the better number of threads, and from where on the GPU is always faster.
+for row in '4 cpu 1 3000' '4 cpu 2 2000' '4 gpu 0 9000' '8 cpu 1 9000' '8 gpu 0 8000' '16 gpu 0 8000'; do
+    set -- $row
+    backend=$([ "$2" = gpu ] && echo cuda || echo simd)
+    timed "$3" prony "$backend" "$4" 1 |
+        sed "s/large/mlp:4-$1-$1-$1-1:sigmoid/; s/\"batch\":3/\"batch\":10/; s/\"unit\":\"cpu\"/\"unit\":\"$2\"/"
+done >"$folder/widths.jsonl"
+table=$(tools/tables crossover "$folder/widths.jsonl")
+holds the_better_threads_count "$table" '| CPU | 2.00 | 9.00 | – |'
+holds where_the_gpu_wins "$table" 'In training the GPU is faster from width 8 on.'
 exit $status
