@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "bench/job_network.h"
 #include "bench/judge.h"
+#include "bench/referee.h"
 #include "bench/reference.h"
 #include "bench/sweep.h"
 #include "bench/task_peer.h"
@@ -426,6 +427,32 @@ static enum status open_small(int32_t batch, struct task **out)
     return task_open(&options, out);
 }
 
+static enum status refer(struct task *task)
+{
+    const struct referee exact = {
+        .options = {.backend = &backend_ref, .device = {.threads = 1}},
+        .real = DTYPE_F64,
+        .batch = task->batch,
+    };
+    return referee_refer(&exact, task);
+}
+
+/* The reference's outcome, in which each parameter (or the one of that entry) moved so many times
+ * as far. */
+static enum status judge_moved(struct task *task, int32_t entry, double times, double *error)
+{
+    struct outcome found;
+    TRY(task_outcome(task, &task->arena, &found));
+    memcpy(found.loss, task->reference.loss, sizeof found.loss);
+    for (int64_t i = 0; i < task_stages(task) * task->value_count; i++) {
+        const int64_t place = i % task->value_count;
+        const double start = task_initial(task, place), way = task->reference.values[i] - start;
+        const bool moves = entry < 0 || task->places[place].entry == entry;
+        found.values[i] = (double)(float)(start + (moves ? times * way : way));
+    }
+    return judge_outcome(task, &found, error);
+}
+
 /* A step that was not done, or done twice, moves parameters by a whole step: far off. A parameter
  * that is off by its rounding is right. */
 TEST(the_check_finds_a_wrong_update)
@@ -433,43 +460,27 @@ TEST(the_check_finds_a_wrong_update)
     struct task *task;
     struct outcome found;
     double error;
-    if (!CHECK_OK(open_small(3, &task)))
+    if (!CHECK_OK(open_small(3, &task)) || !CHECK_OK(refer(task)))
         return;
-    CHECK_OK(job_network_refer(
-        task, &(struct network_options){.backend = &backend_ref, .device = {.threads = 1}}));
+    CHECK_OK(judge_moved(task, -1, 1, &error));
+    CHECK(error < task->tolerance);
+    CHECK_STATUS(STATUS_WRONG, judge_moved(task, -1, 1.01, &error));
+    /* Whichever entry does not learn, however little it would have moved, or learns too much. */
+    for (int32_t e = 0; e < task->params.count; e++)
+        if (task->params.entries[e].role == ROLE_PARAM) {
+            CHECK_STATUS(STATUS_WRONG, judge_moved(task, e, 0, &error));
+            CHECK_STATUS(STATUS_WRONG, judge_moved(task, e, 1.01, &error));
+        }
     CHECK_OK(task_outcome(task, &task->arena, &found));
-    found.loss = task->reference.loss;
-    for (int64_t i = 0; i < task->value_count; i++)
-        found.values[i] = nextafterf(task->reference.values[i], 1e9f);
-    CHECK_OK(judge_outcome(task, &found, &error));
-
-    for (int64_t i = 0; i < task->value_count; i++) {
-        const struct task_place *place = &task->places[i];
-        float start = ((const float *)params_data(&task->params, place->entry))[place->element];
-        float moved = task->reference.values[i] - start;
-        found.values[i] = start + 1.05f * moved;
-    }
-    CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
-    memcpy(found.values, task->reference.values, (size_t)task->value_count * sizeof(float));
+    memcpy(found.loss, task->reference.loss, sizeof found.loss);
+    memcpy(found.values, task->reference.values,
+           (size_t)(task_stages(task) * task->value_count) * sizeof(double));
     CHECK_OK(judge_outcome(task, &found, &error));
     CHECK_NEAR(error, 0, 0);
-    /* Whichever entry does not learn, however little it would have moved. */
-    for (int32_t e = 0; e < task->params.count; e++) {
-        if (task->params.entries[e].role != ROLE_PARAM)
-            continue;
-        for (int64_t i = 0; i < task->value_count; i++) {
-            const struct task_place *place = &task->places[i];
-            found.values[i] = place->entry == e
-                                  ? ((const float *)params_data(&task->params, e))[place->element]
-                                  : task->reference.values[i];
-        }
-        CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
-    }
-    memcpy(found.values, task->reference.values, (size_t)task->value_count * sizeof(float));
-    found.values[5] = NAN;
+    found.values[5] = (double)NAN;
     CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
     found.values[5] = task->reference.values[5];
-    found.loss *= 1.02;
+    found.loss[1] *= 1.02;
     CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
     CHECK_MESSAGE("the loss after 3 steps");
     task_close(task);
@@ -485,38 +496,41 @@ TEST(dear_references_are_kept)
     setenv("XDG_DATA_HOME", folder, 1);
     if (!CHECK_OK(open_small(3, &task)))
         return;
-    CHECK_OK(job_network_refer(
-        task, &(struct network_options){.backend = &backend_ref, .device = {.threads = 1}}));
-    CHECK_OK(reference_save(task, "abc"));
-    CHECK_OK(reference_save(task, "dirty+"));
+    CHECK_OK(refer(task));
+    CHECK_OK(reference_save(task, "ref f64", "abc"));
+    CHECK_OK(reference_save(task, "ref f64", "dirty+"));
     CHECK_OK(open_small(3, &again));
     static const char *const others[] = {"", "abd", "dirty+"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        CHECK_OK(reference_load(again, others[i]));
+        CHECK_OK(reference_load(again, "ref f64", others[i]));
         CHECK(!again->referred);
     }
     again->check_steps++;
-    CHECK_OK(reference_load(again, "abc"));
+    CHECK_OK(reference_load(again, "ref f64", "abc"));
     CHECK(!again->referred);
     again->check_steps--;
+    CHECK_OK(reference_load(again, "simd", "abc"));
+    CHECK(!again->referred);
     /* The same program, from other weights and over other data. */
     float *numbers[] = {params_data(&again->params, 0), params_data(&again->data, 0)};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const float kept = numbers[i][0];
         numbers[i][0] += 1;
-        CHECK_OK(reference_load(again, "abc"));
+        CHECK_OK(reference_load(again, "ref f64", "abc"));
         CHECK(!again->referred);
         numbers[i][0] = kept;
     }
-    CHECK_OK(reference_load(again, "abc"));
+    CHECK_OK(reference_load(again, "ref f64", "abc"));
     if (CHECK(again->referred)) {
-        CHECK(memcmp(again->reference.values, task->reference.values,
-                     (size_t)task->value_count * sizeof(float)) == 0);
-        CHECK_NEAR(again->reference.loss, task->reference.loss, 0);
+        const size_t bytes = (size_t)(task_stages(task) * task->value_count) * sizeof(double);
+        CHECK(memcmp(again->reference.values, task->reference.values, bytes) == 0);
+        CHECK_NEAR(again->reference.loss[1], task->reference.loss[1], 0);
+        CHECK_EQUAL_INT(again->draw_count, task->draw_count);
+        CHECK(memcmp(again->draws[1].values, task->draws[1].values, bytes) == 0);
     }
     task_close(again);
     CHECK_OK(open_small(4, &again));
-    CHECK_OK(reference_load(again, "abc"));
+    CHECK_OK(reference_load(again, "ref f64", "abc"));
     CHECK(!again->referred);
     task_close(again);
     task_close(task);

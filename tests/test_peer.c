@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-static enum status judge_values(void *context, const struct json *answer, double *error)
+static enum status judge_values(void *context, const struct json *const *answers, double *error)
 {
-    const struct json *values = json_get(answer, "values");
+    const struct json *values = json_get(answers[0], "values");
     *error = 0.25;
     *(size_t *)context = values ? values->count : 0;
     return STATUS_OK;
@@ -26,7 +26,7 @@ static struct job *open_peer(const char *path)
 {
     const struct peer_work work = {.path = path,
                                    .prepare = "{\"do\":\"prepare\"}",
-                                   .check = "{\"do\":\"check\"}",
+                                   .checks = {"{\"do\":\"check\"}"},
                                    .judge = judge_values,
                                    .context = &values_seen,
                                    .patience_ns = 1000000000};
@@ -106,7 +106,7 @@ static pid_t use_once(const char *path, struct peer_bank *bank, enum status expe
     double error;
     const struct peer_work work = {.path = path,
                                    .prepare = "{\"do\":\"prepare\"}",
-                                   .check = "{\"do\":\"check\"}",
+                                   .checks = {"{\"do\":\"check\"}"},
                                    .judge = judge_values,
                                    .context = &values_seen,
                                    .patience_ns = 1000000000,

@@ -10,7 +10,6 @@
 #include "bench/job_cold.h"
 #include "bench/job_library.h"
 #include "bench/job_network.h"
-#include "bench/judge.h"
 #include "bench/peers.h"
 #include "bench/referee.h"
 #include "bench/target_group.h"
@@ -81,8 +80,6 @@ static enum status group_screen(struct group *group, int *left)
 /* What is right, found out when somebody will be asked. */
 static enum status group_refer(struct group *group)
 {
-    if (group->referee.name)
-        return STATUS_OK;
     return referee_begin(&group->referee, group->bench, group->task);
 }
 
@@ -125,9 +122,11 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
 
     TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
     TRY(task_peer_prepare(group->task, point, &entrant->prepare));
-    TRY(task_peer_check(group->task, &entrant->check));
+    for (int32_t stage = 0; stage < task_stages(group->task); stage++) {
+        TRY(task_peer_check(group->task, stage, &entrant->checks[stage]));
+        work.checks[stage] = text_of(&entrant->checks[stage]);
+    }
     work.prepare = text_of(&entrant->prepare);
-    work.check = text_of(&entrant->check);
     entrant->is_peer = true;
     return job_peer_open(&work, &entrant->job);
 }
@@ -142,9 +141,13 @@ static enum status group_iterate(struct entrant *entrant)
     return status;
 }
 
+/* A peer begins anew for each stage. */
 static uint64_t group_check_ns(const struct group *group, const struct entrant *entrant)
 {
-    return entrant->first_ns * (uint64_t)group->task->check_steps;
+    uint64_t steps = 0;
+    for (int32_t stage = 0; stage < task_stages(group->task); stage++)
+        steps += (uint64_t)task_steps(group->task, stage);
+    return entrant->first_ns * steps;
 }
 
 /* The first iteration of all may be long for what is done once: where that would decide, one more
@@ -173,14 +176,14 @@ static enum status group_check(struct group *group, struct entrant *entrant)
     if (group_check_ns(group, entrant) > group->bench->patience_ns)
         status = referee_refuse(group->bench, (double)group_check_ns(group, entrant), "");
     else if ((status = group_refer(group)) == STATUS_OK)
-        status = referee_judge(&group->referee, group->bench, group->task, entrant->job, &error);
+        status = referee_judge(&group->referee, entrant->job, &error);
     if (status == STATUS_UNSUPPORTED) {
         NEED(check->reason = arena_text(&group->arena, status_message()));
         return STATUS_OK;
     }
     check->against = group->referee.name;
     check->difference = error;
-    check->tolerance = judge_tolerance(group->task);
+    check->tolerance = group->task->tolerance;
     TRY(status);
     check->verdict = RECORD_RIGHT;
     return STATUS_OK;
@@ -312,7 +315,9 @@ static enum status group_open_task(struct group *group, const struct point *poin
     if (status == STATUS_UNSUPPORTED && options.phase == PHASE_INFERENCE &&
         task_onnx_end(options.model))
         return group_open_file(group, &options, status);
-    return status;
+    TRY(status);
+    referee_choose(&group->referee, group->bench, group->task);
+    return STATUS_OK;
 }
 
 static enum status group_make(struct group *group, const struct point *points, int count)
@@ -344,7 +349,8 @@ static void group_free(struct group *group)
         if (entrant->job)
             entrant->job->kind->close(entrant->job);
         text_free(&entrant->prepare);
-        text_free(&entrant->check);
+        for (int stage = 0; stage < TASK_STAGES; stage++)
+            text_free(&entrant->checks[stage]);
         text_free(&entrant->notes);
     }
     for (int i = 0; i < group->probe_count; i++)

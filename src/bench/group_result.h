@@ -23,7 +23,7 @@ struct entrant {
     struct family family;   /* of a peer */
     uint64_t first_ns;      /* the first iteration, and what it used */
     struct meters first_meters;
-    struct text prepare, check, notes;
+    struct text prepare, checks[TASK_STAGES], notes;
     struct contender *contender;
     struct ceilings ceilings; /* of which its floor is made */
     struct job *probe;        /* the group's, of this floor; NULL: it is not bound by bytes */

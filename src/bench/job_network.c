@@ -250,41 +250,70 @@ static enum status network_run(struct job *job, int64_t iterations, uint64_t *el
     return STATUS_OK;
 }
 
-/* From the initial parameters and the first batch again: the check's steps, and what came of it. */
-static enum status network_outcome(struct job_network *network, struct outcome *out)
+static double network_real(const struct job_network *network, const void *data, int64_t i)
 {
-    struct task *task = network->task;
-    const struct backend *backend = network->options.backend;
+    return network->task->params.real == DTYPE_F64 ? ((const double *)data)[i]
+                                                   : (double)((const float *)data)[i];
+}
+
+static void network_answers(const struct job_network *network, struct outcome *out)
+{
+    const struct task *task = network->task;
+    int32_t y;
+    const struct program *program = task_output(task, "y", &y);
+    const int64_t width = shape_count(&program->tensors[y].shape) / task->batch;
+    for (int64_t i = 0; i < task->value_count; i++)
+        out->values[i] =
+            network_real(network, network->y, task->order[i / width] * width + i % width);
+}
+
+/* The loss and the parameters now, at the end of a stage. */
+static enum status network_learnt(struct job_network *network, int32_t stage, struct params *after,
+                                  struct outcome *out)
+{
+    const struct task *task = network->task;
+    const int64_t step = task_steps(task, stage) - 1, from = stage * task->value_count;
+    out->loss[stage] = network_real(network, network->losses, step % LOSS_RING);
+    TRY(network->options.backend->download(network->instance, after));
+    for (int64_t i = 0; i < task->value_count; i++)
+        out->values[from + i] = task_real(after, task->places[i].entry, task->places[i].element);
+    return STATUS_OK;
+}
+
+static enum status network_train(struct job_network *network, struct outcome *out)
+{
+    const struct task *task = network->task;
     struct params after;
-    int32_t entry;
+    int32_t entry, steps = 0;
     enum status status = STATUS_OK;
 
-    TRY(backend->upload(network->instance, &task->params));
-    TRY(network_bind_all(network, true));
-    TRY(network_iterate(network, task->check_steps));
-    if (task->phase == PHASE_INFERENCE) {
-        int32_t y;
-        const struct program *program = task_output(task, "y", &y);
-        int64_t width = shape_count(&program->tensors[y].shape) / task->batch;
-        for (int64_t i = 0; i < task->value_count; i++)
-            out->values[i] =
-                ((const float *)network->y)[task->order[i / width] * width + i % width];
-        return network_bind_all(network, false);
-    }
-    out->loss = (double)((const float *)network->losses)[(task->check_steps - 1) % LOSS_RING];
     params_init(&after, task->params.real);
     for (int32_t e = 0; e < task->params.count; e++) {
         const struct entry *like = &task->params.entries[e];
         TRY_OR(done, params_declare(&after, like->name, like->role, like->dtype, like->shape,
                                     like->init, &entry));
     }
-    TRY_OR(done, backend->download(network->instance, &after));
-    for (int64_t i = 0; i < task->value_count; i++)
-        out->values[i] =
-            ((const float *)params_data(&after, task->places[i].entry))[task->places[i].element];
+    for (int32_t stage = 0; stage < task_stages(task); stage++) {
+        TRY_OR(done, network_iterate(network, task_steps(task, stage) - steps));
+        TRY_OR(done, network_learnt(network, stage, &after, out));
+        steps = task_steps(task, stage);
+    }
 done:
     params_free(&after);
     return status;
+}
+
+/* From the initial parameters and the first batch again: the check's steps, and what came of it. */
+static enum status network_outcome(struct job_network *network, struct outcome *out)
+{
+    const struct task *task = network->task;
+    TRY(network->options.backend->upload(network->instance, &task->params));
+    TRY(network_bind_all(network, true));
+    if (task->phase == PHASE_TRAINING)
+        return network_train(network, out);
+    TRY(network_iterate(network, task->check_steps));
+    network_answers(network, out);
+    return network_bind_all(network, false);
 }
 
 const struct recipe_step *job_network_step(const struct job *job)
@@ -455,48 +484,15 @@ enum status job_network_open(struct task *task, const struct network_options *op
     return STATUS_OK;
 }
 
-/* The task's check on the reference; room for it is in the task's arena. */
-static enum status network_refer(struct task *task, const struct network_options *reference,
-                                 struct outcome *out)
+enum status job_network_answer(struct task *task, const struct network_options *options,
+                               struct outcome *out)
 {
     struct job *job = NULL;
 
-    TRY(task_outcome(task, &task->arena, out));
-    TRY(job_network_open(task, reference, &job));
+    TRY(job_network_open(task, options, &job));
     enum status status = network_prepare(job);
     if (status == STATUS_OK)
         status = network_outcome((struct job_network *)job, out);
     network_close(job);
     return status;
-}
-
-enum status job_network_refer(struct task *task, const struct network_options *reference)
-{
-    if (!task->referred)
-        TRY(network_refer(task, reference, &task->reference));
-    task->referred = true;
-    return STATUS_OK;
-}
-
-/* What counts is how far parameters moved, so the places that are compared are moved back to where
- * they would have started. */
-enum status job_network_shake(struct task *task, const struct network_options *reference)
-{
-    float *weights = task->params.blocks[ROLE_PARAM].data, *kept;
-    const size_t bytes = (size_t)task->params.blocks[ROLE_PARAM].bytes;
-    struct outcome out;
-
-    NEED(kept = mem_alloc(bytes));
-    memcpy(kept, weights, bytes);
-    task_shake(task, weights, bytes / sizeof *weights);
-    enum status status = network_refer(task, reference, &out);
-    for (int64_t i = 0; task->places && status == STATUS_OK && i < task->value_count; i++)
-        out.values[i] -= task_initial(task, i);
-    memcpy(weights, kept, bytes);
-    for (int64_t i = 0; task->places && status == STATUS_OK && i < task->value_count; i++)
-        out.values[i] += task_initial(task, i);
-    mem_free(kept);
-    TRY(status);
-    task->shaken = out;
-    return STATUS_OK;
 }

@@ -52,9 +52,8 @@ enum status job_network_parts(struct job *job, double step_ns, double parts_ns[P
  * job is one of this kind, prepared. */
 enum status job_network_outcome(struct job *job, struct outcome *out);
 
-/* Runs the task's check on the reference and keeps the outcome in the task; once. */
-enum status job_network_refer(struct task *task, const struct network_options *reference);
-/* Runs it there again from shaken weights (judge.h), and keeps that too. The task is referred. */
-enum status job_network_shake(struct task *task, const struct network_options *reference);
+/* The same of a job that is opened for this alone. */
+enum status job_network_answer(struct task *task, const struct network_options *options,
+                               struct outcome *out);
 
 #endif

@@ -226,11 +226,16 @@ static enum status peer_check(struct job *job, double *error)
 {
     struct job_peer *peer = (struct job_peer *)job;
     struct arena scratch = {0};
-    struct json *answer;
-    enum status status = peer_ask(peer, peer->work.check, &scratch, &answer);
+    const struct json *answers[PEER_CHECKS] = {NULL};
+    enum status status = STATUS_OK;
 
+    for (int i = 0; i < PEER_CHECKS && peer->work.checks[i] && status == STATUS_OK; i++) {
+        struct json *answer = NULL;
+        status = peer_ask(peer, peer->work.checks[i], &scratch, &answer);
+        answers[i] = answer;
+    }
     if (status == STATUS_OK)
-        status = peer->work.judge(peer->work.context, answer, error);
+        status = peer->work.judge(peer->work.context, answers, error);
     arena_free(&scratch);
     return status;
 }

@@ -21,12 +21,13 @@ struct peer_bank {
 };
 void peer_bank_close(struct peer_bank *bank);
 
+enum { PEER_CHECKS = 2 };
 struct peer_work {
-    const char *path;    /* the executable */
-    const char *prepare; /* the request lines, as docs/peers.md has them */
-    const char *check;
-    /* Judges the answer to the check, as job_kind's check does. */
-    enum status (*judge)(void *context, const struct json *answer, double *error);
+    const char *path;                /* the executable */
+    const char *prepare;             /* the request lines, as docs/peers.md has them */
+    const char *checks[PEER_CHECKS]; /* asked one after the other; NULL: no more */
+    /* Judges the answers to the checks, as job_kind's check does. */
+    enum status (*judge)(void *context, const struct json *const *answers, double *error);
     /* Writes the network as ONNX, where the request says; asked when the peer reads that. */
     enum status (*export)(void *context);
     void *context;          /* of both */

@@ -1,15 +1,14 @@
-/* reference.c: see reference.h. A file is one JSON object: steps, rate, loss, values, and of the
- * shaken one, where there is one, rounding and shaken. */
+/* reference.c: see reference.h. A file is a header and the numbers of the outcomes, as this machine
+ * has them in memory: the reference, then the draws. It never leaves the machine. */
 #include "bench/reference.h"
 
 #include "base/file.h"
-#include "base/json.h"
+#include "base/memory.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
-
-enum { FILE_MOST = 1 << 20 };
 
 /* What the fast backend does at least, in a second. */
 static const double FAST_FLOP_PER_S = 2e10, FAST_BYTES_PER_S = 1e10;
@@ -85,106 +84,121 @@ static enum status reference_path(const struct task *task, const char *commit, s
     text_add(out, "/references");
     TRY(text_done(out));
     TRY(file_make_folder(text_of(out)));
-    text_printf(out, "/%016" PRIx64 "-%s.json", reference_hash(task), commit);
+    text_printf(out, "/%016" PRIx64 "-%s.bin", reference_hash(task), commit);
     return text_done(out);
 }
 
-/* Is it a list of as many numbers as an outcome has? */
-static bool reference_is_outcome(const struct task *task, const struct json *values)
+/* All that the hash does not know. */
+struct header {
+    char by[64]; /* the referee */
+    int64_t steps, values, draws;
+    double rate, rounding;
+};
+
+static struct header reference_header(const struct task *task, const char *by, int32_t draws)
 {
-    if (!values || values->kind != JSON_ARRAY || (int64_t)values->count != task->value_count)
-        return false;
-    for (const struct json *value = values->first; value; value = value->next)
-        if (value->kind != JSON_NUMBER)
-            return false;
-    return true;
+    struct header header;
+    memset(&header, 0, sizeof header); /* compared by bytes */
+    snprintf(header.by, sizeof header.by, "%s", by);
+    header.steps = task->check_steps;
+    header.values = task->value_count;
+    header.draws = draws;
+    header.rate = task->params.control.rate;
+    header.rounding = task->rounding;
+    return header;
 }
 
-/* Does the tree hold an outcome of this very task? */
-static bool reference_fits(const struct task *task, const struct json *tree)
+/* Bytes of an outcome's values. */
+static size_t outcome_bytes(const struct task *task)
 {
-    const double rate = json_real(tree, "rate", -1);
-    return reference_is_outcome(task, json_get(tree, "values")) &&
-           json_int(tree, "steps", 0) == task->check_steps && rate >= task->params.control.rate &&
-           rate <= task->params.control.rate;
+    return (size_t)task_stages(task) * (size_t)task->value_count * sizeof(double);
 }
 
-static enum status reference_take(struct task *task, const struct json *tree, const char *key,
-                                  struct outcome *out)
+static enum status reference_take(struct task *task, const char *bytes, struct outcome *out)
 {
-    int64_t i = 0;
     TRY(task_outcome(task, &task->arena, out));
-    out->loss = json_real(tree, "loss", 0);
-    for (const struct json *value = json_get(tree, key)->first; value; value = value->next)
-        out->values[i++] = (float)value->number;
+    memcpy(out->loss, bytes, sizeof out->loss);
+    memcpy(out->values, bytes + sizeof out->loss, outcome_bytes(task));
     return STATUS_OK;
 }
 
-enum status reference_load(struct task *task, const char *commit)
+/* As many draws as the file has room for; -1: it holds something else. */
+static int32_t reference_draws(const struct task *task, const char *by, const void *bytes,
+                               size_t length)
 {
-    struct text path = {0}, text = {0};
-    struct arena scratch = {0};
-    struct json *tree;
+    const size_t each = sizeof task->reference.loss + outcome_bytes(task);
+    struct header found;
+    if (length < sizeof found + each || (length - sizeof found) % each != 0)
+        return -1;
+    const size_t draws = (length - sizeof found) / each - 1;
+    memcpy(&found, bytes, sizeof found);
+    if (draws > TASK_DRAWS)
+        return -1;
+    const struct header expected = reference_header(task, by, (int32_t)draws);
+    return memcmp(&found, &expected, sizeof found) == 0 ? (int32_t)draws : -1;
+}
+
+enum status reference_load(struct task *task, const char *by, const char *commit)
+{
+    const size_t each = sizeof task->reference.loss + outcome_bytes(task);
+    struct text path = {0};
+    void *bytes = NULL;
+    size_t length = 0;
     enum status status = STATUS_OK;
 
     if (!is_clean(commit))
         return STATUS_OK;
     TRY_OR(done, reference_path(task, commit, &path));
-    TRY_OR(done, file_read(text_of(&path), FILE_MOST, &text));
-    TRY_OR(done, json_parse(&scratch, "reference", text_of(&text), text.length, &tree));
-    if (!reference_fits(task, tree))
+    TRY_OR(done, file_load(text_of(&path), &bytes, &length));
+    const int32_t draws = reference_draws(task, by, bytes, length);
+    const char *from = (const char *)bytes + sizeof(struct header);
+    if (draws < 0)
         goto done;
-    TRY_OR(done, reference_take(task, tree, "values", &task->reference));
+    TRY_OR(done, reference_take(task, from, &task->reference));
+    for (int32_t i = 0; i < draws; i++)
+        TRY_OR(done, reference_take(task, from + (size_t)(i + 1) * each, &task->draws[i]));
+    task->draw_count = draws;
     task->referred = true;
-    const double rounding = json_real(tree, "rounding", -1);
-    if (rounding >= task->rounding && rounding <= task->rounding &&
-        reference_is_outcome(task, json_get(tree, "shaken")))
-        TRY_OR(done, reference_take(task, tree, "shaken", &task->shaken));
 done:
-    arena_free(&scratch);
+    mem_free(bytes);
     text_free(&path);
-    text_free(&text);
     return status == STATUS_MEMORY ? status : STATUS_OK;
 }
 
-static void reference_add(const struct task *task, struct json_writer *writer, const char *key,
-                          const struct outcome *outcome)
+static enum status reference_add(const struct task *task, struct file_writer *writer,
+                                 const struct outcome *outcome)
 {
-    json_key(writer, key);
-    json_array(writer);
-    for (int64_t i = 0; i < task->value_count; i++)
-        json_add_float(writer, outcome->values[i]);
-    json_end(writer);
+    TRY(file_append(writer, outcome->loss, sizeof outcome->loss));
+    return file_append(writer, outcome->values, outcome_bytes(task));
 }
 
-enum status reference_save(const struct task *task, const char *commit)
+static enum status reference_write(const struct task *task, const char *by, const char *path)
 {
-    struct text path = {0}, text = {0};
-    struct json_writer writer;
+    const struct header header = reference_header(task, by, task->draw_count);
+    struct file_writer writer;
+    enum status status = STATUS_OK;
+
+    TRY(file_begin(&writer, path));
+    TRY_OR(done, file_append(&writer, &header, sizeof header));
+    TRY_OR(done, reference_add(task, &writer, &task->reference));
+    for (int32_t i = 0; i < task->draw_count; i++)
+        TRY_OR(done, reference_add(task, &writer, &task->draws[i]));
+    TRY_OR(done, file_commit(&writer));
+done:
+    file_abort(&writer);
+    return status;
+}
+
+enum status reference_save(const struct task *task, const char *by, const char *commit)
+{
+    struct text path = {0};
     enum status status = STATUS_OK;
 
     if (!is_clean(commit))
         return STATUS_OK;
-    TRY_OR(done, reference_path(task, commit, &path));
-    json_begin(&writer, &text);
-    json_object(&writer);
-    json_key(&writer, "steps");
-    json_add_int(&writer, task->check_steps);
-    json_key(&writer, "rate");
-    json_add_real(&writer, task->params.control.rate);
-    json_key(&writer, "loss");
-    json_add_real(&writer, task->reference.loss);
-    reference_add(task, &writer, "values", &task->reference);
-    if (task->shaken.values) {
-        json_key(&writer, "rounding");
-        json_add_real(&writer, task->rounding);
-        reference_add(task, &writer, "shaken", &task->shaken);
-    }
-    json_end(&writer);
-    TRY_OR(done, text_done(&text));
-    TRY_OR(done, file_write(text_of(&path), text_of(&text), text.length));
-done:
+    status = reference_path(task, commit, &path);
+    if (status == STATUS_OK)
+        status = reference_write(task, by, text_of(&path));
     text_free(&path);
-    text_free(&text);
     return status == STATUS_MEMORY ? status : STATUS_OK;
 }

@@ -14,11 +14,11 @@ double reference_seconds(const struct task *task);
 double reference_bytes(const struct task *task);
 /* Is it so much work that its outcome is kept? */
 bool reference_is_dear(const struct task *task);
-/* Sets task->reference and task->referred (and task->shaken, if that is kept too) where the outcome
- * is kept and fits the task. What cannot be read is as if it were not there; fails only when memory
- * is out. */
-enum status reference_load(struct task *task, const char *commit);
+/* Sets task->reference, its draws and task->referred where the outcome is kept, fits the task and
+ * is by this referee. What cannot be read is as if it were not there; fails only when memory is
+ * out. */
+enum status reference_load(struct task *task, const char *by, const char *commit);
 /* Keeps the outcome of a task that is referred; a disk that is full or not ours does no harm. */
-enum status reference_save(const struct task *task, const char *commit);
+enum status reference_save(const struct task *task, const char *by, const char *commit);
 
 #endif

@@ -23,12 +23,42 @@
 #include <unistd.h>
 
 enum { TASK_SEED = 1 };
-enum { LEAST_PER_ENTRY = 8, LEAST_TO_WEIGH = 64 }; /* places; the latter where sizes are compared */
-enum { STREAM_X = 1, STREAM_TARGET, STREAM_ORDER, STREAM_SHAKE }; /* of random numbers */
+enum {
+    STREAM_X = 1,
+    STREAM_TARGET,
+    STREAM_ORDER,
+    STREAM_PLACES,
+    STREAM_START,
+    STREAM_SHIFT,
+}; /* of random numbers */
 
-/* Steps of a check: enough for an error to add up, few enough for a slow peer. */
+/* Steps of a check: enough for an error to add up, few enough for a slow peer. A weight that is not
+ * read again after its update shows in the second step. */
 static const uint64_t CHEAP_FLOP = 50000000;
-enum { CHECK_STEPS_CHEAP = 3, CHECK_STEPS_DEAR = 1 };
+enum { CHECK_STEPS_CHEAP = 3, CHECK_STEPS_TRAINING = 2, CHECK_STEPS_INFERENCE = 1 };
+
+bool task_steps_are_full(const struct task *task)
+{
+    const enum op_kind op = task->optimiser.kind->op;
+    return op == OP_adam || op == OP_rmsprop || op == OP_adagrad || op == OP_rprop;
+}
+
+int32_t task_stages(const struct task *task)
+{
+    return task->phase == PHASE_TRAINING && task->check_steps > 1 ? 2 : 1;
+}
+
+int32_t task_steps(const struct task *task, int32_t stage)
+{
+    return stage + 1 < task_stages(task) ? 1 : task->check_steps;
+}
+
+double task_real(const struct params *params, int32_t entry, int64_t element)
+{
+    const void *data = params_data(params, entry);
+    return params->entries[entry].dtype == DTYPE_F64 ? ((const double *)data)[element]
+                                                     : (double)((const float *)data)[element];
+}
 
 /* An op of that kind among the programs; NULL: none. */
 static const struct op *task_find_op(const struct task *task, enum op_kind kind,
@@ -99,7 +129,7 @@ static enum status task_add_data(struct task *task, const char *name, uint32_t s
                        (struct init){INIT_ZERO, 0}, &entry));
     void *data = params_data(&task->data, entry);
     int64_t width = shape_count(&shape) / task->rows;
-    const struct rng_key key = {.seed = TASK_SEED, .stream = stream};
+    const struct rng_key key = {.seed = task->seed, .stream = stream};
     for (int64_t row = 0; row < task->rows; row++)
         if (tensor->dtype == DTYPE_I32)
             task_draw_below(key, (uint32_t)row, width, most, (int32_t *)data + row * width);
@@ -109,9 +139,9 @@ static enum status task_add_data(struct task *task, const char *name, uint32_t s
 }
 
 /* Fisher–Yates. */
-static void task_shuffle(uint32_t *order, uint32_t count)
+static void task_shuffle(uint64_t seed, uint32_t *order, uint32_t count)
 {
-    const struct rng_key key = {.seed = TASK_SEED, .stream = STREAM_ORDER};
+    const struct rng_key key = {.seed = seed, .stream = STREAM_ORDER};
     for (uint32_t i = 0; i < count; i++)
         order[i] = i;
     for (uint32_t i = count; i > 1; i--) {
@@ -121,50 +151,149 @@ static void task_shuffle(uint32_t *order, uint32_t count)
     }
 }
 
-/* Every entry has places in proportion to its size, evenly spread, and at least a few. */
+/* Elements of each parameter that are looked at: all, or one at random of each of TASK_PLACES
+ * stretches of the same length. */
 static enum status task_choose_places(struct task *task)
 {
     const struct params *params = &task->params;
-    uint64_t total = params_count(params);
-    const int64_t least = task->rounding > 0 ? LEAST_TO_WEIGH : LEAST_PER_ENTRY;
-    size_t room = TASK_SAMPLES + (size_t)params->count * (size_t)(least + 1);
+    const struct rng_key key = {.seed = task->seed, .stream = STREAM_PLACES};
 
-    NEED(task->places = arena_array(&task->arena, room, sizeof *task->places));
+    NEED(task->places =
+             arena_array(&task->arena, (size_t)params->count * TASK_PLACES, sizeof *task->places));
     for (int32_t e = 0; e < params->count; e++) {
-        if (params->entries[e].role != ROLE_PARAM)
+        if (params->entries[e].role != ROLE_PARAM || params->entries[e].fixed)
             continue;
-        int64_t size = shape_count(&params->entries[e].shape);
-        int64_t share = (int64_t)((double)size / (double)total * TASK_SAMPLES) + 1;
-        share = share < least ? least : share;
-        share = share > size ? size : share;
-        for (int64_t i = 0; i < share; i++)
-            task->places[task->value_count++] =
-                (struct task_place){e, (int64_t)((double)size / (double)share * (double)i)};
+        const int64_t size = shape_count(&params->entries[e].shape);
+        const int64_t count = size < TASK_PLACES ? size : TASK_PLACES;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t from = size * i / count, to = size * (i + 1) / count;
+            const uint32_t luck = rng_below(key, (uint32_t)e, (uint32_t)i, (uint32_t)(to - from));
+            task->places[task->value_count++] = (struct task_place){e, from + luck};
+        }
     }
     return STATUS_OK;
 }
 
-/* What rounding may do: to outputs, and to how far parameters move, where errors add up; and by
- * how much it changes a number. The masters of the parameters are fp32 in all of them. */
-static enum status task_tolerate(struct task *task, const char *precision)
+/* Where the relus behind a norm are on for some channels and off for others, rounding turns few of
+ * them over: at the usual zero a step of fifty such layers is decided by rounding. */
+static float task_shift(struct rng_key key, uint32_t entry, uint32_t element)
+{
+    static const float SHIFT = 1.5f;
+    return rng_below(key, entry, element, 4) == 0 ? -SHIFT : SHIFT;
+}
+
+static bool is_shift(const struct entry *entry)
+{
+    const char *dot = strrchr(entry->name, '.');
+    return dot && strcmp(dot, ".shift") == 0;
+}
+
+/* The op that writes the tensor; NULL: none does. */
+static const struct op *task_writer(const struct program *program, int32_t tensor)
+{
+    for (int32_t i = 0; i < program->op_count; i++)
+        for (int32_t out = 0; out < program->ops[i].outputs; out++)
+            if (op_output(program, &program->ops[i], out) == tensor)
+                return &program->ops[i];
+    return NULL;
+}
+
+/* Of the weights of one output. */
+static double task_squares(const struct task *task, int32_t entry, int64_t outputs)
+{
+    const float *weights = params_data(&task->params, entry);
+    const int64_t count = shape_count(&task->params.entries[entry].shape);
+    double squares = 0;
+    for (int64_t i = 0; i < count; i++)
+        squares += (double)weights[i] * (double)weights[i];
+    return squares / (double)outputs;
+}
+
+/* Where each convolution makes signals smaller, nothing of the first ones shows in the outputs of
+ * twenty: so none does, as He has it. */
+static void task_fit_conv(struct task *task, const struct program *program, const struct op *conv)
+{
+    const int32_t w = program->tensors[op_input(program, conv, 1)].entry;
+    if (w < 0 || task->params.entries[w].given)
+        return;
+    const double squares = task_squares(task, w, task->params.entries[w].shape.dim[0]);
+    if (!(squares > 0 && squares < 2))
+        return;
+    float *weights = params_data(&task->params, w);
+    for (int64_t i = 0; i < shape_count(&task->params.entries[w].shape); i++)
+        weights[i] *= (float)sqrt(2 / squares);
+}
+
+/* A norm whose running variance is one would let signals fade, layer by layer, until nothing at the
+ * input shows in outputs. So it is what the weights before the norm make of inputs of size one. */
+static void task_fit_norm(struct task *task, const struct program *program, const struct op *norm)
+{
+    enum { WEIGHT = 1, VARIANCE = 4 };
+    const struct op *before = task_writer(program, op_input(program, norm, 0));
+    if (!before || (before->kind != OP_conv && before->kind != OP_dense))
+        return;
+    const int32_t w = program->tensors[op_input(program, before, WEIGHT)].entry;
+    const int32_t v = program->tensors[op_input(program, norm, VARIANCE)].entry;
+    if (w < 0 || v < 0 || task->params.entries[v].given)
+        return;
+    float *variance = params_data(&task->params, v);
+    const int64_t channels = shape_count(&task->params.entries[v].shape);
+    const double squares = task_squares(task, w, channels);
+    for (int64_t i = 0; i < channels; i++)
+        variance[i] *= (float)squares;
+}
+
+static void task_fit(struct task *task)
+{
+    for (int32_t p = 0; p < task->step.count; p++) {
+        const struct program *program = task->step.programs[p];
+        for (int32_t i = 0; i < program->op_count; i++)
+            if (program->ops[i].kind == OP_conv)
+                task_fit_conv(task, program, &program->ops[i]);
+            else if (program->ops[i].kind == OP_batch_norm_fixed)
+                task_fit_norm(task, program, &program->ops[i]);
+    }
+}
+
+/* A bias of zero, a scale of one: whoever leaves them out computes the same. So in a task these
+ * begin elsewhere, unless the network was given their values. */
+static void task_vary(struct task *task)
+{
+    static const float HALF_WIDTH = 0.25f;
+    const struct rng_key key = {.seed = task->seed, .stream = STREAM_START};
+    const struct rng_key shift_key = {.seed = task->seed, .stream = STREAM_SHIFT};
+    for (int32_t e = 0; e < task->params.count; e++) {
+        const struct entry *entry = &task->params.entries[e];
+        const bool plain = entry->init.kind == INIT_ZERO || entry->init.kind == INIT_ONE;
+        if (!plain || entry->given || entry->dtype != DTYPE_F32 || entry->role == ROLE_STATE)
+            continue;
+        float *values = params_data(&task->params, e);
+        const int64_t count = shape_count(&entry->shape);
+        const bool shifts = is_shift(entry);
+        for (int64_t i = 0; i < count; i++)
+            values[i] += HALF_WIDTH * (2 * rng_uniform(key, (uint32_t)e, (uint32_t)i) - 1) +
+                         (shifts ? task_shift(shift_key, (uint32_t)e, (uint32_t)i) : 0);
+    }
+}
+
+/* How much of a number the precision rounds away. */
+static enum status task_rounding(struct task *task, const char *precision)
 {
     static const struct {
         const char *precision;
-        double inference, training, rounding;
-    } rows[] = {{"fp32", 1e-3, 1e-2, 0},
-                {"tf32", 1e-2, 2e-1, 0x1p-11},
-                {"fp16", 1e-2, 2e-1, 0x1p-11},
-                {"bf16", 5e-2, 3e-1, 0x1p-8},
-                {"int8", 1e-1, 3e-1, 0x1p-7}};
+        double rounding;
+    } rows[] = {{"fp32", 0x1p-24},
+                {"tf32", 0x1p-11},
+                {"fp16", 0x1p-11},
+                {"bf16", 0x1p-8},
+                {"int8", 0x1p-7}};
     size_t i = 0;
     while (precision && precision[0] && i < sizeof rows / sizeof *rows &&
            strcmp(rows[i].precision, precision) != 0)
         i++;
     if (i == sizeof rows / sizeof *rows)
         FAIL(STATUS_INPUT, "there is no precision \"%s\"", precision);
-    task->coarse = i > 0;
     task->rounding = rows[i].rounding;
-    task->tolerance = task->phase == PHASE_TRAINING ? rows[i].training : rows[i].inference;
     return STATUS_OK;
 }
 
@@ -174,24 +303,7 @@ const char *task_optimiser(const struct network *network, const char *optimiser)
     return own ? NULL : optimiser;
 }
 
-/* Behind many batch norms rounding alone turns relus on and off and moves single gradients by tens
- * of per cent, in every framework: of ResNet-50's the mean square differs by up to 5 %. */
-static void task_tolerate_depth(struct task *task)
-{
-    enum { MANY_NORMS = 8 };
-    static const double DEEP = 0.1;
-    int norms = 0;
-    for (int32_t p = 0; p < task->step.count; p++)
-        for (int32_t i = 0; i < task->step.programs[p]->op_count; i++)
-            norms += task->step.programs[p]->ops[i].kind == OP_batch_norm_grad;
-    if (norms < MANY_NORMS)
-        return;
-    task->coarse = true;
-    task->tolerance = fmax(task->tolerance, DEEP);
-}
-
-/* What all programs of an iteration need; the working set is the largest of theirs. */
-static enum status task_count_work(struct task *task)
+enum status task_count_work(struct task *task)
 {
     for (int32_t p = 0; p < task->step.count; p++) {
         struct work work;
@@ -221,22 +333,31 @@ static enum status task_check_memory(const struct task *task, bool host)
     return STATUS_OK;
 }
 
+enum status task_compile(struct task *task)
+{
+    const struct compile_options compile = {.batch = task->batch,
+                                            .use = task->phase == PHASE_TRAINING ? USE_TRAINING
+                                                                                 : USE_INFERENCE,
+                                            .optimiser = task->optimiser_text};
+    return recipe_compile_stages(task->network, &task->params, &compile, &task->step);
+}
+
 static enum status task_fill(struct task *task, const struct task_options *options)
 {
-    TRY(task_tolerate(task, options->precision));
+    TRY(task_rounding(task, options->precision));
     TRY(network_open(options->model, &task->network));
     if (task->phase == PHASE_INFERENCE)
         network_settle(&task->network);
     task->optimiser = task->network->optimiser;
     const char *optimiser = task_optimiser(task->network, options->optimiser);
     TRY(optimiser_parse(optimiser, &task->optimiser));
-    const struct compile_options compile = {.batch = task->batch,
-                                            .use = task->phase == PHASE_TRAINING ? USE_TRAINING
-                                                                                 : USE_INFERENCE,
-                                            .optimiser = optimiser};
-    TRY(recipe_compile_stages(task->network, &task->params, &compile, &task->step));
+    if (optimiser)
+        NEED(task->optimiser_text = arena_text(&task->arena, optimiser));
+    TRY(task_compile(task));
     TRY(task_check_memory(task, options->host));
-    TRY(params_fill(&task->params, TASK_SEED));
+    TRY(params_fill(&task->params, task->seed));
+    task_vary(task);
+    task_fit(task);
     task->params.control.rate = optimiser_value(&task->optimiser, "rate");
     TRY(task_count_work(task));
 
@@ -246,22 +367,22 @@ static enum status task_fill(struct task *task, const struct task_options *optio
     TRY(task_add_data(task, "target", STREAM_TARGET, 0));
     TRY(task_add_data(task, "label", STREAM_TARGET, classes));
     NEED(task->order = arena_array(&task->arena, (size_t)task->rows, sizeof *task->order));
-    task_shuffle(task->order, (uint32_t)task->rows);
+    task_shuffle(task->seed, task->order, (uint32_t)task->rows);
 
-    uint64_t flop = task->work.forward.flop + task->work.backward.flop;
-    task->check_steps = flop < CHEAP_FLOP ? CHECK_STEPS_CHEAP : CHECK_STEPS_DEAR;
-    const struct program *drawing; /* a unit's chance that rounding moves may turn it on or off */
-    if (task_find_op(task, OP_bernoulli, &drawing))
-        task->coarse = true;
-    task_tolerate_depth(task);
-    if (task->phase == PHASE_TRAINING)
+    const bool training = task->phase == PHASE_TRAINING;
+    const bool cheap = task->work.forward.flop + task->work.backward.flop < CHEAP_FLOP;
+    const bool full = training && task_steps_are_full(task);
+    task->check_steps = cheap && !full ? CHECK_STEPS_CHEAP
+                        : training     ? CHECK_STEPS_TRAINING
+                                       : CHECK_STEPS_INFERENCE;
+    if (training)
         return task_choose_places(task);
     int32_t y;
     const struct program *program = task_output(task, "y", &y);
     if (!program)
         FAIL(STATUS_UNSUPPORTED, "%s: it has no output", options->model);
     int64_t outputs = task->check_steps * shape_count(&program->tensors[y].shape);
-    task->value_count = outputs < TASK_SAMPLES ? outputs : TASK_SAMPLES;
+    task->value_count = outputs < TASK_OUTPUTS ? outputs : TASK_OUTPUTS;
     return STATUS_OK;
 }
 
@@ -271,6 +392,7 @@ static enum status task_make(const struct task_options *options, struct task **o
     NEED(*out = task);
     task->phase = options->phase;
     task->batch = options->batch;
+    task->seed = options->seed ? options->seed : TASK_SEED;
     params_init(&task->params, DTYPE_F32);
     params_init(&task->data, DTYPE_F32);
     NEED(task->model = arena_text(&task->arena, options->model));
@@ -377,8 +499,9 @@ void task_close(struct task *task)
     if (task->folder_lock)
         close(task->folder_lock);
     recipe_free(&task->step);
-    network_free(task->network);
     params_free(&task->params);
+    if (!task->is_twin)
+        network_free(task->network);
     params_free(&task->data);
     arena_free(&task->arena);
     mem_free(task);
@@ -394,23 +517,16 @@ uint64_t task_input_bytes(const struct task *task)
 
 enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out)
 {
-    out->loss = 0;
-    NEED(out->values = arena_array(arena, (size_t)task->value_count, sizeof *out->values));
+    const size_t count = (size_t)task_stages(task) * (size_t)task->value_count;
+    *out = (struct outcome){.loss = {0}};
+    NEED(out->values = arena_array(arena, count, sizeof *out->values));
     return STATUS_OK;
 }
 
-float task_initial(const struct task *task, int64_t place)
+double task_initial(const struct task *task, int64_t place)
 {
     const struct task_place *at = &task->places[place];
-    return ((const float *)params_data(&task->params, at->entry))[at->element];
-}
-
-void task_shake(const struct task *task, float *values, uint64_t count)
-{
-    const struct rng_key key = {.seed = TASK_SEED, .stream = STREAM_SHAKE};
-    const float up = (float)(1 + task->rounding), down = (float)(1 - task->rounding);
-    for (uint64_t i = 0; i < count; i++)
-        values[i] *= rng_below(key, (uint32_t)(i >> 32), (uint32_t)i, 2) ? up : down;
+    return task_real(&task->params, at->entry, at->element);
 }
 
 /* The data as a peer visits it: row after row. */

@@ -10,10 +10,11 @@
  * where it is computed: backend, unit, threads, precision, and of another prony the axes that are
  * prony's. */
 enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out);
-enum status task_peer_check(const struct task *task, struct text *out);
+enum status task_peer_check(const struct task *task, int32_t stage, struct text *out);
 
-/* The export and the judge of struct peer_work; the context is the task. */
+/* The export and the judge of struct peer_work; the context is the task, and there is an answer for
+ * each stage. */
 enum status task_peer_export(void *context);
-enum status task_peer_judge(void *context, const struct json *answer, double *error);
+enum status task_peer_judge(void *context, const struct json *const *answers, double *error);
 
 #endif

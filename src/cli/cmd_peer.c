@@ -196,16 +196,20 @@ static enum status answer_check(struct session *session, const struct json *requ
     struct outcome found;
 
     task->check_steps = (int32_t)json_int(request, "steps", 1);
+    const int64_t most = json_int(request, "most", task->value_count);
     if (task->phase == PHASE_TRAINING && samples)
         TRY(use_samples(task, samples));
+    else if (task->phase == PHASE_INFERENCE && most > 0 && most < task->value_count)
+        task->value_count = most;
     TRY(task_outcome(task, &task->arena, &found));
     TRY(job_network_outcome(session->job, &found));
+    const int32_t stage = task_stages(task) - 1;
     json_key(out, "loss");
-    json_add_real(out, found.loss);
+    json_add_real(out, found.loss[stage]);
     json_key(out, "values");
     json_array(out);
     for (int64_t i = 0; i < task->value_count; i++)
-        json_add_float(out, found.values[i]);
+        json_add_float(out, (float)found.values[stage * task->value_count + i]);
     json_end(out);
     return STATUS_OK;
 }
