@@ -253,6 +253,43 @@ ON_BACKENDS(ops_and_parts_are_observed)
     compiled_close(&model);
 }
 
+/* A plan that is bound again, to other arrays, rows, orders and starts, gives what one does that is
+ * bound for the first time. */
+ON_BACKENDS(bound_again_it_is_as_new)
+{
+    static const uint32_t order[] = {3, 1, 2, 0};
+    static const struct {
+        int array;
+        int64_t rows;
+        bool ordered;
+        uint64_t start;
+    } rows[] = {{0, 4, false, 0}, {1, 4, false, 0}, {1, 4, false, 2}, {0, 4, true, 1},
+                {1, 4, true, 0},  {1, 4, false, 1}, {0, 2, false, 0}, {1, 2, false, 1}};
+    struct compiled model;
+    struct ready kept = {0};
+    float x[2][4 * 3];
+    fill_random(x[0], 8 * 3, 1);
+    if (compiled_open(&model, "input 3\ndense 5\nrelu\ndense 2\n",
+                      (struct compile_options){.batch = 2, .use = USE_INFERENCE}) &&
+        ready_open(&kept, rig, &model.params, model.program))
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            struct ready fresh = {0};
+            float y[2][2][4 * 2] = {0}; /* by whom, to which array */
+            if (ready_open(&fresh, rig, &model.params, model.program))
+                for (int who = 0; who < 2; who++) {
+                    ready_bind(who ? &fresh : &kept, model.program, (const char *[]){"x", "y"},
+                               (void *[]){x[rows[i].array], y[who][rows[i].array]},
+                               (int64_t[]){rows[i].rows, rows[i].rows}, 2,
+                               rows[i].ordered ? order : NULL, 4, rows[i].start);
+                    ready_run(who ? &fresh : &kept, PARTS_ALL, 0, 1);
+                }
+            CHECK(memcmp(y[0], y[1], sizeof y[0]) == 0);
+            ready_close(&fresh);
+        }
+    ready_close(&kept);
+    compiled_close(&model);
+}
+
 /* What a backend must refuse, with a reason. */
 /* Memory of what is no longer needed is used again: it must not be handed out as what it was. */
 ON_BACKENDS(only_what_is_kept_can_be_fetched)

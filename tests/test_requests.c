@@ -161,6 +161,50 @@ TEST(predictions_see_weights_that_were_loaded)
     prony_close(trained);
 }
 
+/* Ops of that kind in what answered last. */
+static int count_ops(const struct prony *network, enum op_kind kind)
+{
+    const struct program *program = network->quick->step.programs[0];
+    int count = 0;
+    for (int32_t i = 0; i < program->op_count; i++)
+        count += program->ops[i].kind == kind;
+    return count;
+}
+
+/* Of a file's network the settled form predicts, as long as the weights are the file's. */
+TEST(predictions_of_a_file_are_settled_until_it_learns)
+{
+    static struct arrays arrays;
+    static const struct kind norms = {"norms", "input 4\ndense 9\nbatch_norm\nrelu\ndense 3\n", 0,
+                                      false};
+    const char *path = at("norms.onnx");
+    struct prony *made = open_kind(&norms, "ref"), *read = NULL;
+    struct prony_stream *stream = NULL;
+    float expected[9];
+    if (!made || !CHECK_EQUAL_INT(train_step(made, &norms, arrays.inputs), PRONY_OK))
+        return;
+    check_same(made, 3, 1, &arrays);
+    memcpy(expected, arrays.found, sizeof expected);
+    int code = prony_export(made, path);
+    if (code == PRONY_UNSUPPORTED)
+        check_skip("%s", prony_error());
+    else if (CHECK_EQUAL_INT(code, PRONY_OK) &&
+             CHECK_EQUAL_INT(prony_open(path, &(struct prony_options){.backend = "ref"}, &read),
+                             PRONY_OK)) {
+        CHECK_EQUAL_INT(prony_predict(read, 3, arrays.inputs, arrays.found), PRONY_OK);
+        CHECK_EQUAL_INT(count_ops(read, OP_batch_norm_fixed), 0);
+        for (int i = 0; i < 9; i++)
+            CHECK_NEAR(arrays.found[i], expected[i], 1e-5);
+        CHECK_EQUAL_INT(prony_stream_open(read, NULL, &stream), PRONY_OK);
+        CHECK_EQUAL_INT(train_step(read, &norms, arrays.inputs), PRONY_OK);
+        check_same(read, 3, 2, &arrays); /* what learnt */
+        CHECK_EQUAL_INT(count_ops(read, OP_batch_norm_fixed), 1);
+        prony_stream_close(stream);
+    }
+    prony_close(read);
+    prony_close(made);
+}
+
 static void check_refused(int code, int expected, const char *message)
 {
     if (CHECK_EQUAL_INT(code, expected))

@@ -43,7 +43,7 @@ enum status lap_compile(struct lap *lap, const struct engine *engine, const stru
 
 enum status lap_prepare(struct lap *lap, const struct engine *engine)
 {
-    const struct plan_options options = {.slots = 1};
+    const struct plan_options options = {.slots = 1, .answering = lap->answering};
     lap->engine = engine;
     for (int i = 0; i < LAP_LEGS; i++) {
         struct leg *leg = &lap->legs[i];
@@ -115,7 +115,9 @@ static enum status bind_turn(const struct lap *lap, const struct leg *leg, int32
     int64_t start = rows_from(lap, first, left, &left); /* steps before it are whole batches */
     struct binding binding = {
         .views = views, .view_count = count, .start = (uint64_t)start, .version = data->version};
-    if (dataset->stream) { /* rows that are not fetched are not to be copied */
+    if (lap->answering != ANSWER_STEPS)
+        binding.ingestion = INGEST_PINNED; /* calls come from the host */
+    if (dataset->stream) {                 /* rows that are not fetched are not to be copied */
         binding.ingestion = INGEST_OVERLAPPED;
         binding.version = 0;
     }

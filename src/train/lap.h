@@ -23,6 +23,8 @@ struct lap_data {
 
 struct lap {
     const struct engine *engine;
+    enum answering
+        answering;         /* how its plans are prepared: steps, or calls where it has one step */
     int64_t rows, steps;   /* of a whole lap */
     int64_t step;          /* steps done of the current lap */
     struct lap_data data;  /* of the current lap, and … */
