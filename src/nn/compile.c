@@ -191,16 +191,16 @@ void emit_feed_forward(struct draft *draft, const struct network *network,
     draft_part(draft, PART_FORWARD);
     enum phase phase = options->use == USE_TRAINING ? PHASE_TRAINING : PHASE_INFERENCE;
     int32_t y = network_emit(network, draft, "", phase, rows, x, lengths);
-    if (options->use != USE_INFERENCE) {
-        emit_learning(network, draft, options, y, rows, rate);
-        return;
-    }
-    if (network_loss(network, options) == LOSS_CROSS_ENTROPY) {
+    const bool classes = network_loss(network, options) == LOSS_CROSS_ENTROPY;
+    if (classes ? options->use == USE_INFERENCE : network->ends_in_softmax) {
         int32_t logits = y;
         y = draft_real(draft, "y", *draft_shape(draft, logits));
         draft_op(draft, OP_softmax, IN(loss_rows(draft, logits)), OUT(loss_rows(draft, y)));
     }
-    emit_y(draft, y, rows);
+    if (options->use == USE_INFERENCE)
+        emit_y(draft, y, rows);
+    else
+        emit_learning(network, draft, options, y, rows, rate);
 }
 
 /* "encoder.dense1" is the layer dense1 of the network that is its file's encoder. */

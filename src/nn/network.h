@@ -121,6 +121,7 @@ struct network {
     struct arena weights;         /* owns these */
     struct onnx_batch onnx_batch; /* of one that was read from an ONNX file */
     const char *untrainable;      /* NULL, or why training it would be that of another network */
+    bool ends_in_softmax;    /* in no layer: cross-entropy has it inside, other losses do not */
     const char *rounded;     /* NULL, or what of the file is computed less exactly than it says */
     struct network *settled; /* the same for inference alone with the weights that came with it:
                                 fewer layers, as normalisations are folded; NULL: nothing is */

@@ -65,7 +65,8 @@ void import_traces(const struct import *in, bool moves, struct constant *to)
 }
 
 /* Does this input become a parameter that learns, where the node has such? The mean and variance of
- * a normalisation do not, nor what says how a layer works, nor a state of 0 to begin with. */
+ * a normalisation do not, nor what says how a layer works, nor a state of 0 to begin with. What the
+ * layer works on, its first input, does, but that of Where chooses. */
 static bool takes_part(const struct import *in, size_t i, const struct constant *numbers)
 {
     static const char *const settings[] = {"Clip", "Pow", "Where", "Resize", "Upsample"};
@@ -73,7 +74,7 @@ static bool takes_part(const struct import *in, size_t i, const struct constant 
     const char *op = in->node->op_type;
     bool zeros = true, takes = strcmp(op, "BatchNormalization") || i < 3;
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++)
-        takes = takes && strcmp(op, settings[s]);
+        takes = takes && (strcmp(op, settings[s]) || (i == 0 && strcmp(op, "Where")));
     for (int64_t k = 0; zeros && i > 4 && k < numbers->count; k++)
         zeros = numbers->reals[k] == 0;
     for (size_t r = 0; r < sizeof recurrent / sizeof *recurrent; r++)

@@ -81,6 +81,12 @@ static bool reads_input(const struct import *in, const struct value *output)
 enum status import_write(struct import *in, struct value *output, struct text *out)
 {
     const char *sizes;
+    const struct constant *known = output->constant;
+    if (known && known->reals && !known->held && !known->learnt)
+        TRY(import_untrainable(in,
+                               "it cannot be trained: its output '%.80s' is worked out of '%.80s', "
+                               "expected initializers as they stand in the file, each once",
+                               output->name, known->origin_count ? known->origins[0] : ""));
     TRY(line_known(in, output, in->batch));
     if (output->padded || output->pool)
         REFUSE(in, STATUS_UNSUPPORTED,

@@ -340,6 +340,7 @@ static enum status make_network(struct import *in, const char *name, const struc
     network->weights = in->weights;
     network->untrainable =
         in->settles ? "it was settled for inference, and cannot be trained" : in->untrainable;
+    network->ends_in_softmax = in->softmax_last;
     network->rounded = in->doubles ? "its doubles are rounded to fp32" : NULL;
     in->weights = (struct arena){0};
     struct shape *shapes = arena_array(&in->arena, (size_t)network->layer_count, sizeof *shapes);
