@@ -313,7 +313,9 @@ expect says_when_nobody_got_there 0 '0 of 1 seeds' "$prony" bench small --until 
 expect wants_data_for_a_target 2 '--until and --dataset go together' \
     "$prony" bench small --until accuracy=0.95
 expect wants_a_target_for_the_scenario 2 'expected --until' "$prony" bench small --scenario target
-for axis in 'workers 4' 'nodes 2' 'precision bf16' 'fusion off' 'caches cold' \
+expect offers_no_workers 2 'unknown option --workers' "$prony" bench small --workers 2
+expect offers_no_int8 2 'expected fp32|tf32|bf16|fp16' "$prony" bench small --precision int8
+for axis in 'precision bf16' 'fusion off' 'caches cold' \
     'ingestion pinned' 'backend ref --threads 2'; do
     expect "trains_to_no_target_with_${axis%% *}" 0 'skipped: ' \
         "$prony" bench small --until loss=10 --dataset iris --seeds 1 --batch 8 --$axis

@@ -4,23 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Axes that have one value so far: any other is a skip that says so. */
-static enum status check_axes(const struct point *point)
+static enum status check_affinity(const struct point *point)
 {
     const bool prony = strcmp(point->framework, "prony") == 0;
-    static const enum axis_index fixed[] = {AXIS_workers, AXIS_nodes, AXIS_parallelism,
-                                            AXIS_scaling, AXIS_interconnect};
-    const size_t count = sizeof fixed / sizeof *fixed;
     if (!prony && point->affinity[0] && strcmp(point->affinity, "none") != 0)
         FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
-    for (size_t i = 0; i < count; i++) {
-        const struct axis *axis = &axes[fixed[i]];
-        char number[POINT_NUMBER];
-        const char *value = point_get(point, axis, number);
-        if (value[0] && strcmp(value, "0") != 0 && strcmp(value, axis->otherwise) != 0)
-            FAIL(STATUS_UNSUPPORTED, "%s %s cannot be measured yet, only %s", axis->key, value,
-                 axis->otherwise[0] ? axis->otherwise : "none");
-    }
     return STATUS_OK;
 }
 
@@ -173,7 +161,7 @@ enum status entry_check(const struct bench *bench, const struct point *point)
 {
     TRY(check_environment(point));
     TRY(check_target(point));
-    TRY(check_axes(point));
+    TRY(check_affinity(point));
     TRY(check_samples(point));
     TRY(check_library(point));
     return check_scenario(bench, point);

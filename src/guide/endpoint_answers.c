@@ -7,6 +7,10 @@ static enum status add_answer(struct call *call, const struct answer_about *abou
     struct json_writer *json = &call->json;
     struct answer answer;
     TRY(answer_ask(about, index, &answer));
+    if (!answer.known && !answer.command.length) { /* nothing here could ever answer it */
+        answer_free(&answer);
+        return STATUS_OK;
+    }
     json_object(json);
     call_add_text(json, "name", answer.name);
     call_add_text(json, "question", answer.question);
@@ -14,7 +18,7 @@ static enum status add_answer(struct call *call, const struct answer_about *abou
     json_key(json, "known");
     json_add_bool(json, answer.known);
     call_add_text(json, "chart", text_of(&answer.chart));
-    call_add_text(json, "command", text_of(&answer.command));
+    call_add_text(json, "command", answer.command.length ? text_of(&answer.command) : NULL);
     json_key(json, "ids");
     json_array(json);
     for (size_t i = 0; i < answer.id_count; i++)

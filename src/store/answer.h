@@ -36,7 +36,7 @@ struct answer {
     bool known;
     struct text sentence;
     struct text chart;       /* parameters of /api/query that show it */
-    struct text command;     /* that asks one's own machine */
+    struct text command;     /* that asks one's own machine; "": none can */
     struct text left_out;    /* results that it does not rest on, and why; or "" */
     int64_t ids[ANSWER_IDS]; /* results it rests on */
     size_t id_count;

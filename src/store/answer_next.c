@@ -46,8 +46,7 @@ static void advise_cpu(const struct store_row *best, struct answer *answer)
         text_add(out, "bound by memory: a larger batch reads the weights less often.");
         try_batches(point, ANSWER_BENCH, answer);
     } else {
-        text_add(out, "bound by arithmetic: only more cores, a lower precision or a GPU make it "
-                      "faster.");
+        text_add(out, "bound by arithmetic: only more cores or a GPU make it faster.");
         try_values(point, ANSWER_BIT(threads), " --threads 1,2,4", answer);
     }
 }

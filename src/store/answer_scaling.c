@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double WORTH = 1.02; /* less than this is no gain */
+static const double WORTH = 1.05; /* less than this is no gain, nor is what intervals hide */
 
 /* The batch of a series, for the sentence; x comes after framework, backend, batch. */
 enum { BATCH = 2, X = 3 };
@@ -43,7 +43,7 @@ enum status answer_threads(const struct answer_about *about, struct answer *answ
                 answer->known ? series.top->values[BATCH] : "64");
     if (answer->known) {
         const struct store_mark *first = series.marks, *top = series.top;
-        bool gains = top->speedup > WORTH;
+        bool gains = top->speedup > WORTH && top->speedup_low > 1;
         const struct store_mark *shown = gains ? top : &series.marks[series.count - 1];
         text_printf(out, "%s thread%s for %s %s at batch %s with ",
                     (gains ? top : first)->values[X],
@@ -77,6 +77,8 @@ static double next_doubling(const struct store_mark *last, double units)
     return now / then;
 }
 
+/* From records that came from elsewhere: nothing here runs several workers, so there is no command.
+ */
 enum status answer_workers(const struct answer_about *about, struct answer *answer)
 {
     const struct answer_chart wanted = {.x = "workers",
@@ -90,11 +92,6 @@ enum status answer_workers(const struct answer_about *about, struct answer *answ
     struct store_chart chart;
     struct series series;
     TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
-    answer_begin_command("bench", answer->known ? &series.point : &about->best, about->phase,
-                         answer->known ? (ANSWER_BENCH | ANSWER_BIT(batch)) & ~ANSWER_BIT(workers)
-                                       : ANSWER_BIT(optimiser) | ANSWER_BIT(unit),
-                         answer);
-    text_add(&answer->command, " --workers 1,2,4");
     if (answer->known) {
         const struct store_mark *first = series.marks, *last = &series.marks[series.count - 1];
         double more = next_doubling(last, last->ideal);

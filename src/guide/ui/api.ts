@@ -308,7 +308,7 @@ export interface Answer {
   answer: string;
   known: boolean;
   chart: string; // parameters of a query
-  command: string;
+  command: string | null;
   ids: number[];
 }
 

@@ -33,7 +33,7 @@ function shortCard(answer: Answer, asked: Asked): HTMLElement {
     { className: "card answer" },
     element("h2", {}, answerLink(answer, asked, answer.question)),
     element("p", { className: answer.known ? "lead" : "lead faint" }, answer.answer),
-    answer.known ? null : commandLine(answer.command),
+    answer.known || !answer.command ? null : commandLine(answer.command),
   );
 }
 
@@ -72,8 +72,9 @@ async function onePage(answer: Answer, found: Answers, asked: Asked): Promise<Ch
       records.length > 0
         ? element("p", { className: "hint" }, "From records ", ...records, ids.length > RECORDS ? " …" : "")
         : null,
-      element("h2", {}, "Ask your own machine"),
-      commandLine(answer.command),
+      ...(answer.command
+        ? [element("h2", {}, "Ask your own machine"), commandLine(answer.command)]
+        : []),
     ),
     ...(answer.chart ? await chartOf(answer, asked) : []),
     element(

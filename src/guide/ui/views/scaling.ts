@@ -6,7 +6,7 @@ import { drawScaling } from "../charts/scaling";
 import { choice, field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
 import { filterFields, filterWords, withoutEchoes } from "../filters";
-import { figure, label, list, many, name } from "../format";
+import { figure, label, list, name } from "../format";
 import {
   benchLine,
   editFilters,
@@ -117,12 +117,16 @@ export const scaling: View = {
     const y = parameters.get("y") ?? "throughput";
     const group = (parameters.get("group") ?? "").split(",").filter(Boolean);
     const [values, found] = await Promise.all([fetchValues(filters), fetchScaling(over, y, group, filters)]);
+    // Threads can be measured here; the others are offered where records have several of them.
+    const offered = OVER.filter(
+      (axis) => axis === "threads" || axis === over || (values[axis]?.length ?? 0) > 1,
+    );
     const aside: Child[] = [
       panel(
         field(
           "over",
           "Over",
-          select("over", OVER, over, (chosen) => asked.change({ over: chosen })),
+          select("over", offered, over, (chosen) => asked.change({ over: chosen })),
         ),
         field(
           "y",
@@ -152,9 +156,9 @@ export const scaling: View = {
               element(
                 "p",
                 {},
-                `No configuration under these filters was measured with more than one number of ${label(over)}. Measure some; ${many(2, "number")} are enough to begin with:`,
+                `No configuration under these filters was measured with more than one number of ${label(over)}.`,
               ),
-              benchLine(`large --${over} ${over === "threads" ? "1,2,4" : "1,2"}`, asked.status),
+              over === "threads" ? benchLine("large --threads 1,2", asked.status) : null,
             ),
           ];
     return { title: `Scaling over ${label(over)}`, aside, main };
