@@ -144,6 +144,39 @@ TEST(cpu_or_gpu)
     store_close(store);
 }
 
+/* One thread of a CPU with two cores is not that CPU. */
+TEST(a_gpu_is_compared_with_a_whole_cpu)
+{
+    static const char line[] =
+        "{\"prony\":1,\"kind\":\"result\",\"point\":{\"framework\":\"prony\",\"backend\":\"simd\","
+        "\"model\":\"net\",\"phase\":\"training\",\"precision\":\"fp32\",\"batch\":64,\"unit\":\"cpu\","
+        "\"threads\":%d,\"server\":\"box\"},\"status\":\"ok\",\"result\":{\"time_ns\":{\"median\":9},"
+        "\"throughput\":%d},\"machine\":{\"server\":\"box\",\"cores\":2}}";
+    struct store *store = fresh_store();
+    for (int threads = 1; threads <= 2; threads++) {
+        struct arena arena = {0};
+        struct record record;
+        char text[600];
+        snprintf(text, sizeof text, line, threads, 300 - 100 * threads); /* 1 thread is better */
+        CHECK_OK(record_read(&arena, "line", 1, text, strlen(text), &record));
+        CHECK_OK(store_add(store, text, strlen(text), &record, NULL, NULL));
+        arena_free(&arena);
+        if (threads == 1) {
+            static const char on_gpu[] =
+                "{\"prony\":1,\"kind\":\"result\",\"point\":{\"framework\":\"prony\","
+                "\"backend\":\"cuda\",\"model\":\"net\",\"phase\":\"training\",\"precision\":"
+                "\"fp32\",\"batch\":64,\"unit\":\"gpu\",\"server\":\"far\"},\"status\":\"ok\","
+                "\"result\":{\"time_ns\":{\"median\":1},\"throughput\":800}}";
+            CHECK_OK(record_read(&arena, "line", 1, on_gpu, strlen(on_gpu), &record));
+            CHECK_OK(store_add(store, on_gpu, strlen(on_gpu), &record, NULL, NULL));
+            arena_free(&arena);
+            look(store, "", "unit", SENTENCE, "a GPU is compared with a whole CPU", true);
+        }
+    }
+    look(store, "", "unit", SENTENCE, "The GPU, at batch 64: 4 ×", true);
+    store_close(store);
+}
+
 TEST(which_batch)
 {
     struct store *store = fresh_store();

@@ -1,5 +1,6 @@
 /* answer_unit.c: CPU or GPU. Results of both are held against each other at the same batch, all
- * else alike, and on one machine where there is one that has both. */
+ * else alike, and on one machine where there is one that has both. Whole units are compared: a CPU
+ * counts where it was also measured with a thread for each core. */
 #include "store/answer_inside.h"
 
 #include <math.h>
@@ -35,6 +36,55 @@ static int worth(const struct pair *pair)
     return 2 * (strcmp(pair->cpu->values[SOURCE], "own") == 0) +
            2 * (strcmp(pair->gpu->values[SOURCE], "own") == 0) +
            (same(pair->cpu, pair->gpu, SERVER) && same(pair->cpu, pair->gpu, SOURCE));
+}
+
+/* Of one result: its threads, and its machine's cores (0: the record does not say). */
+static enum status read_threads(const struct answer_about *about, int64_t id, int64_t *threads,
+                                int64_t *cores)
+{
+    struct arena arena = {0};
+    struct text line = {0};
+    struct record record;
+    enum status status = store_get(about->store, id, &line);
+    if (status == STATUS_OK)
+        status = record_read(&arena, "store", (long)id, text_of(&line), line.length, &record);
+    if (status == STATUS_OK) {
+        *threads = record.point.threads;
+        *cores = json_int(record.machine, "cores", 0);
+    }
+    arena_free(&arena);
+    text_free(&line);
+    return status;
+}
+
+/* Was all of the CPU tried? Then the best of these results is what it can do, with one thread too.
+ */
+static enum status is_whole(const struct answer_about *about, const struct store_mark *mark,
+                            bool *whole)
+{
+    enum { LOOKED_AT = 64 }; /* the newest */
+    *whole = !is_of(mark, "cpu");
+    for (int64_t i = 0; i < mark->count && i < LOOKED_AT && !*whole; i++) {
+        int64_t threads = 0, cores = 0;
+        TRY(read_threads(about, mark->ids[i], &threads, &cores));
+        *whole = threads >= cores;
+    }
+    return STATUS_OK;
+}
+
+/* Marks of a part of a CPU are of no unit: no pair has them. */
+static enum status leave_parts_out(const struct answer_about *about, struct store_chart *chart,
+                                   bool *any)
+{
+    *any = false;
+    for (size_t i = 0; i < chart->count; i++) {
+        bool whole;
+        TRY(is_whole(about, &chart->marks[i], &whole));
+        if (!whole)
+            chart->marks[i].values[UNIT] = "a part of a CPU";
+        *any |= !whole;
+    }
+    return STATUS_OK;
 }
 
 /* The pair that counts most; of equals the one with the fastest GPU. False: there is none. */
@@ -181,8 +231,15 @@ static bool has_unit(const struct store_chart *chart, const char *unit)
 }
 
 static void say_unknown(const struct answer_about *about, const struct store_chart *chart,
-                        struct text *out)
+                        bool part, struct text *out)
 {
+    if (part) {
+        text_printf(out,
+                    "Not known: %s %s was measured on a CPU with fewer threads than it has cores, "
+                    "and a GPU is compared with a whole CPU.",
+                    about->phase, about->model);
+        return;
+    }
     bool cpu = has_unit(chart, "cpu"), gpu = has_unit(chart, "gpu");
     text_printf(out, "Not known: %s %s was measured on ", about->phase, about->model);
     if (cpu && gpu)
@@ -208,15 +265,16 @@ enum status answer_unit(const struct answer_about *about, struct answer *answer)
     struct store_query query;
     struct store_chart chart;
     struct pair pair;
+    bool part;
     TRY(answer_draw(about, &wanted, answer, &query, &chart));
-    enum status status = STATUS_OK;
-    answer->known = find_pair(&chart, &pair);
+    enum status status = leave_parts_out(about, &chart, &part);
+    answer->known = status == STATUS_OK && find_pair(&chart, &pair);
     answer_begin_command("bench", &about->best, about->phase, ANSWER_BIT(optimiser), answer);
     text_add(&answer->command, " --unit cpu,gpu --batch 1-1024*4");
     if (answer->known)
         status = say_contest(about, &query, &chart, &pair, answer);
     else
-        say_unknown(about, &chart, &answer->sentence);
+        say_unknown(about, &chart, part, &answer->sentence);
     store_chart_free(&chart);
     return status;
 }
