@@ -52,6 +52,8 @@ static void group_probe(struct group *group, struct entrant *entrant, const stru
         group_yardstick(group, point, &yardstick) != STATUS_OK ||
         (yardstick.backend && strcmp(point->scenario, "iterate") != 0))
         return;
+    if (!yardstick.backend)
+        yardstick.threads = entrant->ceilings.threads; /* as many as there are cores, at most */
     for (int i = 0; i < group->probe_count && !entrant->probe; i++)
         if (probe_fits(group->probes[i], &yardstick))
             entrant->probe = group->probes[i];
