@@ -68,12 +68,9 @@ def divide(at):
 @operator("Pow")
 def power(at):
     torch = at.torch
-    if at.has(1) and at.tensor(1).numel() == 1 and not at.tensor(1).dim():
-        try:
-            exponent = at.known(1).item()
-            return lambda a, b: torch.pow(a, exponent).to(a.dtype)
-        except Exception:
-            pass
+    if at.stays(1) and at.tensor(1).dim() == 0:
+        exponent = at.known(1).item()
+        return lambda a, b: torch.pow(a, exponent).to(a.dtype)
     return older_axis(at, lambda a, b: torch.pow(a, b).to(a.dtype))
 
 
@@ -161,6 +158,8 @@ def shrink(at):
 @operator("Clip")
 def clip(at):
     torch = at.torch
+    if not (at.stays(1) and at.stays(2)):
+        return lambda x, low=None, high=None: torch.clamp(x, low, high)
     ends = [at.list(i) for i in (1, 2)] if at.opset >= 11 else [at.get("min"), at.get("max")]
     low, high = (e[0] if isinstance(e, list) else e for e in ends)
     if low == 0 and high == 6:

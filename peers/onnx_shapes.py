@@ -160,13 +160,9 @@ def gather(at):
 
     start = axis % len(at.shape(0))
     if len(at.shape(0)) == 2 and start == 0 and at.builder.torch.is_floating_point(at.tensor(0)):
-        if bool((at.tensor(1) >= 0).all()) and not is_known(at, 1):
+        if bool((at.tensor(1) >= 0).all()) and not at.stays(1):
             return embed
     return compute
-
-
-def is_known(at, i):
-    return type(at.inputs[i]).__name__ == "Known"
 
 
 @operator("GatherElements")

@@ -34,6 +34,10 @@ class At:
     def has(self, i):
         return i < len(self.inputs) and self.inputs[i] is not None
 
+    def stays(self, i):
+        """Is it left out, or known?"""
+        return not self.has(i) or isinstance(self.inputs[i], Known)
+
     def tensor(self, i):
         """The input as it is now: of what depends on the data an example."""
         if not self.has(i):

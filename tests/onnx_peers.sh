@@ -36,7 +36,7 @@ printf 'input 5x3\nlstm 4\ndense 2\nloss cross_entropy\n' >"$folder/steps.net"
 "$prony" export "$folder/steps.net" --out "$folder/steps.onnx" >/dev/null
 right opens_exported_files 1 "$folder/steps.onnx" --batch 3 --framework onnxruntime
 python3 tests/onnx/write_files.py "$folder"
-right opens_files_of_every_form 6 "$folder/fixed.onnx" "$folder/second.onnx" "$folder/inputs.onnx" \
+right opens_files_of_every_form 7 "$folder/tails.onnx" "$folder/fixed.onnx" "$folder/second.onnx" "$folder/inputs.onnx" \
     "$folder/tokens.onnx" "$folder/outputs.onnx:output=z" "$folder/open.onnx:width=7" --batch 4 --framework onnxruntime
 skipped says_how_many_samples_a_file_computes 'computes 4 samples at a time' "$folder/four.onnx" \
     --batch 6 --framework onnxruntime

@@ -6,6 +6,7 @@
 #include "nn/optimiser.h"
 #include "nn/reader.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -195,6 +196,33 @@ enum status task_peer_check(const struct task *task, int32_t stage, struct text 
     return text_done(out);
 }
 
+/* Are the outputs a sigmoid's or a softmax's? */
+static bool gives_probabilities(const struct task *task)
+{
+    int32_t y;
+    const struct program *program = task_output(task, "y", &y);
+    for (int32_t i = 0; program && i < program->op_count; i++) {
+        const struct op *op = &program->ops[i];
+        if (op->outputs &&
+            program_root(program, op_output(program, op, 0)) == program_root(program, y) &&
+            (op->kind == OP_softmax ||
+             (op->kind == OP_activate && op->attr.activate.function == ACTIVATION_SIGMOID)))
+            return true;
+    }
+    return false;
+}
+
+/* Frameworks compute a probability to within a rounding of 1, not of itself: ONNX Runtime's sigmoid
+ * is 0 where it should be 1e-10. What is that near the reference is right. */
+static void forgive_tails(const struct task *task, struct outcome *found)
+{
+    if (!task->referred || !gives_probabilities(task))
+        return;
+    for (int64_t i = 0; i < task->value_count; i++)
+        if (fabs(found->values[i] - task->reference.values[i]) <= (double)FLT_EPSILON)
+            found->values[i] = task->reference.values[i];
+}
+
 /* Builds of prony that are older than this one give no more outputs than that. */
 enum { OUTPUTS_LEAST = 1000 };
 
@@ -228,6 +256,8 @@ enum status task_peer_judge(void *context, const struct json *const *answers, do
 
     for (int32_t stage = 0; stage < task_stages(task) && status == STATUS_OK; stage++)
         status = peer_outcome(task, stage, answers[stage], &found);
+    if (status == STATUS_OK && task->phase == PHASE_INFERENCE)
+        forgive_tails(task, &found);
     if (status == STATUS_OK)
         status = judge_outcome(task, &found, error);
     task->value_count = asked;

@@ -77,6 +77,9 @@ FILES = {
                           node("Squeeze", ["a", "one"], ["y"])],
                          [info("x", FLOAT, [5, "N", 2])], ["y"],
                          [tensor("w", [1, 3, 2]), tensor("r", [1, 3, 3]), whole("one", [1])]),
+    # probabilities that are nearly 0
+    "tails.onnx": model([node("Sub", ["x", "w"], ["h"]), node("Sigmoid", ["h"], ["y"])],
+                        [info("x", FLOAT, ["N", 6])], ["y"], [tensor("w", [1], -4.4)]),
     # two inputs
     "inputs.onnx": model([GEMM, node("Add", ["h", "v"], ["y"])],
                          [info("x", FLOAT, ["N", 6]), info("v", FLOAT, ["N", 4])], ["y"],
