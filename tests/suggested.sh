@@ -9,6 +9,7 @@ if "$prony" guide --help 2>&1 | grep -q 'built without' || ! command -v curl >/d
     exit 0
 fi
 "$prony" bench small --batch 1,8 --threads 1,2 --seconds 0.05 --store "$folder/store.db" >/dev/null 2>&1
+: >"$folder/log"
 "$prony" guide --port 0 --store "$folder/store.db" >"$folder/log" 2>&1 &
 guide=$!
 for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
