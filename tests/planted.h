@@ -68,7 +68,7 @@ static void entry_move(struct params *to, const struct params *from, int32_t ent
 
 static void planted_mend(struct params *result, const struct params *was)
 {
-    const bool last = plant.run + 1 == plant.runs;
+    const bool last = plant.run + plant.task->step.count >= plant.runs;
     for (int32_t e = 0; e < result->count; e++) {
         const bool is_it = e == plant.entry || plant.fault == FAULT_LONG_ALL;
         if (result->entries[e].role != ROLE_PARAM || !is_it)
@@ -90,7 +90,7 @@ static enum status planted_step(struct plan *plan, unsigned parts, int slot)
     TRY(plant.inner->download(plant.instance, &plant.before));
     NEED(was.blocks[ROLE_PARAM].data = mem_alloc(bytes));
     memcpy(was.blocks[ROLE_PARAM].data, plant.before.blocks[ROLE_PARAM].data, bytes);
-    if (plant.fault == FAULT_STALE && plant.run + 1 == plant.runs) {
+    if (plant.fault == FAULT_STALE && plant.run + plant.task->step.count >= plant.runs) {
         entry_copy(&plant.task->params, &plant.before, plant.entry);
         TRY(plant.inner->upload(plant.instance, &plant.before));
     }

@@ -8,7 +8,8 @@
 
 /* Draws of fp32 are shaken by many times what it rounds away (referee.h), so that they meet what
  * happens seldom; those of lower precisions by what these round away. */
-static const double TIMES = 4, TIMES_LOW = 2;
+/* A relu that turns over moves few numbers far: of scale, distance, worst, loss. */
+static const double TIMES[] = {4, 8, 16, 8}, TIMES_LOW[] = {2, 2, 4, 4};
 /* So many roundings are always allowed: others compute exponentials in another way. */
 static const double ROUNDINGS = 64, ROUNDINGS_LOW = 8;
 /* … and of how far a parameter moved this much: scale, distance, worst, loss; more where steps are
@@ -153,7 +154,7 @@ static double judge_allowed(const struct span *span, enum figure figure, double 
     const double least =
         (low ? ROUNDINGS_LOW : ROUNDINGS) * task->rounding * (figure == WORST ? WORST_TIMES : 1);
     return fmax(fmax(least, task->phase == PHASE_TRAINING ? moved[figure] : 0),
-                (low && figure != WORST ? TIMES_LOW : TIMES) * noise);
+                (low ? TIMES_LOW : TIMES)[figure] * noise);
 }
 
 /* Keeps the figure that is the largest share of what is allowed. */
