@@ -2,6 +2,7 @@
 cache, loaded with ctypes. The loop over iterations is in C as well."""
 
 import ctypes
+import glob
 import hashlib
 import os
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from prony_peer import Unsupported, search
+from prony_peer import Unsupported
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FLOATS = ctypes.POINTER(ctypes.c_float)
@@ -52,6 +53,13 @@ def has_header(name):
     return subprocess.run(command, input=f"#include <{name}>\n", capture_output=True, text=True).returncode == 0
 
 
+def library_file(name):
+    """The file behind a library's name, which has its version: libopenblasp-r0.3.21.so."""
+    found = [path for folder in ("/usr/lib", "/usr/lib/*", "/usr/local/lib", "/lib", "/lib/*")
+             for path in glob.glob(os.path.join(folder, glob.escape(name)))]
+    return os.path.basename(os.path.realpath(found[0])) if found else name
+
+
 def build(source, libraries):
     """The shared library made of a C file; built when the file, or how, has changed."""
     compiler = find_compiler()
@@ -81,7 +89,7 @@ LAYOUTS = {"weights": ["[in][out]", "[out][in]"]}
 class CPeer:
     packages = []
     library = ""  # what network_open is given
-    libraries = []  # for the linker
+    libraries_to_link = []
     losses = ("mse", "cross_entropy")
 
     def __init__(self, source):
@@ -96,10 +104,18 @@ class CPeer:
 
     def prepare(self, work):
         self.work = work
-        settings = search(self.choices(work), self.trial)
+        settings = work.search(self.choices(work), self.trial, compiled=self.built(),
+                               **CPeer.libraries(self)[0])
         self.use(settings)
         self.restart()
         return {"software": {**self.probe(), **settings}}
+
+    def libraries(self):
+        """({what it computes with: the file, which has its version}, [handicaps])"""
+        return {name: library_file(file) for name, file in self.probe().items()}, []
+
+    def built(self):
+        return os.path.basename(build(self.source, self.libraries_to_link))
 
     def trial(self, settings):
         self.use(settings)
@@ -107,12 +123,12 @@ class CPeer:
         start = time.perf_counter()
         self.step(0)
         together = 1 if time.perf_counter() - start > 0.001 else 64  # a call from Python takes 1 µs
-        return lambda: self.steps(0, together)
+        return together, lambda: self.steps(0, together)
 
     def restart(self):
         work = self.work
         stack = work.dense_stack(self.losses)
-        self.code = ctypes.CDLL(build(self.source, self.libraries))
+        self.code = ctypes.CDLL(build(self.source, self.libraries_to_link))
         self.code.network_open.restype = ctypes.c_char_p
         self.network, self.arrays = Network(), []
         layers = (Layer * len(stack))()

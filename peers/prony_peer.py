@@ -18,18 +18,24 @@ and, where it has reason to,
                                    prony cannot import is refused
     exports = True                 it reads any network as the ONNX file work.export
     restart()                      back to the initial weights, cheaper than by prepare(work)
+    libraries()                    ({name: version} of the libraries that it computes with, [handicaps]:
+                                   why it does not run as its users run it), once it is prepared
 
-and `serve(peer)` does the rest. `search` finds the best of several settings. Standard library only;
-one file, so that it can be copied.
+and `serve(peer)` does the rest. `work.search` finds the best of several settings. Standard library
+only.
 """
 
 import ctypes
+import hashlib
 import json
 import os
 import platform
 import sys
 import time
 from array import array
+
+from prony_libraries import report_python
+from prony_search import Search, processor
 
 
 class Unsupported(Exception):
@@ -39,7 +45,7 @@ class Unsupported(Exception):
 class Work:
     """What is to be computed: the fields of the request `prepare`, with files read."""
 
-    def __init__(self, request):
+    def __init__(self, request, software):
         self.training = request["phase"] == "training"
         self.batch = request["batch"]
         self.threads = request["threads"]
@@ -53,6 +59,8 @@ class Work:
         self.inputs = None
         if "layers" in request:
             self.read_network(request)
+        self.request, self.software = request, software
+        self.searched = None
 
     def read_network(self, request):
         """What prony knows of it; of a file that it cannot import nothing."""
@@ -65,6 +73,35 @@ class Work:
         data = read_safetensors(request["data"])
         self.inputs, self.targets, self.labels = data["x"], data.get("target"), data.get("label")
         self.batches = self.inputs[0][0] // self.batch
+
+    def search(self, settings, trial, seconds=0.25, **libraries):
+        """The best choice of settings, {name: [usual value, other value, …]}: from the usual one on,
+        each setting in turn takes the value with which it is quickest. `trial(choice)` makes ready and
+        gives a number of iterations and a function that does so many, or raises Unsupported. `libraries`: more that the times
+        depend on. They are kept (prony_search.py); PRONY_PEER_SEARCH=off leaves the usual ones."""
+        if not self.searched:
+            most = self.request.get("search_s", 60)
+            self.searched = Search(self.key(libraries), most, Unsupported)
+        return self.searched.run(settings, trial, seconds)
+
+    def key(self, libraries):
+        """What the times of settings depend on: the peer, the machine, the work."""
+        passing = ("do", "model", "weights", "data", "export", "search_s")  # where it lies, how it is called
+        asked = {name: value for name, value in self.request.items() if name not in passing}
+        tensors = {} if self.inputs is None else {n: shape for n, (shape, _) in self.weights.items()}
+        if self.onnx:
+            file = os.stat(self.onnx["file"])
+            tensors["file"] = [file.st_size, file.st_mtime_ns]
+        about = json.dumps([asked, tensors, self.inputs[0] if self.inputs else []], sort_keys=True)
+        try:
+            with open(sys.argv[0], "rb") as file:
+                own = hashlib.sha256(file.read()).hexdigest()[:16]
+        except OSError:  # it came by standard input
+            own = ""
+        place = os.path.abspath(sys.argv[0]).split(os.sep)
+        return {"peer": "/".join(place[-2:]), "code": own, "software": self.software,
+                "libraries": libraries, "cpu": processor(), "unit": self.unit,
+                "work": hashlib.sha256(about.encode()).hexdigest()}
 
     def refuse(self, peer):
         """Unsupported, when it asks for a value of an axis that the peer has not, or for a file that
@@ -157,44 +194,6 @@ def limit_threads(count):
     os.environ["OMP_WAIT_POLICY"] = "passive"  # whoever is not being timed must not spin
 
 
-def search(settings, trial, seconds=0.25, most=15):
-    """The best choice of settings, {name: [usual value, other value, …]}: from the usual one on, each
-    setting in turn takes the value with which it is quickest. `trial(choice)` makes ready and gives a
-    function of one iteration, or raises Unsupported. Ends after about `most` seconds with what was
-    best by then, if anything ran; PRONY_PEER_SEARCH=off leaves the usual ones."""
-    start = time.perf_counter()
-
-    def measure(choice):
-        try:
-            step = trial(choice)
-        except Unsupported:
-            return float("inf")
-        best, until = float("inf"), None
-        while until is None or time.perf_counter() < until:
-            before = time.perf_counter()
-            step()
-            now = time.perf_counter()
-            if until is None:  # the first one warms up
-                until = now + min(seconds, max(0.0, start + most - now))
-            else:
-                best = min(best, now - before)
-        return best if best < float("inf") else now - before
-
-    best = {name: values[0] for name, values in settings.items()}
-    if os.environ.get("PRONY_PEER_SEARCH") == "off" or all(len(v) < 2 for v in settings.values()):
-        return best
-    best_seconds = measure(best)
-    for name, values in settings.items():
-        for value in values[1:]:
-            if best_seconds < float("inf") and time.perf_counter() - start > most:
-                return best
-            choice = {**best, name: value}
-            found = measure(choice)
-            if found < 0.98 * best_seconds:
-                best, best_seconds = choice, found
-    return best
-
-
 WARM_NS = 20_000_000
 
 
@@ -227,13 +226,22 @@ class Server:
     def prepare(self, request):
         limit_threads(request["threads"])
         keep_memory()
-        self.work, self.place, self.iteration_ns = Work(request), 0, None  # also of a second work
-        self.work.refuse(self.peer)
-        answer = self.peer.prepare(self.work) or {}
+        work = Work(request, self.probe({})["software"])
+        self.work, self.place, self.iteration_ns = work, 0, None  # also of a second work
+        work.refuse(self.peer)
+        answer = self.peer.prepare(work) or {}
         if hasattr(self.peer, "restart"):  # what compiles in the first iteration does it here
             self.iterate(1)
             self.restart()
-        return answer
+        return {**answer, **self.describe(answer.get("software", work.software))}
+
+    def describe(self, software):
+        """What it computes with, what was tried, and why it does not run as its users run it."""
+        found, handicaps = getattr(self.peer, "libraries", lambda: ({}, []))()
+        searched = self.work.searched
+        handicaps = report_python() + handicaps + (searched.handicaps() if searched else [])
+        about = {"software": {**software, **found, **(searched.about() if searched else {})}}
+        return {**about, "handicap": "; ".join(handicaps)} if handicaps else about
 
     def iterate(self, count):
         step, batches, place = self.peer.step, self.work.batches, self.place

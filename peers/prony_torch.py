@@ -21,6 +21,7 @@ module, loss, optimiser, x, target)` as the second argument. `--unit gpu` runs i
 import contextlib
 import time
 
+from prony_libraries import report_torch
 from prony_peer import Unsupported, find_packages, serve
 
 
@@ -110,6 +111,9 @@ class TorchPeer:
         if self.device == "cuda":
             found.update(cuda=self.torch.version.cuda, gpu=self.torch.cuda.get_device_name())
         return found
+
+    def libraries(self):
+        return report_torch(self.torch)
 
     def take(self, module):
         """The module that is run, where it is run, in the precision it is run in."""

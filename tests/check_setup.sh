@@ -41,6 +41,29 @@ command_is apt-get 'case "$*" in *npm*) echo "no npm"; exit 1 ;; esac'
 holds one_missing_package_keeps_no_other_away "$(setup start)" "setup: going on without npm"
 holds one_missing_package_stops_nothing "$(setup start)" "status 0"
 
+# NumPy and PyTorch are here, but libblas.so.3 is none that anybody made fast.
+if compiler=$(command -v cc || command -v gcc || command -v clang); then
+    mkdir "$folder/reference"
+    echo 'void sgemm_(void) {}' >"$folder/blas.c"
+    "$compiler" -shared -fPIC "$folder/blas.c" -o "$folder/reference/libblas.so.3"
+    for mark in openblas_get_config bli_info_get_version_str; do
+        mkdir "$folder/$mark"
+        echo "void $mark(void) {}" >"$folder/blas.c"
+        "$compiler" -shared -fPIC "$folder/blas.c" -o "$folder/$mark/libblas.so.3"
+    done
+    system gcc cmake ninja
+    for goal in start test peers; do
+        holds "${goal}_wants_a_fast_blas" "$(LD_LIBRARY_PATH=$folder/reference setup $goal)" " libopenblas0-pthread"
+    done
+    for mark in openblas_get_config bli_info_get_version_str; do
+        found=$(LD_LIBRARY_PATH=$folder/$mark setup start)
+        case $found in *libopenblas0-pthread*) [ ! -x /usr/bin/python3 ] ;; esac
+        report "${mark}_is_a_fast_blas" $? "$found"
+    done
+else
+    echo "skip check_setup.blas: no C compiler"
+fi
+
 holds an_unknown_goal_is_refused "$(setup everything)" "usage: tools/setup start|test|peers|mnist
 status 2"
 exit $status

@@ -63,7 +63,16 @@ right optimisers_in_pytorch 7 small --batch 3 --framework pytorch \
 right blas_by_name 4 small --phase training,inference --batch 3 --framework blas \
     --backend openblas,blis
 PRONY_PEER_SEARCH=on
+XDG_DATA_HOME=$folder/data # where searches are kept
+export XDG_DATA_HOME
 right settings_are_searched 3 small --batch 3 --framework pytorch,blas,onednn
+right images_are_searched 1 lenet --batch 3 --framework pytorch
+case $output in
+*'"status":"skipped"'*) echo "skip slow_peers.channels_last_is_tried: no PyTorch" ;;
+*'"settings":"images channels_last, '*) echo "ok   slow_peers.channels_last_is_tried" ;;
+*) printf '%.2000s\nFAIL slow_peers.channels_last_is_tried\n' "$output" && status=1 ;;
+esac
+unset XDG_DATA_HOME
 
 # The ten lines of docs/peers.md, as a user's own script.
 sed -n '/^```python/,/^```/p' docs/peers.md | grep -v '^```' | sed "s|\"peers\"|\"$PWD/peers\"|" \

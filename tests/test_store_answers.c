@@ -464,13 +464,16 @@ TEST(handicapped_results_conclude_nothing)
     static const char why[] = "reference BLAS (netlib)";
     struct store *store = fresh_store();
     add_result(store, "framework=pytorch batch=64 threads=1", 50, 20, "bytes", why);
+    expect(store, "next", false, "(Left out as handicapped: pytorch: reference BLAS (netlib).)");
     expect(store, "framework", false, "Not known: no result");
     expect(store, "framework", false,
            "(Left out as handicapped: pytorch: reference BLAS (netlib).)");
     add(store, "backend=simd batch=64 threads=1", 1000, 1.1);
     look(store, "", "framework", SENTENCE, "% with pytorch", false);
     expect(store, "framework", true, "91 % with prony (1.1 × the floor): it wastes little.");
-    expect(store, "next", true, "(Left out as handicapped: pytorch: reference BLAS (netlib).)");
+    expect(store, "framework", true,
+           "(Left out as handicapped: pytorch: reference BLAS (netlib).)");
+    look(store, "", "next", SENTENCE, "Left out", false); /* it is said once */
     add_result(store, "framework=numpy batch=64 threads=1", 1e9, 1.01, "bytes", "debug build");
     expect(store, "next", true, "batch 64 with prony/simd");
     add(store, "framework=pytorch batch=64 threads=1", 500, 2.2);

@@ -9,6 +9,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 from c_peer import LAYOUTS, CPeer
+from prony_libraries import report_blas
 from prony_peer import Unsupported, serve
 
 LIBRARIES = ["openblas", "blis"]
@@ -33,6 +34,9 @@ class Blas(CPeer):
             if work.backend not in self.found:
                 raise Unsupported(f"it is not installed (Debian: lib{work.backend}-dev)")
         return {"library": names, **LAYOUTS}
+
+    def libraries(self):
+        return report_blas((f"lib{self.settings['library']}",))
 
     def use(self, settings):
         super().use(settings)

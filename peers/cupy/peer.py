@@ -34,6 +34,9 @@ class Peer(ArrayNetwork):
         self.restart()
         return {"software": {**find_packages([]), **found}}
 
+    def libraries(self):
+        return {"cuda": str(self.cupy.cuda.runtime.runtimeGetVersion())}, []
+
     def steps(self, first, count):
         for i in range(first, first + count):
             self.step(i % self.work.batches)

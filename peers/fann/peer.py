@@ -12,7 +12,7 @@ from prony_peer import Unsupported, serve
 
 
 class Fann(CPeer):
-    libraries = ["-lfloatfann"]
+    libraries_to_link = ["-lfloatfann"]
     losses = ("mse",)
 
     def probe(self):

@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from prony_peer import Unsupported, find_packages, search, serve
+from prony_peer import Unsupported, find_packages, serve
 
 KINDS = ("dense", "sigmoid", "relu", "tanh", "flatten", "conv", "max_pool", "lstm")
 PRECISIONS = {"fp32": "highest", "tf32": "tensorfloat32", "bf16": "bfloat16"}
@@ -57,16 +57,21 @@ class Peer:
         self.initial = {name: self.put(value) for name, value in work.weights.items()}
         self.restart()
         loops = ["single"] if work.calls else ["single", "scan"]
-        settings = search({"steps": loops}, self.trial, 0.25 if work.unit == "cpu" else 0.1)
+        settings = work.search({"steps": loops}, self.trial, 0.25 if work.unit == "cpu" else 0.1,
+                               **self.libraries()[0])
         self.loop = settings["steps"]
         self.restart()
         unit = str(self.device.device_kind)
         return {"software": {**find_packages(self.packages), "unit": unit, "steps": self.loop}}
 
+    def libraries(self):
+        """XLA computes: which one, and on what."""
+        return {**find_packages(["jaxlib"]), "xla": str(getattr(self.device.client, "platform_version", ""))}, []
+
     def trial(self, settings):
         self.loop = settings["steps"]
         self.restart()
-        return lambda: self.steps(0, self.work.batches)
+        return self.work.batches, lambda: self.steps(0, self.work.batches)
 
     def put(self, tensor):
         import numpy as np

@@ -9,19 +9,23 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 from c_peer import LAYOUTS, CPeer, has_header
+from prony_libraries import report_onednn
 from prony_peer import Unsupported, serve
 
 TAGS = {"[in][out]": "ab", "[out][in]": "ba", "oneDNN's": "any"}
 
 
 class OneDnn(CPeer):
-    libraries = ["-ldnnl"]
+    libraries_to_link = ["-ldnnl"]
 
     def probe(self):
         library = ctypes.util.find_library("dnnl")
         if not library or not has_header("dnnl.h"):
             raise Unsupported("oneDNN is not installed (Debian: libdnnl-dev)")
         return {"onednn": library}
+
+    def libraries(self):
+        return report_onednn(("libdnnl",)), []
 
     def choices(self, work):
         layouts = LAYOUTS["weights"]

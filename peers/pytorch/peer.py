@@ -10,7 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 from layers import Builder
-from prony_peer import Unsupported, search, serve
+from prony_peer import Unsupported, serve
 from prony_torch import TorchPeer, plain_step
 
 SLIDING = ("conv", "conv_transpose", "max_pool", "average_pool")
@@ -41,7 +41,8 @@ class Shipped(TorchPeer):
             raise Unsupported("torch.compile needs PyTorch 2")
         self.torch.backends.cudnn.benchmark = True
         self.built = None
-        self.settings = search(self.choices(), self.trial, 0.25 if self.device == "cpu" else 0.1)
+        self.settings = work.search(self.choices(), self.trial, 0.25 if self.device == "cpu" else 0.1,
+                                    **self.libraries()[0], **self.about())
         if self.built != self.settings:  # another one was tried last
             self.build(self.settings)
         chosen = ", ".join(f"{name} {value}" for name, value in self.settings.items())
@@ -52,7 +53,7 @@ class Shipped(TorchPeer):
         kinds, choices = {l["kind"] for l in self.work.layers}, {}
         compiled = self.backend == "compile"
         sliding = kinds.intersection(SLIDING)
-        if sliding and not compiled:
+        if sliding:
             choices["images"] = ["NCHW", "channels_last"]
         if "dense" in kinds and not compiled and not (sliding and self.device == "cuda"):
             choices["weights"] = ["[out][in]", "[in][out]"]  # beside convolutions not worth a trial
@@ -62,7 +63,7 @@ class Shipped(TorchPeer):
             choices["capture"] = ["on", "off"]
         if self.work.training:  # on a GPU foreach is the usual one
             updates = ["usual", "fused"] if self.device == "cuda" else ["usual", "foreach", "fused"]
-            choices["update"] = {"graph": ["usual"], "graph-fused": ["fused"]}.get(self.backend, updates)
+            choices["update"] = {"graph": ["usual"], "graph-fused": ["fused"]}.get(self.work.backend, updates)
         if self.backend == "eager" and self.device == "cpu":
             choices["jit"] = ["off", "trace"] if self.work.training else ["off", "freeze", "optimise"]
         return choices
@@ -73,7 +74,7 @@ class Shipped(TorchPeer):
         except (RuntimeError, TypeError, ValueError, AttributeError) as reason:
             raise Unsupported(f"PyTorch refuses {settings}: {reason}") from None
         together = 1 if self.device == "cpu" else self.work.batches
-        return lambda: self.steps(0, together)
+        return together, lambda: self.steps(0, together)
 
     def build(self, settings):
         torch, training, self.graphs = self.torch, self.work.training, []
@@ -82,9 +83,11 @@ class Shipped(TorchPeer):
         self.places = builder.places
         self.take(builder.module)
         self.fill()
-        if settings.get("images") == "channels_last":
-            self.module.to(memory_format=torch.channels_last)
-            self.inputs = [x.contiguous(memory_format=torch.channels_last) for x in self.inputs]
+        if "images" in settings:  # also back, from what was tried before
+            last = settings["images"] == "channels_last"
+            layout = torch.channels_last if last else torch.contiguous_format
+            self.module.to(memory_format=layout)
+            self.inputs = [x.contiguous(memory_format=layout) for x in self.inputs]
         self.module = self.quicker(self.module, settings)
         capture = self.captures or settings.get("capture") == "on"
         update = settings.get("update", "usual")

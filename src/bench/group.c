@@ -21,6 +21,8 @@
 
 /* A peer that does not answer for so many times the patience is taken for hung. */
 enum { HUNG_TIMES = 3 };
+/* A peer's search of its settings may take so many times the patience: once, for it is kept. */
+enum { SEARCH_TIMES = 6 };
 /* Iterations that are timed together where samples come while the unit computes: the first finds
  * nothing to hide behind. */
 enum { STAGED_TOGETHER = 16 };
@@ -115,13 +117,14 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
         .context = group->task,
         .exactly = scenario_answering(point->scenario) != ANSWER_STEPS || is_cold(point),
         .patience_ns = HUNG_TIMES * group->bench->patience_ns,
+        .search_ns = SEARCH_TIMES * group->bench->patience_ns,
         .stopped = group->bench->measure.stopped,
         /* on a CPU a process has its number of threads for life */
         .bank = strcmp(point->unit, "gpu") == 0 ? &group->bench->waiting : NULL,
     };
 
     TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
-    TRY(task_peer_prepare(group->task, point, &entrant->prepare));
+    TRY(task_peer_prepare(group->task, point, (double)work.search_ns * 1e-9, &entrant->prepare));
     for (int32_t stage = 0; stage < task_stages(group->task); stage++) {
         TRY(task_peer_check(group->task, stage, &entrant->checks[stage]));
         work.checks[stage] = text_of(&entrant->checks[stage]);

@@ -28,16 +28,16 @@ struct job_peer {
 };
 
 /* Asks, and gives the parsed answer (in `arena`) when its status is "ok". */
-static enum status peer_ask(struct job_peer *peer, const char *request, struct arena *arena,
-                            struct json **out)
+static enum status peer_ask_within(struct job_peer *peer, const char *request, uint64_t patience_ns,
+                                   struct arena *arena, struct json **out)
 {
     bool sound = peer->sound;
     peer->sound = false;
     enum status status =
-        child_ask(&peer->child, request, peer->work.patience_ns, peer->work.stopped, &peer->answer);
+        child_ask(&peer->child, request, patience_ns, peer->work.stopped, &peer->answer);
     if (status == STATUS_TIMEOUT)
         return status_prefix(status, "after %.3g s (--patience gives it more)",
-                             (double)peer->work.patience_ns * 1e-9);
+                             (double)patience_ns * 1e-9);
     TRY(status);
     if (json_parse(arena, "answer", text_of(&peer->answer), peer->answer.length, out) != STATUS_OK)
         return status_prefix(STATUS_DEVICE, "the peer answered nonsense (\"%.60s\")",
@@ -54,6 +54,12 @@ static enum status peer_ask(struct job_peer *peer, const char *request, struct a
     if (strcmp(state, "unsupported") == 0)
         FAIL(STATUS_UNSUPPORTED, "%s", reason);
     return STATUS_OK;
+}
+
+static enum status peer_ask(struct job_peer *peer, const char *request, struct arena *arena,
+                            struct json **out)
+{
+    return peer_ask_within(peer, request, peer->work.patience_ns, arena, out);
 }
 
 /* A process of this executable that waits, and still answers. */
@@ -146,7 +152,8 @@ static enum status peer_prepare(struct job *job)
     TRY(peer_start(peer));
     if (peer->exports && peer->work.export)
         TRY(peer->work.export(peer->work.context));
-    TRY(peer_ask(peer, peer->work.prepare, &peer->about, &answer));
+    TRY(peer_ask_within(peer, peer->work.prepare, peer->work.patience_ns + peer->work.search_ns,
+                        &peer->about, &answer));
     TRY(peer_took(peer, answer));
     if (json_get(answer, "software")) /* what it chose for this work */
         peer->software = json_get(answer, "software");

@@ -34,6 +34,7 @@ struct peer_work {
     bool exactly;           /* a run is the iterations that it is asked for, without one before to
                                warm up: each is a call that somebody waits for */
     uint64_t patience_ns;   /* the longest that one request may take */
+    uint64_t search_ns;     /* prepare may take so much longer, for a search of settings */
     bool (*stopped)(void);  /* asked while it is waited for: STATUS_INTERRUPTED when it says so; or
                                NULL */
     struct peer_bank *bank; /* where its process comes from and goes to, or NULL: a new one */

@@ -137,7 +137,8 @@ static enum status peer_network(struct task *task, struct json_writer *writer)
     return STATUS_OK;
 }
 
-enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out)
+enum status task_peer_prepare(struct task *task, const struct point *point, double search_s,
+                              struct text *out)
 {
     const char *end = task_onnx_end(task->model);
     struct json_writer writer;
@@ -155,6 +156,8 @@ enum status task_peer_prepare(struct task *task, const struct point *point, stru
     peer_text(&writer, "unit", point->unit);
     peer_text(&writer, "precision", point->precision);
     peer_text(&writer, "scenario", point->scenario);
+    json_key(&writer, "search_s");
+    json_add_real(&writer, search_s);
     peer_axes(point, &writer);
     if (task->network)
         TRY(peer_network(task, &writer));

@@ -8,8 +8,9 @@
 
 /* Each appends one request line. prepare writes the task's files first; the point says by whom and
  * where it is computed: backend, unit, threads, precision, and of another prony the axes that are
- * prony's. */
-enum status task_peer_prepare(struct task *task, const struct point *point, struct text *out);
+ * prony's. `search_s`: the longest that it may search for settings. */
+enum status task_peer_prepare(struct task *task, const struct point *point, double search_s,
+                              struct text *out);
 enum status task_peer_check(const struct task *task, int32_t stage, struct text *out);
 
 /* The export and the judge of struct peer_work; the context is the task, and there is an answer for

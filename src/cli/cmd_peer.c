@@ -9,6 +9,7 @@
 #include "bench/scenario.h"
 #include "cli/commands.h"
 #include "nn/formats/safetensors.h"
+#include "record/facts.h"
 #include "record/version.h"
 
 #include <stdio.h>
@@ -118,6 +119,20 @@ static enum status answer_axes(struct session *session, const struct json *reque
     return STATUS_OK;
 }
 
+/* A debug or sanitized build is not what its users run. */
+static void answer_handicap(struct json_writer *out)
+{
+    struct text why = {0};
+    struct facts facts;
+    facts_find(&facts);
+    if (strcmp(facts.build, "release") == 0)
+        return;
+    text_printf(&why, "%s build of prony", facts.build);
+    json_key(out, "handicap");
+    json_add_text(out, text_of(&why));
+    text_free(&why);
+}
+
 static enum status answer_prepare(struct session *session, const struct json *request,
                                   struct json_writer *out)
 {
@@ -145,6 +160,7 @@ static enum status answer_prepare(struct session *session, const struct json *re
         session->task->order[i] = (uint32_t)i; /* the file has them as they are visited */
     TRY(job_network_open(session->task, &options, &session->job));
     TRY(session->job->kind->prepare(session->job));
+    answer_handicap(out);
     return answer_axes(session, request, &options, out);
 }
 

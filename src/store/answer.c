@@ -280,7 +280,8 @@ enum status answer_ask(const struct answer_about *about, size_t index, struct an
     if (!out->known && !asked_for(about->where, "server"))
         TRY_OR(failed, ask_others(about, index, out));
     TRY_OR(failed, say_source(about, out));
-    if (out->left_out.length)
+    /* once: where frameworks are compared, or where there is nothing else */
+    if (out->left_out.length && (!about->best_id || strcmp(out->name, "framework") == 0))
         text_printf(&out->sentence, " (Left out as handicapped: %s.)", text_of(&out->left_out));
     TRY_OR(failed, text_done(&out->sentence));
     return STATUS_OK;

@@ -113,7 +113,7 @@ export function itemsOf(sheet: Sheet, series: Series, look: Look, xOf: (point: P
     itemStyle: markStyle(sheet.theme, look.colour, isChecked(point)),
     ...(point.handicap === null
       ? {}
-      : { label: { show: true, position: "top" as const, formatter: HANDICAPPED, color: sheet.theme.text } }),
+      : { label: { show: true, position: "top" as const, offset: [12, 0], fontSize: 16, formatter: HANDICAPPED, color: sheet.theme.text } }),
   }));
 }
 

@@ -142,7 +142,7 @@ function columnsOf(sheet: Sheet, state: State, change?: Change): Column<Point>[]
     ),
     { key: "check", title: "check", value: (point) => (isChecked(point) ? "right" : "not checked") },
     ...(sheet.points.some((point) => point.handicap !== null)
-      ? [{ key: "handicap", title: "handicap", value: (point: Point) => point.handicap }]
+      ? [{ key: "handicap", title: "handicap", value: (point: Point) => point.handicap ?? "none" }]
       : []),
     resultsColumn(sheet, change),
   ];

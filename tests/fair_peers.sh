@@ -1,0 +1,130 @@
+# Peers as their users run them: a planted reference BLAS is noticed, marked, and concluded nothing
+# from; the search of settings is kept, goes on where it ended, and no file leads it astray.
+
+suite=fair_peers
+. tests/shell/command.sh
+command -v python3 >/dev/null || { echo "skip fair_peers: no python3"; exit 0; }
+XDG_DATA_HOME=$folder/data
+export XDG_DATA_HOME
+
+# The search, in one process after another: `trials` counts what was really tried.
+cat >"$folder/search.py" <<'PYTHON'
+import glob, json, os, sys
+sys.path.insert(0, "peers")
+import prony_search
+from prony_search import Search
+
+class Refused(Exception):
+    pass
+
+SETTINGS = {"layout": ["a", "b"], "update": ["slow", "quick", "broken"]}
+SECONDS = {"a": 3e-3, "b": 1e-3, "slow": 2e-3, "quick": 1e-3}
+
+prony_search.measure = lambda step, seconds: step()  # by no clock: the machine may be busy
+def find(most=60.0, key="net", settings=SETTINGS):
+    trials = []
+    def trial(choice):
+        trials.append(choice)
+        if choice["update"] == "broken":
+            raise Refused()
+        seconds = SECONDS[choice["layout"]] + SECONDS[choice["update"]]
+        return 2, lambda: 2 * seconds
+    search = Search({"work": key}, most, Refused)
+    return search.run(settings, trial, 0.01), len(trials), search
+
+BEST = {"layout": "b", "update": "quick"}
+def check(name, held, found=None):
+    print(("ok   " if held else f"{found}\nFAIL ") + "fair_peers." + name)
+    return held
+
+def file():
+    return glob.glob(os.path.join(prony_search.folder(), "*.json"))[0]
+
+held = []
+best, trials, search = find()
+held += [check("a_search_finds_the_best", best == BEST and trials == 4, (best, trials))]
+tried = search.about()["search"]
+held += [check("a_search_lists_what_was_tried", tried["finished"] and len(tried["tried"]) == 4
+               and tried["tried"][3]["ms"] is None and tried["tried"][0]["ms"] > 4, tried)]
+best, trials, search = find()
+# Refused ones are tried again: another time there may be more memory.
+held += [check("a_search_is_kept", best == BEST and trials == 1 and not search.handicaps(), trials)]
+held += [check("another_work_is_searched", find(key="other")[1] == 4)]
+os.unlink(file()), os.unlink(file())
+
+# Time ends it: it is said, and the next process goes on.
+best, trials, search = find(most=-1)
+held += [check("an_unfinished_search_is_said", trials == 1 and best["layout"] == "a"
+               and "unfinished" in search.handicaps()[0], (trials, search.handicaps()))]
+best, trials, search = find()
+held += [check("an_unfinished_search_goes_on", best == BEST and trials == 3, (best, trials))]
+
+usual = {**SETTINGS, "update": ["broken", "quick"]}
+best, trials, search = find(-1, "refused", usual)
+held += [check("there_is_time_for_one_that_runs", best == {"layout": "b", "update": "quick"} or
+               best["update"] == "quick", (best, trials))]
+os.unlink(max(glob.glob(os.path.join(prony_search.folder(), "*.json")), key=os.path.getmtime))
+
+# A file that was damaged or made up.
+with open(file()) as kept:
+    right = json.load(kept)
+def planted(content):
+    with open(file(), "w") as kept:
+        kept.write(content if isinstance(content, str) else json.dumps(content))
+    best, trials, search = find()
+    return best == BEST and trials == 4 and len(search.about()["search"]["tried"]) == 4
+words = list(right["tried"])
+bad = ["", "{", "[" * 100000, "null", "[1]", '{"key": 1}', "\x00" * 10, "x" * 100000,
+       {**right, "key": {"work": "net"}}, {**right, "tried": []}, {**right, "tried": "slow"},
+       {**right, "tried": {words[0]: -1}}, {**right, "tried": {words[0]: "1"}},
+       {**right, "tried": {words[0]: True}}, {**right, "tried": {words[0]: [1e-9]}},
+       {**right, "tried": {"layout c, update made-up": 1e-9}},
+       json.dumps({**right, "tried": {words[0]: 1}}).replace(": 1}", ": NaN}")]
+wrong = [content for content in bad if not planted(content)]
+held += [check("a_bad_file_is_passed_over", not wrong, [str(w)[:200] for w in wrong])]
+os.unlink(file())
+os.rmdir(prony_search.folder())
+os.symlink("/dev/null/nowhere", prony_search.folder())
+held += [check("a_folder_that_cannot_be_written", find()[0] == BEST)]
+os.environ["PRONY_PEER_SEARCH"] = "off"
+best, trials, search = find()
+held += [check("no_search_is_said", trials == 0 and "not searched" in search.handicaps()[0])]
+sys.exit(not all(held))
+PYTHON
+python3 "$folder/search.py" || status=1
+rm -rf "$XDG_DATA_HOME"
+
+# A reference BLAS, planted before the one that NumPy finds.
+compiler=$(command -v cc || command -v gcc || command -v clang)
+[ -n "$compiler" ] || { echo "skip fair_peers.planted: no C compiler"; exit $status; }
+mkdir "$folder/reference"
+"$compiler" -O1 -shared -fPIC -Wl,-soname,libblas.so.3 tests/naive_blas.c -o "$folder/reference/libblas.so.3" ||
+    { echo "FAIL fair_peers.build"; exit 1; }
+# bench FILE ARGUMENTS…: of NumPy beside prony, into the file and a store beside it.
+bench() {
+    file=$folder/$1
+    shift
+    "$prony" bench mlp:5-7-3 --phase inference --batch 3 --framework prony,numpy --seconds 0.1 \
+        --out "$file.jsonl" --store "$file.db" "$@" 2>&1
+}
+output=$(bench fair)
+case $output in
+*skipped*) echo "skip fair_peers.planted: $output" | tr '\n' ' '; echo; exit $status ;;
+*†*) echo "skip fair_peers.planted: this machine's NumPy is handicapped already"; exit $status ;;
+esac
+grep '"framework":"numpy"' "$folder/fair.jsonl" | grep -q '"blas":"'
+report a_record_names_the_blas $? "$(cat "$folder/fair.jsonl")"
+grep '"framework":"numpy"' "$folder/fair.jsonl" | grep -q '"tried":\[{"settings":"weights \[in\]\[out\]","ms":'
+report a_record_lists_what_was_tried $? "$(cat "$folder/fair.jsonl")"
+holds both_are_in_an_answer "$("$prony" answer mlp:5-7-3 --minutes 0 --phase inference --store "$folder/fair.db" 2>&1)" "% with numpy"
+
+output=$(LD_LIBRARY_PATH=$folder/reference bench planted)
+holds a_reference_blas_is_marked "$output" "† reference BLAS (netlib)"
+holds the_mark_is_explained "$output" "† handicapped:"
+grep -q '"handicap":"reference BLAS (netlib)".*"verdict":"right".*"blas":"reference (libblas.so.3)"' "$folder/planted.jsonl"
+report a_reference_blas_is_recorded $? "$(cat "$folder/planted.jsonl")"
+output=$("$prony" answer mlp:5-7-3 --minutes 0 --phase inference --store "$folder/planted.db" 2>&1)
+holds answers_say_why_it_is_left_out "$output" "(Left out as handicapped: numpy: reference BLAS (netlib).)"
+case $output in *"with numpy"*) false ;; esac
+report no_answer_is_drawn_from_it $? "$output"
+exit $status
