@@ -272,6 +272,9 @@ expect asks_through_the_library 0 'library  ' "$prony" bench small --phase infer
 expect says_which_way_is_faster 0 ' × its time (' \
     "$prony" bench small --backend simd --phase inference --scenario single-stream \
     --through library --against engine --seconds 0.5
+expect says_that_there_were_no_turns 0 'no verdict beside prony/simd (0 rounds are too few)' \
+    "$prony" bench small --backend simd --phase inference --scenario queued --through library \
+    --against engine $quick
 expect checks_the_library_s_answers 0 '"verdict":"right"' "$prony" bench lenet --phase inference \
     --scenario queued --through library --format json $quick
 expect tells_the_ways_apart 0 '"through":"library"' "$prony" bench small --phase inference \

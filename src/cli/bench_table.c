@@ -121,8 +121,9 @@ static void add_verdict(const struct record *record, struct text *out)
     const struct comparison *found = &record->against.found;
     static const char *const words[] = {"no verdict beside", "faster than", "slower than",
                                         "the same as"};
-    text_printf(out, "  %s %s: %.3g × its time", words[found->verdict], record->against.other,
-                found->ratio);
+    text_printf(out, "  %s %s", words[found->verdict], record->against.other);
+    if (!isnan(found->ratio))
+        text_printf(out, ": %.3g × its time", found->ratio);
     if (isnan(found->low))
         text_printf(out, " (%lld rounds are too few)\n", (long long)found->rounds);
     else
