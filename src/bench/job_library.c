@@ -7,6 +7,8 @@
 #include "bench/judge.h"
 #include "library/prony_inside.h"
 
+#include <string.h>
+
 enum { IN_FLIGHT = 1000 }; /* requests of a stream */
 
 struct job_library {
@@ -44,6 +46,22 @@ static enum status library_take_samples(struct job_library *library)
     return STATUS_OK;
 }
 
+/* The task's parameters in place of those that the seed gave: nothing is attached yet. */
+static enum status library_take_parameters(struct job_library *library)
+{
+    const struct params *from = &library->task->params;
+    struct params *to = model_form(&library->network->model).params;
+    TRY(params_fill_new(to)); /* or it would be done when they are attached */
+    for (int32_t e = 0; e < to->count; e++) {
+        const int32_t same = params_find(from, to->entries[e].name);
+        if (same < 0 || from->entries[same].bytes != to->entries[e].bytes)
+            FAIL(STATUS_UNSUPPORTED, "the library has another parameter '%s' than the engine",
+                 to->entries[e].name);
+        memcpy(params_data(to, e), params_data(from, same), (size_t)to->entries[e].bytes);
+    }
+    return STATUS_OK;
+}
+
 static enum status library_start(struct job_library *library)
 {
     const struct library_options *options = &library->options;
@@ -60,6 +78,7 @@ static enum status library_start(struct job_library *library)
     };
     library->calls = library->ticket = library->waited = 0;
     TRY((enum status)prony_open(options->model, &open, &library->network));
+    TRY(library_take_parameters(library));
     if (options->answering == ANSWER_QUEUED || options->answering == ANSWER_RESIDENT)
         TRY((enum status)prony_stream_open(library->network, &stream, &library->stream));
     return STATUS_OK;
