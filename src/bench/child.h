@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { CHILD_LINE_MOST = 1 << 20, CHILD_COMPLAINT = 400, CHILD_MARK = 48 };
+enum { CHILD_LINE_MOST = 1 << 23, CHILD_COMPLAINT = 400, CHILD_MARK = 48 };
 
 struct child {
     pid_t pid;             /* 0: none; a zeroed struct is closed */
