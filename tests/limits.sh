@@ -46,10 +46,35 @@ for command in 'train mlp:4-W-W-3 iris --optimiser adam' 'bench mlp:4-W-W-3 --op
     says "refuses_at_once_${command%% *}" 'out of memory: mlp:4-' \
         timeout -s KILL 5 "$prony" $(echo "$command" | sed "s/W/$width/g")
 done
-says tells_the_memory_of_ulimit '524 MB (the limit of its control group or ulimit -v' \
-    sh -c 'ulimit -v 512000; exec "$0" machine' "$prony"
-says leaves_out_openblas_where_it_would_never_end 'ulimit -v leaves too few addresses for OpenBLAS' \
-    sh -c 'ulimit -v 100000; PRONY_BLAS=openblas exec timeout -s KILL 20 "$0" machine' "$prony"
+
+# Data that does not fit is refused before it is made or unpacked.
+expect bounds_synthetic_classes 2 'found 999999999 classes, expected at most 65536' \
+    timeout -s KILL 5 "$prony" train mlp:4-4-3 synthetic:4x4:999999999
+for data in synthetic:99999999x1000 synthetic:99999999x1000:3 ring:999999999 adding:99999999x999; do
+    expect "bounds_$data" 2 "$data: found " timeout -s KILL 5 "$prony" train mlp:4-4-3 "$data" --memory 100
+done
+{ echo 1,2 && head -c 300000000 /dev/zero; } | gzip -1 >"$folder/zeros.csv.gz"
+expect unpacks_no_bomb_of_zeros 2 'found bytes that are no text when unpacked' \
+    timeout -s KILL 5 "$prony" train mlp:4-4-3 "$folder/zeros.csv.gz"
+printf '\000\000\010\002\177\377\377\377\000\000\003\350' >"$folder/huge.idx"
+head -c 200000 /dev/zero | cat "$folder/huge.idx" - | gzip >"$folder/huge.idx.gz"
+expect believes_no_huge_header 2 'found 2147483647012 bytes when unpacked, by its header' \
+    timeout -s KILL 5 "$prony" train mlp:4-4-3 "$folder/huge.idx.gz"
+yes 0,0 | head -c 100000000 | gzip -1 >"$folder/text.csv.gz"
+bounded() { # it may take 30 MB: text and numbers, not what it would unpack into
+    (ulimit -v 200000 && exec timeout -s KILL 10 "$prony" "$@" --memory 20)
+}
+expect bounds_packed_text 2 'found more than 10000000 bytes when unpacked' \
+    bounded train mlp:1-4-1 "$folder/text.csv.gz"
+yes 0,0 | head -c 9000000 >"$folder/rows.csv"
+expect bounds_the_numbers_of_text 2 'rows that take more than the 20000000 bytes that data may take' \
+    bounded train mlp:1-4-1 "$folder/rows.csv"
+
+# OpenBLAS asks for its buffers until it gets them.
+(ulimit -v 100000 && PRONY_BLAS=openblas exec timeout -s KILL 20 "$prony" machine) >"$folder/said" 2>&1
+expect tells_the_memory_of_ulimit 0 '102 MB (the limit of its control group or ulimit -v' cat "$folder/said"
+expect leaves_out_openblas_where_it_would_never_end 0 'ulimit -v leaves too few addresses for OpenBLAS' \
+    cat "$folder/said"
 
 # Closed standard files: nothing that is opened takes their place.
 small() {

@@ -13,7 +13,7 @@
  * NUL. The whole text is in memory; files larger than that are not for this reader. */
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/dataset.h"
+#include "data/stream.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,6 +35,7 @@ struct csv {
     bool passed_over;           /* labels are not read */
     struct field *labels;       /* [rows, label_count] */
     int64_t row_room;
+    size_t memory; /* that the numbers may take */
     struct dataset *dataset;
 };
 
@@ -283,13 +284,18 @@ static enum status make_room(struct csv *csv)
         return STATUS_OK;
     int64_t room = csv->row_room ? 2 * csv->row_room : 64;
     size_t row_bytes = (size_t)dataset->columns * sizeof(float);
+    size_t label_bytes = (size_t)csv->label_count * sizeof *csv->labels;
     float *features;
+    if ((size_t)dataset->rows * (row_bytes + label_bytes) > csv->memory)
+        FAIL(STATUS_INPUT,
+             "%s:%lld: found rows that take more than the %zu bytes that data may take, expected "
+             "fewer; NPY files are streamed, --memory allows more",
+             csv->name, (long long)csv->line, csv->memory);
     NEED(features = mem_grow(dataset->features, (size_t)room, row_bytes));
     dataset->features = features;
     if (csv->label_count) {
         struct field *labels;
-        NEED(labels =
-                 mem_grow(csv->labels, (size_t)room, (size_t)csv->label_count * sizeof *labels));
+        NEED(labels = mem_grow(csv->labels, (size_t)room, label_bytes));
         csv->labels = labels;
     }
     csv->row_room = room;
@@ -511,8 +517,12 @@ static enum status parse(struct csv *csv, const struct dataset_options *options)
 enum status dataset_parse_csv(const char *name, char *text, size_t length,
                               const struct dataset_options *options, struct dataset **out)
 {
-    struct csv csv = {
-        .name = name, .next = text, .end = text + length, .line_start = text, .line = 1};
+    struct csv csv = {.name = name,
+                      .next = text,
+                      .end = text + length,
+                      .line_start = text,
+                      .line = 1,
+                      .memory = dataset_memory(options)};
     NEED(csv.dataset = mem_alloc(sizeof *csv.dataset));
     enum status status = parse(&csv, options);
     mem_free(csv.fields);

@@ -20,6 +20,7 @@
 enum {
     DATASET_ROWS_MOST = 1 << 24, /* shuffles draw without bias up to there */
     DATASET_COLUMNS_MOST = 1 << 20,
+    DATASET_CLASSES_MOST = 1 << 16,
     DATASET_RANK_MOST = 7,
 };
 

@@ -59,12 +59,11 @@ static enum status refuse_name(const char *name)
          name);
 }
 
-/* CSV text of a file, or of one that is embedded; the reader needs a copy to cut fields out of. */
-static enum status read_csv(const char *name, const void *bytes, size_t length,
+/* CSV text, which the reader cuts fields out of: text[length] is a NUL. */
+static enum status read_csv(const char *name, char *text, size_t length,
                             const struct dataset_options *options, struct dataset **out)
 {
     size_t memory = dataset_memory(options);
-    struct text text = {0};
     if (options->labels)
         FAIL(STATUS_INPUT,
              "%s: found CSV and --labels %s, expected the labels as a column (--label COLUMN)",
@@ -76,10 +75,17 @@ static enum status read_csv(const char *name, const void *bytes, size_t length,
              "%s: found %zu bytes of CSV, which is read whole, expected at most half of the %zu "
              "that data may take; NPY files are streamed, --memory allows more",
              name, length, memory);
-    text_add_bytes(&text, bytes, length);
+    return dataset_parse_csv(name, text, length, options, out);
+}
+
+static enum status read_shipped(const char *name, const struct embedded *file,
+                                const struct dataset_options *options, struct dataset **out)
+{
+    struct text text = {0};
+    text_add_bytes(&text, file->bytes, file->length);
     enum status status = text_done(&text);
     if (status == STATUS_OK)
-        status = dataset_parse_csv(name, text.data, text.length, options, out);
+        status = read_csv(name, text.data, text.length, options, out);
     text_free(&text);
     return status;
 }
@@ -90,7 +96,7 @@ static enum status read_input(const char *name, const struct dataset_options *op
     struct text text = {0};
     enum status status = file_read(name, dataset_memory(options) / 2, &text);
     if (status == STATUS_OK)
-        status = read_csv(name, text_of(&text), text.length, options, out);
+        status = read_csv(name, text.data, text.length, options, out);
     text_free(&text);
     return status;
 }
@@ -109,7 +115,7 @@ static enum status read_file(const char *path, const struct dataset_options *opt
     else if (is_array)
         status = dataset_from_arrays(path, &path, &options->labels, 1, &blob, options, out);
     else if (status == STATUS_OK)
-        status = read_csv(path, blob.bytes, blob.length, options, out);
+        status = read_csv(path, (char *)blob.bytes, blob.length, options, out);
     blob_close(&blob);
     return status;
 }
@@ -193,6 +199,20 @@ static enum status check_classes(const struct dataset *dataset,
     return STATUS_OK;
 }
 
+/* Before it is made: so many rows of so many numbers, labels included. */
+static enum status check_made(const char *name, long long rows, long long numbers,
+                              const struct dataset_options *options)
+{
+    double bytes = (double)rows * (double)numbers * sizeof(float), memory;
+    memory = (double)dataset_memory(options);
+    if (bytes > memory)
+        FAIL(STATUS_INPUT,
+             "%s: found %.1f MB of numbers to make, expected at most the %.1f MB that data may "
+             "take: fewer rows, or --memory",
+             name, bytes / 1e6, memory / 1e6);
+    return STATUS_OK;
+}
+
 /* "synthetic:ROWSxCOLUMNS" or "synthetic:ROWSxCOLUMNS:CLASSES": random numbers, to try things out.
  */
 static enum status make_synthetic(const char *name, const struct dataset_options *options,
@@ -209,6 +229,10 @@ static enum status make_synthetic(const char *name, const struct dataset_options
              "synthetic:ROWSxCOLUMNS:CLASSES",
              name);
     TRY(check_known(name, options));
+    if (classes > DATASET_CLASSES_MOST)
+        FAIL(STATUS_INPUT, "%s: found %lld classes, expected at most %d", name, classes,
+             DATASET_CLASSES_MOST);
+    TRY(check_made(name, rows, columns + 1, options));
     struct dataset *dataset;
     TRY(dataset_synthetic(rows, (int32_t)columns, options->numbers ? 0 : (int32_t)classes, 1, SEED,
                           &dataset));
@@ -233,6 +257,7 @@ static enum status make_problem(const char *name, const struct dataset_options *
         FAIL(STATUS_INPUT, "found the data '%s', expected %s", name,
              ring ? "ring:ROWS" : "adding:ROWSxSTEPS");
     TRY(check_known(name, options));
+    TRY(check_made(name, rows, ring ? 2 : 2 * steps + 1, options));
     return ring ? dataset_ring(name, rows, out) : dataset_adding(name, rows, (int32_t)steps, out);
 }
 
@@ -263,7 +288,7 @@ static enum status open_any(const char *name, const struct dataset_options *opti
     struct stat info;
     const struct embedded *file = find_shipped(name);
     if (file)
-        return read_csv(name, file->bytes, file->length, options, out);
+        return read_shipped(name, file, options, out);
     if (text_equal(name, "mnist"))
         return read_mnist(options, out);
     if (text_starts(name, "synthetic"))

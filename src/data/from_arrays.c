@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { CLASSES_MOST = 1 << 16, CLASS_ROOM = 32 };
+enum { CLASS_ROOM = 32 };
 
 size_t dataset_memory(const struct dataset_options *options)
 {
@@ -110,11 +110,11 @@ static enum status take_label(struct dataset *dataset, const struct stream_part 
 {
     if (options->class_count > 0)
         return find_class(part, row, value, options, out);
-    if (value < 0 || value >= CLASSES_MOST)
+    if (value < 0 || value >= DATASET_CLASSES_MOST)
         FAIL(STATUS_INPUT,
              "%s: row %lld: found the label %.0f, expected 0 to %d, or --numbers for numbers to "
              "learn",
-             part->path, (long long)row + 1, value, CLASSES_MOST - 1);
+             part->path, (long long)row + 1, value, DATASET_CLASSES_MOST - 1);
     *out = (int32_t)value;
     if (*out >= dataset->class_count)
         dataset->class_count = *out + 1;

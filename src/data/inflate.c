@@ -123,6 +123,8 @@ static enum status make_room(struct inflate *state, size_t count)
     if (needed <= state->out_room)
         return STATUS_OK;
     size_t room = needed < 4096 ? 4096 : needed + needed / 2;
+    if (room > state->limit && state->limit >= needed - 1)
+        room = state->limit + 1;
     unsigned char *out;
     NEED(out = mem_grow(state->out, room, 1));
     state->out = out;

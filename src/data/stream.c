@@ -4,16 +4,29 @@
 #include "base/memory.h"
 #include "data/inflate.h"
 
+#include <string.h>
+
 /* The header of an NPY file takes less; rows that follow each other are read so many at a time. */
 enum { HEAD_BYTES = 1 << 17, BLOCK_BYTES = 1 << 18 };
 
-/* A small file can unpack into a huge one: an array becomes no longer than its header says. */
+/* A small file can unpack into a huge one: an array becomes no longer than its header says, and of
+ * text, whose numbers are there beside it, half is allowed. What is neither is not unpacked. */
 static enum status look(const char *name, const unsigned char *begin, size_t length, size_t *limit)
 {
     size_t announced;
-    if (!array_is_npy(begin, length) && !array_is_idx(begin, length))
+    if (!array_is_npy(begin, length) && !array_is_idx(begin, length)) {
+        *limit /= 2;
+        if (memchr(begin, 0, length))
+            FAIL(STATUS_INPUT,
+                 "%s: found bytes that are no text when unpacked, expected CSV, IDX or NPY", name);
         return STATUS_OK;
+    }
     TRY(array_announced(name, begin, length, &announced));
+    if (announced > *limit)
+        FAIL(STATUS_INPUT,
+             "%s: found %zu bytes when unpacked, by its header, expected at most the %zu that data "
+             "may take; without gzip it would be streamed",
+             name, announced, *limit);
     *limit = announced < *limit ? announced : *limit;
     return STATUS_OK;
 }
@@ -27,8 +40,9 @@ static enum status complete(const char *path, size_t limit, struct blob *out)
     if (array || (!gzip && out->length > limit))
         return STATUS_OK;
     if (out->held < out->length) {
-        NEED(packed = mem_grow(out->bytes, out->length, 1));
+        NEED(packed = mem_grow(out->bytes, out->length + 1, 1));
         out->bytes = packed;
+        packed[out->length] = 0;
         TRY(file_read_part(&out->file, path, out->held, out->length - out->held,
                            packed + out->held));
         out->held = out->length;
