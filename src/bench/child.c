@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/trust.h"
 #include "bench/family.h"
 
 #include <errno.h>
@@ -104,6 +105,7 @@ enum status child_open(struct child *child, const char *path)
     char **environment;
 
     memset(child, 0, sizeof *child);
+    TRY(trust_check(path));
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* whom it leaves behind becomes a child of ours */
     TRY(child_environment(child, &environment));
     enum status status = child_start(child, path, environment);

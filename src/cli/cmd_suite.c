@@ -5,6 +5,7 @@
  * first is run. What the output holds already is not measured again. */
 #include "base/embed.h"
 #include "base/file.h"
+#include "base/trust.h"
 #include "cli/bench_request.h"
 
 #include <stdio.h>
@@ -161,6 +162,7 @@ static enum status read_suite(struct suite *suite)
         return read_lines(suite, (const char *)file->bytes);
     if (!file_exists(suite->name))
         return unknown_suite(&suite->arena, suite->name);
+    TRY(trust_check(suite->name)); /* it says what is run */
     enum status status = file_read(suite->name, SUITE_BYTES, &text);
     if (status == STATUS_OK && strlen(text_of(&text)) != text.length)
         status = status_fail(STATUS_INPUT, __FILE__, __LINE__,

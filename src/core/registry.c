@@ -2,6 +2,7 @@
 #include "core/registry.h"
 
 #include "base/text.h"
+#include "base/trust.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -44,6 +45,10 @@ static bool cut_short(const char *path)
 static const struct plugin *open_plugin(struct registry *registry, const char *path, void **library,
                                         const char **problem)
 {
+    if (trust_check(path) != STATUS_OK) {
+        *problem = arena_text(&registry->arena, status_message());
+        return NULL;
+    }
     if (cut_short(path)) {
         *problem = arena_format(&registry->arena, "%s is cut short: build or copy it again", path);
         return NULL;

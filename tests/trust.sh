@@ -1,0 +1,70 @@
+# Plugins, peers and suites that somebody else could have put there are not run; the message names
+# the file, its owner and the remedy.
+
+suite=trust
+. tests/shell/command.sh
+chmod 755 "$folder"
+cp "$prony" "$folder/prony" || exit 2
+mine=$folder/prony
+mkdir "$folder/peer" "$folder/open"
+printf '#!/bin/sh\ntouch "%s/was_run"\n' "$folder" >"$folder/peer/peer"
+chmod 755 "$folder/peer/peer"
+bench() {
+    "$mine" bench small --phase inference --framework "$1" --seconds 0.02 --patience 1
+}
+run_nothing() { # NAME
+    test ! -e "$folder/was_run"
+    report "$1" $? 'it was run'
+    rm -f "$folder/was_run"
+}
+
+bench "$folder/peer/peer" >/dev/null 2>&1
+test -e "$folder/was_run"
+report runs_a_peer_of_its_own $? 'it was not run'
+rm -f "$folder/was_run"
+
+chmod o+w "$folder/peer/peer"
+says refuses_a_peer_others_write "$folder/peer/peer (of user $(id -u), mode 0757) may be written by others: chmod o-w it" \
+    bench "$folder/peer/peer"
+run_nothing runs_no_peer_others_write
+chmod o-w "$folder/peer/peer"
+chmod o+w "$folder/peer"
+says refuses_a_peer_in_a_folder_others_write "$folder/peer (of user" bench "$folder/peer/peer"
+run_nothing runs_no_peer_in_a_folder_others_write
+chmod o-w "$folder/peer"
+
+echo 'no machine code' >"$folder/prony_guest.so"
+chmod o+w "$folder/prony_guest.so"
+expect refuses_a_plugin_others_write 1 "the backend 'guest': $folder/prony_guest.so (of user" \
+    "$mine" train small iris --backend guest
+chmod o-w "$folder/prony_guest.so"
+expect looks_at_a_plugin_of_its_own 1 "the backend 'guest': cannot be loaded: $folder/prony_guest.so" \
+    "$mine" train small iris --backend guest
+
+echo 'bench small --seconds 0.01' >"$folder/open/list.suite"
+chmod o+w "$folder/open"
+expect refuses_a_suite_in_a_folder_others_write 2 "$folder/open (of user" "$mine" suite "$folder/open/list.suite"
+rm "$folder/prony_guest.so"
+
+if [ "$(id -u)" = 0 ]; then
+    chown 65534 "$folder/peer/peer"
+    says refuses_a_peer_of_another "$folder/peer/peer belongs to user 65534, expected root, you (0)" \
+        bench "$folder/peer/peer"
+    run_nothing runs_no_peer_of_another
+    chgrp 12345 "$folder/peer/peer"
+    chown root "$folder/peer/peer"
+    chmod 775 "$folder/peer/peer"
+    says refuses_a_peer_that_another_group_writes 'may be written by others: chmod go-w it' bench "$folder/peer/peer"
+    chgrp 0 "$folder/peer/peer"
+    bench "$folder/peer/peer" >/dev/null 2>&1
+    test -e "$folder/was_run"
+    report runs_a_peer_that_its_own_group_writes $? 'it was not run'
+    rm -f "$folder/was_run"
+    chown 65534 "$folder" "$folder/peer" "$folder/peer/peer" "$folder/prony"
+    bench "$folder/peer/peer" >/dev/null 2>&1
+    test -e "$folder/was_run"
+    report runs_a_peer_of_whom_it_belongs_to $? 'it was not run'
+else
+    echo "skip trust.others: only root can give files to another user"
+fi
+exit $status
