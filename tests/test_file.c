@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -145,6 +146,75 @@ TEST(a_process_that_is_killed_leaves_nothing_half_written)
     int how;
     CHECK(waitpid(child, &how, 0) == child && WIFSIGNALED(how));
     CHECK_EQUAL_INT(count_entries(inside("")), before);
+}
+
+/* Writes the file in a process that is killed when it is about to make its nth system call; false:
+ * it made fewer. */
+static bool kill_at_call(const char *path, const char *content, int nth)
+{
+    int state;
+    pid_t child = fork();
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        raise(SIGSTOP);
+        _exit(file_write(path, content, strlen(content)) != STATUS_OK);
+    }
+    if (child < 0 || waitpid(child, &state, 0) != child || !WIFSTOPPED(state))
+        return false;
+    for (int stop = 0; stop < 2 * nth; stop++) { /* it stops before a call and behind it */
+        ptrace(PTRACE_SYSCALL, child, NULL, NULL);
+        if (waitpid(child, &state, 0) != child || !WIFSTOPPED(state))
+            return false;
+    }
+    kill(child, SIGKILL);
+    waitpid(child, &state, 0);
+    return true;
+}
+
+/* Of a file that is there, and of one that is not. What is left behind is gone with the next write.
+ */
+TEST(a_process_killed_at_any_system_call_leaves_nothing)
+{
+    const char *folder = inside("killed");
+    char path[160];
+    snprintf(path, sizeof path, "%s/file", folder);
+    CHECK_OK(file_make_folder(folder));
+    int calls = 0, left = 0;
+    for (int old = 0; old < 2; old++)
+        for (int nth = 0; nth < 1000; nth++) {
+            struct text text = {0};
+            unlink(path);
+            if (old)
+                CHECK_OK(file_write(path, "old", 3));
+            bool killed = kill_at_call(path, "new", nth);
+            if (!killed && nth == 0)
+                SKIP("no process may be traced here");
+            if (file_exists(path) && CHECK_OK(file_read(path, 100, &text)))
+                CHECK(text_equal(text_of(&text), "new") ||
+                      (old && text_equal(text_of(&text), "old")));
+            else
+                CHECK(!old);
+            text_free(&text);
+            left += count_entries(folder) > 1;
+            CHECK_OK(file_write(path, "next", 4));
+            CHECK_EQUAL_INT(count_entries(folder), 1);
+            calls += killed;
+            if (!killed)
+                break;
+        }
+    CHECK(calls > 10);
+    CHECK(left >= 1); /* it can happen, and was seen */
+    unlink(path);
+    rmdir(folder);
+}
+
+TEST(writes_names_as_long_as_there_are)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%0255d", inside(""), 7);
+    if (CHECK_OK(file_write(path, "one", 3)) && CHECK_OK(file_write(path, "two", 3)))
+        check_content(path, "two");
+    unlink(path);
 }
 
 TEST(keeps_permissions_and_links)

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -176,29 +177,55 @@ static void open_nameless(struct file_writer *writer)
         return;
     writer->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     path_of_open(writer->fd, path);
-    writer->open = writer->nameless = writer->fd >= 0 && access(path, F_OK) == 0;
+    writer->open = writer->nameless =
+        writer->fd >= 0 && access(path, F_OK) == 0 && flock(writer->fd, LOCK_EX | LOCK_NB) == 0;
     if (writer->fd >= 0 && !writer->open)
         close(writer->fd);
 }
 
+/* "FOLDER/TARGET", as much of it as leaves room for ".PID-N.tmp" in a name. */
+static int temporary_stem(const char *path)
+{
+    enum { STEM_MOST = 200 };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return (int)(name - path) + (int)strnlen(name, STEM_MOST);
+}
+
+/* Is what the name says what is open? */
+static bool is_open_as(int fd, const char *path)
+{
+    struct stat open_one, named;
+    return fstat(fd, &open_one) == 0 && lstat(path, &named) == 0 &&
+           open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
+}
+
 /* Opens "TARGET.PID-N.tmp", or gives that name to what has none. Not mkstemp: the new file gets the
- * user's usual permissions. */
+ * user's usual permissions. It is locked as long as it is open: so clean_up knows it from one that
+ * a killed process left. */
 static bool take_name(struct file_writer *writer)
 {
     static atomic_uint number;
     enum { TRIES = 100 }; /* names left behind by a killed process of the same id */
     size_t size = strlen(writer->path) + 40;
+    int stem = temporary_stem(writer->path);
     char path[40];
     bool taken = false;
     path_of_open(writer->fd, path);
     for (int i = 0; i < TRIES && !taken; i++) {
-        snprintf(writer->temporary, size, "%s.%ld-%u.tmp", writer->path, (long)getpid(),
+        snprintf(writer->temporary, size, "%.*s.%ld-%u.tmp", stem, writer->path, (long)getpid(),
                  atomic_fetch_add(&number, 1));
         if (writer->nameless) {
             taken = linkat(AT_FDCWD, path, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) == 0;
         } else {
             writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
             taken = writer->open = writer->fd >= 0;
+            if (taken && flock(writer->fd, LOCK_EX | LOCK_NB) == 0 &&
+                !is_open_as(writer->fd,
+                            writer->temporary)) { /* it was cleaned up before the lock */
+                close(writer->fd);
+                taken = writer->open = false;
+                errno = EEXIST;
+            }
         }
         if (!taken && errno != EEXIST)
             break;
@@ -208,9 +235,41 @@ static bool take_name(struct file_writer *writer)
     return taken;
 }
 
+/* ".PID-N.tmp" */
+static bool is_temporary_end(const char *end)
+{
+    int read = 0;
+    long pid;
+    unsigned number;
+    return sscanf(end, ".%ld-%u.tmp%n", &pid, &number, &read) == 2 && read > 0 && !end[read];
+}
+
+/* Removes temporary files of this target that nobody has open: whoever wrote them was killed
+ * between naming one and giving it the target's name. */
+static void clean_up(const char *target)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    size_t stem = (size_t)temporary_stem(target) - (size_t)(name - target);
+    DIR *entries = folder_of(target, folder) ? opendir(folder) : NULL;
+    for (struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
+        if (strncmp(entry->d_name, name, stem) != 0 || !is_temporary_end(entry->d_name + stem))
+            continue;
+        int fd =
+            openat(dirfd(entries), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            unlinkat(dirfd(entries), entry->d_name, 0);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (entries)
+        closedir(entries);
+}
+
 static enum status open_temporary(struct file_writer *writer)
 {
     NEED(writer->temporary = mem_array(strlen(writer->path) + 40, 1));
+    clean_up(writer->path);
     open_nameless(writer);
     return writer->nameless || take_name(writer) ? STATUS_OK
                                                  : refuse(writer->path, "write into its folder");
@@ -262,24 +321,39 @@ static enum status sync_folder(const char *path)
     return status;
 }
 
+/* What has no name yet takes the target's at once where that is free: no moment has a temporary
+ * one.
+ */
+static bool take_target(const struct file_writer *writer)
+{
+    char path[40];
+    path_of_open(writer->fd, path);
+    return linkat(AT_FDCWD, path, AT_FDCWD, writer->path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Renamed while it is open, and so locked. */
+static enum status name_written(struct file_writer *writer)
+{
+    if (writer->nameless && take_target(writer))
+        return STATUS_OK;
+    if (writer->nameless && !take_name(writer))
+        return refuse(writer->path, "write into its folder");
+    if (rename(writer->temporary, writer->path) != 0)
+        return refuse(writer->path, "replace");
+    *writer->temporary = '\0';
+    return STATUS_OK;
+}
+
 enum status file_commit(struct file_writer *writer)
 {
     assert(writer->open);
-    enum status status = STATUS_OK;
-    if (fsync(writer->fd) != 0)
-        status = refuse(writer->path, "flush");
-    else if (writer->nameless && !take_name(writer))
-        status = refuse(writer->path, "write into its folder");
+    enum status status =
+        fsync(writer->fd) == 0 ? name_written(writer) : refuse(writer->path, "flush");
     writer->open = false;
     if (close(writer->fd) != 0 && status == STATUS_OK)
         status = refuse(writer->path, "close");
-    if (status == STATUS_OK && rename(writer->temporary, writer->path) != 0)
-        status = refuse(writer->path, "replace");
-    if (status == STATUS_OK) {
-        mem_free(writer->temporary);
-        writer->temporary = NULL;
+    if (status == STATUS_OK)
         status = sync_folder(writer->path);
-    }
     file_abort(writer);
     return status;
 }

@@ -1,8 +1,9 @@
 /* file.h: whole files in, whole files out.
  *
  * Output is written whole or not at all: a temporary file beside the target, fsync, rename, fsync
- * of the folder. Where the file system can, the temporary file has no name before it is whole, so
- * that not even a process that is killed leaves one behind. Every message names the path, what was
+ * of the folder. Where the file system can, the temporary file has no name before it is whole. A
+ * process that is killed in the moment before the rename leaves one, which the next write of the
+ * same file removes. Every message names the path, what was
  * attempted and the system's reason. */
 #ifndef PRONY_BASE_FILE_H
 #define PRONY_BASE_FILE_H
