@@ -6,9 +6,10 @@ suite=limits
 
 # A control group of our own, where root may make one; the version says what its limit is called.
 mebibyte=1048576
-group=
+group= mounted=
 clean() {
     [ -z "$group" ] || rmdir "$group"
+    [ -z "$mounted" ] || umount "$folder/fixed"
     rm -rf "$folder"
 }
 trap clean EXIT
@@ -107,4 +108,40 @@ expect finds_nothing_without_a_home 2 'which is not there; expected a folder tha
 homeless "$prony" machine >"$folder/said" 2>&1
 test ! -e "$folder/home"
 report makes_no_home $? "$(find "$folder/home" 2>&1 | head -5)"
+
+# What a terminal would obey is not printed: in messages, and in tables of names from files.
+escape=$(printf '\033')
+plain() { # NAME COMMAND…
+    name=$1
+    shift
+    "$@" >"$folder/said" 2>&1
+    test -s "$folder/said" && ! grep -q "[$escape$(printf '\007')]" "$folder/said"
+    report "$name" $? "$(cat -v "$folder/said")"
+}
+printf '1,2,3,4,%s[2Jone\n2,3,4,5,two\n' "$escape" >"$folder/class.csv"
+printf 'input 4\ndense %s[2J\007\n' "$escape" >"$folder/layer.net"
+printf '1,%s[2J,3,4,a\n' "$escape" >"$folder/field.csv"
+"$prony" train mlp:4-3-2 "$folder/class.csv" --epochs 1 --test 0 --out "$folder/model" >"$folder/said" 2>&1
+plain shows_no_commands_in_a_networks_name "$prony" train "$escape[2J" iris
+plain shows_none_in_a_commands_name "$prony" "$escape[2J"
+plain shows_none_of_a_network "$prony" explain "$folder/layer.net"
+plain shows_none_of_a_field "$prony" train small "$folder/field.csv"
+plain shows_none_of_a_class "$prony" predict mlp:4-3-2 "$folder/model" "$folder/class.csv"
+
+# The system's reason is told.
+mkdir "$folder/fixed"
+if mount -t tmpfs -o ro,size=64k tmpfs "$folder/fixed" 2>/dev/null; then
+    mounted=1
+    for command in 'bench small --seconds 0.01 --store FILE' 'bench small --seconds 0.01 --out FILE' \
+        'train small iris --epochs 1 --out FILE' 'export small --out FILE.onnx'; do
+        # shellcheck disable=SC2046,SC2116
+        says "tells_that_it_is_read_only_${command%% *}_${command##* }" 'Read-only file system' \
+            "$prony" $(echo "$command" | sed "s|FILE|$folder/fixed/new|")
+    done
+else
+    echo "skip limits.read_only: no file system can be mounted here"
+fi
+ln -s loop "$folder/loop"
+expect tells_that_links_go_in_circles 1 'loop: cannot open: Too many levels of symbolic links' \
+    "$prony" train small "$folder/loop"
 exit $status

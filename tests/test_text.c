@@ -1,5 +1,6 @@
 /* Growing strings, strict numbers, "did you mean", and quantities for people. */
 #include "base/memory.h"
+#include "base/plain.h"
 #include "base/text.h"
 #include "check.h"
 
@@ -160,6 +161,37 @@ TEST(writes_quantities)
     text_add_grouped(&text, UINT64_MAX);
     CHECK_EQUAL_TEXT(text_of(&text), "1,234,567 12 18,446,744,073,709,551,615");
     text_free(&text);
+}
+
+TEST(plain_text_is_not_obeyed)
+{
+    static const struct {
+        const char *given, *shown;
+    } rows[] = {
+        {"plain, \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80",
+         "plain, \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"},
+        {"a\x1B[2Jb\a\n\t\x7F", "a?[2Jb????"},
+        {"\xC2\x9B"
+         "31m",
+         "??31m"}, /* the same command, as one character */
+        {"\x9B"
+         "31m\xFF",
+         "?31m?"},
+        {"\xE2\x80\xAEtxt.exe", "???txt.exe"},
+        {"cut \xE2\x82", "cut ??"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s", rows[i].given);
+        plain_make(text);
+        CHECK_EQUAL_TEXT(text, rows[i].shown);
+    }
+    char lines[] = "one\ntwo\x1B\n";
+    plain_make_lines(lines);
+    CHECK_EQUAL_TEXT(lines, "one\ntwo?\n");
+    CHECK_STATUS(STATUS_INPUT, status_fail(STATUS_INPUT, __FILE__, __LINE__, "found '%s'", "\x1B"));
+    CHECK_MESSAGE("found '?'");
 }
 
 CHECK_MAIN

@@ -504,7 +504,8 @@ void file_close(struct file_reader *reader)
 
 bool file_exists(const char *path)
 {
-    return access(path, F_OK) == 0;
+    return access(path, F_OK) == 0 ||
+           (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG);
 }
 
 static bool is_same(const struct stat *a, const char *path)

@@ -61,6 +61,8 @@ enum status file_read_part(const struct file_reader *reader, const char *path, s
                            size_t bytes, void *to);
 void file_close(struct file_reader *reader);
 
+/* Where the system does not say (a folder that may not be read, links in a circle): true, and who
+ * opens it is told why. */
 bool file_exists(const char *path);
 /* Refuses to write over what is read: the same file, by whatever name; of the input FILE:NAME, the
  * file. What is no file, or NULL, is never the same. */

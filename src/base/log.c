@@ -1,6 +1,8 @@
 /* log.c: formats a message and hands it to the one sink. */
 #include "base/log.h"
 
+#include "base/plain.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@ __attribute__((format(printf, 2, 0))) static void say(enum log_level level, cons
         return;
     char message[1000];
     vsnprintf(message, sizeof message, format, list);
+    plain_make(message);
     to_sink(to_context, level, message);
 }
 

@@ -1,6 +1,8 @@
 /* status.c: the per-thread record of the last failure. */
 #include "base/status.h"
 
+#include "base/plain.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +39,7 @@ enum status status_fail(enum status code, const char *file, int line, const char
     va_start(list, format);
     vsnprintf(message, sizeof message, format, list);
     va_end(list);
+    plain_make(message); /* what it quotes may come from anywhere */
     memcpy(error->message, message, sizeof message);
     error->code = code;
     error->file = file;
@@ -56,6 +59,7 @@ enum status status_prefix(enum status code, const char *format, ...)
         return code;
     size_t used = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
     snprintf(text + used, sizeof text - used, ": %s", error->message);
+    plain_make(text);
     memcpy(error->message, text, sizeof text);
     return code;
 }

@@ -2,6 +2,7 @@
  * through the library (prony.h). */
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/plain.h"
 #include "cli/commands.h"
 #include "prony.h"
 #include "record/table.h"
@@ -139,6 +140,15 @@ static enum status write_rows(struct report *report, const struct prony_predicti
     return file_append(report->writer, out->data, out->length);
 }
 
+/* A class's name in a column of the screen. */
+static void print_class(const char *name, bool left)
+{
+    char shown[NAME_SHOWN + 1];
+    snprintf(shown, sizeof shown, "%s", name);
+    plain_make(shown);
+    printf(left ? "%-*s" : "%*s", NAME_SHOWN, shown);
+}
+
 /* What stands above the columns on the screen. */
 static void print_header(const struct report *report, const struct prony_prediction *prediction,
                          int32_t places, int32_t values)
@@ -147,8 +157,10 @@ static void print_header(const struct report *report, const struct prony_predict
     printf("%6s", "row");
     for (int32_t i = 0; i < places; i++)
         printf("  %-*s", NAME_SHOWN, "class");
-    for (int32_t i = 0; i < values; i++)
-        printf(" %*.*s", NAME_SHOWN, NAME_SHOWN, named ? prony_class(report->network, i) : "value");
+    for (int32_t i = 0; i < values; i++) {
+        printf(" ");
+        print_class(named ? prony_class(report->network, i) : "value", false);
+    }
     printf("\n");
 }
 
@@ -168,9 +180,12 @@ static void print_rows(const struct report *report, const struct prony_predictio
     print_header(report, prediction, places, values);
     for (int64_t row = 0; row < shown; row++) {
         printf("%6" PRId64, row + 1);
-        for (int32_t i = 0; i < places; i++)
-            printf("  %-*.*s", NAME_SHOWN, NAME_SHOWN,
-                   prony_class(report->network, prediction->classes[row * prediction->places + i]));
+        for (int32_t i = 0; i < places; i++) {
+            printf("  ");
+            print_class(
+                prony_class(report->network, prediction->classes[row * prediction->places + i]),
+                true);
+        }
         for (int32_t i = 0; i < values; i++)
             printf(named ? " %*.4f" : " %*.4g", NAME_SHOWN,
                    (double)prediction->outputs[row * prediction->width + i]);
@@ -235,11 +250,13 @@ static void print_confusion(const struct report *report)
     if (count > CLASSES_SHOWN)
         return;
     printf("\n%-*s", NAME_SHOWN, "is \\ said");
-    for (int32_t i = 0; i < count; i++)
-        printf(" %*.*s", NAME_SHOWN, NAME_SHOWN, prony_class(report->network, i));
+    for (int32_t i = 0; i < count; i++) {
+        printf(" ");
+        print_class(prony_class(report->network, i), false);
+    }
     printf("\n");
     for (int32_t i = 0; i < count; i++) {
-        printf("%-*.*s", NAME_SHOWN, NAME_SHOWN, prony_class(report->network, i));
+        print_class(prony_class(report->network, i), true);
         for (int32_t k = 0; k < count; k++)
             printf(" %*" PRId64, NAME_SHOWN, report->cells[i * count + k]);
         printf("\n");

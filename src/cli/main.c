@@ -187,20 +187,6 @@ static enum status run_command(int index, int argc, const char *const *argv)
     return status;
 }
 
-static int unknown_command(const char *name)
-{
-    const char *names[COMMANDS];
-    for (int i = 0; i < COMMANDS; i++)
-        names[i] = cli_commands[i].name;
-    const char *near = text_nearest(name, names, COMMANDS);
-    fprintf(stderr, "prony: there is no command '%s'", name);
-    if (near)
-        fprintf(stderr, "; did you mean '%s'?\n", near);
-    else
-        fprintf(stderr, "; prony help lists them\n");
-    return 2;
-}
-
 /* Its place in the table; COMMANDS: there is no such command. */
 static int find_command(const char *name)
 {
@@ -230,6 +216,21 @@ static int end(enum status status)
         return 0;
     fprintf(stderr, "prony: %s\n", status_message());
     return status == STATUS_INPUT ? 2 : status == STATUS_INTERRUPTED ? 130 : 1;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++)
+        names[i] = cli_commands[i].name;
+    const char *near = text_nearest(name, names, COMMANDS);
+    if (near)
+        status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                    "there is no command '%s'; did you mean '%s'?", name, near);
+    else
+        status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                    "there is no command '%s'; prony help lists them", name);
+    return end(STATUS_INPUT);
 }
 
 /* A file that is opened must not become a standard one that was closed: messages would go into it.

@@ -310,6 +310,8 @@ static enum status open_file(struct store *store, enum store_access access)
     if (code != SQLITE_OK) {
         if (!store->db)
             FAIL(STATUS_MEMORY, "%s: cannot open: out of memory", store->path);
+        if (makes) /* SQLite tries again to read only, and tells why that failed */
+            TRY(file_try_append(store->path));
         return store_fail(store, "open");
     }
     return prepare_file(store, access);
