@@ -215,6 +215,10 @@ TEST(writes_names_as_long_as_there_are)
     if (CHECK_OK(file_write(path, "one", 3)) && CHECK_OK(file_write(path, "two", 3)))
         check_content(path, "two");
     unlink(path);
+    struct file_writer writer;
+    snprintf(path, sizeof path, "%s/%0256d", inside(""), 7);
+    CHECK_STATUS(STATUS_IO, file_begin(&writer, path)); /* not when all of it is written */
+    CHECK_MESSAGE("cannot write: File name too long");
 }
 
 TEST(keeps_permissions_and_links)

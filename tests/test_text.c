@@ -194,4 +194,18 @@ TEST(plain_text_is_not_obeyed)
     CHECK_MESSAGE("found '?'");
 }
 
+TEST(a_long_message_keeps_its_end)
+{
+    char name[5000];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    status_fail(STATUS_INPUT, __FILE__, __LINE__, "found '%s', expected less", name);
+    CHECK_MESSAGE("found 'xxx");
+    CHECK_MESSAGE("xxx … xxx");
+    CHECK_MESSAGE("xxx', expected less");
+    status_prefix(STATUS_INPUT, "%s", name);
+    CHECK_MESSAGE("xxx', expected less");
+    CHECK(strlen(status_message()) < sizeof status_last()->message);
+}
+
 CHECK_MAIN

@@ -283,6 +283,8 @@ enum status file_begin(struct file_writer *writer, const char *path)
     char target[PATH_MAX]; /* what a link points to is replaced, not the link */
     struct stat info;
     bool exists = stat(path, &info) == 0;
+    if (!exists && errno != ENOENT) /* a name that is too long, links in a circle */
+        return refuse(path, "write");
     if (exists && !S_ISREG(info.st_mode))
         FAIL(STATUS_INPUT, "%s: found %s, expected a file to write", path,
              S_ISDIR(info.st_mode) ? "a folder" : "a device or a pipe");

@@ -31,16 +31,34 @@ const char *status_message(void)
     return last()->message;
 }
 
+/* Of a longer message the start and the end: what is quoted may be long, and what was expected
+ * stands behind it. */
+enum { LONGEST = 8192 };
+
+static void keep(struct error *error, char *message)
+{
+    static const char gap[] = " … ";
+    const size_t room = sizeof error->message, length = strlen(message);
+    plain_make(message); /* what it quotes may come from anywhere */
+    if (length < room) {
+        memcpy(error->message, message, length + 1);
+        return;
+    }
+    const size_t begin = room / 2, end = room - begin - sizeof gap;
+    memcpy(error->message, message, begin);
+    memcpy(error->message + begin, gap, sizeof gap - 1);
+    memcpy(error->message + begin + sizeof gap - 1, message + length - end, end + 1);
+}
+
 enum status status_fail(enum status code, const char *file, int line, const char *format, ...)
 {
     struct error *error = last();
-    char message[sizeof error->message]; /* the arguments may point into the old message */
+    char message[LONGEST]; /* the arguments may point into the old message */
     va_list list;
     va_start(list, format);
     vsnprintf(message, sizeof message, format, list);
     va_end(list);
-    plain_make(message); /* what it quotes may come from anywhere */
-    memcpy(error->message, message, sizeof message);
+    keep(error, message);
     error->code = code;
     error->file = file;
     error->line = line;
@@ -50,7 +68,7 @@ enum status status_fail(enum status code, const char *file, int line, const char
 enum status status_prefix(enum status code, const char *format, ...)
 {
     struct error *error = last();
-    char text[sizeof error->message];
+    char text[LONGEST];
     va_list list;
     va_start(list, format);
     int length = vsnprintf(text, sizeof text, format, list);
@@ -59,8 +77,7 @@ enum status status_prefix(enum status code, const char *format, ...)
         return code;
     size_t used = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
     snprintf(text + used, sizeof text - used, ": %s", error->message);
-    plain_make(text);
-    memcpy(error->message, text, sizeof text);
+    keep(error, text);
     return code;
 }
 
