@@ -61,6 +61,9 @@ silent says_nothing_without_a_store
 "$prony" store add "$folder/cpu.jsonl" --store "$store" >"$folder/out" 2>&1
 silent says_nothing_of_one_unit
 "$prony" store add "$folder/gpu.jsonl" --store "$store" >"$folder/out" 2>&1
+cores=$(sed -n 's/.*"cores":\([0-9]*\).*/\1/p' "$folder/cpu.jsonl" | head -1)
+[ "$cores" -eq 1 ] || silent says_nothing_of_a_part_of_a_cpu
+"$prony" bench small --phase training --batch 8 --threads "$cores" --seconds 0.05 --store "$store" >"$folder/out" 2>&1
 holds tells_who_has_not_chosen "$(trains)" "$advice"
 silent says_nothing_of_another_batch --batch 16
 silent says_nothing_to_who_has_chosen --unit cpu

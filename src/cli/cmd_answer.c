@@ -190,7 +190,7 @@ static enum status print_answer(const struct answer_about *about, const char *na
     answer_find(name, &index);
     TRY(answer_ask(about, index, &answer));
     print_line(name, &answer.sentence);
-    if (with_command)
+    if (with_command && answer.command.length)
         print_line("try", &answer.command);
     answer_free(&answer);
     return STATUS_OK;

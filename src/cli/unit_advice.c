@@ -13,6 +13,7 @@ double unit_advice(const struct cli *cli, const char *network, int64_t batch, co
 
 #include "bench/done.h"
 #include "cli/store_file.h"
+#include "store/answer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static enum status find_program(const char *network, int64_t batch, const char *
     return done_program(&point, program);
 }
 
-/* The best samples a second of each unit, all else alike. */
+/* The best samples a second of each whole unit, all else alike. */
 static enum status compare_units(struct store *store, const char *program, double *ratio)
 {
     char server[POINT_TEXT] = "";
@@ -51,12 +52,17 @@ static enum status compare_units(struct store *store, const char *program, doubl
                                       .fair = true,
                                       .where = {filters, sizeof filters / sizeof *filters}};
     TRY(store_chart(store, &query, &chart));
-    for (size_t i = 0; i < chart.count; i++)
-        *(strcmp(store_mark_x(&chart.marks[i], &query), "gpu") == 0 ? &gpu : &cpu) =
-            chart.marks[i].y;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < chart.count && status == STATUS_OK; i++) {
+        const char *unit = store_mark_x(&chart.marks[i], &query);
+        bool whole;
+        status = answer_whole_unit(store, unit, &chart.marks[i], &whole);
+        if (status == STATUS_OK && whole)
+            *(strcmp(unit, "gpu") == 0 ? &gpu : &cpu) = chart.marks[i].y;
+    }
     *ratio = cpu > 0 ? gpu / cpu : 0;
     store_chart_free(&chart);
-    return STATUS_OK;
+    return status;
 }
 
 /* Without asking its driver. */

@@ -238,7 +238,7 @@ static enum status add_about(struct call *call, int64_t id, const struct text *l
         point_label(&record.point, &words);
     call_add_text(&call->json, "label", words.length ? text_of(&words) : NULL);
     text_clear(&words);
-    if (record.kind == RECORD_RESULT)
+    if (record.kind == RECORD_RESULT && record.program) /* prony opened it, so it can again */
         point_command(&record.point, &words);
     call_add_text(&call->json, "command", words.length ? text_of(&words) : NULL);
     enum status status = text_done(&words);

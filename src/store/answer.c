@@ -199,10 +199,32 @@ enum status answer_about(struct store *store, struct arena *arena, struct store_
     return find_best(out);
 }
 
+static enum status take_program(void *context, const char *key, const char *value, int64_t count)
+{
+    (void)key, (void)count;
+    *(bool *)context |= value && *value;
+    return STATUS_OK;
+}
+
+/* A record has its program's hash when prony opened the network. Other programs' models and
+ * frameworks are names that prony need not know, so no command has them. */
+static enum status drop_foreign(const struct answer_about *about, struct answer *answer)
+{
+    const struct store_filter filters[] = {{"model", about->model}, {"framework", answer->asks}};
+    const struct store_where where = {filters, *answer->asks ? 2 : 1};
+    bool opened = false;
+    TRY(store_values(about->store, "program", where, take_program, &opened));
+    if (!opened)
+        text_clear(&answer->command);
+    return STATUS_OK;
+}
+
 static enum status ask(const struct answer_about *about, size_t index, struct answer *out)
 {
     *out = (struct answer){.name = questions[index].name, .question = questions[index].question};
     enum status status = questions[index].ask(about, out);
+    if (status == STATUS_OK)
+        status = drop_foreign(about, out);
     if (status == STATUS_OK)
         status = text_done(&out->sentence);
     if (status == STATUS_OK)
@@ -436,6 +458,31 @@ enum status answer_draw_best(const struct answer_about *about, const struct answ
     return STATUS_OK;
 }
 
+/* The interval of the result that a mark shows: older and slower ones beside it are no noise. */
+static enum status read_interval(struct store *store, const struct store_mark *mark, double *low,
+                                 double *high)
+{
+    struct store_row row;
+    TRY(store_row(store, mark->id, &row));
+    *low = fmin(mark->y, row.metrics[METRIC_throughput_ci_low]);
+    *high = fmax(mark->y, row.metrics[METRIC_throughput_ci_high]);
+    return STATUS_OK;
+}
+
+enum status answer_first_as_good(const struct answer_about *about, const struct series *series,
+                                 const struct store_mark **out)
+{
+    static const double WORTH = 1.05;
+    double top_low, low, high;
+    TRY(read_interval(about->store, series->top, &top_low, &high));
+    for (*out = series->marks; *out != series->top; ++*out) {
+        TRY(read_interval(about->store, *out, &low, &high));
+        if (series->best <= WORTH * (*out)->y || top_low <= high)
+            break;
+    }
+    return STATUS_OK;
+}
+
 void answer_rests_on(struct answer *answer, const struct store_mark *mark)
 {
     for (size_t i = 0; i < answer->id_count; i++)
@@ -477,6 +524,8 @@ void answer_add_place(struct text *out, const char *unit, const char *server)
 void answer_begin_command(const char *command, const struct point *point, const char *phase,
                           uint64_t set, struct answer *answer)
 {
+    bool named = set & ANSWER_BIT(framework) && strcmp(point->framework, "prony") != 0;
+    snprintf(answer->asks, sizeof answer->asks, "%s", named ? point->framework : "");
     text_printf(&answer->command, "prony %s ", command);
     text_add_word(&answer->command, point->model);
     text_add(&answer->command, " --phase ");

@@ -37,10 +37,16 @@ struct answer {
     struct text sentence;
     struct text chart;       /* parameters of /api/query that show it */
     struct text command;     /* that asks one's own machine; "": none can */
+    char asks[POINT_TEXT];   /* the framework that the command names, or "" */
     struct text left_out;    /* results that it does not rest on, and why; or "" */
     int64_t ids[ANSWER_IDS]; /* results it rests on */
     size_t id_count;
 };
+
+/* A GPU is compared with a whole CPU only: one that was also measured with a thread for each core.
+ * Then the best of the mark's results is what it can do, with one thread too. */
+enum status answer_whole_unit(struct store *store, const char *unit, const struct store_mark *mark,
+                              bool *whole);
 
 enum { ANSWERS = 7 };
 bool answer_find(const char *name, size_t *index);

@@ -37,6 +37,11 @@ enum status answer_draw_best(const struct answer_about *about, const struct answ
                              size_t least, struct answer *answer, struct store_chart *chart,
                              struct series *best);
 
+/* The first mark of a throughput that the best is no gain over: one of 5 %, and beyond what the
+ * intervals of the two hide. */
+enum status answer_first_as_good(const struct answer_about *about, const struct series *series,
+                                 const struct store_mark **out);
+
 /* The chart whose best series has about->best. */
 enum status answer_draw_fastest(const struct answer_about *about, struct answer *answer,
                                 struct store_chart *chart, struct series *best);

@@ -4,6 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+struct best {
+    struct store_row row;
+    bool larger; /* larger batches were measured, all else alike */
+};
+
 static const double FAR = 2; /* × the floor: something else than the hardware takes the time */
 
 /* What a profile can be told of a point; of another framework's only where it computes. */
@@ -29,6 +34,19 @@ static void try_batches(const struct point *point, uint64_t set, struct answer *
     text_printf(&answer->command, " --batch %lld-%lld*2", (long long)point->batch, (long long)most);
 }
 
+/* A larger batch is advised where none was measured: else that one would be the best. */
+static void advise_batches(const struct best *best, const char *why, struct answer *answer)
+{
+    if (best->larger) {
+        text_add(&answer->sentence,
+                 "no larger batch that was measured gives more; see where the time goes.");
+        try_profile(&best->row.point, answer);
+    } else {
+        text_add(&answer->sentence, why);
+        try_batches(&best->row.point, ANSWER_BENCH, answer);
+    }
+}
+
 /* " --threads 1,2,4": values of one axis, at the batch that it has. */
 static void try_values(const struct point *point, uint64_t axis, const char *flags,
                        struct answer *answer)
@@ -38,13 +56,13 @@ static void try_values(const struct point *point, uint64_t axis, const char *fla
     text_add(&answer->command, flags);
 }
 
-static void advise_cpu(const struct store_row *best, struct answer *answer)
+static void advise_cpu(const struct best *best, struct answer *answer)
 {
     struct text *out = &answer->sentence;
-    const struct point *point = &best->point;
-    if (strcmp(best->bound, "bytes") == 0) {
-        text_add(out, "bound by memory: a larger batch reads the weights less often.");
-        try_batches(point, ANSWER_BENCH, answer);
+    const struct point *point = &best->row.point;
+    if (strcmp(best->row.bound, "bytes") == 0) {
+        text_add(out, "bound by memory: ");
+        advise_batches(best, "a larger batch reads the weights less often.", answer);
     } else {
         text_add(out, "bound by arithmetic: only more cores or a GPU make it faster.");
         try_values(point, ANSWER_BIT(threads), " --threads 1,2,4", answer);
@@ -68,21 +86,24 @@ static void advise_precision(const struct point *point, struct answer *answer)
     }
 }
 
-static void advise_gpu(const struct store_row *best, struct answer *answer)
+static void advise_gpu(const struct best *best, struct answer *answer)
 {
     struct text *out = &answer->sentence;
-    const struct point *point = &best->point;
+    const struct point *point = &best->row.point;
     bool wide = strcmp(point->precision, "fp32") == 0 || strcmp(point->precision, "tf32") == 0;
-    if (strcmp(best->bound, "bytes") != 0) {
+    if (strcmp(best->row.bound, "bytes") != 0) {
         advise_precision(point, answer);
     } else if (wide) {
-        text_add(out, "bound by memory: 16 bits halve the bytes of the weights, and a larger batch "
-                      "reads them less often.");
-        try_batches(point, ANSWER_BENCH & ~ANSWER_BIT(precision), answer);
+        text_add(out, "bound by memory: 16 bits halve the bytes of the weights");
+        text_add(out, best->larger ? "." : ", and a larger batch reads them less often.");
+        if (best->larger)
+            try_values(point, ANSWER_BIT(precision), "", answer);
+        else
+            try_batches(point, ANSWER_BENCH & ~ANSWER_BIT(precision), answer);
         text_printf(&answer->command, " --precision %s,bf16", point->precision);
     } else {
-        text_add(out, "bound by memory: a larger batch reads the weights less often.");
-        try_batches(point, ANSWER_BENCH, answer);
+        text_add(out, "bound by memory: ");
+        advise_batches(best, "a larger batch reads the weights less often.", answer);
     }
 }
 
@@ -98,10 +119,10 @@ static bool is_call(const struct point *point)
 }
 
 /* What is said of a GPU that waits; false: it does not. */
-static bool advise_waiting_gpu(const struct store_row *best, struct answer *answer)
+static bool advise_waiting_gpu(const struct best *best, struct answer *answer)
 {
     struct text *out = &answer->sentence;
-    const struct point *point = &best->point;
+    const struct point *point = &best->row.point;
     if (is_copied(point)) {
         text_printf(out,
                     ") waits for its samples (%s ingestion): overlapped, they are copied while the "
@@ -112,25 +133,23 @@ static bool advise_waiting_gpu(const struct store_row *best, struct answer *answ
         text_printf(&answer->command, " --ingestion %s,overlapped", point->ingestion);
         return true;
     }
-    if (is_call(point) && best->metrics[METRIC_times_floor] > FAR)
-        text_add(out,
-                 ") answers calls, of which launch and bus take much of the time: more samples "
-                 "a call cost little more.");
-    else if (strcmp(best->bound, "latency") == 0)
-        text_add(out, ") is bound by latency: it waits for launches (prony explain counts them) "
-                      "or for memory, and a larger batch costs little more.");
-    else
+    bool calls = is_call(point) && best->row.metrics[METRIC_times_floor] > FAR;
+    if (!calls && strcmp(best->row.bound, "latency") != 0)
         return false;
-    try_batches(point, ANSWER_BENCH, answer);
+    text_add(out, calls ? ") answers calls, of which launch and bus take much of the time: "
+                        : ") is bound by latency: it waits for launches (prony explain counts "
+                          "them) or for memory; ");
+    advise_batches(
+        best, calls ? "more samples a call cost little more." : "a larger batch costs little more.",
+        answer);
     return true;
 }
 
-static void advise(const struct answer_about *about, const struct store_row *best,
-                   struct answer *answer)
+static void advise(const struct answer_about *about, const struct best *best, struct answer *answer)
 {
     struct text *out = &answer->sentence;
-    double floors = best->metrics[METRIC_times_floor];
-    const struct point *point = &best->point;
+    double floors = best->row.metrics[METRIC_times_floor];
+    const struct point *point = &best->row.point;
     bool gpu = strcmp(point->unit, "gpu") == 0;
     text_printf(out, "The best of %s %s on ", about->phase, about->model);
     answer_add_place(out, point->unit, about->server);
@@ -144,9 +163,9 @@ static void advise(const struct answer_about *about, const struct store_row *bes
     }
     if (gpu && advise_waiting_gpu(best, answer))
         return;
-    if (isnan(floors) && strcmp(best->bound, "latency") == 0) {
-        text_add(out, ") is bound by latency: a larger batch costs little more.");
-        try_batches(point, ANSWER_BENCH, answer);
+    if (isnan(floors) && strcmp(best->row.bound, "latency") == 0) {
+        text_add(out, ") is bound by latency: ");
+        advise_batches(best, "a larger batch costs little more.", answer);
     } else if (isnan(floors)) {
         text_add(out, ") has no floor to be compared with: measure it here.");
         try_values(point, 0, "", answer);
@@ -177,12 +196,13 @@ enum status answer_next(const struct answer_about *about, struct answer *answer)
 {
     struct store_chart chart;
     struct series series;
-    struct store_row best;
+    struct best best;
     TRY(answer_draw_fastest(about, answer, &chart, &series));
     enum status status = STATUS_OK;
     if (answer->known) {
         answer_rests_on(answer, series.top);
-        status = store_row(about->store, series.top->id, &best);
+        best.larger = series.top != &series.marks[series.count - 1];
+        status = store_row(about->store, series.top->id, &best.row);
         if (status == STATUS_OK)
             advise(about, &best, answer);
     } else {

@@ -7,12 +7,45 @@ static const double NEARLY = 0.9; /* of the best: not worth a larger batch */
 
 /* Which batch */
 
-static const struct store_mark *first_near(const struct series *series)
+static const struct store_mark *first_near(const struct series *series, double rate)
 {
     const struct store_mark *mark = series->marks;
-    while (mark->y < NEARLY * series->best)
+    while (mark->y < NEARLY * rate)
         mark++;
     return mark;
+}
+
+static void say_batch(const struct answer_about *about, const struct series *series,
+                      const struct store_mark *chosen, struct answer *answer)
+{
+    struct text *out = &answer->sentence;
+    const struct store_mark *first = series->marks, *near = first_near(series, chosen->y);
+    text_printf(out, "Batch %s for %s %s on ", chosen->values[3], about->phase, about->model);
+    answer_add_place(out, series->point.unit, about->server);
+    text_add(out, ": ");
+    answer_add_rate(out, chosen->y);
+    text_add(out, " with ");
+    answer_add_maker(out, &series->point);
+    if (chosen != first) {
+        text_add(out, ", ");
+        answer_add_ratio(out, chosen->y / first->y);
+        text_printf(out, " those of batch %s", first->values[3]);
+    }
+    if (near != chosen)
+        text_printf(out, "; batch %s already gives %.0f %% of it", near->values[3],
+                    100 * near->y / chosen->y);
+    if (chosen == &series->marks[series->count - 1])
+        text_add(out, near == chosen ? "; a larger one may give more" : "");
+    else if (chosen == series->top)
+        text_add(out, "; no larger one that was measured gives more");
+    else
+        text_printf(out, "; batch %s gives %.3g × that, which is no gain beyond the noise",
+                    series->top->values[3], series->best / chosen->y);
+    text_add(out, ".");
+    answer_rests_on(answer, chosen);
+    answer_rests_on(answer, first);
+    answer_rests_on(answer, near);
+    answer_rests_on(answer, series->top);
 }
 
 enum status answer_batch(const struct answer_about *about, struct answer *answer)
@@ -30,31 +63,12 @@ enum status answer_batch(const struct answer_about *about, struct answer *answer
     answer_begin_command("bench", answer->known ? &series.point : &about->best, about->phase,
                          ANSWER_BENCH, answer);
     text_add(&answer->command, " --batch 1-1024*2");
+    enum status status = STATUS_OK;
     if (answer->known) {
-        const struct store_mark *near = first_near(&series);
-        text_printf(out, "Batch %s for %s %s on ", series.top->values[3], about->phase,
-                    about->model);
-        answer_add_place(out, series.point.unit, about->server);
-        text_add(out, ": ");
-        answer_add_rate(out, series.best);
-        text_add(out, " with ");
-        answer_add_maker(out, &series.point);
-        if (series.top == series.marks) {
-            text_add(out, "; no larger one that was measured gives more");
-        } else {
-            text_add(out, ", ");
-            answer_add_ratio(out, series.best / series.marks[0].y);
-            text_printf(out, " those of batch %s", series.marks[0].values[3]);
-        }
-        if (near != series.top)
-            text_printf(out, "; batch %s already gives %.0f %% of it", near->values[3],
-                        100 * near->y / series.best);
-        else if (series.top == &series.marks[series.count - 1])
-            text_add(out, "; a larger one may give more");
-        text_add(out, ".");
-        answer_rests_on(answer, series.top);
-        answer_rests_on(answer, series.marks);
-        answer_rests_on(answer, near);
+        const struct store_mark *chosen;
+        status = answer_first_as_good(about, &series, &chosen);
+        if (status == STATUS_OK)
+            say_batch(about, &series, chosen, answer);
     } else {
         text_printf(out, "Not known: %s %s was not measured with two batches, all else alike, on ",
                     about->phase, about->model);
@@ -62,7 +76,7 @@ enum status answer_batch(const struct answer_about *about, struct answer *answer
         text_add(out, ".");
     }
     store_chart_free(&chart);
-    return STATUS_OK;
+    return status;
 }
 
 /* Does a framework waste the hardware */

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static const double WORTH = 1.05; /* less than this is no gain, nor is what intervals hide */
-
 /* The batch of a series, for the sentence; x comes after framework, backend, batch. */
 enum { BATCH = 2, X = 3 };
 
@@ -21,6 +19,29 @@ static void say_no_threads(const struct answer_about *about, bool counted, struc
     else
         text_printf(out, "Not known: %s %s was not measured on a CPU of %s.", about->phase,
                     about->model, about->server);
+}
+
+static void say_threads(const struct answer_about *about, const struct series *series,
+                        const struct store_mark *chosen, struct answer *answer)
+{
+    struct text *out = &answer->sentence;
+    const struct store_mark *first = series->marks;
+    bool gains = chosen != first;
+    const struct store_mark *shown = gains ? chosen : &series->marks[series->count - 1];
+    text_printf(out, "%s thread%s for %s %s at batch %s with ", chosen->values[X],
+                strcmp(chosen->values[X], "1") ? "s" : "", about->phase, about->model,
+                chosen->values[BATCH]);
+    answer_add_name(out, &series->point);
+    answer_add_manner(out, &series->point);
+    text_printf(out, " on %s: %s threads bring ", about->server, shown->values[X]);
+    answer_add_ratio(out, shown->speedup);
+    text_printf(out, " the samples/s of %s", first->values[X]);
+    if (gains)
+        text_printf(out, ", %.0f %% of what they could.", 100 * shown->efficiency);
+    else
+        text_add(out, ", which is not worth them.");
+    answer_rests_on(answer, first);
+    answer_rests_on(answer, shown);
 }
 
 enum status answer_threads(const struct answer_about *about, struct answer *answer)
@@ -41,30 +62,17 @@ enum status answer_threads(const struct answer_about *about, struct answer *answ
         answer->known ? ANSWER_BENCH & ~ANSWER_BIT(threads) : ANSWER_BIT(optimiser), answer);
     text_printf(&answer->command, " --batch %s --threads 1,2,4",
                 answer->known ? series.top->values[BATCH] : "64");
+    enum status status = STATUS_OK;
     if (answer->known) {
-        const struct store_mark *first = series.marks, *top = series.top;
-        bool gains = top->speedup > WORTH && top->speedup_low > 1;
-        const struct store_mark *shown = gains ? top : &series.marks[series.count - 1];
-        text_printf(out, "%s thread%s for %s %s at batch %s with ",
-                    (gains ? top : first)->values[X],
-                    strcmp((gains ? top : first)->values[X], "1") ? "s" : "", about->phase,
-                    about->model, top->values[BATCH]);
-        answer_add_name(out, &series.point);
-        answer_add_manner(out, &series.point);
-        text_printf(out, " on %s: %s threads bring ", about->server, shown->values[X]);
-        answer_add_ratio(out, shown->speedup);
-        text_printf(out, " the samples/s of %s", first->values[X]);
-        if (gains)
-            text_printf(out, ", %.0f %% of what they could.", 100 * shown->efficiency);
-        else
-            text_add(out, ", which is not worth them.");
-        answer_rests_on(answer, first);
-        answer_rests_on(answer, shown);
+        const struct store_mark *chosen;
+        status = answer_first_as_good(about, &series, &chosen);
+        if (status == STATUS_OK)
+            say_threads(about, &series, chosen, answer);
     } else {
         say_no_threads(about, chart.count && *chart.marks[chart.count - 1].values[X], out);
     }
     store_chart_free(&chart);
-    return STATUS_OK;
+    return status;
 }
 
 /* What the next doubling brings, from the share of the work that does not get faster (Amdahl's law)

@@ -38,37 +38,31 @@ static int worth(const struct pair *pair)
            (same(pair->cpu, pair->gpu, SERVER) && same(pair->cpu, pair->gpu, SOURCE));
 }
 
-/* Of one result: its threads, and its machine's cores (0: the record does not say). */
-static enum status read_threads(const struct answer_about *about, int64_t id, int64_t *threads,
-                                int64_t *cores)
+/* Does this result say that each core of its CPU had a thread? */
+static enum status has_all_cores(struct store *store, int64_t id, bool *all)
 {
     struct arena arena = {0};
     struct text line = {0};
     struct record record;
-    enum status status = store_get(about->store, id, &line);
+    enum status status = store_get(store, id, &line);
     if (status == STATUS_OK)
         status = record_read(&arena, "store", (long)id, text_of(&line), line.length, &record);
     if (status == STATUS_OK) {
-        *threads = record.point.threads;
-        *cores = json_int(record.machine, "cores", 0);
+        int64_t cores = json_int(record.machine, "cores", 0); /* 0: it does not say */
+        *all = cores > 0 && record.point.threads >= cores;
     }
     arena_free(&arena);
     text_free(&line);
     return status;
 }
 
-/* Was all of the CPU tried? Then the best of these results is what it can do, with one thread too.
- */
-static enum status is_whole(const struct answer_about *about, const struct store_mark *mark,
-                            bool *whole)
+enum status answer_whole_unit(struct store *store, const char *unit, const struct store_mark *mark,
+                              bool *whole)
 {
     enum { LOOKED_AT = 64 }; /* the newest */
-    *whole = !is_of(mark, "cpu");
-    for (int64_t i = 0; i < mark->count && i < LOOKED_AT && !*whole; i++) {
-        int64_t threads = 0, cores = 0;
-        TRY(read_threads(about, mark->ids[i], &threads, &cores));
-        *whole = threads >= cores;
-    }
+    *whole = strcmp(unit, "cpu") != 0;
+    for (int64_t i = 0; i < mark->count && i < LOOKED_AT && !*whole; i++)
+        TRY(has_all_cores(store, mark->ids[i], whole));
     return STATUS_OK;
 }
 
@@ -79,7 +73,8 @@ static enum status leave_parts_out(const struct answer_about *about, struct stor
     *any = false;
     for (size_t i = 0; i < chart->count; i++) {
         bool whole;
-        TRY(is_whole(about, &chart->marks[i], &whole));
+        TRY(answer_whole_unit(about->store, chart->marks[i].values[UNIT], &chart->marks[i],
+                              &whole));
         if (!whole)
             chart->marks[i].values[UNIT] = "a part of a CPU";
         *any |= !whole;
@@ -234,10 +229,11 @@ static void say_unknown(const struct answer_about *about, const struct store_cha
                         bool part, struct text *out)
 {
     if (part) {
-        text_printf(out,
-                    "Not known: %s %s was measured on a CPU with fewer threads than it has cores, "
-                    "and a GPU is compared with a whole CPU.",
-                    about->phase, about->model);
+        text_printf(
+            out,
+            "Not known: no result of %s %s had a thread for each core of its CPU, and a GPU is "
+            "compared with a whole CPU.",
+            about->phase, about->model);
         return;
     }
     bool cpu = has_unit(chart, "cpu"), gpu = has_unit(chart, "gpu");
