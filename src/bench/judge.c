@@ -93,22 +93,48 @@ static double span_most(const struct span *span, const struct outcome *outcome)
     return off[count - 1 - (count < ONE_IN ? 1 : count / ONE_IN)];
 }
 
+/* How far the reference moved the parameter, by the root of the mean square. */
+static double span_size(const struct span *span)
+{
+    double squares = 0;
+    for (int64_t i = span->from; i < span->to; i++) {
+        const double way = span_value(span, &span->task->reference, i) - span_start(span, i);
+        squares += way * way;
+    }
+    return sqrt(squares / (double)(span->to - span->from));
+}
+
+/* Of full steps: did a draw move this number elsewhere? Draws themselves count in full: they say
+ * what is allowed. */
+static bool span_is_luck(const struct span *span, const struct outcome *outcome, int64_t i,
+                         double size)
+{
+    if (outcome >= span->task->draws && outcome < span->task->draws + TASK_DRAWS)
+        return false;
+    static const double ELSEWHERE = 0.1;
+    const double expected = span_value(span, &span->task->reference, i);
+    for (int32_t draw = 0; steps_are_full(span->task) && draw < span->task->draw_count; draw++)
+        if (fabs(span_value(span, &span->task->draws[draw], i) - expected) > ELSEWHERE * size)
+            return true;
+    return false;
+}
+
 static struct figures span_figures(const struct span *span, const struct outcome *outcome)
 {
     const struct outcome *reference = &span->task->reference;
-    const double most = span_most(span, outcome);
-    double squares = 0, along = 0, off = 0, worst = 0;
+    const double most = span_most(span, outcome), size = span_size(span);
+    const double squares = size * size * (double)(span->to - span->from);
+    double along = 0, off = 0, worst = 0;
     for (int64_t i = span->from; i < span->to; i++) {
-        const double start = span_start(span, i), way = span_value(span, reference, i) - start;
-        const double difference = span_value(span, outcome, i) - start - way;
-        squares += way * way;
-        if (fabs(difference) > most)
+        const double way = span_value(span, reference, i) - span_start(span, i);
+        const double difference = span_value(span, outcome, i) - span_value(span, reference, i);
+        if (isfinite(difference) &&
+            (fabs(difference) > most || span_is_luck(span, outcome, i, size)))
             continue;
         along += way * difference;
         off += difference * difference;
         worst = fmax(worst, isfinite(difference) ? fabs(difference) : (double)INFINITY);
     }
-    const double size = sqrt(squares / (double)(span->to - span->from));
     return (struct figures){{as_share(fabs(along), squares), as_share(sqrt(off), sqrt(squares)),
                              as_share(worst, size), 0}};
 }
