@@ -12,10 +12,10 @@
 static const double TIMES[] = {4, 8, 16, 8}, TIMES_LOW[] = {2, 2, 4, 4};
 /* So many roundings are always allowed: others compute exponentials in another way. */
 static const double ROUNDINGS = 64, ROUNDINGS_LOW = 8;
-/* … and of how far a parameter moved this much: scale, distance, worst, loss; more where steps are
- * full (below), and much more once such a step was taken. */
-static const double MOVED[] = {1e-3, 1e-3, 1e-2, 1e-4}, MOVED_FULL[] = {4e-3, 4e-3, 4e-2, 1e-4},
-                    MOVED_ON[] = {0.3, 0.8, 1, 0.1};
+/* … and of how far a parameter moved this much: scale, distance, worst, loss. A single relu that
+ * turns over is a thousandth of a parameter's way, and no draw need meet it; a gradient × 1.01 a
+ * hundredth. Once a full step (below) was taken, much more. */
+static const double MOVED[] = {4e-3, 4e-3, 4e-2, 1e-4}, MOVED_ON[] = {0.3, 0.8, 1, 0.1};
 /* A single number may be off by so many times as much as all of them. */
 static const double WORST_TIMES = 4;
 /* A figure that may be so large lets pass what does nothing. */
@@ -176,7 +176,7 @@ static double judge_allowed(const struct span *span, enum figure figure, double 
 {
     const struct task *task = span->task;
     const bool low = is_low(task);
-    const double *moved = !steps_are_full(task) ? MOVED : span->stage ? MOVED_ON : MOVED_FULL;
+    const double *moved = steps_are_full(task) && span->stage ? MOVED_ON : MOVED;
     const double least =
         (low ? ROUNDINGS_LOW : ROUNDINGS) * task->rounding * (figure == WORST ? WORST_TIMES : 1);
     return fmax(fmax(least, task->phase == PHASE_TRAINING ? moved[figure] : 0),
