@@ -309,6 +309,7 @@ enum { HALF = 4, UNITS = 2 * HALF };
 
 static void make_halves(struct params *params)
 {
+    CHECK_OK(params_fill_new(params)); /* or it would be done later, over these */
     float *weight = values_of(params, "dense1.weight"), *hidden = values_of(params, "dense1.bias");
     float *visible = values_of(params, "dense1.visible");
     for (int i = 0; i < UNITS; i++) {
