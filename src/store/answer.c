@@ -159,8 +159,7 @@ static enum status lack(const struct answer_about *about)
         text_add_word(&flags, text_of(&values));
     }
     text_add_word(&words, about->model ? about->model : "small");
-    text_printf(&words, "%s --store ", text_of(&flags));
-    text_add_word(&words, about->store->path);
+    text_printf(&words, "%s%s", text_of(&flags), about->store->flag);
     enum status status = text_done(&flags);
     if (status == STATUS_OK)
         status = text_done(&asked);

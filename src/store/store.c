@@ -295,14 +295,28 @@ static enum status prepare_file(struct store *store, enum store_access access)
     return store_settle(store);
 }
 
+static enum status make_flag(const char *path, char **out)
+{
+    struct text words = {0};
+    text_add(&words, " --store ");
+    text_add_word(&words, path);
+    enum status status = text_done(&words);
+    if (status == STATUS_OK)
+        *out = mem_copy_text(text_of(&words));
+    text_free(&words);
+    TRY(status);
+    NEED(*out);
+    return STATUS_OK;
+}
+
 static enum status open_file(struct store *store, enum store_access access)
 {
     if (!store->path[0]) /* which to SQLite is a file that vanishes */
         FAIL(STATUS_INPUT, "the store: found an empty name, expected the path of a file");
     bool makes = access >= STORE_WRITE;
     if (!makes && !file_exists(store->path))
-        FAIL(STATUS_INPUT, "%s: there is no store here yet; \"prony store add\" makes one",
-             store->path);
+        FAIL(STATUS_INPUT, "%s: there is no store here yet; to make one: prony store create%s",
+             store->path, store->flag);
     if (makes)
         TRY(make_folder_of(store->path));
     int create = makes ? SQLITE_OPEN_CREATE : 0;
@@ -324,6 +338,7 @@ enum status store_open(const char *path, enum store_access access, struct store 
     *out = NULL;
     NEED(store = mem_alloc(sizeof *store));
     NEED_OR(failed, store->path = mem_copy_text(path));
+    TRY_OR(failed, make_flag(path, &store->flag));
     TRY_OR(failed, open_file(store, access));
     *out = store;
     return STATUS_OK;
@@ -346,6 +361,7 @@ void store_close(struct store *store)
     columns_clear(&store->columns);
     sqlite3_close(store->db);
     mem_free(store->path);
+    mem_free(store->flag);
     mem_free(store);
 }
 

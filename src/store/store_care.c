@@ -22,8 +22,8 @@ static enum status remove_both(struct store *store, int64_t id)
     TRY(run_with(store, "DELETE FROM result WHERE id = ?1", id));
     TRY(run_with(store, "DELETE FROM line WHERE id = ?1", id));
     if (sqlite3_changes(store->db) == 0)
-        FAIL(STATUS_INPUT, "%s: found no record %lld; \"prony store list\" names them", store->path,
-             (long long)id);
+        FAIL(STATUS_INPUT, "%s: found no record %lld; to see which there are: prony store list%s",
+             store->path, (long long)id, store->flag);
     store->columns.read = false;
     return run_with(store, "UPDATE removal SET count = count + ?1", 1);
 }

@@ -305,10 +305,10 @@ static enum status read_metrics(struct store *store, const enum metric_index *li
         TRY_OR(done, store_step(store, statement, &row));
     }
     if (have != columns->count)
-        TRY_OR(done, status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                                 "%s: found fewer results than before; \"prony store check\" says "
-                                 "more",
-                                 store->path));
+        TRY_OR(done,
+               status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                           "%s: found fewer results than before; to see why: prony store check%s",
+                           store->path, store->flag));
     for (size_t i = 0; i < count; i++)
         columns->metrics[list[i]].count = have;
 done:

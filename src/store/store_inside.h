@@ -13,6 +13,7 @@ enum { STORE_BUSY_MS = 10000, STORE_WAIT_MS = 1000 };
 struct store {
     sqlite3 *db;
     char *path; /* for messages */
+    char *flag; /* " --store PATH", as a word of a shell, for commands that messages suggest */
     /* Prepared on first use: */
     sqlite3_stmt *find_line, *add_line, *add_row, *get_row, *get_line, *ask_version, *ask_change;
     struct columns columns;

@@ -106,8 +106,8 @@ enum status store_get(struct store *store, int64_t id, struct text *line)
     bool found;
     TRY(visit_line(store, id, take_line, line, &found));
     if (!found)
-        FAIL(STATUS_INPUT, "%s: found no record %lld; \"prony store list\" names them", store->path,
-             (long long)id);
+        FAIL(STATUS_INPUT, "%s: found no record %lld; to see which there are: prony store list%s",
+             store->path, (long long)id, store->flag);
     return STATUS_OK;
 }
 
