@@ -277,6 +277,14 @@ expect says_that_there_were_no_turns 0 'no verdict beside prony/simd (0 rounds a
     --against engine $quick
 expect checks_the_library_s_answers 0 '"verdict":"right"' "$prony" bench lenet --phase inference \
     --scenario queued --through library --format json $quick
+# It names the kernels that the engine names, also where it prepares the inputs itself.
+printf 'input 6 tokens=8\nembedding 5\nflatten\ndense 8\n' >"$folder/tokens.net"
+for way in engine library; do
+    "$prony" bench "$folder/tokens.net" --backend simd --phase inference --scenario single-stream \
+        --through $way --format json $quick | grep -o '"kernels":\[[^]]*\]' >"$folder/$way.kernels"
+done
+grep -q '\["' "$folder/engine.kernels" && cmp -s "$folder/engine.kernels" "$folder/library.kernels"
+report names_the_library_s_kernels $? "$(cat "$folder/engine.kernels" "$folder/library.kernels")"
 expect tells_the_ways_apart 0 '"through":"library"' "$prony" bench small --phase inference \
     --through library --format json $quick
 expect asks_the_library_for_calls 0 'skipped: offline is not asked of the library' "$prony" bench small \

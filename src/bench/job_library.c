@@ -162,13 +162,25 @@ static enum status library_check(struct job *job, double *error)
     return judge_outcome(task, &found, error);
 }
 
+/* The predictor that answered: the stream's, or the network's for so many rows; NULL: none yet. */
+static const struct predictor *library_predictor(const struct job_library *library)
+{
+    const struct prony *network = library->network;
+    if (library->stream)
+        return &library->stream->predictor;
+    for (int i = 0; i < BATCHES_MOST; i++)
+        if (network->predictors[i].rows == library->task->batch)
+            return &network->predictors[i];
+    return NULL;
+}
+
 static void library_describe(struct job *job, struct json_writer *out)
 {
     const struct job_library *library = (const struct job_library *)job;
     const struct engine *engine = &library->network->model.engine;
-    const struct predictor *predictor =
-        library->stream ? &library->stream->predictor : library->network->quick;
-    describe_plans(engine->backend, engine->device, &predictor->plan, predictor ? 1 : 0, out);
+    const struct predictor *predictor = library_predictor(library);
+    struct plan *plan = predictor ? predictor->plan : NULL;
+    describe_plans(engine->backend, engine->device, &plan, plan ? 1 : 0, out);
 }
 
 static void library_close(struct job *job)
