@@ -443,6 +443,39 @@ TEST(goes_on_when_memory_is_out)
     CHECK(nth > 20);
 }
 
+static int broken_runs;
+
+static enum status run_broken(struct plan *plan, unsigned parts, int slot, int64_t steps)
+{
+    (void)plan, (void)parts, (void)slot, (void)steps;
+    broken_runs++;
+    FAIL(STATUS_DEVICE, "the device is gone");
+}
+
+/* A request that failed is not asked again, and its plan is closed: the next one has a new plan. */
+TEST(a_request_that_fails_is_asked_once)
+{
+    static struct arrays arrays;
+    for (int k = 0; k < KINDS; k++) {
+        struct prony *network = open_kind(&kinds[k], "simd");
+        if (!network || !check_same(network, 2, 1, &arrays))
+            continue;
+        const struct backend *whole = network->model.engine.backend;
+        struct backend broken = *whole;
+        broken.run = run_broken;
+        broken_runs = 0;
+        network->model.engine.backend = &broken;
+        CHECK_EQUAL_INT(prony_predict(network, 2, arrays.inputs, arrays.found), PRONY_DEVICE);
+        CHECK_EQUAL_INT(broken_runs, 1);
+        CHECK(network->quick == NULL);
+        for (int i = 0; i < BATCHES_MOST; i++)
+            CHECK(network->predictors[i].rows != 2);
+        network->model.engine.backend = whole;
+        check_same(network, 2, 2, &arrays);
+        prony_close(network);
+    }
+}
+
 /* What follows the first call with a number of rows takes no memory. */
 TEST(a_request_allocates_nothing)
 {

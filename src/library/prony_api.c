@@ -355,17 +355,24 @@ static enum status find_predictor(struct prony *network, int32_t rows, struct pr
     return status;
 }
 
+/* One request. Wrong inputs leave the predictor as it was; after another failure it is closed. */
+static enum status call(struct prony *network, struct predictor *predictor, const float *inputs,
+                        float *outputs)
+{
+    enum status status = predictor_call(predictor, inputs, outputs);
+    bool stays = status == STATUS_OK || status == STATUS_INPUT;
+    network->quick = stays && !predictor->scaling ? predictor : NULL;
+    if (!stays)
+        predictor_close(predictor);
+    return status;
+}
+
 static enum status predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
 {
     struct predictor *predictor;
     network->quick = NULL;
     TRY(find_predictor(network, rows, &predictor));
-    enum status status = predictor_call(predictor, inputs, outputs);
-    if (status != STATUS_OK && status != STATUS_INPUT) /* wrong inputs leave it as it was */
-        predictor_close(predictor);
-    else if (!predictor->scaling)
-        network->quick = predictor;
-    return status;
+    return call(network, predictor, inputs, outputs);
 }
 
 /* A call of a small network takes tens of nanoseconds: what is the same as in the last one is not
@@ -373,8 +380,8 @@ static enum status predict(struct prony *network, int32_t rows, const float *inp
 int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs)
 {
     struct predictor *quick = network->quick;
-    if (quick && quick->rows == rows && predictor_call(quick, inputs, outputs) == STATUS_OK)
-        return PRONY_OK;
+    if (quick && quick->rows == rows)
+        return (int)call(network, quick, inputs, outputs);
     locale_t theirs = inside_enter();
     return inside_leave(theirs, predict(network, rows, inputs, outputs));
 }
