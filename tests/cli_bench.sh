@@ -8,8 +8,15 @@ expect helps 0 'prony bench small large --phase training,inference' "$prony" ben
 expect prints_a_table 0 'samples/s' "$prony" bench small $quick
 expect checks_what_it_times 0 'right' "$prony" bench small --phase training,inference $quick
 expect has_a_flag_for_every_axis 0 '--scenario' "$prony" bench --help
-expect explains_a_skip 0 'computes in fp32, not in bf16' \
-    "$prony" bench small --precision bf16 $quick
+if ! "$prony" bench small --unit gpu --seconds 0.01 2>&1 | grep -q 'right'; then # without a GPU
+    expect offers_no_precision_of_a_gpu 1 '--precision bf16: only backends of a GPU compute in it: ' \
+        "$prony" bench small --precision bf16,fp16 --batch 1-64*2 $quick
+    [ "$(printf '%s\n' "$output" | wc -l)" -eq 2 ]
+    report says_so_in_a_line_each $? "$output"
+    expect measures_the_precision_it_has 0 'right' "$prony" bench small --precision bf16,fp32 $quick
+fi
+expect explains_a_skip 0 'computes in fp32, not in fp16' \
+    "$prony" bench small --framework prony,python-list --backend simd --precision fp16 $quick
 expect does_not_pretend_to_have_threads 0 'skipped: the backend ref makes 1 thread, not 2' \
     "$prony" bench small --backend ref --threads 1,2 $quick
 expect picks_a_backend_by_unit 0 '"unit":"cpu"' "$prony" bench small --unit cpu --format json $quick
@@ -326,7 +333,7 @@ expect wants_data_for_a_target 2 '--until and --dataset go together' \
 expect wants_a_target_for_the_scenario 2 'expected --until' "$prony" bench small --scenario target
 expect offers_no_workers 2 'unknown option --workers' "$prony" bench small --workers 2
 expect offers_no_int8 2 'expected fp32|tf32|bf16|fp16' "$prony" bench small --precision int8
-for axis in 'precision bf16' 'fusion off' 'caches cold' \
+for axis in 'fusion off' 'caches cold' \
     'ingestion pinned' 'backend ref --threads 2'; do
     expect "trains_to_no_target_with_${axis%% *}" 0 'skipped: ' \
         "$prony" bench small --until loss=10 --dataset iris --seeds 1 --batch 8 --$axis

@@ -3,12 +3,68 @@
 #include "cli/bench_request.h"
 #include "cli/crossover.h"
 
+#include "base/log.h"
+
+#include <string.h>
+
 /* What was asked for must be right, and then there must be a GPU to cross over to. */
 static enum status check_crossing(const struct cli *cli, const struct bench_request *request)
 {
     const struct backend *gpu;
     TRY(bench_request_check(cli, request));
     return registry_first(cli->registry, "gpu", &gpu);
+}
+
+/* Does some backend here compute in it? A CPU's says so when it is opened; a GPU's have them all.
+ */
+static bool has_precision(const struct registry *registry, const char *precision)
+{
+    const struct device_options options = {.threads = 1, .precision = precision};
+    for (int i = 0; i < registry->count; i++) {
+        const struct backend *backend = registry->list[i].backend;
+        struct device *device;
+        if (!backend || backend->probe() != STATUS_OK)
+            continue;
+        if (strcmp(backend->unit, "cpu") != 0)
+            return true;
+        if (backend->open(&options, &device) == STATUS_OK) {
+            backend->close(device);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is prony alone asked? Other frameworks have precisions of their own. */
+static bool is_alone(const struct sweep *sweep)
+{
+    const struct sweep_list *frameworks = &sweep->lists[AXIS_framework];
+    return !sweep->against &&
+           (!frameworks->count || (frameworks->count == 1 && sweep_has(frameworks, "prony")));
+}
+
+/* Leaves out what nothing here computes in, in a line each; when nothing is left, that is why. */
+static enum status keep_precisions(const struct cli *cli, struct sweep *sweep, struct arena *arena)
+{
+    struct sweep_list *list = &sweep->lists[AXIS_precision];
+    const struct backend *gpu;
+    const char **kept;
+    int count = 0;
+    NEED(kept = arena_array(arena, (size_t)list->count + 1, sizeof *kept));
+    for (int i = 0; i < list->count; i++) {
+        if (has_precision(cli->registry, list->values[i])) {
+            kept[count++] = list->values[i];
+            continue;
+        }
+        enum status status = registry_first(cli->registry, "gpu", &gpu); /* why there is none */
+        status = status_prefix(status, "--precision %s: only backends of a GPU compute in it",
+                               list->values[i]);
+        if (!count && i == list->count - 1)
+            return status;
+        log_warning("%s", status_message());
+    }
+    *list = (struct sweep_list){kept, count};
+    return STATUS_OK;
 }
 
 static enum status run(const struct cli *cli, struct bench_request *request,
@@ -26,6 +82,8 @@ static enum status run(const struct cli *cli, struct bench_request *request,
         status = bench_request_sweep(request, models, count, &arena);
     if (status == STATUS_OK && crosses)
         status = check_crossing(cli, request);
+    else if (status == STATUS_OK && is_alone(&request->sweep))
+        status = keep_precisions(cli, &request->sweep, &arena);
     if (status == STATUS_OK)
         status = bench_output_open(&output, flags);
     if (status == STATUS_OK && crosses && !flags->format)
