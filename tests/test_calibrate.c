@@ -278,14 +278,18 @@ TEST(a_cpus_memory_is_probed)
     struct probe_seen seen;
     struct job *probe;
     uint64_t elapsed_ns;
+    bool seen_burst = false;
     enum status status = yardstick_read(&cpu, 1 << 20, false, &ceilings);
     if (status == STATUS_UNSUPPORTED)
         SKIP("%s", status_message());
     floor_of(&bytes_alone, &ceilings, &floor);
     if (CHECK_OK(probe_open(&cpu, 1 << 20, &floor, &probe))) {
-        CHECK_OK(probe->kind->run(probe, 5, &elapsed_ns));
-        CHECK(elapsed_ns > 0);
-        CHECK_OK(probe_read(probe, &ceilings, &seen));
+        for (int i = 0; i < 1000 && !seen_burst; i++) { /* others may take the CPU from a burst */
+            CHECK_OK(probe->kind->run(probe, 5, &elapsed_ns));
+            CHECK(elapsed_ns > 0);
+            seen_burst = probe_read(probe, &ceilings, &seen) == STATUS_OK;
+        }
+        CHECK(seen_burst);
         CHECK(seen.per_s > 1e8 && seen.per_s <= seen.best);
         CHECK(seen.now.read_per_s <= ceilings.read_per_s);
         CHECK(seen.now.update_per_s <= ceilings.update_per_s);

@@ -28,7 +28,8 @@ struct probe_seen {
     double per_s, best; /* of the pattern that lost most: what it gave, and its best ever */
 };
 /* `best` are the ceilings of the same yardstick and set; they are raised to what the bursts showed.
- * STATUS_UNSUPPORTED before the first burst, or when bursts failed. */
+ * STATUS_UNSUPPORTED before the first burst, when bursts failed, and where other programs took the
+ * CPUs of all of them. */
 enum status probe_read(const struct job *probe, struct ceilings *best, struct probe_seen *out);
 
 #endif
