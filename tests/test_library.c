@@ -6,6 +6,8 @@
 #include "check.h"
 #include "folder.h"
 
+#include <math.h>
+
 enum { ROWS = 6 };
 
 static const float inputs[ROWS][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0.9f, 0}, {0, 0.8f}};
@@ -117,8 +119,20 @@ TEST(refuses_with_a_message)
                   PRONY_INPUT, "there is no loss 'mce'");
     check_refused(prony_open_text("here", "input 2\ndens 1\n", NULL, &network), PRONY_INPUT,
                   "here:2:1: there is no layer 'dens'");
+    check_refused(prony_open("small", &(struct prony_options){.rate = (double)NAN}, &network),
+                  PRONY_INPUT, "found a rate of nan");
+    check_refused(prony_open("small", &(struct prony_options){.rate = -1}, &network), PRONY_INPUT,
+                  "found a rate of -1");
+    check_refused(prony_open("small", &(struct prony_options){.classes = -3}, &network),
+                  PRONY_INPUT, "found -3 classes");
+    check_refused(prony_open("small", &(struct prony_options){.threads = 1000000}, &network),
+                  PRONY_INPUT, "found 1000000 threads");
     if (!CHECK_EQUAL_INT(prony_open("mlp:2-4-2", &two_classes, &network), PRONY_OK))
         return;
+    check_refused(prony_train_classes(network, ROWS, NULL, beyond, NULL), PRONY_INPUT,
+                  "found NULL for its inputs");
+    check_refused(prony_train_classes(network, ROWS, inputs[0], NULL, NULL), PRONY_INPUT,
+                  "found NULL for its classes");
     check_refused(prony_train_classes(network, ROWS, inputs[0], beyond, NULL), PRONY_INPUT,
                   "row 2: found class 2, expected one from 0 to 1");
     check_refused(prony_train_numbers(network, ROWS, inputs[0], numbers, NULL), PRONY_INPUT,

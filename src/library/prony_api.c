@@ -3,6 +3,7 @@
  * a prediction is a call (train/predictor.h). */
 #include "backend/cpu/cpu_backends.h"
 #include "base/memory.h"
+#include "base/pool.h"
 #include "library/prony_inside.h"
 
 #include <dlfcn.h>
@@ -97,6 +98,20 @@ static enum status choose_backend(const struct registry *registry, const char *n
     return registry_find(registry, "ref", out);
 }
 
+/* As the commands' flags are: what is not a usual choice must be one that can work. */
+static enum status check_options(const struct prony_options *options)
+{
+    if (!(options->rate >= 0 && options->rate <= 1e6))
+        FAIL(STATUS_INPUT, "found a rate of %g, expected 0 (the optimiser's own) to 1e6",
+             options->rate);
+    if (options->classes < 0)
+        FAIL(STATUS_INPUT, "found %d classes, expected 0 (numbers) or more", options->classes);
+    if (options->threads < 0 || options->threads > POOL_MOST)
+        FAIL(STATUS_INPUT, "found %d threads, expected 0 (one a core) to %d", options->threads,
+             POOL_MOST);
+    return STATUS_OK;
+}
+
 static enum status open_network(struct prony *network, const struct prony_options *options)
 {
     char folder[4096];
@@ -111,6 +126,7 @@ static enum status open_network(struct prony *network, const struct prony_option
         .seed = options->seed,
         .class_count = options->classes,
     };
+    TRY(check_options(options));
     TRY(find_folder(folder, sizeof folder));
     cpu_register(&network->registry);
     TRY(registry_load(&network->registry, folder));
@@ -276,11 +292,21 @@ static int32_t count_targets(const struct program *program, const char *name)
                       : (int32_t)(shape_count(&program->tensors[tensor].shape) / program->batch);
 }
 
+static enum status check_array(const struct prony *network, const void *array, const char *of)
+{
+    if (!array)
+        FAIL(STATUS_INPUT, "%s: found NULL for its %s, expected an array", network->network->name,
+             of);
+    return STATUS_OK;
+}
+
 static enum status train_classes(struct prony *network, int32_t rows, const float *inputs,
                                  const int32_t *classes, float *loss)
 {
     struct lap *lap;
     struct recipe_traits traits;
+    TRY(check_array(network, inputs, "inputs"));
+    TRY(check_array(network, classes, "classes"));
     TRY(find_lap(network, rows, &lap));
     TRY(model_traits(&network->model, &traits));
     if (!traits.targets && !traits.classes)
@@ -315,12 +341,15 @@ static enum status train_numbers(struct prony *network, int32_t rows, const floa
 {
     struct lap *lap;
     struct recipe_traits traits;
+    TRY(check_array(network, inputs, "inputs"));
     TRY(find_lap(network, rows, &lap));
     TRY(model_traits(&network->model, &traits));
     int32_t width = count_targets(lap_program(lap), "target");
     if (traits.classes || (traits.targets && !width))
         FAIL(STATUS_INPUT, "%s learns classes, expected prony_train_classes",
              network->network->name);
+    if (width)
+        TRY(check_array(network, numbers, "numbers"));
     struct dataset data = {
         .rows = rows,
         .number_columns = width,
