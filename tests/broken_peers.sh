@@ -29,7 +29,7 @@ printf '%s\n' '#!/bin/sh' 'sleep 60 &' 'read -r line' 'exit 3' >"$folder/leaver"
 chmod +x "$folder"/*
 expect skips_what_cannot_be_started 0 'skipped: it cannot be started: ' \
     "$prony" bench small --framework "$folder/uninstalled" --seconds 0.05
-expect prints_one_line 1 'failed: one?[2J?two' \
+expect prints_one_line 1 'failed: one\u001b[2J\u000atwo' \
     "$prony" bench small --framework "$folder/painter" --seconds 0.05
 expect sees_that_it_ended 1 'failed: the process ended' \
     "$prony" bench small --framework "$folder/leaver" --seconds 0.05 --patience 10

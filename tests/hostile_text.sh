@@ -25,7 +25,8 @@ clean() {
 printf '%s\n' '{"prony":1,"kind":"result","point":{"model":"\u001b]0;x\u0007'"$csi"'2J","framework":"=cmd|x","backend":"@sum","batch":1},"status":"ok","result":{"time_ns":{"median":5},"throughput":-2},"reason":"+1+1"}' >"$folder/bad.jsonl"
 says adds '1 added' "$prony" store add "$folder/bad.jsonl" $store
 clean table "$prony" store list $store
-clean markdown "$prony" store list --format csv $store
+clean csv "$prony" store list --format csv $store
+clean markdown "$prony" store list --format md $store
 clean query "$prony" query --x model --y time_median $store
 clean drawing "$prony" query --x batch --y time_median --group-by model $store
 clean answer "$prony" answer "$(printf '\033]0;x\007')" --minutes 0 $store

@@ -170,28 +170,73 @@ TEST(plain_text_is_not_obeyed)
     } rows[] = {
         {"plain, \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80",
          "plain, \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"},
-        {"a\x1B[2Jb\a\n\t\x7F", "a?[2Jb????"},
+        {"a\x1B[2Jb\a\n\t\x7F", "a\\u001b[2Jb\\u0007\\u000a\\u0009\\u007f"},
         {"\xC2\x9B"
          "31m",
-         "??31m"}, /* the same command, as one character */
+         "\\u009b31m"}, /* the same command, as one character */
         {"\x9B"
          "31m\xFF",
-         "?31m?"},
-        {"\xE2\x80\xAEtxt.exe", "???txt.exe"},
-        {"cut \xE2\x82", "cut ??"},
+         "\\x9b31m\\xff"},
+        {"\xE2\x80\xAEtxt.exe", "\\u202etxt.exe"},
+        {"cut \xE2\x82", "cut \\xe2\\x82"},
         {"", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "%s", rows[i].given);
-        plain_make(text);
-        CHECK_EQUAL_TEXT(text, rows[i].shown);
+        char once[64], twice[64];
+        CHECK_EQUAL_INT(plain_copy(once, sizeof once, rows[i].given), strlen(rows[i].shown));
+        CHECK_EQUAL_TEXT(once, rows[i].shown);
+        plain_copy(twice, sizeof twice, once);
+        CHECK_EQUAL_TEXT(twice, once);
     }
-    char lines[] = "one\ntwo\x1B\n";
-    plain_make_lines(lines);
-    CHECK_EQUAL_TEXT(lines, "one\ntwo?\n");
+    char shown[PLAIN_MOST];
+    CHECK(plain_show("\nx", 2, true, shown) == 1 && text_equal(shown, "\n"));
+    CHECK(plain_show("\rx", 2, true, shown) == 1 && text_equal(shown, "\\u000d"));
     CHECK_STATUS(STATUS_INPUT, status_fail(STATUS_INPUT, __FILE__, __LINE__, "found '%s'", "\x1B"));
-    CHECK_MESSAGE("found '?'");
+    CHECK_MESSAGE("found '\\u001b'");
+}
+
+TEST(characters_are_not_cut)
+{
+    static const char text[] = "a\xC3\xA9\x1B\xE2\x82\xAC";
+    static const char *const begins[] = {
+        "",          "a",         "a",         "a\xC3\xA9", "a\xC3\xA9",
+        "a\xC3\xA9", "a\xC3\xA9", "a\xC3\xA9", "a\xC3\xA9", "a\xC3\xA9\\u001b"};
+    char begin[16];
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        plain_copy(begin, i + 1, text);
+        CHECK_EQUAL_TEXT(begin, begins[i]);
+    }
+    CHECK_EQUAL_TEXT(plain_end(text, 13), text);
+    CHECK_EQUAL_TEXT(plain_end(text, 12), text + 1);
+    CHECK_EQUAL_TEXT(plain_end(text, 11), text + 3);
+    CHECK_EQUAL_TEXT(plain_end(text, 9), text + 4);
+    CHECK_EQUAL_TEXT(plain_end(text, 3), "");
+}
+
+static bool is_utf8(const char *text)
+{
+    for (size_t left = strlen(text), size; left; left -= size, text += size)
+        if (!(size = text_utf8(text, left)))
+            return false;
+    return true;
+}
+
+TEST(a_long_message_is_cut_between_characters)
+{
+    char name[4999]; /* whole characters */
+    for (size_t i = 0; i < sizeof name - 1; i++)
+        name[i] = (char)(i % 3 == 0 ? 0xE2 : i % 3 == 1 ? 0x82 : 0xAC);
+    name[sizeof name - 1] = '\0';
+    for (int shift = 0; shift < 6; shift++) {
+        status_fail(STATUS_INPUT, __FILE__, __LINE__, "%.*s%s%.*s", shift % 3, "xxx", name,
+                    shift / 3, "xxx");
+        CHECK(is_utf8(status_message()));
+        CHECK_MESSAGE("\xE2\x82\xAC … \xE2\x82\xAC");
+    }
+    memset(name, '\x1B', sizeof name - 1);
+    status_fail(STATUS_INPUT, __FILE__, __LINE__, "%s, expected less", name);
+    CHECK_MESSAGE("\\u001b … \\u001b");
+    CHECK_MESSAGE("\\u001b, expected less");
 }
 
 TEST(a_long_message_keeps_its_end)

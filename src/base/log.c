@@ -23,10 +23,10 @@ __attribute__((format(printf, 2, 0))) static void say(enum log_level level, cons
 {
     if (!to_sink || level < least_level)
         return;
-    char message[1000];
+    char message[1000], shown[1000];
     vsnprintf(message, sizeof message, format, list);
-    plain_make(message);
-    to_sink(to_context, level, message);
+    plain_copy(shown, sizeof shown, message);
+    to_sink(to_context, level, shown);
 }
 
 void log_debug(const char *format, ...)

@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 static _Thread_local struct error own_error;
 
@@ -35,19 +34,18 @@ const char *status_message(void)
  * stands behind it. */
 enum { LONGEST = 8192 };
 
-static void keep(struct error *error, char *message)
+/* Plain here already: the library's messages reach the terminals of other programs. */
+static void keep(struct error *error, const char *message)
 {
     static const char gap[] = " … ";
-    const size_t room = sizeof error->message, length = strlen(message);
-    plain_make(message); /* what it quotes may come from anywhere */
-    if (length < room) {
-        memcpy(error->message, message, length + 1);
+    const size_t room = sizeof error->message;
+    if (plain_end(message, room) == message) {
+        plain_copy(error->message, room, message);
         return;
     }
-    const size_t begin = room / 2, end = room - begin - sizeof gap;
-    memcpy(error->message, message, begin);
-    memcpy(error->message + begin, gap, sizeof gap - 1);
-    memcpy(error->message + begin + sizeof gap - 1, message + length - end, end + 1);
+    size_t used = plain_copy(error->message, room / 2, message);
+    used += plain_copy(error->message + used, room - used, gap);
+    plain_copy(error->message + used, room - used, plain_end(message, room - used));
 }
 
 enum status status_fail(enum status code, const char *file, int line, const char *format, ...)

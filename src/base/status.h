@@ -33,7 +33,8 @@ struct error {
 };
 
 /* Records an error for this thread and returns `code`. Never fails, allocates nothing. Of a message
- * that is too long the middle is left out; what a terminal would obey becomes '?' (plain.h). */
+ * that is too long the middle is left out; what a terminal would obey becomes its number (plain.h).
+ */
 enum status status_fail(enum status code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -1,6 +1,5 @@
 /* cmd_explain.c: `prony explain`: the program a network becomes. Its parameters are declared and
  * never given memory, so a network that would not fit here can be explained too. */
-#include "base/plain.h"
 #include "bench/scenario.h"
 #include "bench/task.h"
 #include "cli/commands.h"
@@ -267,8 +266,6 @@ enum status cmd_explain(struct cli *cli, int argc, const char *const *argv)
     if (flags.backend)
         TRY_OR(done, open_backend(cli, &flags, &explained));
     TRY_OR(done, show(&explained, flags.json, !flags.no_fusion, &out));
-    if (out.data)
-        plain_make_lines(out.data); /* names may come from a file */
     fputs(text_of(&out), stdout);
 done:
     text_free(&out);

@@ -144,8 +144,7 @@ static enum status write_rows(struct report *report, const struct prony_predicti
 static void print_class(const char *name, bool left)
 {
     char shown[NAME_SHOWN + 1];
-    snprintf(shown, sizeof shown, "%s", name);
-    plain_make(shown);
+    plain_copy(shown, sizeof shown, name);
     printf(left ? "%-*s" : "%*s", NAME_SHOWN, shown);
 }
 

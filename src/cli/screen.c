@@ -1,6 +1,7 @@
 /* screen.c: see screen.h. The streams of the C library are replaced by ones that filter. */
 #include "cli/screen.h"
 
+#include "base/plain.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -41,20 +42,6 @@ static bool is_begun(const char *bytes, size_t length)
     return length < whole && first < 0xF5;
 }
 
-/* Control characters are those below a blank, DEL, and U+0080 to U+009F. */
-static void add_character(struct text *to, const char *bytes, size_t size)
-{
-    unsigned char first = (unsigned char)*bytes, second = (unsigned char)(size == 2 ? bytes[1] : 0);
-    if (size == 0)
-        text_printf(to, "\\x%02x", first); /* no UTF-8 */
-    else if (size == 1 && ((first < ' ' && first != '\n' && first != '\t') || first == 0x7F))
-        text_printf(to, "\\u%04x", first);
-    else if (size == 2 && first == 0xC2 && second < 0xA0)
-        text_printf(to, "\\u%04x", second);
-    else
-        text_add_bytes(to, bytes, size);
-}
-
 static ssize_t write_guarded(void *context, const char *bytes, size_t length)
 {
     struct screen *screen = context;
@@ -64,14 +51,17 @@ static ssize_t write_guarded(void *context, const char *bytes, size_t length)
     text_add_bytes(&all, screen->rest, screen->rest_length);
     text_add_bytes(&all, bytes, length);
     screen->rest_length = 0;
-    for (size_t at = 0, size; !all.failed && at < all.length; at += size ? size : 1) {
-        size = text_utf8(all.data + at, all.length - at);
-        if (!size && is_begun(all.data + at, all.length - at)) {
-            screen->rest_length = all.length - at;
-            memcpy(screen->rest, all.data + at, screen->rest_length);
+    for (size_t at = 0; !all.failed && at < all.length;) {
+        const char *next = all.data + at;
+        char character[PLAIN_MOST];
+        size_t left = all.length - at;
+        if (is_begun(next, left)) {
+            screen->rest_length = left;
+            memcpy(screen->rest, next, left);
             break;
         }
-        add_character(&shown, all.data + at, size);
+        at += plain_show(next, left, true, character);
+        text_add(&shown, character);
     }
     bool good =
         !all.failed && !shown.failed && write_all(screen->fd, text_of(&shown), shown.length);
