@@ -3,6 +3,8 @@
 
 #include "onnx_hand.h"
 
+#include "base/clock.h"
+#include "base/text.h"
 #include "nn/layer.h"
 
 /* y = x · what the operator makes of the numbers "w", [2] or [2, 2]. */
@@ -264,6 +266,73 @@ TEST(only_a_layer_norm_is_taken_for_one)
             CHECK(strstr(network->text, "layer_norm"));
         network_free(network);
     }
+}
+
+/* A field of a message: its bytes are fewer than 2^21. */
+static void put(struct text *out, int field, const char *bytes, size_t length)
+{
+    const char head[] = {(char)(field << 3 | 2), (char)((length & 127) | 128),
+                         (char)((length >> 7 & 127) | 128), (char)(length >> 14)};
+    text_add_bytes(out, head, sizeof head);
+    text_add_bytes(out, bytes, length);
+}
+
+static void put_name(struct text *out, int field, const char *stem, int number)
+{
+    char name[32];
+    put(out, field, name, (size_t)snprintf(name, sizeof name, "%s%d", stem, number));
+}
+
+/* x + w + w …, so many nodes, beside so many initializers that nothing uses; in CPU time. */
+static uint64_t time_chain(int nodes, int idle)
+{
+    static const char opset[] = "\x10\x0d",
+                      type[] = "\x0a\x0c\x08\x01\x12\x08\x0a\x02\x08\x01"
+                               "\x0a\x02\x08\x02",
+                      numbers[] = "\x08\x02\x10\x01\x42\x01w\x4a\x08\0\0\0\0\0\0\0\0";
+    struct text model = {0}, graph = {0}, part = {0};
+    struct network *network = NULL;
+    for (int i = 0; i < nodes; i++, text_free(&part), part = (struct text){0}) {
+        put_name(&part, 1, "n", i);
+        put(&part, 1, "w", 1);
+        put_name(&part, 2, "n", i + 1);
+        put(&part, 4, "Add", 3);
+        put(&graph, 1, text_of(&part), part.length);
+    }
+    for (int i = 0; i < idle; i++, text_free(&part), part = (struct text){0}) {
+        put_name(&part, 8, "idle", i);
+        put(&graph, 5, text_of(&part), part.length);
+    }
+    put(&graph, 5, numbers, sizeof numbers - 1);
+    put_name(&part, 1, "n", 0);
+    put(&part, 2, type, sizeof type - 1);
+    put(&graph, 11, text_of(&part), part.length);
+    text_free(&part);
+    part = (struct text){0};
+    put_name(&part, 1, "n", nodes);
+    put(&graph, 12, text_of(&part), part.length);
+    put(&model, 7, text_of(&graph), graph.length);
+    put(&model, 8, opset, sizeof opset - 1);
+    uint64_t start_ns = clock_cpu_ns();
+    CHECK_OK(onnx_parse("chain.onnx", text_of(&model), model.length, NULL, &network, NULL));
+    start_ns = clock_cpu_ns() - start_ns;
+    network_free(network);
+    text_free(&part);
+    text_free(&graph);
+    text_free(&model);
+    return start_ns;
+}
+
+/* A node looks at what it reads, not at all that the file names. */
+TEST(a_node_takes_no_longer_in_a_larger_file)
+{
+    enum { NODES_FEW = 300, IDLE = 60000 };
+    time_chain(1, 1);
+    uint64_t nodes_ns = time_chain(NODES_FEW, 1), idle_ns = time_chain(1, IDLE);
+    uint64_t both_ns = time_chain(NODES_FEW, IDLE);
+    if (!CHECK(both_ns < 2 * (nodes_ns + idle_ns)))
+        printf("    %.1f ms and %.1f ms, together %.1f ms\n", (double)nodes_ns / 1e6,
+               (double)idle_ns / 1e6, (double)both_ns / 1e6);
 }
 
 CHECK_MAIN

@@ -263,11 +263,11 @@ static enum status read_external(struct import *in, const Onnx__TensorProto *ten
     size_t taken = SIZE_MAX;
     if (size_mul((size_t)to->count, each, &taken) && size_add(in->beside, taken, &taken))
         in->beside = taken;
-    if (taken > mem_total() / 2)
+    if (taken > in->memory / 2)
         REFUSE(in, STATUS_INPUT,
                "the tensor '%.80s' and those before it that lie beside the file take %zu bytes, "
                "expected at most half of this machine's memory, %zu",
-               name, taken, mem_total());
+               name, taken, in->memory);
     enum status status = file_load_part(path, (size_t)offset, bytes, &data);
     if (status != STATUS_OK)
         return import_blame(in, status_prefix(status, "the tensor '%.80s'", name));

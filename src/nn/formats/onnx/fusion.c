@@ -90,7 +90,7 @@ static enum status finish(struct trail *trail, const char *layer, const struct v
     graph_output(in, 0)->ready = true; /* nobody asks for it any more */
     struct value *to = graph_find(in, trail->at->name);
     to->layer = layer;
-    to->line = line_find(in, layer);
+    line_gives_value(line_find(in, layer), to);
     to->gives = value_sample(x);
     to->shape = x->shape;
     to->batch = x->batch;

@@ -92,9 +92,11 @@ struct line {
     bool has_bias, bias;   /* can it have one, has it one? */
     float *weight, *shift; /* [weights], [channels] where it has a bias */
     int64_t weights, channels;
-    int64_t run;  /* weight[i] belongs to channel i / run % channels */
-    double scale; /* of matmul; 0: the line has none */
-    bool read;    /* the output needs it */
+    int64_t run;     /* weight[i] belongs to channel i / run % channels */
+    double scale;    /* of matmul; 0: the line has none */
+    int32_t readers; /* lines that read it, each as often as it does */
+    int32_t pending; /* of all values that it gives */
+    bool read;       /* the output needs it */
 };
 
 struct value {
@@ -148,6 +150,7 @@ struct import {
     bool foldable;           /* something was, or would have been */
     const Onnx__NodeProto *node; /* being done; NULL: none */
     int64_t numbers, made;       /* that stand in the file; that were worked out of them */
+    size_t memory;               /* of this machine, in bytes: mem_total */
     size_t taken;                /* bytes of weights of its lines */
     size_t beside;               /* bytes of memory for those that lie beside the file */
     int32_t done;                /* nodes */
@@ -329,9 +332,13 @@ enum status line_gives_like(struct import *in, const char *layer, const struct v
 enum status line_gives_same(struct import *in, const struct value *from, struct shape shape,
                             int32_t batch);
 struct line *line_find(const struct import *in, const char *name);
+/* … of a list "a, b": its first name; *list goes on to the next. NULL for "input". */
+struct line *line_next(const struct import *in, const char **list);
+/* That line gives the value; NULL: none does. */
+void line_gives_value(struct line *line, struct value *value);
 /* The line that gives the value, where the node that is being done is the only one to read it,
  * under any name and in any shape: it may take the node's work along. Else NULL. */
-struct line *line_alone(const struct import *in, const struct value *value);
+struct line *line_alone(const struct value *value);
 
 /* A row of nodes.def: writes the lines of in->node, whose first inputs are there. */
 typedef enum status node_writer(struct import *in);

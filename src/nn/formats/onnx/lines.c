@@ -49,6 +49,17 @@ struct line *line_find(const struct import *in, const char *name)
     return NULL;
 }
 
+struct line *line_next(const struct import *in, const char **list)
+{
+    const char *name = *list;
+    size_t length = strcspn(name, ",");
+    *list = name + length + strspn(name + length, ", ");
+    for (int32_t i = in->line_count - 1; i >= 0; i--)
+        if (!strncmp(in->lines[i]->name, name, length) && !in->lines[i]->name[length])
+            return in->lines[i];
+    return NULL;
+}
+
 /* Words of the format, and what tensors of programs are called. */
 static const char *const reserved[] = {"input",   "loss",    "optimiser", "schedule", "init",
                                        "network", "x",       "y",         "rows",     "target",
@@ -104,6 +115,11 @@ enum status line_add(struct import *in, const char *kind, const char *inputs, st
     TRY(name_line(in, &line->name));
     NEED(line->arguments = arena_text(&in->arena, arguments));
     NEED(line->inputs = arena_text(&in->arena, inputs));
+    while (*inputs) {
+        struct line *from = line_next(in, &inputs);
+        if (from)
+            from->readers++;
+    }
     in->lines[in->line_count++] = line;
     *out = line;
     return STATUS_OK;
@@ -125,11 +141,11 @@ enum status line_weights(struct import *in, int64_t count, float **out)
     size_t taken = SIZE_MAX; /* a small file may have many layers of the same numbers */
     if (size_mul((size_t)count, sizeof **out, &taken) && size_add(in->taken, taken, &taken))
         in->taken = taken;
-    if (taken > mem_total() / 2)
+    if (taken > in->memory / 2)
         REFUSE(in, STATUS_INPUT,
                "the layers up to this one take %zu bytes of weights, expected at most half of this "
                "machine's memory, %zu",
-               taken, mem_total());
+               taken, in->memory);
     NEED(*out = arena_array(&in->weights, (size_t)count, sizeof **out));
     return STATUS_OK;
 }
@@ -340,30 +356,19 @@ static enum status find_ahead(struct import *in, struct value *value)
     return STATUS_OK;
 }
 
-/* Does a line read this one? */
-static bool line_is_read(const struct import *in, const struct line *line)
+void line_gives_value(struct line *line, struct value *value)
 {
-    size_t length = strlen(line->name);
-    for (int32_t i = in->line_count - 1; i >= 0 && in->lines[i] != line; i--)
-        for (const char *at = in->lines[i]->inputs; *at;) {
-            size_t named = strcspn(at, ",");
-            if (named == length && !strncmp(at, line->name, length))
-                return true;
-            at += named;
-            at += strspn(at, ", ");
-        }
-    return false;
+    if (value->line)
+        value->line->pending -= value->pending;
+    value->line = line;
+    if (line)
+        line->pending += value->pending;
 }
 
-struct line *line_alone(const struct import *in, const struct value *value)
+struct line *line_alone(const struct value *value)
 {
-    int32_t pending = 0;
-    if (!value->line)
-        return NULL;
-    for (int32_t i = 0; i < in->value_room; i++)
-        if (in->values[i] && in->values[i]->line == value->line)
-            pending += in->values[i]->pending;
-    return pending == 1 && !line_is_read(in, value->line) ? value->line : NULL;
+    struct line *line = value->line;
+    return line && line->pending == 1 && !line->readers ? line : NULL;
 }
 
 enum status line_gives(struct import *in, size_t i, const char *layer, struct shape gives,
@@ -373,7 +378,7 @@ enum status line_gives(struct import *in, size_t i, const char *layer, struct sh
     if (!value)
         return STATUS_OK;
     value->layer = layer;
-    value->line = line_find(in, layer);
+    line_gives_value(line_find(in, layer), value);
     value->gives = gives;
     value->shape = shape;
     value->batch = batch;
@@ -417,10 +422,10 @@ enum status line_known(struct import *in, struct value *value, int32_t batch)
     layer.ahead = 1;
     layer.gives = value_sample(&layer);
     TRY(line_of(in, value, layer.gives, &layer.layer));
-    layer.line = line_find(in, layer.layer);
     layer.constant = NULL;
     layer.known = value->constant;
     *value = layer;
+    line_gives_value(line_find(in, layer.layer), value);
     return STATUS_OK;
 }
 
@@ -429,5 +434,5 @@ void line_known_again(struct value *value)
     value->constant = value->known;
     value->batch = value->known->batch;
     value->known = NULL;
-    value->line = NULL;
+    line_gives_value(NULL, value);
 }

@@ -16,12 +16,9 @@ static struct line *line_called(const struct import *in, const char *name, size_
 static void mark_read(const struct import *in, const char *list)
 {
     while (*list) {
-        size_t length = strcspn(list, ",");
-        struct line *line = line_called(in, list, length);
+        struct line *line = line_next(in, &list);
         if (line)
             line->read = true;
-        list += length;
-        list += strspn(list, ", ");
     }
 }
 

@@ -300,9 +300,9 @@ enum status node_max_unpool(struct import *in)
 }
 
 /* Can it go into the line before it? A convolution takes it along when its program is fused. */
-static bool norm_folds(const struct import *in, const struct value *x)
+static bool norm_folds(const struct value *x)
 {
-    const struct line *line = line_alone(in, x);
+    const struct line *line = line_alone(x);
     return line && line->run && line->channels == x->shape.dim[1] &&
            (!strcmp(line->kind, "conv_transpose") ||
             (!strcmp(line->kind, "dense") && x->shape.rank == 2));
@@ -382,7 +382,7 @@ enum status node_batch_norm(struct import *in)
     }
     if (training)
         return norm_by_itself(in, x, c, epsilon);
-    bool folds = norm_folds(in, x);
+    bool folds = norm_folds(x);
     in->foldable = in->foldable || folds;
     if (folds && in->settles) {
         TRY(fold_norm(in, x->line, c, epsilon));

@@ -289,7 +289,7 @@ static enum status join_before(struct import *in, const struct pair *pair, bool 
     bool first = pair->side[0]->constant != NULL;
     const struct value *x = pair->side[first], *c = pair->side[!first];
     const char *op = in->node->op_type;
-    struct line *line = c->constant ? line_alone(in, x) : NULL;
+    struct line *line = c->constant ? line_alone(x) : NULL;
     bool same = shape_equal(&x->shape, &pair->shape) && x->batch == pair->batch;
     *done = false;
     if (!line || !same)

@@ -309,6 +309,19 @@ static enum status do_node(struct import *in)
     return STATUS_OK;
 }
 
+/* The node has read its inputs. */
+static void count_read(const struct import *in)
+{
+    for (size_t i = 0; i < in->node->n_input; i++) {
+        struct value *value = graph_input(in, i);
+        if (!value)
+            continue;
+        value->pending--;
+        if (value->line)
+            value->line->pending--;
+    }
+}
+
 /* Numbers first: patterns of nodes look for those that stand further down. */
 static enum status do_nodes(struct import *in)
 {
@@ -319,9 +332,7 @@ static enum status do_nodes(struct import *in)
             if (!in->needed[n] || (!pass && strcmp(in->node->op_type, "Constant")))
                 continue;
             TRY(do_node(in));
-            for (size_t i = 0; i < in->node->n_input; i++)
-                if (graph_input(in, i))
-                    graph_input(in, i)->pending--;
+            count_read(in);
             in->needed[n] = false;
             in->done++;
         }
@@ -479,7 +490,7 @@ enum status onnx_parse(const char *name, const void *bytes, size_t length, const
 {
     bool failed = false;
     ProtobufCAllocator allocator = {message_alloc, message_free, &failed};
-    struct import in = {.path = name, .shapes = shapes};
+    struct import in = {.path = name, .shapes = shapes, .memory = mem_total()};
     char path[4096];
     snprintf(path, sizeof path, "%s", name);
     if (shapes && text_ends(path, shapes)) /* the file's own name */
