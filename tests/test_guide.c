@@ -318,6 +318,27 @@ TEST(refuses_a_nul)
     CHECK_EQUAL_INT(code_of(get("/api/status")), 200);
 }
 
+/* RFC 9112 allows blanks around a value; they are not part of it. */
+TEST(takes_blanks_around_a_value)
+{
+    static const char *const requests[] = {
+        "GET /api/status HTTP/1.1\r\nHost: localhost \r\nConnection: close\r\n\r\n",
+        "GET /api/status HTTP/1.1\r\nHost:  \tlocalhost\t  \r\nConnection: close\r\n\r\n",
+        "GET /api/status HTTP/1.1\r\nConnection: close\r\nX-Empty:  \r\nHost:localhost  \r\n\r\n",
+        "GET /api/status HTTP/1.1\r\nConnection: close\r\nHost: localhost\r\nX-Empty:\t \r\n\r\n",
+    };
+    static const char blank[] = "GET /api/status HTTP/1.1\r\nHost: localhost \0 .evil.example \r\n"
+                                "Connection: close\r\n\r\n";
+    static const char last[] = "GET /api/status HTTP/1.1\r\nConnection: close\r\n"
+                               "Host: localhost\0 x\r\n\r\n";
+    if (!start())
+        return;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+        CHECK_EQUAL_INT(code_of(ask(requests[i])), 200);
+    CHECK_EQUAL_INT(code_of(exchange(guide_port(guide), blank, sizeof blank - 1)), 400);
+    CHECK_EQUAL_INT(code_of(exchange(guide_port(guide), last, sizeof last - 1)), 400);
+}
+
 /* Thousands connect, most say nothing: it goes on serving. */
 TEST(thousands_of_connections)
 {

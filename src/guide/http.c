@@ -3,7 +3,9 @@
  *
  * A client that sends nothing is dropped after IDLE_SECONDS. One that trickles is not idle, so when
  * most places are taken, the connection that has gone longest without completing a request makes
- * room for a new one: slow clients push out each other, and the server goes on serving. */
+ * room for a new one: slow clients push out each other, and the server goes on serving. Beyond its
+ * limit the library accepts a connection and closes it, so before that the accepting thread slows
+ * down: new clients wait in the system's queue until the dropped ones are gone. */
 #include "guide/http.h"
 
 #include "base/clock.h"
@@ -27,6 +29,7 @@ enum {
     REQUEST_BYTES = 16384,  /* request line and headers, and what parsing them takes */
     IDLE_SECONDS = 10,
     TOKEN_BYTES = 16,
+    DOOR_BYTES = 300, /* of Host and Origin: a name has at most 253 */
 };
 static const char cookie_name[] = "prony";
 
@@ -80,7 +83,7 @@ static int socket_of(struct MHD_Connection *connection)
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
-/* NULL: all are taken, which cannot be below the library's own limit. */
+/* On the accepting thread. NULL: all are taken, which cannot be below the library's own limit. */
 static struct place *take_place(struct http *http, struct MHD_Connection *connection)
 {
     struct place *place = http->places;
@@ -100,14 +103,18 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 {
     struct http *http = context;
     struct place *place = *socket_context;
+    uint64_t excess = 0;
     pthread_mutex_lock(&http->lock);
     if (code != MHD_CONNECTION_NOTIFY_CLOSED) {
         *socket_context = take_place(http, connection);
+        excess = http->taken > CONNECTIONS_KEPT ? http->taken - CONNECTIONS_KEPT : 0;
     } else if (place) {
         place->taken = false;
         http->taken--;
     }
     pthread_mutex_unlock(&http->lock);
+    if (excess) /* the threads of those that were dropped end meanwhile */
+        clock_sleep_ns(excess * 1000000);
 }
 
 static struct place *place_of(struct MHD_Connection *connection)
@@ -124,10 +131,23 @@ static void note_activity(struct http *http, struct MHD_Connection *connection)
     pthread_mutex_unlock(&http->lock);
 }
 
+struct http_client {
+    int fd;
+    bool takes_interim; /* answers before the answer: HTTP/1.1 */
+};
+
+/* One that has closed its side has left, or only said that it has no more to ask (nc -N). It is
+ * sent an answer that every client has to skip: who has left then resets the connection. */
 static bool client_left(const struct http_request *request)
 {
-    struct pollfd client = {.fd = request->socket, .events = POLLRDHUP};
-    return poll(&client, 1, 0) > 0;
+    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct http_client *client = request->client;
+    struct pollfd look = {.fd = client->fd, .events = POLLRDHUP};
+    if (poll(&look, 1, 0) > 0 && !(look.revents & (POLLERR | POLLHUP)) && client->takes_interim) {
+        client->takes_interim = false; /* once is enough */
+        send(client->fd, interim, sizeof interim - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    return look.revents & (POLLERR | POLLHUP);
 }
 
 static size_t count_parameters(const char *address)
@@ -199,9 +219,18 @@ static bool host_is_local(const char *host)
            (inet_pton(AF_INET, name, &address) == 1 && is_loopback(address));
 }
 
+/* Without the blanks at its end, which are no part of a header's value. */
+static size_t trimmed(const char *value)
+{
+    size_t length = strlen(value);
+    while (length && (value[length - 1] == ' ' || value[length - 1] == '\t'))
+        length--;
+    return length;
+}
+
 /* The headers that decide whether a request is let in. */
 struct door {
-    const char *host, *origin;
+    char host[DOOR_BYTES], origin[DOOR_BYTES]; /* cut where they are longer */
     int hosts, origins;
     bool has_body;
     size_t bytes; /* of their lines */
@@ -216,13 +245,14 @@ static enum MHD_Result read_header(void *context, enum MHD_ValueKind kind, const
     /* Both lie in what was read, so that their distance is what stands between them. */
     door->bytes += (value > key ? (size_t)(value - key) : key_length + 1) + value_length + 2;
     if (!strcasecmp(key, MHD_HTTP_HEADER_HOST)) {
-        door->host = value;
+        snprintf(door->host, sizeof door->host, "%.*s", (int)trimmed(value), value);
         door->hosts++;
     } else if (!strcasecmp(key, MHD_HTTP_HEADER_ORIGIN)) {
-        door->origin = value;
+        snprintf(door->origin, sizeof door->origin, "%.*s", (int)trimmed(value), value);
         door->origins++;
     } else if (!strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) ||
-               (!strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) && strcmp(value, "0"))) {
+               (!strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) &&
+                (trimmed(value) != 1 || value[0] != '0'))) {
         door->has_body = true;
     }
     return MHD_YES;
@@ -233,7 +263,7 @@ static bool same_token(const char *token, const char *given)
 {
     size_t length = strlen(token);
     unsigned char difference = 0;
-    if (strlen(given) != length)
+    if (trimmed(given) != length)
         return false;
     for (size_t i = 0; i < length; i++)
         difference |= (unsigned char)(token[i] ^ given[i]);
@@ -272,13 +302,13 @@ static const char *refusal(const struct http *http, struct MHD_Connection *conne
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_header, &door);
     *code = MHD_HTTP_BAD_REQUEST;
     if (has_nul(connection, method, door.bytes))
-        return "a request with a NUL in it, or with blanks at the end of a line";
+        return "a request with a NUL in it";
     *code = MHD_HTTP_FORBIDDEN;
     if (door.hosts != 1 || (!http->token[0] && !host_is_local(door.host)))
         return "the Host header is not this machine's: use http://localhost or http://127.0.0.1";
     if (door.origins > 1 ||
-        (door.origin && (!text_starts(door.origin, "http://") ||
-                         strcasecmp(door.origin + strlen("http://"), door.host))))
+        (door.origins && (!text_starts(door.origin, "http://") ||
+                          strcasecmp(door.origin + strlen("http://"), door.host))))
         return "the Origin header is another site's: only the guide's own page may ask";
     *code = MHD_HTTP_METHOD_NOT_ALLOWED;
     if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
@@ -388,7 +418,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
                                   const char *path, const char *method, const char *version,
                                   const char *upload, size_t *upload_length, void **state)
 {
-    (void)version, (void)upload, (void)upload_length;
+    (void)upload, (void)upload_length;
     struct http *http = context;
     struct http_answer answer = {.type = "text/plain; charset=utf-8"};
 
@@ -413,9 +443,9 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         answer.length = sizeof why - 1;
         return send_answer(connection, &answer);
     }
+    struct http_client client = {socket_of(connection), !strcmp(version, MHD_HTTP_VERSION_1_1)};
     struct http_request request = {
-        path,        parameters.list,      parameters.count, takes_gzip(connection),
-        client_left, socket_of(connection)};
+        path, parameters.list, parameters.count, takes_gzip(connection), client_left, &client};
     http->handler(http->context, &request, &answer);
     return send_answer(connection, &answer);
 }

@@ -30,7 +30,7 @@ struct http_request {
     bool gzip; /* the client takes an answer that gzip compressed */
     /* Has the client gone away? Whoever works long on an answer asks now and then. NULL: no. */
     bool (*left)(const struct http_request *request);
-    int socket;
+    struct http_client *client;
 };
 
 /* Either `bytes`, which must outlive the server, or `text`, which the server frees. */
