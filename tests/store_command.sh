@@ -58,12 +58,19 @@ else
     echo "ok   store_command.full_disk"
 fi
 # A bench that was killed after it wrote to the file and before it wrote to the store: the next one adds it.
-"$prony" bench small --backend ref --seconds 0.05 --out "$folder/both.jsonl" --store "$folder/both.db" >/dev/null 2>&1
-sed -n '/"kind":"result"/s/"batch":1,/"batch":2,/p' "$folder/both.jsonl" >"$folder/more"
+"$prony" bench small --backend ref --batch 1-50 --seconds 0.2 --out "$folder/both.jsonl" --store "$folder/both.db" >/dev/null 2>&1 &
+bench=$!
+await '"kind":"result"' "$folder/both.jsonl"
+kill -KILL $bench
+wait $bench 2>/dev/null
+sed -n '/"kind":"result"/s/"batch":1,/"batch":77,/p' "$folder/both.jsonl" >"$folder/more"
 cat "$folder/more" >>"$folder/both.jsonl"
 "$prony" bench small --backend ref --seconds 0.05 --out "$folder/both.jsonl" --store "$folder/both.db" >/dev/null 2>&1
 sort "$folder/both.jsonl" | grep '"kind":"result"' >"$folder/in_file"
 "$prony" store list --format json --limit 0 --where source=own --store "$folder/both.db" | sort >"$folder/in_store"
 [ -s "$folder/more" ] && cmp "$folder/in_file" "$folder/in_store"
 report file_and_store_are_made_equal $? "they differ"
+# After a bench that ended well nothing is added: what was removed stays so, and another store has what it measures.
+"$prony" bench small --backend ref --seconds 0.05 --out "$folder/both.jsonl" --store "$folder/third.db" >/dev/null 2>&1
+says other_stores_are_left_alone '1' sh -c "'$prony' store list --format json --limit 0 --where source=own --store '$folder/third.db' | grep -c ."
 exit $status

@@ -223,6 +223,42 @@ TEST(records_wait_while_the_store_is_locked)
         text_free(&lines[i]);
 }
 
+/* Lines that are no records, or a folder in the place of the file, keep no record out. */
+TEST(bad_lines_that_wait_are_put_aside)
+{
+    static const char bad[] = "{\"prony\":1,\"kind\":\"resu\nnonsense";
+    char at[200], waiting[240], aside[240];
+    snprintf(at, sizeof at, "%s", fresh_path());
+    snprintf(waiting, sizeof waiting, "%s.waiting.jsonl", at);
+    snprintf(aside, sizeof aside, "%s.waiting.bad", at);
+    struct text line = {0}, found = {0};
+    struct record record;
+    store_close(open_store(at, STORE_WRITE));
+    for (int i = 1; i <= 2; i++) { /* the second time there is such a file already */
+        record_start(&record);
+        record.point.batch = i;
+        text_clear(&line);
+        record_write(&record, &line);
+        CHECK_OK(file_append_line(waiting, bad));
+        CHECK_OK(file_append_line(waiting, text_of(&line)));
+        struct store *store = open_store(at, STORE_WRITE);
+        CHECK(!file_exists(waiting));
+        CHECK_EQUAL_INT(count(store, (struct store_where){0}), i);
+        store_close(store);
+    }
+    CHECK_OK(file_read(aside, 1 << 20, &found));
+    char twice[2 * sizeof bad + 2];
+    snprintf(twice, sizeof twice, "%s\n%s\n", bad, bad);
+    CHECK_EQUAL_TEXT(text_of(&found), twice);
+    CHECK_OK(file_make_folder(waiting));
+    struct store *store = open_store(at, STORE_WRITE);
+    if (store)
+        CHECK_OK(add_sample(store, &samples[0], NULL));
+    store_close(store);
+    text_free(&line);
+    text_free(&found);
+}
+
 /* Every page after the first is overwritten: an error, not a crash, and no change. */
 TEST(damaged_store_is_reported)
 {

@@ -355,37 +355,6 @@ static enum status add_stored(void *context, int64_t id, const char *line, size_
 }
 #endif
 
-#ifdef PRONY_HAVE_STORE
-static enum status catch_up(void *context, const struct record *record, const char *line,
-                            size_t length)
-{
-    return store_add(context, line, length, record, NULL, NULL);
-}
-
-/* A line goes to the file first and to the store then. Whoever was killed in between left lines at
- * the end of the file that the store lacks: they are added. */
-static enum status output_catch_up(struct store *store, const char *path, const struct text *text)
-{
-    const char *begin = text_of(text), *end = begin + text->length, *from = end;
-    bool known = false;
-    while (from > begin && !known) {
-        const char *line = from - 1; /* its newline, or its last character if it was cut */
-        while (line > begin && line[-1] != '\n')
-            line--;
-        size_t length = strcspn(line, "\n");
-        TRY(store_has(store, line, length, &known));
-        from = known ? from : line;
-    }
-    TRY(store_begin(store));
-    enum status status = record_read_whole(path, from, (size_t)(end - from), catch_up, store);
-    if (status == STATUS_OK)
-        status = store_commit(store);
-    if (status != STATUS_OK)
-        store_rollback(store);
-    return status;
-}
-#endif
-
 enum status bench_output_done(struct bench_output *output, struct done *done)
 {
     struct held held = {output, done, true};
@@ -400,7 +369,7 @@ enum status bench_output_done(struct bench_output *output, struct done *done)
             status = record_read_whole(output->file, text_of(&text), text.length, add_done, &held);
 #ifdef PRONY_HAVE_STORE
         if (status == STATUS_OK && output->opened)
-            status = output_catch_up(output->opened, output->file, &text);
+            status = store_catch_up(output->opened, output->file, &text);
 #endif
         if (status == STATUS_INPUT)
             status = status_prefix(status, "--out: records are added to records only");

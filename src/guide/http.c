@@ -302,7 +302,7 @@ static const char *refusal(const struct http *http, struct MHD_Connection *conne
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_header, &door);
     *code = MHD_HTTP_BAD_REQUEST;
     if (has_nul(connection, method, door.bytes))
-        return "a request with a NUL in it";
+        return "a request with a NUL or a folded line in it";
     *code = MHD_HTTP_FORBIDDEN;
     if (door.hosts != 1 || (!http->token[0] && !host_is_local(door.host)))
         return "the Host header is not this machine's: use http://localhost or http://127.0.0.1";

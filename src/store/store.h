@@ -50,7 +50,8 @@ struct sink store_sink(struct store *store); /* records written to it are kept *
 /* As store_add, but a record that comes while another program has the store locked waits in
  * FILE.waiting.jsonl instead of being refused. */
 enum status store_keep(struct store *store, const char *line, const struct record *record);
-/* Files the records that wait; fine when they have to go on waiting. Opening to write does it. */
+/* Files the records that wait; fine when they have to go on waiting, or when their file is not what
+ * it should be, with a warning. Opening to write does it. */
 enum status store_settle(struct store *store);
 /* The same at the end of a run, with a warning when they still wait. */
 void store_end_waiting(struct store *store);
@@ -262,6 +263,10 @@ struct store_running {
 /* Says, or says anew, that this process runs; that it is done. */
 enum status store_run(struct store *store, const struct store_running *running);
 void store_run_end(struct store *store, int64_t process);
+/* A bench writes a line to its file first and to the store then. One that was killed in between
+ * left lines at the end of the file that the store lacks: they are added, as far back as that bench
+ * began. Where none was killed the store is as its owner wants it, and nothing is added. */
+enum status store_catch_up(struct store *store, const char *path, const struct text *text);
 /* Those that are known to run, or were heard of within `patience_s`. */
 typedef enum status store_running_visit(void *context, const struct store_running *running);
 enum status store_running(struct store *store, int64_t patience_s, store_running_visit *visit,

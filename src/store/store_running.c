@@ -1,10 +1,13 @@
 /* store_running.c: which benches add records at this moment, and how far they are. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "store/store_inside.h"
 
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,24 +43,122 @@ enum status store_run(struct store *store, const struct store_running *running)
     return status;
 }
 
-void store_run_end(struct store *store, int64_t process)
+/* Removes what is said of a run. A bench does not wait long for this either. */
+static enum status remove_run(struct store *store, int64_t process)
 {
     sqlite3_stmt *remove;
-    enum status status = store_prepare(store, "DELETE FROM running WHERE process = ?1", &remove);
-    if (status == STATUS_OK)
-        status = step_once(store, remove, sqlite3_bind_int64(remove, 1, process) == SQLITE_OK);
-    if (status != STATUS_OK)
+    TRY(store_prepare(store, "DELETE FROM running WHERE process = ?1", &remove));
+    sqlite3_busy_timeout(store->db, STORE_WAIT_MS);
+    enum status status =
+        step_once(store, remove, sqlite3_bind_int64(remove, 1, process) == SQLITE_OK);
+    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+    return status;
+}
+
+void store_run_end(struct store *store, int64_t process)
+{
+    struct error first = *status_last(); /* what ended the run is told afterwards */
+    if (remove_run(store, process) != STATUS_OK)
         log_warning("%s", status_message());
+    *status_last() = first;
+}
+
+static bool is_here(const char *server)
+{
+    char here[NAME] = "";
+    gethostname(here, sizeof here - 1);
+    return text_equal(server, here);
 }
 
 /* A process of this machine can be asked for; another's is believed for a while. */
 static bool is_running(const char *server, int64_t process, int64_t silent_s, int64_t patience_s)
 {
-    char here[NAME] = "";
-    gethostname(here, sizeof here - 1);
-    if (text_equal(server, here))
+    if (is_here(server))
         return kill((pid_t)process, 0) == 0 || errno != ESRCH;
     return silent_s <= patience_s;
+}
+
+/* The first run of this machine that was killed; *row: is there one? */
+static enum status find_killed(struct store *store, int64_t *process, char *started, bool *row)
+{
+    sqlite3_stmt *statement;
+    TRY(store_prepare(store, "SELECT process, server, started FROM running ORDER BY started",
+                      &statement));
+    enum status status = store_step(store, statement, row);
+    while (status == STATUS_OK && *row) {
+        const char *server = store_text(statement, 1);
+        *process = sqlite3_column_int64(statement, 0);
+        if (is_here(server) && !is_running(server, *process, 0, 0)) {
+            snprintf(started, CLOCK_STAMP, "%s", store_text(statement, 2));
+            break;
+        }
+        status = store_step(store, statement, row);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static void forget_killed(struct store *store)
+{
+    char started[CLOCK_STAMP];
+    int64_t process;
+    bool row;
+    while (find_killed(store, &process, started, &row) == STATUS_OK && row &&
+           remove_run(store, process) == STATUS_OK)
+        ;
+}
+
+static enum status catch_up(void *context, const struct record *record, const char *line,
+                            size_t length)
+{
+    struct text kept = {0};
+    text_add_bytes(&kept, line, length);
+    enum status status = text_done(&kept);
+    if (status == STATUS_OK)
+        status = store_keep(context, text_of(&kept), record);
+    text_free(&kept);
+    return status;
+}
+
+/* Is a line of the file one that the killed run may have left: not there yet, and no result from
+ * before it began? */
+static enum status is_left(struct store *store, const char *line, size_t length,
+                           const char *started, bool *left)
+{
+    struct arena arena = {0};
+    struct record record;
+    bool known;
+    *left = false;
+    TRY(store_has(store, line, length, &known));
+    if (known)
+        return STATUS_OK;
+    enum status status = record_read(&arena, store->path, 0, line, length, &record);
+    *left = status == STATUS_INPUT || /* cut, when it was killed */
+            (status == STATUS_OK &&
+             (record.kind != RECORD_RESULT || (record.at && strcmp(record.at, started) >= 0)));
+    arena_free(&arena);
+    return status == STATUS_INPUT ? STATUS_OK : status;
+}
+
+enum status store_catch_up(struct store *store, const char *path, const struct text *text)
+{
+    const char *begin = text_of(text), *end = begin + text->length, *from = end;
+    char started[CLOCK_STAMP];
+    int64_t process;
+    bool left;
+    TRY(find_killed(store, &process, started, &left));
+    if (!left)
+        return STATUS_OK;
+    while (from > begin && left) {
+        const char *line = from - 1; /* its newline, or its last character if it was cut */
+        while (line > begin && line[-1] != '\n')
+            line--;
+        TRY(is_left(store, line, strcspn(line, "\n"), started, &left));
+        from = left ? line : from;
+    }
+    TRY(record_read_whole(path, from, (size_t)(end - from), catch_up, store));
+    forget_killed(store); /* if the store is locked, at another time: no line is filed twice */
+    return STATUS_OK;
 }
 
 enum status store_running(struct store *store, int64_t patience_s, store_running_visit *visit,
