@@ -8,6 +8,8 @@
 #include "bench/judge.h"
 #include "bench/referee.h"
 
+#include <math.h>
+
 enum fault {
     FAULT_NONE,
     FAULT_NO_UPDATE,   /* nothing is learnt */
@@ -15,6 +17,8 @@ enum fault {
     FAULT_LONG_ALL,    /* … of all of them */
     FAULT_NOT_UPDATED, /* an entry is left out in the last step */
     FAULT_STALE,       /* … its forward and backward pass read it as it was at the start */
+    FAULT_TAIL,        /* the last number of an entry is never updated */
+    FAULT_INFINITE,    /* … is infinite after the last step */
     FAULT_SKIPPED,     /* a bias is taken for zero */
     FAULT_SWAPPED,     /* a matrix is read as its transpose */
     FAULT_OLD,         /* inference with weights of before an update: off by a twentieth */
@@ -22,8 +26,9 @@ enum fault {
 };
 
 static const char *const fault_names[FAULT_COUNT] = {
-    "none",         "no update",    "long update",     "long updates", "not updated",
-    "stale weight", "skipped bias", "swapped operand", "old weight"};
+    "none",         "no update",       "long update",      "long updates",
+    "not updated",  "stale weight",    "tail not updated", "infinite tail",
+    "skipped bias", "swapped operand", "old weight"};
 
 struct plant {
     enum fault fault;
@@ -73,12 +78,18 @@ static void planted_mend(struct params *result, const struct params *was)
         const bool is_it = e == plant.entry || plant.fault == FAULT_LONG_ALL;
         if (result->entries[e].role != ROLE_PARAM || !is_it)
             continue;
+        const int64_t tail = shape_count(&result->entries[e].shape) - 1;
+        float *to = params_data(result, e);
         if (plant.fault == FAULT_LONG || plant.fault == FAULT_LONG_ALL)
             entry_move(result, was, e, plant.times);
         else if (last && plant.fault == FAULT_NOT_UPDATED)
             entry_copy(was, result, e);
         else if (last && plant.fault == FAULT_STALE)
             entry_move(result, was, e, 1);
+        else if (plant.fault == FAULT_TAIL)
+            to[tail] = ((const float *)params_data(was, e))[tail];
+        else if (last && plant.fault == FAULT_INFINITE)
+            to[tail] = INFINITY;
     }
 }
 
@@ -111,7 +122,7 @@ static enum status planted_run(struct plan *plan, unsigned parts, int slot, int6
 {
     if (plant.fault == FAULT_NO_UPDATE)
         parts &= ~(1u << PART_UPDATE);
-    const bool between = plant.fault >= FAULT_LONG && plant.fault <= FAULT_STALE;
+    const bool between = plant.fault >= FAULT_LONG && plant.fault <= FAULT_INFINITE;
     if (!between)
         return plant.inner->run(plan, parts, slot, steps);
     for (int64_t i = 0; i < steps; i++, plant.run++)

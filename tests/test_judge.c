@@ -7,6 +7,7 @@
 #include "bench/job_network.h"
 #include "bench/judge.h"
 #include "bench/referee.h"
+#include "bench/task_peer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -126,6 +127,128 @@ TEST(in_low_precision_rounding_is_right_and_mistakes_are_wrong)
             !CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &swapped, &error)))
             printf("    layers of block %d are swapped\n", block);
         task_close(other);
+    }
+    task_close(task);
+}
+
+static bool open_shallow(const char *optimiser, struct task **out)
+{
+    char path[] = "/tmp/prony-shallow-XXXXXX.net";
+    int file = mkstemps(path, 4);
+    if (!CHECK(file >= 0))
+        return false;
+    FILE *text = fdopen(file, "w");
+    fprintf(text, "input 12\ndense 12\nrelu\ndense 10\nloss cross_entropy\noptimiser %s\n",
+            optimiser);
+    fclose(text);
+    const struct task_options options = {.model = path, .phase = PHASE_TRAINING, .batch = BATCH};
+    const struct referee referee = {.options = on_ref, .real = DTYPE_F64, .batch = BATCH};
+    bool opened = CHECK_OK(task_open(&options, out)) && CHECK_OK(referee_refer(&referee, *out));
+    unlink(path);
+    return opened;
+}
+
+enum tail { TAIL_STAYS, TAIL_INFINITE, TAIL_WILD, TAIL_TURNED, TAIL_KINDS };
+
+static double tail_value(enum tail tail, double start, double right)
+{
+    return tail == TAIL_STAYS      ? start
+           : tail == TAIL_INFINITE ? (double)INFINITY
+           : tail == TAIL_WILD     ? 1e6
+                                   : 2 * start - right;
+}
+
+/* The reference's outcome; only the last number of entry `only` (-1: of each) is that. */
+static enum status judge_tail(struct task *task, enum tail tail, int32_t only)
+{
+    struct outcome found;
+    double error;
+    TRY(task_outcome(task, &task->arena, &found));
+    memcpy(found.loss, task->reference.loss, sizeof found.loss);
+    for (int64_t i = 0; i < task_stages(task) * task->value_count; i++) {
+        const int64_t place = i % task->value_count;
+        const int32_t entry = task->places[place].entry;
+        const bool ends = place + 1 == task->value_count || task->places[place + 1].entry != entry;
+        const double start = task_initial(task, place), right = task->reference.values[i];
+        found.values[i] =
+            ends && (only < 0 || entry == only) ? tail_value(tail, start, right) : right;
+    }
+    return judge_outcome(task, &found, &error);
+}
+
+TEST(the_last_number_of_a_parameter_counts_with_every_optimiser)
+{
+    static const char *const optimisers[] = {"sgd",     "momentum", "adam", "adamw",
+                                             "rmsprop", "adagrad",  "rprop"};
+    for (size_t o = 0; o < sizeof optimisers / sizeof *optimisers; o++) {
+        struct task *task;
+        if (!open_shallow(optimisers[o], &task))
+            return;
+        for (enum tail tail = 0; tail < TAIL_KINDS; tail++)
+            if (!CHECK_STATUS(STATUS_WRONG, judge_tail(task, tail, -1)))
+                printf("    %s, tail %d of all\n", optimisers[o], (int)tail);
+        const int32_t last = task->places[task->value_count - 1].entry;
+        for (enum tail tail = 0; tail < TAIL_TURNED; tail++)
+            if (!CHECK_STATUS(STATUS_WRONG, judge_tail(task, tail, last)))
+                printf("    %s, tail %d of the last\n", optimisers[o], (int)tail);
+        task_close(task);
+    }
+}
+
+/* What rounding makes infinite is not judged, and hides no fault elsewhere. */
+TEST(an_infinite_draw_hides_no_fault)
+{
+    struct task *task;
+    double error;
+    if (!open_shallow("sgd", &task))
+        return;
+    const int64_t end = task_stages(task) * task->value_count - 1;
+    const int32_t last = task->places[task->value_count - 1].entry;
+    const double right = task->draws[0].values[end];
+    task->draws[0].values[end] = (double)INFINITY;
+    CHECK_OK(judge_outcome(task, &task->draws[1], &error));
+    CHECK(isfinite(error) && isfinite(task->tolerance));
+    CHECK_STATUS(STATUS_WRONG, judge_tail(task, TAIL_STAYS, task->places[0].entry));
+    CHECK_STATUS(STATUS_WRONG, judge_tail(task, TAIL_INFINITE, -1));
+    CHECK_STATUS(STATUS_WRONG, judge_tail(task, TAIL_INFINITE, last)); /* after the first step */
+    task->draws[0].values[end] = right;
+
+    task->draws[0].loss[0] = (double)NAN;
+    CHECK_STATUS(STATUS_WRONG, judge_tail(task, TAIL_STAYS, last));
+    task->draws[0].loss[0] = task->reference.loss[0];
+
+    task->reference.values[end] = (double)INFINITY;
+    CHECK_STATUS(STATUS_UNSUPPORTED, judge_outcome(task, &task->draws[0], &error));
+    CHECK(strstr(status_message(), "the reference diverges") != NULL);
+    task->reference.values[end] = right;
+    task->reference.loss[1] = (double)NAN;
+    CHECK_STATUS(STATUS_UNSUPPORTED, judge_outcome(task, &task->draws[0], &error));
+    task_close(task);
+}
+
+/* A peer that gives fewer outputs than there are is not judged on these alone. */
+TEST(a_peer_gives_all_outputs)
+{
+    const struct task_options options = {
+        .model = "mlp:4-8-3", .phase = PHASE_INFERENCE, .batch = 500};
+    const struct referee referee = {.options = on_ref, .real = DTYPE_F64, .batch = 500};
+    struct task *task;
+    if (!CHECK_OK(task_open(&options, &task)) || !CHECK_OK(referee_refer(&referee, task)))
+        return;
+    for (int64_t left = 0; left <= 1; left++) {
+        struct text text = {0};
+        struct json *answer;
+        double error;
+        text_add(&text, "{\"values\":[");
+        for (int64_t i = 0; i < task->value_count - left; i++)
+            text_printf(&text, "%s%.9g", i ? "," : "", task->reference.values[i]);
+        text_add(&text, "]}");
+        if (CHECK_OK(text_done(&text)) &&
+            CHECK_OK(json_parse(&task->arena, "answer", text_of(&text), strlen(text_of(&text)),
+                                &answer)))
+            CHECK_STATUS(left ? STATUS_DEVICE : STATUS_OK,
+                         task_peer_judge(task, (const struct json *const[]){answer}, &error));
+        text_free(&text);
     }
     task_close(task);
 }

@@ -94,6 +94,31 @@ static bool moves(const struct task *task, int32_t entry)
     return !task->places || way > 5 * noise;
 }
 
+/* Did the reference move the last number of the entry, and rounding did not? */
+static bool tail_moves(const struct task *task, int32_t entry)
+{
+    double squares = 0, way = 0;
+    int64_t count = 0, at = 0;
+    for (int64_t i = 0; i < task->value_count; i++)
+        if (task->places[i].entry == entry) {
+            way = task->reference.values[i] - task_initial(task, i);
+            squares += way * way;
+            count++;
+            at = i;
+        }
+    const double size = sqrt(squares / (double)(count + !count));
+    for (int32_t d = 0; d < task->draw_count; d++)
+        if (fabs(task->draws[d].values[at] - task->reference.values[at]) > 0.05 * size)
+            return false;
+    return fabs(way) > 0.1 * size;
+}
+
+static bool fault_shows(const struct task *task, enum fault fault, int32_t entry)
+{
+    return fault_fits(task, fault, entry) && moves(task, entry) &&
+           (fault != FAULT_TAIL || tail_moves(task, entry));
+}
+
 struct tally {
     int planted, found;
 };
@@ -122,9 +147,9 @@ static void try_entries(struct task *task, const char *model, enum fault fault, 
     const int wanted = takes_all() ? 3 : 2;
     int fit = 0, seen = 0, taken = 0;
     for (int32_t e = 0; e < task->params.count; e++)
-        fit += fault_fits(task, fault, e) && moves(task, e);
+        fit += fault_shows(task, fault, e);
     for (int32_t e = 0; e < task->params.count; e++) {
-        if (!fault_fits(task, fault, e) || !moves(task, e))
+        if (!fault_shows(task, fault, e))
             continue;
         if (seen++ * (wanted - 1) >= taken * (fit - 1) && taken < wanted) {
             try_fault(task, model, fault, e, times, tally);
@@ -150,6 +175,9 @@ static void try_network(const char *model, enum phase phase, int32_t batch, cons
         if (!precision)
             try_entries(task, model, FAULT_LONG, times, tally);
         try_entries(task, model, FAULT_NOT_UPDATED, 1, tally);
+        if (!precision)
+            try_entries(task, model, FAULT_TAIL, 1, tally);
+        try_entries(task, model, FAULT_INFINITE, 1, tally);
     } else {
         try_entries(task, model, FAULT_OLD, 1, tally);
     }

@@ -19,8 +19,8 @@
 #include "bench/task.h"
 
 /* Is it the reference's? STATUS_WRONG with what differs most; STATUS_UNSUPPORTED without a
- * reference, or where rounding alone decides everything. *error is the figure that comes closest to
- * what is allowed, or is furthest beyond it; task->tolerance is what is allowed. */
+ * finite reference, or where rounding alone decides everything. *error is the figure that comes
+ * closest to what is allowed, or is furthest beyond it; task->tolerance is what is allowed. */
 enum status judge_outcome(struct task *task, const struct outcome *found, double *error);
 
 #endif

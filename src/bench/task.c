@@ -152,7 +152,7 @@ static void task_shuffle(uint64_t seed, uint32_t *order, uint32_t count)
 }
 
 /* Elements of each parameter that are looked at: all, or one at random of each of TASK_PLACES
- * stretches of the same length. */
+ * stretches of the same length; of the last stretch its end, where kernels forget numbers. */
 static enum status task_choose_places(struct task *task)
 {
     const struct params *params = &task->params;
@@ -168,7 +168,8 @@ static enum status task_choose_places(struct task *task)
         for (int64_t i = 0; i < count; i++) {
             const int64_t from = size * i / count, to = size * (i + 1) / count;
             const uint32_t luck = rng_below(key, (uint32_t)e, (uint32_t)i, (uint32_t)(to - from));
-            task->places[task->value_count++] = (struct task_place){e, from + luck};
+            const int64_t element = i + 1 == count ? size - 1 : from + luck;
+            task->places[task->value_count++] = (struct task_place){e, element};
         }
     }
     return STATUS_OK;
