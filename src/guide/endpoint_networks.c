@@ -167,7 +167,7 @@ enum status endpoint_network(struct call *call)
     if (!chosen) {
         call->code = 404;
         FAIL(STATUS_INPUT,
-             "nothing is stored of this network; prony explain %s --json | prony store add -",
+             "\"%s\" was not explained into this store; /api/networks lists all networks",
              call->rest);
     }
     enum status status = store_get(call->store, chosen->id, &line);

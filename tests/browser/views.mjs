@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   askSql,
@@ -291,7 +292,7 @@ export const viewTests = {
       ),
     );
     const unknown = await open("/?view=networks&model=nothing");
-    assert.match(await unknown.textContent("main"), /prony explain nothing/);
+    assert.match(await unknown.textContent("main"), /This store has nothing of it/);
   },
 
   async every_program_of_a_recipe_is_drawn({ open }) {
@@ -364,6 +365,29 @@ export const viewTests = {
       { timeout: 30000 },
     );
     await page.waitForSelector("progress", { state: "detached", timeout: 30000 });
+  },
+
+  // Another program's model cannot be opened: views say what would fill them, and no command names it.
+  async anothers_results_suggest_what_works({ browser, prony, folder }) {
+    const store = join(folder, "foreign.db");
+    const log = join(folder, "llama.json");
+    writeFileSync(
+      log,
+      '[{"model_type":"llama 7B","n_threads":4,"n_prompt":512,"n_gen":0,"avg_ns":100,"samples_ns":[90,100,110]}]',
+    );
+    run(prony, "store", "create", "--empty", "--store", store);
+    run(prony, "store", "add", log, "--store", store);
+    const { guide, address } = startGuide(prony, store);
+    const found = {};
+    for (const view of ["compare", "roofline", "scaling", "networks", "networks&model=llama%207B", "answers"]) {
+      const page = await openPage(browser, await address, `/?view=${view}`);
+      found[view] = await page.$$eval("code.command", (lines) => lines.map(({ textContent }) => textContent));
+      assert.ok(!found[view].some((line) => line.includes("llama")), `${view}: ${found[view]}`);
+      await page.context().close();
+    }
+    for (const view of ["roofline", "scaling"])
+      assert.match(found[view].join("\n"), /^prony bench /, `${view} does not say what fills it`);
+    await stopGuide(guide);
   },
 
   async an_empty_store_says_what_to_run({ browser, prony, folder, picture }) {

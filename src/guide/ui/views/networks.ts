@@ -82,6 +82,11 @@ function explainCommand(model: string, { store }: Status): HTMLElement {
   );
 }
 
+// Results of networks that prony opened count their parameters; others are names of other programs.
+function isOpened(entry: NetworkEntry | undefined): boolean {
+  return (entry?.parameters ?? null) !== null;
+}
+
 function tensorText(tensors: Tensor[], index: number | null): string {
   return index === null ? "–" : (tensors[index]?.name ?? "?");
 }
@@ -241,8 +246,20 @@ async function onePage(model: string, entry: NetworkEntry | undefined, asked: As
     return [
       note(
         `${model} has not been explained`,
-        element("p", {}, "What it is made of is not in this store. File that beside its results:"),
-        explainCommand(model, asked.status),
+        ...(isOpened(entry)
+          ? [
+              element("p", {}, "What it is made of is not in this store. File that beside its results:"),
+              explainCommand(model, asked.status),
+            ]
+          : [
+              element(
+                "p",
+                {},
+                entry
+                  ? "Its results are of another program, so prony cannot explain it."
+                  : "This store has nothing of it.",
+              ),
+            ]),
       ),
     ];
   const usual = entry.explained.some(({ phase }) => phase === "training") ? "training" : ""; // it shows more
@@ -331,7 +348,7 @@ export const networks: View = {
         onSort: (sort) => asked.change({ sort }),
       }),
     );
-    const silent = entries.find(({ explained }) => explained.length === 0);
+    const silent = entries.find((entry) => entry.explained.length === 0 && isOpened(entry));
     return {
       title: "Networks",
       main: [
