@@ -144,7 +144,7 @@ class Tensor:
             with open(path, "rb") as file:
                 file.seek(int(about.get("offset") or 0))
                 return file.read(min(int(about.get("length") or expected), expected))
-        except (OSError, ValueError) as reason:
+        except (OSError, ValueError, OverflowError) as reason:
             raise Broken(f"the tensor '{self.name:.80}': {reason}") from None
 
 

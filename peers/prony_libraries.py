@@ -135,6 +135,7 @@ def find_blas(callers):
         for name in PRODUCTS if library else ():
             found = function(library, name)
             if found:
+                found = function(ctypes.CDLL(None), name) or found  # a preloaded one comes first
                 file = file_of(found)
                 return blas_in(file), file
     return None

@@ -86,8 +86,9 @@ class Work:
 
     def key(self, libraries):
         """What the times of settings depend on: the peer, the machine, the work."""
-        passing = ("do", "model", "weights", "data", "export", "search_s")  # where it lies, how it is called
-        asked = {name: value for name, value in self.request.items() if name not in passing}
+        matters = ("phase", "batch", "threads", "backend", "unit", "precision", "scenario", "axes",
+                   "layers", "loss", "optimiser", "settings", "onnx")
+        asked = {name: self.request[name] for name in matters if name in self.request}
         tensors = {} if self.inputs is None else {n: shape for n, (shape, _) in self.weights.items()}
         if self.onnx:
             file = os.stat(self.onnx["file"])

@@ -3,11 +3,13 @@
 From the usual choice on, each setting in turn takes the value with which an iteration is quickest. How
 long each took is kept in a file of the user's data folder, named by everything that it depends on: the
 peer, its version and libraries, the machine, the work. So the next process takes the times from there,
-and goes on where time ended the last one. The file is a memory of times and nothing else: what it
+and goes on where time ended the last one. It first times the best and the usual choice again: where
+their order or their ratio is another, as after a search on a busy machine, all is searched anew. The file is a memory of times and nothing else: what it
 holds is looked up by choices made here, so a file that is damaged or made up cannot name a setting.
 Standard library only."""
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -17,6 +19,7 @@ import time
 BYTES_MOST = 1 << 16  # of a file
 TRIED_MOST = 64  # that a record lists
 WORTH = 0.98  # of the time: less is no gain
+DRIFT = 0.1  # of a ratio of two kept times: more is another machine, or a busy one
 
 
 class Unfinished(Exception):
@@ -67,6 +70,9 @@ class Kept:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return {}
 
+    def forget(self):
+        self.times, self.known = {}, set()
+
     @staticmethod
     def is_time(seconds):
         return type(seconds) in (int, float) and 0 < seconds < 1e6 and math.isfinite(seconds)
@@ -110,11 +116,38 @@ class Search:
             self.off = True
             return best
         self.kept = Kept({**self.key, "settings": settings})
+        if not self.holds(settings, best, trial, seconds):
+            self.kept.forget()
         try:
             best = self.descend(settings, best, trial, seconds)
         finally:
             self.kept.write()
         return best
+
+    def holds(self, settings, usual, trial, seconds):
+        """Times the best kept choice and the usual one (or the next best) again. Do they compare as they
+        did? Then all kept times become those of this hour."""
+        times = self.kept.times
+        choices = [dict(zip(settings, values)) for values in itertools.product(*settings.values())]
+        best = sorted((c for c in choices if say(c) in times), key=lambda c: times[say(c)])[:2]
+        if len(best) == 2 and best[0] != usual and say(usual) in times:
+            best[1] = usual
+        try:
+            found = [self.trial_time(choice, trial, seconds) for choice in best]
+        except self.refusal:
+            return False
+        drifts = [now / times[say(choice)] for now, choice in zip(found, best)]
+        if len(best) == 2 and (found[0] >= found[1] or not 1 - DRIFT < drifts[0] / drifts[1] < 1 + DRIFT):
+            return False
+        for choice in choices if best else ():
+            if say(choice) in times:
+                times[say(choice)] *= drifts[0]
+        return True
+
+    @staticmethod
+    def trial_time(choice, trial, seconds):
+        count, step = trial(choice)
+        return measure(step, seconds) / count
 
     def descend(self, settings, best, trial, seconds):
         best_seconds = self.time_of(best, trial, seconds)
@@ -138,8 +171,7 @@ class Search:
             if runs and time.perf_counter() - self.start > self.most:
                 raise Unfinished()
             try:
-                count, step = trial(choice)
-                times[words] = measure(step, seconds) / count
+                times[words] = self.trial_time(choice, trial, seconds)
             except self.refusal:
                 times[words] = None
         self.tried[words] = times[words]

@@ -47,17 +47,59 @@ tried = search.about()["search"]
 held += [check("a_search_lists_what_was_tried", tried["finished"] and len(tried["tried"]) == 4
                and tried["tried"][3]["ms"] is None and tried["tried"][0]["ms"] > 4, tried)]
 best, trials, search = find()
-# Refused ones are tried again: another time there may be more memory.
-held += [check("a_search_is_kept", best == BEST and trials == 1 and not search.handicaps(), trials)]
+# Refused ones are tried again: another time there may be more memory; so are the best and the usual one.
+held += [check("a_search_is_kept", best == BEST and trials == 3 and not search.handicaps(), trials)]
 held += [check("another_work_is_searched", find(key="other")[1] == 4)]
 os.unlink(file()), os.unlink(file())
+
+# The first search was made on a busy machine, which slowed some of the trials down.
+def busy(during):
+    quiet = dict(SECONDS)
+    SECONDS.update(during)
+    find()
+    SECONDS.update(quiet)
+    best, trials, search = find()
+    again = find()
+    os.unlink(file())
+    return best, trials, again[:2]
+for name, during in (("for_the_usual", {"a": 9e-3, "slow": 9e-3}),
+                     ("in_another_order", {"b": 4e-3, "quick": 5e-3})):
+    found = busy(during)
+    held += [check(f"a_busy_search_is_made_anew_{name}", found == (BEST, 6, (BEST, 3)), found)]
+slower = {name: 3 * seconds for name, seconds in SECONDS.items()}
+found = busy(slower)
+held += [check("a_slower_machine_changes_no_order", found == (BEST, 3, (BEST, 3)), found)]
+
+# The key has the fields that matter, and no others.
+sys.argv[0] = "peers/numpy/run"
+from prony_peer import Work
+asked = {"phase": "inference", "batch": 3, "threads": 1, "backend": "", "unit": "cpu", "precision": "fp32"}
+keys = [Work({**asked, **more}, {}).key({}) for more in ({}, {"novel": 1}, {"search_s": 2}, {"batch": 4})]
+held += [check("a_key_has_what_matters", keys[0] == keys[1] == keys[2] != keys[3], keys)]
+
+# Numbers beside an ONNX file that begin nowhere.
+import onnx_graph
+def entry(key, value):
+    pair = bytes([10, len(key)]) + key.encode() + bytes([18, len(value)]) + value.encode()
+    return bytes([13 << 3 | 2, len(pair)]) + pair
+beside = os.path.basename(__file__)
+wrong = []
+for offset in ("9" * 30, "-" + "9" * 30, "-1", "x", "1e3"):
+    data = bytes([8, 1, 16, 1, 112, 1]) + entry("location", beside) + entry("offset", offset)
+    try:
+        wrong.append((offset, onnx_graph.Tensor(data, os.path.dirname(__file__)).external(4)))
+    except onnx_graph.Broken:
+        pass
+    except Exception as reason:
+        wrong.append((offset, repr(reason)))
+held += [check("an_offset_that_is_none_is_refused", not wrong, wrong)]
 
 # Time ends it: it is said, and the next process goes on.
 best, trials, search = find(most=-1)
 held += [check("an_unfinished_search_is_said", trials == 1 and best["layout"] == "a"
                and "unfinished" in search.handicaps()[0], (trials, search.handicaps()))]
 best, trials, search = find()
-held += [check("an_unfinished_search_goes_on", best == BEST and trials == 3, (best, trials))]
+held += [check("an_unfinished_search_goes_on", best == BEST and trials == 4, (best, trials))]
 
 usual = {**SETTINGS, "update": ["broken", "quick"]}
 best, trials, search = find(-1, "refused", usual)
@@ -123,6 +165,9 @@ holds a_reference_blas_is_marked "$output" "† reference BLAS (netlib)"
 holds the_mark_is_explained "$output" "† handicapped:"
 grep -q '"handicap":"reference BLAS (netlib)".*"verdict":"right".*"blas":"reference (libblas.so.3)"' "$folder/planted.jsonl"
 report a_reference_blas_is_recorded $? "$(cat "$folder/planted.jsonl")"
+"$compiler" -O1 -shared -fPIC tests/naive_blas.c -o "$folder/reference/before.so" &&
+    output=$(LD_PRELOAD=$folder/reference/before.so bench preloaded)
+holds a_preloaded_blas_is_the_one_asked "$output" "† reference BLAS (netlib)"
 output=$("$prony" answer mlp:5-7-3 --minutes 0 --phase inference --store "$folder/planted.db" 2>&1)
 holds answers_say_why_it_is_left_out "$output" "(Left out as handicapped: numpy: reference BLAS (netlib).)"
 case $output in *"with numpy"*) false ;; esac
