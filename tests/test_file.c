@@ -8,11 +8,36 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Locks as other file systems and other writers have them; other than USUAL, no file without a name
+ * can be locked, so that files have one from the start. */
+static enum { USUAL, LOCKLESS, RIVAL } locks;
+
+/* A rival has the lock of the first file, and removes it later. */
+int flock(int fd, int operation)
+{
+    struct stat info;
+    if (locks == USUAL)
+        return (int)syscall(SYS_flock, fd, operation);
+    bool named = fstat(fd, &info) == 0 && info.st_nlink > 0;
+    errno = ENOLCK;
+    if (named && locks == RIVAL) {
+        char open_path[40], path[256] = "";
+        snprintf(open_path, sizeof open_path, "/proc/self/fd/%d", fd);
+        if (readlink(open_path, path, sizeof path - 1) > 0)
+            unlink(path);
+        locks = USUAL;
+        errno = EWOULDBLOCK;
+    }
+    return -1;
+}
 
 /* A fresh folder for this process, and names inside it. */
 static const char *inside(const char *name)
@@ -206,6 +231,21 @@ TEST(a_process_killed_at_any_system_call_leaves_nothing)
     CHECK(orphans > 0); /* or the kills missed the moment that this is about */
     unlink(path);
     rmdir(folder);
+}
+
+TEST(a_file_is_not_lost_to_who_cleans_up)
+{
+    const char *path = inside("rival");
+    locks = RIVAL;
+    CHECK_OK(file_write(path, "kept", 4));
+    CHECK(locks == USUAL);
+    check_content(path, "kept");
+    locks = LOCKLESS;
+    CHECK_OK(file_write(path, "kept without locks", 18));
+    locks = USUAL;
+    check_content(path, "kept without locks");
+    CHECK_EQUAL_INT(count_entries(inside("")), 1);
+    unlink(path);
 }
 
 TEST(writes_names_as_long_as_there_are)

@@ -199,6 +199,15 @@ static bool is_open_as(int fd, const char *path)
            open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
 }
 
+/* Locks a new file; false where another's clean_up locked it first, and removes it. On a file
+ * system without locks nobody cleans up. */
+static bool lock_new(int fd, const char *path)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL;
+    return is_open_as(fd, path);
+}
+
 /* Opens "TARGET.PID-N.tmp", or gives that name to what has none. Not mkstemp: the new file gets the
  * user's usual permissions. It is locked as long as it is open: so clean_up knows it from one that
  * a killed process left. */
@@ -218,14 +227,13 @@ static bool take_name(struct file_writer *writer)
             taken = linkat(AT_FDCWD, path, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) == 0;
         } else {
             writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-            taken = writer->open = writer->fd >= 0;
-            if (taken && flock(writer->fd, LOCK_EX | LOCK_NB) == 0 &&
-                !is_open_as(writer->fd,
-                            writer->temporary)) { /* it was cleaned up before the lock */
+            taken = writer->fd >= 0;
+            if (taken && !lock_new(writer->fd, writer->temporary)) {
                 close(writer->fd);
-                taken = writer->open = false;
+                taken = false;
                 errno = EEXIST;
             }
+            writer->open = taken;
         }
         if (!taken && errno != EEXIST)
             break;
