@@ -1,9 +1,10 @@
 /* trust.c: see trust.h. */
 #include "base/trust.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +21,7 @@ static enum status check_one(const char *path)
 {
     struct stat info;
     if (stat(path, &info) != 0)
-        return STATUS_OK;
+        FAIL(STATUS_IO, "%s: cannot look at it: %s", path, strerror(errno));
     bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX);
     bool group = (info.st_mode & S_IWGRP) && info.st_gid != 0 && info.st_gid != getegid();
     if (!is_trusted_owner(info.st_uid))
@@ -37,15 +38,34 @@ static enum status check_one(const char *path)
     return STATUS_OK;
 }
 
-enum status trust_check(const char *path)
+enum status trust_check(const char *path, char real[PATH_MAX])
 {
-    char real[PATH_MAX];
+    char above[PATH_MAX];
     if (!realpath(path, real))
-        return STATUS_OK;
+        FAIL(errno == ENOENT ? STATUS_UNSUPPORTED : STATUS_IO,
+             "%s: cannot follow the path to its file: %s", path, strerror(errno));
     TRY(check_one(real));
-    for (char *slash; (slash = strrchr(real, '/')) != real;) {
+    snprintf(above, sizeof above, "%s", real);
+    for (char *slash; (slash = strrchr(above, '/')) != above;) {
         *slash = '\0';
-        TRY(check_one(real));
+        TRY(check_one(above));
     }
     return check_one("/");
+}
+
+enum status trust_check_files(const char *folder)
+{
+    enum status status = STATUS_OK;
+    struct stat info;
+    DIR *entries = opendir(folder);
+    if (!entries)
+        FAIL(STATUS_IO, "%s: cannot look into it: %s", folder, strerror(errno));
+    for (struct dirent *entry; status == STATUS_OK && (entry = readdir(entries)) != NULL;) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (length > 0 && length < PATH_MAX && stat(path, &info) == 0 && S_ISREG(info.st_mode))
+            status = check_one(path);
+    }
+    closedir(entries);
+    return status;
 }

@@ -10,8 +10,14 @@
 
 #include "base/status.h"
 
+#include <limits.h>
+
 /* STATUS_INPUT: the message names the file or folder, its owner, and the remedy. Links are
- * followed. A file that is not there is no matter here: whoever opens it says so. */
-enum status trust_check(const char *path);
+ * followed: `real` becomes the path without any, which is the one to open. A link can be another's,
+ * who could turn it elsewhere after the check. STATUS_UNSUPPORTED: there is no such file. */
+enum status trust_check(const char *path, char real[PATH_MAX]);
+
+/* The files in a folder, as the modules that a peer loads from there: who may write them. */
+enum status trust_check_files(const char *folder);
 
 #endif

@@ -100,15 +100,27 @@ static enum status child_start(struct child *child, const char *path, char *cons
     return STATUS_OK;
 }
 
+/* The path to start: that of the file that was checked, with those beside it, which it may load. */
+static enum status child_check(const char *path, char real[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    TRY(trust_check(path, real));
+    int length = (int)(strrchr(real, '/') - real);
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, real);
+    enum status status = trust_check_files(folder);
+    return status == STATUS_OK ? status
+                               : status_prefix(status, "a peer may load the files beside it");
+}
+
 enum status child_open(struct child *child, const char *path)
 {
-    char **environment;
+    char **environment, real[PATH_MAX];
 
     memset(child, 0, sizeof *child);
-    TRY(trust_check(path));
+    TRY(child_check(path, real));
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* whom it leaves behind becomes a child of ours */
     TRY(child_environment(child, &environment));
-    enum status status = child_start(child, path, environment);
+    enum status status = child_start(child, real, environment);
     mem_free(environment);
     return status;
 }

@@ -89,9 +89,9 @@ static enum status find_frameworks(const char *folder, struct arena *arena, stru
         struct ability *ability = &out->list[out->count++];
         const char *path;
         *ability = (struct ability){.name = names[i], .about = ""};
-        TRY_OR(done, peers_find(folder, names[i], arena, &path));
         text_clear(&about);
-        if (job_peer_probe(path, &about) != STATUS_OK)
+        if (peers_find(folder, names[i], arena, &path) != STATUS_OK ||
+            job_peer_probe(path, &about) != STATUS_OK)
             NEED_OR(done, ability->reason = arena_text(arena, status_message()));
         else
             NEED_OR(done, ability->about = arena_text(arena, text_of(&about)));

@@ -45,15 +45,16 @@ static bool cut_short(const char *path)
 static const struct plugin *open_plugin(struct registry *registry, const char *path, void **library,
                                         const char **problem)
 {
-    if (trust_check(path) != STATUS_OK) {
+    char real[PATH_MAX];
+    if (trust_check(path, real) != STATUS_OK) {
         *problem = arena_text(&registry->arena, status_message());
         return NULL;
     }
-    if (cut_short(path)) {
+    if (cut_short(real)) {
         *problem = arena_format(&registry->arena, "%s is cut short: build or copy it again", path);
         return NULL;
     }
-    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    *library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
     if (!*library) {
         *problem = arena_format(&registry->arena, "cannot be loaded: %s: build or copy it again",
                                 dlerror());
