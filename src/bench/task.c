@@ -43,6 +43,34 @@ bool task_steps_are_full(const struct task *task)
     return op == OP_adam || op == OP_rmsprop || op == OP_adagrad || op == OP_rprop;
 }
 
+static bool op_has_kink(const struct op *op)
+{
+    switch (op->kind) {
+    case OP_max_pool:
+    case OP_bound: return true;
+    case OP_reduce: return op->attr.reduce.reduction == REDUCTION_MAX;
+    case OP_activate:
+        return op->attr.activate.function == ACTIVATION_RELU ||
+               op->attr.activate.function == ACTIVATION_LEAKY_RELU;
+    default: return false;
+    }
+}
+
+bool task_has_kinks(const struct task *task)
+{
+    /* fp32 is off by some 1e-6 of a value behind a few layers, so of so many one is as near to 0 */
+    static const int64_t MANY = 1000000;
+    int64_t places = 0;
+    for (int32_t p = 0; p < task->step.count; p++) {
+        const struct program *program = task->step.programs[p];
+        for (int32_t i = 0; i < program->op_count; i++)
+            if (op_has_kink(&program->ops[i]))
+                places +=
+                    shape_count(&program->tensors[op_output(program, &program->ops[i], 0)].shape);
+    }
+    return places >= MANY;
+}
+
 int32_t task_stages(const struct task *task)
 {
     return task->phase == PHASE_TRAINING && task->check_steps > 1 ? 2 : 1;

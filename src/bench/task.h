@@ -103,6 +103,10 @@ uint64_t task_input_bytes(const struct task *task);
  * number may go anywhere. */
 bool task_steps_are_full(const struct task *task);
 
+/* Has an iteration so many functions with a kink (relu, max pooling …) that rounding sends one to
+ * its other side? That moves a few numbers by that place's part of the gradient. */
+bool task_has_kinks(const struct task *task);
+
 /* Stages of an outcome, and steps up to the end of one. */
 int32_t task_stages(const struct task *task);
 int32_t task_steps(const struct task *task, int32_t stage);
