@@ -61,7 +61,8 @@ TEST(listed)
 }
 CHECK_MAIN
 END
-if ! cc -Isrc -Itests "$folder/test_red.c" src/base/status.c -o "$folder/test_red"; then
+if ! cc -Isrc -Itests "$folder/test_red.c" "$PRONY_BUILD/libprony_modules.a" \
+    -lm -pthread -o "$folder/test_red"; then
     echo "FAIL check_runner.red_tests_compile"
     exit 1
 fi

@@ -231,7 +231,7 @@ TEST(bad_lines_that_wait_are_put_aside)
     snprintf(at, sizeof at, "%s", fresh_path());
     snprintf(waiting, sizeof waiting, "%s.waiting.jsonl", at);
     snprintf(aside, sizeof aside, "%s.waiting.bad", at);
-    struct text line = {0}, found = {0};
+    struct text line = {0}, lines = {0}, found = {0};
     struct record record;
     store_close(open_store(at, STORE_WRITE));
     for (int i = 1; i <= 2; i++) { /* the second time there is such a file already */
@@ -239,8 +239,9 @@ TEST(bad_lines_that_wait_are_put_aside)
         record.point.batch = i;
         text_clear(&line);
         record_write(&record, &line);
-        CHECK_OK(file_append_line(waiting, bad));
-        CHECK_OK(file_append_line(waiting, text_of(&line)));
+        text_clear(&lines);
+        text_printf(&lines, "%s\n%s\n", bad, text_of(&line));
+        CHECK_OK(file_write(waiting, text_of(&lines), lines.length));
         struct store *store = open_store(at, STORE_WRITE);
         CHECK(!file_exists(waiting));
         CHECK_EQUAL_INT(count(store, (struct store_where){0}), i);
@@ -256,6 +257,7 @@ TEST(bad_lines_that_wait_are_put_aside)
         CHECK_OK(add_sample(store, &samples[0], NULL));
     store_close(store);
     text_free(&line);
+    text_free(&lines);
     text_free(&found);
 }
 

@@ -56,8 +56,12 @@ static enum status keep_bad(struct settling *settling)
         return STATUS_OK;
     text_printf(&path, "%s.waiting.bad", settling->store->path);
     enum status status = text_done(&path);
-    if (status == STATUS_OK)
-        status = file_append_line(text_of(&path), text_of(&settling->bad));
+    for (char *line = settling->bad.data, *end; status == STATUS_OK && line; line = end) {
+        end = strchr(line, '\n');
+        if (end)
+            *end++ = '\0';
+        status = file_append_line(text_of(&path), line);
+    }
     text_free(&path);
     return status;
 }

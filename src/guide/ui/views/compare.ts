@@ -294,13 +294,14 @@ export const compare: View = {
         ),
       ),
     ];
+    const asks = Object.keys(state.a).length > 0 || Object.keys(state.b).length > 0;
     const [ofA, ofB, comparison] = await Promise.all([
       fetchValues({ ...filters, ...state.a }),
       fetchValues({ ...filters, ...state.b }),
-      fetchComparison(state.a, state.b, state.y, filters),
+      asks ? fetchComparison(state.a, state.b, state.y, filters) : null,
     ]);
     const main = [question(state, ofA, ofB, catalogue, asked)];
-    if (comparison.rows.length > 0) main.push(result(comparison, state, asked));
+    if (comparison && comparison.rows.length > 0) main.push(result(comparison, state, asked));
     else
       main.push(
         remark(
@@ -308,7 +309,9 @@ export const compare: View = {
           element(
             "p",
             {},
-            `No configuration of A has one of B that is alike in all else: ${many(comparison.summary.only_a, "configuration")} of A and ${comparison.summary.only_b} of B are alone. Let them differ in more, or choose other values.`,
+            comparison
+              ? `No configuration of A has one of B that is alike in all else: ${many(comparison.summary.only_a, "configuration")} of A and ${comparison.summary.only_b} of B are alone. Let them differ in more, or choose other values.`
+              : "There is nothing to compare yet: no two results differ in framework, backend, machine, commit, threads or model.",
           ),
         ),
       );
