@@ -83,7 +83,7 @@ expect_text() {
 expect_nothing only_what_is_allowed "$(broken_includes .)"
 # What the commands can do, a program that uses the library can.
 expect_nothing training_goes_through_the_library \
-    "$(grep -nE '#include "(train|nn|data|core|backend)/' src/cli/cmd_train.c src/cli/cmd_predict.c)"
+    "$(grep -nE '#include "(train|nn|data|core|backend)/' src/cli/cmd/cmd_train.c src/cli/cmd/cmd_predict.c)"
 expect_nothing names_are_unique "$(shared_names .)"
 
 planted=$(mktemp -d)

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/calibration_kept.c" /* the command line is no library */
 #include "estimate/calibrate.h"
+#include "estimate/calibration_kept.h"
 #include "estimate/probe.h"
 #include "record/record.h"
 

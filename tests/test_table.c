@@ -1,7 +1,7 @@
 /* Records as tables. */
 #include "base/memory.h"
 #include "check.h"
-#include "record/table.h"
+#include "record/tables/table.h"
 
 enum { ROWS = 3 };
 static struct record records[ROWS];

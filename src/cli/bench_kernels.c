@@ -4,10 +4,10 @@
 
 #include "base/log.h"
 #include "bench/describe.h"
+#include "bench/job/kernel_rows.h"
 #include "bench/job_kernel.h"
 #include "bench/measure.h"
-#include "cli/calibration_kept.h"
-#include "cli/kernel_rows.h"
+#include "estimate/calibration_kept.h"
 #include "estimate/floor.h"
 
 #include <math.h>

@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "bench/target.h"
-#include "cli/calibration_kept.h"
 #include "cli/peer_folder.h"
 #include "cli/screen.h"
+#include "estimate/calibration_kept.h"
 
 #include <stdio.h>
 #include <string.h>

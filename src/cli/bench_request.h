@@ -4,8 +4,8 @@
 #define PRONY_CLI_BENCH_REQUEST_H
 
 #include "bench/sweep.h"
-#include "cli/bench_output.h"
 #include "cli/commands.h"
+#include "cli/show/bench_output.h"
 
 enum { REQUEST_FLAGS = AXIS_COUNT + 13 + OUTPUT_FLAGS };
 

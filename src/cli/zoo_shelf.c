@@ -2,7 +2,7 @@
 #ifdef PRONY_HAVE_STORE
 #include "cli/zoo_shelf.h"
 
-#include "cli/explained.h"
+#include "cli/show/explained.h"
 #include "nn/optimiser.h"
 #include "record/record.h"
 

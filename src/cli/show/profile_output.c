@@ -1,5 +1,5 @@
 /* profile_output.c: see profile_output.h. */
-#include "cli/profile_output.h"
+#include "cli/show/profile_output.h"
 
 #include "base/json.h"
 

@@ -1,5 +1,5 @@
 /* bench_table.c: see bench_table.h. */
-#include "cli/bench_table.h"
+#include "cli/show/bench_table.h"
 
 #include <math.h>
 #include <string.h>

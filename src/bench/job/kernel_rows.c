@@ -1,5 +1,5 @@
 /* kernel_rows.c: see kernel_rows.h. Cells are made once; each format prints them in its way. */
-#include "cli/kernel_rows.h"
+#include "bench/job/kernel_rows.h"
 
 #include "base/json.h"
 #include "estimate/floor.h"

@@ -1,10 +1,10 @@
 /* kernel_rows.h: the timed cases of `prony bench --kernels`, row by row, as they are measured. */
-#ifndef PRONY_CLI_KERNEL_ROWS_H
-#define PRONY_CLI_KERNEL_ROWS_H
+#ifndef PRONY_BENCH_KERNEL_ROWS_H
+#define PRONY_BENCH_KERNEL_ROWS_H
 
 #include "core/cases.h"
 #include "record/stats.h"
-#include "record/table.h"
+#include "record/tables/table.h"
 
 /* One case on one backend. */
 struct kernel_row {

@@ -1,5 +1,5 @@
 /* ingestion_table.c: see ingestion_table.h. */
-#include "cli/ingestion_table.h"
+#include "record/tables/ingestion_table.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* tests_table.c: see tests_table.h. */
-#include "cli/tests_table.h"
+#include "record/tables/tests_table.h"
 
 #include <math.h>
 #include <string.h>

@@ -14,8 +14,8 @@ enum status cmd_query(struct cli *cli, int argc, const char *const *argv)
 #else
 
 #include "base/arena.h"
-#include "cli/query_draw.h"
-#include "cli/query_table.h"
+#include "cli/show/query_draw.h"
+#include "cli/show/query_table.h"
 #include "cli/store_file.h"
 #include "store/store.h"
 

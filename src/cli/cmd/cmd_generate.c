@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/sample_file.h"
+#include "cli/show/sample_file.h"
 #include "prony.h"
 
 #include <inttypes.h>

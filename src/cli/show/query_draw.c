@@ -1,9 +1,9 @@
 /* query_draw.c: see query_draw.h. Bars are made of eighths of a character; lines of the dots of
  * braille characters, two by four in each, with a sign of its own for the points of each series. */
 #ifdef PRONY_HAVE_STORE
-#include "cli/query_draw.h"
+#include "cli/show/query_draw.h"
 
-#include "cli/query_table.h"
+#include "cli/show/query_table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* explain_text.c: a program as a table that fits its reader: an op a line, then sums and memory. */
-#include "cli/explained.h"
+#include "cli/show/explained.h"
 
 #include <inttypes.h>
 #include <string.h>

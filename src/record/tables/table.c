@@ -1,5 +1,5 @@
 /* table.c: a grid of cells is made from the records, once; each format prints it in its way. */
-#include "record/table.h"
+#include "record/tables/table.h"
 #include "base/arena.h"
 #include "record/names.h"
 

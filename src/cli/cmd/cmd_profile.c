@@ -1,8 +1,8 @@
 /* cmd_profile.c: prony profile: where the time of a step goes, op by op. */
 #include "base/file.h"
-#include "cli/calibration_kept.h"
 #include "cli/commands.h"
-#include "cli/profile_output.h"
+#include "cli/show/profile_output.h"
+#include "estimate/calibration_kept.h"
 #include "record/point.h"
 #include "record/version.h"
 

@@ -1,6 +1,6 @@
 /* query_table.c: see query_table.h. Cells are made once; each format prints them in its way. */
 #ifdef PRONY_HAVE_STORE
-#include "cli/query_table.h"
+#include "cli/show/query_table.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include "bench/scenario.h"
 #include "bench/task.h"
 #include "cli/commands.h"
-#include "cli/explained.h"
+#include "cli/show/explained.h"
 #include "core/pass/fuse.h"
 
 #include <stdio.h>

@@ -6,9 +6,9 @@
 #include "base/args.h"
 #include "base/clock.h"
 #include "bench/done.h"
-#include "cli/bench_table.h"
+#include "cli/show/bench_table.h"
 #include "record/sink.h"
-#include "record/table.h"
+#include "record/tables/table.h"
 
 /* Rows appear as they are measured (table, json), or all at the end, from the lines kept. */
 enum output_style {

@@ -2,7 +2,7 @@
 #ifndef PRONY_CLI_QUERY_TABLE_H
 #define PRONY_CLI_QUERY_TABLE_H
 
-#include "record/table.h"
+#include "record/tables/table.h"
 #include "store/store.h"
 
 enum status query_table(const struct store_query *query, const struct store_chart *chart,

@@ -19,7 +19,7 @@ enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
 #include "cli/screen.h"
 #include "cli/store_file.h"
 #include "record/import.h"
-#include "record/table.h"
+#include "record/tables/table.h"
 #include "store/store.h"
 
 #include <stdio.h>

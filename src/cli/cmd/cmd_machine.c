@@ -6,10 +6,10 @@
 #include "bench/meters.h"
 #include "bench/passes.h"
 #include "bench/peers.h"
-#include "cli/calibration_kept.h"
 #include "cli/commands.h"
 #include "cli/peer_folder.h"
 #include "cli/screen.h"
+#include "estimate/calibration_kept.h"
 #include "record/facts.h"
 
 #include <stdio.h>

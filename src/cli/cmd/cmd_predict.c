@@ -5,7 +5,7 @@
 #include "base/plain.h"
 #include "cli/commands.h"
 #include "prony.h"
-#include "record/table.h"
+#include "record/tables/table.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* bench_output.c: see bench_output.h. */
-#include "cli/bench_output.h"
+#include "cli/show/bench_output.h"
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/crossover.h"
-#include "cli/explained.h"
-#include "cli/ingestion_table.h"
-#include "cli/tests_table.h"
+#include "cli/show/explained.h"
+#include "record/tables/ingestion_table.h"
+#include "record/tables/tests_table.h"
 #ifdef PRONY_HAVE_STORE
 #include "store/store.h"
 #endif

@@ -1,7 +1,7 @@
 /* calibration_kept.h: the ceilings in the user's cache folder, for commands that need them, and as
  * a table. */
-#ifndef PRONY_CLI_CALIBRATION_KEPT_H
-#define PRONY_CLI_CALIBRATION_KEPT_H
+#ifndef PRONY_ESTIMATE_CALIBRATION_KEPT_H
+#define PRONY_ESTIMATE_CALIBRATION_KEPT_H
 
 #include "estimate/calibrate.h"
 

@@ -1,5 +1,5 @@
 /* calibration_kept.c: see calibration_kept.h. */
-#include "cli/calibration_kept.h"
+#include "estimate/calibration_kept.h"
 
 #include "base/log.h"
 

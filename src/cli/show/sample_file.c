@@ -1,5 +1,5 @@
 /* sample_file.c: see sample_file.h. */
-#include "cli/sample_file.h"
+#include "cli/show/sample_file.h"
 
 #include "base/file.h"
 #include "base/text.h"
