@@ -16,7 +16,8 @@ library    train nn data core base backend/cpu
 estimate   core record base
 bench      library train estimate profile nn data record core base
 store      record base
-guide      store record base
+finding    store record base
+guide      finding store record base
 serve      nn core record base
 cli        *
 '

@@ -1,6 +1,6 @@
 /* The answers: each is computed from the store, and contrary records turn it round. */
 #include "check.h"
-#include "store/answer.h"
+#include "finding/finding.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@ double unit_advice(const struct cli *cli, const char *network, int64_t batch, co
 
 #include "bench/done.h"
 #include "cli/store_file.h"
-#include "store/answer.h"
+#include "finding/finding.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* endpoint_answers.c: /api/answers and /api/answer/NAME. */
+#include "finding/finding.h"
 #include "guide/endpoints.h"
-#include "store/answer.h"
 
 static enum status add_answer(struct call *call, const struct answer_about *about, size_t index)
 {

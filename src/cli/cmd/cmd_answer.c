@@ -18,8 +18,8 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
 #include "bench/done.h"
 #include "cli/bench_request.h"
 #include "cli/store_file.h"
+#include "finding/finding.h"
 #include "nn/network.h"
-#include "store/answer.h"
 
 #include <math.h>
 #include <stdio.h>

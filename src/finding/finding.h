@@ -1,9 +1,9 @@
-/* answer.h: the questions people come with, answered from a store in a sentence.
+/* finding.h: the questions people come with, answered from a store in a sentence.
  *
  * Nothing is known in advance: each answer is computed from the results that are there, and turns
  * round when they do. What cannot be answered says what is missing. */
-#ifndef PRONY_STORE_ANSWER_H
-#define PRONY_STORE_ANSWER_H
+#ifndef PRONY_FINDING_FINDING_H
+#define PRONY_FINDING_FINDING_H
 
 #include "store/store.h"
 

@@ -1,7 +1,7 @@
-/* answer_unit.c: CPU or GPU. Results of both are held against each other at the same batch, all
+/* finding_unit.c: CPU or GPU. Results of both are held against each other at the same batch, all
  * else alike, and on one machine where there is one that has both. Whole units are compared: a CPU
  * counts where it was also measured with a thread for each core. */
-#include "store/answer_inside.h"
+#include "finding/finding_inside.h"
 
 #include <math.h>
 #include <string.h>

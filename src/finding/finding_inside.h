@@ -1,8 +1,8 @@
-/* answer_inside.h: what answer.c gives to the questions. */
-#ifndef PRONY_STORE_ANSWER_INSIDE_H
-#define PRONY_STORE_ANSWER_INSIDE_H
+/* finding_inside.h: what finding.c gives to the questions. */
+#ifndef PRONY_FINDING_FINDING_INSIDE_H
+#define PRONY_FINDING_FINDING_INSIDE_H
 
-#include "store/answer.h"
+#include "finding/finding.h"
 
 /* A chart of results about the model, of a phase and a machine ("": of any), that are not known to
  * be wrong. `groups` ends with NULL. The best of several counts; results of one series are alike

@@ -1,6 +1,6 @@
-/* answer.c: see answer.h. Here is what the questions share; they are in answer_questions.c,
- * answer_unit.c, answer_scaling.c and answer_next.c. */
-#include "store/answer_inside.h"
+/* finding.c: see finding.h. Here is what the questions share; they are in finding_questions.c,
+ * finding_unit.c, finding_scaling.c and finding_next.c. */
+#include "finding/finding_inside.h"
 #include "store/store_inside.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* answer_scaling.c: how many threads, and what twice the machines would bring. */
-#include "store/answer_inside.h"
+/* finding_scaling.c: how many threads, and what twice the machines would bring. */
+#include "finding/finding_inside.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* answer_questions.c: which batch, does a framework waste the hardware, training or inference. */
-#include "store/answer_inside.h"
+/* finding_questions.c: which batch, does a framework waste the hardware, training or inference. */
+#include "finding/finding_inside.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* answer_next.c: what to do next, from what bounds the best there is. A GPU is advised as a GPU. */
-#include "store/answer_inside.h"
+/* finding_next.c: the next step, from the bound of the best result. A GPU is advised as a GPU. */
+#include "finding/finding_inside.h"
 
 #include <math.h>
 #include <string.h>
