@@ -1,7 +1,6 @@
 /* finding.c: see finding.h. Here is what the questions share; they are in finding_questions.c,
  * finding_unit.c, finding_scaling.c and finding_next.c. */
 #include "finding/finding_inside.h"
-#include "store/store_inside.h"
 
 #include <math.h>
 #include <string.h>
@@ -159,7 +158,7 @@ static enum status lack(const struct answer_about *about)
         text_add_word(&flags, text_of(&values));
     }
     text_add_word(&words, about->model ? about->model : "small");
-    text_printf(&words, "%s%s", text_of(&flags), about->store->flag);
+    text_printf(&words, "%s%s", text_of(&flags), store_flag(about->store));
     enum status status = text_done(&flags);
     if (status == STATUS_OK)
         status = text_done(&asked);
@@ -374,7 +373,7 @@ static uint64_t alike_axes(const struct answer_chart *wanted)
     for (size_t i = 0; wanted->groups[i]; i++)
         if (axis_find(wanted->groups[i]))
             groups |= (uint64_t)1 << (axis_find(wanted->groups[i]) - axes);
-    return axes_alike(wanted->across | (uint64_t)1 << (x - axes)) & ~groups;
+    return store_axes_alike(wanted->across | (uint64_t)1 << (x - axes)) & ~groups;
 }
 
 enum status answer_draw(const struct answer_about *about, const struct answer_chart *wanted,

@@ -365,6 +365,11 @@ void store_close(struct store *store)
     mem_free(store);
 }
 
+const char *store_flag(const struct store *store)
+{
+    return store->flag;
+}
+
 void store_watch(struct store *store, bool (*stop)(void *context), void *context)
 {
     store->stop = stop;

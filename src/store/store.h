@@ -32,6 +32,8 @@ enum status store_path(struct text *out);
 /* A file that is corrupt or not ours is an error and is left as it is. */
 enum status store_open(const char *path, enum store_access access, struct store **out);
 void store_close(struct store *store); /* NULL is fine */
+/* " --store PATH", as words of a shell, for commands that messages suggest. */
+const char *store_flag(const struct store *store);
 
 /* Files one line; *added is false when it was there already (both may be NULL). Durable on return,
  * unless between begin and commit, which make many one. */
@@ -218,6 +220,9 @@ struct store_matches {
 enum status store_compare(struct store *store, const struct store_opposed *question,
                           struct store_matches *out);
 void store_matches_free(struct store_matches *matches);
+/* The axes in which results must be alike to be compared in those that are `named`: all others, but
+ * those that cannot be alike. Sets are bit i for axes[i]. */
+uint64_t store_axes_alike(uint64_t named);
 
 /* One result in short, from the columns: no line is read. Texts live until the visit returns. */
 struct store_row {

@@ -86,7 +86,7 @@ static bool has(uint64_t set, enum axis_index axis)
     return set & (uint64_t)1 << axis;
 }
 
-uint64_t axes_alike(uint64_t named)
+uint64_t store_axes_alike(uint64_t named)
 {
     bool units = has(named, AXIS_unit);
     bool machines = units || has(named, AXIS_server) || has(named, AXIS_unit_name);
@@ -116,7 +116,7 @@ static void choose_axes(struct comparing *comparing)
             store_where_has(question->b, axes[i].key, NULL) ||
             (i == AXIS_unit && units_differ(comparing)))
             named |= (uint64_t)1 << i;
-    comparing->matched = axes_alike(named);
+    comparing->matched = store_axes_alike(named);
 }
 
 static enum status keep_newest(struct comparing *comparing, struct side *side,

@@ -13,7 +13,7 @@ enum { STORE_BUSY_MS = 10000, STORE_WAIT_MS = 1000 };
 struct store {
     sqlite3 *db;
     char *path; /* for messages */
-    char *flag; /* " --store PATH", as a word of a shell, for commands that messages suggest */
+    char *flag; /* see store_flag */
     /* Prepared on first use: */
     sqlite3_stmt *find_line, *add_line, *add_row, *get_row, *get_line, *ask_version, *ask_change;
     struct columns columns;
@@ -78,10 +78,6 @@ bool is_handicapped(const struct columns *columns, uint32_t row);
  * selection.rows[i], from 0 to *count - 1, in the order of their first rows. */
 enum status classify(struct store *store, struct arena *arena, struct selection selection,
                      const int *keys, size_t key_count, uint32_t *classes, uint32_t *count);
-
-/* The axes in which results must be alike to be compared in those that are `named`: all others, but
- * what cannot be alike. Sets are bit i for axes[i]. */
-uint64_t axes_alike(uint64_t named);
 
 /* Sets what each point is beside the query's baseline. */
 enum status chart_relate(struct store *store, const struct store_query *query,
