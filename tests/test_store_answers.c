@@ -87,19 +87,19 @@ static void look(struct store *store, const char *filters, const char *name, int
 {
     struct arena arena = {0};
     struct store_where where;
-    struct answer_about about;
-    struct answer answer;
+    struct finding_about about;
+    struct finding answer;
     size_t index;
     if (CHECK_OK(store_where_parse(&arena, filters, &where)) &&
-        CHECK_OK(answer_about(store, &arena, where, &about)) && CHECK(answer_find(name, &index)) &&
-        CHECK_OK(answer_ask(&about, index, &answer))) {
+        CHECK_OK(finding_about(store, &arena, where, &about)) &&
+        CHECK(finding_named(name, &index)) && CHECK_OK(finding_ask(&about, index, &answer))) {
         const char *found = text_of(part == SENTENCE  ? &answer.sentence
                                     : part == COMMAND ? &answer.command
                                                       : &answer.chart);
         if (!CHECK((strstr(found, expected) != NULL) == there))
             printf("%s: found \"%s\", %sexpected \"%s\"\n", name, found, there ? "" : "not ",
                    expected);
-        answer_free(&answer);
+        finding_free(&answer);
     }
     arena_free(&arena);
 }
@@ -108,12 +108,12 @@ static void look(struct store *store, const char *filters, const char *name, int
 static void expect(struct store *store, const char *name, bool known, const char *expected)
 {
     struct arena arena = {0};
-    struct answer_about about;
-    struct answer answer;
+    struct finding_about about;
+    struct finding answer;
     size_t index;
     look(store, "", name, SENTENCE, expected, true);
-    if (CHECK_OK(answer_about(store, &arena, (struct store_where){0}, &about)) &&
-        CHECK(answer_find(name, &index)) && CHECK_OK(answer_ask(&about, index, &answer))) {
+    if (CHECK_OK(finding_about(store, &arena, (struct store_where){0}, &about)) &&
+        CHECK(finding_named(name, &index)) && CHECK_OK(finding_ask(&about, index, &answer))) {
         CHECK_EQUAL_INT(answer.known, known);
         CHECK(!known || answer.id_count > 0);
         for (size_t i = 1; i < answer.id_count; i++)
@@ -121,7 +121,7 @@ static void expect(struct store *store, const char *name, bool known, const char
         CHECK_EQUAL_INT(text_starts(text_of(&answer.command), "prony "),
                         strcmp(name, "workers") != 0); /* nothing here runs several */
         CHECK(text_starts(text_of(&answer.chart), "x="));
-        answer_free(&answer);
+        finding_free(&answer);
     }
     arena_free(&arena);
 }
@@ -526,15 +526,15 @@ TEST(commands_are_safe_to_paste)
 {
     struct store *store = fresh_store();
     struct arena arena = {0};
-    struct answer_about about;
+    struct finding_about about;
     add(store, "model='net;reboot' batch=1", 100, 2);
-    CHECK_OK(answer_about(store, &arena, (struct store_where){0}, &about));
-    for (size_t i = 0; i < ANSWERS; i++) {
-        struct answer answer;
-        CHECK_OK(answer_ask(&about, i, &answer));
+    CHECK_OK(finding_about(store, &arena, (struct store_where){0}, &about));
+    for (size_t i = 0; i < FINDINGS; i++) {
+        struct finding answer;
+        CHECK_OK(finding_ask(&about, i, &answer));
         CHECK(!answer.command.length || strstr(text_of(&answer.command), " 'net;reboot' --phase "));
         CHECK(!strstr(text_of(&answer.command), "--workers"));
-        answer_free(&answer);
+        finding_free(&answer);
     }
     arena_free(&arena);
     store_close(store);
@@ -567,8 +567,8 @@ TEST(without_results)
 {
     struct store *store = fresh_store();
     struct arena arena = {0};
-    struct answer_about about;
-    CHECK_STATUS(STATUS_INPUT, answer_about(store, &arena, (struct store_where){0}, &about));
+    struct finding_about about;
+    CHECK_STATUS(STATUS_INPUT, finding_about(store, &arena, (struct store_where){0}, &about));
     CHECK_MESSAGE("there is no result yet; to add some: prony bench small --store ");
     add(store, "batch=1 phase=inference scenario=server", 100, 2);
     look(store, "model=net", "batch", COMMAND, " --scenario server --bound p99=", true);
@@ -576,7 +576,7 @@ TEST(without_results)
                                          {"precision", "tf32"},   {"precision", "bf16"},
                                          {"server", "box"},       {"program", "0123"}};
     const struct store_where where = {asked, sizeof asked / sizeof *asked};
-    CHECK_STATUS(STATUS_INPUT, answer_about(store, &arena, where, &about));
+    CHECK_STATUS(STATUS_INPUT, finding_about(store, &arena, where, &about));
     CHECK_MESSAGE("there is no result of it's, mine with phase inference, precision tf32,bf16, "
                   "server box yet; to add some: prony bench 'it'\\''s, mine' --phase inference "
                   "--precision tf32,bf16 --store ");

@@ -56,7 +56,7 @@ static enum status compare_units(struct store *store, const char *program, doubl
     for (size_t i = 0; i < chart.count && status == STATUS_OK; i++) {
         const char *unit = store_mark_x(&chart.marks[i], &query);
         bool whole;
-        status = answer_whole_unit(store, unit, &chart.marks[i], &whole);
+        status = finding_whole_unit(store, unit, &chart.marks[i], &whole);
         if (status == STATUS_OK && whole)
             *(strcmp(unit, "gpu") == 0 ? &gpu : &cpu) = chart.marks[i].y;
     }

@@ -5,24 +5,24 @@
 #include <math.h>
 #include <string.h>
 
-const char answer_came_with[] = "results that came with prony";
+const char finding_came_with[] = "results that came with prony";
 
 static const struct {
     const char *name, *question;
-    answer_question *ask;
-} questions[ANSWERS] = {
-    {"unit", "CPU or GPU for this network?", answer_unit},
-    {"batch", "Which batch?", answer_batch},
-    {"threads", "How many threads?", answer_threads},
-    {"framework", "Does this framework waste my hardware?", answer_framework},
-    {"phase", "Training or inference?", answer_phase},
-    {"workers", "What would twice the machines bring?", answer_workers},
-    {"next", "What to do next?", answer_next},
+    finding_question *ask;
+} questions[FINDINGS] = {
+    {"unit", "CPU or GPU for this network?", finding_unit},
+    {"batch", "Which batch?", finding_batch},
+    {"threads", "How many threads?", finding_threads},
+    {"framework", "Does this framework waste my hardware?", finding_framework},
+    {"phase", "Training or inference?", finding_phase},
+    {"workers", "What would twice the machines bring?", finding_workers},
+    {"next", "What to do next?", finding_next},
 };
 
-bool answer_find(const char *name, size_t *index)
+bool finding_named(const char *name, size_t *index)
 {
-    for (*index = 0; *index < ANSWERS; ++*index)
+    for (*index = 0; *index < FINDINGS; ++*index)
         if (strcmp(questions[*index].name, name) == 0)
             return true;
     return false;
@@ -68,7 +68,7 @@ static enum status add_filters(struct arena *arena, struct store_where where,
 
 /* The newest ok result under the filters and a model ("": any); its own results before those that
  * came with prony. */
-static enum status find_newest(const struct answer_about *about, const char *model,
+static enum status find_newest(const struct finding_about *about, const char *model,
                                struct newest *out)
 {
     static const enum metric_index none[] = {METRIC_COUNT};
@@ -85,7 +85,7 @@ static enum status find_newest(const struct answer_about *about, const char *mod
     return STATUS_OK;
 }
 
-static enum status choose_phase(struct answer_about *about)
+static enum status choose_phase(struct finding_about *about)
 {
     const struct store_filter more[] = {
         {"phase", "training"}, {"model", about->model}, {"status", "ok"}};
@@ -101,9 +101,9 @@ static enum status choose_phase(struct answer_about *about)
 }
 
 /* Fills in what is best. */
-static enum status find_best(struct answer_about *about)
+static enum status find_best(struct finding_about *about)
 {
-    struct answer scratch = {0};
+    struct finding scratch = {0};
     struct store_chart chart;
     struct series series;
     const char *unit = asked_for(about->where, "unit");
@@ -113,14 +113,14 @@ static enum status find_best(struct answer_about *about)
     TRY(point_set(&about->best, &axes[AXIS_phase], about->phase));
     TRY(point_set(&about->best, &axes[AXIS_unit], unit ? unit : "cpu"));
     point_settle(&about->best);
-    enum status status = answer_draw_fastest(about, &scratch, &chart, &series);
+    enum status status = finding_draw_fastest(about, &scratch, &chart, &series);
     if (status == STATUS_OK && scratch.known) {
         about->best_id = series.top->id;
         about->best = series.point;
     }
     if (status == STATUS_OK)
         store_chart_free(&chart);
-    answer_free(&scratch);
+    finding_free(&scratch);
     return status;
 }
 
@@ -143,7 +143,7 @@ static void join_values(struct store_where where, const char *key, struct text *
 }
 
 /* Fails for want of results, with a command that can be copied. */
-static enum status lack(const struct answer_about *about)
+static enum status lack(const struct finding_about *about)
 {
     struct text asked = {0}, flags = {0}, values = {0}, words = {0};
     for (size_t i = 0; i < about->where.count; i++) {
@@ -176,11 +176,11 @@ static enum status lack(const struct answer_about *about)
     return status;
 }
 
-enum status answer_about(struct store *store, struct arena *arena, struct store_where where,
-                         struct answer_about *out)
+enum status finding_about(struct store *store, struct arena *arena, struct store_where where,
+                          struct finding_about *out)
 {
     struct newest newest;
-    *out = (struct answer_about){.store = store, .arena = arena, .where = where};
+    *out = (struct finding_about){.store = store, .arena = arena, .where = where};
     out->model = asked_for(where, "model");
     if (!out->model) {
         TRY(find_newest(out, "", &newest));
@@ -206,20 +206,20 @@ static enum status take_program(void *context, const char *key, const char *valu
 
 /* A record has its program's hash when prony opened the network. Other programs' models and
  * frameworks are names that prony need not know, so no command has them. */
-static enum status drop_foreign(const struct answer_about *about, struct answer *answer)
+static enum status drop_foreign(const struct finding_about *about, struct finding *finding)
 {
-    const struct store_filter filters[] = {{"model", about->model}, {"framework", answer->asks}};
-    const struct store_where where = {filters, *answer->asks ? 2 : 1};
+    const struct store_filter filters[] = {{"model", about->model}, {"framework", finding->asks}};
+    const struct store_where where = {filters, *finding->asks ? 2 : 1};
     bool opened = false;
     TRY(store_values(about->store, "program", where, take_program, &opened));
     if (!opened)
-        text_clear(&answer->command);
+        text_clear(&finding->command);
     return STATUS_OK;
 }
 
-static enum status ask(const struct answer_about *about, size_t index, struct answer *out)
+static enum status ask(const struct finding_about *about, size_t index, struct finding *out)
 {
-    *out = (struct answer){.name = questions[index].name, .question = questions[index].question};
+    *out = (struct finding){.name = questions[index].name, .question = questions[index].question};
     enum status status = questions[index].ask(about, out);
     if (status == STATUS_OK)
         status = drop_foreign(about, out);
@@ -230,7 +230,7 @@ static enum status ask(const struct answer_about *about, size_t index, struct an
     if (status == STATUS_OK)
         status = text_done(&out->command);
     if (status != STATUS_OK)
-        answer_free(out);
+        finding_free(out);
     return status;
 }
 
@@ -251,22 +251,22 @@ static enum status take_server(void *context, const char *key, const char *value
 }
 
 /* A machine that came with prony may have the name of one's own, and is another. */
-static enum status ask_other(const struct answer_about *about, const char *server,
-                             const char *source, size_t index, struct answer *out)
+static enum status ask_other(const struct finding_about *about, const char *server,
+                             const char *source, size_t index, struct finding *out)
 {
-    struct answer_about other = *about;
-    struct answer found;
+    struct finding_about other = *about;
+    struct finding found;
     other.server = server;
     other.source = source;
     TRY(find_best(&other));
     TRY(ask(&other, index, &found));
-    answer_free(found.known ? out : &found);
+    finding_free(found.known ? out : &found);
     *out = found.known ? found : *out;
     return STATUS_OK;
 }
 
 /* Asks of each machine until one knows. */
-static enum status ask_others(const struct answer_about *about, size_t index, struct answer *out)
+static enum status ask_others(const struct finding_about *about, size_t index, struct finding *out)
 {
     static const char *const sources[] = {"own", "shipped"};
     const struct store_filter more[] = {{"model", about->model}, {"status", "ok"}};
@@ -281,19 +281,19 @@ static enum status ask_others(const struct answer_about *about, size_t index, st
 }
 
 /* Where results came with prony their reader should know: they are of another machine. */
-static enum status say_source(const struct answer_about *about, struct answer *answer)
+static enum status say_source(const struct finding_about *about, struct finding *finding)
 {
     struct store_row row;
-    if (!answer->id_count || strstr(text_of(&answer->sentence), answer_came_with))
+    if (!finding->id_count || strstr(text_of(&finding->sentence), finding_came_with))
         return STATUS_OK;
-    TRY(store_row(about->store, answer->ids[0], &row));
+    TRY(store_row(about->store, finding->ids[0], &row));
     if (strcmp(row.source, "shipped") == 0)
-        text_printf(&answer->sentence, " (From %s.)", answer_came_with);
-    return text_done(&answer->sentence);
+        text_printf(&finding->sentence, " (From %s.)", finding_came_with);
+    return text_done(&finding->sentence);
 }
 
 /* Where no machine was asked for and the newest result's does not know, another may. */
-enum status answer_ask(const struct answer_about *about, size_t index, struct answer *out)
+enum status finding_ask(const struct finding_about *about, size_t index, struct finding *out)
 {
     enum status status;
     TRY(ask(about, index, out));
@@ -306,16 +306,16 @@ enum status answer_ask(const struct answer_about *about, size_t index, struct an
     TRY_OR(failed, text_done(&out->sentence));
     return STATUS_OK;
 failed:
-    answer_free(out);
+    finding_free(out);
     return status;
 }
 
-void answer_free(struct answer *answer)
+void finding_free(struct finding *finding)
 {
-    text_free(&answer->sentence);
-    text_free(&answer->chart);
-    text_free(&answer->command);
-    text_free(&answer->left_out);
+    text_free(&finding->sentence);
+    text_free(&finding->chart);
+    text_free(&finding->command);
+    text_free(&finding->left_out);
 }
 
 /* As a part of an address. */
@@ -346,8 +346,8 @@ static void write_address(const struct store_query *query, struct text *out)
 
 /* The filters that were asked for, but those of x, which is what the question is about, and when it
  * is about units, of what names one. */
-static enum status keep_filters(const struct answer_about *about, const struct answer_chart *wanted,
-                                struct store_where *out)
+static enum status keep_filters(const struct finding_about *about,
+                                const struct finding_chart *wanted, struct store_where *out)
 {
     static const char *const machine[] = {"unit", "unit_name", "server", "backend", "threads"};
     struct store_filter *filters;
@@ -366,7 +366,7 @@ static enum status keep_filters(const struct answer_about *about, const struct a
 }
 
 /* What x and the question are about is compared; of the groups each value is a series. */
-static uint64_t alike_axes(const struct answer_chart *wanted)
+static uint64_t alike_axes(const struct finding_chart *wanted)
 {
     const struct axis *x = axis_find(wanted->x);
     uint64_t groups = 0;
@@ -376,8 +376,9 @@ static uint64_t alike_axes(const struct answer_chart *wanted)
     return store_axes_alike(wanted->across | (uint64_t)1 << (x - axes)) & ~groups;
 }
 
-enum status answer_draw(const struct answer_about *about, const struct answer_chart *wanted,
-                        struct answer *answer, struct store_query *query, struct store_chart *chart)
+enum status finding_draw(const struct finding_about *about, const struct finding_chart *wanted,
+                         struct finding *finding, struct store_query *query,
+                         struct store_chart *chart)
 {
     const struct store_filter own[] = {{"model", about->model},
                                        {"phase", wanted->phase},
@@ -404,16 +405,16 @@ enum status answer_draw(const struct answer_about *about, const struct answer_ch
         query->group_count++;
     }
     TRY(add_filters(about->arena, kept, more, count, &query->where));
-    text_clear(&answer->chart);
-    write_address(query, &answer->chart);
+    text_clear(&finding->chart);
+    write_address(query, &finding->chart);
     TRY(store_chart(about->store, query, chart));
-    text_clear(&answer->left_out);
-    text_add(&answer->left_out, chart->left_out);
+    text_clear(&finding->left_out);
+    text_add(&finding->left_out, chart->left_out);
     return STATUS_OK;
 }
 
-void answer_keep_like(const struct point *point, const struct store_query *query,
-                      const struct store_chart *chart, struct answer *answer)
+void finding_keep_like(const struct point *point, const struct store_query *query,
+                       const struct store_chart *chart, struct finding *finding)
 {
     char buffer[POINT_NUMBER];
     for (size_t i = 0; i < AXIS_COUNT; i++) {
@@ -421,18 +422,18 @@ void answer_keep_like(const struct point *point, const struct store_query *query
         if (!(chart->parted & (uint64_t)1 << i) || !*value ||
             asked_for(query->where, axes[i].key) || (axes[i].where & (AXIS_PRONY | AXIS_FOUND)))
             continue; /* what not every framework has, or says, would leave the others out */
-        text_printf(&answer->chart, "&%s=", axes[i].key);
-        add_escaped(&answer->chart, value);
+        text_printf(&finding->chart, "&%s=", axes[i].key);
+        add_escaped(&finding->chart, value);
     }
 }
 
-enum status answer_draw_best(const struct answer_about *about, const struct answer_chart *wanted,
-                             size_t least, struct answer *answer, struct store_chart *chart,
-                             struct series *best)
+enum status finding_draw_best(const struct finding_about *about, const struct finding_chart *wanted,
+                              size_t least, struct finding *finding, struct store_chart *chart,
+                              struct series *best)
 {
     struct store_query query;
     struct store_row row;
-    TRY(answer_draw(about, wanted, answer, &query, chart));
+    TRY(finding_draw(about, wanted, finding, &query, chart));
     *best = (struct series){.best = -(double)INFINITY};
     for (size_t first = 0, end; first < chart->count; first = end) {
         const struct store_mark *marks = chart->marks + first, *top = marks;
@@ -443,8 +444,8 @@ enum status answer_draw_best(const struct answer_about *about, const struct answ
             *best =
                 (struct series){.marks = marks, .count = end - first, .best = top->y, .top = top};
     }
-    answer->known = best->count > 0;
-    if (!answer->known)
+    finding->known = best->count > 0;
+    if (!finding->known)
         return STATUS_OK;
     enum status status = store_row(about->store, best->top->id, &row);
     if (status != STATUS_OK) {
@@ -452,7 +453,7 @@ enum status answer_draw_best(const struct answer_about *about, const struct answ
         return status;
     }
     best->point = row.point;
-    answer_keep_like(&best->point, &query, chart, answer);
+    finding_keep_like(&best->point, &query, chart, finding);
     return STATUS_OK;
 }
 
@@ -467,8 +468,8 @@ static enum status read_interval(struct store *store, const struct store_mark *m
     return STATUS_OK;
 }
 
-enum status answer_first_as_good(const struct answer_about *about, const struct series *series,
-                                 const struct store_mark **out)
+enum status finding_first_as_good(const struct finding_about *about, const struct series *series,
+                                  const struct store_mark **out)
 {
     static const double WORTH = 1.05;
     double top_low, low, high;
@@ -481,30 +482,30 @@ enum status answer_first_as_good(const struct answer_about *about, const struct 
     return STATUS_OK;
 }
 
-void answer_rests_on(struct answer *answer, const struct store_mark *mark)
+void finding_rests_on(struct finding *finding, const struct store_mark *mark)
 {
-    for (size_t i = 0; i < answer->id_count; i++)
-        if (answer->ids[i] == mark->id)
+    for (size_t i = 0; i < finding->id_count; i++)
+        if (finding->ids[i] == mark->id)
             return;
-    if (answer->id_count < ANSWER_IDS)
-        answer->ids[answer->id_count++] = mark->id;
+    if (finding->id_count < FINDING_IDS)
+        finding->ids[finding->id_count++] = mark->id;
 }
 
-void answer_add_name(struct text *out, const struct point *point)
+void finding_add_name(struct text *out, const struct point *point)
 {
     text_printf(out, "%s%s%s", point->framework, point->backend[0] ? "/" : "", point->backend);
 }
 
-void answer_add_maker(struct text *out, const struct point *point)
+void finding_add_maker(struct text *out, const struct point *point)
 {
-    answer_add_name(out, point);
-    answer_add_manner(out, point);
+    finding_add_name(out, point);
+    finding_add_manner(out, point);
     if (point->threads)
         text_printf(out, ", %lld thread%s", (long long)point->threads,
                     point->threads == 1 ? "" : "s");
 }
 
-void answer_add_manner(struct text *out, const struct point *point)
+void finding_add_manner(struct text *out, const struct point *point)
 {
     if (strcmp(point->unit, "cpu") != 0 || strcmp(point->precision, "fp32") != 0)
         text_printf(out, " in %s", point->precision);
@@ -514,31 +515,31 @@ void answer_add_manner(struct text *out, const struct point *point)
         text_printf(out, " with %s ingestion", point->ingestion);
 }
 
-void answer_add_place(struct text *out, const char *unit, const char *server)
+void finding_add_place(struct text *out, const char *unit, const char *server)
 {
     text_printf(out, "%s%s", strcmp(unit, "gpu") ? "" : "the GPU of ", server);
 }
 
-void answer_begin_command(const char *command, const struct point *point, const char *phase,
-                          uint64_t set, struct answer *answer)
+void finding_begin_command(const char *command, const struct point *point, const char *phase,
+                           uint64_t set, struct finding *finding)
 {
-    bool named = set & ANSWER_BIT(framework) && strcmp(point->framework, "prony") != 0;
-    snprintf(answer->asks, sizeof answer->asks, "%s", named ? point->framework : "");
-    text_printf(&answer->command, "prony %s ", command);
-    text_add_word(&answer->command, point->model);
-    text_add(&answer->command, " --phase ");
-    text_add_word(&answer->command, phase);
-    point_flags(point, set, &answer->command);
-    if (set & ANSWER_BIT(scenario) && strcmp(point->scenario, "server") == 0)
-        text_add(&answer->command, " --bound p99=10ms"); /* without one it is refused */
+    bool named = set & FINDING_BIT(framework) && strcmp(point->framework, "prony") != 0;
+    snprintf(finding->asks, sizeof finding->asks, "%s", named ? point->framework : "");
+    text_printf(&finding->command, "prony %s ", command);
+    text_add_word(&finding->command, point->model);
+    text_add(&finding->command, " --phase ");
+    text_add_word(&finding->command, phase);
+    point_flags(point, set, &finding->command);
+    if (set & FINDING_BIT(scenario) && strcmp(point->scenario, "server") == 0)
+        text_add(&finding->command, " --bound p99=10ms"); /* without one it is refused */
 }
 
-void answer_add_ratio(struct text *out, double ratio)
+void finding_add_ratio(struct text *out, double ratio)
 {
     text_printf(out, ratio < 999.5 ? "%.3g ×" : "%.0f ×", ratio);
 }
 
-void answer_add_rate(struct text *out, double rate)
+void finding_add_rate(struct text *out, double rate)
 {
     text_add_count(out, rate);
     text_add(out, " samples/s");

@@ -7,7 +7,7 @@
 /* A chart of results about the model, of a phase and a machine ("": of any), that are not known to
  * be wrong. `groups` ends with NULL. The best of several counts; results of one series are alike
  * in all that x and the groups do not name. */
-struct answer_chart {
+struct finding_chart {
     const char *x, *y;
     const char *groups[STORE_GROUPS + 1];
     const char *phase, *server, *unit; /* "": any */
@@ -15,13 +15,13 @@ struct answer_chart {
     uint64_t across;                   /* axes, beside x, that are compared: bit i for axes[i] */
     bool any_machine;                  /* filters of machines and units do not hold */
 };
-/* Draws it and writes its parameters to answer->chart. Freed by store_chart_free. */
-enum status answer_draw(const struct answer_about *about, const struct answer_chart *wanted,
-                        struct answer *answer, struct store_query *query,
-                        struct store_chart *chart);
-/* Has answer->chart show what is like this point only, where the chart's results are unlike. */
-void answer_keep_like(const struct point *point, const struct store_query *query,
-                      const struct store_chart *chart, struct answer *answer);
+/* Draws it and writes its parameters to finding->chart. Freed by store_chart_free. */
+enum status finding_draw(const struct finding_about *about, const struct finding_chart *wanted,
+                         struct finding *finding, struct store_query *query,
+                         struct store_chart *chart);
+/* Has finding->chart show what is like this point only, where the chart's results are unlike. */
+void finding_keep_like(const struct point *point, const struct store_query *query,
+                       const struct store_chart *chart, struct finding *finding);
 
 /* Some points of a chart that follow each other. */
 struct series {
@@ -32,42 +32,42 @@ struct series {
     struct point point; /* of top */
 };
 /* Draws it, and finds the series with the largest y of those with at least `least` points;
- * answer->known: there is one. */
-enum status answer_draw_best(const struct answer_about *about, const struct answer_chart *wanted,
-                             size_t least, struct answer *answer, struct store_chart *chart,
-                             struct series *best);
+ * finding->known: there is one. */
+enum status finding_draw_best(const struct finding_about *about, const struct finding_chart *wanted,
+                              size_t least, struct finding *finding, struct store_chart *chart,
+                              struct series *best);
 
 /* The first mark of a throughput that the best is no gain over: one of 5 %, and beyond what the
  * intervals of the two hide. */
-enum status answer_first_as_good(const struct answer_about *about, const struct series *series,
-                                 const struct store_mark **out);
+enum status finding_first_as_good(const struct finding_about *about, const struct series *series,
+                                  const struct store_mark **out);
 
 /* The chart whose best series has about->best. */
-enum status answer_draw_fastest(const struct answer_about *about, struct answer *answer,
-                                struct store_chart *chart, struct series *best);
+enum status finding_draw_fastest(const struct finding_about *about, struct finding *finding,
+                                 struct store_chart *chart, struct series *best);
 
-void answer_rests_on(struct answer *answer, const struct store_mark *mark); /* once each */
-void answer_add_name(struct text *out, const struct point *point);          /* "prony/simd" */
-void answer_add_manner(struct text *out, const struct point *point);        /* " in tf32", "" */
-void answer_add_maker(struct text *out, const struct point *point); /* both, and ", 2 threads" */
+void finding_rests_on(struct finding *finding, const struct store_mark *mark); /* once each */
+void finding_add_name(struct text *out, const struct point *point);            /* "prony/simd" */
+void finding_add_manner(struct text *out, const struct point *point);          /* " in tf32", "" */
+void finding_add_maker(struct text *out, const struct point *point); /* both, and ", 2 threads" */
 /* "box", "the GPU of box" */
-void answer_add_place(struct text *out, const char *unit, const char *server);
+void finding_add_place(struct text *out, const char *unit, const char *server);
 /* "prony bench large --phase training --backend cuda --precision tf32 --unit gpu": for what a point
  * is, of these axes (bit i for axes[i]). Names come from records, so they are words of a shell. */
-void answer_begin_command(const char *command, const struct point *point, const char *phase,
-                          uint64_t set, struct answer *answer);
-#define ANSWER_BIT(key) ((uint64_t)1 << AXIS_##key)
+void finding_begin_command(const char *command, const struct point *point, const char *phase,
+                           uint64_t set, struct finding *finding);
+#define FINDING_BIT(key) ((uint64_t)1 << AXIS_##key)
 /* Of what a bench is told of a point all but the batch and what goes without saying. */
-#define ANSWER_BENCH                                                                               \
-    (~(ANSWER_BIT(model) | ANSWER_BIT(phase) | ANSWER_BIT(batch) | ANSWER_BIT(isa)))
-extern const char answer_came_with[]; /* "results that came with prony" */
+#define FINDING_BENCH                                                                              \
+    (~(FINDING_BIT(model) | FINDING_BIT(phase) | FINDING_BIT(batch) | FINDING_BIT(isa)))
+extern const char finding_came_with[]; /* "results that came with prony" */
 /* "2.25 ×", "1234 ×" */
-void answer_add_ratio(struct text *out, double ratio);
+void finding_add_ratio(struct text *out, double ratio);
 /* "9.80 k samples/s" */
-void answer_add_rate(struct text *out, double rate);
+void finding_add_rate(struct text *out, double rate);
 
-typedef enum status answer_question(const struct answer_about *about, struct answer *answer);
-answer_question answer_unit, answer_batch, answer_threads, answer_framework, answer_phase,
-    answer_workers, answer_next;
+typedef enum status finding_question(const struct finding_about *about, struct finding *finding);
+finding_question finding_unit, finding_batch, finding_threads, finding_framework, finding_phase,
+    finding_workers, finding_next;
 
 #endif

@@ -14,96 +14,97 @@ static const double FAR = 2; /* × the floor: something else than the hardware t
 /* What a profile can be told of a point; of another framework's only where it computes. */
 static uint64_t profiled(const struct point *point)
 {
-    uint64_t set = ANSWER_BIT(batch) | ANSWER_BIT(unit) | ANSWER_BIT(precision);
+    uint64_t set = FINDING_BIT(batch) | FINDING_BIT(unit) | FINDING_BIT(precision);
     if (strcmp(point->framework, "prony") == 0)
-        set |= ANSWER_BIT(backend) | ANSWER_BIT(threads);
+        set |= FINDING_BIT(backend) | FINDING_BIT(threads);
     return set;
 }
 
-static void try_profile(const struct point *point, struct answer *answer)
+static void try_profile(const struct point *point, struct finding *finding)
 {
-    answer_begin_command("profile", point, point->phase, profiled(point), answer);
+    finding_begin_command("profile", point, point->phase, profiled(point), finding);
 }
 
-static void try_batches(const struct point *point, uint64_t set, struct answer *answer)
+static void try_batches(const struct point *point, uint64_t set, struct finding *finding)
 {
     int64_t most;
-    answer_begin_command("bench", point, point->phase, set, answer);
+    finding_begin_command("bench", point, point->phase, set, finding);
     if (__builtin_mul_overflow(point->batch, 8, &most))
         most = point->batch;
-    text_printf(&answer->command, " --batch %lld-%lld*2", (long long)point->batch, (long long)most);
+    text_printf(&finding->command, " --batch %lld-%lld*2", (long long)point->batch,
+                (long long)most);
 }
 
 /* A larger batch is advised where none was measured: else that one would be the best. */
-static void advise_batches(const struct best *best, const char *why, struct answer *answer)
+static void advise_batches(const struct best *best, const char *why, struct finding *finding)
 {
     if (best->larger) {
-        text_add(&answer->sentence,
+        text_add(&finding->sentence,
                  "no larger batch that was measured gives more; see where the time goes.");
-        try_profile(&best->row.point, answer);
+        try_profile(&best->row.point, finding);
     } else {
-        text_add(&answer->sentence, why);
-        try_batches(&best->row.point, ANSWER_BENCH, answer);
+        text_add(&finding->sentence, why);
+        try_batches(&best->row.point, FINDING_BENCH, finding);
     }
 }
 
 /* " --threads 1,2,4": values of one axis, at the batch that it has. */
 static void try_values(const struct point *point, uint64_t axis, const char *flags,
-                       struct answer *answer)
+                       struct finding *finding)
 {
-    answer_begin_command("bench", point, point->phase, (ANSWER_BENCH | ANSWER_BIT(batch)) & ~axis,
-                         answer);
-    text_add(&answer->command, flags);
+    finding_begin_command("bench", point, point->phase,
+                          (FINDING_BENCH | FINDING_BIT(batch)) & ~axis, finding);
+    text_add(&finding->command, flags);
 }
 
-static void advise_cpu(const struct best *best, struct answer *answer)
+static void advise_cpu(const struct best *best, struct finding *finding)
 {
-    struct text *out = &answer->sentence;
+    struct text *out = &finding->sentence;
     const struct point *point = &best->row.point;
     if (strcmp(best->row.bound, "bytes") == 0) {
         text_add(out, "bound by memory: ");
-        advise_batches(best, "a larger batch reads the weights less often.", answer);
+        advise_batches(best, "a larger batch reads the weights less often.", finding);
     } else {
         text_add(out, "bound by arithmetic: only more cores or a GPU make it faster.");
-        try_values(point, ANSWER_BIT(threads), " --threads 1,2,4", answer);
+        try_values(point, FINDING_BIT(threads), " --threads 1,2,4", finding);
     }
 }
 
 /* Tensor cores multiply numbers of fewer bits several times as fast. */
-static void advise_precision(const struct point *point, struct answer *answer)
+static void advise_precision(const struct point *point, struct finding *finding)
 {
-    struct text *out = &answer->sentence;
+    struct text *out = &finding->sentence;
     if (strcmp(point->precision, "fp32") == 0) {
         text_add(out, "bound by arithmetic in fp32: tf32 and bf16 use the tensor cores.");
-        try_values(point, ANSWER_BIT(precision), " --precision fp32,tf32,bf16", answer);
+        try_values(point, FINDING_BIT(precision), " --precision fp32,tf32,bf16", finding);
     } else if (strcmp(point->precision, "tf32") == 0) {
         text_add(out, "bound by arithmetic in tf32: bf16 multiplies twice as fast.");
-        try_values(point, ANSWER_BIT(precision), " --precision tf32,bf16", answer);
+        try_values(point, FINDING_BIT(precision), " --precision tf32,bf16", finding);
     } else {
         text_printf(out, "bound by arithmetic in %s: that factor is all that is left here.",
                     point->precision);
-        try_values(point, 0, "", answer);
+        try_values(point, 0, "", finding);
     }
 }
 
-static void advise_gpu(const struct best *best, struct answer *answer)
+static void advise_gpu(const struct best *best, struct finding *finding)
 {
-    struct text *out = &answer->sentence;
+    struct text *out = &finding->sentence;
     const struct point *point = &best->row.point;
     bool wide = strcmp(point->precision, "fp32") == 0 || strcmp(point->precision, "tf32") == 0;
     if (strcmp(best->row.bound, "bytes") != 0) {
-        advise_precision(point, answer);
+        advise_precision(point, finding);
     } else if (wide) {
         text_add(out, "bound by memory: 16 bits halve the bytes of the weights");
         text_add(out, best->larger ? "." : ", and a larger batch reads them less often.");
         if (best->larger)
-            try_values(point, ANSWER_BIT(precision), "", answer);
+            try_values(point, FINDING_BIT(precision), "", finding);
         else
-            try_batches(point, ANSWER_BENCH & ~ANSWER_BIT(precision), answer);
-        text_printf(&answer->command, " --precision %s,bf16", point->precision);
+            try_batches(point, FINDING_BENCH & ~FINDING_BIT(precision), finding);
+        text_printf(&finding->command, " --precision %s,bf16", point->precision);
     } else {
         text_add(out, "bound by memory: ");
-        advise_batches(best, "a larger batch reads the weights less often.", answer);
+        advise_batches(best, "a larger batch reads the weights less often.", finding);
     }
 }
 
@@ -119,18 +120,19 @@ static bool is_call(const struct point *point)
 }
 
 /* What is said of a GPU that waits; false: it does not. */
-static bool advise_waiting_gpu(const struct best *best, struct answer *answer)
+static bool advise_waiting_gpu(const struct best *best, struct finding *finding)
 {
-    struct text *out = &answer->sentence;
+    struct text *out = &finding->sentence;
     const struct point *point = &best->row.point;
     if (is_copied(point)) {
         text_printf(out,
                     ") waits for its samples (%s ingestion): overlapped, they are copied while the "
                     "GPU computes.",
                     point->ingestion);
-        answer_begin_command("bench", point, point->phase,
-                             (ANSWER_BENCH | ANSWER_BIT(batch)) & ~ANSWER_BIT(ingestion), answer);
-        text_printf(&answer->command, " --ingestion %s,overlapped", point->ingestion);
+        finding_begin_command("bench", point, point->phase,
+                              (FINDING_BENCH | FINDING_BIT(batch)) & ~FINDING_BIT(ingestion),
+                              finding);
+        text_printf(&finding->command, " --ingestion %s,overlapped", point->ingestion);
         return true;
     }
     bool calls = is_call(point) && best->row.metrics[METRIC_times_floor] > FAR;
@@ -141,74 +143,75 @@ static bool advise_waiting_gpu(const struct best *best, struct answer *answer)
                           "them) or for memory; ");
     advise_batches(
         best, calls ? "more samples a call cost little more." : "a larger batch costs little more.",
-        answer);
+        finding);
     return true;
 }
 
-static void advise(const struct answer_about *about, const struct best *best, struct answer *answer)
+static void advise(const struct finding_about *about, const struct best *best,
+                   struct finding *finding)
 {
-    struct text *out = &answer->sentence;
+    struct text *out = &finding->sentence;
     double floors = best->row.metrics[METRIC_times_floor];
     const struct point *point = &best->row.point;
     bool gpu = strcmp(point->unit, "gpu") == 0;
     text_printf(out, "The best of %s %s on ", about->phase, about->model);
-    answer_add_place(out, point->unit, about->server);
+    finding_add_place(out, point->unit, about->server);
     text_printf(out, " (batch %lld with ", (long long)point->batch);
-    answer_add_maker(out, point);
-    if (floors < ANSWER_FLOOR_LEAST) {
+    finding_add_maker(out, point);
+    if (floors < FINDING_FLOOR_LEAST) {
         text_add(out, ") is faster than its floor: the ceilings were seen too low. Measure it "
                       "again while nothing else runs.");
-        try_values(point, 0, "", answer);
+        try_values(point, 0, "", finding);
         return;
     }
-    if (gpu && advise_waiting_gpu(best, answer))
+    if (gpu && advise_waiting_gpu(best, finding))
         return;
     if (isnan(floors) && strcmp(best->row.bound, "latency") == 0) {
         text_add(out, ") is bound by latency: ");
-        advise_batches(best, "a larger batch costs little more.", answer);
+        advise_batches(best, "a larger batch costs little more.", finding);
     } else if (isnan(floors)) {
         text_add(out, ") has no floor to be compared with: measure it here.");
-        try_values(point, 0, "", answer);
+        try_values(point, 0, "", finding);
     } else if (floors > FAR) {
         text_add(out, ") takes ");
-        answer_add_ratio(out, floors);
+        finding_add_ratio(out, floors);
         text_add(out, " its floor: see where the time goes before buying anything.");
-        try_profile(point, answer);
+        try_profile(point, finding);
     } else {
         text_printf(out, ") is at %.3g × its floor and ", floors);
-        (gpu ? advise_gpu : advise_cpu)(best, answer);
+        (gpu ? advise_gpu : advise_cpu)(best, finding);
     }
 }
 
-enum status answer_draw_fastest(const struct answer_about *about, struct answer *answer,
-                                struct store_chart *chart, struct series *best)
+enum status finding_draw_fastest(const struct finding_about *about, struct finding *finding,
+                                 struct store_chart *chart, struct series *best)
 {
-    const struct answer_chart wanted = {.x = "batch",
-                                        .y = "throughput",
-                                        .groups = {"framework", "backend"},
-                                        .phase = about->phase,
-                                        .server = about->server,
-                                        .unit = ""};
-    return answer_draw_best(about, &wanted, 1, answer, chart, best);
+    const struct finding_chart wanted = {.x = "batch",
+                                         .y = "throughput",
+                                         .groups = {"framework", "backend"},
+                                         .phase = about->phase,
+                                         .server = about->server,
+                                         .unit = ""};
+    return finding_draw_best(about, &wanted, 1, finding, chart, best);
 }
 
-enum status answer_next(const struct answer_about *about, struct answer *answer)
+enum status finding_next(const struct finding_about *about, struct finding *finding)
 {
     struct store_chart chart;
     struct series series;
     struct best best;
-    TRY(answer_draw_fastest(about, answer, &chart, &series));
+    TRY(finding_draw_fastest(about, finding, &chart, &series));
     enum status status = STATUS_OK;
-    if (answer->known) {
-        answer_rests_on(answer, series.top);
+    if (finding->known) {
+        finding_rests_on(finding, series.top);
         best.larger = series.top != &series.marks[series.count - 1];
         status = store_row(about->store, series.top->id, &best.row);
         if (status == STATUS_OK)
-            advise(about, &best, answer);
+            advise(about, &best, finding);
     } else {
-        text_printf(&answer->sentence, "Not known: there is no result of %s %s on %s.",
+        text_printf(&finding->sentence, "Not known: there is no result of %s %s on %s.",
                     about->phase, about->model, about->server);
-        answer_begin_command("bench", &about->best, about->phase, ANSWER_BENCH, answer);
+        finding_begin_command("bench", &about->best, about->phase, FINDING_BENCH, finding);
     }
     store_chart_free(&chart);
     return status;

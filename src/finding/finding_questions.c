@@ -15,20 +15,20 @@ static const struct store_mark *first_near(const struct series *series, double r
     return mark;
 }
 
-static void say_batch(const struct answer_about *about, const struct series *series,
-                      const struct store_mark *chosen, struct answer *answer)
+static void say_batch(const struct finding_about *about, const struct series *series,
+                      const struct store_mark *chosen, struct finding *finding)
 {
-    struct text *out = &answer->sentence;
+    struct text *out = &finding->sentence;
     const struct store_mark *first = series->marks, *near = first_near(series, chosen->y);
     text_printf(out, "Batch %s for %s %s on ", chosen->values[3], about->phase, about->model);
-    answer_add_place(out, series->point.unit, about->server);
+    finding_add_place(out, series->point.unit, about->server);
     text_add(out, ": ");
-    answer_add_rate(out, chosen->y);
+    finding_add_rate(out, chosen->y);
     text_add(out, " with ");
-    answer_add_maker(out, &series->point);
+    finding_add_maker(out, &series->point);
     if (chosen != first) {
         text_add(out, ", ");
-        answer_add_ratio(out, chosen->y / first->y);
+        finding_add_ratio(out, chosen->y / first->y);
         text_printf(out, " those of batch %s", first->values[3]);
     }
     if (near != chosen)
@@ -42,37 +42,37 @@ static void say_batch(const struct answer_about *about, const struct series *ser
         text_printf(out, "; batch %s gives %.3g × that, which is no gain beyond the noise",
                     series->top->values[3], series->best / chosen->y);
     text_add(out, ".");
-    answer_rests_on(answer, chosen);
-    answer_rests_on(answer, first);
-    answer_rests_on(answer, near);
-    answer_rests_on(answer, series->top);
+    finding_rests_on(finding, chosen);
+    finding_rests_on(finding, first);
+    finding_rests_on(finding, near);
+    finding_rests_on(finding, series->top);
 }
 
-enum status answer_batch(const struct answer_about *about, struct answer *answer)
+enum status finding_batch(const struct finding_about *about, struct finding *finding)
 {
-    const struct answer_chart wanted = {.x = "batch",
-                                        .y = "throughput",
-                                        .groups = {"framework", "backend", "threads"},
-                                        .phase = about->phase,
-                                        .server = about->server,
-                                        .unit = ""};
-    struct text *out = &answer->sentence;
+    const struct finding_chart wanted = {.x = "batch",
+                                         .y = "throughput",
+                                         .groups = {"framework", "backend", "threads"},
+                                         .phase = about->phase,
+                                         .server = about->server,
+                                         .unit = ""};
+    struct text *out = &finding->sentence;
     struct store_chart chart;
     struct series series;
-    TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
-    answer_begin_command("bench", answer->known ? &series.point : &about->best, about->phase,
-                         ANSWER_BENCH, answer);
-    text_add(&answer->command, " --batch 1-1024*2");
+    TRY(finding_draw_best(about, &wanted, 2, finding, &chart, &series));
+    finding_begin_command("bench", finding->known ? &series.point : &about->best, about->phase,
+                          FINDING_BENCH, finding);
+    text_add(&finding->command, " --batch 1-1024*2");
     enum status status = STATUS_OK;
-    if (answer->known) {
+    if (finding->known) {
         const struct store_mark *chosen;
-        status = answer_first_as_good(about, &series, &chosen);
+        status = finding_first_as_good(about, &series, &chosen);
         if (status == STATUS_OK)
-            say_batch(about, &series, chosen, answer);
+            say_batch(about, &series, chosen, finding);
     } else {
         text_printf(out, "Not known: %s %s was not measured with two batches, all else alike, on ",
                     about->phase, about->model);
-        answer_add_place(out, about->best.unit, about->server);
+        finding_add_place(out, about->best.unit, about->server);
         text_add(out, ".");
     }
     store_chart_free(&chart);
@@ -102,7 +102,7 @@ static size_t widest_series(const struct store_chart *chart, const struct store_
              end++)
             ;
         const struct store_mark *marks = chart->marks + first, *other = chart->marks + widest;
-        if (least_of(marks, end - first) < ANSWER_FLOOR_LEAST)
+        if (least_of(marks, end - first) < FINDING_FLOOR_LEAST)
             continue;
         bool better = end - first > *count;
         if (end - first == *count)
@@ -123,13 +123,13 @@ static void add_hardware(const struct point *point, const char *server, struct t
     if (point->threads)
         text_printf(out, "%lld thread%s of ", (long long)point->threads,
                     point->threads == 1 ? "" : "s");
-    answer_add_place(out, point->unit, server);
+    finding_add_place(out, point->unit, server);
 }
 
-static void say_shares(const struct answer_about *about, const struct point *point,
-                       const struct store_mark *marks, size_t count, struct answer *answer)
+static void say_shares(const struct finding_about *about, const struct point *point,
+                       const struct store_mark *marks, size_t count, struct finding *finding)
 {
-    struct text *out = &answer->sentence;
+    struct text *out = &finding->sentence;
     const struct store_mark *best = marks, *asked = NULL;
     for (size_t i = 0; i < count; i++) {
         best = marks[i].y < best->y ? &marks[i] : best;
@@ -139,20 +139,20 @@ static void say_shares(const struct answer_about *about, const struct point *poi
     text_add(out, "Of what ");
     add_hardware(point, about->server, out);
     text_printf(out, " can do, %s %s at batch %s", about->phase, about->model, marks[0].values[0]);
-    answer_add_manner(out, point);
+    finding_add_manner(out, point);
     text_add(out, " uses");
     for (size_t i = 0; i < count; i++) {
         double share = marks[i].y > 1 ? 100 / marks[i].y : 100;
         text_printf(out, "%s ", i ? "," : "");
         text_printf(out, share < 9.95 ? "%.2g" : "%.0f", share);
         text_printf(out, " %% with %s (", marks[i].values[1]);
-        answer_add_ratio(out, marks[i].y);
+        finding_add_ratio(out, marks[i].y);
         text_add(out, " the floor)");
-        answer_rests_on(answer, &marks[i]);
+        finding_rests_on(finding, &marks[i]);
     }
     if (asked && asked != best) {
         text_printf(out, ": %s takes ", asked->values[1]);
-        answer_add_ratio(out, asked->y / best->y);
+        finding_add_ratio(out, asked->y / best->y);
         text_printf(out, " the time that %s takes.", best->values[1]);
     } else if (count > 1) {
         text_printf(out, ": %s wastes the least.", best->values[1]);
@@ -163,34 +163,35 @@ static void say_shares(const struct answer_about *about, const struct point *poi
     }
 }
 
-enum status answer_framework(const struct answer_about *about, struct answer *answer)
+enum status finding_framework(const struct finding_about *about, struct finding *finding)
 {
-    const struct answer_chart wanted = {.x = "framework",
-                                        .y = "times_floor",
-                                        .groups = {"batch"},
-                                        .phase = about->phase,
-                                        .server = about->server,
-                                        .unit = about->best.unit};
+    const struct finding_chart wanted = {.x = "framework",
+                                         .y = "times_floor",
+                                         .groups = {"batch"},
+                                         .phase = about->phase,
+                                         .server = about->server,
+                                         .unit = about->best.unit};
     struct store_query query;
     struct store_chart chart;
     struct store_row row = {.point = about->best};
     size_t count;
-    TRY(answer_draw(about, &wanted, answer, &query, &chart));
+    TRY(finding_draw(about, &wanted, finding, &query, &chart));
     size_t first = widest_series(&chart, &query, &count);
     enum status status = STATUS_OK;
-    answer->known = count > 0;
-    if (answer->known)
+    finding->known = count > 0;
+    if (finding->known)
         status = store_row(about->store, chart.marks[first].id, &row);
     bool gpu = strcmp(row.point.unit, "gpu") == 0;
-    answer_begin_command("bench", &row.point, about->phase,
-                         ANSWER_BENCH & ~(ANSWER_BIT(framework) | ANSWER_BIT(backend)), answer);
-    text_printf(&answer->command, " --framework prony,pytorch,%s --batch %s", gpu ? "jax" : "numpy",
-                count ? chart.marks[first].values[0] : "64");
-    if (status == STATUS_OK && answer->known) {
-        answer_keep_like(&row.point, &query, &chart, answer);
-        say_shares(about, &row.point, chart.marks + first, count, answer);
+    finding_begin_command("bench", &row.point, about->phase,
+                          FINDING_BENCH & ~(FINDING_BIT(framework) | FINDING_BIT(backend)),
+                          finding);
+    text_printf(&finding->command, " --framework prony,pytorch,%s --batch %s",
+                gpu ? "jax" : "numpy", count ? chart.marks[first].values[0] : "64");
+    if (status == STATUS_OK && finding->known) {
+        finding_keep_like(&row.point, &query, &chart, finding);
+        say_shares(about, &row.point, chart.marks + first, count, finding);
     } else {
-        text_printf(&answer->sentence,
+        text_printf(&finding->sentence,
                     "Not known: no result of %s %s on %s says how far it is from the floor%s.",
                     about->phase, about->model, about->server,
                     chart.count ? ", but for those that are faster: their ceilings are too low"
@@ -202,39 +203,39 @@ enum status answer_framework(const struct answer_about *about, struct answer *an
 
 /* Training or inference */
 
-enum status answer_phase(const struct answer_about *about, struct answer *answer)
+enum status finding_phase(const struct finding_about *about, struct finding *finding)
 {
-    const struct answer_chart wanted = {.x = "phase",
-                                        .y = "throughput",
-                                        .groups = {"framework", "backend", "batch", "threads"},
-                                        .phase = "",
-                                        .server = about->server,
-                                        .unit = ""};
-    struct text *out = &answer->sentence;
+    const struct finding_chart wanted = {.x = "phase",
+                                         .y = "throughput",
+                                         .groups = {"framework", "backend", "batch", "threads"},
+                                         .phase = "",
+                                         .server = about->server,
+                                         .unit = ""};
+    struct text *out = &finding->sentence;
     struct store_chart chart;
     struct series series;
-    TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
-    answer_begin_command("bench", answer->known ? &series.point : &about->best,
-                         "training,inference", ANSWER_BENCH & ~ANSWER_BIT(optimiser), answer);
-    text_add(&answer->command, " --batch 1,64");
-    if (answer->known) {
+    TRY(finding_draw_best(about, &wanted, 2, finding, &chart, &series));
+    finding_begin_command("bench", finding->known ? &series.point : &about->best,
+                          "training,inference", FINDING_BENCH & ~FINDING_BIT(optimiser), finding);
+    text_add(&finding->command, " --batch 1,64");
+    if (finding->known) {
         const struct store_mark *inference = &series.marks[0], *training = &series.marks[1];
         bool usual = training->y <= inference->y;
         const struct store_mark *more = usual ? training : inference;
         const struct store_mark *less = usual ? inference : training;
         text_add(out, "A sample costs ");
-        answer_add_ratio(out, less->y / more->y);
+        finding_add_ratio(out, less->y / more->y);
         text_printf(out, " as much in %s as in %s: ", more->values[4], less->values[4]);
-        answer_add_rate(out, more->y);
+        finding_add_rate(out, more->y);
         text_add(out, " against ");
-        answer_add_rate(out, less->y);
+        finding_add_rate(out, less->y);
         text_printf(out, " for %s at batch %s with ", about->model, more->values[2]);
-        answer_add_maker(out, &series.point);
+        finding_add_maker(out, &series.point);
         text_add(out, " on ");
-        answer_add_place(out, series.point.unit, about->server);
+        finding_add_place(out, series.point.unit, about->server);
         text_add(out, ".");
-        answer_rests_on(answer, more);
-        answer_rests_on(answer, less);
+        finding_rests_on(finding, more);
+        finding_rests_on(finding, less);
     } else {
         text_printf(out,
                     "Not known: training and inference of %s were not both measured at one "

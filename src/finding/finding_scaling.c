@@ -8,7 +8,7 @@
 enum { BATCH = 2, X = 3 };
 
 /* What can be said of threads without two numbers of them. */
-static void say_no_threads(const struct answer_about *about, bool counted, struct text *out)
+static void say_no_threads(const struct finding_about *about, bool counted, struct text *out)
 {
     if (counted)
         text_printf(out, "Not known: %s %s was measured with one number of threads only on %s.",
@@ -21,53 +21,53 @@ static void say_no_threads(const struct answer_about *about, bool counted, struc
                     about->model, about->server);
 }
 
-static void say_threads(const struct answer_about *about, const struct series *series,
-                        const struct store_mark *chosen, struct answer *answer)
+static void say_threads(const struct finding_about *about, const struct series *series,
+                        const struct store_mark *chosen, struct finding *finding)
 {
-    struct text *out = &answer->sentence;
+    struct text *out = &finding->sentence;
     const struct store_mark *first = series->marks;
     bool gains = chosen != first;
     const struct store_mark *shown = gains ? chosen : &series->marks[series->count - 1];
     text_printf(out, "%s thread%s for %s %s at batch %s with ", chosen->values[X],
                 strcmp(chosen->values[X], "1") ? "s" : "", about->phase, about->model,
                 chosen->values[BATCH]);
-    answer_add_name(out, &series->point);
-    answer_add_manner(out, &series->point);
+    finding_add_name(out, &series->point);
+    finding_add_manner(out, &series->point);
     text_printf(out, " on %s: %s threads bring ", about->server, shown->values[X]);
-    answer_add_ratio(out, shown->speedup);
+    finding_add_ratio(out, shown->speedup);
     text_printf(out, " the samples/s of %s", first->values[X]);
     if (gains)
         text_printf(out, ", %.0f %% of what they could.", 100 * shown->efficiency);
     else
         text_add(out, ", which is not worth them.");
-    answer_rests_on(answer, first);
-    answer_rests_on(answer, shown);
+    finding_rests_on(finding, first);
+    finding_rests_on(finding, shown);
 }
 
-enum status answer_threads(const struct answer_about *about, struct answer *answer)
+enum status finding_threads(const struct finding_about *about, struct finding *finding)
 {
-    const struct answer_chart wanted = {.x = "threads",
-                                        .y = "throughput",
-                                        .groups = {"framework", "backend", "batch"},
-                                        .phase = about->phase,
-                                        .server = about->server,
-                                        .unit = "cpu",
-                                        .baseline = "first"};
-    struct text *out = &answer->sentence;
+    const struct finding_chart wanted = {.x = "threads",
+                                         .y = "throughput",
+                                         .groups = {"framework", "backend", "batch"},
+                                         .phase = about->phase,
+                                         .server = about->server,
+                                         .unit = "cpu",
+                                         .baseline = "first"};
+    struct text *out = &finding->sentence;
     struct store_chart chart;
     struct series series;
-    TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
-    answer_begin_command(
-        "bench", answer->known ? &series.point : &about->best, about->phase,
-        answer->known ? ANSWER_BENCH & ~ANSWER_BIT(threads) : ANSWER_BIT(optimiser), answer);
-    text_printf(&answer->command, " --batch %s --threads 1,2,4",
-                answer->known ? series.top->values[BATCH] : "64");
+    TRY(finding_draw_best(about, &wanted, 2, finding, &chart, &series));
+    finding_begin_command(
+        "bench", finding->known ? &series.point : &about->best, about->phase,
+        finding->known ? FINDING_BENCH & ~FINDING_BIT(threads) : FINDING_BIT(optimiser), finding);
+    text_printf(&finding->command, " --batch %s --threads 1,2,4",
+                finding->known ? series.top->values[BATCH] : "64");
     enum status status = STATUS_OK;
-    if (answer->known) {
+    if (finding->known) {
         const struct store_mark *chosen;
-        status = answer_first_as_good(about, &series, &chosen);
+        status = finding_first_as_good(about, &series, &chosen);
         if (status == STATUS_OK)
-            say_threads(about, &series, chosen, answer);
+            say_threads(about, &series, chosen, finding);
     } else {
         say_no_threads(about, chart.count && *chart.marks[chart.count - 1].values[X], out);
     }
@@ -87,20 +87,20 @@ static double next_doubling(const struct store_mark *last, double units)
 
 /* From records that came from elsewhere: nothing here runs several workers, so there is no command.
  */
-enum status answer_workers(const struct answer_about *about, struct answer *answer)
+enum status finding_workers(const struct finding_about *about, struct finding *finding)
 {
-    const struct answer_chart wanted = {.x = "workers",
-                                        .y = "throughput",
-                                        .groups = {"framework", "backend", "batch"},
-                                        .phase = about->phase,
-                                        .server = "",
-                                        .unit = "",
-                                        .baseline = "first"};
-    struct text *out = &answer->sentence;
+    const struct finding_chart wanted = {.x = "workers",
+                                         .y = "throughput",
+                                         .groups = {"framework", "backend", "batch"},
+                                         .phase = about->phase,
+                                         .server = "",
+                                         .unit = "",
+                                         .baseline = "first"};
+    struct text *out = &finding->sentence;
     struct store_chart chart;
     struct series series;
-    TRY(answer_draw_best(about, &wanted, 2, answer, &chart, &series));
-    if (answer->known) {
+    TRY(finding_draw_best(about, &wanted, 2, finding, &chart, &series));
+    if (finding->known) {
         const struct store_mark *first = series.marks, *last = &series.marks[series.count - 1];
         double more = next_doubling(last, last->ideal);
         text_printf(out,
@@ -108,11 +108,11 @@ enum status answer_workers(const struct answer_about *about, struct answer *answ
                     "of ideal) for %s %s at batch %s with ",
                     more, first->values[X], last->values[X], last->speedup, 100 * last->efficiency,
                     about->phase, about->model, last->values[BATCH]);
-        answer_add_maker(out, &series.point);
+        finding_add_maker(out, &series.point);
         text_add(out, more > 1.5 ? ", and the next doubling is worth having."
                                  : ", and the next doubling brings little.");
-        answer_rests_on(answer, first);
-        answer_rests_on(answer, last);
+        finding_rests_on(finding, first);
+        finding_rests_on(finding, last);
     } else {
         text_printf(out, "Not known: %s %s was measured with one number of workers only.",
                     about->phase, about->model);

@@ -56,8 +56,8 @@ static enum status has_all_cores(struct store *store, int64_t id, bool *all)
     return status;
 }
 
-enum status answer_whole_unit(struct store *store, const char *unit, const struct store_mark *mark,
-                              bool *whole)
+enum status finding_whole_unit(struct store *store, const char *unit, const struct store_mark *mark,
+                               bool *whole)
 {
     enum { LOOKED_AT = 64 }; /* the newest */
     *whole = strcmp(unit, "cpu") != 0;
@@ -67,14 +67,14 @@ enum status answer_whole_unit(struct store *store, const char *unit, const struc
 }
 
 /* Marks of a part of a CPU are of no unit: no pair has them. */
-static enum status leave_parts_out(const struct answer_about *about, struct store_chart *chart,
+static enum status leave_parts_out(const struct finding_about *about, struct store_chart *chart,
                                    bool *any)
 {
     *any = false;
     for (size_t i = 0; i < chart->count; i++) {
         bool whole;
-        TRY(answer_whole_unit(about->store, chart->marks[i].values[UNIT], &chart->marks[i],
-                              &whole));
+        TRY(finding_whole_unit(about->store, chart->marks[i].values[UNIT], &chart->marks[i],
+                               &whole));
         if (!whole)
             chart->marks[i].values[UNIT] = "a part of a CPU";
         *any |= !whole;
@@ -152,10 +152,10 @@ static void say_always(const struct contest *contest, const char *winner, double
     text_printf(out, "The %s, %s%s: ", winner,
                 one ? "at batch " : "at every batch that both were measured with",
                 one ? contest->last.cpu->values[BATCH] : "");
-    answer_add_ratio(out, least);
+    finding_add_ratio(out, least);
     if (!one) {
         text_add(out, " to ");
-        answer_add_ratio(out, most);
+        finding_add_ratio(out, most);
     }
     text_printf(out, " the %s's samples/s", loser);
 }
@@ -178,41 +178,41 @@ static void say_winner(const struct contest *contest, struct text *out)
     else
         text_printf(out, "The CPU up to batch %s, the GPU from batch %s on: ",
                     contest->last_cpu->values[BATCH], contest->first_gpu->values[BATCH]);
-    answer_add_ratio(out, contest->last.gpu->y / contest->last.cpu->y);
+    finding_add_ratio(out, contest->last.gpu->y / contest->last.cpu->y);
     text_printf(out, " the CPU's samples/s at batch %s", contest->last.gpu->values[BATCH]);
 }
 
 /* "; the CPU with prony/simd, 2 threads on box": what a mark was measured with, and where. */
-static enum status add_contestant(const struct answer_about *about, const char *name,
+static enum status add_contestant(const struct finding_about *about, const char *name,
                                   const struct store_mark *mark, struct point *point,
                                   struct text *out)
 {
     struct store_row row;
     TRY(store_row(about->store, mark->id, &row));
     text_printf(out, "%s with ", name);
-    answer_add_maker(out, &row.point);
+    finding_add_maker(out, &row.point);
     text_printf(out, " on %s", row.point.server);
     if (strcmp(row.source, "shipped") == 0)
-        text_printf(out, " (%s)", answer_came_with);
+        text_printf(out, " (%s)", finding_came_with);
     *point = row.point;
     return STATUS_OK;
 }
 
-static enum status say_contest(const struct answer_about *about, const struct store_query *query,
+static enum status say_contest(const struct finding_about *about, const struct store_query *query,
                                const struct store_chart *chart, const struct pair *pair,
-                               struct answer *answer)
+                               struct finding *finding)
 {
     const struct contest contest = hold_contest(chart, pair);
-    struct text *out = &answer->sentence;
+    struct text *out = &finding->sentence;
     struct point point;
     say_winner(&contest, out);
     text_printf(out, ", %s %s; ", about->phase, about->model);
     TRY(add_contestant(about, "the CPU", contest.last.cpu, &point, out));
     TRY(add_contestant(about, ", the GPU", contest.last.gpu, &point, out));
     text_add(out, ".");
-    answer_keep_like(&point, query, chart, answer);
-    answer_rests_on(answer, contest.last.cpu);
-    answer_rests_on(answer, contest.last.gpu);
+    finding_keep_like(&point, query, chart, finding);
+    finding_rests_on(finding, contest.last.cpu);
+    finding_rests_on(finding, contest.last.gpu);
     return STATUS_OK;
 }
 
@@ -225,7 +225,7 @@ static bool has_unit(const struct store_chart *chart, const char *unit)
     return false;
 }
 
-static void say_unknown(const struct answer_about *about, const struct store_chart *chart,
+static void say_unknown(const struct finding_about *about, const struct store_chart *chart,
                         bool part, struct text *out)
 {
     if (part) {
@@ -248,29 +248,29 @@ static void say_unknown(const struct answer_about *about, const struct store_cha
         text_add(out, "neither, so there is nothing to compare.");
 }
 
-enum status answer_unit(const struct answer_about *about, struct answer *answer)
+enum status finding_unit(const struct finding_about *about, struct finding *finding)
 {
-    const struct answer_chart wanted = {.x = "batch",
-                                        .y = "throughput",
-                                        .groups = {"unit", "source", "server"},
-                                        .phase = about->phase,
-                                        .server = "",
-                                        .unit = "",
-                                        .across = ANSWER_BIT(unit) | ANSWER_BIT(framework),
-                                        .any_machine = true};
+    const struct finding_chart wanted = {.x = "batch",
+                                         .y = "throughput",
+                                         .groups = {"unit", "source", "server"},
+                                         .phase = about->phase,
+                                         .server = "",
+                                         .unit = "",
+                                         .across = FINDING_BIT(unit) | FINDING_BIT(framework),
+                                         .any_machine = true};
     struct store_query query;
     struct store_chart chart;
     struct pair pair;
     bool part;
-    TRY(answer_draw(about, &wanted, answer, &query, &chart));
+    TRY(finding_draw(about, &wanted, finding, &query, &chart));
     enum status status = leave_parts_out(about, &chart, &part);
-    answer->known = status == STATUS_OK && find_pair(&chart, &pair);
-    answer_begin_command("bench", &about->best, about->phase, ANSWER_BIT(optimiser), answer);
-    text_add(&answer->command, " --unit cpu,gpu --batch 1-1024*4");
-    if (answer->known)
-        status = say_contest(about, &query, &chart, &pair, answer);
+    finding->known = status == STATUS_OK && find_pair(&chart, &pair);
+    finding_begin_command("bench", &about->best, about->phase, FINDING_BIT(optimiser), finding);
+    text_add(&finding->command, " --unit cpu,gpu --batch 1-1024*4");
+    if (finding->known)
+        status = say_contest(about, &query, &chart, &pair, finding);
     else
-        say_unknown(about, &chart, part, &answer->sentence);
+        say_unknown(about, &chart, part, &finding->sentence);
     store_chart_free(&chart);
     return status;
 }

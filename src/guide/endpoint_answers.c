@@ -2,13 +2,13 @@
 #include "finding/finding.h"
 #include "guide/endpoints.h"
 
-static enum status add_answer(struct call *call, const struct answer_about *about, size_t index)
+static enum status add_answer(struct call *call, const struct finding_about *about, size_t index)
 {
     struct json_writer *json = &call->json;
-    struct answer answer;
-    TRY(answer_ask(about, index, &answer));
+    struct finding answer;
+    TRY(finding_ask(about, index, &answer));
     if (!answer.known && !answer.command.length) { /* nothing here could ever answer it */
-        answer_free(&answer);
+        finding_free(&answer);
         return STATUS_OK;
     }
     json_object(json);
@@ -25,7 +25,7 @@ static enum status add_answer(struct call *call, const struct answer_about *abou
         json_add_int(json, answer.ids[i]);
     json_end(json);
     json_end(json);
-    answer_free(&answer);
+    finding_free(&answer);
     return STATUS_OK;
 }
 
@@ -33,10 +33,10 @@ static enum status add_answer(struct call *call, const struct answer_about *abou
 static enum status add_answers(struct call *call, size_t from, size_t to)
 {
     struct json_writer *json = &call->json;
-    struct answer_about about = {0};
+    struct finding_about about = {0};
     enum status status = STATUS_INPUT;
     if (call->store)
-        status = answer_about(call->store, &call->arena, call_where(call), &about);
+        status = finding_about(call->store, &call->arena, call_where(call), &about);
     if (status != STATUS_OK && status != STATUS_INPUT)
         return status;
     json_object(json);
@@ -52,13 +52,13 @@ static enum status add_answers(struct call *call, size_t from, size_t to)
 
 enum status endpoint_answers(struct call *call)
 {
-    return add_answers(call, 0, ANSWERS);
+    return add_answers(call, 0, FINDINGS);
 }
 
 enum status endpoint_answer(struct call *call)
 {
     size_t index;
-    if (!answer_find(call->rest, &index)) {
+    if (!finding_named(call->rest, &index)) {
         call->code = 404;
         FAIL(STATUS_INPUT, "there is no answer \"%s\"; /api/answers has all", call->rest);
     }

@@ -101,7 +101,7 @@ static enum status add_programs(const struct options *options, struct arena *are
 
 /* What there is to know of this network on this machine. */
 static enum status look(struct store *store, const struct options *options, struct arena *arena,
-                        struct answer_about *about)
+                        struct finding_about *about)
 {
     char server[POINT_TEXT] = "";
     struct store_filter *filters;
@@ -117,18 +117,18 @@ static enum status look(struct store *store, const struct options *options, stru
         NEED(filters[count++].value = arena_text(arena, server));
     }
     TRY(add_programs(options, arena, filters, &count));
-    return answer_about(store, arena, (struct store_where){filters, count}, about);
+    return finding_about(store, arena, (struct store_where){filters, count}, about);
 }
 
 /* The result with the most samples a second; STATUS_INPUT when there is none. */
-static enum status find_best(const struct answer_about *about, struct store_row *best)
+static enum status find_best(const struct finding_about *about, struct store_row *best)
 {
-    struct answer next;
+    struct finding next;
     size_t index;
-    answer_find("next", &index);
-    TRY(answer_ask(about, index, &next));
+    finding_named("next", &index);
+    TRY(finding_ask(about, index, &next));
     enum status status = next.id_count ? store_row(about->store, next.ids[0], best) : STATUS_INPUT;
-    answer_free(&next);
+    finding_free(&next);
     return status;
 }
 
@@ -137,7 +137,7 @@ static enum status best_batch(const struct options *options, char out[POINT_NUMB
 {
     struct store *store;
     struct arena arena = {0};
-    struct answer_about about;
+    struct finding_about about;
     struct store_row best;
     TRY(store_open(options->store, STORE_READ, &store));
     enum status status = look(store, options, &arena, &about);
@@ -181,18 +181,18 @@ static void print_line(const char *name, const struct text *text)
     printf("%-10s%s\n", name, text_of(text));
 }
 
-/* A sentence of answer.h; `with_command`: and the command that goes with it. */
-static enum status print_answer(const struct answer_about *about, const char *name,
+/* A sentence of finding.h; `with_command`: and the command that goes with it. */
+static enum status print_answer(const struct finding_about *about, const char *name,
                                 bool with_command)
 {
-    struct answer answer;
+    struct finding answer;
     size_t index;
-    answer_find(name, &index);
-    TRY(answer_ask(about, index, &answer));
+    finding_named(name, &index);
+    TRY(finding_ask(about, index, &answer));
     print_line(name, &answer.sentence);
     if (with_command && answer.command.length)
         print_line("try", &answer.command);
-    answer_free(&answer);
+    finding_free(&answer);
     return STATUS_OK;
 }
 
@@ -226,7 +226,7 @@ static enum status print_best(const struct store_row *best)
         text_add(&text, "none worth the name: what it waits for is latency");
     else if (isnan(floors))
         text_add(&text, "not known: there was no calibration of the unit");
-    else if (floors < ANSWER_FLOOR_LEAST)
+    else if (floors < FINDING_FLOOR_LEAST)
         text_printf(&text, "not known: at %.3g × it is faster than ceilings that were seen too low",
                     floors);
     else
@@ -254,7 +254,7 @@ static enum status print_all(const struct options *options)
     static const char *const names[] = {"unit", "batch", "threads", "framework", "next"};
     struct store *store;
     struct arena arena = {0};
-    struct answer_about about;
+    struct finding_about about;
     struct store_row best;
     TRY(store_open(options->store, STORE_READ, &store));
     enum status status = look(store, options, &arena, &about);
