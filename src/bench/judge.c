@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The numbers below must find what tests/test_teeth.c plants in every network of the zoo, and pass
- * four backends on its 200 random networks of three seeds. */
+/* The numbers below must find what tests/bench/test_teeth.c plants in every network of the zoo, and
+ * pass four backends on its 200 random networks of three seeds. */
 /* Of scale, distance, worst, loss: so many times the noise of the worst draw. Draws of fp32 are
  * shaken by sixteen roundings (referee.h), and still need not meet a relu that turns over, which
  * moves few numbers far; draws of lower precisions by one. */

@@ -1,3 +1,3 @@
-# 3,000 random networks of PyTorch as ONNX files (tests/slow_graphs.sh says of what): about 6 minutes.
+# 3,000 random networks of PyTorch as ONNX files (tests/onnx/slow_graphs.sh says of what): about 6 minutes.
 
-GRAPHS='1000 3000' exec sh tests/slow_graphs.sh
+GRAPHS='1000 3000' exec sh tests/onnx/slow_graphs.sh

@@ -1,8 +1,8 @@
 /* activate_simd.h: activations on vectors and their slopes, part of each ISA's kernels. exp is a
  * polynomial of degree 3 after taking out eighths of powers of two. Over floats of every size
- * within ±80 (tests/test_simd.c) exp is within 1.2 ulp, the sigmoid 2.8, tanh 1.7, softplus 3,
- * gelu 4, erf 2.5, the layers exp and log 3; the square root and 1 / x are the CPU's own, rightly
- * rounded. */
+ * within ±80 (tests/backend/test_simd.c) exp is within 1.2 ulp, the sigmoid 2.8, tanh 1.7, softplus
+ * 3, gelu 4, erf 2.5, the layers exp and log 3; the square root and 1 / x are the CPU's own,
+ * rightly rounded. */
 #ifndef PRONY_BACKEND_CPU_SIMD_ACTIVATE_SIMD_H
 #define PRONY_BACKEND_CPU_SIMD_ACTIVATE_SIMD_H
 

@@ -140,7 +140,7 @@ rm -rf "$XDG_DATA_HOME"
 compiler=$(command -v cc || command -v gcc || command -v clang)
 [ -n "$compiler" ] || { echo "skip fair_peers.planted: no C compiler"; exit $status; }
 mkdir "$folder/reference"
-"$compiler" -O1 -shared -fPIC -Wl,-soname,libblas.so.3 tests/naive_blas.c -o "$folder/reference/libblas.so.3" ||
+"$compiler" -O1 -shared -fPIC -Wl,-soname,libblas.so.3 tests/bench/naive_blas.c -o "$folder/reference/libblas.so.3" ||
     { echo "FAIL fair_peers.build"; exit 1; }
 # bench FILE ARGUMENTS…: of NumPy beside prony, into the file and a store beside it.
 bench() {
@@ -165,7 +165,7 @@ holds a_reference_blas_is_marked "$output" "† reference BLAS (netlib)"
 holds the_mark_is_explained "$output" "† handicapped:"
 grep -q '"handicap":"reference BLAS (netlib)".*"verdict":"right".*"blas":"reference (libblas.so.3)"' "$folder/planted.jsonl"
 report a_reference_blas_is_recorded $? "$(cat "$folder/planted.jsonl")"
-"$compiler" -O1 -shared -fPIC tests/naive_blas.c -o "$folder/reference/before.so" &&
+"$compiler" -O1 -shared -fPIC tests/bench/naive_blas.c -o "$folder/reference/before.so" &&
     output=$(LD_PRELOAD=$folder/reference/before.so bench preloaded)
 holds a_preloaded_blas_is_the_one_asked "$output" "† reference BLAS (netlib)"
 output=$("$prony" answer mlp:5-7-3 --minutes 0 --phase inference --store "$folder/planted.db" 2>&1)

@@ -61,7 +61,7 @@ TEST(listed)
 }
 CHECK_MAIN
 END
-if ! cc -Isrc -Itests "$folder/test_red.c" "$PRONY_BUILD/libprony_modules.a" \
+if ! cc -Isrc -Itests/shared "$folder/test_red.c" "$PRONY_BUILD/libprony_modules.a" \
     -lm -pthread -o "$folder/test_red"; then
     echo "FAIL check_runner.red_tests_compile"
     exit 1

@@ -29,7 +29,7 @@ if [ -d "$runtime/onnxruntime-node" ]; then
         file=$folder/$(basename "$network" .net).onnx
         "$prony" export "$network" --out "$file" >/dev/null && set -- "$@" "$file"
     done
-    output=$(NODE_PATH=$runtime node tests/onnxruntime.js "$prony" "$folder" "$@" 2>&1)
+    output=$(NODE_PATH=$runtime node tests/onnx/onnxruntime.js "$prony" "$folder" "$@" 2>&1)
     report onnxruntime_says_the_same_of_$#_files $? "$output"
 else
     echo "skip $suite.onnxruntime: not found; tools/setup peers fetches it"

@@ -61,7 +61,7 @@ tokens transformer 6 'embedding 4' 'x = position' 'n = layer_norm' 'matmul trans
 runtime=${XDG_DATA_HOME:-$HOME/.local/share}/prony/onnxruntime/node_modules
 if [ -d "$runtime/onnxruntime-node" ]; then
     # shellcheck disable=SC2086 # a list
-    output=$(NODE_PATH=$runtime node tests/onnxruntime.js "$prony" "$folder" $files 2>&1)
+    output=$(NODE_PATH=$runtime node tests/onnx/onnxruntime.js "$prony" "$folder" $files 2>&1)
     report onnxruntime_says_the_same_of_trained_tokens $? "$output"
 else
     echo "skip $suite.onnxruntime: not found; tools/setup peers fetches it"

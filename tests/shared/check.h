@@ -9,7 +9,7 @@
  *
  *     ok   test_text.joins_lines
  *     skip test_cuda.trains_iris: no driver
- *     tests/test_json.c:31: CHECK_EQUAL_INT(json_int(tree, "a", 0), 3): found 2, expected 3
+ *     tests/base/test_json.c:31: CHECK_EQUAL_INT(json_int(tree, "a", 0), 3): found 2, expected 3
  *     FAIL test_json.reads_integers (1 check)
  *
  * and at the end a count, whose absence tells tools/run-tests that the executable died on the way.
