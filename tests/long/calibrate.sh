@@ -20,24 +20,24 @@ fi
 "$prony" machine --calibrate >"$folder/first.txt" 2>"$folder/errors"
 found=$?
 if grep -q 'without optimisation' "$folder/errors"; then
-    echo "skip slow_calibrate.finds_ceilings: a build without optimisation cannot calibrate"
+    echo "skip calibrate.finds_ceilings: a build without optimisation cannot calibrate"
     exit 0
 fi
 if [ $found -ne 0 ] || ! grep -q 'GB/s, 1 thread' "$folder/first.txt"; then
     cat "$folder/first.txt" "$folder/errors"
-    echo "FAIL slow_calibrate.finds_ceilings"
+    echo "FAIL calibrate.finds_ceilings"
     exit 1
 fi
-echo "ok   slow_calibrate.finds_ceilings"
+echo "ok   calibrate.finds_ceilings"
 if ! command -v python3 >/dev/null; then
-    echo "skip slow_calibrate.keeps_them: no python3"
+    echo "skip calibrate.keeps_them: no python3"
     exit 0
 fi
 if grep -q 'Memory was slower this time than it has been: .* GB/s of 400000.0 (read, ' "$folder/first.txt"; then
-    echo "ok   slow_calibrate.tells_that_memory_was_slow"
+    echo "ok   calibrate.tells_that_memory_was_slow"
 else
     cat "$folder/first.txt"
-    echo "FAIL slow_calibrate.tells_that_memory_was_slow"
+    echo "FAIL calibrate.tells_that_memory_was_slow"
     exit 1
 fi
 "$prony" machine --json >"$folder/before.json"
@@ -59,8 +59,8 @@ for (kind, isa, threads, pages, size), per_s in before.items():  # what a larger
 sets = {key[4] for key in before if key[0] == "read"}
 assert min(sets) == 16 << 10 and max(sets) >= 1 << 26, sets
 PYTHON
-    echo "ok   slow_calibrate.keeps_them"
+    echo "ok   calibrate.keeps_them"
 else
-    echo "FAIL slow_calibrate.keeps_them"
+    echo "FAIL calibrate.keeps_them"
     exit 1
 fi
