@@ -1,6 +1,6 @@
 /* naive_blas.c: as much of a reference BLAS as NumPy links with, by plain loops: planted by
- * tests/bench/fair_peers.sh, which sees whether it is noticed. The complex functions are there to be
- * linked and end the process. */
+ * tests/bench/fair_peers.sh, which sees whether it is noticed. The complex functions are there to
+ * be linked and end the process. */
 #include <stdlib.h>
 
 enum { COLUMN_MAJOR = 102, TURNED = 112 };
