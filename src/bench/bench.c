@@ -2,7 +2,7 @@
 #include "bench/bench.h"
 
 #include "base/clock.h"
-#include "bench/energy.h"
+#include "bench/meter/energy.h"
 
 #include <inttypes.h>
 #include <string.h>

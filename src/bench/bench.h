@@ -2,10 +2,10 @@
 #ifndef PRONY_BENCH_BENCH_H
 #define PRONY_BENCH_BENCH_H
 
-#include "bench/done.h"
-#include "bench/job_peer.h"
 #include "bench/measure.h"
+#include "bench/peer/job_peer.h"
 #include "bench/scenario.h"
+#include "bench/sweep/done.h"
 #include "core/registry.h"
 #include "estimate/calibrate.h"
 #include "record/facts.h"

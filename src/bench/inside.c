@@ -1,7 +1,7 @@
 /* inside.c: see inside.h. */
 #include "bench/inside.h"
 
-#include "bench/describe.h"
+#include "bench/job/describe.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 #ifndef PRONY_BENCH_INSIDE_H
 #define PRONY_BENCH_INSIDE_H
 
-#include "bench/job_network.h"
+#include "bench/job/job_network.h"
 #include "bench/measure.h"
-#include "bench/watch.h"
+#include "bench/meter/watch.h"
 #include "profile/profile.h"
 #include "record/stats.h"
 

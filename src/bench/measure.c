@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/pin.h"
+#include "bench/meter/pin.h"
 #include "record/stats.h"
 
 #include <math.h>

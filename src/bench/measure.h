@@ -25,7 +25,7 @@
 #ifndef PRONY_BENCH_MEASURE_H
 #define PRONY_BENCH_MEASURE_H
 
-#include "bench/meters.h"
+#include "bench/meter/meters.h"
 #include "core/job.h"
 
 #include <stdbool.h>

@@ -3,9 +3,9 @@
 #include "cli/bench_kernels.h"
 
 #include "base/log.h"
-#include "bench/describe.h"
+#include "bench/job/describe.h"
+#include "bench/job/job_kernel.h"
 #include "bench/job/kernel_rows.h"
-#include "bench/job_kernel.h"
 #include "bench/measure.h"
 #include "estimate/calibration_kept.h"
 #include "estimate/floor.h"

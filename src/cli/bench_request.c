@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "bench/target.h"
+#include "bench/sweep/target.h"
 #include "cli/peer_folder.h"
 #include "cli/screen.h"
 #include "estimate/calibration_kept.h"

@@ -3,7 +3,7 @@
 #ifndef PRONY_CLI_BENCH_REQUEST_H
 #define PRONY_CLI_BENCH_REQUEST_H
 
-#include "bench/sweep.h"
+#include "bench/sweep/sweep.h"
 #include "cli/commands.h"
 #include "cli/show/bench_output.h"
 

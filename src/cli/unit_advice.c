@@ -11,7 +11,7 @@ double unit_advice(const struct cli *cli, const char *network, int64_t batch, co
 
 #else
 
-#include "bench/done.h"
+#include "bench/sweep/done.h"
 #include "cli/store_file.h"
 #include "finding/finding.h"
 

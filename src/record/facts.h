@@ -34,7 +34,7 @@ struct facts {
     double load;               /* processes that wanted to run, over the last minute */
     double steal;              /* share of CPU time the host took, since it started: 0 … 1 */
     double memory_free_bytes;  /* available without swapping */
-    struct facts_gpu gpu;      /* not found by facts_find: bench/energy.h */
+    struct facts_gpu gpu;      /* not found by facts_find: bench/meter/energy.h */
     const char *version;       /* of prony; static strings */
     const char *commit;        /* "" when built outside git */
     const char *compiler;      /* "gcc 12.2.0" */

@@ -123,8 +123,8 @@ double record_quantile(const struct record *record, double quantile);
 double record_meter(const struct record *record, const char *name); /* NaN when not available */
 /* How long the unit computes in an iteration. */
 double record_compute_ns(const struct record *record);
-/* Of samples that come from the host, all by iterations that were watched (bench/staging.h): the
- * share in which the unit computes, of any others of the iterations that were timed; and what
+/* Of samples that come from the host, all by iterations that were watched (bench/meter/staging.h):
+ * the share in which the unit computes, of any others of the iterations that were timed; and what
  * nothing of gathering, copying and computing fills. */
 double record_compute_share(const struct record *record);
 double record_idle_ns(const struct record *record);

@@ -4,7 +4,7 @@
 #include "rig.h"
 
 #include "base/memory.h"
-#include "bench/staging.h"
+#include "bench/meter/staging.h"
 #include "core/binding.h"
 
 enum { STEPS = 23, ROWS = 61, RING = 64, BATCH = 7, INPUTS = 33 };

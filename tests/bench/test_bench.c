@@ -5,12 +5,12 @@
 #include "backend/cpu/cpu_backends.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "bench/job_network.h"
-#include "bench/judge.h"
-#include "bench/referee.h"
-#include "bench/reference.h"
-#include "bench/sweep.h"
-#include "bench/task_peer.h"
+#include "bench/check/judge.h"
+#include "bench/check/referee.h"
+#include "bench/check/reference.h"
+#include "bench/job/job_network.h"
+#include "bench/peer/task_peer.h"
+#include "bench/sweep/sweep.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* Iterations that find cold caches: what empties them is theirs neither in time nor in any meter.
  */
 #include "base/cpu.h"
-#include "bench/job_cold.h"
+#include "bench/job/job_cold.h"
 #include "check.h"
 
 #include <sched.h>

@@ -2,8 +2,8 @@
 #include "check.h"
 
 #include "base/clock.h"
-#include "bench/meters.h"
-#include "bench/syscalls.h"
+#include "bench/meter/meters.h"
+#include "bench/meter/syscalls.h"
 
 #include <math.h>
 #include <signal.h>

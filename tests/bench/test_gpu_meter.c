@@ -157,7 +157,7 @@ static void *stand_in_find(void *library, const char *name)
 #define dlopen stand_in_open
 #define dlclose stand_in_close
 #define dlsym stand_in_find
-#include "bench/energy.c"
+#include "bench/meter/energy.c"
 
 TEST(the_gpu_that_cuda_computes_on_is_read)
 {

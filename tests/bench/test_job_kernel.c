@@ -1,5 +1,5 @@
 /* test_job_kernel.c: a kernel case as a job; kernels that are wrong in a known way are found. */
-#include "bench/job_kernel.h"
+#include "bench/job/job_kernel.h"
 #include "rig.h"
 
 static const struct op_case dense = {OP_dense, "n=3 i=7 o=5", "activation=relu", ""};

@@ -4,10 +4,10 @@
 #include "check.h"
 
 #include "backend/cpu/cpu_backends.h"
-#include "bench/job_network.h"
-#include "bench/judge.h"
-#include "bench/referee.h"
-#include "bench/task_peer.h"
+#include "bench/check/judge.h"
+#include "bench/check/referee.h"
+#include "bench/job/job_network.h"
+#include "bench/peer/task_peer.h"
 
 #include <math.h>
 #include <stdlib.h>

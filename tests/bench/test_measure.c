@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bench/measure.h"
-#include "bench/meters.h"
+#include "bench/meter/meters.h"
 #include "record/stats.h"
 
 #include <math.h>

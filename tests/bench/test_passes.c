@@ -2,12 +2,12 @@
 #include "check.h"
 
 #include "base/file.h"
-#include "bench/counters.h"
-#include "bench/energy.h"
-#include "bench/job_peer.h"
-#include "bench/passes.h"
-#include "bench/syscalls.h"
-#include "bench/watch.h"
+#include "bench/meter/counters.h"
+#include "bench/meter/energy.h"
+#include "bench/meter/passes.h"
+#include "bench/meter/syscalls.h"
+#include "bench/meter/watch.h"
+#include "bench/peer/job_peer.h"
 
 #include <math.h>
 #include <stdlib.h>

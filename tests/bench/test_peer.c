@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/job_peer.h"
 #include "bench/measure.h"
+#include "bench/peer/job_peer.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Which CPU two that are compared run on. */
-#include "bench/pin.h"
+#include "bench/meter/pin.h"
 #include "check.h"
 
 TEST(takes_one_after_the_other)

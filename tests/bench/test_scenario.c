@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "bench/scenario.h"
-#include "bench/target.h"
+#include "bench/sweep/target.h"
 
 #include "backend/cpu/cpu_backends.h"
 

@@ -1,5 +1,5 @@
 /* What was watched of gathering, copying and computing, made into figures that add up. */
-#include "bench/staging.h"
+#include "bench/meter/staging.h"
 #include "check.h"
 
 /* Milliseconds. */

@@ -4,9 +4,9 @@
 #define PRONY_TESTS_PLANTED_H
 
 #include "base/memory.h"
-#include "bench/job_network.h"
-#include "bench/judge.h"
-#include "bench/referee.h"
+#include "bench/check/judge.h"
+#include "bench/check/referee.h"
+#include "bench/job/job_network.h"
 
 #include <math.h>
 

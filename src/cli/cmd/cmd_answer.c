@@ -15,7 +15,7 @@ enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
 
 #include "base/cpu.h"
 #include "base/log.h"
-#include "bench/done.h"
+#include "bench/sweep/done.h"
 #include "cli/bench_request.h"
 #include "cli/store_file.h"
 #include "finding/finding.h"

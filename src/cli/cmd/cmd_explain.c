@@ -1,7 +1,7 @@
 /* cmd_explain.c: `prony explain`: the program a network becomes. Its parameters are declared and
  * never given memory, so a network that would not fit here can be explained too. */
+#include "bench/job/task.h"
 #include "bench/scenario.h"
-#include "bench/task.h"
 #include "cli/commands.h"
 #include "cli/show/explained.h"
 #include "core/pass/fuse.h"

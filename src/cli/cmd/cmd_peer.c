@@ -4,8 +4,8 @@
  * Requests come on standard input, a line each; answers go to standard output. It computes with the
  * weights and the data it is given, on the backend it is told. */
 #include "base/memory.h"
-#include "bench/describe.h"
-#include "bench/job_network.h"
+#include "bench/job/describe.h"
+#include "bench/job/job_network.h"
 #include "bench/scenario.h"
 #include "cli/commands.h"
 #include "nn/formats/safetensors.h"

@@ -5,7 +5,7 @@
 
 #include "base/args.h"
 #include "base/clock.h"
-#include "bench/done.h"
+#include "bench/sweep/done.h"
 #include "cli/show/bench_table.h"
 #include "record/sink.h"
 #include "record/tables/table.h"

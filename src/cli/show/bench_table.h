@@ -3,7 +3,7 @@
 #ifndef PRONY_CLI_BENCH_TABLE_H
 #define PRONY_CLI_BENCH_TABLE_H
 
-#include "bench/sweep.h"
+#include "bench/sweep/sweep.h"
 
 struct bench_table {
     bool shown[AXIS_COUNT];

@@ -1,0 +1,141 @@
+/* task.h: what all contenders of one comparison compute: one network, phase and batch, from the
+ * same initial parameters, over the same synthetic data; and what should come of it.
+ *
+ * Of a network with a recipe an iteration is a step as it is trained: both programs of a gan, and
+ * of a training in stages a step of each.
+ *
+ * The data is eight different batches, visited in a shuffled order. What is compared is an outcome:
+ * the outputs (inference), or the loss and how far parameters moved (training), after a few steps.
+ * referee.h finds out what should come of it, judge.h says what is right. */
+#ifndef PRONY_BENCH_JOB_TASK_H
+#define PRONY_BENCH_JOB_TASK_H
+
+#include "estimate/floor.h"
+#include "train/recipe.h"
+
+#include <stdbool.h>
+
+enum { TASK_BATCHES = 8, TASK_DRAWS = 6 };
+enum { TASK_PLACES = 512, TASK_OUTPUTS = 1 << 16 };  /* of a parameter, of outputs: looked at */
+enum { TASK_BATCH_MOST = INT32_MAX / TASK_BATCHES }; /* rows are counted in 32 bits */
+
+/* A place among the parameters. */
+struct task_place {
+    int32_t entry;
+    int64_t element;
+};
+
+/* What came of a check: outputs; or, of a training, the loss and the parameters at the task's
+ * places after the first step, where rounding has done the least, and after the last, where a
+ * weight that was not read again shows. */
+enum { TASK_STAGES = 2 };
+struct outcome {
+    double loss[TASK_STAGES]; /* training: of the stage's last step */
+    double *values;           /* value_count for each stage */
+};
+
+struct task_options {
+    const char *model;
+    enum phase phase;
+    int32_t batch;
+    const char *optimiser; /* "adam", "adam:rate=0.1"; NULL, "" or its bare name: the network's */
+    const char *precision; /* what is computed in, as the axis has it; NULL or "": fp32 */
+    bool host;             /* whoever runs it takes this machine's memory, and no other */
+    uint64_t seed;         /* of weights and data; 0: the usual one */
+};
+
+struct task {
+    struct arena arena; /* owns the arrays below */
+    struct network *network;
+    enum phase phase;
+    int32_t batch;
+    uint64_t seed;
+    struct optimiser optimiser;
+    const char *optimiser_text; /* as it was asked for; NULL: the network's own */
+    bool is_twin;               /* network, order and places are another's */
+    struct params params;       /* initial; the control block has the rate */
+    struct recipe_step step;    /* the programs of an iteration, run in turn: mostly one */
+    struct work work;           /* what the mathematics of all of them needs */
+
+    struct params data; /* entries "x" and, for training, "target" or "label": [rows, …] */
+    int64_t rows;       /* TASK_BATCHES × batch */
+    uint32_t *order;    /* a shuffle of the rows */
+
+    int32_t check_steps;
+    int64_t value_count; /* of a stage of an outcome */
+    struct task_place *places;
+    double rounding; /* how much of a number the precision rounds away */
+
+    bool referred; /* the outcomes below are there */
+    struct outcome reference;
+    struct outcome draws[TASK_DRAWS]; /* what rounding makes of it (referee.h) */
+    int32_t draw_count;
+    double tolerance; /* what the last judgement allowed */
+
+    /* files for peers; NULL until task_write_files */
+    char *folder, *weights_path, *data_path, *onnx_path;
+    int folder_lock; /* held for as long as the folder is in use; 0: none */
+
+    const char *model;   /* as it was asked for */
+    const char *refused; /* why only peers can compute it; NULL: it is a network of ours, too */
+};
+
+enum status task_open(const struct task_options *options, struct task **out);
+/* Where the name of an ONNX file ends, as network_onnx_end has it; NULL: it is another network. */
+const char *task_onnx_end(const char *model);
+/* Of an ONNX file that prony cannot import, for `reason`: peers may open the file themselves. It
+ * has no network, no programs and no data, so that nothing is checked and there is no floor. */
+enum status task_open_file(const struct task_options *options, const char *reason,
+                           struct task **out);
+void task_close(struct task *task); /* NULL is fine; removes the files */
+
+/* What to compile with: NULL, that is the network's own with its settings, where the bare name of
+ * that is asked for, or nothing. */
+const char *task_optimiser(const struct network *network, const char *optimiser);
+
+/* The program that has the output of that name, and its tensor; NULL: none has it. */
+const struct program *task_output(const struct task *task, const char *name, int32_t *tensor);
+
+/* Of the samples of one iteration, with what is to be learnt from them. */
+uint64_t task_input_bytes(const struct task *task);
+
+/* Adam and its kin make a full step of a gradient however small it is: where that is rounding, a
+ * number may go anywhere. */
+bool task_steps_are_full(const struct task *task);
+
+/* Has an iteration so many functions with a kink (relu, max pooling …) that rounding sends one to
+ * its other side? That moves a few numbers by that place's part of the gradient. */
+bool task_has_kinks(const struct task *task);
+
+/* Stages of an outcome, and steps up to the end of one. */
+int32_t task_stages(const struct task *task);
+int32_t task_steps(const struct task *task, int32_t stage);
+
+/* Room for an outcome, in the arena. */
+enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out);
+
+/* An element of an entry of reals. */
+double task_real(const struct params *params, int32_t entry, int64_t element);
+/* What the parameter at that place starts from. */
+double task_initial(const struct task *task, int64_t place);
+
+/* The programs of an iteration, and the parameters that they declare; and what all of them need,
+ * the working set being the largest of theirs. */
+enum status task_compile(struct task *task);
+enum status task_count_work(struct task *task);
+
+/* The same work from the same numbers, computed in `real`; of inference `batch` may be smaller: the
+ * first samples of it. It must not outlive `like`. */
+enum status task_twin(const struct task *like, enum dtype real, int32_t batch, struct task **out);
+
+/* Gives a twin the weights and the data of `like`, each number larger or smaller, at random, by
+ * that share of it. */
+void task_shake(struct task *twin, const struct task *like, double rounding, uint32_t draw);
+
+/* Writes the weights and the data (in the order in which they are visited) as safetensors files
+ * into a temporary folder; once. Removes those that killed processes left behind. */
+enum status task_write_files(struct task *task);
+/* Beside them, what the network predicts as ONNX. */
+enum status task_write_onnx(struct task *task);
+
+#endif

@@ -1,0 +1,59 @@
+/* job_peer.h: a job that is another framework, in a child process behind a line protocol
+ * (docs/peers.md). It knows nothing of networks: what the peer is asked, and whether its answer to
+ * the check is right, comes from the caller. */
+#ifndef PRONY_BENCH_PEER_JOB_PEER_H
+#define PRONY_BENCH_PEER_JOB_PEER_H
+
+#include "bench/peer/child.h"
+#include "core/job.h"
+
+#include <sys/types.h>
+
+/* Processes that have done their work and wait for more. Starting one takes seconds (PyTorch on a
+ * GPU about six), often longer than what is measured. A zeroed struct is empty. */
+enum { PEER_BANK = 4 };
+struct peer_bank {
+    struct peer_kept {
+        char *path;
+        struct child child;
+    } list[PEER_BANK];
+    int count;
+};
+void peer_bank_close(struct peer_bank *bank);
+
+enum { PEER_CHECKS = 2 };
+struct peer_work {
+    const char *path;                /* the executable */
+    const char *prepare;             /* the request lines, as docs/peers.md has them */
+    const char *checks[PEER_CHECKS]; /* asked one after the other; NULL: no more */
+    /* Judges the answers to the checks, as job_kind's check does. */
+    enum status (*judge)(void *context, const struct json *const *answers, double *error);
+    /* Writes the network as ONNX, where the request says; asked when the peer reads that. */
+    enum status (*export)(void *context);
+    void *context;          /* of both */
+    bool exactly;           /* a run is the iterations that it is asked for, without one before to
+                               warm up: each is a call that somebody waits for */
+    uint64_t patience_ns;   /* the longest that one request may take */
+    uint64_t search_ns;     /* prepare may take so much longer, for a search of settings */
+    bool (*stopped)(void);  /* asked while it is waited for: STATUS_INTERRUPTED when it says so; or
+                               NULL */
+    struct peer_bank *bank; /* where its process comes from and goes to, or NULL: a new one */
+};
+
+/* The texts and the context must outlive the job. Starts nothing yet. */
+enum status job_peer_open(const struct peer_work *work, struct job **out);
+
+/* Starts the executable, only to ask what it is: appends "python 3.11.2, numpy 1.24.2". */
+enum status job_peer_probe(const char *path, struct text *out);
+
+/* Starts the executable, only to ask whether it is a prony: false also when it does not answer. */
+bool job_peer_is_prony(const char *path);
+
+/* From now on a run is the iterations that it is asked for and no other: what is counted is theirs.
+ */
+void job_peer_run_exactly(struct job *job);
+
+/* The process, for the meters; 0 before prepare. */
+pid_t job_peer_process(const struct job *job);
+
+#endif

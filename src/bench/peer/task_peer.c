@@ -1,0 +1,259 @@
+/* task_peer.c: see task_peer.h. */
+#include "bench/peer/task_peer.h"
+
+#include "bench/check/judge.h"
+#include "nn/layer.h"
+#include "nn/optimiser.h"
+#include "nn/reader.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static void peer_text(struct json_writer *writer, const char *key, const char *value)
+{
+    json_key(writer, key);
+    json_add_text(writer, value);
+}
+
+/* The layer's arguments under the names that layers.def has; a list (kernel 5x5) is an array, a
+ * word its place among the words. */
+static void peer_arguments(const struct layer *layer, struct json_writer *writer)
+{
+    char name[READER_WORD];
+    for (int i = 0; arguments_name(layer->kind->arguments, i, name); i++) {
+        const struct layer_list *list = &layer->lists[i];
+        json_key(writer, name);
+        if (!list->count) {
+            json_add_real(writer, layer->values[i]);
+            continue;
+        }
+        json_array(writer);
+        for (int32_t j = 0; j < list->count; j++)
+            json_add_int(writer, list->items[j]);
+        json_end(writer);
+    }
+}
+
+static void peer_optimiser(const struct optimiser *optimiser, struct json_writer *writer)
+{
+    char name[READER_WORD];
+    peer_text(writer, "optimiser", optimiser->kind->name);
+    json_key(writer, "settings");
+    json_object(writer);
+    for (int i = 0; arguments_name(optimiser->kind->settings, i, name); i++) {
+        json_key(writer, name);
+        json_add_real(writer, optimiser->values[i]);
+    }
+    json_end(writer);
+}
+
+static void peer_layers(const struct network *network, struct json_writer *writer)
+{
+    json_key(writer, "layers");
+    json_array(writer);
+    for (int32_t i = 0; i < network->layer_count; i++) {
+        const struct layer *layer = &network->layers[i];
+        json_object(writer);
+        peer_text(writer, "kind", layer->kind->name);
+        peer_text(writer, "name", layer->name);
+        json_key(writer, "inputs");
+        json_array(writer);
+        for (int32_t j = 0; j < layer->input_count; j++)
+            json_add_int(writer, layer->inputs[j]);
+        json_end(writer);
+        peer_arguments(layer, writer);
+        json_end(writer);
+    }
+    json_end(writer);
+}
+
+/* What another prony must do as this one would, or refuse: of what it has always done by itself
+ * only what is asked for otherwise, so that older builds can be compared. Only a prony's point has
+ * a fusion. */
+static void peer_axes(const struct point *point, struct json_writer *writer)
+{
+    static const enum axis_index ours[] = {AXIS_isa, AXIS_fusion, AXIS_pages, AXIS_precision};
+    json_key(writer, "axes");
+    json_object(writer);
+    for (size_t i = 0; point->fusion[0] && i < sizeof ours / sizeof *ours; i++) {
+        const struct axis *axis = &axes[ours[i]];
+        char number[POINT_NUMBER];
+        const char *value = point_get(point, axis, number);
+        if (value[0] && strcmp(value, axis->otherwise) != 0)
+            peer_text(writer, axis->key, value);
+    }
+    json_end(writer);
+}
+
+/* Of an ONNX file what a peer opens it by: which dimensions count samples only where prony knows.
+ */
+static enum status peer_file(struct task *task, const char *end, struct json_writer *writer)
+{
+    const char *path = arena_bytes(&task->arena, task->model, (size_t)(end - task->model));
+    NEED(path);
+    json_key(writer, "onnx");
+    json_object(writer);
+    peer_text(writer, "file", path);
+    peer_text(writer, "sizes", *end ? end + 1 : "");
+    if (task->network) {
+        json_key(writer, "batch");
+        json_array(writer);
+        json_add_int(writer, task->network->onnx_batch.input);
+        json_add_int(writer, task->network->onnx_batch.output);
+        json_end(writer);
+    }
+    json_end(writer);
+    return STATUS_OK;
+}
+
+/* Can peers compute it? */
+static enum status peer_check_network(const struct task *task)
+{
+    const struct network *network = task->network;
+    /* what a single network predicts has nothing to do with how it learnt */
+    bool plain = network->recipe.kind->id == RECIPE_feed_forward;
+    if (network->part_count || (!plain && task->phase == PHASE_TRAINING))
+        FAIL(STATUS_UNSUPPORTED, "%s learns by the recipe %s, which peers do not know",
+             network->name, network->recipe.kind->name);
+    for (int32_t i = 0; task->phase == PHASE_TRAINING && i < task->params.count; i++)
+        if (task->params.entries[i].role == ROLE_PARAM && task->params.entries[i].fixed)
+            FAIL(STATUS_UNSUPPORTED, "%s: '%s' stays as it is in training; peers would learn it",
+                 network->name, task->params.entries[i].name);
+    return STATUS_OK;
+}
+
+/* The network as prony knows it: its layers, weights and data. */
+static enum status peer_network(struct task *task, struct json_writer *writer)
+{
+    const struct compile_options options = {.batch = task->batch, .use = USE_TRAINING};
+    TRY(peer_check_network(task));
+    TRY(task_write_files(task));
+    peer_layers(task->network, writer);
+    peer_text(writer, "loss", loss_name(network_loss(task->network, &options)));
+    peer_optimiser(&task->optimiser, writer);
+    peer_text(writer, "weights", task->weights_path);
+    peer_text(writer, "data", task->data_path);
+    return STATUS_OK;
+}
+
+enum status task_peer_prepare(struct task *task, const struct point *point, double search_s,
+                              struct text *out)
+{
+    const char *end = task_onnx_end(task->model);
+    struct json_writer writer;
+
+    json_begin(&writer, out);
+    json_object(&writer);
+    peer_text(&writer, "do", "prepare");
+    peer_text(&writer, "model", task->model);
+    peer_text(&writer, "phase", task->phase == PHASE_TRAINING ? "training" : "inference");
+    json_key(&writer, "batch");
+    json_add_int(&writer, task->batch);
+    json_key(&writer, "threads");
+    json_add_int(&writer, point->threads);
+    peer_text(&writer, "backend", point->backend);
+    peer_text(&writer, "unit", point->unit);
+    peer_text(&writer, "precision", point->precision);
+    peer_text(&writer, "scenario", point->scenario);
+    json_key(&writer, "search_s");
+    json_add_real(&writer, search_s);
+    peer_axes(point, &writer);
+    if (task->network)
+        TRY(peer_network(task, &writer));
+    if (end)
+        TRY(peer_file(task, end, &writer));
+    else
+        peer_text(&writer, "export", task->onnx_path);
+    json_end(&writer);
+    return text_done(out);
+}
+
+enum status task_peer_export(void *context)
+{
+    struct task *task = context;
+    return task_onnx_end(task->model) ? STATUS_OK : task_write_onnx(task);
+}
+
+enum status task_peer_check(const struct task *task, int32_t stage, struct text *out)
+{
+    struct json_writer writer;
+
+    json_begin(&writer, out);
+    json_object(&writer);
+    peer_text(&writer, "do", "check");
+    json_key(&writer, "steps");
+    json_add_int(&writer, task_steps(task, stage));
+    json_key(&writer, "most");
+    json_add_int(&writer, task->value_count);
+    json_key(&writer, "samples");
+    json_array(&writer);
+    for (int64_t i = 0; task->places && i < task->value_count; i++) {
+        json_array(&writer);
+        json_add_text(&writer, task->params.entries[task->places[i].entry].name);
+        json_add_int(&writer, task->places[i].element);
+        json_end(&writer);
+    }
+    json_end(&writer);
+    json_end(&writer);
+    return text_done(out);
+}
+
+/* Are the outputs a sigmoid's or a softmax's? */
+static bool gives_probabilities(const struct task *task)
+{
+    int32_t y;
+    const struct program *program = task_output(task, "y", &y);
+    for (int32_t i = 0; program && i < program->op_count; i++) {
+        const struct op *op = &program->ops[i];
+        if (op->outputs &&
+            program_root(program, op_output(program, op, 0)) == program_root(program, y) &&
+            (op->kind == OP_softmax ||
+             (op->kind == OP_activate && op->attr.activate.function == ACTIVATION_SIGMOID)))
+            return true;
+    }
+    return false;
+}
+
+/* Frameworks compute a probability to within a rounding of 1, not of itself: ONNX Runtime's sigmoid
+ * is 0 where it should be 1e-10. What is that near the reference is right. */
+static void forgive_tails(const struct task *task, struct outcome *found)
+{
+    if (!task->referred || !gives_probabilities(task))
+        return;
+    for (int64_t i = 0; i < task->value_count; i++)
+        if (fabs(found->values[i] - task->reference.values[i]) <= (double)FLT_EPSILON)
+            found->values[i] = task->reference.values[i];
+}
+
+static enum status peer_outcome(const struct task *task, int32_t stage, const struct json *answer,
+                                struct outcome *out)
+{
+    const struct json *values = json_get(answer, "values");
+    double *to = out->values + stage * task->value_count;
+
+    if (!values || values->kind != JSON_ARRAY || (int64_t)values->count != task->value_count)
+        FAIL(STATUS_DEVICE, "the peer's check has %zu values, expected %lld",
+             values ? values->count : 0, (long long)task->value_count);
+    out->loss[stage] = json_real(answer, "loss", (double)NAN);
+    for (const struct json *value = values->first; value; value = value->next)
+        *to++ = value->kind == JSON_NUMBER ? value->number : (double)NAN;
+    return STATUS_OK;
+}
+
+enum status task_peer_judge(void *context, const struct json *const *answers, double *error)
+{
+    struct task *task = context;
+    struct arena scratch = {0};
+    struct outcome found;
+    enum status status = task_outcome(task, &scratch, &found);
+
+    for (int32_t stage = 0; stage < task_stages(task) && status == STATUS_OK; stage++)
+        status = peer_outcome(task, stage, answers[stage], &found);
+    if (status == STATUS_OK && task->phase == PHASE_INFERENCE)
+        forgive_tails(task, &found);
+    if (status == STATUS_OK)
+        status = judge_outcome(task, &found, error);
+    arena_free(&scratch);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* task_peer.h: a task in the words of the peer protocol (docs/peers.md): the requests that describe
+ * it, and the judgement of a peer's answer to the check. */
+#ifndef PRONY_BENCH_PEER_TASK_PEER_H
+#define PRONY_BENCH_PEER_TASK_PEER_H
+
+#include "bench/job/task.h"
+#include "record/point.h"
+
+/* Each appends one request line. prepare writes the task's files first; the point says by whom and
+ * where it is computed: backend, unit, threads, precision, and of another prony the axes that are
+ * prony's. `search_s`: the longest that it may search for settings. */
+enum status task_peer_prepare(struct task *task, const struct point *point, double search_s,
+                              struct text *out);
+enum status task_peer_check(const struct task *task, int32_t stage, struct text *out);
+
+/* The export and the judge of struct peer_work; the context is the task, and there is an answer for
+ * each stage. */
+enum status task_peer_export(void *context);
+enum status task_peer_judge(void *context, const struct json *const *answers, double *error);
+
+#endif

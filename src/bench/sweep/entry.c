@@ -1,0 +1,199 @@
+/* entry.c: see entry.h. */
+#include "bench/sweep/entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum status check_affinity(const struct point *point)
+{
+    const bool prony = strcmp(point->framework, "prony") == 0;
+    if (!prony && point->affinity[0] && strcmp(point->affinity, "none") != 0)
+        FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
+    return STATUS_OK;
+}
+
+enum status entry_samples(const struct point *point, struct network_options *options)
+{
+    static const struct {
+        const char *data;
+        enum samples_place place;
+        bool on_unit;
+    } places[] = {{"synthetic", SAMPLES_MEMORY, true},
+                  {"real/gpu", SAMPLES_MEMORY, true},
+                  {"real/dram", SAMPLES_MEMORY, false},
+                  {"real/cache", SAMPLES_CACHE, false},
+                  {"real/disk", SAMPLES_DISK, false}};
+    static const char *const ways[] = {[INGEST_RESIDENT] = "resident",
+                                       [INGEST_DIRECT] = "direct",
+                                       [INGEST_PINNED] = "pinned",
+                                       [INGEST_OVERLAPPED] = "overlapped"};
+    const bool cpu = strcmp(point->unit, "cpu") == 0;
+    const bool resident = strcmp(point->ingestion, ways[INGEST_RESIDENT]) == 0;
+    bool on_unit = true;
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strcmp(places[i].data, point->data) == 0) {
+            options->place = places[i].place;
+            on_unit = places[i].on_unit;
+        }
+    for (int way = INGEST_RESIDENT; way <= INGEST_OVERLAPPED; way++)
+        if (strcmp(ways[way], point->ingestion) == 0)
+            options->ingestion = (enum ingestion)way;
+    if (cpu && (!resident || strcmp(point->data, "real/gpu") == 0))
+        FAIL(STATUS_UNSUPPORTED,
+             "a CPU reads samples where they lie, in its memory: --ingestion resident, and --data "
+             "synthetic, real/dram, real/cache or real/disk");
+    if (!cpu && resident && !on_unit)
+        FAIL(STATUS_UNSUPPORTED,
+             "what is resident lies on the unit: --data synthetic or real/gpu; from %s it comes "
+             "by --ingestion direct, pinned or overlapped",
+             point->data);
+    if (!cpu && !resident && on_unit)
+        FAIL(STATUS_UNSUPPORTED,
+             "%s samples need not come: --data real/dram, real/cache or "
+             "real/disk, or --ingestion resident",
+             point->data);
+    return STATUS_OK;
+}
+
+/* Of samples, of other frameworks: what they are given is their own. */
+static enum status check_samples(const struct point *point)
+{
+    struct network_options options = {0};
+    if (strcmp(point->scenario, "target") == 0) { /* on a data set, as `prony train` reads it */
+        if (strcmp(point->ingestion, "resident") != 0)
+            FAIL(STATUS_UNSUPPORTED, "training to a target chooses by itself how samples come: "
+                                     "--ingestion resident");
+        return STATUS_OK;
+    }
+    if (strcmp(point->framework, "prony") == 0)
+        return entry_samples(point, &options);
+    if (strcmp(point->data, "synthetic") != 0 || strcmp(point->ingestion, "resident") != 0)
+        FAIL(STATUS_UNSUPPORTED,
+             "other frameworks are measured on data they hold: --data synthetic --ingestion "
+             "resident");
+    return STATUS_OK;
+}
+
+/* Is what the scenario needs there? */
+static enum status check_scenario(const struct bench *bench, const struct point *point)
+{
+    enum scenario scenario;
+    if (!scenario_parse(point->scenario, &scenario))
+        return STATUS_OK;
+    if (strcmp(point->phase, "inference") != 0)
+        FAIL(STATUS_UNSUPPORTED, "queries are answered by inference: %s needs --phase inference",
+             point->scenario);
+    if (bench->measure.compare && !scenario_streams(scenario))
+        FAIL(STATUS_UNSUPPORTED, "--against compares iterations and streams of queries, not %s",
+             point->scenario);
+    if (scenario == SCENARIO_SINGLE_STREAM && point->batch != 1)
+        FAIL(STATUS_UNSUPPORTED, "single-stream has one sample a query: --batch 1");
+    if (scenario == SCENARIO_MULTI_STREAM && point->batch < 2)
+        FAIL(STATUS_UNSUPPORTED, "multi-stream has several samples a query: --batch 8 or so");
+    if (scenario == SCENARIO_RESIDENT && strcmp(point->framework, "prony") != 0)
+        FAIL(STATUS_UNSUPPORTED, "of other frameworks nothing stays on the unit to wait for calls");
+    if (scenario == SCENARIO_CHAINED && strcmp(point->framework, "prony") != 0)
+        FAIL(STATUS_UNSUPPORTED, "other frameworks are not asked for chains of calls");
+    if (scenario == SCENARIO_CHAINED && strcmp(point->data, "synthetic") != 0)
+        FAIL(STATUS_UNSUPPORTED, "chained changes what it asks: --data synthetic");
+    if (scenario == SCENARIO_SERVER && bench->bound.ns <= 0)
+        FAIL(STATUS_UNSUPPORTED, "server needs a bound for its latencies: --bound p99=10ms");
+    return STATUS_OK;
+}
+
+/* Training to a target runs as `prony train` does: what that has not cannot be asked for. */
+static enum status check_target(const struct point *point)
+{
+    if (strcmp(point->scenario, "target") != 0)
+        return STATUS_OK;
+    if (strcmp(point->framework, "prony") != 0)
+        FAIL(STATUS_UNSUPPORTED, "other frameworks are not trained to a target");
+    if (strcmp(point->phase, "training") != 0)
+        FAIL(STATUS_UNSUPPORTED, "a target is reached by training: --phase training");
+    if (strcmp(point->fusion, "off") == 0 || strcmp(point->caches, "cold") == 0)
+        FAIL(STATUS_UNSUPPORTED, "training to a target is fused, and its caches are warm");
+    return STATUS_OK;
+}
+
+bool entry_through_library(const struct point *point)
+{
+    return strcmp(point->through, "library") == 0;
+}
+
+/* What the library does, and what its user can choose. */
+static enum status check_library(const struct point *point)
+{
+    const char *scenario = point->scenario;
+    if (!entry_through_library(point))
+        return STATUS_OK;
+    if (strcmp(point->framework, "prony") != 0)
+        FAIL(STATUS_UNSUPPORTED, "of this build the library is asked: --framework prony");
+    if (strcmp(point->phase, "inference") != 0)
+        FAIL(STATUS_UNSUPPORTED, "requests to the library are timed: --phase inference");
+    if (strcmp(scenario, "offline") == 0 || strcmp(scenario, "chained") == 0)
+        FAIL(STATUS_UNSUPPORTED,
+             "%s is not asked of the library, but single-stream, multi-stream, "
+             "server, queued and resident are",
+             scenario);
+    if (strcmp(point->data, "synthetic") != 0)
+        FAIL(STATUS_UNSUPPORTED, "the library is given arrays: --data synthetic");
+    if (point->isa[0] || strcmp(point->fusion, "on") != 0 || strcmp(point->pages, "2m") != 0 ||
+        (point->affinity[0] && strcmp(point->affinity, "none") != 0))
+        FAIL(STATUS_UNSUPPORTED,
+             "the library chooses by itself: leave out --isa, --fusion, --pages and --affinity");
+    return STATUS_OK;
+}
+
+/* What somebody set to look for an error makes a loop wait for each of its launches, and times say
+ * nothing of the loop. */
+static enum status check_environment(const struct point *point)
+{
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    if (strcmp(point->unit, "gpu") == 0 && blocking && blocking[0] && strcmp(blocking, "0") != 0)
+        FAIL(STATUS_UNSUPPORTED,
+             "CUDA_LAUNCH_BLOCKING is set: every launch is waited for, which is not what is to be "
+             "measured: unset it");
+    return STATUS_OK;
+}
+
+enum status entry_check(const struct bench *bench, const struct point *point)
+{
+    TRY(check_environment(point));
+    TRY(check_target(point));
+    TRY(check_affinity(point));
+    TRY(check_samples(point));
+    TRY(check_library(point));
+    return check_scenario(bench, point);
+}
+
+enum status entry_device(const struct bench *bench, const struct point *point,
+                         const struct backend **backend, struct device_options *device)
+{
+    *device = (struct device_options){
+        .threads = (int)point->threads,
+        .isa = ISA_AVX512,
+        .precision = point->precision,
+        .small_pages = strcmp(point->pages, "4k") == 0,
+    };
+    TRY(point->backend[0] ? registry_find(bench->registry, point->backend, backend)
+                          : registry_first(bench->registry, point->unit, backend));
+    if (strcmp(point->unit, (*backend)->unit) != 0)
+        FAIL(STATUS_UNSUPPORTED, "the backend %s computes on %s, not on %s", point->backend,
+             (*backend)->unit, point->unit);
+    if (point->isa[0])
+        isa_parse(point->isa, &device->isa);
+    if (strcmp(point->affinity, "compact") == 0)
+        device->affinity = POOL_COMPACT;
+    else if (strcmp(point->affinity, "spread") == 0)
+        device->affinity = POOL_SPREAD;
+    return STATUS_OK;
+}
+
+enum status entry_probe(const struct bench *bench, const struct point *point)
+{
+    const struct backend *backend;
+    struct device_options device;
+    TRY(entry_device(bench, point, &backend, &device));
+    return backend->probe();
+}

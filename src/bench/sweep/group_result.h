@@ -1,0 +1,59 @@
+/* group_result.h: what a group's entrants have on their way from points to records, and what is
+ * made of it once they were timed: floors, parts, meters, verdicts, notes. */
+#ifndef PRONY_BENCH_SWEEP_GROUP_RESULT_H
+#define PRONY_BENCH_SWEEP_GROUP_RESULT_H
+
+#include "bench/bench.h"
+#include "bench/check/referee.h"
+#include "bench/meter/passes.h"
+#include "bench/meter/pin.h"
+#include "bench/meter/staging.h"
+#include "bench/meter/watch.h"
+#include "estimate/probe.h"
+
+enum { MORE_ROWS = 5 + STAGING_ROWS }; /* of a scenario, of memory's bandwidth, of ingestion */
+enum { GROUP_PROBES = 8 };             /* one for each number of threads; beyond: no times_now */
+
+/* One point on its way to a record. */
+struct entrant {
+    struct record record;
+    struct job *job, *cold; /* cold: what is timed in its place, or NULL */
+    bool is_peer, runs;     /* runs: it is prepared and right, and will be timed */
+    bool warm;              /* … which came after another */
+    struct family family;   /* of a peer */
+    uint64_t first_ns;      /* the first iteration, and what it used */
+    struct meters first_meters;
+    struct text prepare, checks[TASK_STAGES], notes;
+    struct contender *contender;
+    struct ceilings ceilings; /* of which its floor is made */
+    struct job *probe;        /* the group's, of this floor; NULL: it is not bound by bytes */
+    struct probe_seen seen;   /* by the probe; best 0: nothing */
+    double rate;              /* queries a second, of a scenario; else 0 */
+    struct record_meter meters[METERS_COUNT + WATCH_ROWS + PASSES_ROWS + MORE_ROWS];
+};
+
+struct group {
+    struct bench *bench;
+    struct arena arena;
+    struct task *task;
+    struct referee referee;
+    struct entrant *entrants;
+    struct contender *contenders;
+    int count, contender_count;
+    struct pins cpus; /* before anyone is tied to one */
+    struct job *probes[GROUP_PROBES];
+    int probe_count;
+    struct watch watch;
+};
+
+/* The task's floor on this machine, for as many threads as the point has. Without one the record
+ * says why, and the time is as good as any. */
+void group_floor(struct group *group, struct entrant *entrant);
+
+/* Fills in what was measured. */
+enum status group_result(struct group *group, struct entrant *entrant);
+
+/* Of a pair that ran to the end: which is faster. */
+enum status group_compare(struct group *group);
+
+#endif
