@@ -103,8 +103,7 @@ static enum status unknown_layer(struct reader *reader)
     if (near)
         BAD(reader, reader->word_at, "there is no layer '%s'; did you mean '%s'?", reader->word,
             near);
-    BAD(reader, reader->word_at, "there is no layer '%s'; docs/networks.md lists them",
-        reader->word);
+    BAD(reader, reader->word_at, "there is no layer '%s'; docs/layers.md lists them", reader->word);
 }
 
 /* A name for a layer that was given none: its kind and its number among those. */

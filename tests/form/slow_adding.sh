@@ -89,9 +89,9 @@ adds layer adding-a-layer.md "src/nn/layers.def src/nn/layers/layer_square.c"
 adds axis adding-an-axis.md src/record/axes.def
 adds backend adding-a-backend.md "CMakeLists.txt src/backend/tiny/backend_tiny.c"
 
-(cd "$tree" && sh tools/docs docs/networks.md >"$folder/networks.md")
-says the_layer_is_in_the_docs '| `square` |' cat "$folder/networks.md"
-says the_include_rules_hold 'ok   check_includes' sh -c "cd '$tree' && sh tests/form/check_includes.sh"
+(cd "$tree" && sh tools/docs docs/layers.md >"$folder/layers.md")
+says the_layer_is_in_the_docs '| `square` |' cat "$folder/layers.md"
+says the_include_rules_hold 'ok   check_includes' sh -c "cd '$tree' && sh tests/check_includes.sh"
 
 # The new code is built as the rest is: warnings are errors. With little optimisation: that
 # is quicker than what it saves in the little that runs.

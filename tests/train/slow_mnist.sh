@@ -1,6 +1,6 @@
 #!/bin/sh
 # MNIST, the real one: lenet learns it in a few epochs on the fast backend; a small network learns it
-# streamed to the same bytes as from memory; and what docs/recipes.md says of two recipes, after two epochs.
+# streamed to the same bytes as from memory; and what docs/boltzmann.md says of two recipes, after two epochs.
 prony=$PRONY_BUILD/prony
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT

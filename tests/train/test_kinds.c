@@ -62,7 +62,7 @@ ON_QUICK_BACKENDS(a_dbn_beats_a_random_start)
 }
 
 /* A hundred labelled digits among 1,438: the machines learn from all of them what digits are. The
- * random start has the rate that is best for it (docs/recipes.md has the table). */
+ * random start has the rate that is best for it (docs/boltzmann.md has the table). */
 ON_QUICK_BACKENDS(a_dbn_learns_more_from_few_labels)
 {
 #define SIGMOIDS                                                                                   \
