@@ -9,13 +9,15 @@ export async function takePictures(browser, address, folder) {
   const { values } = await (await fetch(`${address}/api/values?status=ok`)).json();
   const often = (axis) => [...values[axis]].sort((a, b) => b.count - a.count)[0]?.value ?? ""; // what the store knows most of
   const model = values.model.some(({ value }) => value === "large") ? "large" : often("model");
-  const plain = `model=${model}&threads=1&server=${encodeURIComponent(often("server"))}`;
+  const gpu = values.unit.some(({ value }) => value === "gpu"); // then others were measured beside it at most batches
+  const plain = `model=${model}&${gpu ? "unit=gpu" : "threads=1"}&server=${encodeURIComponent(often("server"))}`;
+  const [ours, theirs] = gpu ? ["backend%3Dcuda", "pytorch+backend%3Dgraph"] : ["backend%3Dsimd", "numpy"];
   const begin = `/?y=throughput&x=batch&group=framework,backend&log=xy&phase=training&${plain}`;
   const pictures = {
     explorer: [begin],
     dark: [begin, { colorScheme: "dark" }],
     phone: [begin, { viewport: { width: 390, height: 780 } }],
-    compare: [`/?view=compare&a=framework%3Dprony+backend%3Dsimd&b=framework%3Dnumpy&${plain}`],
+    compare: [`/?view=compare&a=framework%3Dprony+${ours}&b=framework%3D${theirs}&${plain}`],
     roofline: [`/?view=roofline&server=${encodeURIComponent(often("server"))}`],
     scaling: ["/?view=scaling"],
     machine: [`/?view=machines&server=${encodeURIComponent(often("server"))}`],
