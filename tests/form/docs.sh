@@ -1,5 +1,5 @@
-# The documentation, carried out: every `    $ prony …` line of README.md and docs/*.md is run, in
-# order, in a folder of its own for each document, and must say what stands under it.
+# The documentation, carried out: every `    $ prony …` line of README.md and docs/ is run, in order, in
+# a folder of its own for each document, and must say what stands under it.
 #
 # The indented lines that follow a command are found in its output, each as (part of) a line. Where
 # one begins with "prony: " the command must fail, otherwise it must succeed. A block ```net FILE is
@@ -93,9 +93,10 @@ make_files() {
     done
 }
 
-for path in README.md docs/*.md; do
+for path in README.md docs/*.md docs/*/*.md; do
     [ -f "$path" ] || continue
-    document=$(basename "$path" .md)
+    document=${path#docs/}
+    document=$(echo "${document%.md}" | tr / _)
     mkdir "$work/$document"
     steps_of "$path" >"$work/$document/steps"
     grep -q '^run ' "$work/$document/steps" || continue
@@ -111,7 +112,7 @@ for path in README.md docs/*.md; do
     fi
 done
 
-for path in README.md docs/*.md; do
+for path in README.md docs/*.md docs/*/*.md; do
     if tools/docs "$path" | cmp -s - "$path"; then
         continue
     fi
