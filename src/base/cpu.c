@@ -1,8 +1,10 @@
-/* cpu.c: cpuid for what the CPU can do, sysfs and /proc for what it looks like.
+/* cpu.c: what every Linux says about its CPU in sysfs and /proc. The CPU's name and its ISA levels
+ * come from the file of its architecture (cpu_inside.h).
  *
- * Whatever cannot be found out stays 0 or empty. On anything but x86-64 the level is "scalar". */
+ * Whatever cannot be found out stays 0 or empty. */
 #include "base/cpu.h"
 
+#include "base/cpu_inside.h"
 #include "base/memory.h"
 #include "base/quota.h"
 #include "base/text.h"
@@ -15,14 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef __x86_64__
-#include <cpuid.h>
-#endif
-
 static const char *const isa_names[] =
-    {[ISA_SCALAR] = "scalar", [ISA_AVX2] = "avx2", [ISA_AVX512] = "avx512"};
-
-enum { ISA_COUNT = sizeof isa_names / sizeof *isa_names };
+    {[ISA_SCALAR] = "scalar", [ISA_NEON] = "neon", [ISA_AVX2] = "avx2", [ISA_AVX512] = "avx512"};
 
 const char *isa_name(enum isa isa)
 {
@@ -209,92 +205,26 @@ static void detect_huge_pages(char *out, size_t size)
         snprintf(out, size, "%.*s", (int)strcspn(open + 1, "]"), open + 1);
 }
 
-#ifdef __x86_64__
-
-struct registers {
-    uint32_t a, b, c, d;
-};
-
-static struct registers ask(uint32_t leaf, uint32_t part)
+bool cpu_has(const struct cpu *cpu, enum isa isa)
 {
-    struct registers r = {0};
-    if (leaf <= (uint32_t)__get_cpuid_max(leaf & 0x80000000u, NULL))
-        __cpuid_count(leaf, part, r.a, r.b, r.c, r.d);
-    return r;
+    return cpu->levels >> isa & 1;
 }
 
-static bool bit(uint32_t word, int number)
+enum isa cpu_isa(const struct cpu *cpu, enum isa most)
 {
-    return word >> number & 1;
+    int isa = (int)most;
+    while (isa > ISA_SCALAR && !cpu_has(cpu, (enum isa)isa))
+        isa--;
+    return (enum isa)isa;
 }
-
-/* Which register files the system saves on a context switch; 0 when it has not said (OSXSAVE). */
-static uint32_t saved_registers(void)
-{
-    if (!bit(ask(1, 0).c, 27))
-        return 0;
-    uint32_t low, high;
-    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return low;
-}
-
-static void detect_names(struct cpu *out)
-{
-    struct registers r = ask(0, 0);
-    uint32_t vendor[4] = {r.b, r.d, r.c, 0};
-    memcpy(out->vendor, vendor, sizeof vendor);
-
-    char brand[49] = "";
-    for (uint32_t i = 0; i < 3; i++) {
-        r = ask(0x80000002u + i, 0);
-        memcpy(brand + 16 * i, &r, 16);
-    }
-    const char *start = brand + strspn(brand, " ");
-    size_t length = strlen(start);
-    while (length > 0 && start[length - 1] == ' ')
-        length--;
-    snprintf(out->model, sizeof out->model, "%.*s", (int)length, start);
-}
-
-static void detect_isa(struct cpu *out)
-{
-    enum { YMM = 0x6, ZMM = 0xE6 }; /* xmm and ymm; and the mask and zmm registers */
-    uint32_t saved = saved_registers();
-    bool ymm = (saved & YMM) == YMM, zmm = (saved & ZMM) == ZMM;
-    struct registers basic = ask(1, 0), more = ask(7, 0), newer = ask(7, 1);
-    out->fma = ymm && bit(basic.c, 12);
-    out->avx2 = ymm && bit(more.b, 5);
-    out->avx512f = zmm && bit(more.b, 16);
-    out->avx512bw = zmm && bit(more.b, 30);
-    out->avx512vl = zmm && bit(more.b, 31);
-    out->avx512_vnni = zmm && bit(more.c, 11);
-    out->avx512_bf16 = zmm && more.a >= 1 && bit(newer.a, 5);
-    if (out->avx2 && out->fma)
-        out->isa = ISA_AVX2;
-    if (out->isa == ISA_AVX2 && out->avx512f && out->avx512bw && out->avx512vl)
-        out->isa = ISA_AVX512;
-}
-
-#else
-
-static void detect_names(struct cpu *out)
-{
-    (void)out; /* no common way to ask */
-}
-
-static void detect_isa(struct cpu *out)
-{
-    out->isa = ISA_SCALAR;
-}
-
-#endif
 
 void cpu_detect(struct cpu *out)
 {
     *out = (struct cpu){0};
     int first_cpu;
-    detect_names(out);
-    detect_isa(out);
+    out->levels = 1 << ISA_SCALAR;
+    cpu_ask(out);
+    out->isa = cpu_isa(out, ISA_BEST);
     detect_topology(out, &first_cpu);
     out->quota = quota_cpus("/proc/self/cgroup", "/sys/fs/cgroup");
     if (out->quota > 0 && out->quota < out->cores)

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The levels --isa can name, each including the ones before. */
-enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512 };
+/* The levels --isa can name; of one architecture's, each includes the ones before. */
+enum isa { ISA_SCALAR, ISA_NEON, ISA_AVX2, ISA_AVX512, ISA_COUNT, ISA_BEST = ISA_COUNT - 1 };
 
 struct cpu {
     char model[128]; /* "AMD EPYC" */
@@ -21,11 +21,16 @@ struct cpu {
     uint64_t l1_bytes, l2_bytes, l3_bytes; /* one instance each; 0: unknown */
     uint64_t memory_bytes;                 /* that this process may have: mem_total() */
     bool avx2, fma, avx512f, avx512bw, avx512vl, avx512_vnni, avx512_bf16; /* CPU and system */
-    enum isa isa;                                                          /* the best level */
+    unsigned levels;     /* a bit for each level that it has; for cpu_has */
+    enum isa isa;        /* the best level */
     char huge_pages[16]; /* "always", "madvise", "never", "" unknown */
 };
 
 void cpu_detect(struct cpu *out);
+bool cpu_has(const struct cpu *cpu, enum isa isa);
+
+/* The best level of this CPU up to `most`. */
+enum isa cpu_isa(const struct cpu *cpu, enum isa most);
 
 /* The CPUs the calling thread may run on, in the order in which threads are pinned to them: core
  * after core with all hardware threads of each, or, when spread, one thread of every core first,

@@ -16,7 +16,7 @@
 #include "base/pool.h"
 
 #include "base/clock.h"
-#include "base/cpu.h"
+#include "base/cpu_inside.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -99,21 +99,12 @@ static void futex_wake(atomic_uint *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void relax(void)
-{
-#if defined __x86_64__
-    __builtin_ia32_pause();
-#elif defined __aarch64__
-    __asm__ volatile("yield");
-#endif
-}
-
 /* Called between looks, with the turn and a zeroed *until; false when it is time to sleep. Pauses
  * last from 10 to 140 cycles, so the clock decides; a short wait ends before it is ever read. The
  * yield is for the one that is waited for: the system likes to wake it on the waker's own CPU. */
 static bool keep_spinning(unsigned turn, uint64_t *until)
 {
-    relax();
+    cpu_relax();
     if (turn % SPIN_TURNS != SPIN_TURNS - 1)
         return true;
     sched_yield();

@@ -28,9 +28,24 @@ TEST(detects_something_plausible)
     CHECK_EQUAL_INT(cpu.avx512_vnni, __builtin_cpu_supports("avx512vnni") != 0);
     CHECK(cpu.isa < ISA_AVX2 || (cpu.avx2 && cpu.fma));
     CHECK(cpu.isa < ISA_AVX512 || (cpu.avx512f && cpu.avx512bw && cpu.avx512vl));
+#elif defined __aarch64__
+    CHECK(cpu.model[0] && cpu_has(&cpu, ISA_NEON));
+    CHECK_EQUAL_INT(cpu.isa, ISA_NEON);
 #else
     CHECK_EQUAL_INT(cpu.isa, ISA_SCALAR);
 #endif
+    CHECK(cpu_has(&cpu, ISA_SCALAR) && cpu_has(&cpu, cpu.isa));
+}
+
+/* A level of another architecture between two of its own is passed over. */
+TEST(takes_the_best_level_up_to_one)
+{
+    const struct cpu x86 = {.levels = 1 << ISA_SCALAR | 1 << ISA_AVX2},
+                     arm = {.levels = 1 << ISA_SCALAR | 1 << ISA_NEON};
+    CHECK_EQUAL_INT(cpu_isa(&x86, ISA_BEST), ISA_AVX2);
+    CHECK_EQUAL_INT(cpu_isa(&x86, ISA_NEON), ISA_SCALAR);
+    CHECK_EQUAL_INT(cpu_isa(&arm, ISA_BEST), ISA_NEON);
+    CHECK_EQUAL_INT(cpu_isa(&arm, ISA_SCALAR), ISA_SCALAR);
 }
 
 TEST(names_levels)

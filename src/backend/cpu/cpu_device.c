@@ -16,7 +16,7 @@ enum status cpu_open(const struct backend *backend, const struct device_options 
     NEED(device);
     device->backend = backend;
     cpu_detect(&device->cpu);
-    device->isa = options->isa < device->cpu.isa ? options->isa : device->cpu.isa;
+    device->isa = cpu_isa(&device->cpu, options->isa);
     device->small_pages = options->small_pages || !mem_has_huge_pages();
     int threads = options->threads ? options->threads : device->cpu.cores;
     if (threads > POOL_MOST)

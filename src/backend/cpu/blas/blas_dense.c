@@ -118,8 +118,10 @@ ENTRIES(avx512)
 
 void blas_dense_fill(struct kernel_table *table, enum isa isa)
 {
-    static kernel_run *const forward[] = {dense_scalar, dense_avx2, dense_avx512},
-                             *const back[] = {dense_t_scalar, dense_t_avx2, dense_t_avx512};
+    static kernel_run *const forward
+        [] = {[ISA_SCALAR] = dense_scalar, [ISA_AVX2] = dense_avx2, [ISA_AVX512] = dense_avx512},
+ *const back[] = {
+     [ISA_SCALAR] = dense_t_scalar, [ISA_AVX2] = dense_t_avx2, [ISA_AVX512] = dense_t_avx512};
     struct kernel *rows = table->rows[DTYPE_F32];
 #define ROW(op, run) rows[OP_##op] = (struct kernel){blas_name(BLAS_NAMES(op)), run, NULL};
     ROW(dense, forward[isa])

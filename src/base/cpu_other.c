@@ -1,0 +1,11 @@
+/* cpu_other.c: a CPU of which we know no more than what the C compiler does. */
+#include "base/cpu_inside.h"
+
+void cpu_relax(void)
+{
+}
+
+void cpu_ask(struct cpu *out)
+{
+    (void)out;
+}
