@@ -134,7 +134,7 @@ static enum status choose_entrants(struct kernels *kernels, const struct registr
 
     TRY(choose_values(kernels, request, AXIS_backend, NULL, &names));
     TRY(choose_values(kernels, request, AXIS_threads, "1", &threads));
-    TRY(choose_values(kernels, request, AXIS_isa, "avx512", &isas));
+    TRY(choose_values(kernels, request, AXIS_isa, isa_name(ISA_BEST), &isas));
     TRY(choose_backends(registry, &names, backends, &backend_count));
     size_t room = (size_t)backend_count * (size_t)threads.count * (size_t)isas.count;
     NEED(kernels->entrants = arena_array(&kernels->arena, room, sizeof *kernels->entrants));

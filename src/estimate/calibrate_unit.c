@@ -42,7 +42,7 @@ void calibration_close_unit(struct calibration *calibration)
 
 static enum status open_unit(struct calibration *calibration, const struct backend *backend)
 {
-    const struct device_options usual = {.isa = ISA_AVX512};
+    const struct device_options usual = {.isa = ISA_BEST};
     if (calibration->unit.backend == backend)
         return STATUS_OK;
     calibration_close_unit(calibration);

@@ -91,7 +91,7 @@ static void add_curve(const struct calibration *calibration, int threads, struct
                 add_rate(out, 1,
                          calibration_best(calibration,
                                           &(struct ceiling_row){.ceiling = (enum ceiling)ceiling,
-                                                                .isa = ISA_AVX512,
+                                                                .isa = ISA_BEST,
                                                                 .threads = threads,
                                                                 .pages = (enum pages)pages,
                                                                 .set_bytes = set}));

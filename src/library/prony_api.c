@@ -117,7 +117,7 @@ static enum status open_network(struct prony *network, const struct prony_option
     char folder[4096];
     const struct backend *backend;
     const struct device_options device = {
-        .threads = options->threads, .isa = ISA_AVX512, .precision = options->precision};
+        .threads = options->threads, .isa = ISA_BEST, .precision = options->precision};
     struct model_options model = {
         .optimiser = options->optimiser,
         .schedule = options->schedule,

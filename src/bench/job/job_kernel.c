@@ -132,7 +132,7 @@ static enum status kernel_check(struct job *job, double *error)
 {
     struct job_kernel *kernel = (struct job_kernel *)job;
     const struct op_case *op_case = &kernel->options.op_case;
-    const struct device_options one = {.threads = 1, .isa = ISA_AVX512};
+    const struct device_options one = {.threads = 1, .isa = ISA_BEST};
     struct trial reference = {0};
     struct params found;
     struct program *same = NULL;

@@ -172,7 +172,7 @@ enum status entry_device(const struct bench *bench, const struct point *point,
 {
     *device = (struct device_options){
         .threads = (int)point->threads,
-        .isa = ISA_AVX512,
+        .isa = ISA_BEST,
         .precision = point->precision,
         .small_pages = strcmp(point->pages, "4k") == 0,
     };

@@ -136,7 +136,7 @@ static enum status choose_backend(const struct cli *cli, const char **name)
 static enum status open_backend(const struct cli *cli, const struct explain_flags *flags,
                                 struct explained *explained)
 {
-    struct device_options device = {.isa = ISA_AVX512, .precision = flags->precision};
+    struct device_options device = {.isa = ISA_BEST, .precision = flags->precision};
     TRY(registry_find(cli->registry, flags->backend, &explained->backend));
     const enum status status = explained->backend->probe();
     if (strcmp(explained->backend->unit, "cpu") == 0)

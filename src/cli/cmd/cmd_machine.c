@@ -61,7 +61,7 @@ static bool is_first(const struct registry *registry, int i)
 static enum status find_units(const struct registry *registry, struct arena *arena,
                               struct json *list[REGISTRY_MOST], int *count)
 {
-    const struct device_options usual = {.isa = ISA_AVX512};
+    const struct device_options usual = {.isa = ISA_BEST};
     for (int i = 0; i < registry->count; i++) {
         const struct backend *backend = registry->list[i].backend;
         struct device *device;

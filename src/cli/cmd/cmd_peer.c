@@ -76,7 +76,7 @@ static enum status read_options(const struct session *session, const struct json
 
     *out = (struct network_options){
         .device = {.threads = (int)json_int(request, "threads", 1),
-                   .isa = ISA_AVX512,
+                   .isa = ISA_BEST,
                    .precision = json_text(request, "precision", "fp32"),
                    .small_pages = strcmp(json_text(asked, "pages", ""), "4k") == 0},
         .fusion = strcmp(json_text(asked, "fusion", ""), "off") != 0,

@@ -63,7 +63,7 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
 {
     bool training = strcmp(flags->phase, "training") == 0;
     struct inside_options options = {.network = {.device = {.threads = (int)flags->threads,
-                                                            .isa = ISA_AVX512,
+                                                            .isa = ISA_BEST,
                                                             .precision = flags->precision},
                                                  .fusion = !flags->no_fusion},
                                      .measure = {.target = 0.01,
@@ -82,7 +82,8 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
     if (!training && strcmp(flags->phase, "inference") != 0)
         FAIL(STATUS_INPUT, "--phase: found \"%s\", expected training or inference", flags->phase);
     if (flags->isa && !isa_parse(flags->isa, &options.network.device.isa))
-        FAIL(STATUS_INPUT, "--isa: found \"%s\", expected scalar, avx2 or avx512", flags->isa);
+        FAIL(STATUS_INPUT, "--isa: found \"%s\", expected scalar, neon, avx2 or avx512",
+             flags->isa);
     if (flags->precision)
         TRY(axis_check(&axes[AXIS_precision], flags->precision));
     TRY(cli_unit(cli, &flags->backend));
@@ -113,8 +114,8 @@ enum status cmd_profile(struct cli *cli, int argc, const char *const *argv)
         {"precision", ARG_TEXT, &flags.precision, "P", "of products: fp32, tf32, bf16 … (fp32)", 0,
          0, false},
         {"threads", ARG_INT, &flags.threads, "N", "(1)", 1, POOL_MOST, false},
-        {"isa", ARG_TEXT, &flags.isa, "ISA", "scalar, avx2 or avx512 (the best there is)", 0, 0,
-         false},
+        {"isa", ARG_TEXT, &flags.isa, "ISA", "scalar, neon, avx2 or avx512 (the best there is)", 0,
+         0, false},
         {"no-fusion", ARG_FLAG, &flags.no_fusion, NULL, "the ops before they are merged", 0, 0,
          false},
         {"seconds", ARG_REAL, &flags.seconds, "S", "for timing the step (2)", 0.01, 86400, false},
