@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined __has_include && defined __x86_64__
+#if defined __has_include
 #if __has_include(<mm_malloc.h>)
 #include <mm_malloc.h>
 #endif

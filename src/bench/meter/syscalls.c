@@ -64,7 +64,6 @@ static const struct {
     NAME(recvmsg),
     NAME(ppoll),
     NAME(pselect6),
-    NAME(epoll_wait),
     NAME(getpid),
     NAME(getppid),
     NAME(gettid),
@@ -147,9 +146,10 @@ static const struct {
     NAME(process_vm_readv),
     NAME(inotify_add_watch),
     NAME(getuid),
-#ifdef SYS_poll
+#ifdef SYS_poll /* newer architectures have only what replaced them */
     NAME(poll),
     NAME(select),
+    NAME(epoll_wait),
     NAME(time),
 #endif
 #undef NAME
