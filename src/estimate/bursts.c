@@ -323,6 +323,8 @@ static burst_kernel *const ways[][CEILING_COUNT][BURST_WAYS + 1] = {
 #if defined(__x86_64__)
     [ISA_AVX2] = WAYS(avx2, flop_avx2),
     [ISA_AVX512] = WAYS(avx512, flop_avx512),
+#else
+    [ISA_NEON] = WAYS(scalar, flop_scalar),
 #endif
 };
 

@@ -86,7 +86,7 @@ TEST(every_kernel_runs)
     struct cpu cpu;
     cpu_detect(&cpu);
     for (int isa = 0; isa <= (int)cpu.isa; isa++)
-        for (int ceiling = 0; ceiling < CEILING_COUNT; ceiling++) {
+        for (int ceiling = 0; cpu_has(&cpu, (enum isa)isa) && ceiling < CEILING_COUNT; ceiling++) {
             static _Alignas(64) char data[8 * BURST_GRAIN];
             burst_kernel *const *ways = burst_ways((enum ceiling)ceiling, (enum isa)isa, &cpu);
             for (int way = 0; ways[way]; way++) {
