@@ -17,8 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const isa_names[] =
-    {[ISA_SCALAR] = "scalar", [ISA_NEON] = "neon", [ISA_AVX2] = "avx2", [ISA_AVX512] = "avx512"};
+static const char *const isa_names[] = {
+    [ISA_SCALAR] = "scalar",
+#define ISA_ROW(NAME, name, machine, flags) [ISA_##NAME] = #name,
+#include "base/isa.def"
+#undef ISA_ROW
+};
 
 const char *isa_name(enum isa isa)
 {

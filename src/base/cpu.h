@@ -7,8 +7,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The levels --isa can name; of one architecture's, each includes the ones before. */
-enum isa { ISA_SCALAR, ISA_NEON, ISA_AVX2, ISA_AVX512, ISA_COUNT, ISA_BEST = ISA_COUNT - 1 };
+/* The levels --isa can name: plain C, then the rows of isa.def. */
+enum isa {
+    ISA_SCALAR,
+#define ISA_ROW(NAME, name, machine, flags) ISA_##NAME,
+#include "base/isa.def"
+#undef ISA_ROW
+    ISA_COUNT,
+    ISA_BEST = ISA_COUNT - 1
+};
+
+/* ISA_ON_machine(…): the text in the brackets, where the program is compiled for that machine. */
+#if defined(__x86_64__)
+#define ISA_ON_x86_64(...) __VA_ARGS__
+#else
+#define ISA_ON_x86_64(...)
+#endif
+#if defined(__aarch64__)
+#define ISA_ON_aarch64(...) __VA_ARGS__
+#else
+#define ISA_ON_aarch64(...)
+#endif
 
 struct cpu {
     char model[128]; /* "AMD EPYC" */

@@ -24,8 +24,8 @@ TEST(products_are_the_librarys_and_all_else_is_simds)
     if (CHECK_OK(backend_blas.open(&options, &blas)) &&
         CHECK_OK(backend_simd.open(&options, &simd)))
         for (int kind = 0; kind < OP_COUNT; kind++) {
-            const struct kernel *row = &blas->kernels.rows[DTYPE_F32][kind];
-            const struct kernel *own = &simd->kernels.rows[DTYPE_F32][kind];
+            const struct kernel *row = kernel_first(&blas->kernels, DTYPE_F32, (enum op_kind)kind);
+            const struct kernel *own = kernel_first(&simd->kernels, DTYPE_F32, (enum op_kind)kind);
             bool right = kind == OP_conv_fused || kind == OP_dense_update ? !row->run
                          : is_product((enum op_kind)kind)
                              ? text_ends(row->name, "_openblas") || text_ends(row->name, "_blis")

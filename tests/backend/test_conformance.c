@@ -1,7 +1,7 @@
 /* test_conformance.c: every case of core/cases.h on every backend against the reference in double
  * precision: values, no write beyond an output, no output left unwritten. A case whose op the
  * backend refuses is passed over, and counted. */
-#include "backend/cpu/simd/team.h"
+#include "backend/cpu/team.h"
 #include "base/cpu.h"
 #include "core/cases.h"
 #include "rig.h"

@@ -1,9 +1,10 @@
 /* test_simd.c: what the simd backend's kernels promise beyond the conformance cases: weights in
  * blocks and back, the accuracy of its functions, and the same results at every ISA and number of
  * threads. */
+#include "backend/cpu/blocked.h"
 #include "backend/cpu/kernel.h"
-#include "backend/cpu/simd/blocked.h"
-#include "backend/cpu/simd/dense_shared.h"
+#include "backend/cpu/simd/dense/dense_shared.h"
+#include "backend/cpu/simd/simd_isa.h"
 #include "base/cpu.h"
 #include "check.h"
 #include "core/program.h"
@@ -111,12 +112,13 @@ static void check_edges(const struct dense_kernels *kernels)
     }
 }
 
-static void check_isa(enum isa isa, const struct dense_kernels *kernels)
+static void check_isa(enum isa isa)
 {
     struct cpu cpu;
     cpu_detect(&cpu);
-    if (cpu.isa < isa)
+    if (!cpu_has(&cpu, isa))
         SKIP("this CPU has no %s", isa_name(isa));
+    const struct dense_kernels *kernels = simd_isa_of(isa)->dense;
     check_function(kernels, ACTIVATION_SIGMOID, sigmoid, 4);
     check_function(kernels, ACTIVATION_TANH, tanh, 4);
     check_function(kernels, ACTIVATION_SOFTPLUS, softplus, 4);
@@ -127,14 +129,19 @@ static void check_isa(enum isa isa, const struct dense_kernels *kernels)
     check_edges(kernels);
 }
 
+TEST(neon_functions_are_accurate)
+{
+    check_isa(ISA_NEON);
+}
+
 TEST(avx2_functions_are_accurate)
 {
-    check_isa(ISA_AVX2, &dense_kernels_avx2);
+    check_isa(ISA_AVX2);
 }
 
 TEST(avx512_functions_are_accurate)
 {
-    check_isa(ISA_AVX512, &dense_kernels_avx512);
+    check_isa(ISA_AVX512);
 }
 
 /* What a batch of products [i, k] · [k, j] wants as workspace. */
@@ -145,18 +152,19 @@ static uint64_t matmul_wants(const struct kernel_table *table, int64_t i, int64_
     int32_t operands[] = {0, 1, 2};
     struct op op = {.kind = OP_matmul, .inputs = 2, .outputs = 1, .attr.matmul.scale = 1};
     struct program program = {.tensors = tensors, .operands = operands};
-    return table->rows[DTYPE_F32][OP_matmul].workspace(&program, &op, 1);
+    const struct kernel *row = kernel_of(table, &program, &op);
+    return row->workspace ? row->workspace(&program, &op, 1) : 0;
 }
 
 /* Packing takes longer than such a product. */
 TEST(small_products_are_not_packed)
 {
-    static struct kernel_table table;
+    struct kernel_table table = {0};
     struct cpu cpu;
     cpu_detect(&cpu);
-    if (cpu.isa < ISA_AVX2)
-        SKIP("this CPU has no AVX2");
-    simd_fill(&table, cpu.isa);
+    if (!simd_isa_of(cpu.isa))
+        SKIP("this CPU has no vectors that there are kernels for");
+    simd_add(&table, cpu.isa);
     CHECK(matmul_wants(&table, 1, 2, 1) == 0);
     CHECK(matmul_wants(&table, 7, 5, 2) == 0);
     CHECK(matmul_wants(&table, 200, 300, 400) > 0);

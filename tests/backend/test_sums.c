@@ -1,8 +1,9 @@
 /* Sums that threads share: every element once, and the same bits whatever their number; and the
  * counts and losses made of them. */
 #include "backend/cpu/kernel.h"
+#include "backend/cpu/simd/simd_isa.h"
 #include "backend/cpu/simd/sums.h"
-#include "backend/cpu/simd/team.h"
+#include "backend/cpu/team.h"
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "check.h"
@@ -104,8 +105,8 @@ static float run_clipping(const struct subject *s, const struct kernel *kernel, 
 static void check_op(const struct subject *s, const struct kernel_table *simd,
                      const struct kernel_table *reference)
 {
-    const struct kernel *row = &simd->rows[DTYPE_F32][s->kind];
-    const struct kernel *plain = &reference->rows[DTYPE_F32][s->kind];
+    const struct kernel *row = kernel_first(simd, DTYPE_F32, s->kind);
+    const struct kernel *plain = kernel_first(reference, DTYPE_F32, s->kind);
     float (*run)(const struct subject *, const struct kernel *, int) =
         s->kind == OP_clip ? run_clipping : run_subject;
     float right = run(s, plain, 1), first = run(s, row, 1);
@@ -124,14 +125,13 @@ TEST(losses_and_counts_are_the_references_in_any_number_of_threads)
     static const enum op_kind kinds[] = {OP_mse, OP_binary_cross_entropy, OP_cross_entropy,
                                          OP_right_class, OP_clip};
     static const int64_t sizes[][2] = {{1, 1}, {3, 5001}, {301, 33}, {2001, 7}};
-    static struct kernel_table simd, reference;
+    struct kernel_table simd = {0}, reference = {0};
     struct cpu cpu;
     cpu_detect(&cpu);
-    if (cpu.isa < ISA_AVX2)
-        SKIP("this CPU has no AVX2");
-    ref_fill(&simd);
-    ref_fill(&reference);
-    simd_fill(&simd, cpu.isa);
+    if (!simd_isa_of(cpu.isa))
+        SKIP("this CPU has no vectors that there are kernels for");
+    simd_add(&simd, cpu.isa);
+    kernels_add(&reference, &ref_kernels);
     worth_little();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int64_t rows = sizes[i][0], classes = sizes[i][1], count = rows * classes;
@@ -167,14 +167,13 @@ TEST(right_class_agrees_where_numbers_are_odd)
 {
     static const float odd[] = {0, 1, -INFINITY, INFINITY, NAN, 2};
     enum { ODD = sizeof odd / sizeof *odd, CLASSES = 37 };
-    static struct kernel_table simd, reference;
+    struct kernel_table simd = {0}, reference = {0};
     struct cpu cpu;
     cpu_detect(&cpu);
-    if (cpu.isa < ISA_AVX2)
-        SKIP("this CPU has no AVX2");
-    ref_fill(&reference);
-    ref_fill(&simd);
-    simd_fill(&simd, cpu.isa);
+    if (!simd_isa_of(cpu.isa))
+        SKIP("this CPU has no vectors that there are kernels for");
+    simd_add(&simd, cpu.isa);
+    kernels_add(&reference, &ref_kernels);
     float x[CLASSES];
     int32_t label;
     struct subject s = {
@@ -187,8 +186,8 @@ TEST(right_class_agrees_where_numbers_are_odd)
         if (seed % 4 == 0)
             for (int k = 0; k < CLASSES; k++)
                 x[k] = k == label ? 1 : x[k] > 0 ? 0 : x[k];
-        float right = run_subject(&s, &reference.rows[DTYPE_F32][OP_right_class], 1);
-        CHECK_NEAR(run_subject(&s, &simd.rows[DTYPE_F32][OP_right_class], 1), right, 0);
+        float right = run_subject(&s, kernel_first(&reference, DTYPE_F32, OP_right_class), 1);
+        CHECK_NEAR(run_subject(&s, kernel_first(&simd, DTYPE_F32, OP_right_class), 1), right, 0);
     }
 }
 

@@ -6,8 +6,8 @@ suite=cli_profile
 expect helps 0 '--callgrind' "$prony" profile --help
 expect shows_kernels 0 'dense_f32_ref' "$prony" profile small --backend ref --seconds 0.1
 expect says_whether_it_adds_up 0 'timed alone, a step takes' "$prony" profile small --seconds 0.1
-if "$prony" bench small --seconds 0.05 --format json 2>/dev/null | grep -q '"kernels":\["tiny_f32'; then
-    expect names_what_runs_the_whole_step 0 'the timed step runs in tiny_f32' \
+if "$prony" bench small --seconds 0.05 --format json 2>/dev/null | grep -q '"kernels":\["stack_f32'; then
+    expect names_what_runs_the_whole_step 0 'the timed step runs in stack_f32' \
         "$prony" profile small --seconds 0.1
     expect merges_nothing_in_a_plain_step 1 '' \
         sh -c "'$prony' profile lenet --seconds 0.1 | grep 'the timed step'"

@@ -84,7 +84,9 @@ adds() {
     [ "$found" = "$expected" ]
     report "$1_touches_only_its_places" $? "changed: $found, expected: $expected"
 }
-adds op adding-an-op.md "src/core/ops.def src/backend/cpu/ref/ref_square.c src/nn/grads.def src/nn/grads/grad_square.c"
+adds op adding-an-op.md "src/core/ops.def src/backend/cpu/ref/ref_square.c \
+    src/backend/cpu/simd/elementwise/square_isa.c src/backend/cpu/simd/lists.def \
+    src/nn/grads.def src/nn/grads/grad_square.c"
 adds layer adding-a-layer.md "src/nn/layers.def src/nn/layers/layer_square.c"
 adds axis adding-an-axis.md src/record/axes.def
 adds backend adding-a-backend.md "CMakeLists.txt src/backend/tiny/backend_tiny.c"
@@ -114,6 +116,12 @@ says gradients_agree '2 passed, 0 failed' "$build/tests/test_grad"
 says explain_shows_the_op 'square1 = square(dense1)' "$prony" explain squares.net
 says explain_shows_its_gradient 'd(dense1) = square_grad(dense1, d(square1))' \
     "$prony" explain squares.net --phase training
+if "$prony" explain small --backend simd >/dev/null 2>&1; then
+    says explain_names_the_fast_kernel '"kernel":"square_f32_' "$prony" explain squares.net --backend simd --json
+    says the_fast_kernel_agrees ok "$build/tests/test_conformance" every_case_agrees_with_f64_simd
+else
+    echo "skip slow_adding.explain_names_the_fast_kernel: this CPU has no simd backend"
+fi
 says explain_counts_its_flop '"op":"square","part":"forward","layer":"square1","inputs":[4],"outputs":[5],"flop":16' \
     "$prony" explain squares.net --batch 2 --json
 says it_learns 'test accuracy 9' "$prony" train squares.net iris --rate 0.05

@@ -1,6 +1,5 @@
-/* cpu_device.c: opening the CPU: thread pool, kernel table. */
+/* cpu_device.c: opening the CPU: its thread pool. Each backend adds its lists of kernels. */
 #include "backend/cpu/cpu_device.h"
-#include "backend/cpu/simd/blocked.h"
 
 #include "base/memory.h"
 
@@ -26,7 +25,6 @@ enum status cpu_open(const struct backend *backend, const struct device_options 
         mem_free(device);
         return status;
     }
-    ref_fill(&device->kernels);
     *out = device;
     return STATUS_OK;
 }
@@ -61,24 +59,13 @@ void cpu_describe(const struct device *device, struct json_writer *out)
     json_add_text(out, device->small_pages ? "4k" : "2m");
 }
 
-const struct kernel *kernel_of(const struct kernel_table *table, const struct program *program,
-                               const struct op *op)
-{
-    for (int32_t i = 0; table->blocks && i < op->inputs + op->outputs; i++) {
-        int32_t index = program->operands[op->first + i];
-        const struct tensor *tensor = index < 0 ? NULL : &program->tensors[index];
-        if (tensor && blocked_wanted(tensor->matrix, tensor->dtype, &tensor->shape))
-            return &table->blocked[op->kind];
-    }
-    return &table->rows[program->real][op->kind];
-}
-
 const char *cpu_supports(const struct device *device, const struct program *program,
                          const struct op *op)
 {
     const struct kernel_table *table = &device->kernels;
     if (!op)
-        return table->whole.supports ? table->whole.supports(program)
-                                     : "it has no kernels for whole programs";
-    return kernel_of(table, program, op)->run ? NULL : "there is no kernel for it";
+        return table->whole ? table->whole->supports(program)
+                            : "it has no kernels for whole programs";
+    const struct kernel *kernel = kernel_of(table, program, op);
+    return !kernel ? "there is no kernel for it" : kernel->run ? NULL : kernel->why;
 }

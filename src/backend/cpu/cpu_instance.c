@@ -1,7 +1,7 @@
 /* cpu_instance.c: a network's parameters in this process: canonical, or matrices in blocks. */
+#include "backend/cpu/blocked.h"
 #include "backend/cpu/cpu_device.h"
-#include "backend/cpu/simd/blocked.h"
-#include "backend/cpu/simd/team.h"
+#include "backend/cpu/team.h"
 
 #include "base/memory.h"
 

@@ -1,7 +1,7 @@
 /* cpu_plan.c: a program prepared for the CPU: every op becomes a call with its pointers worked out,
  * and running is walking the list. */
+#include "backend/cpu/blocked.h"
 #include "backend/cpu/cpu_device.h"
-#include "backend/cpu/simd/blocked.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -83,14 +83,14 @@ static enum status choose_kernels(struct plan *plan)
              arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof *plan->kernels));
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
-        const char *why = device->backend->supports(device, program, op);
-        if (why)
-            FAIL(STATUS_UNSUPPORTED, "the backend '%s' cannot run the op %s (%s): %s",
-                 device->backend->name, op_name(op->kind), op->layer, why);
         plan->kernels[o] = kernel_of(&device->kernels, program, op);
+        if (!plan->kernels[o] || !plan->kernels[o]->run)
+            FAIL(STATUS_UNSUPPORTED, "the backend '%s' cannot run the op %s (%s): %s",
+                 device->backend->name, op_name(op->kind), op->layer,
+                 cpu_supports(device, program, op));
     }
     if (program->whole && plan->observer.level == OBSERVE_NOTHING && plan->slots == 1)
-        plan->whole = &device->kernels.whole;
+        plan->whole = device->kernels.whole;
     return STATUS_OK;
 }
 
@@ -471,6 +471,7 @@ enum status cpu_explain(const struct plan *plan, struct arena *arena, struct exp
             .op = o,
             .kernel = plan->whole ? plan->whole->name : plan->kernels[o]->name,
             .launches = plan->whole ? 0 : program->portions,
+            .why = plan->whole ? plan->whole->why : plan->kernels[o]->why,
         };
     out->role_bytes[ROLE_GRAD] = plan->grad_bytes;
     for (size_t i = 0; i < sizeof per_slot / sizeof *per_slot; i++)

@@ -1,4 +1,4 @@
-/* kernel.h: what a CPU kernel is given, and the table it sits in. */
+/* kernel.h: what a CPU kernel is given, and the lists of kernels that a device chooses from. */
 #ifndef PRONY_BACKEND_CPU_KERNEL_H
 #define PRONY_BACKEND_CPU_KERNEL_H
 
@@ -34,17 +34,41 @@ struct call {
 
 typedef void kernel_run(const struct call *call);
 
+/* How a kernel finds the weights that its op touches. */
+enum kernel_form {
+    FORM_PLAIN,   /* as matrices, or the op has none */
+    FORM_BLOCKED, /* in blocks (blocked.h) */
+    FORM_ANY,     /* either: it treats all elements alike */
+};
+
+/* A row of a list of kernels. The lists of a device are searched in order: the first row that takes
+ * an op runs it, and its name is the name that explain and records have. */
 struct kernel {
-    const char *name; /* "dense_f32_ref"; NULL: there is none */
-    kernel_run *run;
+    enum op_kind op;
+    enum dtype real; /* of the program */
+    enum kernel_form form;
+    const char *name; /* "dense_f32_ref" */
+    const char *why;  /* it is taken before the rows behind it; NULL: there is nothing to say */
+    /* Does it suit this op? NULL: it suits every op of its kind. */
+    bool (*takes)(const struct program *program, const struct op *op);
     /* Bytes of workspace; NULL: none. */
     uint64_t (*workspace)(const struct program *program, const struct op *op, int threads);
+    kernel_run *run; /* NULL: the device has no kernel for such an op, and `why` says why */
 };
+
+struct kernel_list {
+    const struct kernel *rows;
+    int count;
+};
+#define KERNEL_LIST(rows)                                                                          \
+    {                                                                                              \
+        rows, sizeof(rows) / sizeof *(rows)                                                        \
+    }
 
 /* One kernel for a whole program: all its parts, for as many steps as it is told. It keeps what it
  * makes of the program (`state`, `bytes` of it) and its own copy of the parameters there. */
 struct whole {
-    const char *name;
+    const char *name, *why;
     const char *(*supports)(const struct program *program); /* NULL, or why not */
     uint64_t (*bytes)(const struct program *program);
     /* `calls` and `kernels` have one row per op of the program. */
@@ -54,20 +78,26 @@ struct whole {
     void (*run)(void *state, int64_t steps, bool fresh);
 };
 
-/* Per element type of the program and op kind. Filled with reference kernels first, then
- * overwritten row by row with what the CPU supports. */
+enum { KERNEL_LISTS = 24 };
+
+/* The kernels of a device. */
 struct kernel_table {
-    struct kernel rows[DTYPE_COUNT][OP_COUNT];
-    bool blocks; /* matrices (params.h) of f32 programs are kept in blocks (simd/blocked.h) … */
-    struct kernel blocked[OP_COUNT]; /* … and ops that touch one use these rows */
-    struct whole whole;              /* supports is NULL: there is none */
+    const struct kernel_list *lists[KERNEL_LISTS]; /* in the order in which they are searched */
+    int list_count;
+    bool blocks;               /* matrices (params.h) of f32 programs are kept in blocks */
+    const struct whole *whole; /* or NULL */
 };
 
-void ref_fill(struct kernel_table *table);
-void simd_fill(struct kernel_table *table, enum isa isa);
+void kernels_add(struct kernel_table *table, const struct kernel_list *list);
 
-/* The row an op uses; its run is NULL when there is no kernel for it. */
+extern const struct kernel_list ref_kernels;
+
+/* The row that runs an op; NULL, or one without `run`: there is no kernel for it. */
 const struct kernel *kernel_of(const struct kernel_table *table, const struct program *program,
                                const struct op *op);
+
+/* The first row for ops of a kind on plain weights, whatever it takes; NULL: there is none. */
+const struct kernel *kernel_first(const struct kernel_table *table, enum dtype real,
+                                  enum op_kind kind);
 
 #endif

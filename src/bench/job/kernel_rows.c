@@ -112,7 +112,7 @@ static void add_aligned(const struct kernel_rows *rows, enum column column, cons
     if (column == COLUMN_SIZES)
         width = rows->sizes_width;
     if (column == COLUMN_KERNEL)
-        width = rows->op_width + (int)strlen("_f32_avx512_8x16");
+        width = rows->op_width + (int)strlen("_f32_avx512_depthwise");
     int room = width > used ? width - used : 0;
     bool right = columns[column].unit || column == COLUMN_THREADS;
     text_printf(out, "%s%*s%s%*s", column ? "  " : "", right ? room : 0, "", cell, right ? 0 : room,

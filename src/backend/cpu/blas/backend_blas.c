@@ -6,6 +6,7 @@
 #include "backend/cpu/blas/blas_library.h"
 #include "backend/cpu/cpu_backends.h"
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/simd/simd_isa.h"
 
 #ifndef __has_feature /* gcc's word for it is __SANITIZE_THREAD__ */
 #define __has_feature(name) 0
@@ -24,11 +25,10 @@ static enum status blas_open(const struct device_options *options, struct device
 {
     TRY(cpu_open(&backend_blas, options, out));
     struct kernel_table *table = &(*out)->kernels;
-    simd_fill(table, (*out)->isa);
-    table->blocks = false;
-    table->whole = (struct whole){0};
-    blas_dense_fill(table, (*out)->isa);
-    blas_conv_fill(table);
+    kernels_add(table, blas_dense_list((*out)->isa));
+    kernels_add(table, blas_conv_list());
+    simd_add(table, (*out)->isa);
+    kernels_add(table, &ref_kernels);
     return STATUS_OK;
 }
 

@@ -7,9 +7,9 @@
  *
  * Threads share the channels of the copies. */
 #include "backend/cpu/blas/blas_library.h"
-#include "backend/cpu/ref/real.h"
-#include "backend/cpu/simd/conv_relation.h"
-#include "backend/cpu/simd/team.h"
+#include "backend/cpu/conv_relation.h"
+#include "backend/cpu/real.h"
+#include "backend/cpu/team.h"
 
 #include <string.h>
 
@@ -197,12 +197,20 @@ static uint64_t conv_dw_workspace(const struct program *program, const struct op
     return workspace_of(program, op, 0, 2, 1);
 }
 
-void blas_conv_fill(struct kernel_table *table)
+#define CONV_ROW(kind, library)                                                                    \
+    {                                                                                              \
+        .op = OP_##kind, .name = #kind "_f32_" library, .workspace = kind##_workspace, .run = kind \
+    }
+#define ROWS(library)                                                                              \
+    CONV_ROW(conv, library), CONV_ROW(conv_t, library), CONV_ROW(conv_dw, library),                \
+    {                                                                                              \
+        .op = OP_conv_fused, .why = "what follows the library's product is an op of its own"       \
+    }
+static const struct kernel openblas[] = {ROWS("openblas")}, blis[] = {ROWS("blis")};
+
+const struct kernel_list *blas_conv_list(void)
 {
-    struct kernel *rows = table->rows[DTYPE_F32];
-#define ROW(op) rows[OP_##op] = (struct kernel){blas_name(BLAS_NAMES(op)), op, op##_workspace};
-    ROW(conv)
-    ROW(conv_t)
-    ROW(conv_dw)
-    rows[OP_conv_fused] = (struct kernel){0}; /* what follows a product is an op of its own */
+    static const struct kernel_list lists[BLAS_LIBRARIES] = {KERNEL_LIST(openblas),
+                                                             KERNEL_LIST(blis)};
+    return &lists[blas_library()];
 }

@@ -1,9 +1,10 @@
 /* blas_dense.c: the dense family and batched products by a BLAS; biases and activations are ours,
  * shared by threads. */
 #include "backend/cpu/blas/blas_library.h"
-#include "backend/cpu/ref/real.h"
-#include "backend/cpu/simd/dense_shared.h"
-#include "backend/cpu/simd/team.h"
+#include "backend/cpu/real.h"
+#include "backend/cpu/simd/dense/dense_shared.h"
+#include "backend/cpu/simd/simd_isa.h"
+#include "backend/cpu/team.h"
 
 /* y = f(x), `count` of them */
 typedef void activate_run(int32_t function, const float *x, float *y, int64_t count);
@@ -14,15 +15,14 @@ static void activate_scalar(int32_t function, const float *x, float *y, int64_t 
         y[i] = activate(function, x[i]);
 }
 
-static void activate_avx2(int32_t function, const float *x, float *y, int64_t count)
-{
-    dense_kernels_avx2.activate(function, x, y, count);
-}
-
-static void activate_avx512(int32_t function, const float *x, float *y, int64_t count)
-{
-    dense_kernels_avx512.activate(function, x, y, count);
-}
+#define ACTIVATE(isa)                                                                              \
+    static void activate_##isa(int32_t function, const float *x, float *y, int64_t count)          \
+    {                                                                                              \
+        simd_##isa.dense->activate(function, x, y, count);                                         \
+    }
+#define ISA_ROW(NAME, isa, machine, flags) ISA_ON_##machine(ACTIVATE(isa))
+#include "base/isa.def"
+#undef ISA_ROW
 
 /* y[rows, columns] = f(y + b) */
 struct job_finish {
@@ -113,23 +113,38 @@ static void matmul(const struct call *call)
         dense_t(call, activate_##isa);                                                             \
     }
 ENTRIES(scalar)
-ENTRIES(avx2)
-ENTRIES(avx512)
+#define ISA_ROW(NAME, isa, machine, flags) ISA_ON_##machine(ENTRIES(isa))
+#include "base/isa.def"
+#undef ISA_ROW
 
-void blas_dense_fill(struct kernel_table *table, enum isa isa)
+/* A kernel that does not depend on the ISA, and one that does: with each library's name. */
+#define PLAIN_ROW(kind, library, function)                                                         \
+    {                                                                                              \
+        .op = OP_##kind, .name = #kind "_f32_" library, .run = function                            \
+    }
+#define ROWS(library, isa)                                                                         \
+    PLAIN_ROW(dense, library, dense_##isa), PLAIN_ROW(dense_t, library, dense_t_##isa),            \
+        PLAIN_ROW(outer, library, outer), PLAIN_ROW(dense_sgd, library, dense_sgd),                \
+        PLAIN_ROW(matmul, library, matmul), PLAIN_ROW(matmul_nt, library, matmul),                 \
+        PLAIN_ROW(matmul_tn, library, matmul),                                                     \
+        {.op = OP_dense_update, .why = "its three ops, of which two are the library's"},
+#define LISTS(isa)                                                                                 \
+    static const struct kernel openblas_##isa[] = {ROWS("openblas", isa)},                         \
+                               blis_##isa[] = {ROWS("blis", isa)};                                 \
+    static const struct kernel_list lists_##isa[BLAS_LIBRARIES] = {KERNEL_LIST(openblas_##isa),    \
+                                                                   KERNEL_LIST(blis_##isa)};
+LISTS(scalar)
+#define ISA_ROW(NAME, isa, machine, flags) ISA_ON_##machine(LISTS(isa))
+#include "base/isa.def"
+#undef ISA_ROW
+
+const struct kernel_list *blas_dense_list(enum isa isa)
 {
-    static kernel_run *const forward
-        [] = {[ISA_SCALAR] = dense_scalar, [ISA_AVX2] = dense_avx2, [ISA_AVX512] = dense_avx512},
- *const back[] = {
-     [ISA_SCALAR] = dense_t_scalar, [ISA_AVX2] = dense_t_avx2, [ISA_AVX512] = dense_t_avx512};
-    struct kernel *rows = table->rows[DTYPE_F32];
-#define ROW(op, run) rows[OP_##op] = (struct kernel){blas_name(BLAS_NAMES(op)), run, NULL};
-    ROW(dense, forward[isa])
-    ROW(dense_t, back[isa])
-    ROW(outer, outer)
-    ROW(dense_sgd, dense_sgd)
-    ROW(matmul, matmul)
-    ROW(matmul_nt, matmul)
-    ROW(matmul_tn, matmul)
-    rows[OP_dense_update] = (struct kernel){0}; /* its three ops, of which two are the library's */
+    static const struct kernel_list *const lists[ISA_COUNT] = {
+        [ISA_SCALAR] = lists_scalar,
+#define ISA_ROW(NAME, isa, machine, flags) ISA_ON_##machine([ISA_##NAME] = lists_##isa, )
+#include "base/isa.def"
+#undef ISA_ROW
+    };
+    return &lists[isa][blas_library()];
 }

@@ -114,9 +114,9 @@ enum status blas_load(void)
     return STATUS_OK;
 }
 
-const char *blas_name(const char *const *names)
+int blas_library(void)
 {
-    return names[blas.library];
+    return blas.library;
 }
 
 void blas_multiply(const struct call *call, bool turned_a, bool turned_b, int64_t m, int64_t n,

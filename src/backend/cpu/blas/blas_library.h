@@ -9,22 +9,17 @@
  * first that is there. */
 enum status blas_load(void);
 
-/* Which of a kernel's names, one a library, tells what runs; after blas_load. */
-enum { BLAS_LIBRARIES = 2 };
-const char *blas_name(const char *const *names);
-#define BLAS_NAMES(op)                                                                             \
-    (const char *const[BLAS_LIBRARIES])                                                            \
-    {                                                                                              \
-#op "_f32_openblas", #op "_f32_blis"                                                       \
-    }
+/* The library's number, after blas_load: kernels are named after it. */
+enum { BLAS_OPENBLAS, BLAS_BLIS, BLAS_LIBRARIES };
+int blas_library(void);
 
 /* c[m,n] = alpha·a·b + beta·c; with `turned` an operand is the transpose of what is given. In as
  * many threads as the call's pool has. */
 void blas_multiply(const struct call *call, bool turned_a, bool turned_b, int64_t m, int64_t n,
                    int64_t k, float alpha, const float *a, const float *b, float beta, float *c);
 
-/* Puts the kernels that multiply by it into the table; what follows a product is for this ISA. */
-void blas_dense_fill(struct kernel_table *table, enum isa isa);
-void blas_conv_fill(struct kernel_table *table);
+/* The kernels that multiply by it; what follows a product is for this ISA. */
+const struct kernel_list *blas_dense_list(enum isa isa);
+const struct kernel_list *blas_conv_list(void);
 
 #endif

@@ -12,7 +12,9 @@ static enum status ref_open(const struct device_options *options, struct device 
     struct device_options one = *options;
     one.threads = 1; /* reference kernels are single-threaded */
     one.isa = ISA_SCALAR;
-    return cpu_open(&backend_ref, &one, out);
+    TRY(cpu_open(&backend_ref, &one, out));
+    kernels_add(&(*out)->kernels, &ref_kernels);
+    return STATUS_OK;
 }
 
 const struct backend backend_ref = {

@@ -1,5 +1,5 @@
 /* ref_activate.c: elementwise functions and their slopes, and bounds; softmax by itself. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 
 /* Every function; fused ops have those of real.h. */
 static real activate_alpha(int32_t function, real alpha, real x)

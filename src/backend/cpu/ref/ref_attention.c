@@ -1,5 +1,5 @@
 /* ref_attention.c: what attention is made of: batched products, softmax, layer-norm. */
-#include "backend/cpu/ref/softmax.h"
+#include "backend/cpu/ref/ref_softmax.h"
 
 /* One of n matrices side by side: element [row, column] is at row·down + column·right. */
 struct side {

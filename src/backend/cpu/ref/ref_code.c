@@ -1,6 +1,6 @@
 /* ref_code.c: codes that are drawn from a normal distribution, and how far that is from the
  * standard one. The random numbers are those of ref_random.c. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 #include "base/rng.h"
 
 /* z = mean + σ·ε, σ² = e^(log variance) */

@@ -5,7 +5,7 @@
  *     row = p·stride + ky·dilation - pad,
  * and likewise for columns. Channels are in groups: output o of y sees the `inner` channels of its
  * group in x, and nothing else. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 
 struct conv {
     int64_t batch;

@@ -1,6 +1,6 @@
 /* ref_dense.c: the GEMM family. Every output is a sum in index order. */
 #include "backend/cpu/dense_update.h"
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 
 /* y[n,o] = f(Σ_i x[n,i]·w[i,o] + b[o]) */
 KERNEL(dense)

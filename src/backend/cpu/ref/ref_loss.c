@@ -1,7 +1,7 @@
 /* ref_loss.c: losses, where gradients start, and counts of right answers. Losses are summed in
  * double: of millions of samples a float would lose what each adds. */
-#include "backend/cpu/ref/real.h"
-#include "backend/cpu/ref/softmax.h"
+#include "backend/cpu/real.h"
+#include "backend/cpu/ref/ref_softmax.h"
 
 /* mean of (y - target)² over all elements */
 KERNEL(mse)

@@ -1,6 +1,6 @@
 /* ref_norm.c: normalising channels: batch-norm over all but the channel, lrn over its neighbours. x
  * is [n, channels, inner…]. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 
 struct extent {
     int64_t batch, channels, inner;

@@ -2,7 +2,7 @@
  *
  * Operands: w, g, rate, (count,) states … → w, g when it accumulates, states … Everything is
  * updated in place, so inputs alone are named here. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 
 enum { W, G, RATE };
 

@@ -1,7 +1,7 @@
 /* ref_pool.c: pooling of images. Every plane (a channel of a sample) is pooled by itself; the
  * window of the place (p, q) begins at (p·stride - pad, q·stride - pad) and what of it lies outside
  * the image counts for nothing. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 
 struct pooling {
     int64_t planes;

@@ -1,6 +1,6 @@
 /* ref_random.c: what is random. Every number is a function of (seed, stream, step, row of the data,
  * element): see base/rng.h. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 #include "base/rng.h"
 
 static struct rng_key key_of(const struct call *call, int32_t stream)

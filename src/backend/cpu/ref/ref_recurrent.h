@@ -1,10 +1,10 @@
 /* ref_recurrent.h: what layers over time share: the sample's length, products with the weights, and
  * the way back from a step's sums to all that made them. Samples are independent, so each is done
  * alone, time inside. */
-#ifndef PRONY_BACKEND_CPU_REF_RECURRENT_H
-#define PRONY_BACKEND_CPU_REF_RECURRENT_H
+#ifndef PRONY_BACKEND_CPU_REF_REF_RECURRENT_H
+#define PRONY_BACKEND_CPU_REF_REF_RECURRENT_H
 
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* ref_shape.c: elements moved, picked and added up. Along an axis of k places, a tensor is
  * [n, k, c]: n times, k places of c elements each. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 
 #include <string.h>
 

@@ -5,11 +5,12 @@
 #include "core/ops.def"
 #undef OP
 
-void ref_fill(struct kernel_table *table)
-{
+static const struct kernel rows[] = {
 #define OP(kind, inputs, outputs, flop, attributes)                                                \
-    table->rows[DTYPE_F32][OP_##kind] = (struct kernel){#kind "_f32_ref", ref_##kind##_f32, NULL}; \
-    table->rows[DTYPE_F64][OP_##kind] = (struct kernel){#kind "_f64_ref", ref_##kind##_f64, NULL};
+    {.op = OP_##kind, .real = DTYPE_F32, .name = #kind "_f32_ref", .run = ref_##kind##_f32},       \
+        {.op = OP_##kind, .real = DTYPE_F64, .name = #kind "_f64_ref", .run = ref_##kind##_f64},
 #include "core/ops.def"
 #undef OP
-}
+};
+
+const struct kernel_list ref_kernels = KERNEL_LIST(rows);

@@ -1,6 +1,6 @@
 /* ref_update.c: the rate of a step, the norm of its gradients, its count; ref_optimiser.c has the
  * optimisers. */
-#include "backend/cpu/ref/real.h"
+#include "backend/cpu/real.h"
 #include "core/schedule.h"
 
 KERNEL(schedule)

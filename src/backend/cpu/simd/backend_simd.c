@@ -1,46 +1,29 @@
-/* backend_simd.c: the CPU at its speed: reference kernels, overwritten row by row by what this CPU
- * supports. */
+/* backend_simd.c: the CPU at its speed: the kernels of the best ISA that it has, then the
+ * reference's. */
 #include "backend/cpu/cpu_backends.h"
 #include "backend/cpu/cpu_device.h"
-#include "backend/cpu/simd/fills.h"
-#include "backend/cpu/simd/tiny.h"
-
-/* Updates are elementwise, so the plain kernels serve matrices in blocks as well. */
-static const enum op_kind elementwise[] = {OP_sgd,  OP_momentum, OP_adagrad, OP_rmsprop,
-                                           OP_adam, OP_rprop,    OP_clip,    OP_add};
-
-#define FILL(name) name(table);
-
-void simd_fill(struct kernel_table *table, enum isa isa)
-{
-    if (isa < ISA_AVX2)
-        return;
-    table->blocks = true;
-    if (isa >= ISA_AVX512) {
-        SIMD_FAMILIES(FILL, avx512)
-    } else {
-        SIMD_FAMILIES(FILL, avx2)
-    }
-    for (size_t i = 0; i < sizeof elementwise / sizeof *elementwise; i++)
-        table->blocked[elementwise[i]] = table->rows[DTYPE_F32][elementwise[i]];
-    /* of few weights its three ops are quicker than the reference's one */
-    table->rows[DTYPE_F32][OP_dense_update] = (struct kernel){0};
-    tiny_fill(table, isa);
-}
+#include "backend/cpu/simd/simd_isa.h"
 
 static enum status simd_probe(void)
 {
     struct cpu cpu;
     cpu_detect(&cpu);
-    if (cpu.isa < ISA_AVX2)
-        FAIL(STATUS_UNSUPPORTED, "this CPU has no AVX2 and FMA; the backend 'ref' runs everywhere");
+    if (!simd_isa_of(cpu.isa))
+        FAIL(STATUS_UNSUPPORTED,
+             "this CPU has no vectors that there are kernels for (AVX2 and FMA, "
+             "AVX-512, NEON); the backend 'ref' runs everywhere");
     return STATUS_OK;
 }
 
 static enum status simd_open(const struct device_options *options, struct device **out)
 {
     TRY(cpu_open(&backend_simd, options, out));
-    simd_fill(&(*out)->kernels, (*out)->isa);
+    struct kernel_table *table = &(*out)->kernels;
+    const struct simd_isa *isa = simd_isa_of((*out)->isa);
+    table->blocks = isa;
+    table->whole = isa ? isa->whole : NULL;
+    simd_add(table, (*out)->isa);
+    kernels_add(table, &ref_kernels);
     return STATUS_OK;
 }
 

@@ -1,7 +1,7 @@
 /* sums.c: see sums.h. */
 #include "backend/cpu/simd/sums.h"
 
-#include "backend/cpu/simd/team.h"
+#include "backend/cpu/team.h"
 
 enum { PIECES_MOST = POOL_MOST };
 

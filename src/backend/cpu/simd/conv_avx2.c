@@ -1,3 +1,0 @@
-/* conv_avx2.c: convolution for this ISA; the build compiles this file with its flags. */
-#define ISA(name) name##_avx2
-#include "backend/cpu/simd/conv_simd.h"

@@ -1,3 +1,0 @@
-/* dense_avx2.c: the dense kernels for this ISA; the build compiles this file with its flags. */
-#define ISA(name) name##_avx2
-#include "backend/cpu/simd/dense_simd.h"

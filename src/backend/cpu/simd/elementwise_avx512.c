@@ -1,5 +1,0 @@
-/* elementwise_avx512.c: elementwise ops for this ISA; the build compiles this file with its flags.
- */
-#define ISA(name) name##_avx512
-#define ISA_NAME "avx512"
-#include "backend/cpu/simd/elementwise_simd.h"

@@ -1,4 +1,0 @@
-/* pool_avx512.c: pooling for this ISA; the build compiles this file with its flags. */
-#define ISA(name) name##_avx512
-#define ISA_NAME "avx512"
-#include "backend/cpu/simd/pool_simd.h"

@@ -1,4 +1,0 @@
-/* random_avx2.c: random numbers for this ISA; the build compiles this file with its flags. */
-#define ISA(name) name##_avx2
-#define ISA_NAME "avx2"
-#include "backend/cpu/simd/random_simd.h"

@@ -1,3 +1,0 @@
-/* recurrent_avx2.c: layers over time for this ISA; the build compiles this file with its flags. */
-#define ISA(name) name##_avx2
-#include "backend/cpu/simd/recurrent_simd.h"

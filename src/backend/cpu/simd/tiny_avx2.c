@@ -1,4 +1,0 @@
-/* tiny_avx2.c: see tiny_simd.h. */
-#include "backend/cpu/simd/tiny_simd.h"
-
-const struct tiny_kernels tiny_avx2 = {VEC_LANES, steps_narrow, steps_wide, steps_batch};
