@@ -4,21 +4,48 @@
 #include <math.h>
 #include <string.h>
 
-static struct arg *find_arg(const struct args *args, const char *name, size_t length)
+/* The i-th option, and where its value is in the command's struct. */
+static const struct arg *find_at(const struct args *args, size_t i, size_t *offset)
 {
-    for (size_t i = 0; i < args->count; i++)
-        if (strlen(args->list[i].name) == length && memcmp(args->list[i].name, name, length) == 0)
-            return &args->list[i];
+    for (int l = 0; l < ARGS_LISTS && args->lists[l].rows; l++)
+        for (const struct arg *arg = args->lists[l].rows; arg->help; arg++) {
+            if (!arg->name || i--)
+                continue;
+            *offset = args->lists[l].offset + arg->offset;
+            return arg;
+        }
     return NULL;
+}
+
+const struct arg *args_at(const struct args *args, size_t i)
+{
+    size_t offset;
+    return find_at(args, i, &offset);
+}
+
+/* Its number; ARGS_MOST: there is no such option. */
+static size_t find_arg(const struct args *args, const char *name, size_t length)
+{
+    const struct arg *arg;
+    for (size_t i = 0; (arg = args_at(args, i)); i++)
+        if (strlen(arg->name) == length && memcmp(arg->name, name, length) == 0)
+            return i;
+    return ARGS_MOST;
+}
+
+bool args_given(const struct args *args, const struct args_found *found, const char *name)
+{
+    size_t i = find_arg(args, name, strlen(name));
+    return i < ARGS_MOST && (found->given & (uint64_t)1 << i);
 }
 
 static enum status fail_unknown(const struct args *args, const char *word)
 {
-    enum { MOST_NAMES = 128 };
-    const char *names[MOST_NAMES] = {"help"};
+    const char *names[ARGS_MOST + 1] = {"help"};
+    const struct arg *arg;
     size_t count = 1;
-    for (size_t i = 0; i < args->count && count < MOST_NAMES; i++)
-        names[count++] = args->list[i].name;
+    while (count <= ARGS_MOST && (arg = args_at(args, count - 1)))
+        names[count++] = arg->name;
     char name[64] = "";
     const char *bare = word + strspn(word, "-");
     size_t length = strcspn(bare, "=");
@@ -58,36 +85,49 @@ static bool read_share(const char *word, double *share)
     return true;
 }
 
-static bool read_number(const struct arg *arg, const char *word)
+/* A number of its kind, as a double beside it to be compared with the range. */
+static bool read_number(const struct arg *arg, const char *word, int64_t *whole, double *real)
+{
+    if (arg->kind == ARG_SHARE)
+        return read_share(word, real);
+    if (arg->kind == ARG_REAL)
+        return text_to_real(word, real);
+    bool read = text_to_int(word, whole);
+    *real = (double)*whole;
+    return read;
+}
+
+static bool is_within(const struct arg *arg, double value)
+{
+    return arg->low >= arg->high || (value >= arg->low && value <= arg->high);
+}
+
+static void put_number(const struct arg *arg, int64_t whole, double real, void *value)
+{
+    const int32_t narrow = (int32_t)whole;
+    if (arg->kind != ARG_INT)
+        *(double *)value = real;
+    else if (arg->bytes == sizeof narrow)
+        *(int32_t *)value = narrow;
+    else
+        *(int64_t *)value = whole;
+}
+
+static enum status set_value(const struct arg *arg, const char *word, void *value)
 {
     int64_t whole = 0;
     double real = 0;
-    bool is_int = arg->kind == ARG_INT;
-    if (is_int                   ? !text_to_int(word, &whole)
-        : arg->kind == ARG_SHARE ? !read_share(word, &real)
-                                 : !text_to_real(word, &real))
-        return false;
-    double value = is_int ? (double)whole : real;
-    if (arg->low < arg->high && (value < arg->low || value > arg->high))
-        return false;
-    if (is_int)
-        *(int64_t *)arg->value = whole;
-    else
-        *(double *)arg->value = real;
-    return true;
-}
-
-static enum status set_value(const struct arg *arg, const char *word)
-{
     if (arg->kind == ARG_TEXT && !*word)
         FAIL(STATUS_INPUT, "--%s: found an empty text, expected --%s %s", arg->name, arg->name,
              arg->meaning);
     if (arg->kind == ARG_TEXT) {
-        *(const char **)arg->value = word;
+        *(const char **)value = word;
         return STATUS_OK;
     }
-    if (read_number(arg, word))
+    if (read_number(arg, word, &whole, &real) && is_within(arg, real)) {
+        put_number(arg, whole, real, value);
         return STATUS_OK;
+    }
     struct text expected = {0};
     describe_number(arg, &expected);
     enum status status =
@@ -97,36 +137,55 @@ static enum status set_value(const struct arg *arg, const char *word)
     return status;
 }
 
+/* A default need not be one that can be asked for: "-1" may stand for "not said". */
+void args_defaults(const struct args *args, void *values)
+{
+    const struct arg *arg;
+    size_t offset;
+    for (size_t i = 0; (arg = find_at(args, i, &offset)); i++) {
+        void *value = (char *)values + offset;
+        int64_t whole = 0;
+        double real = 0;
+        if (arg->otherwise && arg->kind == ARG_TEXT)
+            *(const char **)value = arg->otherwise;
+        else if (arg->otherwise && read_number(arg, arg->otherwise, &whole, &real))
+            put_number(arg, whole, real, value);
+    }
+}
+
 /* argv[*at] is an option; moves *at on when its value is the next word. */
-static enum status parse_option(struct args *args, int argc, const char *const *argv, int *at)
+static enum status parse_option(const struct args *args, int argc, const char *const *argv, int *at,
+                                void *values, struct args_found *found)
 {
     const char *word = argv[*at], *name = word + 2;
     const char *equals = strchr(name, '=');
-    size_t length = equals ? (size_t)(equals - name) : strlen(name);
-    struct arg *arg = text_starts(word, "--") ? find_arg(args, name, length) : NULL;
-    if (!arg)
+    size_t length = equals ? (size_t)(equals - name) : strlen(name), offset = 0;
+    size_t i = text_starts(word, "--") ? find_arg(args, name, length) : ARGS_MOST;
+    if (i == ARGS_MOST)
         return fail_unknown(args, word);
-    if (arg->given)
+    const struct arg *arg = find_at(args, i, &offset);
+    void *value = (char *)values + offset;
+    if (found->given & (uint64_t)1 << i)
         FAIL(STATUS_INPUT, "--%s: found twice, expected once", arg->name);
-    arg->given = true;
+    found->given |= (uint64_t)1 << i;
     if (arg->kind == ARG_FLAG) {
         if (equals)
             FAIL(STATUS_INPUT, "--%s: found \"%s\", expected no value", arg->name, equals + 1);
-        *(bool *)arg->value = true;
+        *(bool *)value = true;
         return STATUS_OK;
     }
     if (equals)
-        return set_value(arg, equals + 1);
+        return set_value(arg, equals + 1, value);
     if (*at + 1 == argc || text_starts(argv[*at + 1], "--"))
         FAIL(STATUS_INPUT, "--%s: found no value, expected --%s %s", arg->name, arg->name,
              arg->meaning);
     ++*at;
-    return set_value(arg, argv[*at]);
+    return set_value(arg, argv[*at], value);
 }
 
-static enum status check_positional(const struct args *args)
+static enum status check_positional(const struct args *args, const struct args_found *found)
 {
-    int count = args->positional_count;
+    int count = found->count;
     if (count < args->least)
         FAIL(STATUS_INPUT, "found %d argument%s, expected %s%d: %s %s", count,
              count == 1 ? "" : "s", args->most == args->least ? "" : "at least ", args->least,
@@ -134,16 +193,15 @@ static enum status check_positional(const struct args *args)
     if (args->most >= 0 && count > args->most)
         FAIL(STATUS_INPUT, "found %d argument%s, expected %s%d (\"%s\" is too many): %s %s", count,
              count == 1 ? "" : "s", args->most == args->least ? "" : "at most ", args->most,
-             args->positional[args->most], args->command, args->usage);
+             found->positional[args->most], args->command, args->usage);
     return STATUS_OK;
 }
 
-enum status args_parse(struct args *args, int argc, const char *const *argv)
+enum status args_parse(const struct args *args, int argc, const char *const *argv, void *values,
+                       struct args_found *found)
 {
-    args->positional_count = 0;
-    args->help = false;
-    for (size_t i = 0; i < args->count; i++)
-        args->list[i].given = false;
+    *found = (struct args_found){.positional = found->positional};
+    args_defaults(args, values);
     bool options = true;
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
@@ -151,15 +209,15 @@ enum status args_parse(struct args *args, int argc, const char *const *argv)
         if (is_option && text_equal(word, "--")) {
             options = false;
         } else if (is_option && (text_equal(word, "--help") || text_equal(word, "-h"))) {
-            args->help = true;
+            found->help = true;
             return STATUS_OK;
         } else if (is_option) {
-            TRY(parse_option(args, argc, argv, &i));
+            TRY(parse_option(args, argc, argv, &i, values, found));
         } else {
-            args->positional[args->positional_count++] = word;
+            found->positional[found->count++] = word;
         }
     }
-    return check_positional(args);
+    return check_positional(args, found);
 }
 
 /* Characters, not bytes: a meaning may hold "…". */
@@ -183,16 +241,25 @@ static void add_option(struct text *out, int column, const struct arg *arg)
                 column - left_width(arg), "", arg->help);
 }
 
+void args_summary(const struct args *args, struct text *out)
+{
+    text_add(out, args->summary);
+    if (args->add_summary)
+        args->add_summary(out);
+}
+
 void args_help(const struct args *args, struct text *out)
 {
-    const struct arg help = {.name = "help", .kind = ARG_FLAG, .help = "show this text"};
+    const struct arg help = {.name = "help", .kind = ARG_FLAG, .help = "show this text"}, *arg;
     int column = left_width(&help);
-    for (size_t i = 0; i < args->count; i++)
-        if (left_width(&args->list[i]) > column)
-            column = left_width(&args->list[i]);
-    text_printf(out, "usage: %s %s\n\n%s\n\noptions:\n", args->command, args->usage, args->summary);
-    for (size_t i = 0; i < args->count; i++)
-        add_option(out, column, &args->list[i]);
+    for (size_t i = 0; (arg = args_at(args, i)); i++)
+        if (left_width(arg) > column)
+            column = left_width(arg);
+    text_printf(out, "usage: %s %s\n\n", args->command, args->usage);
+    args_summary(args, out);
+    text_add(out, "\n\noptions:\n");
+    for (size_t i = 0; (arg = args_at(args, i)); i++)
+        add_option(out, column, arg);
     add_option(out, column, &help);
     if (args->examples)
         text_printf(out, "\nexamples:\n%s", args->examples);

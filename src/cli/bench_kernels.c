@@ -42,19 +42,20 @@ struct kernels {
 };
 
 /* What is not told of a kernel must not be asked for. */
-static enum status check_flags(const struct args *args)
+static enum status check_flags(const struct cli *cli)
 {
     static const char *const taken[] = {"kernels", "backend", "threads",
                                         "isa",     "seconds", "format"};
-    for (size_t i = 0; i < args->count; i++) {
+    const struct arg *arg;
+    for (size_t i = 0; (arg = args_at(cli->args, i)); i++) {
         bool known = false;
         for (size_t t = 0; t < sizeof taken / sizeof *taken; t++)
-            known |= strcmp(args->list[i].name, taken[t]) == 0;
-        if (args->list[i].given && !known)
+            known |= strcmp(arg->name, taken[t]) == 0;
+        if ((cli->found.given & (uint64_t)1 << i) && !known)
             FAIL(STATUS_INPUT,
                  "--kernels: found --%s, expected only --backend, --threads, --isa, --seconds and "
                  "--format: a kernel is timed by itself",
-                 args->list[i].name);
+                 arg->name);
     }
     return STATUS_OK;
 }
@@ -338,18 +339,18 @@ static enum status run(struct kernels *kernels)
 }
 
 enum status bench_kernels(const struct cli *cli, const struct bench_request *request,
-                          const struct output_flags *flags, const struct args *args)
+                          const struct output_flags *flags)
 {
     struct kernels kernels = {0};
     double seconds = request->seconds > 0 ? request->seconds : SECONDS;
 
     kernels.measure = (struct measure_options){
         .target = 0.01, .limit_ns = (uint64_t)(seconds * 1e9), .stopped = cli_interrupted};
-    enum status status = check_flags(args);
+    enum status status = check_flags(cli);
     if (status == STATUS_OK)
         status = kernel_rows_format(&kernels.rows, flags->format);
     if (status == STATUS_OK)
-        status = choose_ops(&kernels, args->positional, args->positional_count);
+        status = choose_ops(&kernels, cli->found.positional, cli->found.count);
     if (status == STATUS_OK)
         status = choose_entrants(&kernels, cli->registry, request);
     if (status == STATUS_OK) {

@@ -8,6 +8,6 @@
 /* The positional arguments are the ops that are wanted; none: all. Rows are printed as they are
  * measured; what was interrupted keeps those. */
 enum status bench_kernels(const struct cli *cli, const struct bench_request *request,
-                          const struct output_flags *flags, const struct args *args);
+                          const struct output_flags *flags);
 
 #endif

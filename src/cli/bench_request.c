@@ -13,85 +13,50 @@
 #include <string.h>
 #include <unistd.h>
 
-void bench_request_flags(struct bench_request *request)
+#define AT(field) ARG(struct bench_request, field)
+#define MEANING_TEXT "A,B,…"
+#define MEANING_INT "A,B-C,…"
+/* What is found out is not asked for, and networks have no flag. */
+#define IS_FLAG(key, where) (!((where)&AXIS_FOUND) && AXIS_##key != AXIS_model)
+const struct arg request_flags[] = {
+#define AXIS(key, kind, where, dlbs, otherwise, choices, help)                                     \
+    {ARG_NAMED(IS_FLAG(key, where) ? #key : NULL, struct bench_request, axis_text[AXIS_##key]),    \
+     MEANING_##kind, help},
+#include "record/axes.def"
+    {AT(skip), "'AXIS=A,B …; …'", "leave these out: all terms of a rule hold; ';' ends a rule"},
+    {AT(against), "NAME",
+     "compare with a backend, a framework, an executable, or through engine or library: which is "
+     "faster?"},
+    {.name = "margin",
+     .kind = ARG_SHARE,
+     ARG_PLACE(struct bench_request, margin),
+     "SHARE",
+     "differences up to this are not called faster or slower (default 1%)",
+     ARG_FROM(0, 1),
+     "1%"},
+    {AT(seconds), "S",
+     "how long each configuration is timed (default 3; --against 8, --kernels 0.2), or until it "
+     "has six samples",
+     ARG_FROM(0.01, 86400)},
+    {AT(patience), "S",
+     "seconds: what needs longer for its check is timed but not checked; --until gives a seed up "
+     "(default 20)",
+     ARG_FROM(0.1, 86400), "20"},
+    {AT(bound), "p99=TIME", "scenario server: what latencies must hold: p99=10ms, p90=500us"},
+    {AT(until), "TARGET", "train on --dataset until accuracy=0.95 or loss=0.1 of held-out rows"},
+    {AT(dataset), "DATA", "of --until: a name (iris, digits) or a file"},
+    {AT(seeds), "N", "of --until: so many trainings, from --seed on (default 3, with --against 2)",
+     ARG_FROM(1, 1000), "3"},
+    {AT(seed), "N", "of arrivals (server) and of the first training (default 1)", ARG_FROM(0, 1e9),
+     "1"},
+    ARG_END,
+};
+
+void bench_request_start(struct bench_request *request)
 {
-    const struct arg own[] = {
-        {.name = "skip",
-         .kind = ARG_TEXT,
-         .value = &request->skip,
-         .meaning = "'AXIS=A,B …; …'",
-         .help = "leave these out: all terms of a rule hold; ';' ends a rule"},
-        {.name = "against",
-         .kind = ARG_TEXT,
-         .value = &request->against,
-         .meaning = "NAME",
-         .help =
-             "compare with a backend, a framework, an executable, or through engine or library: which is faster?"},
-        {.name = "margin",
-         .kind = ARG_SHARE,
-         .value = &request->margin,
-         .meaning = "SHARE",
-         .help = "differences up to this are not called faster or slower (default 1%)",
-         .low = 0,
-         .high = 1},
-        {.name = "seconds",
-         .kind = ARG_REAL,
-         .value = &request->seconds,
-         .meaning = "S",
-         .help =
-             "how long each configuration is timed (default 3; --against 8, --kernels 0.2), or until "
-             "it has six samples",
-         .low = 0.01,
-         .high = 86400},
-        {.name = "patience",
-         .kind = ARG_REAL,
-         .value = &request->patience,
-         .meaning = "S",
-         .help =
-             "seconds: what needs longer for its check is timed but not checked; --until gives a seed "
-             "up (default 20)",
-         .low = 0.1,
-         .high = 86400},
-        {.name = "bound",
-         .kind = ARG_TEXT,
-         .value = &request->bound,
-         .meaning = "p99=TIME",
-         .help = "scenario server: what latencies must hold: p99=10ms, p90=500us"},
-        {.name = "until",
-         .kind = ARG_TEXT,
-         .value = &request->until,
-         .meaning = "TARGET",
-         .help = "train on --dataset until accuracy=0.95 or loss=0.1 of held-out rows"},
-        {.name = "dataset",
-         .kind = ARG_TEXT,
-         .value = &request->dataset,
-         .meaning = "DATA",
-         .help = "of --until: a name (iris, digits) or a file"},
-        {.name = "seeds",
-         .kind = ARG_INT,
-         .value = &request->seeds,
-         .meaning = "N",
-         .help = "of --until: so many trainings, from --seed on (default 3, with --against 2)",
-         .low = 1,
-         .high = 1000},
-        {.name = "seed",
-         .kind = ARG_INT,
-         .value = &request->seed,
-         .meaning = "N",
-         .help = "of arrivals (server) and of the first training (default 1)",
-         .low = 0,
-         .high = 1e9},
-    };
-    for (int i = 0; i < AXIS_COUNT; i++)
-        if (i != AXIS_model && !(axes[i].where & AXIS_FOUND))
-            request->list[request->count++] =
-                (struct arg){.name = axes[i].key,
-                             .kind = ARG_TEXT,
-                             .value = &request->axis_text[i],
-                             .meaning = axes[i].kind == AXIS_INT ? "A,B-C,…" : "A,B,…",
-                             .help = axes[i].help};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        request->list[request->count++] = own[i];
+    const struct args args = {.lists = {{request_flags, 0}}};
+    *request = (struct bench_request){0};
+    args_defaults(&args, request);
 }
 
 /* A target is a scenario of its own, on real data. */
@@ -141,18 +106,11 @@ static enum status request_models(struct sweep_list *out, const char *const *mod
 /* What only means something beside another flag is not passed over in silence. */
 static enum status request_companions(const struct bench_request *request)
 {
-    static const char *const rows[][2] = {{"margin", "against"}, {"seeds", "until"}};
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        bool given = false, there = false;
-        for (size_t i = 0; i < request->count; i++) {
-            given =
-                given || (request->list[i].given && strcmp(request->list[i].name, rows[r][0]) == 0);
-            there =
-                there || (request->list[i].given && strcmp(request->list[i].name, rows[r][1]) == 0);
-        }
-        if (given && !there)
-            FAIL(STATUS_INPUT, "--%s: expected --%s with it", rows[r][0], rows[r][1]);
-    }
+    static const char *const pairs[][2] = {{"margin", "against"}, {"seeds", "until"}};
+    for (size_t r = 0; request->said && r < sizeof pairs / sizeof *pairs; r++)
+        if (args_given(request->args, request->said, pairs[r][0]) &&
+            !args_given(request->args, request->said, pairs[r][1]))
+            FAIL(STATUS_INPUT, "--%s: expected --%s with it", pairs[r][0], pairs[r][1]);
     return STATUS_OK;
 }
 

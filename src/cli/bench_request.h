@@ -7,9 +7,7 @@
 #include "cli/commands.h"
 #include "cli/show/bench_output.h"
 
-enum { REQUEST_FLAGS = AXIS_COUNT + 13 + OUTPUT_FLAGS };
-
-/* Starts as REQUEST_DEFAULTS. */
+/* Filled by its flags. */
 struct bench_request {
     const char *axis_text[AXIS_COUNT];
     const char *skip;
@@ -20,18 +18,15 @@ struct bench_request {
     int64_t seed, seeds;
     struct scenario_bound holds; /* what bound and until say */
     double accuracy, loss;
-    const char *place;              /* "FILE:LINE" of a suite, or NULL */
-    struct arg list[REQUEST_FLAGS]; /* the flags above; a command may add its own */
-    size_t count;
+    const char *place;             /* "FILE:LINE" of a suite, or NULL */
+    const struct args *args;       /* what it was read by, and … */
+    const struct args_found *said; /* … what was said; or NULL */
     struct sweep sweep;
 };
-#define REQUEST_DEFAULTS                                                                           \
-    {                                                                                              \
-        .patience = 20, .margin = COMPARE_MARGIN, .seed = 1, .seeds = 3                            \
-    }
+extern const struct arg request_flags[];
 
-/* Fills `list`. */
-void bench_request_flags(struct bench_request *request);
+/* The defaults of the flags. */
+void bench_request_start(struct bench_request *request);
 /* From texts to the sweep; the arena owns what it holds. */
 enum status bench_request_sweep(struct bench_request *request, const char *const *models,
                                 int model_count, struct arena *arena);

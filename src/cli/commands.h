@@ -1,4 +1,5 @@
-/* commands.h: the command table. A command is a function in cmd_NAME.c and a row in main.c. */
+/* commands.h: the command table. A command is a row: what it is called, what it takes and what it
+ * runs. The row is in cmd/cmd_NAME.c; commands.def lists them. */
 #ifndef PRONY_CLI_COMMANDS_H
 #define PRONY_CLI_COMMANDS_H
 
@@ -11,60 +12,55 @@
 struct cli {
     struct registry *registry; /* all backends, plugins loaded */
     const char *folder;        /* of the executable */
-    const char **positional;   /* room for every argument: what struct args asks for */
-    const char *shape;         /* what --shape says, where a command has it */
-    const char *unit;          /* the same of --unit */
+    const struct args *args;   /* of the command … */
+    struct args_found found;   /* … and which of them were given */
     struct arena arena;        /* of words that are made of arguments */
 };
 
-typedef enum status command_run(struct cli *cli, int argc, const char *const *argv);
-
 struct command {
-    const char *name;
-    command_run *run;
-    const char *summary;
+    const char *summary; /* a line of the list of commands */
+    enum status (*run)(struct cli *cli, void *options);
+    size_t bytes; /* of its options: the struct that args fills */
+    struct args args;
 };
 
-extern const struct command cli_commands[]; /* in alphabetical order */
-extern const int cli_command_count;
+/* "train" */
+static inline const char *command_name(const struct command *command)
+{
+    return command->args.command + sizeof "prony";
+}
 
-command_run cmd_answer;
-command_run cmd_bench;
-command_run cmd_completion;
-command_run cmd_compare;
-command_run cmd_explain;
-command_run cmd_export;
-command_run cmd_generate;
-command_run cmd_guide;
-command_run cmd_machine;
-command_run cmd_manual;
-command_run cmd_peer;
-command_run cmd_predict;
-command_run cmd_profile;
-command_run cmd_query;
-command_run cmd_store;
-command_run cmd_suite;
-command_run cmd_train;
+#define COMMAND(name) extern const struct command cmd_##name;
+#include "cli/commands.def"
+enum {
+#define COMMAND(name) COMMAND_##name,
+#include "cli/commands.def"
+    COMMANDS
+};
+extern const struct command *const cli_commands[COMMANDS];
 
-/* args_parse; with --help it prints and sets args->help, and the command returns at once. */
-enum status cli_args(struct args *args, int argc, const char *const *argv);
+/* Rows that several commands have: of the type of their options, which has such a field. */
+#define CLI_BACKEND(type) ARG(type, backend), "NAME", "where it runs (the CPU's fastest)"
+#define CLI_LABEL(type)                                                                            \
+    ARG(type, label), "COLUMN", "its name or place from 1, FIRST..LAST, or none (the last)"
+#define CLI_LABELS(type) ARG(type, labels), "FILE", "of IDX or NPY data"
+#define CLI_MEMORY(type)                                                                           \
+    ARG(type, memory), "MB", "data beyond it is streamed (half of all)", ARG_FROM(1e-3, 1e9)
+#define CLI_PRECISION(type)                                                                        \
+    ARG(type, precision), "NAME", "of products: fp32; on a GPU tf32, bf16, fp16"
+#define CLI_SHAPE(type) ARG(type, shape), "NAME=N,…", "sizes that an ONNX file leaves open"
+#define CLI_STORE(type)                                                                            \
+    ARG(type, store), "FILE", "the store (default: store.db in the user's data folder)"
+#define CLI_THREADS(type) ARG(type, threads), "N", "(as many as there are cores)", ARG_FROM(1, 64)
+#define CLI_UNIT(type) ARG(type, unit), "UNIT", "cpu or gpu: its first backend"
 
-/* The row of --shape, for a command's list, and what it does: FILE.onnx becomes FILE.onnx:NAME=N
- * wherever it stands, which is what the bench, the store and the library know it by. */
-#define CLI_SHAPE(cli)                                                                             \
-    {                                                                                              \
-        "shape", ARG_TEXT, &(cli)->shape, "NAME=N,…", "sizes that an ONNX file leaves open", 0, 0, \
-            false                                                                                  \
-    }
-enum status cli_shape(struct cli *cli, struct args *args);
+/* What --shape does: FILE.onnx becomes FILE.onnx:NAME=N wherever it stands, which is what the
+ * bench, the store and the library know it by. NULL is fine. */
+enum status cli_shape(struct cli *cli, const char *shape);
 
-/* The row of --unit, and what it does: without a name of a backend, the first that computes on this
- * unit is it; with one, it must compute there. *backend stays NULL when neither was said. */
-#define CLI_UNIT(cli)                                                                              \
-    {                                                                                              \
-        "unit", ARG_TEXT, &(cli)->unit, "UNIT", "cpu or gpu: its first backend", 0, 0, false       \
-    }
-enum status cli_unit(const struct cli *cli, const char **backend);
+/* What --unit does: without a name of a backend, the first that computes on this unit is it; with
+ * one, it must compute there. *backend stays NULL when neither was said. */
+enum status cli_unit(const struct cli *cli, const char *unit, const char **backend);
 
 /* Does the network bring its weights along, as an ONNX file does? */
 bool cli_has_weights(const char *network);
@@ -73,11 +69,6 @@ bool cli_has_weights(const char *network);
  * prony knows by name is no file: `prony train small iris --out small` can be said twice. */
 enum status cli_keep_network(const char *out, const char *network);
 enum status cli_keep_data(const char *out, const char *data); /* NULL is fine */
-
-/* Calls visit with the arguments of each command in turn, as --help would show them: what
- * completion and the manual page are made of. */
-typedef void args_visit(void *context, const struct command *command, const struct args *args);
-enum status cli_visit(struct cli *cli, args_visit *visit, void *context);
 
 /* Says when anything printed so far was lost: a full disk, a reader that went away. */
 enum status cli_flush(void);

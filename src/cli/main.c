@@ -2,7 +2,6 @@
 #include "backend/cpu/cpu_backends.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/screen.h"
 #include "data/dataset.h"
@@ -18,29 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct command cli_commands[] = {
-    {"answer", cmd_answer, "say how to run a network on this machine, measuring what is missing"},
-    {"bench", cmd_bench, "measure how fast a network trains and predicts"},
-    {"completion", cmd_completion, "print the completion of arguments for a shell"},
-    {"compare", cmd_compare, "say what became faster or slower between two files of records"},
-    {"explain", cmd_explain, "show the program a network becomes: ops, shapes, FLOP, bytes"},
-    {"export", cmd_export, "write a network as ONNX, for other programs"},
-    {"generate", cmd_generate, "make samples like the data that a network has learnt"},
-    {"guide", cmd_guide, "serve the web explorer of stored results"},
-    {"machine", cmd_machine, "describe this machine and what can be measured on it"},
-    {"manual", cmd_manual, "print the manual page, as man reads it"},
-    {"peer", cmd_peer, "be compared: answer the requests of another prony's bench"},
-    {"predict", cmd_predict, "apply a trained network to data"},
-    {"profile", cmd_profile, "show where the time of a step goes, op by op"},
-    {"query", cmd_query, "ask the results store: a figure over an axis, in series"},
-    {"store", cmd_store, "keep records of benchmarks in a file, list and export them"},
-    {"suite", cmd_suite, "run a list of benchmarks, and go on where it was stopped"},
-    {"train", cmd_train, "train a network on data"},
+const struct command *const cli_commands[COMMANDS] = {
+#define COMMAND(name) &cmd_##name,
+#include "cli/commands.def"
 };
-
-enum { COMMANDS = sizeof cli_commands / sizeof *cli_commands };
-
-const int cli_command_count = COMMANDS;
 
 static volatile sig_atomic_t interrupted;
 
@@ -82,38 +62,17 @@ static void print_log(void *context, enum log_level level, const char *message)
     fprintf(stderr, "prony: %s%s\n", level == LOG_WARNING ? "warning: " : "", message);
 }
 
-/* Who sees a command's arguments instead of the user, while cli_visit runs. */
-static struct {
-    args_visit *visit;
-    void *context;
-    const struct command *command;
-} visitor;
-
-enum status cli_args(struct args *args, int argc, const char *const *argv)
-{
-    TRY(args_parse(args, argc, argv));
-    if (args->help && visitor.visit) {
-        visitor.visit(visitor.context, visitor.command, args);
-    } else if (args->help) {
-        struct text text = {0};
-        args_help(args, &text);
-        fputs(text_of(&text), stdout);
-        text_free(&text);
-    }
-    return STATUS_OK;
-}
-
-enum status cli_shape(struct cli *cli, struct args *args)
+enum status cli_shape(struct cli *cli, const char *shape)
 {
     bool any = false;
-    for (int i = 0; cli->shape && i < args->positional_count; i++) {
-        const char *name = args->positional[i];
-        if (!text_ends(name, ".onnx"))
+    for (int i = 0; shape && i < cli->found.count; i++) {
+        const char **name = &cli->found.positional[i];
+        if (!text_ends(*name, ".onnx"))
             continue;
-        NEED(args->positional[i] = arena_format(&cli->arena, "%s:%s", name, cli->shape));
+        NEED(*name = arena_format(&cli->arena, "%s:%s", *name, shape));
         any = true;
     }
-    if (cli->shape && !any && !args->help)
+    if (shape && !any)
         FAIL(STATUS_INPUT, "--shape is given, expected it with a FILE.onnx: only such a network "
                            "leaves sizes open");
     return STATUS_OK;
@@ -134,20 +93,6 @@ enum status cli_keep_data(const char *out, const char *data)
     return data && dataset_built_in(data) ? STATUS_OK : file_check_apart(out, data);
 }
 
-enum status cli_visit(struct cli *cli, args_visit *visit, void *context)
-{
-    enum status status = STATUS_OK;
-    visitor.visit = visit;
-    visitor.context = context;
-    for (int i = 0; i < COMMANDS && status == STATUS_OK; i++) {
-        visitor.command = &cli_commands[i];
-        const char *const help[] = {cli_commands[i].name, "--help"};
-        status = cli_commands[i].run(cli, 2, help);
-    }
-    visitor.visit = NULL;
-    return status;
-}
-
 static void print_usage(FILE *out)
 {
     fputs("prony measures what a neural network really delivers: how fast it trains and predicts\n"
@@ -155,7 +100,7 @@ static void print_usage(FILE *out)
           "usage: prony COMMAND [arguments]\n\n",
           out);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].summary);
+        fprintf(out, "  %-10s %s\n", command_name(cli_commands[i]), cli_commands[i]->summary);
     fputs("\nprony COMMAND --help says more. A first try: prony train small iris\n", out);
 }
 
@@ -170,20 +115,41 @@ static enum status find_folder(char *folder, size_t size)
     return STATUS_OK;
 }
 
-static enum status run_command(int index, int argc, const char *const *argv)
+static void print_help(const struct args *args)
+{
+    struct text text = {0};
+    args_help(args, &text);
+    fputs(text_of(&text), stdout);
+    text_free(&text);
+}
+
+/* With its arguments read: help, or what it does. */
+static enum status run_with(struct cli *cli, const struct command *command, int argc,
+                            const char *const *argv)
+{
+    void *options;
+    NEED(cli->found.positional = arena_array(&cli->arena, (size_t)argc, sizeof(char *)));
+    NEED(options = arena_alloc(&cli->arena, command->bytes));
+    cli->args = &command->args;
+    TRY(args_parse(cli->args, argc, argv, options, &cli->found));
+    if (!cli->found.help)
+        return command->run(cli, options);
+    print_help(cli->args);
+    return STATUS_OK;
+}
+
+static enum status run_command(const struct command *command, int argc, const char *const *argv)
 {
     char folder[4096];
     TRY(find_folder(folder, sizeof folder));
     struct registry registry = {0};
     struct cli cli = {.registry = &registry, .folder = folder};
-    NEED(cli.positional = mem_array((size_t)argc, sizeof *cli.positional));
     cpu_register(&registry);
     enum status status = registry_load(&registry, folder);
     if (status == STATUS_OK)
-        status = cli_commands[index].run(&cli, argc, argv);
+        status = run_with(&cli, command, argc, argv);
     registry_close(&registry);
     arena_free(&cli.arena);
-    mem_free(cli.positional);
     return status;
 }
 
@@ -191,7 +157,7 @@ static enum status run_command(int index, int argc, const char *const *argv)
 static int find_command(const char *name)
 {
     int index = 0;
-    while (index < COMMANDS && strcmp(name, cli_commands[index].name))
+    while (index < COMMANDS && strcmp(name, command_name(cli_commands[index])))
         index++;
     return index;
 }
@@ -222,7 +188,7 @@ static int unknown_command(const char *name)
 {
     const char *names[COMMANDS];
     for (int i = 0; i < COMMANDS; i++)
-        names[i] = cli_commands[i].name;
+        names[i] = command_name(cli_commands[i]);
     const char *near = text_nearest(name, names, COMMANDS);
     if (near)
         status_fail(STATUS_INPUT, __FILE__, __LINE__,
@@ -283,6 +249,6 @@ int main(int argc, char **argv)
     if (index == COMMANDS)
         return unknown_command(name);
     if (help)
-        return end(run_command(index, 2, (const char *const[]){name, "--help"}));
-    return end(run_command(index, argc - 1, (const char *const *)argv + 1));
+        return end(run_command(cli_commands[index], 2, (const char *const[]){name, "--help"}));
+    return end(run_command(cli_commands[index], argc - 1, (const char *const *)argv + 1));
 }

@@ -6,78 +6,50 @@
 #include <math.h>
 
 /* One command with an option of every kind. */
-struct fixture {
+struct values {
     int64_t batch, steps;
     double rate, margin;
     const char *backend;
     bool json;
-    const char *positional[16];
-    struct arg list[6];
-    struct args args;
 };
-
-static void fixture_init(struct fixture *f)
-{
-    *f = (struct fixture){.batch = 32, .steps = 100, .rate = 0.5, .backend = "ref"};
-    const struct arg list[] = {
-        {.name = "batch",
-         .kind = ARG_INT,
-         .value = &f->batch,
-         .meaning = "N",
-         .help = "samples per update (32)",
-         .low = 1,
-         .high = 1000},
-        {.name = "steps",
-         .kind = ARG_INT,
-         .value = &f->steps,
-         .meaning = "N",
-         .help = "how many steps (100)",
-         .low = 0,
-         .high = INFINITY},
-        {.name = "rate",
-         .kind = ARG_REAL,
-         .value = &f->rate,
-         .meaning = "R",
-         .help = "learning rate (0.5)",
-         .low = 0,
-         .high = 10},
-        {.name = "backend",
-         .kind = ARG_TEXT,
-         .value = &f->backend,
-         .meaning = "NAME,…",
-         .help = "where to run (ref)"},
-        {.name = "margin",
-         .kind = ARG_SHARE,
-         .value = &f->margin,
-         .meaning = "SHARE",
-         .help = "what does not count (1%)",
-         .low = 0,
-         .high = 1},
-        {.name = "json", .kind = ARG_FLAG, .value = &f->json, .help = "print JSON"},
-    };
-    memcpy(f->list, list, sizeof list);
-    f->args = (struct args){.command = "prony train",
-                            .usage = "NETWORK [DATA] [options]",
-                            .summary = "Trains a network.",
-                            .examples = "  prony train small iris\n",
-                            .list = f->list,
-                            .count = 6,
-                            .least = 1,
-                            .most = 2,
-                            .positional = f->positional};
-}
+static const struct arg rows[] = {
+    {ARG(struct values, batch), "N", "samples per update (32)", ARG_FROM(1, 1000), "32"},
+    {ARG(struct values, steps), "N", "how many steps (100)", ARG_FROM(0, INFINITY), "100"},
+    {ARG(struct values, rate), "R", "learning rate (0.5)", ARG_FROM(0, 10), "0.5"},
+    {ARG(struct values, backend), "NAME,…", "where to run (ref)", .otherwise = "ref"},
+    {.name = "margin",
+     .kind = ARG_SHARE,
+     ARG_PLACE(struct values, margin),
+     "SHARE",
+     "what does not count (1%)",
+     ARG_FROM(0, 1)},
+    {ARG(struct values, json), NULL, "print JSON"},
+    ARG_END,
+};
+struct fixture {
+    const char *positional[16];
+    struct args_found found;
+    struct values values;
+};
+static const struct args train = {.command = "prony train",
+                                  .usage = "NETWORK [DATA] [options]",
+                                  .summary = "Trains a network.",
+                                  .examples = "  prony train small iris\n",
+                                  .lists = {{rows, offsetof(struct fixture, values)}},
+                                  .least = 1,
+                                  .most = 2};
 
 /* The words are an array that ends with NULL; argv[0] is put before them. */
 static enum status parse(struct fixture *f, const char *const *words)
 {
     const char *argv[16] = {"train"};
     int argc = 1;
-    fixture_init(f);
+    *f = (struct fixture){.found.positional = f->positional};
     while (words[argc - 1]) {
         argv[argc] = words[argc - 1];
         argc++;
     }
-    return args_parse(&f->args, argc, argv);
+    return args_parse(&train, argc, argv, f, &f->found);
 }
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -93,11 +65,11 @@ TEST(defaults_stay)
 {
     struct fixture f;
     CHECK_OK(parse(&f, WORDS("small")));
-    CHECK(f.batch == 32 && f.steps == 100 && f.rate == 0.5 && !f.json);
-    CHECK_EQUAL_TEXT(f.backend, "ref");
-    CHECK_EQUAL_INT(f.args.positional_count, 1);
+    CHECK(f.values.batch == 32 && f.values.steps == 100 && f.values.rate == 0.5 && !f.values.json);
+    CHECK_EQUAL_TEXT(f.values.backend, "ref");
+    CHECK_EQUAL_INT(f.found.count, 1);
     for (int i = 0; i < 6; i++)
-        CHECK(!f.list[i].given);
+        CHECK(!args_given(&train, &f.found, rows[i].name));
 }
 
 TEST(reads_every_kind)
@@ -105,17 +77,18 @@ TEST(reads_every_kind)
     struct fixture f;
     CHECK_OK(parse(&f, WORDS("--batch", "8", "small", "--rate=1e-3", "--json", "iris", "--backend",
                              "ref,simd", "--steps=0")));
-    CHECK(f.batch == 8 && f.steps == 0 && f.rate == 1e-3 && f.json);
-    CHECK_EQUAL_TEXT(f.backend, "ref,simd");
+    CHECK(f.values.batch == 8 && f.values.steps == 0 && f.values.rate == 1e-3 && f.values.json);
+    CHECK_EQUAL_TEXT(f.values.backend, "ref,simd");
     CHECK_OK(parse(&f, WORDS("x", "--margin", "0.05")));
-    CHECK_NEAR(f.margin, 0.05, 1e-15);
+    CHECK_NEAR(f.values.margin, 0.05, 1e-15);
     CHECK_OK(parse(&f, WORDS("x", "--margin", "2.5%")));
-    CHECK_NEAR(f.margin, 0.025, 1e-15);
+    CHECK_NEAR(f.values.margin, 0.025, 1e-15);
     CHECK_OK(parse(&f, WORDS("--batch", "8", "small", "iris", "--json")));
-    CHECK_EQUAL_INT(f.args.positional_count, 2);
+    CHECK_EQUAL_INT(f.found.count, 2);
     CHECK_EQUAL_TEXT(f.positional[0], "small");
     CHECK_EQUAL_TEXT(f.positional[1], "iris");
-    CHECK(f.list[0].given && f.list[5].given && !f.args.help);
+    CHECK(args_given(&train, &f.found, "batch") && args_given(&train, &f.found, "json"));
+    CHECK(!f.found.help);
 }
 
 TEST(dashes)
@@ -125,9 +98,9 @@ TEST(dashes)
     CHECK_EQUAL_TEXT(f.positional[0], "-");
     CHECK_EQUAL_TEXT(f.positional[1], "--batch");
     CHECK_OK(parse(&f, WORDS("x", "--backend", "-"))); /* values may begin with one dash */
-    CHECK_EQUAL_TEXT(f.backend, "-");
+    CHECK_EQUAL_TEXT(f.values.backend, "-");
     CHECK_OK(parse(&f, WORDS("x", "--backend=--odd")));
-    CHECK_EQUAL_TEXT(f.backend, "--odd");
+    CHECK_EQUAL_TEXT(f.values.backend, "--odd");
     check_refused(WORDS("x", "--backend="),
                   "--backend: found an empty text, expected --backend NAME,…");
     check_refused(WORDS("x", "--backend", ""),
@@ -186,36 +159,54 @@ TEST(counts_positional_arguments)
                                    "prony train NETWORK [DATA] [options]");
     check_refused(WORDS("a", "b", "c"), "found 3 arguments, expected at most 2 (\"c\" is too "
                                         "many): prony train NETWORK [DATA] [options]");
-    struct fixture f;
-    fixture_init(&f);
-    f.args.least = f.args.most = 1;
-    CHECK_STATUS(STATUS_INPUT, args_parse(&f.args, 1, (const char *const[]){"train"}));
+    struct fixture f = {.found.positional = f.positional};
+    struct args other = train;
+    other.least = other.most = 1;
+    CHECK_STATUS(STATUS_INPUT, args_parse(&other, 1, (const char *const[]){"train"}, &f, &f.found));
     CHECK_MESSAGE("found 0 arguments, expected 1:");
-    fixture_init(&f);
-    f.args.most = -1;
-    CHECK_OK(args_parse(&f.args, 5, (const char *const[]){"train", "a", "b", "c", "d"}));
-    CHECK_EQUAL_INT(f.args.positional_count, 4);
-    f.args.least = 0;
-    CHECK_OK(args_parse(&f.args, 0, NULL)); /* not even a program name */
+    other.most = -1;
+    CHECK_OK(
+        args_parse(&other, 5, (const char *const[]){"train", "a", "b", "c", "d"}, &f, &f.found));
+    CHECK_EQUAL_INT(f.found.count, 4);
+    other.least = 0;
+    CHECK_OK(args_parse(&other, 0, NULL, &f, &f.found)); /* not even a program name */
+}
+
+/* Another command may fill a part of its struct with the rows of one there is. */
+TEST(lists_fill_parts_of_a_struct)
+{
+    struct both {
+        bool last;
+        struct values first, second;
+    } both = {0};
+    static const struct arg one[] = {{ARG(struct both, last), NULL, "the last"},
+                                     {ARG_NAMED(NULL, struct both, last), NULL, "no option"},
+                                     ARG_END};
+    const struct args args = {.command = "x",
+                              .lists = {{rows, offsetof(struct both, second)}, {one, 0}}};
+    struct args_found found = {0};
+    CHECK_OK(
+        args_parse(&args, 4, (const char *const[]){"x", "--batch", "9", "--last"}, &both, &found));
+    CHECK(both.second.batch == 9 && both.second.steps == 100 && both.first.batch == 0);
+    CHECK(both.last && args_given(&args, &found, "last") && !args_given(&args, &found, "rate"));
+    CHECK(args_at(&args, 6) == &one[0] && !args_at(&args, 7));
 }
 
 TEST(help_stops_the_reading)
 {
     struct fixture f;
     CHECK_OK(parse(&f, WORDS("--help")));
-    CHECK(f.args.help);
+    CHECK(f.found.help);
     CHECK_OK(parse(&f, WORDS("a", "-h", "--nonsense")));
-    CHECK(f.args.help);
+    CHECK(f.found.help);
     CHECK_OK(parse(&f, WORDS("--", "--help")));
-    CHECK(!f.args.help);
+    CHECK(!f.found.help);
 }
 
 TEST(help_is_as_agreed)
 {
-    struct fixture f;
     struct text found = {0}, expected = {0};
-    fixture_init(&f);
-    args_help(&f.args, &found);
+    args_help(&train, &found);
     CHECK_OK(file_read("tests/golden/args_help.txt", 10000, &expected));
     CHECK_EQUAL_TEXT(text_of(&found), text_of(&expected));
     text_free(&found);

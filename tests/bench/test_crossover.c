@@ -87,7 +87,7 @@ TEST(batches_of_any_network_are_one_table)
 /* Sums of a wide layer must not saturate: subnormal numbers would be timed. */
 TEST(widths_learn_slowly)
 {
-    struct bench_request request = REQUEST_DEFAULTS, named = REQUEST_DEFAULTS;
+    struct bench_request request = {0}, named = {0};
     const char *const own[] = {"small"}, *const *models = NULL, *const *given = own;
     struct registry registry = {0};
     struct arena arena = {0};

@@ -10,6 +10,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_WORDS = 32, MOST_BYTES = 1024 };
 
+struct values {
+    int64_t batch, steps;
+    double rate;
+    const char *backend;
+    bool json;
+};
+static const struct arg rows[] = {
+    {ARG(struct values, batch), "N", "", ARG_FROM(1, 1000), "32"},
+    {ARG(struct values, steps), "N", "", ARG_FROM(0, INFINITY), "1"},
+    {ARG(struct values, rate), "R", "", ARG_FROM(0, 1), "0.5"},
+    {ARG(struct values, backend), "NAME", "", .otherwise = "ref"},
+    {ARG(struct values, json), NULL, ""},
+    ARG_END,
+};
+static const struct args fuzz = {.command = "fuzz",
+                                 .usage = "NAME…",
+                                 .summary = "",
+                                 .lists = {{rows, 0}},
+                                 .most = 3};
+
 static void need(bool holds)
 {
     if (!holds)
@@ -40,40 +60,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(text, data, size);
     int count = split(text, words);
 
-    int64_t batch = 32, steps = 1;
-    double rate = 0.5;
-    const char *backend = "ref";
-    bool json = false;
-    struct arg list[] = {
-        {.name = "batch",
-         .kind = ARG_INT,
-         .value = &batch,
-         .meaning = "N",
-         .help = "",
-         .low = 1,
-         .high = 1000},
-        {.name = "steps",
-         .kind = ARG_INT,
-         .value = &steps,
-         .meaning = "N",
-         .help = "",
-         .high = INFINITY},
-        {.name = "rate", .kind = ARG_REAL, .value = &rate, .meaning = "R", .help = "", .high = 1},
-        {.name = "backend", .kind = ARG_TEXT, .value = &backend, .meaning = "NAME", .help = ""},
-        {.name = "json", .kind = ARG_FLAG, .value = &json, .help = ""},
-    };
-    struct args args = {.command = "fuzz",
-                        .usage = "NAME…",
-                        .summary = "",
-                        .list = list,
-                        .count = 5,
-                        .least = 0,
-                        .most = 3,
-                        .positional = positional};
-    enum status status = args_parse(&args, count, words);
+    struct args_found found = {.positional = positional};
+    struct values values = {0};
+    enum status status = args_parse(&fuzz, count, words, &values, &found);
     need(status == STATUS_OK || (status == STATUS_INPUT && *status_message()));
-    need(batch >= 1 && batch <= 1000 && steps >= 0 && rate >= 0 && rate <= 1 && backend);
-    need(args.positional_count < MOST_WORDS);
-    need(status != STATUS_OK || args.help || args.positional_count <= 3);
+    need(values.batch >= 1 && values.batch <= 1000 && values.steps >= 0);
+    need(values.rate >= 0 && values.rate <= 1 && values.backend);
+    need(found.count < MOST_WORDS);
+    need(status != STATUS_OK || found.help || found.count <= 3);
     return 0;
 }

@@ -2,11 +2,17 @@
  * time, and says in ten lines how to run it here. */
 #include "cli/commands.h"
 
+struct options {
+    const char *network, *phase, *store, *shape;
+    const char *unit; /* or NULL: any */
+    double minutes;
+};
+
 #ifndef PRONY_HAVE_STORE
 
-enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
+static enum status run_answer(struct cli *cli, void *options)
 {
-    (void)cli, (void)argc, (void)argv;
+    (void)cli, (void)options;
     FAIL(STATUS_UNSUPPORTED, "this prony was built without the results store; install SQLite "
                              "(Debian: libsqlite3-dev) and build again");
 }
@@ -30,22 +36,17 @@ enum { BATCHES = 4, NAMES = 256 };
 static const char *const batches[BATCHES] = {"1", "8", "64", "256"};
 static const double SECONDS_LEAST = 0.3, SECONDS_MOST = 3;
 
-struct options {
-    const char *network, *phase, *store;
-    const char *unit; /* or NULL: any */
-    double minutes;
-};
-
 /* Those of the unit that is asked about that can be opened here, with commas between, but the
  * reference, which is not meant to be fast; a GPU's take no threads. */
-static enum status list_backends(const struct cli *cli, bool gpu, char out[NAMES], int *count)
+static enum status list_backends(const struct cli *cli, const char *unit, bool gpu, char out[NAMES],
+                                 int *count)
 {
     struct text names = {0};
     *count = 0;
     for (int i = 0; i < cli->registry->count; i++) {
         const struct backend *backend = cli->registry->list[i].backend;
         bool is_gpu = backend && strcmp(backend->unit, "cpu") != 0;
-        bool asked = backend && (!cli->unit || strcmp(backend->unit, cli->unit) == 0);
+        bool asked = backend && (!unit || strcmp(backend->unit, unit) == 0);
         if (asked && strcmp(backend->name, "ref") != 0 && is_gpu == gpu &&
             backend->probe() == STATUS_OK)
             text_printf(&names, "%s%s", (*count)++ ? "," : "", backend->name);
@@ -61,10 +62,11 @@ static enum status measure_some(const struct cli *cli, const struct options *opt
                                 const char *backend, const char *batch, const char *threads,
                                 double seconds)
 {
-    struct bench_request request = REQUEST_DEFAULTS, *list = &request;
+    struct bench_request request, *list = &request;
     struct bench_output output = {.style = OUTPUT_NOTHING};
     struct arena arena = {0};
     enum status status;
+    bench_request_start(&request);
     request.axis_text[AXIS_phase] = options->phase;
     request.axis_text[AXIS_backend] = backend;
     request.axis_text[AXIS_batch] = batch;
@@ -157,9 +159,9 @@ static enum status measure_all(const struct cli *cli, const struct options *opti
     struct cpu cpu;
     int cpu_count, gpu_count;
     cpu_detect(&cpu);
-    TRY(cli_unit(cli, &named)); /* one that is not here says why */
-    TRY(list_backends(cli, false, cpus, &cpu_count));
-    TRY(list_backends(cli, true, gpus, &gpu_count));
+    TRY(cli_unit(cli, options->unit, &named)); /* one that is not here says why */
+    TRY(list_backends(cli, options->unit, false, cpus, &cpu_count));
+    TRY(list_backends(cli, options->unit, true, gpus, &gpu_count));
     for (int i = 0; i < BATCHES; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", batches[i]);
     double each = options->minutes * 60 / ((BATCHES + 3) * (cpu_count + gpu_count) + 1);
@@ -291,57 +293,44 @@ static enum status answer(const struct cli *cli, struct options *options)
     return status;
 }
 
-enum status cmd_answer(struct cli *cli, int argc, const char *const *argv)
+static enum status run_answer(struct cli *cli, void *given)
 {
-    struct options options = {.phase = "training", .minutes = 2};
-    struct arg list[] = {
-        {.name = "minutes",
-         .kind = ARG_REAL,
-         .value = &options.minutes,
-         .meaning = "N",
-         .help = "for measuring what is missing (default: 2); 0: only what the store says",
-         .low = 0,
-         .high = 1000},
-        {.name = "phase",
-         .kind = ARG_TEXT,
-         .value = &options.phase,
-         .meaning = "PHASE",
-         .help = "training or inference (default: training)"},
-        {.name = "store",
-         .kind = ARG_TEXT,
-         .value = &options.store,
-         .meaning = "FILE",
-         .help = "the store (default: store.db in the user's data folder)"},
-        {.name = "unit",
-         .kind = ARG_TEXT,
-         .value = &cli->unit,
-         .meaning = "UNIT",
-         .help = "cpu or gpu: only what is measured there (default: all there are)"},
-        CLI_SHAPE(cli),
-    };
-    struct args args = {
-        .command = "prony answer",
-        .usage = "NETWORK [options]",
-        .summary = "Says how to run a network on this machine: unit, batch, threads, how far that "
-                   "is from\nwhat the hardware allows, and what to try next. Measures what the "
-                   "store does not say yet.",
-        .examples = "  prony answer large\n"
-                    "  prony answer lenet --phase inference --minutes 5\n"
-                    "  prony answer large --minutes 0 --store results.db\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .least = 1,
-        .most = 1,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
-    TRY(cli_shape(cli, &args));
-    options.network = args.positional[0];
-    options.unit = cli->unit;
-    TRY(axis_check(&axes[AXIS_phase], options.phase));
-    return answer(cli, &options);
+    struct options *options = given;
+    TRY(cli_shape(cli, options->shape));
+    options->network = cli->found.positional[0];
+    TRY(axis_check(&axes[AXIS_phase], options->phase));
+    return answer(cli, options);
 }
 
 #endif
+
+static const struct arg rows[] = {
+    {ARG(struct options, minutes), "N",
+     "for measuring what is missing (default: 2); 0: only what the store says", ARG_FROM(0, 1000),
+     "2"},
+    {ARG(struct options, phase), "PHASE", "training or inference (default: training)",
+     .otherwise = "training"},
+    {CLI_STORE(struct options)},
+    {ARG(struct options, unit), "UNIT",
+     "cpu or gpu: only what is measured there (default: all there are)"},
+    {CLI_SHAPE(struct options)},
+    ARG_END,
+};
+
+const struct command cmd_answer = {
+    .summary = "say how to run a network on this machine, measuring what is missing",
+    .run = run_answer,
+    .bytes = sizeof(struct options),
+    .args = {.command = "prony answer",
+             .usage = "NETWORK [options]",
+             .summary =
+                 "Says how to run a network on this machine: unit, batch, threads, how far that "
+                 "is from\nwhat the hardware allows, and what to try next. Measures what the "
+                 "store does not say yet.",
+             .examples = "  prony answer large\n"
+                         "  prony answer lenet --phase inference --minutes 5\n"
+                         "  prony answer large --minutes 0 --store results.db\n",
+             .lists = {{rows, 0}},
+             .least = 1,
+             .most = 1},
+};

@@ -67,27 +67,34 @@ static enum status keep_precisions(const struct cli *cli, struct sweep *sweep, s
     return STATUS_OK;
 }
 
-static enum status run(const struct cli *cli, struct bench_request *request,
-                       const struct args *args, const struct output_flags *flags, bool crosses)
+struct bench_flags {
+    struct bench_request request;
+    bool kernels, crosses;
+    const char *shape;
+    struct output_flags output;
+};
+
+static enum status measure_networks(const struct cli *cli, struct bench_flags *flags)
 {
+    struct bench_request *request = &flags->request;
     struct bench_output output = {0};
     struct arena arena = {0};
-    const char *const *models = args->positional;
-    int count = args->positional_count;
+    const char *const *models = cli->found.positional;
+    int count = cli->found.count;
     enum status status = STATUS_OK;
 
-    if (crosses)
+    if (flags->crosses)
         status = crossover_ask(cli->registry, request, &arena, &models, &count);
     if (status == STATUS_OK)
         status = bench_request_sweep(request, models, count, &arena);
-    if (status == STATUS_OK && crosses)
+    if (status == STATUS_OK && flags->crosses)
         status = check_crossing(cli, request);
     else if (status == STATUS_OK && is_alone(&request->sweep))
         status = keep_precisions(cli, &request->sweep, &arena);
     if (status == STATUS_OK)
-        status = bench_output_open(&output, flags);
-    if (status == STATUS_OK && crosses && !flags->format)
-        output.style = args->positional_count ? OUTPUT_CROSSOVER : OUTPUT_CROSSOVER_WIDTHS;
+        status = bench_output_open(&output, &flags->output);
+    if (status == STATUS_OK && flags->crosses && !flags->output.format)
+        output.style = cli->found.count ? OUTPUT_CROSSOVER : OUTPUT_CROSSOVER_WIDTHS;
     if (status == STATUS_OK)
         status = bench_request_run(cli, &request, 1, &output, false);
     bench_output_close(&output);
@@ -95,54 +102,51 @@ static enum status run(const struct cli *cli, struct bench_request *request,
     return status;
 }
 
-enum status cmd_bench(struct cli *cli, int argc, const char *const *argv)
+static enum status run_bench(struct cli *cli, void *options)
 {
-    struct bench_request request = REQUEST_DEFAULTS;
-    struct output_flags flags = {0};
-    bool kernels = false, crosses = false;
-
-    bench_request_flags(&request);
-    request.list[request.count++] =
-        (struct arg){.name = "kernels",
-                     .kind = ARG_FLAG,
-                     .value = &kernels,
-                     .help = "time each kernel by itself instead; the arguments name ops (dense, "
-                             "conv …), none: all"};
-    request.list[request.count++] = (struct arg){
-        .name = "find-crossover",
-        .kind = ARG_FLAG,
-        .value = &crosses,
-        .help = "from which batch on is the GPU faster than the CPU; without networks: "
-                "from which width on"};
-    request.list[request.count++] = (struct arg)CLI_SHAPE(cli);
-    bench_output_flags(&flags, request.list + request.count);
-    struct args args = {
-        .command = "prony bench",
-        .usage = "NETWORK… [options], or --kernels [OP…], or --find-crossover [NETWORK…]",
-        .summary = "Measures how fast networks train and predict. Every axis takes a list (1,2,4), "
-                   "numbers also ranges\n(1-8, 16-256*2); the product is run, and who computes "
-                   "(framework, backend, threads) takes turns.",
-        .examples = "  prony bench small\n"
-                    "  prony bench small large --phase training,inference --batch 1,3,10\n"
-                    "  prony bench small --framework prony,python-list,numpy --out results.jsonl\n"
-                    "  prony bench fcn,lenet --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
-                    "  prony bench --kernels dense conv --backend simd --threads 1,2\n"
-                    "  prony bench large fcn --find-crossover\n",
-        .list = request.list,
-        .count = request.count + OUTPUT_FLAGS,
-        .most = -1,
-        .positional = cli->positional};
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
-    if (kernels)
-        return bench_kernels(cli, &request, &flags, &args);
-    if (args.positional_count == 0 && !crosses)
-        FAIL(STATUS_INPUT, "found no network, expected at least one: %s %s", args.command,
-             args.usage);
-    TRY(cli_shape(cli, &args));
-    for (int i = 0; i < args.positional_count; i++)
-        TRY(cli_keep_network(flags.file, args.positional[i]));
-    TRY(cli_keep_data(flags.file, request.dataset));
-    return run(cli, &request, &args, &flags, crosses);
+    struct bench_flags *flags = options;
+    flags->request.args = cli->args;
+    flags->request.said = &cli->found;
+    if (flags->kernels)
+        return bench_kernels(cli, &flags->request, &flags->output);
+    if (cli->found.count == 0 && !flags->crosses)
+        FAIL(STATUS_INPUT, "found no network, expected at least one: %s %s", cli->args->command,
+             cli->args->usage);
+    TRY(cli_shape(cli, flags->shape));
+    for (int i = 0; i < cli->found.count; i++)
+        TRY(cli_keep_network(flags->output.file, cli->found.positional[i]));
+    TRY(cli_keep_data(flags->output.file, flags->request.dataset));
+    return measure_networks(cli, flags);
 }
+
+static const struct arg rows[] = {
+    {ARG(struct bench_flags, kernels), NULL,
+     "time each kernel by itself instead; the arguments name ops (dense, conv …), none: all"},
+    {ARG_NAMED("find-crossover", struct bench_flags, crosses), NULL,
+     "from which batch on is the GPU faster than the CPU; without networks: from which width on"},
+    {CLI_SHAPE(struct bench_flags)},
+    ARG_END,
+};
+
+const struct command cmd_bench = {
+    .summary = "measure how fast a network trains and predicts",
+    .run = run_bench,
+    .bytes = sizeof(struct bench_flags),
+    .args = {.command = "prony bench",
+             .usage = "NETWORK… [options], or --kernels [OP…], or --find-crossover [NETWORK…]",
+             .summary =
+                 "Measures how fast networks train and predict. Every axis takes a list (1,2,4), "
+                 "numbers also ranges\n(1-8, 16-256*2); the product is run, and who computes "
+                 "(framework, backend, threads) takes turns.",
+             .examples =
+                 "  prony bench small\n"
+                 "  prony bench small large --phase training,inference --batch 1,3,10\n"
+                 "  prony bench small --framework prony,python-list,numpy --out results.jsonl\n"
+                 "  prony bench fcn,lenet --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
+                 "  prony bench --kernels dense conv --backend simd --threads 1,2\n"
+                 "  prony bench large fcn --find-crossover\n",
+             .lists = {{request_flags, offsetof(struct bench_flags, request)},
+                       {rows, 0},
+                       {output_flags, offsetof(struct bench_flags, output)}},
+             .most = -1},
+};

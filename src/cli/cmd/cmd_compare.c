@@ -344,38 +344,44 @@ static enum status read_both(const char *const *paths, struct pair *pair)
     return status == STATUS_IO ? status_prefix(STATUS_INPUT, "nothing was compared") : status;
 }
 
-enum status cmd_compare(struct cli *cli, int argc, const char *const *argv)
+struct compare_flags {
+    double share; /* 0: nothing fails, however slow */
+};
+
+static enum status run_compare(struct cli *cli, void *options)
 {
-    double share = (double)INFINITY;
-    struct arg list[] = {
-        {.name = "fail-if-slower",
-         .kind = ARG_SHARE,
-         .value = &share,
-         .meaning = "SHARE",
-         .help =
-             "end with status 1 when something is slower by more, such as 5%, failed, is gone, or cannot "
-             "be judged"}};
-    struct args args = {
-        .command = "prony compare",
-        .usage = "OLD.jsonl NEW.jsonl [options]",
-        .summary = "Says which configurations became faster or slower from one file of records to "
-                   "another.",
-        .examples = "  prony bench small --out old.jsonl\n"
-                    "  prony compare old.jsonl new.jsonl --fail-if-slower 5%\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .least = 2,
-        .most = 2,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
+    const struct compare_flags *flags = options;
+    const bool judged = args_given(cli->args, &cli->found, "fail-if-slower");
     struct pair pair = {0};
-    enum status status = read_both(args.positional, &pair);
+    enum status status = read_both(cli->found.positional, &pair);
     if (status == STATUS_OK)
-        status = compare_all(&pair, share);
+        status = compare_all(&pair, judged ? flags->share : (double)INFINITY);
     results_free(&pair.old);
     results_free(&pair.new);
     return status;
 }
+
+static const struct arg rows[] = {
+    {.name = "fail-if-slower",
+     .kind = ARG_SHARE,
+     ARG_PLACE(struct compare_flags, share),
+     "SHARE",
+     "end with status 1 when something is slower by more, such as 5%, failed, is gone, or cannot "
+     "be judged"},
+    ARG_END,
+};
+
+const struct command cmd_compare = {
+    .summary = "say what became faster or slower between two files of records",
+    .run = run_compare,
+    .bytes = sizeof(struct compare_flags),
+    .args = {.command = "prony compare",
+             .usage = "OLD.jsonl NEW.jsonl [options]",
+             .summary = "Says which configurations became faster or slower from one file of "
+                        "records to another.",
+             .examples = "  prony bench small --out old.jsonl\n"
+                         "  prony compare old.jsonl new.jsonl --fail-if-slower 5%\n",
+             .lists = {{rows, 0}},
+             .least = 2,
+             .most = 2},
+};

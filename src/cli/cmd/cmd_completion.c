@@ -17,69 +17,72 @@ static void add_quoted(struct text *out, const char *string, const char *escaped
     text_add_char(out, '\'');
 }
 
-static void visit_bash(void *context, const struct command *command, const struct args *args)
+static void add_bash(struct text *out, const struct command *command)
 {
-    text_printf(context, "    %s) words='", command->name);
-    for (size_t i = 0; i < args->count; i++)
-        text_printf(context, "--%s ", args->list[i].name);
-    text_add(context, "--help' ;;\n");
+    const struct arg *arg;
+    text_printf(out, "    %s) words='", command_name(command));
+    for (size_t i = 0; (arg = args_at(&command->args, i)); i++)
+        text_printf(out, "--%s ", arg->name);
+    text_add(out, "--help' ;;\n");
 }
 
-static enum status write_bash(struct cli *cli, struct text *out)
+static void write_bash(struct text *out)
 {
     text_add(out, "# bash completion of prony, written by `prony completion bash`\n"
                   "_prony()\n{\n"
                   "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
                   "    case ${COMP_WORDS[1]} in\n");
-    TRY(cli_visit(cli, visit_bash, out));
+    for (int i = 0; i < COMMANDS; i++)
+        add_bash(out, cli_commands[i]);
     text_add(out, "    esac\n    COMPREPLY=()\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                   "        words='help");
-    for (int i = 0; i < cli_command_count; i++)
-        text_printf(out, " %s", cli_commands[i].name);
+    for (int i = 0; i < COMMANDS; i++)
+        text_printf(out, " %s", command_name(cli_commands[i]));
     text_add(out, "'\n    elif [[ $word != -* ]]; then\n        return\n    fi\n"
                   "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\n"
                   "complete -o default -F _prony prony\n");
-    return STATUS_OK;
 }
 
-static void visit_fish(void *context, const struct command *command, const struct args *args)
+static void add_fish(struct text *out, const struct command *command)
 {
-    for (size_t i = 0; i < args->count; i++) {
-        text_printf(context, "complete -c prony -n '__fish_seen_subcommand_from %s' -l %s%s -d ",
-                    command->name, args->list[i].name, args->list[i].kind == ARG_FLAG ? "" : " -r");
-        add_quoted(context, args->list[i].help, "\\'");
-        text_add_char(context, '\n');
-    }
-}
-
-static enum status write_fish(struct cli *cli, struct text *out)
-{
-    text_add(out, "# fish completion of prony, written by `prony completion fish`\n");
-    for (int i = 0; i < cli_command_count; i++) {
-        text_printf(out, "complete -c prony -n __fish_use_subcommand -f -a %s -d ",
-                    cli_commands[i].name);
-        add_quoted(out, cli_commands[i].summary, "\\'");
+    const struct arg *arg;
+    for (size_t i = 0; (arg = args_at(&command->args, i)); i++) {
+        text_printf(out, "complete -c prony -n '__fish_seen_subcommand_from %s' -l %s%s -d ",
+                    command_name(command), arg->name, arg->kind == ARG_FLAG ? "" : " -r");
+        add_quoted(out, arg->help, "\\'");
         text_add_char(out, '\n');
     }
-    return cli_visit(cli, visit_fish, out);
 }
 
-static void visit_zsh(void *context, const struct command *command, const struct args *args)
+static void write_fish(struct text *out)
 {
-    text_printf(context, "%s)\n    _arguments -S", command->name);
-    for (size_t i = 0; i < args->count; i++)
-        text_printf(context, " '--%s%s'", args->list[i].name,
-                    args->list[i].kind == ARG_FLAG ? "" : "=:value:_files");
-    text_add(context, " '--help' '*:file:_files'\n    ;;\n");
+    text_add(out, "# fish completion of prony, written by `prony completion fish`\n");
+    for (int i = 0; i < COMMANDS; i++) {
+        text_printf(out, "complete -c prony -n __fish_use_subcommand -f -a %s -d ",
+                    command_name(cli_commands[i]));
+        add_quoted(out, cli_commands[i]->summary, "\\'");
+        text_add_char(out, '\n');
+    }
+    for (int i = 0; i < COMMANDS; i++)
+        add_fish(out, cli_commands[i]);
 }
 
-static enum status write_zsh(struct cli *cli, struct text *out)
+static void add_zsh(struct text *out, const struct command *command)
+{
+    const struct arg *arg;
+    text_printf(out, "%s)\n    _arguments -S", command_name(command));
+    for (size_t i = 0; (arg = args_at(&command->args, i)); i++)
+        text_printf(out, " '--%s%s'", arg->name, arg->kind == ARG_FLAG ? "" : "=:value:_files");
+    text_add(out, " '--help' '*:file:_files'\n    ;;\n");
+}
+
+static void write_zsh(struct text *out)
 {
     text_add(out, "#compdef prony\n# zsh completion of prony, written by `prony completion zsh`\n"
                   "if ((CURRENT == 2)); then\n    local -a commands\n    commands=(");
-    for (int i = 0; i < cli_command_count; i++) {
+    for (int i = 0; i < COMMANDS; i++) {
         struct text row = {0};
-        text_printf(&row, "%s:%s", cli_commands[i].name, cli_commands[i].summary);
+        text_printf(&row, "%s:%s", command_name(cli_commands[i]), cli_commands[i]->summary);
         text_add_char(out, ' ');
         add_quoted(out, text_of(&row), "'\\''");
         text_free(&row);
@@ -88,41 +91,41 @@ static enum status write_zsh(struct cli *cli, struct text *out)
                   "local command=$words[2]\n"
                   "words=(\"${(@)words[2,-1]}\")\n((CURRENT--))\n"
                   "case $command in\n");
-    TRY(cli_visit(cli, visit_zsh, out));
+    for (int i = 0; i < COMMANDS; i++)
+        add_zsh(out, cli_commands[i]);
     text_add(out, "esac\n");
-    return STATUS_OK;
 }
 
 static const struct {
     const char *name;
-    enum status (*write)(struct cli *cli, struct text *out);
+    void (*write)(struct text *out);
 } shells[] = {{"bash", write_bash}, {"fish", write_fish}, {"zsh", write_zsh}};
 
-enum status cmd_completion(struct cli *cli, int argc, const char *const *argv)
+static enum status run_completion(struct cli *cli, void *options)
 {
-    struct args args = {
-        .command = "prony completion",
-        .usage = "bash|fish|zsh",
-        .summary = "Prints what a shell needs to complete prony's commands and options.",
-        .examples = "  eval \"$(prony completion bash)\"\n",
-        .least = 1,
-        .most = 1,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
+    const char *shell = cli->found.positional[0];
+    (void)options;
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
         struct text out = {0};
-        if (!text_equal(args.positional[0], shells[i].name))
+        if (!text_equal(shell, shells[i].name))
             continue;
-        enum status status = shells[i].write(cli, &out);
-        if (status == STATUS_OK)
-            status = text_done(&out);
+        shells[i].write(&out);
+        enum status status = text_done(&out);
         if (status == STATUS_OK)
             fputs(text_of(&out), stdout);
         text_free(&out);
         return status;
     }
-    FAIL(STATUS_INPUT, "found the shell '%s', expected bash, fish or zsh", args.positional[0]);
+    FAIL(STATUS_INPUT, "found the shell '%s', expected bash, fish or zsh", shell);
 }
+
+const struct command cmd_completion = {
+    .summary = "print the completion of arguments for a shell",
+    .run = run_completion,
+    .args = {.command = "prony completion",
+             .usage = "bash|fish|zsh",
+             .summary = "Prints what a shell needs to complete prony's commands and options.",
+             .examples = "  eval \"$(prony completion bash)\"\n",
+             .least = 1,
+             .most = 1},
+};

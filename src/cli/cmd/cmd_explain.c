@@ -11,7 +11,7 @@
 
 struct explain_flags {
     const char *network; /* positional */
-    const char *phase, *backend, *precision, *scenario, *loss, *optimiser, *recipe;
+    const char *phase, *backend, *unit, *precision, *scenario, *loss, *optimiser, *recipe, *shape;
     int64_t batch, classes;
     bool json, no_fusion;
 };
@@ -121,12 +121,12 @@ static enum status compile(struct explained *explained, const struct explain_fla
 }
 
 /* As cli_unit, but also where the unit is not here: its first backend can be asked on paper. */
-static enum status choose_backend(const struct cli *cli, const char **name)
+static enum status choose_backend(const struct cli *cli, const char *unit, const char **name)
 {
-    const enum status status = cli_unit(cli, name);
+    const enum status status = cli_unit(cli, unit, name);
     for (int i = 0; status == STATUS_UNSUPPORTED && !*name && i < cli->registry->count; i++) {
         const struct backend *backend = cli->registry->list[i].backend;
-        if (backend && strcmp(backend->unit, cli->unit) == 0)
+        if (backend && strcmp(backend->unit, unit) == 0)
             *name = backend->name;
     }
     return *name && status == STATUS_UNSUPPORTED ? STATUS_OK : status;
@@ -205,70 +205,59 @@ enum status explained_line(const struct point *point, struct text *out)
     return status;
 }
 
-static enum status read_flags(struct cli *cli, struct explain_flags *flags, int argc,
-                              const char *const *argv, bool *help)
+static enum status run_explain(struct cli *cli, void *options)
 {
-    struct arg list[] = {
-        {"batch", ARG_INT, &flags->batch, "N", "samples per step (1)", 1, 1e9, false},
-        {"phase", ARG_TEXT, &flags->phase, "PHASE", "training or inference (inference)", 0, 0,
-         false},
-        {"classes", ARG_INT, &flags->classes, "N", "the targets are labels of N classes", 2, 1e6,
-         false},
-        {"loss", ARG_TEXT, &flags->loss, "NAME", "(the network's)", 0, 0, false},
-        {"optimiser", ARG_TEXT, &flags->optimiser, "NAME", "(the network's)", 0, 0, false},
-        {"recipe", ARG_TEXT, &flags->recipe, "NAME", "(the network's)", 0, 0, false},
-        {"backend", ARG_TEXT, &flags->backend, "NAME", "also the kernels this backend runs", 0, 0,
-         false},
-        CLI_UNIT(cli),
-        {"precision", ARG_TEXT, &flags->precision, "NAME",
-         "of the backend's products: fp32; on a GPU tf32, bf16, fp16", 0, 0, false},
-        {"scenario", ARG_TEXT, &flags->scenario, "NAME",
-         "with a backend: how it is asked, as in prony bench: single-stream, queued, resident … "
-         "(iterate)",
-         0, 0, false},
-        {"no-fusion", ARG_FLAG, &flags->no_fusion, NULL, "the program before ops are merged", 0, 0,
-         false},
-        {"json", ARG_FLAG, &flags->json, NULL, "one line of JSON", 0, 0, false},
-        CLI_SHAPE(cli),
-    };
-    struct args args = {
-        .command = "prony explain",
-        .usage = "NETWORK [options]",
-        .summary = "Shows the program a network becomes: its ops, shapes, FLOP, bytes and memory.",
-        .examples = "  prony explain small\n"
-                    "  prony explain large --batch 3 --phase training --backend ref\n"
-                    "  prony explain mlp:784-100-10 --json\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .least = 1,
-        .most = 1,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    TRY(cli_shape(cli, &args));
-    *help = args.help;
-    flags->network = cli->positional[0];
-    return STATUS_OK;
-}
-
-enum status cmd_explain(struct cli *cli, int argc, const char *const *argv)
-{
-    struct explain_flags flags = {.batch = 1, .phase = "inference"};
+    struct explain_flags *flags = options;
     struct explained explained = {0};
     struct text out = {0};
     enum status status;
-    bool help;
-    TRY(read_flags(cli, &flags, argc, argv, &help));
-    if (help)
-        return STATUS_OK;
-    TRY_OR(done, choose_backend(cli, &flags.backend));
-    TRY_OR(done, compile(&explained, &flags));
-    if (flags.backend)
-        TRY_OR(done, open_backend(cli, &flags, &explained));
-    TRY_OR(done, show(&explained, flags.json, !flags.no_fusion, &out));
+    TRY(cli_shape(cli, flags->shape));
+    flags->network = cli->found.positional[0];
+    TRY_OR(done, choose_backend(cli, flags->unit, &flags->backend));
+    TRY_OR(done, compile(&explained, flags));
+    if (flags->backend)
+        TRY_OR(done, open_backend(cli, flags, &explained));
+    TRY_OR(done, show(&explained, flags->json, !flags->no_fusion, &out));
     fputs(text_of(&out), stdout);
 done:
     text_free(&out);
     explained_close(&explained);
     return status;
 }
+
+#define AT(field) ARG(struct explain_flags, field)
+static const struct arg rows[] = {
+    {AT(batch), "N", "samples per step (1)", ARG_FROM(1, 1e9), "1"},
+    {AT(phase), "PHASE", "training or inference (inference)", .otherwise = "inference"},
+    {AT(classes), "N", "the targets are labels of N classes", ARG_FROM(2, 1e6)},
+    {AT(loss), "NAME", "(the network's)"},
+    {AT(optimiser), "NAME", "(the network's)"},
+    {AT(recipe), "NAME", "(the network's)"},
+    {AT(backend), "NAME", "also the kernels this backend runs"},
+    {CLI_UNIT(struct explain_flags)},
+    {AT(precision), "NAME", "of the backend's products: fp32; on a GPU tf32, bf16, fp16"},
+    {AT(scenario), "NAME",
+     "with a backend: how it is asked, as in prony bench: single-stream, queued, resident … "
+     "(iterate)"},
+    {ARG_NAMED("no-fusion", struct explain_flags, no_fusion), NULL,
+     "the program before ops are merged"},
+    {AT(json), NULL, "one line of JSON"},
+    {CLI_SHAPE(struct explain_flags)},
+    ARG_END,
+};
+
+const struct command cmd_explain = {
+    .summary = "show the program a network becomes: ops, shapes, FLOP, bytes",
+    .run = run_explain,
+    .bytes = sizeof(struct explain_flags),
+    .args = {.command = "prony explain",
+             .usage = "NETWORK [options]",
+             .summary =
+                 "Shows the program a network becomes: its ops, shapes, FLOP, bytes and memory.",
+             .examples = "  prony explain small\n"
+                         "  prony explain large --batch 3 --phase training --backend ref\n"
+                         "  prony explain mlp:784-100-10 --json\n",
+             .lists = {{rows, 0}},
+             .least = 1,
+             .most = 1},
+};

@@ -7,52 +7,62 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum status cmd_export(struct cli *cli, int argc, const char *const *argv)
+struct export_flags {
+    const char *out, *shape;
+};
+
+static enum status write_file(struct prony *network, const char *out)
 {
-    const char *out = NULL;
+    if (cli_interrupted())
+        FAIL(STATUS_INTERRUPTED, "interrupted; nothing written");
+    signal(SIGINT, SIG_DFL); /* a file that is being written has no name before it is whole */
+    TRY((enum status)prony_export(network, out));
+    printf("written to %s\n", out);
+    return STATUS_OK;
+}
+
+static enum status run_export(struct cli *cli, void *options)
+{
+    const struct export_flags *flags = options;
+    const char **words = cli->found.positional;
+    const bool has_weights = cli->found.count == 2;
     struct prony *network = NULL;
-    struct arg list[] = {
-        {"out", ARG_TEXT, &out, "FILE.onnx", "where it goes", 0, 0, false},
-        CLI_SHAPE(cli),
-    };
-    struct args args = {
-        .command = "prony export",
-        .usage = "NETWORK [WEIGHTS] --out FILE.onnx",
-        .summary =
-            "Writes what a network predicts as ONNX (opset 17), for other programs. Without "
-            "WEIGHTS, a file\nof prony train, its parameters are what they start from. Of networks "
-            "that learnt together FILE:NAME is one.",
-        .examples = "prony export small iris.safetensors --out iris.onnx\n"
-                    "prony export resnet50 --out resnet50.onnx\n"
-                    "prony export vae:decoder vae.safetensors --out decoder.onnx\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .least = 1,
-        .most = 2,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
-    if (!out)
-        FAIL(STATUS_INPUT, "found no --out, expected the file to write: %s %s", args.command,
-             args.usage);
-    TRY(cli_shape(cli, &args));
-    TRY(cli_keep_network(out, cli->positional[0]));
-    if (args.positional_count == 2)
-        TRY(file_check_apart(out, cli->positional[1]));
-    enum status status = prony_open(cli->positional[0], NULL, &network);
-    if (status == STATUS_OK && args.positional_count == 2)
-        status = prony_load(network, cli->positional[1]);
-    if (status == STATUS_OK && cli_interrupted())
-        status =
-            status_fail(STATUS_INTERRUPTED, __FILE__, __LINE__, "interrupted; nothing written");
-    if (status == STATUS_OK) {
-        signal(SIGINT, SIG_DFL); /* a file that is being written has no name before it is whole */
-        status = prony_export(network, out);
-    }
+    if (!flags->out)
+        FAIL(STATUS_INPUT, "found no --out, expected the file to write: %s %s", cli->args->command,
+             cli->args->usage);
+    TRY(cli_shape(cli, flags->shape));
+    TRY(cli_keep_network(flags->out, words[0]));
+    if (has_weights)
+        TRY(file_check_apart(flags->out, words[1]));
+    enum status status = (enum status)prony_open(words[0], NULL, &network);
+    if (status == STATUS_OK && has_weights)
+        status = (enum status)prony_load(network, words[1]);
     if (status == STATUS_OK)
-        printf("written to %s\n", out);
+        status = write_file(network, flags->out);
     prony_close(network);
     return status;
 }
+
+static const struct arg rows[] = {
+    {ARG(struct export_flags, out), "FILE.onnx", "where it goes"},
+    {CLI_SHAPE(struct export_flags)},
+    ARG_END,
+};
+
+const struct command cmd_export = {
+    .summary = "write a network as ONNX, for other programs",
+    .run = run_export,
+    .bytes = sizeof(struct export_flags),
+    .args = {.command = "prony export",
+             .usage = "NETWORK [WEIGHTS] --out FILE.onnx",
+             .summary =
+                 "Writes what a network predicts as ONNX (opset 17), for other programs. Without "
+                 "WEIGHTS, a file\nof prony train, its parameters are what they start from. Of "
+                 "networks that learnt together FILE:NAME is one.",
+             .examples = "prony export small iris.safetensors --out iris.onnx\n"
+                         "prony export resnet50 --out resnet50.onnx\n"
+                         "prony export vae:decoder vae.safetensors --out decoder.onnx\n",
+             .lists = {{rows, 0}},
+             .least = 1,
+             .most = 2},
+};

@@ -15,50 +15,8 @@ enum { SIZES_MOST = 8, ROWS_SHOWN = 10, VALUES_SHOWN = 8 };
 struct generate_flags {
     const char *network, *weights; /* positional */
     int64_t count, seed, sweeps, threads;
-    const char *class_name, *shape, *out, *backend;
+    const char *class_name, *shape, *out, *backend, *unit;
 };
-
-static enum status read_flags(struct cli *cli, struct generate_flags *flags, int argc,
-                              const char *const *argv, bool *help)
-{
-    struct arg list[] = {
-        {"count", ARG_INT, &flags->count, "N", "samples (10)", 1, 100000, false},
-        {"out", ARG_TEXT, &flags->out, "FILE",
-         "a .csv, .npy or .pgm: pictures (the first are shown)", 0, 0, false},
-        {"class", ARG_TEXT, &flags->class_name, "NAME",
-         "of a network that learnt on a condition (all in turn)", 0, 0, false},
-        {"sweeps", ARG_INT, &flags->sweeps, "N", "of Gibbs sampling, by tens: an rbm's (1000)", 1,
-         1e9, false},
-        {"seed", ARG_INT, &flags->seed, "N", "(1)", 0, 1e15, false},
-        {"shape", ARG_TEXT, &flags->shape, "HxW", "of a picture (the network's input, or a square)",
-         0, 0, false},
-        {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (the CPU's fastest)", 0, 0,
-         false},
-        CLI_UNIT(cli),
-        {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
-    };
-    struct args args = {
-        .command = "prony generate",
-        .usage = "NETWORK WEIGHTS [options]",
-        .summary = "Makes samples like the data that a network has learnt: a vae, a gan or an rbm.",
-        .examples = "prony generate vae vae.safetensors --count 100 --out digits.pgm\n"
-                    "prony generate cvae cvae.safetensors --class 7 --count 16 --out sevens.pgm\n"
-                    "prony generate gan gan.safetensors --count 1000 --out points.csv\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .least = 2,
-        .most = 2,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    *help = args.help;
-    if (args.help)
-        return STATUS_OK;
-    flags->network = cli->positional[0];
-    flags->weights = cli->positional[1];
-    TRY(cli_keep_network(flags->out, flags->network));
-    return file_check_apart(flags->out, flags->weights);
-}
 
 /* How high and wide a sample is: as the flag says, or the last two of several sizes, or a square.
  */
@@ -130,24 +88,56 @@ static enum status generate(const struct generate_flags *flags, struct prony *ne
     return STATUS_OK;
 }
 
-enum status cmd_generate(struct cli *cli, int argc, const char *const *argv)
+static enum status run_generate(struct cli *cli, void *options)
 {
-    struct generate_flags flags = {.count = 10, .seed = 1};
+    struct generate_flags *flags = options;
     struct prony *network = NULL;
     float *values = NULL;
     enum status status;
-    bool help = false;
-    TRY(read_flags(cli, &flags, argc, argv, &help));
-    if (help)
-        return STATUS_OK;
-    TRY(cli_unit(cli, &flags.backend));
-    const struct prony_options options = {.backend = flags.backend,
-                                          .threads = (int32_t)flags.threads};
-    TRY_OR(done, (enum status)prony_open(flags.network, &options, &network));
-    TRY_OR(done, (enum status)prony_load(network, flags.weights));
-    status = generate(&flags, network, &values);
+    flags->network = cli->found.positional[0];
+    flags->weights = cli->found.positional[1];
+    TRY(cli_keep_network(flags->out, flags->network));
+    TRY(file_check_apart(flags->out, flags->weights));
+    TRY(cli_unit(cli, flags->unit, &flags->backend));
+    const struct prony_options network_options = {.backend = flags->backend,
+                                                  .threads = (int32_t)flags->threads};
+    TRY_OR(done, (enum status)prony_open(flags->network, &network_options, &network));
+    TRY_OR(done, (enum status)prony_load(network, flags->weights));
+    status = generate(flags, network, &values);
 done:
     mem_free(values);
     prony_close(network);
     return status;
 }
+
+#define AT(field) ARG(struct generate_flags, field)
+static const struct arg rows[] = {
+    {AT(count), "N", "samples (10)", ARG_FROM(1, 100000), "10"},
+    {AT(out), "FILE", "a .csv, .npy or .pgm: pictures (the first are shown)"},
+    {ARG_NAMED("class", struct generate_flags, class_name), "NAME",
+     "of a network that learnt on a condition (all in turn)"},
+    {AT(sweeps), "N", "of Gibbs sampling, by tens: an rbm's (1000)", ARG_FROM(1, 1e9)},
+    {AT(seed), "N", "(1)", ARG_FROM(0, 1e15), "1"},
+    {AT(shape), "HxW", "of a picture (the network's input, or a square)"},
+    {CLI_BACKEND(struct generate_flags)},
+    {CLI_UNIT(struct generate_flags)},
+    {CLI_THREADS(struct generate_flags)},
+    ARG_END,
+};
+
+const struct command cmd_generate = {
+    .summary = "make samples like the data that a network has learnt",
+    .run = run_generate,
+    .bytes = sizeof(struct generate_flags),
+    .args = {.command = "prony generate",
+             .usage = "NETWORK WEIGHTS [options]",
+             .summary =
+                 "Makes samples like the data that a network has learnt: a vae, a gan or an rbm.",
+             .examples =
+                 "prony generate vae vae.safetensors --count 100 --out digits.pgm\n"
+                 "prony generate cvae cvae.safetensors --class 7 --count 16 --out sevens.pgm\n"
+                 "prony generate gan gan.safetensors --count 1000 --out points.csv\n",
+             .lists = {{rows, 0}},
+             .least = 2,
+             .most = 2},
+};

@@ -69,30 +69,32 @@ static enum status find_and_serve(const struct options *options)
 
 #endif
 
-enum status cmd_guide(struct cli *cli, int argc, const char *const *argv)
+static enum status run_guide(struct cli *cli, void *options)
 {
     (void)cli;
-    struct options options = {.port = 8080, .view = ""};
-    struct arg list[] = {
-        {"port", ARG_INT, &options.port, "N",
-         "where to listen (default: 8080); 0 takes any that is free", 0, 65535, false},
-        {"store", ARG_TEXT, &options.store, "FILE",
-         "the store (default: store.db in the user's data folder)", 0, 0, false},
-        {"listen", ARG_TEXT, &options.listen, "ADDRESS",
-         "let other machines in, with a token, at this IPv4 address (0.0.0.0: all)", 0, 0, false},
-        {"view", ARG_TEXT, &options.view, "QUERY",
-         "what the printed address opens on: ?x=batch&y=throughput&model=large", 0, 0, false},
-    };
-    struct args args = {
-        .command = "prony guide",
-        .usage = "[options]",
-        .summary = "Serves the web explorer of stored results, to browsers on this machine only "
-                   "unless told otherwise.",
-        .examples = "  prony guide\n  prony guide --port 0 --store results.db\n"
-                    "  prony guide --listen 0.0.0.0\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-    };
-    TRY(cli_args(&args, argc, argv));
-    return args.help ? STATUS_OK : find_and_serve(&options);
+    return find_and_serve(options);
 }
+
+static const struct arg rows[] = {
+    {ARG(struct options, port), "N", "where to listen (default: 8080); 0 takes any that is free",
+     ARG_FROM(0, 65535), "8080"},
+    {CLI_STORE(struct options)},
+    {ARG(struct options, listen), "ADDRESS",
+     "let other machines in, with a token, at this IPv4 address (0.0.0.0: all)"},
+    {ARG(struct options, view), "QUERY",
+     "what the printed address opens on: ?x=batch&y=throughput&model=large", .otherwise = ""},
+    ARG_END,
+};
+
+const struct command cmd_guide = {
+    .summary = "serve the web explorer of stored results",
+    .run = run_guide,
+    .bytes = sizeof(struct options),
+    .args = {.command = "prony guide",
+             .usage = "[options]",
+             .summary = "Serves the web explorer of stored results, to browsers on this machine "
+                        "only unless told otherwise.",
+             .examples = "  prony guide\n  prony guide --port 0 --store results.db\n"
+                         "  prony guide --listen 0.0.0.0\n",
+             .lists = {{rows, 0}}},
+};

@@ -323,21 +323,26 @@ static enum status calibrate_anew(const struct cli *cli, const char *unit, struc
     return status;
 }
 
-static enum status run(const struct cli *cli, bool json, bool calibrates, const char *unit,
-                       struct arena *arena)
+struct machine_flags {
+    bool calibrate, json;
+    const char *unit;
+};
+
+static enum status describe_all(const struct cli *cli, const struct machine_flags *flags,
+                                struct arena *arena)
 {
     struct calibration calibration = {0};
     struct text table = {0}, remark = {0};
     enum status status = calibration_open(&calibration);
 
-    if (status == STATUS_OK && calibrates)
-        status = calibrate_anew(cli, unit, &calibration, &remark);
+    if (status == STATUS_OK && flags->calibrate)
+        status = calibrate_anew(cli, flags->unit, &calibration, &remark);
     if (status == STATUS_OK)
-        status = describe_machine(cli, json, arena, &calibration);
-    if (status == STATUS_OK && !json) {
+        status = describe_machine(cli, flags->json, arena, &calibration);
+    if (status == STATUS_OK && !flags->json) {
         struct cpu cpu;
         cpu_detect(&cpu);
-        if (calibrates)
+        if (flags->calibrate)
             calibration_text(&calibration, &table);
         else
             calibration_brief(&calibration, &cpu, &table);
@@ -351,29 +356,30 @@ static enum status run(const struct cli *cli, bool json, bool calibrates, const 
     return status;
 }
 
-enum status cmd_machine(struct cli *cli, int argc, const char *const *argv)
+static enum status run_machine(struct cli *cli, void *options)
 {
-    bool json = false, calibrates = false;
-    const char *unit = NULL;
-    struct arg list[] = {
-        {"calibrate", ARG_FLAG, &calibrates, NULL,
-         "first find out what the units can do at best: under a minute; the best seen is kept", 0,
-         0, false},
-        {"unit", ARG_TEXT, &unit, "UNIT", "calibrate this unit only: cpu, gpu", 0, 0, false},
-        {"json", ARG_FLAG, &json, NULL, "one JSON object", 0, 0, false}};
-    struct args args = {.command = "prony machine",
-                        .usage = "[--calibrate [--unit UNIT]] [--json]",
-                        .summary = "Describes this machine, and what can be measured on it.",
-                        .list = list,
-                        .count = sizeof list / sizeof *list};
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
-    if (unit && !calibrates)
+    const struct machine_flags *flags = options;
+    if (flags->unit && !flags->calibrate)
         FAIL(STATUS_INPUT,
-             "--unit says what --calibrate looks at: prony machine --calibrate --unit %s", unit);
-    struct arena arena = {0};
-    enum status status = run(cli, json, calibrates, unit, &arena);
-    arena_free(&arena);
-    return status;
+             "--unit says what --calibrate looks at: prony machine --calibrate --unit %s",
+             flags->unit);
+    return describe_all(cli, flags, &cli->arena);
 }
+
+static const struct arg rows[] = {
+    {ARG(struct machine_flags, calibrate), NULL,
+     "first find out what the units can do at best: under a minute; the best seen is kept"},
+    {ARG(struct machine_flags, unit), "UNIT", "calibrate this unit only: cpu, gpu"},
+    {ARG(struct machine_flags, json), NULL, "one JSON object"},
+    ARG_END,
+};
+
+const struct command cmd_machine = {
+    .summary = "describe this machine and what can be measured on it",
+    .run = run_machine,
+    .bytes = sizeof(struct machine_flags),
+    .args = {.command = "prony machine",
+             .usage = "[--calibrate [--unit UNIT]] [--json]",
+             .summary = "Describes this machine, and what can be measured on it.",
+             .lists = {{rows, 0}}},
+};

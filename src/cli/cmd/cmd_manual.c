@@ -39,19 +39,21 @@ static void add_option(struct text *out, const struct arg *arg)
     text_add_char(out, '\n');
 }
 
-static void visit_manual(void *context, const struct command *command, const struct args *args)
+static void add_command(struct text *out, const struct args *args)
 {
-    struct text *out = context;
-    (void)command;
+    struct text summary = {0};
+    const struct arg *arg;
+    args_summary(args, &summary);
     text_add(out, ".SS ");
     add_plain(out, args->command);
     text_add_char(out, ' ');
     add_plain(out, args->usage);
     text_add_char(out, '\n');
-    add_plain(out, args->summary);
+    add_plain(out, text_of(&summary));
     text_add_char(out, '\n');
-    for (size_t i = 0; i < args->count; i++)
-        add_option(out, &args->list[i]);
+    text_free(&summary);
+    for (size_t i = 0; (arg = args_at(args, i)); i++)
+        add_option(out, arg);
     if (args->examples) {
         text_add(out, ".PP\n.nf\n");
         add_plain(out, args->examples);
@@ -59,7 +61,7 @@ static void visit_manual(void *context, const struct command *command, const str
     }
 }
 
-static enum status write_manual(struct cli *cli, struct text *out)
+static enum status write_manual(struct text *out)
 {
     text_printf(out, ".TH PRONY 1 \"\" \"prony %s\" \"User Commands\"\n", version_number);
     text_add(out, ".SH NAME\nprony \\- measures what a neural network really delivers\n"
@@ -68,7 +70,8 @@ static enum status write_manual(struct cli *cli, struct text *out)
                   "prony trains neural networks and predicts with them, measures how fast that is\n"
                   "on this machine and how far from what the hardware allows, and keeps and shows\n"
                   "the results.\n.SH COMMANDS\n");
-    TRY(cli_visit(cli, visit_manual, out));
+    for (int i = 0; i < COMMANDS; i++)
+        add_command(out, &cli_commands[i]->args);
     text_add(out, ".SH EXIT STATUS\n0 when all went well, 2 when an argument or a file is wrong,\n"
                   "130 when it was interrupted, else 1. One line on standard error says what was\n"
                   "found and what was expected.\n"
@@ -77,22 +80,22 @@ static enum status write_manual(struct cli *cli, struct text *out)
     return text_done(out);
 }
 
-enum status cmd_manual(struct cli *cli, int argc, const char *const *argv)
+static enum status run_manual(struct cli *cli, void *options)
 {
-    struct args args = {
-        .command = "prony manual",
-        .usage = "",
-        .summary = "Prints the manual page, as man reads it.",
-        .examples = "  prony manual | man -l -\n",
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
+    (void)cli, (void)options;
     struct text out = {0};
-    enum status status = write_manual(cli, &out);
+    enum status status = write_manual(&out);
     if (status == STATUS_OK)
         fputs(text_of(&out), stdout);
     text_free(&out);
     return status;
 }
+
+const struct command cmd_manual = {
+    .summary = "print the manual page, as man reads it",
+    .run = run_manual,
+    .args = {.command = "prony manual",
+             .usage = "",
+             .summary = "Prints the manual page, as man reads it.",
+             .examples = "  prony manual | man -l -\n"},
+};

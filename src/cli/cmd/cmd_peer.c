@@ -284,17 +284,9 @@ static enum status answer_line(struct session *session, const char *line, size_t
     return status == STATUS_OK ? cli_flush() : status;
 }
 
-enum status cmd_peer(struct cli *cli, int argc, const char *const *argv)
+static enum status run_peer(struct cli *cli, void *options)
 {
-    struct args args = {
-        .command = "prony peer",
-        .usage = "",
-        .summary = "Answers the requests of another prony's bench (docs/peers.md), so that two "
-                   "builds can be\ncompared: prony bench large --against ../before/build/prony",
-        .positional = cli->positional};
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
+    (void)options;
     struct session session = {.registry = cli->registry};
     struct text line = {0};
     enum status status = STATUS_OK;
@@ -312,3 +304,13 @@ enum status cmd_peer(struct cli *cli, int argc, const char *const *argv)
     session_close(&session);
     return status;
 }
+
+const struct command cmd_peer = {
+    .summary = "be compared: answer the requests of another prony's bench",
+    .run = run_peer,
+    .args = {.command = "prony peer",
+             .usage = "",
+             .summary =
+                 "Answers the requests of another prony's bench (docs/peers.md), so that two "
+                 "builds can be\ncompared: prony bench large --against ../before/build/prony"},
+};

@@ -15,58 +15,21 @@ enum { ROWS_SHOWN = 20, NAME_SHOWN = 14, PLACES_SHOWN = 8, VALUES_SHOWN = 10, CL
 
 struct predict_flags {
     const char *network, *weights, *data; /* positional */
-    const char *backend, *precision, *label, *labels, *out;
+    const char *backend, *unit, *precision, *label, *labels, *out, *shape;
     int64_t threads;
     double memory;
 };
 
-static enum status read_flags(struct cli *cli, struct predict_flags *flags, int argc,
-                              const char *const *argv, bool *help)
+static enum status read_words(struct cli *cli, struct predict_flags *flags)
 {
-    struct arg list[] = {
-        {"out", ARG_TEXT, &flags->out, "FILE", "all rows as CSV, not the first on the screen", 0, 0,
-         false},
-        {"label", ARG_TEXT, &flags->label, "COLUMN",
-         "its name or place from 1, FIRST..LAST, or none (the last)", 0, 0, false},
-        {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
-        {"memory", ARG_REAL, &flags->memory, "MB", "data beyond it is streamed (half of all)", 1e-3,
-         1e9, false},
-        {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (the CPU's fastest)", 0, 0,
-         false},
-        CLI_UNIT(cli),
-        {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
-        {"precision", ARG_TEXT, &flags->precision, "NAME",
-         "of products: fp32; on a GPU tf32, bf16, fp16", 0, 0, false},
-        CLI_SHAPE(cli),
-    };
-    struct args args = {
-        .command = "prony predict",
-        .usage = "NETWORK [WEIGHTS] DATA [options]",
-        .summary =
-            "Applies a network that prony train saved to data, with or without labels. "
-            "An ONNX file has its\nown weights. Of networks that learnt together FILE:NAME is "
-            "one, as vae:encoder or gan:generator.",
-        .examples = "prony predict small iris.safetensors iris --out predictions.csv\n"
-                    "prony predict lenet lenet.safetensors images.idx --labels labels.idx\n"
-                    "prony predict iris.onnx iris\n"
-                    "prony predict vae:encoder vae.safetensors mnist --out codes.csv\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .least = 2,
-        .most = 3,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    *help = args.help;
-    if (args.help)
-        return STATUS_OK;
-    flags->weights = args.positional_count == 3 ? cli->positional[1] : NULL;
-    flags->data = cli->positional[args.positional_count - 1];
-    if (!flags->weights && !cli_has_weights(cli->positional[0]))
+    const struct args_found *found = &cli->found;
+    flags->weights = found->count == 3 ? found->positional[1] : NULL;
+    flags->data = found->positional[found->count - 1];
+    if (!flags->weights && !cli_has_weights(found->positional[0]))
         FAIL(STATUS_INPUT, "found no weights, expected %s %s: only an ONNX file has its own",
-             args.command, args.usage);
-    TRY(cli_shape(cli, &args));
-    flags->network = cli->positional[0];
+             cli->args->command, cli->args->usage);
+    TRY(cli_shape(cli, flags->shape));
+    flags->network = found->positional[0];
     TRY(cli_keep_network(flags->out, flags->network));
     TRY(file_check_apart(flags->out, flags->weights));
     TRY(cli_keep_data(flags->out, flags->data));
@@ -293,31 +256,29 @@ static enum status predict(const struct predict_flags *flags, struct prony *netw
     return status;
 }
 
-enum status cmd_predict(struct cli *cli, int argc, const char *const *argv)
+static enum status run_predict(struct cli *cli, void *options)
 {
-    struct predict_flags flags = {0};
+    struct predict_flags *flags = options;
     struct report report = {0};
     struct prony *network = NULL;
     struct prony_data *data = NULL;
     enum status status;
-    bool help = false;
-    TRY(read_flags(cli, &flags, argc, argv, &help));
-    if (help)
-        return STATUS_OK;
-    TRY(cli_unit(cli, &flags.backend));
-    const struct prony_options options = {
-        .backend = flags.backend, .threads = (int32_t)flags.threads, .precision = flags.precision};
-    TRY_OR(done, prony_open(flags.network, &options, &network));
-    if (flags.weights)
-        TRY_OR(done, prony_load(network, flags.weights));
-    const struct prony_data_options data_options = {.label = flags.label,
-                                                    .labels = flags.labels,
-                                                    .memory_bytes = (uint64_t)(flags.memory * 1e6),
+    TRY(read_words(cli, flags));
+    TRY(cli_unit(cli, flags->unit, &flags->backend));
+    const struct prony_options network_options = {.backend = flags->backend,
+                                                  .threads = (int32_t)flags->threads,
+                                                  .precision = flags->precision};
+    TRY_OR(done, prony_open(flags->network, &network_options, &network));
+    if (flags->weights)
+        TRY_OR(done, prony_load(network, flags->weights));
+    const struct prony_data_options data_options = {.label = flags->label,
+                                                    .labels = flags->labels,
+                                                    .memory_bytes = (uint64_t)(flags->memory * 1e6),
                                                     .network = network};
-    TRY_OR(done, prony_data_open(flags.data, &data_options, &data));
+    TRY_OR(done, prony_data_open(flags->data, &data_options, &data));
     report =
         (struct report){.network = network, .data = data, .class_count = prony_classes(network)};
-    status = predict(&flags, network, data, &report);
+    status = predict(flags, network, data, &report);
 done:
     mem_free(report.cells);
     text_free(&report.text);
@@ -325,3 +286,35 @@ done:
     prony_data_close(data);
     return status;
 }
+
+static const struct arg rows[] = {
+    {ARG(struct predict_flags, out), "FILE", "all rows as CSV, not the first on the screen"},
+    {CLI_LABEL(struct predict_flags)},
+    {CLI_LABELS(struct predict_flags)},
+    {CLI_MEMORY(struct predict_flags)},
+    {CLI_BACKEND(struct predict_flags)},
+    {CLI_UNIT(struct predict_flags)},
+    {CLI_THREADS(struct predict_flags)},
+    {CLI_PRECISION(struct predict_flags)},
+    {CLI_SHAPE(struct predict_flags)},
+    ARG_END,
+};
+
+const struct command cmd_predict = {
+    .summary = "apply a trained network to data",
+    .run = run_predict,
+    .bytes = sizeof(struct predict_flags),
+    .args = {.command = "prony predict",
+             .usage = "NETWORK [WEIGHTS] DATA [options]",
+             .summary =
+                 "Applies a network that prony train saved to data, with or without labels. An "
+                 "ONNX file has its\nown weights. Of networks that learnt together FILE:NAME is "
+                 "one, as vae:encoder or gan:generator.",
+             .examples = "prony predict small iris.safetensors iris --out predictions.csv\n"
+                         "prony predict lenet lenet.safetensors images.idx --labels labels.idx\n"
+                         "prony predict iris.onnx iris\n"
+                         "prony predict vae:encoder vae.safetensors mnist --out codes.csv\n",
+             .lists = {{rows, 0}},
+             .least = 2,
+             .most = 3},
+};

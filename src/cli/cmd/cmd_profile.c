@@ -11,7 +11,7 @@
 
 struct profile_flags {
     const char *network; /* positional */
-    const char *phase, *backend, *precision, *isa, *trace, *callgrind;
+    const char *phase, *backend, *unit, *precision, *isa, *trace, *callgrind, *shape;
     int64_t batch, threads;
     double seconds;
     bool json, no_fusion;
@@ -86,7 +86,7 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
              flags->isa);
     if (flags->precision)
         TRY(axis_check(&axes[AXIS_precision], flags->precision));
-    TRY(cli_unit(cli, &flags->backend));
+    TRY(cli_unit(cli, flags->unit, &flags->backend));
     TRY(flags->backend ? registry_find(cli->registry, flags->backend, &options.network.backend)
                        : registry_first(cli->registry, NULL, &options.network.backend));
     flags->backend = options.network.backend->name;
@@ -102,56 +102,53 @@ done:
     return status;
 }
 
-enum status cmd_profile(struct cli *cli, int argc, const char *const *argv)
+static enum status run_profile(struct cli *cli, void *options)
 {
-    struct profile_flags flags = {.phase = "training", .batch = 1, .threads = 1, .seconds = 2};
-    struct arg list[] = {
-        {"phase", ARG_TEXT, &flags.phase, "PHASE", "training or inference (training)", 0, 0, false},
-        {"batch", ARG_INT, &flags.batch, "N", "samples per step (1)", 1, TASK_BATCH_MOST, false},
-        {"backend", ARG_TEXT, &flags.backend, "NAME", "what it runs on (the bench's default)", 0, 0,
-         false},
-        CLI_UNIT(cli),
-        {"precision", ARG_TEXT, &flags.precision, "P", "of products: fp32, tf32, bf16 … (fp32)", 0,
-         0, false},
-        {"threads", ARG_INT, &flags.threads, "N", "(1)", 1, POOL_MOST, false},
-        {"isa", ARG_TEXT, &flags.isa, "ISA", "scalar, neon, avx2 or avx512 (the best there is)", 0,
-         0, false},
-        {"no-fusion", ARG_FLAG, &flags.no_fusion, NULL, "the ops before they are merged", 0, 0,
-         false},
-        {"seconds", ARG_REAL, &flags.seconds, "S", "for timing the step (2)", 0.01, 86400, false},
-        {"trace", ARG_TEXT, &flags.trace, "FILE.json",
-         "also a timeline, for chrome://tracing or ui.perfetto.dev", 0, 0, false},
-        {"callgrind", ARG_TEXT, &flags.callgrind, "FILE",
-         "also a call graph, for KCachegrind or callgrind_annotate", 0, 0, false},
-        {"json", ARG_FLAG, &flags.json, NULL, "one JSON object", 0, 0, false},
-        CLI_SHAPE(cli),
-    };
-    struct args args = {
-        .command = "prony profile",
-        .usage = "NETWORK [options]",
-        .summary =
-            "Shows where the time of a step goes: for every part and op its kernel, time, "
-            "share, FLOP/s,\nbytes/s and distance from its floor; of a recipe, in each of its programs. The step is "
-            "timed first,\nthen watched in a second plan.",
-        .examples = "  prony profile large --batch 3\n"
-                    "  prony profile lenet --batch 64 --phase inference --trace lenet.json\n"
-                    "  prony profile gan --batch 256\n"
-                    "  prony profile lstm --callgrind callgrind.out.lstm\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .least = 1,
-        .most = 1,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
-    TRY(cli_shape(cli, &args));
-    flags.network = args.positional[0];
-    TRY(cli_keep_network(flags.trace, flags.network));
-    TRY(cli_keep_network(flags.callgrind, flags.network));
-    if (flags.trace && flags.callgrind && strcmp(flags.trace, flags.callgrind) == 0)
+    struct profile_flags *flags = options;
+    TRY(cli_shape(cli, flags->shape));
+    flags->network = cli->found.positional[0];
+    TRY(cli_keep_network(flags->trace, flags->network));
+    TRY(cli_keep_network(flags->callgrind, flags->network));
+    if (flags->trace && flags->callgrind && strcmp(flags->trace, flags->callgrind) == 0)
         FAIL(STATUS_INPUT, "--trace and --callgrind: found \"%s\" twice, expected two files",
-             flags.trace);
-    return profile(cli, &flags);
+             flags->trace);
+    return profile(cli, flags);
 }
+
+#define AT(field) ARG(struct profile_flags, field)
+static const struct arg rows[] = {
+    {AT(phase), "PHASE", "training or inference (training)", .otherwise = "training"},
+    {AT(batch), "N", "samples per step (1)", ARG_FROM(1, TASK_BATCH_MOST), "1"},
+    {AT(backend), "NAME", "what it runs on (the bench's default)"},
+    {CLI_UNIT(struct profile_flags)},
+    {AT(precision), "P", "of products: fp32, tf32, bf16 … (fp32)"},
+    {AT(threads), "N", "(1)", ARG_FROM(1, POOL_MOST), "1"},
+    {AT(isa), "ISA", "scalar, neon, avx2 or avx512 (the best there is)"},
+    {ARG_NAMED("no-fusion", struct profile_flags, no_fusion), NULL,
+     "the ops before they are merged"},
+    {AT(seconds), "S", "for timing the step (2)", ARG_FROM(0.01, 86400), "2"},
+    {AT(trace), "FILE.json", "also a timeline, for chrome://tracing or ui.perfetto.dev"},
+    {AT(callgrind), "FILE", "also a call graph, for KCachegrind or callgrind_annotate"},
+    {AT(json), NULL, "one JSON object"},
+    {CLI_SHAPE(struct profile_flags)},
+    ARG_END,
+};
+
+const struct command cmd_profile = {
+    .summary = "show where the time of a step goes, op by op",
+    .run = run_profile,
+    .bytes = sizeof(struct profile_flags),
+    .args = {.command = "prony profile",
+             .usage = "NETWORK [options]",
+             .summary =
+                 "Shows where the time of a step goes: for every part and op its kernel, time, "
+                 "share, FLOP/s,\nbytes/s and distance from its floor; of a recipe, in each of "
+                 "its programs. The step is timed first,\nthen watched in a second plan.",
+             .examples = "  prony profile large --batch 3\n"
+                         "  prony profile lenet --batch 64 --phase inference --trace lenet.json\n"
+                         "  prony profile gan --batch 256\n"
+                         "  prony profile lstm --callgrind callgrind.out.lstm\n",
+             .lists = {{rows, 0}},
+             .least = 1,
+             .most = 1},
+};

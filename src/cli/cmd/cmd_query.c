@@ -2,11 +2,15 @@
  * store_chart, as the guide's does; here it is only printed. */
 #include "cli/commands.h"
 
+struct options {
+    const char *x, *y, *where, *groups, *aggregate, *baseline, *format, *draw, *store;
+};
+
 #ifndef PRONY_HAVE_STORE
 
-enum status cmd_query(struct cli *cli, int argc, const char *const *argv)
+static enum status run_query(struct cli *cli, void *options)
 {
-    (void)cli, (void)argc, (void)argv;
+    (void)cli, (void)options;
     FAIL(STATUS_UNSUPPORTED, "this prony was built without the results store; install SQLite "
                              "(Debian: libsqlite3-dev) and build again");
 }
@@ -21,10 +25,6 @@ enum status cmd_query(struct cli *cli, int argc, const char *const *argv)
 
 #include <stdio.h>
 #include <string.h>
-
-struct options {
-    const char *x, *y, *where, *groups, *aggregate, *baseline, *format, *draw, *store;
-};
 
 static enum status read_groups(struct arena *arena, const char *list, struct store_query *query)
 {
@@ -92,77 +92,43 @@ done:
     return status;
 }
 
-enum status cmd_query(struct cli *cli, int argc, const char *const *argv)
+static enum status run_query(struct cli *cli, void *options)
 {
-    struct options options = {.x = "batch",
-                              .y = "throughput",
-                              .where = "",
-                              .groups = "",
-                              .aggregate = "median",
-                              .format = "table",
-                              .draw = "auto"};
-    struct arg list[] = {
-        {.name = "x",
-         .kind = ARG_TEXT,
-         .value = &options.x,
-         .meaning = "AXIS",
-         .help = "what varies (default: batch)"},
-        {.name = "y",
-         .kind = ARG_TEXT,
-         .value = &options.y,
-         .meaning = "METRIC",
-         .help = "what is shown (default: throughput)"},
-        {.name = "where",
-         .kind = ARG_TEXT,
-         .value = &options.where,
-         .meaning = "'KEY=VALUE,… …'",
-         .help = "only results with these values"},
-        {.name = "group-by",
-         .kind = ARG_TEXT,
-         .value = &options.groups,
-         .meaning = "AXIS,…",
-         .help = "a series for each value of these"},
-        {.name = "aggregate",
-         .kind = ARG_TEXT,
-         .value = &options.aggregate,
-         .meaning = "HOW",
-         .help = "of several results: best, min, max, median or mean (default: median)"},
-        {.name = "baseline",
-         .kind = ARG_TEXT,
-         .value = &options.baseline,
-         .meaning = "'KEY=VALUE …'",
-         .help = "also the speed-up against this; \"first\": against each series' first"},
-        {.name = "format",
-         .kind = ARG_TEXT,
-         .value = &options.format,
-         .meaning = "NAME",
-         .help = "table, csv, md or json (default: table)"},
-        {.name = "draw",
-         .kind = ARG_TEXT,
-         .value = &options.draw,
-         .meaning = "HOW",
-         .help = "under the table: bar, line, none or auto (default: auto)"},
-        {.name = "store",
-         .kind = ARG_TEXT,
-         .value = &options.store,
-         .meaning = "FILE",
-         .help = "the store (default: store.db in the user's data folder)"},
-    };
-    struct args args = {
-        .command = "prony query",
-        .usage = "[options]",
-        .summary = "Asks the results store: a figure over an axis, in series.",
-        .examples = "  prony query --x batch --y throughput --where 'model=large phase=training' "
-                    "--group-by framework\n"
-                    "  prony query --x threads --y time_median --baseline threads=1 --format md\n"
-                    "  prony query --x framework --y times_floor --aggregate best --draw bar\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .most = 0,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    return args.help ? STATUS_OK : ask(&options);
+    (void)cli;
+    return ask(options);
 }
 
 #endif
+
+#define AT(field) ARG(struct options, field)
+static const struct arg rows[] = {
+    {AT(x), "AXIS", "what varies (default: batch)", .otherwise = "batch"},
+    {AT(y), "METRIC", "what is shown (default: throughput)", .otherwise = "throughput"},
+    {AT(where), "'KEY=VALUE,… …'", "only results with these values", .otherwise = ""},
+    {ARG_NAMED("group-by", struct options, groups), "AXIS,…", "a series for each value of these",
+     .otherwise = ""},
+    {AT(aggregate), "HOW", "of several results: best, min, max, median or mean (default: median)",
+     .otherwise = "median"},
+    {AT(baseline), "'KEY=VALUE …'",
+     "also the speed-up against this; \"first\": against each series' first"},
+    {AT(format), "NAME", "table, csv, md or json (default: table)", .otherwise = "table"},
+    {AT(draw), "HOW", "under the table: bar, line, none or auto (default: auto)",
+     .otherwise = "auto"},
+    {CLI_STORE(struct options)},
+    ARG_END,
+};
+
+const struct command cmd_query = {
+    .summary = "ask the results store: a figure over an axis, in series",
+    .run = run_query,
+    .bytes = sizeof(struct options),
+    .args = {.command = "prony query",
+             .usage = "[options]",
+             .summary = "Asks the results store: a figure over an axis, in series.",
+             .examples =
+                 "  prony query --x batch --y throughput --where 'model=large phase=training' "
+                 "--group-by framework\n"
+                 "  prony query --x threads --y time_median --baseline threads=1 --format md\n"
+                 "  prony query --x framework --y times_floor --aggregate best --draw bar\n",
+             .lists = {{rows, 0}}},
+};

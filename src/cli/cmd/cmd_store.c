@@ -1,13 +1,20 @@
 /* cmd_store.c: prony store: puts records into the results store and gets them out. */
 #include "cli/commands.h"
 
+struct options {
+    const char *verb;
+    const char *const *rest; /* what follows the verb */
+    int rest_count;
+    const char *store, *where, *format;
+    int64_t limit;
+    bool empty, repair;
+};
+
 #ifndef PRONY_HAVE_STORE
 
-enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
+static enum status run_store(struct cli *cli, void *options)
 {
-    (void)cli;
-    (void)argc;
-    (void)argv;
+    (void)cli, (void)options;
     FAIL(STATUS_UNSUPPORTED, "this prony was built without the results store; install SQLite "
                              "(Debian: libsqlite3-dev) and build again");
 }
@@ -26,27 +33,6 @@ enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
 #include <string.h>
 
 static const size_t file_most = (size_t)1 << 30;
-
-struct options {
-    const char *verb;
-    const char *const *rest; /* what follows the verb */
-    int rest_count;
-    const char *store, *where, *format;
-    int64_t limit;
-    bool empty, repair;
-};
-
-static const char examples[] =
-    "  prony store add results.jsonl        file what a bench wrote; again is harmless\n"
-    "  prony store add hyperfine.json       also llama-bench's, google-benchmark's, DLBS logs\n"
-    "  ssh box prony bench small --format json | prony store add -\n"
-    "  prony store list --where 'model=small batch=1,10' --limit 20\n"
-    "  prony store show 17                  one record, whole\n"
-    "  prony store export --format csv > all.csv\n"
-    "  prony store merge colleague.db        everything another store has\n"
-    "  prony store remove 17 18             also with --where, for all that it leaves\n"
-    "  prony store check --repair           make the columns anew from the records\n"
-    "  prony store create --empty           without the results that come with prony\n";
 
 static enum status print_text(struct text *text)
 {
@@ -434,61 +420,50 @@ static enum status run_verb(struct options *options)
     return status;
 }
 
-enum status cmd_store(struct cli *cli, int argc, const char *const *argv)
+static enum status run_store(struct cli *cli, void *given)
 {
-    struct options options = {.where = "", .limit = -1};
-    struct arg list[] = {
-        {.name = "store",
-         .kind = ARG_TEXT,
-         .value = &options.store,
-         .meaning = "FILE",
-         .help = "the store (default: store.db in the user's data folder)"},
-        {.name = "where",
-         .kind = ARG_TEXT,
-         .value = &options.where,
-         .meaning = "'KEY=VALUE,… …'",
-         .help = "only results with these values; keys are the axes, commit, time, status"},
-        {.name = "limit",
-         .kind = ARG_INT,
-         .value = &options.limit,
-         .meaning = "N",
-         .help = "at most so many, the newest; 0 for all (list: 50)",
-         .low = 0,
-         .high = 1e9},
-        {.name = "format",
-         .kind = ARG_TEXT,
-         .value = &options.format,
-         .meaning = "NAME",
-         .help = "table, csv, md or json (list: table; export: json)"},
-        {.name = "empty",
-         .kind = ARG_FLAG,
-         .value = &options.empty,
-         .help = "make the store without the results that come with prony"},
-        {.name = "repair",
-         .kind = ARG_FLAG,
-         .value = &options.repair,
-         .help = "check: before it, make the columns anew from the records"},
-    };
-    struct args args = {
-        .command = "prony store",
-        .usage =
-            "add FILE…|- | list | show ID | export | merge STORE… | remove ID… | check | vacuum "
-            "| create [options]",
-        .summary = "Keeps records of benchmarks in a file that can be asked about.",
-        .examples = examples,
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .least = 1,
-        .most = -1,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    if (args.help)
-        return STATUS_OK;
-    options.verb = args.positional[0];
-    options.rest = args.positional + 1;
-    options.rest_count = args.positional_count - 1;
-    return run_verb(&options);
+    struct options *options = given;
+    options->verb = cli->found.positional[0];
+    options->rest = cli->found.positional + 1;
+    options->rest_count = cli->found.count - 1;
+    return run_verb(options);
 }
 
 #endif
+
+#define AT(field) ARG(struct options, field)
+static const struct arg rows[] = {
+    {CLI_STORE(struct options)},
+    {AT(where), "'KEY=VALUE,… …'",
+     "only results with these values; keys are the axes, commit, time, status", .otherwise = ""},
+    {AT(limit), "N", "at most so many, the newest; 0 for all (list: 50)", ARG_FROM(0, 1e9), "-1"},
+    {AT(format), "NAME", "table, csv, md or json (list: table; export: json)"},
+    {AT(empty), NULL, "make the store without the results that come with prony"},
+    {AT(repair), NULL, "check: before it, make the columns anew from the records"},
+    ARG_END,
+};
+
+const struct command cmd_store = {
+    .summary = "keep records of benchmarks in a file, list and export them",
+    .run = run_store,
+    .bytes = sizeof(struct options),
+    .args =
+        {.command = "prony store",
+         .usage = "add FILE…|- | list | show ID | export | merge STORE… | remove ID… | check "
+                  "| vacuum | create [options]",
+         .summary = "Keeps records of benchmarks in a file that can be asked about.",
+         .examples =
+             "  prony store add results.jsonl        file what a bench wrote; again is harmless\n"
+             "  prony store add hyperfine.json       also llama-bench's, google-benchmark's, DLBS logs\n"
+             "  ssh box prony bench small --format json | prony store add -\n"
+             "  prony store list --where 'model=small batch=1,10' --limit 20\n"
+             "  prony store show 17                  one record, whole\n"
+             "  prony store export --format csv > all.csv\n"
+             "  prony store merge colleague.db        everything another store has\n"
+             "  prony store remove 17 18             also with --where, for all that it leaves\n"
+             "  prony store check --repair           make the columns anew from the records\n"
+             "  prony store create --empty           without the results that come with prony\n",
+         .lists = {{rows, 0}},
+         .least = 1,
+         .most = -1},
+};

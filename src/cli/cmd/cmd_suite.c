@@ -21,7 +21,7 @@ struct suite {
     const char *name;
     struct bench_request *requests[LINES_MOST];
     int count;
-    struct output_flags flags;   /* of the command line */
+    struct output_flags output;  /* of the command line */
     struct output_flags written; /* of the suite's own lines */
     double seconds;              /* instead of what the lines say; 0: as they say */
     const char *unit;            /* of the lines that say none; NULL: the usual one */
@@ -51,26 +51,29 @@ static enum status split_words(struct suite *suite, const char *line, const char
     return STATUS_OK;
 }
 
+/* A line that measures: what `prony bench` takes but for where its records go. */
+static const struct args line_args = {.command = "prony bench",
+                                      .lists = {{request_flags, 0}},
+                                      .least = 1,
+                                      .most = -1};
+
 static enum status read_bench(struct suite *suite, int line, int argc, const char *const *argv)
 {
+    struct args_found *said;
     struct bench_request *request = arena_alloc(&suite->arena, sizeof *request);
     const char **models = arena_array(&suite->arena, (size_t)argc, sizeof *models);
     if (!request || !models || suite->count == LINES_MOST)
         FAIL(STATUS_INPUT, "it is too long");
-    *request = (struct bench_request)REQUEST_DEFAULTS;
-    bench_request_flags(request);
-    struct args args = {.command = "prony bench",
-                        .list = request->list,
-                        .count = request->count,
-                        .least = 1,
-                        .most = -1,
-                        .positional = models};
+    NEED(said = arena_alloc(&suite->arena, sizeof *said));
+    said->positional = models;
+    request->args = &line_args;
+    request->said = said;
     NEED(request->place = arena_format(&suite->arena, "%s:%d", suite->name, line));
-    TRY(args_parse(&args, argc, argv));
+    TRY(args_parse(&line_args, argc, argv, request, said));
     if (suite->seconds > 0)
         request->seconds = suite->seconds;
     suite->requests[suite->count++] = request;
-    return bench_request_sweep(request, models, args.positional_count, &suite->arena);
+    return bench_request_sweep(request, models, said->count, &suite->arena);
 }
 
 /* A line that says neither where it runs nor by what runs on the suite's unit. */
@@ -85,10 +88,9 @@ static void add_unit(const struct suite *suite, const char **words, int *count)
 
 static enum status read_own(struct suite *suite, int argc, const char *const *argv)
 {
-    struct arg list[OUTPUT_FLAGS];
-    bench_output_flags(&suite->written, list);
-    struct args args = {.command = "prony suite", .list = list, .count = OUTPUT_FLAGS};
-    return args_parse(&args, argc, argv);
+    static const struct args own = {.command = "prony suite", .lists = {{output_flags, 0}}};
+    struct args_found found = {0};
+    return args_parse(&own, argc, argv, &suite->written, &found);
 }
 
 static enum status read_lines(struct suite *suite, const char *text)
@@ -179,83 +181,65 @@ static enum status run_suite(const struct cli *cli, struct suite *suite)
     struct bench_output output = {0};
 
     TRY(read_suite(suite));
-    if (!suite->flags.format)
-        suite->flags.format = suite->written.format;
-    if (!suite->flags.file)
-        suite->flags.file = suite->written.file;
-    if (!suite->flags.store)
-        suite->flags.store = suite->written.store;
+    if (!suite->output.format)
+        suite->output.format = suite->written.format;
+    if (!suite->output.file)
+        suite->output.file = suite->written.file;
+    if (!suite->output.store)
+        suite->output.store = suite->written.store;
     if (!find_suite(suite->name))
-        TRY(file_check_apart(suite->flags.file, suite->name));
-    enum status status = bench_output_open(&output, &suite->flags);
+        TRY(file_check_apart(suite->output.file, suite->name));
+    enum status status = bench_output_open(&output, &suite->output);
     if (status == STATUS_OK)
         status = bench_request_run(cli, suite->requests, suite->count, &output, true);
     bench_output_close(&output);
     return status;
 }
 
-/* What `--help` says of it. */
-static enum status suite_summary(struct arena *arena, const char **out)
+/* Which suites there are, for `--help`. */
+static void add_names(struct text *out)
 {
+    struct arena arena = {0};
     const char *names[NAMES_MOST], *all;
     size_t count;
-    TRY(list_suites(arena, names, &count, &all));
-    NEED(*out = arena_format(arena,
-                             "Runs a list of benchmarks: each line of a suite is the arguments of "
-                             "one prony bench.\nWhat is in the file or the store already, measured "
-                             "here by the same commit, is passed over:\na suite that was stopped "
-                             "goes on when it is started again.\nThose that ship: %s.",
-                             all));
-    return STATUS_OK;
+    if (list_suites(&arena, names, &count, &all) == STATUS_OK)
+        text_printf(out, "%s.", all);
+    arena_free(&arena);
 }
 
-static enum status suite_with(struct cli *cli, int argc, const char *const *argv, struct arena *own)
+static enum status run(struct cli *cli, void *options)
 {
-    struct suite *suite;
-    const char *summary;
-    NEED(suite = arena_alloc(own, sizeof *suite));
-    TRY(suite_summary(own, &summary));
-    enum { OWN_FLAGS = 2 };
-    struct arg list[OUTPUT_FLAGS + OWN_FLAGS];
-    bench_output_flags(&suite->flags, list);
-    list[OUTPUT_FLAGS + 1] = (struct arg){.name = "unit",
-                                          .kind = ARG_TEXT,
-                                          .value = &suite->unit,
-                                          .meaning = "UNIT",
-                                          .help = "cpu or gpu, for lines that do not say it"};
-    list[OUTPUT_FLAGS] =
-        (struct arg){.name = "seconds",
-                     .kind = ARG_REAL,
-                     .value = &suite->seconds,
-                     .meaning = "S",
-                     .help = "for each configuration, instead of what the suite says",
-                     .low = 0.01,
-                     .high = 86400};
-    struct args args = {.command = "prony suite",
-                        .usage = "NAME|FILE [options]",
-                        .summary = summary,
-                        .examples = "  prony suite demo\n"
-                                    "  prony suite batch --out batch.jsonl\n"
-                                    "  prony suite toyneuralnet --store results.db\n"
-                                    "  prony suite kinds --unit gpu\n",
-                        .list = list,
-                        .count = OUTPUT_FLAGS + OWN_FLAGS,
-                        .least = 1,
-                        .most = 1,
-                        .positional = cli->positional};
-    enum status status = cli_args(&args, argc, argv);
-    if (status == STATUS_OK && !args.help) {
-        suite->name = args.positional[0];
-        status = run_suite(cli, suite);
-    }
+    struct suite *suite = options;
+    suite->name = cli->found.positional[0];
+    enum status status = run_suite(cli, suite);
     arena_free(&suite->arena);
     return status;
 }
 
-enum status cmd_suite(struct cli *cli, int argc, const char *const *argv)
-{
-    struct arena own = {0};
-    enum status status = suite_with(cli, argc, argv, &own);
-    arena_free(&own);
-    return status;
-}
+static const struct arg rows[] = {
+    {ARG(struct suite, seconds), "S", "for each configuration, instead of what the suite says",
+     ARG_FROM(0.01, 86400)},
+    {ARG(struct suite, unit), "UNIT", "cpu or gpu, for lines that do not say it"},
+    ARG_END,
+};
+
+const struct command cmd_suite = {
+    .summary = "run a list of benchmarks, and go on where it was stopped",
+    .run = run,
+    .bytes = sizeof(struct suite),
+    .args = {.command = "prony suite",
+             .usage = "NAME|FILE [options]",
+             .summary =
+                 "Runs a list of benchmarks: each line of a suite is the arguments of one prony "
+                 "bench.\nWhat is in the file or the store already, measured here by the same "
+                 "commit, is passed over:\na suite that was stopped goes on when it is started "
+                 "again.\nThose that ship: ",
+             .add_summary = add_names,
+             .examples = "  prony suite demo\n"
+                         "  prony suite batch --out batch.jsonl\n"
+                         "  prony suite toyneuralnet --store results.db\n"
+                         "  prony suite kinds --unit gpu\n",
+             .lists = {{output_flags, offsetof(struct suite, output)}, {rows, 0}},
+             .least = 1,
+             .most = 1},
+};

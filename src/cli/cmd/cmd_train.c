@@ -24,7 +24,7 @@ struct train_flags {
     double rate, test, validate, memory;
     int64_t patience, labelled;
     const char *loss, *optimiser, *schedule, *recipe, *backend, *label, *labels, *out, *resume,
-        *until, *precision;
+        *until, *precision, *unit, *shape;
     bool numbers;
     double until_accuracy, until_loss; /* what `until` says */
 };
@@ -69,13 +69,14 @@ static enum status read_goal(struct train_flags *flags)
     return STATUS_OK;
 }
 
-static enum status check_flags(struct train_flags *flags, const struct args *args)
+static enum status check_flags(const struct cli *cli, struct train_flags *flags)
 {
-    for (size_t i = 0; flags->resume && i < args->count; i++)
-        if (args->list[i].given && fixes_course(args->list[i].name))
+    const struct arg *arg;
+    for (size_t i = 0; flags->resume && (arg = args_at(cli->args, i)); i++)
+        if ((cli->found.given & (uint64_t)1 << i) && fixes_course(arg->name))
             FAIL(STATUS_INPUT,
                  "--%s cannot be given with --resume: a resumed training goes on as it began",
-                 args->list[i].name);
+                 arg->name);
     if (flags->until)
         TRY(read_goal(flags));
     if ((flags->until || flags->patience) && flags->validate == 0)
@@ -86,77 +87,6 @@ static enum status check_flags(struct train_flags *flags, const struct args *arg
              "below 1",
              flags->validate, flags->test);
     return STATUS_OK;
-}
-
-static enum status read_flags(struct cli *cli, struct train_flags *flags, int argc,
-                              const char *const *argv, bool *help)
-{
-    struct arg list[] = {
-        {"epochs", ARG_INT, &flags->epochs, "N", "passes over the data (100)", 1, 1e9, false},
-        {"batch", ARG_INT, &flags->batch, "N", "samples per update (8)", 1, 1e6, false},
-        {"rate", ARG_REAL, &flags->rate, "R", "learning rate (the optimiser's)", 1e-12, 1e6, false},
-        {"optimiser", ARG_TEXT, &flags->optimiser, "NAME[:…]",
-         "as adam or adam:beta1=0.8,decay=0.01 (the network's, or sgd)", 0, 0, false},
-        {"schedule", ARG_TEXT, &flags->schedule, "NAME[:…]",
-         "of the rate, as cosine:period=1000 (the network's, or constant)", 0, 0, false},
-        {"recipe", ARG_TEXT, &flags->recipe, "NAME[:…]",
-         "how it learns, as autoencoder or rbm:steps=5 (the network's, or feed_forward)", 0, 0,
-         false},
-        {"loss", ARG_TEXT, &flags->loss, "NAME", "mse, cross_entropy … (the network's)", 0, 0,
-         false},
-        {"seed", ARG_INT, &flags->seed, "N", "of weights, split and order (1)", 0, 1e15, false},
-        {"test", ARG_REAL, &flags->test, "SHARE", "of the rows, kept for the test (0.2)", 0, 0.99,
-         false},
-        {"validate", ARG_REAL, &flags->validate, "SHARE",
-         "of the rows, held out to find the best epoch (0, or 0.1 to stop early)", 0, 0.99, false},
-        {"until", ARG_TEXT, &flags->until, "GOAL",
-         "accuracy=A or loss=L of the rows held out, then it stops", 0, 0, false},
-        {"patience", ARG_INT, &flags->patience, "N",
-         "epochs without a better held-out loss, then it stops", 1, 1e9, false},
-        {"labelled", ARG_INT, &flags->labelled, "N",
-         "rows whose labels are learnt; a recipe learns the rest from all (all)", 1, 1e12, false},
-        {"label", ARG_TEXT, &flags->label, "COLUMN",
-         "its name or place from 1, FIRST..LAST, or none (the last)", 0, 0, false},
-        {"labels", ARG_TEXT, &flags->labels, "FILE", "of IDX or NPY data", 0, 0, false},
-        {"memory", ARG_REAL, &flags->memory, "MB", "data beyond it is streamed (half of all)", 1e-3,
-         1e9, false},
-        {"numbers", ARG_FLAG, &flags->numbers, "",
-         "labels are numbers, even if they look like classes", 0, 0, false},
-        {"backend", ARG_TEXT, &flags->backend, "NAME", "where it runs (the CPU's fastest)", 0, 0,
-         false},
-        CLI_UNIT(cli),
-        {"threads", ARG_INT, &flags->threads, "N", "(as many as there are cores)", 1, 64, false},
-        {"precision", ARG_TEXT, &flags->precision, "NAME",
-         "of products: fp32; on a GPU tf32, bf16, fp16", 0, 0, false},
-        {"out", ARG_TEXT, &flags->out, "FILE", "where the trained network is saved", 0, 0, false},
-        {"resume", ARG_TEXT, &flags->resume, "FILE", "goes on with a saved training", 0, 0, false},
-        CLI_SHAPE(cli),
-    };
-    struct args args = {
-        .command = "prony train",
-        .usage = "NETWORK DATA [options]",
-        .summary = "Trains a network on data and tests it on rows it has not seen.",
-        .examples = "prony train small iris\n"
-                    "prony train mlp:4-16-16-3 iris --epochs 100 --out iris.safetensors\n"
-                    "prony train net.txt data.csv --label price --rate 0.01\n"
-                    "prony train words.net tokens.csv --label 9..16\n"
-                    "prony train mlp:64-16-64 digits --recipe autoencoder\n"
-                    "prony train vae.net rows.csv --label none\n"
-                    "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
-        .list = list,
-        .count = sizeof list / sizeof *list,
-        .least = 2,
-        .most = 2,
-        .positional = cli->positional,
-    };
-    TRY(cli_args(&args, argc, argv));
-    *help = args.help;
-    if (args.help)
-        return STATUS_OK;
-    TRY(cli_shape(cli, &args));
-    flags->network = cli->positional[0];
-    flags->data = cli->positional[1];
-    return check_flags(flags, &args);
 }
 
 static void print_score(const struct prony_score *score)
@@ -385,35 +315,87 @@ static enum status train(const struct cli *cli, const struct train_flags *flags,
     return finish(&training);
 }
 
-enum status cmd_train(struct cli *cli, int argc, const char *const *argv)
+static enum status run_train(struct cli *cli, void *options)
 {
-    struct train_flags flags = {.batch = 8, .seed = 1, .test = 0.2};
+    struct train_flags *flags = options;
     struct prony *network = NULL;
     struct prony_data *data = NULL;
     enum status status;
-    bool help = false;
-    TRY(read_flags(cli, &flags, argc, argv, &help));
-    if (help)
-        return STATUS_OK;
-    TRY(cli_unit(cli, &flags.backend));
-    const struct prony_options options = {.backend = flags.backend,
-                                          .threads = (int32_t)flags.threads,
-                                          .seed = (uint64_t)flags.seed,
-                                          .loss = flags.loss,
-                                          .optimiser = flags.optimiser,
-                                          .rate = flags.rate,
-                                          .schedule = flags.schedule,
-                                          .recipe = flags.recipe,
-                                          .precision = flags.precision};
-    const struct prony_data_options data_options = {.label = flags.label,
-                                                    .labels = flags.labels,
-                                                    .numbers = flags.numbers,
-                                                    .memory_bytes = (uint64_t)(flags.memory * 1e6)};
-    TRY_OR(done, prony_open(flags.network, &options, &network));
-    TRY_OR(done, prony_data_open(flags.data, &data_options, &data));
-    status = train(cli, &flags, network, data);
+    TRY(cli_shape(cli, flags->shape));
+    flags->network = cli->found.positional[0];
+    flags->data = cli->found.positional[1];
+    TRY(check_flags(cli, flags));
+    TRY(cli_unit(cli, flags->unit, &flags->backend));
+    const struct prony_options network_options = {.backend = flags->backend,
+                                                  .threads = (int32_t)flags->threads,
+                                                  .seed = (uint64_t)flags->seed,
+                                                  .loss = flags->loss,
+                                                  .optimiser = flags->optimiser,
+                                                  .rate = flags->rate,
+                                                  .schedule = flags->schedule,
+                                                  .recipe = flags->recipe,
+                                                  .precision = flags->precision};
+    const struct prony_data_options data_options = {.label = flags->label,
+                                                    .labels = flags->labels,
+                                                    .numbers = flags->numbers,
+                                                    .memory_bytes =
+                                                        (uint64_t)(flags->memory * 1e6)};
+    TRY_OR(done, prony_open(flags->network, &network_options, &network));
+    TRY_OR(done, prony_data_open(flags->data, &data_options, &data));
+    status = train(cli, flags, network, data);
 done:
     prony_close(network);
     prony_data_close(data);
     return status;
 }
+
+#define AT(field) ARG(struct train_flags, field)
+static const struct arg rows[] = {
+    {AT(epochs), "N", "passes over the data (100)", ARG_FROM(1, 1e9)},
+    {AT(batch), "N", "samples per update (8)", ARG_FROM(1, 1e6), "8"},
+    {AT(rate), "R", "learning rate (the optimiser's)", ARG_FROM(1e-12, 1e6)},
+    {AT(optimiser), "NAME[:…]", "as adam or adam:beta1=0.8,decay=0.01 (the network's, or sgd)"},
+    {AT(schedule), "NAME[:…]", "of the rate, as cosine:period=1000 (the network's, or constant)"},
+    {AT(recipe), "NAME[:…]",
+     "how it learns, as autoencoder or rbm:steps=5 (the network's, or feed_forward)"},
+    {AT(loss), "NAME", "mse, cross_entropy … (the network's)"},
+    {AT(seed), "N", "of weights, split and order (1)", ARG_FROM(0, 1e15), "1"},
+    {AT(test), "SHARE", "of the rows, kept for the test (0.2)", ARG_FROM(0, 0.99), "0.2"},
+    {AT(validate), "SHARE",
+     "of the rows, held out to find the best epoch (0, or 0.1 to stop early)", ARG_FROM(0, 0.99)},
+    {AT(until), "GOAL", "accuracy=A or loss=L of the rows held out, then it stops"},
+    {AT(patience), "N", "epochs without a better held-out loss, then it stops", ARG_FROM(1, 1e9)},
+    {AT(labelled), "N", "rows whose labels are learnt; a recipe learns the rest from all (all)",
+     ARG_FROM(1, 1e12)},
+    {CLI_LABEL(struct train_flags)},
+    {CLI_LABELS(struct train_flags)},
+    {CLI_MEMORY(struct train_flags)},
+    {AT(numbers), NULL, "labels are numbers, even if they look like classes"},
+    {CLI_BACKEND(struct train_flags)},
+    {CLI_UNIT(struct train_flags)},
+    {CLI_THREADS(struct train_flags)},
+    {CLI_PRECISION(struct train_flags)},
+    {AT(out), "FILE", "where the trained network is saved"},
+    {AT(resume), "FILE", "goes on with a saved training"},
+    {CLI_SHAPE(struct train_flags)},
+    ARG_END,
+};
+
+const struct command cmd_train = {
+    .summary = "train a network on data",
+    .run = run_train,
+    .bytes = sizeof(struct train_flags),
+    .args = {.command = "prony train",
+             .usage = "NETWORK DATA [options]",
+             .summary = "Trains a network on data and tests it on rows it has not seen.",
+             .examples = "prony train small iris\n"
+                         "prony train mlp:4-16-16-3 iris --epochs 100 --out iris.safetensors\n"
+                         "prony train net.txt data.csv --label price --rate 0.01\n"
+                         "prony train words.net tokens.csv --label 9..16\n"
+                         "prony train mlp:64-16-64 digits --recipe autoencoder\n"
+                         "prony train vae.net rows.csv --label none\n"
+                         "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
+             .lists = {{rows, 0}},
+             .least = 2,
+             .most = 2},
+};

@@ -170,24 +170,14 @@ struct sink bench_output_sink(struct bench_output *output)
     return (struct sink){output_write, output};
 }
 
-void bench_output_flags(struct output_flags *flags, struct arg list[OUTPUT_FLAGS])
-{
-    list[0] = (struct arg){.name = "format",
-                           .kind = ARG_TEXT,
-                           .value = &flags->format,
-                           .meaning = "FORMAT",
-                           .help = "table, json, csv, md, tests or ingestion (default table)"};
-    list[1] = (struct arg){.name = "out",
-                           .kind = ARG_TEXT,
-                           .value = &flags->file,
-                           .meaning = "FILE.jsonl",
-                           .help = "also append the records to this file"};
-    list[2] = (struct arg){.name = "store",
-                           .kind = ARG_TEXT,
-                           .value = &flags->store,
-                           .meaning = "FILE",
-                           .help = "also file the records in this store"};
-}
+const struct arg output_flags[] = {
+    {ARG(struct output_flags, format), "FORMAT",
+     "table, json, csv, md, tests or ingestion (default table)"},
+    {ARG_NAMED("out", struct output_flags, file), "FILE.jsonl",
+     "also append the records to this file"},
+    {ARG(struct output_flags, store), "FILE", "also file the records in this store"},
+    ARG_END,
+};
 
 enum status bench_output_open(struct bench_output *output, const struct output_flags *flags)
 {

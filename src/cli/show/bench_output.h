@@ -40,8 +40,7 @@ struct bench_output {
 struct output_flags {
     const char *format, *file, *store;
 };
-enum { OUTPUT_FLAGS = 3 };
-void bench_output_flags(struct output_flags *flags, struct arg list[OUTPUT_FLAGS]);
+extern const struct arg output_flags[];
 
 enum status bench_output_open(struct bench_output *output, const struct output_flags *flags);
 /* Also files the records in this store. */
