@@ -1,7 +1,7 @@
 /* From where on the GPU is faster, as records of both units say. */
 #include "backend/cpu/cpu_backends.h"
+#include "bench/sweep/crossover.h"
 #include "check.h"
-#include "cli/crossover.c" /* the command line is no library */
 
 enum { MOST = 12 };
 static struct record records[MOST];
@@ -87,12 +87,14 @@ TEST(batches_of_any_network_are_one_table)
 /* Sums of a wide layer must not saturate: subnormal numbers would be timed. */
 TEST(widths_learn_slowly)
 {
-    struct bench_request request = {0}, named = {0};
+    struct bench_request request, named;
     const char *const own[] = {"small"}, *const *models = NULL, *const *given = own;
     struct registry registry = {0};
     struct arena arena = {0};
     int widths = 0, one = 1;
     cpu_register(&registry);
+    bench_request_start(&request);
+    bench_request_start(&named);
     CHECK_OK(crossover_ask(&registry, &request, &arena, &models, &widths));
     CHECK_EQUAL_INT(widths, 10);
     CHECK_EQUAL_TEXT(request.axis_text[AXIS_optimiser], "sgd:rate=0.01");

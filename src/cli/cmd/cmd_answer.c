@@ -22,7 +22,7 @@ static enum status run_answer(struct cli *cli, void *options)
 #include "base/cpu.h"
 #include "base/log.h"
 #include "bench/sweep/done.h"
-#include "cli/bench_request.h"
+#include "cli/bench_run.h"
 #include "cli/store_file.h"
 #include "finding/finding.h"
 #include "nn/network.h"
@@ -74,7 +74,7 @@ static enum status measure_some(const struct cli *cli, const struct options *opt
     request.seconds = fmin(fmax(seconds, SECONDS_LEAST), SECONDS_MOST);
     TRY_OR(done, bench_request_sweep(&request, &options->network, 1, &arena));
     TRY_OR(done, bench_output_use(&output, options->store));
-    TRY_OR(done, bench_request_run(cli, &list, 1, &output, true));
+    TRY_OR(done, cli_bench(cli, &list, 1, &output, true));
 done:
     bench_output_close(&output);
     arena_free(&arena);

@@ -1,71 +1,11 @@
 /* cmd_bench.c: prony bench: one sweep, measured, or kernels by themselves. */
-#include "cli/bench_kernels.h"
-#include "cli/bench_request.h"
-#include "cli/crossover.h"
+#include "bench/job/kernel_bench.h"
+#include "bench/sweep/crossover.h"
+#include "cli/bench_run.h"
+#include "cli/peer_folder.h"
 
-#include "base/log.h"
-
+#include <stdio.h>
 #include <string.h>
-
-/* What was asked for must be right, and then there must be a GPU to cross over to. */
-static enum status check_crossing(const struct cli *cli, const struct bench_request *request)
-{
-    const struct backend *gpu;
-    TRY(bench_request_check(cli, request));
-    return registry_first(cli->registry, "gpu", &gpu);
-}
-
-/* Does some backend here compute in it? A CPU's says so when it is opened; a GPU's have them all.
- */
-static bool has_precision(const struct registry *registry, const char *precision)
-{
-    const struct device_options options = {.threads = 1, .precision = precision};
-    for (int i = 0; i < registry->count; i++) {
-        const struct backend *backend = registry->list[i].backend;
-        struct device *device;
-        if (!backend || backend->probe() != STATUS_OK)
-            continue;
-        if (strcmp(backend->unit, "cpu") != 0)
-            return true;
-        if (backend->open(&options, &device) == STATUS_OK) {
-            backend->close(device);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Is prony alone asked? Other frameworks have precisions of their own. */
-static bool is_alone(const struct sweep *sweep)
-{
-    const struct sweep_list *frameworks = &sweep->lists[AXIS_framework];
-    return !sweep->against &&
-           (!frameworks->count || (frameworks->count == 1 && sweep_has(frameworks, "prony")));
-}
-
-/* Leaves out what nothing here computes in, in a line each; when nothing is left, that is why. */
-static enum status keep_precisions(const struct cli *cli, struct sweep *sweep, struct arena *arena)
-{
-    struct sweep_list *list = &sweep->lists[AXIS_precision];
-    const struct backend *gpu;
-    const char **kept;
-    int count = 0;
-    NEED(kept = arena_array(arena, (size_t)list->count + 1, sizeof *kept));
-    for (int i = 0; i < list->count; i++) {
-        if (has_precision(cli->registry, list->values[i])) {
-            kept[count++] = list->values[i];
-            continue;
-        }
-        enum status status = registry_first(cli->registry, "gpu", &gpu); /* why there is none */
-        status = status_prefix(status, "--precision %s: only backends of a GPU compute in it",
-                               list->values[i]);
-        if (!count && i == list->count - 1)
-            return status;
-        log_warning("%s", status_message());
-    }
-    *list = (struct sweep_list){kept, count};
-    return STATUS_OK;
-}
 
 struct bench_flags {
     struct bench_request request;
@@ -73,6 +13,59 @@ struct bench_flags {
     const char *shape;
     struct output_flags output;
 };
+
+/* What is not told of a kernel must not be asked for. */
+static enum status check_flags(const struct cli *cli)
+{
+    static const char *const taken[] = {"kernels", "backend", "threads",
+                                        "isa",     "seconds", "format"};
+    const struct arg *arg;
+    for (size_t i = 0; (arg = args_at(cli->args, i)); i++) {
+        bool known = false;
+        for (size_t t = 0; t < sizeof taken / sizeof *taken; t++)
+            known |= strcmp(arg->name, taken[t]) == 0;
+        if ((cli->found.given & (uint64_t)1 << i) && !known)
+            FAIL(STATUS_INPUT,
+                 "--kernels: found --%s, expected only --backend, --threads, --isa, --seconds and "
+                 "--format: a kernel is timed by itself",
+                 arg->name);
+    }
+    return STATUS_OK;
+}
+
+static enum status print_rows(const char *rows)
+{
+    fputs(rows, stdout);
+    return cli_flush();
+}
+
+static enum status time_kernels(const struct cli *cli, const struct bench_flags *flags)
+{
+    const char *const *axis = flags->request.axis_text;
+    const struct kernel_request request = {.registry = cli->registry,
+                                           .ops = cli->found.positional,
+                                           .op_count = cli->found.count,
+                                           .backends = axis[AXIS_backend],
+                                           .threads = axis[AXIS_threads],
+                                           .isas = axis[AXIS_isa],
+                                           .format = flags->output.format,
+                                           .seconds = flags->request.seconds,
+                                           .stopped = cli_interrupted,
+                                           .print = print_rows};
+    TRY(check_flags(cli));
+    return kernel_bench(&request);
+}
+
+/* What was asked for must be right, and then there must be a GPU to cross over to. */
+static enum status check_crossing(const struct cli *cli, const struct bench_request *request,
+                                  struct arena *arena)
+{
+    const struct backend *gpu;
+    const char *peers;
+    TRY(cli_peers(cli, arena, &peers));
+    TRY(bench_request_check(request, cli->registry, peers));
+    return registry_first(cli->registry, "gpu", &gpu);
+}
 
 static enum status measure_networks(const struct cli *cli, struct bench_flags *flags)
 {
@@ -88,15 +81,15 @@ static enum status measure_networks(const struct cli *cli, struct bench_flags *f
     if (status == STATUS_OK)
         status = bench_request_sweep(request, models, count, &arena);
     if (status == STATUS_OK && flags->crosses)
-        status = check_crossing(cli, request);
-    else if (status == STATUS_OK && is_alone(&request->sweep))
-        status = keep_precisions(cli, &request->sweep, &arena);
+        status = check_crossing(cli, request, &arena);
+    else if (status == STATUS_OK)
+        status = bench_request_precisions(request, cli->registry, &arena);
     if (status == STATUS_OK)
         status = bench_output_open(&output, &flags->output);
     if (status == STATUS_OK && flags->crosses && !flags->output.format)
         output.style = cli->found.count ? OUTPUT_CROSSOVER : OUTPUT_CROSSOVER_WIDTHS;
     if (status == STATUS_OK)
-        status = bench_request_run(cli, &request, 1, &output, false);
+        status = cli_bench(cli, &request, 1, &output, false);
     bench_output_close(&output);
     arena_free(&arena);
     return status;
@@ -108,7 +101,7 @@ static enum status run_bench(struct cli *cli, void *options)
     flags->request.args = cli->args;
     flags->request.said = &cli->found;
     if (flags->kernels)
-        return bench_kernels(cli, &flags->request, &flags->output);
+        return time_kernels(cli, flags);
     if (cli->found.count == 0 && !flags->crosses)
         FAIL(STATUS_INPUT, "found no network, expected at least one: %s %s", cli->args->command,
              cli->args->usage);

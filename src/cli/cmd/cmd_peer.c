@@ -1,295 +1,25 @@
-/* cmd_peer.c: prony peer: this prony as a peer of another one, by the protocol of docs/peers.md, so
- * that two builds can be timed in turns: `prony bench large --against ../before/build/prony`.
- *
- * Requests come on standard input, a line each; answers go to standard output. It computes with the
- * weights and the data it is given, on the backend it is told. */
-#include "base/memory.h"
-#include "bench/job/describe.h"
-#include "bench/job/job_network.h"
-#include "bench/scenario.h"
+/* cmd_peer.c: prony peer: requests come on standard input, a line each; answers go to standard
+ * output. */
+#include "bench/peer/peer_session.h"
 #include "cli/commands.h"
-#include "nn/formats/safetensors.h"
-#include "record/facts.h"
-#include "record/version.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-static const uint64_t SHORT_NS = 20000000;
-
-struct session {
-    const struct registry *registry;
-    struct task *task;
-    struct job *job;
-    uint64_t iteration_ns; /* of the last run */
-};
-
-static void session_close(struct session *session)
+static enum status answer_line(struct peer_session *session, const struct text *line)
 {
-    if (session->job)
-        session->job->kind->close(session->job);
-    task_close(session->task);
-    session->job = NULL;
-    session->task = NULL;
-    session->iteration_ns = 0;
-}
-
-static void answer_probe(struct json_writer *out)
-{
-    json_key(out, "software");
-    json_object(out);
-    json_key(out, "prony");
-    json_add_text(out, version_number);
-    json_key(out, "commit");
-    json_add_text(out, version_commit);
-    json_end(out);
-}
-
-static enum status load(const struct json *request, const char *key, struct params *params)
-{
-    struct safetensors file = {0};
-    enum status status = safetensors_open(json_text(request, key, ""), &file);
-    if (status == STATUS_OK)
-        status = safetensors_load(&file, SAFETENSORS_WEIGHTS, params);
-    safetensors_close(&file);
-    return status;
-}
-
-/* The optimiser as a flag has it: "adam:rate=0.001,beta1=0.9". */
-static enum status read_optimiser(const struct json *request, struct text *out)
-{
-    const struct json *settings = json_get(request, "settings");
-    text_add(out, json_text(request, "optimiser", ""));
-    for (const struct json *s = settings ? settings->first : NULL; s; s = s->next)
-        text_printf(out, "%s%s=%.17g", s == settings->first ? ":" : ",", s->key, s->number);
-    return text_done(out);
-}
-
-/* What is computed with; what it has not it refuses. */
-static enum status read_options(const struct session *session, const struct json *request,
-                                struct network_options *out)
-{
-    const struct json *asked = json_get(request, "axes");
-    const char *backend = json_text(request, "backend", ""), *isa = json_text(asked, "isa", "");
-    const char *unit = json_text(request, "unit", "");
-
-    *out = (struct network_options){
-        .device = {.threads = (int)json_int(request, "threads", 1),
-                   .isa = ISA_BEST,
-                   .precision = json_text(request, "precision", "fp32"),
-                   .small_pages = strcmp(json_text(asked, "pages", ""), "4k") == 0},
-        .fusion = strcmp(json_text(asked, "fusion", ""), "off") != 0,
-        .answering = scenario_answering(json_text(request, "scenario", "iterate"))};
-    if (isa[0] && !isa_parse(isa, &out->device.isa))
-        FAIL(STATUS_UNSUPPORTED, "there is no isa \"%s\"", isa);
-    TRY(!backend[0] || strcmp(backend, "default") == 0
-            ? registry_first(session->registry, unit[0] ? unit : NULL, &out->backend)
-            : registry_find(session->registry, backend, &out->backend));
-    if (unit[0] && strcmp(unit, out->backend->unit) != 0)
-        FAIL(STATUS_UNSUPPORTED, "the backend %s computes on %s, not on %s", out->backend->name,
-             out->backend->unit, unit);
-    return STATUS_OK;
-}
-
-/* Of the axes that were asked for, what it has. */
-static enum status answer_axes(struct session *session, const struct json *request,
-                               const struct network_options *options, struct json_writer *out)
-{
-    const struct json *asked = json_get(request, "axes");
-    struct json *tree;
-    TRY(describe_job(session->job, &session->task->arena, &tree));
-    const struct json *device = json_get(tree, "device");
-    TRY(describe_check_threads(options->backend->name, device, options->device.threads));
-    const struct {
-        const char *axis, *has;
-    } rows[] = {{"isa", json_text(device, "isa", json_text(asked, "isa", ""))},
-                {"fusion", options->fusion ? "on" : "off"},
-                {"pages", json_text(device, "pages", json_text(asked, "pages", ""))},
-                {"precision", options->device.precision}};
-    json_key(out, "axes");
-    json_object(out);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!json_get(asked, rows[i].axis))
-            continue;
-        json_key(out, rows[i].axis);
-        json_add_text(out, rows[i].has);
-    }
-    json_end(out);
-    return STATUS_OK;
-}
-
-/* A debug or sanitized build is not what its users run. */
-static void answer_handicap(struct json_writer *out)
-{
-    struct text why = {0};
-    struct facts facts;
-    facts_find(&facts);
-    if (strcmp(facts.build, "release") == 0)
-        return;
-    text_printf(&why, "%s build of prony", facts.build);
-    json_key(out, "handicap");
-    json_add_text(out, text_of(&why));
-    text_free(&why);
-}
-
-static enum status answer_prepare(struct session *session, const struct json *request,
-                                  struct json_writer *out)
-{
-    struct network_options options;
-    bool training = strcmp(json_text(request, "phase", ""), "training") == 0;
-    struct text optimiser = {0};
-
-    session_close(session);
-    TRY(read_options(session, request, &options));
-    enum status status = read_optimiser(request, &optimiser);
-    const struct task_options wanted = {.model = json_text(request, "model", ""),
-                                        .phase = training ? PHASE_TRAINING : PHASE_INFERENCE,
-                                        .batch = (int32_t)json_int(request, "batch", 1),
-                                        .optimiser = text_of(&optimiser),
-                                        .precision = options.device.precision};
-    if (status == STATUS_OK)
-        status = task_open(&wanted, &session->task);
-    text_free(&optimiser);
-    TRY(status);
-    if (json_get(request, "weights")) { /* else it is a file that the other one cannot import */
-        TRY(load(request, "weights", &session->task->params));
-        TRY(load(request, "data", &session->task->data));
-    }
-    for (int64_t i = 0; i < session->task->rows; i++)
-        session->task->order[i] = (uint32_t)i; /* the file has them as they are visited */
-    TRY(job_network_open(session->task, &options, &session->job));
-    TRY(session->job->kind->prepare(session->job));
-    answer_handicap(out);
-    return answer_axes(session, request, &options, out);
-}
-
-/* Whoever has just been woken finds cold caches: a short iteration is run once before it is timed,
- * unless each is a call that somebody waits for, or is counted. */
-static enum status answer_run(struct session *session, const struct json *request,
-                              struct json_writer *out)
-{
-    int64_t iterations = json_int(request, "iterations", 1);
-    uint64_t elapsed_ns;
-
-    if (iterations < 1)
-        FAIL(STATUS_INPUT, "iterations: found %lld, expected 1 or more", (long long)iterations);
-    if (json_bool(request, "warm", true) && session->iteration_ns &&
-        session->iteration_ns < SHORT_NS)
-        TRY(session->job->kind->run(session->job, 1, &elapsed_ns));
-    TRY(session->job->kind->run(session->job, iterations, &elapsed_ns));
-    session->iteration_ns = elapsed_ns / (uint64_t)iterations;
-    json_key(out, "elapsed_ns");
-    json_add_uint(out, elapsed_ns ? elapsed_ns : 1);
-    return STATUS_OK;
-}
-
-/* The places that are asked for, in the place of the task's own. */
-static enum status use_samples(struct task *task, const struct json *samples)
-{
-    int64_t count = 0;
-    NEED(task->places = arena_array(&task->arena, samples->count + 1, sizeof *task->places));
-    for (const struct json *sample = samples->first; sample; sample = sample->next) {
-        const struct json *name = sample->first, *element = name ? name->next : NULL;
-        if (!element || name->kind != JSON_STRING)
-            FAIL(STATUS_INPUT, "samples: expected [name, element] each");
-        int32_t entry = params_find(&task->params, name->string);
-        if (entry < 0 || element->integer < 0 ||
-            element->integer >= shape_count(&task->params.entries[entry].shape))
-            FAIL(STATUS_INPUT, "there is no parameter %s[%lld]", name->string,
-                 (long long)element->integer);
-        task->places[count++] = (struct task_place){entry, element->integer};
-    }
-    task->value_count = count;
-    return STATUS_OK;
-}
-
-static enum status answer_check(struct session *session, const struct json *request,
-                                struct json_writer *out)
-{
-    struct task *task = session->task;
-    const struct json *samples = json_get(request, "samples");
-    struct outcome found;
-
-    task->check_steps = (int32_t)json_int(request, "steps", 1);
-    const int64_t most = json_int(request, "most", task->value_count);
-    if (task->phase == PHASE_TRAINING && samples)
-        TRY(use_samples(task, samples));
-    else if (task->phase == PHASE_INFERENCE && most > 0 && most < task->value_count)
-        task->value_count = most;
-    TRY(task_outcome(task, &task->arena, &found));
-    TRY(job_network_outcome(session->job, &found));
-    const int32_t stage = task_stages(task) - 1;
-    json_key(out, "loss");
-    json_add_real(out, found.loss[stage]);
-    json_key(out, "values");
-    json_array(out);
-    for (int64_t i = 0; i < task->value_count; i++)
-        json_add_float(out, (float)found.values[stage * task->value_count + i]);
-    json_end(out);
-    return STATUS_OK;
-}
-
-static enum status answer_request(struct session *session, const struct json *request,
-                                  struct json_writer *out)
-{
-    const char *what = json_text(request, "do", "");
-    if (strcmp(what, "probe") == 0) {
-        answer_probe(out);
-        return STATUS_OK;
-    }
-    if (strcmp(what, "prepare") == 0)
-        return answer_prepare(session, request, out);
-    if (!session->job)
-        FAIL(STATUS_INPUT, "found \"%s\", expected prepare first", what);
-    if (strcmp(what, "run") == 0)
-        return answer_run(session, request, out);
-    if (strcmp(what, "check") == 0)
-        return answer_check(session, request, out);
-    FAIL(STATUS_INPUT, "found \"%s\", expected probe, prepare, run or check", what);
-}
-
-/* One line in, one line out, whatever happens. */
-static enum status answer_line(struct session *session, const char *line, size_t length)
-{
-    struct arena arena = {0};
-    struct text members = {0}, out = {0};
-    struct json_writer writer;
-    struct json *request;
-
-    json_begin(&writer, &members);
-    json_object(&writer);
-    enum status status = json_parse(&arena, "request", line, length, &request);
-    if (status == STATUS_OK)
-        status = answer_request(session, request, &writer);
-    if (status == STATUS_OK) {
-        json_key(&writer, "status");
-        json_add_text(&writer, "ok");
-        json_end(&writer);
-        text_add(&out, text_of(&members));
-    } else {
-        json_begin(&writer, &out);
-        json_object(&writer);
-        json_key(&writer, "status");
-        json_add_text(&writer, status == STATUS_UNSUPPORTED ? "unsupported" : "failed");
-        json_key(&writer, "reason");
-        json_add_text(&writer, status_message());
-        json_end(&writer);
-    }
+    struct text out = {0};
+    enum status status = peer_session_answer(session, text_of(line), line->length, &out);
     puts(text_of(&out));
-    status = text_done(&out);
-    text_free(&members);
     text_free(&out);
-    arena_free(&arena);
     return status == STATUS_OK ? cli_flush() : status;
 }
 
 static enum status run_peer(struct cli *cli, void *options)
 {
-    (void)options;
-    struct session session = {.registry = cli->registry};
+    struct peer_session session = {.registry = cli->registry};
     struct text line = {0};
     enum status status = STATUS_OK;
+    (void)options;
     for (int c; status == STATUS_OK && (c = getchar()) != EOF;) {
         if (c != '\n') {
             text_add_char(&line, (char)c);
@@ -297,11 +27,11 @@ static enum status run_peer(struct cli *cli, void *options)
         }
         status = text_done(&line);
         if (status == STATUS_OK)
-            status = answer_line(&session, text_of(&line), line.length);
+            status = answer_line(&session, &line);
         text_clear(&line);
     }
     text_free(&line);
-    session_close(&session);
+    peer_session_close(&session);
     return status;
 }
 

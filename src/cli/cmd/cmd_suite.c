@@ -6,7 +6,7 @@
 #include "base/embed.h"
 #include "base/file.h"
 #include "base/trust.h"
-#include "cli/bench_request.h"
+#include "cli/bench_run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -191,7 +191,7 @@ static enum status run_suite(const struct cli *cli, struct suite *suite)
         TRY(file_check_apart(suite->output.file, suite->name));
     enum status status = bench_output_open(&output, &suite->output);
     if (status == STATUS_OK)
-        status = bench_request_run(cli, suite->requests, suite->count, &output, true);
+        status = cli_bench(cli, suite->requests, suite->count, &output, true);
     bench_output_close(&output);
     return status;
 }

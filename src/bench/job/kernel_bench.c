@@ -1,17 +1,17 @@
-/* bench_kernels.c: see bench_kernels.h. The backends, thread counts and ISAs of one case take turns
+/* kernel_bench.c: see kernel_bench.h. The backends, thread counts and ISAs of one case take turns
  * in one measurement. */
-#include "cli/bench_kernels.h"
+#include "bench/job/kernel_bench.h"
 
 #include "base/log.h"
 #include "bench/job/describe.h"
 #include "bench/job/job_kernel.h"
 #include "bench/job/kernel_rows.h"
 #include "bench/measure.h"
+#include "bench/sweep/sweep.h"
 #include "estimate/calibration_kept.h"
 #include "estimate/floor.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,28 +37,10 @@ struct kernels {
     struct calibration calibration;
     struct measure_options measure;
     struct kernel_rows rows;
+    const struct kernel_request *request;
     bool wanted[OP_COUNT];
     int timed, failed;
 };
-
-/* What is not told of a kernel must not be asked for. */
-static enum status check_flags(const struct cli *cli)
-{
-    static const char *const taken[] = {"kernels", "backend", "threads",
-                                        "isa",     "seconds", "format"};
-    const struct arg *arg;
-    for (size_t i = 0; (arg = args_at(cli->args, i)); i++) {
-        bool known = false;
-        for (size_t t = 0; t < sizeof taken / sizeof *taken; t++)
-            known |= strcmp(arg->name, taken[t]) == 0;
-        if ((cli->found.given & (uint64_t)1 << i) && !known)
-            FAIL(STATUS_INPUT,
-                 "--kernels: found --%s, expected only --backend, --threads, --isa, --seconds and "
-                 "--format: a kernel is timed by itself",
-                 arg->name);
-    }
-    return STATUS_OK;
-}
 
 /* Which ops have a case. */
 static void find_cases(bool has[OP_COUNT])
@@ -117,25 +99,25 @@ static enum status choose_backends(const struct registry *registry, const struct
 }
 
 /* The list of an axis; `usual` when it was not given. */
-static enum status choose_values(struct kernels *kernels, const struct bench_request *request,
-                                 enum axis_index axis, const char *usual, struct sweep_list *out)
+static enum status choose_values(struct kernels *kernels, const char *given, const char *usual,
+                                 enum axis_index axis, struct sweep_list *out)
 {
-    const char *text = request->axis_text[axis] ? request->axis_text[axis] : usual;
+    const char *text = given ? given : usual;
     *out = (struct sweep_list){0};
     return text ? sweep_split(&axes[axis], text, &kernels->arena, out) : STATUS_OK;
 }
 
 /* The product of backends, threads and ISAs. */
-static enum status choose_entrants(struct kernels *kernels, const struct registry *registry,
-                                   const struct bench_request *request)
+static enum status choose_entrants(struct kernels *kernels, const struct kernel_request *request)
 {
+    const struct registry *registry = request->registry;
     const struct backend *backends[REGISTRY_MOST];
     struct sweep_list names, threads, isas;
     int backend_count;
 
-    TRY(choose_values(kernels, request, AXIS_backend, NULL, &names));
-    TRY(choose_values(kernels, request, AXIS_threads, "1", &threads));
-    TRY(choose_values(kernels, request, AXIS_isa, isa_name(ISA_BEST), &isas));
+    TRY(choose_values(kernels, request->backends, NULL, AXIS_backend, &names));
+    TRY(choose_values(kernels, request->threads, "1", AXIS_threads, &threads));
+    TRY(choose_values(kernels, request->isas, isa_name(ISA_BEST), AXIS_isa, &isas));
     TRY(choose_backends(registry, &names, backends, &backend_count));
     size_t room = (size_t)backend_count * (size_t)threads.count * (size_t)isas.count;
     NEED(kernels->entrants = arena_array(&kernels->arena, room, sizeof *kernels->entrants));
@@ -249,9 +231,10 @@ static enum status print_row(struct kernels *kernels, const struct entrant *entr
     struct text out = {0};
     kernel_rows_add(&kernels->rows, &entrant->row, &out);
     enum status status = text_done(&out);
-    fputs(text_of(&out), stdout);
+    if (status == STATUS_OK)
+        status = kernels->request->print(text_of(&out));
     text_free(&out);
-    return status == STATUS_OK ? cli_flush() : status;
+    return status;
 }
 
 /* One case: everyone gets ready, is timed in turns, and has a row. */
@@ -297,7 +280,7 @@ static enum status time_all(struct kernels *kernels)
         for (int32_t i = 0; kernels->wanted[kind] && case_at(i, &op_case); i++) {
             if ((int)op_case.kind != kind)
                 continue;
-            if (cli_interrupted())
+            if (kernels->request->stopped())
                 FAIL(STATUS_INTERRUPTED, "stopped");
             TRY(time_case(kernels, &op_case));
         }
@@ -338,21 +321,18 @@ static enum status run(struct kernels *kernels)
     return STATUS_OK;
 }
 
-enum status bench_kernels(const struct cli *cli, const struct bench_request *request,
-                          const struct output_flags *flags)
+enum status kernel_bench(const struct kernel_request *request)
 {
-    struct kernels kernels = {0};
+    struct kernels kernels = {.request = request};
     double seconds = request->seconds > 0 ? request->seconds : SECONDS;
 
     kernels.measure = (struct measure_options){
-        .target = 0.01, .limit_ns = (uint64_t)(seconds * 1e9), .stopped = cli_interrupted};
-    enum status status = check_flags(cli);
+        .target = 0.01, .limit_ns = (uint64_t)(seconds * 1e9), .stopped = request->stopped};
+    enum status status = kernel_rows_format(&kernels.rows, request->format);
     if (status == STATUS_OK)
-        status = kernel_rows_format(&kernels.rows, flags->format);
+        status = choose_ops(&kernels, request->ops, request->op_count);
     if (status == STATUS_OK)
-        status = choose_ops(&kernels, cli->found.positional, cli->found.count);
-    if (status == STATUS_OK)
-        status = choose_entrants(&kernels, cli->registry, request);
+        status = choose_entrants(&kernels, request);
     if (status == STATUS_OK) {
         find_widths(&kernels);
         status = run(&kernels);

@@ -1,17 +1,13 @@
-/* bench_request.c: see bench_request.h. */
-#include "cli/bench_request.h"
+/* request.c: see request.h. */
+#include "bench/sweep/request.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "bench/sweep/target.h"
-#include "cli/peer_folder.h"
-#include "cli/screen.h"
 #include "estimate/calibration_kept.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define AT(field) ARG(struct bench_request, field)
 #define MEANING_TEXT "A,B,…"
@@ -135,35 +131,77 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
     return request->skip ? sweep_parse_skip(sweep, request->skip, arena) : STATUS_OK;
 }
 
-/* How far it is, for the person who waits. */
+/* Does some backend here compute in it? A CPU's says so when it is opened; a GPU's have them all.
+ */
+static bool has_precision(const struct registry *registry, const char *precision)
+{
+    const struct device_options options = {.threads = 1, .precision = precision};
+    for (int i = 0; i < registry->count; i++) {
+        const struct backend *backend = registry->list[i].backend;
+        struct device *device;
+        if (!backend || backend->probe() != STATUS_OK)
+            continue;
+        if (strcmp(backend->unit, "cpu") != 0)
+            return true;
+        if (backend->open(&options, &device) == STATUS_OK) {
+            backend->close(device);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is prony alone asked? Other frameworks have precisions of their own. */
+static bool is_alone(const struct sweep *sweep)
+{
+    const struct sweep_list *frameworks = &sweep->lists[AXIS_framework];
+    return !sweep->against &&
+           (!frameworks->count || (frameworks->count == 1 && sweep_has(frameworks, "prony")));
+}
+
+enum status bench_request_precisions(struct bench_request *request, const struct registry *registry,
+                                     struct arena *arena)
+{
+    struct sweep_list *list = &request->sweep.lists[AXIS_precision];
+    const struct backend *gpu;
+    const char **kept;
+    int count = 0;
+    if (!is_alone(&request->sweep))
+        return STATUS_OK;
+    NEED(kept = arena_array(arena, (size_t)list->count + 1, sizeof *kept));
+    for (int i = 0; i < list->count; i++) {
+        if (has_precision(registry, list->values[i])) {
+            kept[count++] = list->values[i];
+            continue;
+        }
+        enum status status = registry_first(registry, "gpu", &gpu); /* why there is none */
+        status = status_prefix(status, "--precision %s: only backends of a GPU compute in it",
+                               list->values[i]);
+        if (!count && i == list->count - 1)
+            return status;
+        log_warning("%s", status_message());
+    }
+    *list = (struct sweep_list){kept, count};
+    return STATUS_OK;
+}
+
+/* How far a run is. */
 struct progress {
     int done, total; /* points */
     uint64_t start_ns;
     double seconds; /* a guess for one point, until one was seen */
-    struct bench_output *output;
+    const struct bench_watcher *watcher;
 };
 
-static void show_progress(void *context, const struct point *next, int points)
+static void tell_progress(void *context, const struct point *next, int points)
 {
     struct progress *progress = context;
+    const struct bench_watcher *watcher = progress->watcher;
     double each_ns = progress->done
                          ? (double)(clock_ns() - progress->start_ns) / (double)progress->done
                          : progress->seconds * 1e9;
-    struct text left = {0};
-
-    /* how long an iteration takes, and so six of them, is not known yet */
-    text_add(&left, progress->done ? "about " : "");
-    text_add_time(&left, each_ns * (progress->total - progress->done));
-    text_add(&left, progress->done ? "" : " or more");
-    if (isatty(STDERR_FILENO)) { /* the next row writes over it */
-        screen_control(stderr, "\r\033[K");
-        fprintf(stderr, "[%d/%d] %s, %s, batch %lld … %s left", progress->done + 1, progress->total,
-                next->model, next->phase, (long long)next->batch, text_of(&left));
-        screen_control(stderr, "\r");
-    }
-    text_free(&left);
-    bench_output_tell(progress->output, next, progress->done, progress->total,
-                      each_ns * (progress->total - progress->done) / 1e9);
+    watcher->tell(watcher->context, next, progress->done, progress->total,
+                  each_ns * (progress->total - progress->done));
     progress->done += points;
 }
 
@@ -235,11 +273,21 @@ static enum status count_work(struct bench *bench, struct bench_request *const *
     return STATUS_OK;
 }
 
-/* Prints what was finished, however the run ended: a disk that is full must not lose it. What went
- * wrong first is told. */
-static enum status end_all(struct bench *bench, struct bench_output *output, struct arena *arena,
-                           enum status status)
+static enum status run_all(struct bench *bench, struct bench_request *const *requests, int count,
+                           const struct bench_watcher *watcher, struct arena *arena)
 {
+    struct progress progress = {.watcher = watcher};
+    enum status status = STATUS_OK;
+
+    TRY(count_work(bench, requests, count, &progress));
+    for (int i = 0; i < count && status == STATUS_OK; i++) {
+        struct sweep *sweep = &requests[i]->sweep;
+        use_request(bench, requests[i]);
+        sweep->progress = tell_progress;
+        sweep->context = &progress;
+        watcher->begin(watcher->context, sweep);
+        status = sweep_run(sweep, bench);
+    }
     const int written = bench->ok + bench->skipped + bench->failed;
     if (status == STATUS_INTERRUPTED)
         log_warning("stopped: what was finished is kept");
@@ -249,84 +297,31 @@ static enum status end_all(struct bench *bench, struct bench_output *output, str
         enum status told = write_machine(bench, arena);
         status = told == STATUS_OK ? status : told;
     }
-    struct error first = *status_last();
-    enum status printed = bench_output_finish(output);
-    if (status != STATUS_OK) {
-        *status_last() = first;
-        return status;
-    }
-    TRY(printed);
-    if (bench->failed)
-        FAIL(STATUS_WRONG, "%d of %d configurations failed", bench->failed, written);
-    return STATUS_OK;
+    return status;
 }
 
-static enum status run_all(struct bench *bench, struct bench_request *const *requests, int count,
-                           struct bench_output *output, struct arena *arena)
+enum status bench_request_check(const struct bench_request *request,
+                                const struct registry *registry, const char *peers)
 {
-    struct progress progress = {.output = output};
-    enum status status = STATUS_OK;
-
-    TRY(count_work(bench, requests, count, &progress));
-    for (int i = 0; i < count && status == STATUS_OK; i++) {
-        struct sweep *sweep = &requests[i]->sweep;
-        use_request(bench, requests[i]);
-        sweep->progress = show_progress;
-        sweep->context = &progress;
-        bench_table_start(&output->rows, sweep);
-        status = sweep_run(sweep, bench);
-    }
-    return end_all(bench, output, arena, status);
+    const struct bench bench = {.registry = registry, .peers = peers};
+    return sweep_check(&request->sweep, &bench);
 }
 
 /* The best ceilings seen here are read before, and kept after whatever happened. */
-static enum status run_with_calibration(struct bench *bench, struct bench_request *const *requests,
-                                        int count, struct bench_output *output, struct arena *arena)
+enum status bench_request_run(struct bench *bench, struct bench_request *const *requests, int count,
+                              const struct bench_watcher *watcher)
 {
-    enum status status = calibration_open(&bench->calibration);
+    struct arena arena = {0};
+    facts_find(&bench->facts);
+    if (strcmp(bench->facts.build, "release") != 0)
+        log_warning("this is a %s build: its times say little", bench->facts.build);
+    enum status status = facts_trees(&bench->facts, &arena, &bench->machine, &bench->software);
     if (status == STATUS_OK)
-        status = run_all(bench, requests, count, output, arena);
+        status = calibration_open(&bench->calibration);
+    if (status == STATUS_OK)
+        status = run_all(bench, requests, count, watcher, &arena);
     calibration_close(&bench->calibration);
-    return status;
-}
-
-enum status bench_request_check(const struct cli *cli, const struct bench_request *request)
-{
-    struct arena arena = {0};
-    struct bench bench = {.registry = cli->registry};
-    enum status status = cli_peers(cli, &arena, &bench.peers);
-    if (status == STATUS_OK)
-        status = sweep_check(&request->sweep, &bench);
-    arena_free(&arena);
-    return status;
-}
-
-enum status bench_request_run(const struct cli *cli, struct bench_request *const *requests,
-                              int count, struct bench_output *output, bool resume)
-{
-    struct arena arena = {0};
-    struct done done = {0};
-    struct bench bench = {
-        .registry = cli->registry,
-        .measure = {.target = 0.01, .stopped = cli_interrupted},
-        .sink = bench_output_sink(output),
-        .unread = bench_output_is_plain(output),
-    };
-    enum status status = cli_peers(cli, &arena, &bench.peers);
-
-    facts_find(&bench.facts);
-    if (strcmp(bench.facts.build, "release") != 0)
-        log_warning("this is a %s build: its times say little", bench.facts.build);
-    if (status == STATUS_OK)
-        status = facts_trees(&bench.facts, &arena, &bench.machine, &bench.software);
-    if (resume)
-        bench.done = &done;
-    if (status == STATUS_OK)
-        status = bench_output_done(output, resume ? &done : NULL);
-    if (status == STATUS_OK)
-        status = run_with_calibration(&bench, requests, count, output, &arena);
-    peer_bank_close(&bench.waiting);
-    done_free(&done);
+    peer_bank_close(&bench->waiting);
     arena_free(&arena);
     return status;
 }

@@ -1,5 +1,5 @@
 /* crossover.c: see crossover.h. */
-#include "cli/crossover.h"
+#include "bench/sweep/crossover.h"
 
 #include <math.h>
 #include <stdio.h>

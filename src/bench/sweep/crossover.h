@@ -1,10 +1,11 @@
 /* crossover.h: from where on is the GPU faster than the CPU? A sweep over batches of a network, or
  * over the width of a stack of layers, with the best backend of both units in turns, and what its
  * records say. */
-#ifndef PRONY_CLI_CROSSOVER_H
-#define PRONY_CLI_CROSSOVER_H
+#ifndef PRONY_BENCH_CROSSOVER_H
+#define PRONY_BENCH_CROSSOVER_H
 
-#include "cli/bench_request.h"
+#include "bench/sweep/request.h"
+#include "record/tables/table.h"
 
 /* Fills in what the request leaves open: both units, batches, threads, phases, a short time;
  * without models those of growing width. Whether there is a GPU is not asked. */
