@@ -1,17 +1,13 @@
-# The guide: src/guide/*.c with libmicrohttpd, and its page, src/guide/ui, which esbuild bundles and
-# which is embedded as the table `guide_files`. Makes the target prony_guide, or says what is missing.
+# The guide: src/guide/*.c, which loads libmicrohttpd when it serves, and its page, src/guide/ui, which
+# esbuild bundles and which is embedded as the table `guide_files`. Makes the target prony_guide, or says
+# what is missing; then guide_absent.c stands in for it.
 
 find_path(MICROHTTPD_INCLUDE microhttpd.h)
-find_library(MICROHTTPD_LIBRARY microhttpd)
 find_program(NPM npm)
 set(ui ${PROJECT_SOURCE_DIR}/src/guide/ui)
-file(GLOB_RECURSE guide_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/guide/*.c)
 
-if(NOT guide_sources)
-  return()
-endif()
-if(NOT MICROHTTPD_INCLUDE OR NOT MICROHTTPD_LIBRARY)
-  message(STATUS "guide left out: libmicrohttpd not found (Debian: libmicrohttpd-dev)")
+if(NOT MICROHTTPD_INCLUDE)
+  message(STATUS "guide left out: microhttpd.h not found (Debian: libmicrohttpd-dev)")
   return()
 endif()
 if(NOT NPM)

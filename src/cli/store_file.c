@@ -1,5 +1,4 @@
 /* store_file.c: see store_file.h. */
-#ifdef PRONY_HAVE_STORE
 #include "cli/store_file.h"
 
 enum status store_file_path(const char *given, struct text *out)
@@ -19,7 +18,3 @@ enum status store_file_open(const char *given, enum store_access access, struct 
     text_free(&path);
     return status;
 }
-
-#else
-typedef int store_file_is_left_out; /* an empty file is no C */
-#endif

@@ -1,16 +1,6 @@
 /* unit_advice.c: see unit_advice.h. */
 #include "cli/unit_advice.h"
 
-#ifndef PRONY_HAVE_STORE
-
-double unit_advice(const struct cli *cli, const char *network, int64_t batch, const char *optimiser)
-{
-    (void)cli, (void)network, (void)batch, (void)optimiser;
-    return 0;
-}
-
-#else
-
 #include "bench/sweep/done.h"
 #include "cli/store_file.h"
 #include "finding/finding.h"
@@ -92,5 +82,3 @@ double unit_advice(const struct cli *cli, const char *network, int64_t batch, co
                ? ratio
                : 0;
 }
-
-#endif

@@ -1,5 +1,4 @@
 /* zoo_shelf.c: see zoo_shelf.h. */
-#ifdef PRONY_HAVE_STORE
 #include "cli/zoo_shelf.h"
 
 #include "cli/show/explained.h"
@@ -89,7 +88,3 @@ enum status zoo_shelf_fill(struct store *store)
     }
     return store_commit(store);
 }
-
-#else
-typedef int zoo_shelf_is_left_out; /* an empty file is no C */
-#endif

@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "guide/httpd.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void drop_stalest(struct http *http)
 
 static int socket_of(struct MHD_Connection *connection)
 {
-    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    return httpd->get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
 /* On the accepting thread. NULL: all are taken, which cannot be below the library's own limit. */
@@ -119,7 +119,8 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 
 static struct place *place_of(struct MHD_Connection *connection)
 {
-    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    return httpd->get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+        ->socket_context;
 }
 
 static void note_activity(struct http *http, struct MHD_Connection *connection)
@@ -273,9 +274,9 @@ static bool same_token(const char *token, const char *given)
 static bool has_token(const struct http *http, struct MHD_Connection *connection)
 {
     static const char bearer[] = "Bearer ";
-    const char *cookie = MHD_lookup_connection_value(connection, MHD_COOKIE_KIND, cookie_name);
+    const char *cookie = httpd->lookup_connection_value(connection, MHD_COOKIE_KIND, cookie_name);
     const char *header =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+        httpd->lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
     if (header && text_starts(header, bearer))
         return same_token(http->token, header + sizeof bearer - 1);
     return cookie && same_token(http->token, cookie);
@@ -287,7 +288,7 @@ static bool has_nul(struct MHD_Connection *connection, const char *method, size_
 {
     const struct place *place = place_of(connection);
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+        httpd->get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     if (!place || !info)
         return false;
     size_t first = strlen(method) + 1 + place->address + strlen(" HTTP/1.1\r\n");
@@ -299,7 +300,7 @@ static const char *refusal(const struct http *http, struct MHD_Connection *conne
                            const char *method, unsigned *code)
 {
     struct door door = {0};
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_header, &door);
+    httpd->get_connection_values_n(connection, MHD_HEADER_KIND, read_header, &door);
     *code = MHD_HTTP_BAD_REQUEST;
     if (has_nul(connection, method, door.bytes))
         return "a request with a NUL or a folded line in it";
@@ -327,27 +328,27 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, struct htt
 {
     struct MHD_Response *response;
     if (answer->bytes)
-        response = MHD_create_response_from_buffer(answer->length, (void *)answer->bytes,
-                                                   MHD_RESPMEM_PERSISTENT);
+        response = httpd->create_response_from_buffer(answer->length, (void *)answer->bytes,
+                                                      MHD_RESPMEM_PERSISTENT);
     else
-        response = MHD_create_response_from_buffer_with_free_callback(answer->text.length,
-                                                                      answer->text.data, mem_free);
+        response = httpd->create_response_from_buffer_with_free_callback(
+            answer->text.length, answer->text.data, mem_free);
     if (!response) {
         text_free(&answer->text);
         return MHD_NO; /* no memory: the connection is closed */
     }
     enum MHD_Result good =
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
+        httpd->add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
     if (answer->encoding)
-        good &=
-            MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, answer->encoding);
+        good &= httpd->add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING,
+                                           answer->encoding);
     for (size_t i = 0; i < sizeof fixed_headers / sizeof *fixed_headers; i++)
-        good &= MHD_add_response_header(response, fixed_headers[i].name, fixed_headers[i].value);
+        good &= httpd->add_response_header(response, fixed_headers[i].name, fixed_headers[i].value);
     if (answer->code == MHD_HTTP_METHOD_NOT_ALLOWED)
-        good &= MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+        good &= httpd->add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     if (good == MHD_YES)
-        good = MHD_queue_response(connection, answer->code, response);
-    MHD_destroy_response(response);
+        good = httpd->queue_response(connection, answer->code, response);
+    httpd->destroy_response(response);
     return good;
 }
 
@@ -356,32 +357,32 @@ static enum MHD_Result send_welcome(const struct http *http, struct MHD_Connecti
 {
     char cookie[128];
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+        httpd->create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
     snprintf(cookie, sizeof cookie, "%s=%s; HttpOnly; SameSite=Strict; Path=/", cookie_name,
              http->token);
-    enum MHD_Result good = MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cookie);
-    good &= MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, "/");
-    good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    enum MHD_Result good = httpd->add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cookie);
+    good &= httpd->add_response_header(response, MHD_HTTP_HEADER_LOCATION, "/");
+    good &= httpd->add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     if (good == MHD_YES)
-        good = MHD_queue_response(connection, MHD_HTTP_SEE_OTHER, response);
-    MHD_destroy_response(response);
+        good = httpd->queue_response(connection, MHD_HTTP_SEE_OTHER, response);
+    httpd->destroy_response(response);
     return good;
 }
 
 static bool brings_token(const struct http *http, struct MHD_Connection *connection,
                          const char *path)
 {
-    const char *given = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
+    const char *given = httpd->lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
     return http->token[0] && given && !strcmp(path, "/") && same_token(http->token, given);
 }
 
 /* "br, gzip;q=0.8": one of the names is gzip, and its weight is not 0. */
 static bool takes_gzip(struct MHD_Connection *connection)
 {
-    const char *at =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    const char *at = httpd->lookup_connection_value(connection, MHD_HEADER_KIND,
+                                                    MHD_HTTP_HEADER_ACCEPT_ENCODING);
     for (size_t length; at && *at; at += length) {
         at += strspn(at, ", \t");
         length = strcspn(at, ",");
@@ -435,7 +436,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     }
     note_activity(http, connection);
     struct parameters parameters = {0};
-    MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, read_parameter, &parameters);
+    httpd->get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, read_parameter, &parameters);
     if (parameters.bad) {
         static const char why[] = "a parameter with a NUL in it";
         answer.code = MHD_HTTP_BAD_REQUEST;
@@ -514,6 +515,7 @@ enum status http_start(const struct http_place *place, http_handler *handler, vo
 {
     struct http *http;
     struct sockaddr_in address;
+    TRY(httpd_load());
     TRY(read_place(place, &address));
     NEED(http = mem_alloc(sizeof *http));
     int fd = -1;
@@ -529,7 +531,7 @@ enum status http_start(const struct http_place *place, http_handler *handler, vo
     http->handler = handler;
     http->context = context;
     pthread_mutex_init(&http->lock, NULL);
-    http->daemon = MHD_start_daemon(
+    http->daemon = httpd->start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ITC, 0, NULL, NULL,
         on_request, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
@@ -559,6 +561,6 @@ void http_stop(struct http *http)
 {
     if (!http)
         return;
-    MHD_stop_daemon(http->daemon);
+    httpd->stop_daemon(http->daemon);
     mem_free(http);
 }

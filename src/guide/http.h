@@ -54,7 +54,8 @@ struct http_place {
     const char *address; /* NULL: 127.0.0.1 */
     uint16_t port;
 };
-/* The port being taken is STATUS_IO with a message that says what to do. */
+/* The port being taken is STATUS_IO with a message that says what to do; without libmicrohttpd:
+ * STATUS_UNSUPPORTED with the package to install. */
 enum status http_start(const struct http_place *place, http_handler *handler, void *context,
                        struct http **out);
 uint16_t http_port(const struct http *http);

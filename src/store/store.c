@@ -15,8 +15,8 @@ enum { APPLICATION_ID = 0x50524f4e, SCHEMA_VERSION = 2 };
 
 enum status store_fail(struct store *store, const char *attempt)
 {
-    int code = sqlite3_errcode(store->db) & 0xff;
-    const char *reason = sqlite3_errmsg(store->db);
+    int code = sqlite->errcode(store->db) & 0xff;
+    const char *reason = sqlite->errmsg(store->db);
     store->locked = code == SQLITE_BUSY;
     if (store->locked)
         FAIL(STATUS_IO, "%s: cannot %s: another program has locked it; stop that one, or try later",
@@ -35,35 +35,35 @@ enum status store_fail(struct store *store, const char *attempt)
              "%s: cannot %s: the file or its folder is read-only, and reading takes a lock beside "
              "it; copy it to where you may write",
              store->path, attempt);
-    int system = code == SQLITE_CANTOPEN ? sqlite3_system_errno(store->db) : 0;
+    int system = code == SQLITE_CANTOPEN ? sqlite->system_errno(store->db) : 0;
     FAIL(STATUS_IO, "%s: cannot %s: %s", store->path, attempt, system ? strerror(system) : reason);
 }
 
 enum status store_prepare(struct store *store, const char *sql, sqlite3_stmt **out)
 {
-    if (sqlite3_prepare_v2(store->db, sql, -1, out, NULL) != SQLITE_OK)
+    if (sqlite->prepare_v2(store->db, sql, -1, out, NULL) != SQLITE_OK)
         return store_fail(store, "read the store");
     return STATUS_OK;
 }
 
 enum status store_step(struct store *store, sqlite3_stmt *statement, bool *row)
 {
-    int code = sqlite3_step(statement);
+    int code = sqlite->step(statement);
     *row = code == SQLITE_ROW;
     if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return store_fail(store, sqlite3_stmt_readonly(statement) ? "read" : "write");
+        return store_fail(store, sqlite->stmt_readonly(statement) ? "read" : "write");
     return STATUS_OK;
 }
 
 const char *store_text(sqlite3_stmt *statement, int column)
 {
-    const unsigned char *text = sqlite3_column_text(statement, column);
+    const unsigned char *text = sqlite->column_text(statement, column);
     return text ? (const char *)text : "";
 }
 
 enum status store_execute(struct store *store, const char *sql, const char *attempt)
 {
-    if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+    if (sqlite->exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         return store_fail(store, attempt);
     return STATUS_OK;
 }
@@ -101,10 +101,10 @@ static enum status identify(struct store *store, bool *empty, int64_t *version)
                       " FROM pragma_application_id, pragma_user_version",
                       &statement));
     enum status status = store_step(store, statement, &row);
-    int64_t application = sqlite3_column_int64(statement, 0);
-    *version = sqlite3_column_int64(statement, 1);
-    int64_t tables = sqlite3_column_int64(statement, 2);
-    sqlite3_finalize(statement);
+    int64_t application = sqlite->column_int64(statement, 0);
+    *version = sqlite->column_int64(statement, 1);
+    int64_t tables = sqlite->column_int64(statement, 2);
+    sqlite->finalize(statement);
     TRY(status);
     *empty = application == 0 && tables == 0;
     if (!*empty && application != APPLICATION_ID)
@@ -133,7 +133,7 @@ static enum status check_schema(struct store *store)
         status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
                              "%s: found the %.20s \"%.80s\", expected only the tables of a store",
                              store->path, store_text(statement, 0), store_text(statement, 1));
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     return status;
 }
 
@@ -142,9 +142,9 @@ static enum status check_schema(struct store *store)
 static enum status guard(struct store *store)
 {
     enum { ROW = 65536 }; /* the columns beside a line */
-    sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, RECORD_BYTES + ROW);
-    if (sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) != SQLITE_OK ||
-        sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) != SQLITE_OK)
+    sqlite->limit(store->db, SQLITE_LIMIT_LENGTH, RECORD_BYTES + ROW);
+    if (sqlite->db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) != SQLITE_OK ||
+        sqlite->db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) != SQLITE_OK)
         return store_fail(store, "open");
     return STATUS_OK;
 }
@@ -157,7 +157,7 @@ struct missing {
 static void see_column(void *context, const char *name, const char *type)
 {
     struct missing *missing = context;
-    if (sqlite3_table_column_metadata(missing->db, NULL, "result", name, NULL, NULL, NULL, NULL,
+    if (sqlite->table_column_metadata(missing->db, NULL, "result", name, NULL, NULL, NULL, NULL,
                                       NULL) != SQLITE_OK)
         text_printf(&missing->sql, "ALTER TABLE result ADD COLUMN \"%s\" %s;\n", name, type);
 }
@@ -173,16 +173,16 @@ static enum status index_again(struct store *store)
     while (status == STATUS_OK && row) {
         struct arena arena = {0};
         struct record record;
-        int64_t id = sqlite3_column_int64(statement, 0);
+        int64_t id = sqlite->column_int64(statement, 0);
         const char *text = store_text(statement, 1);
         status = record_read(&arena, store->path, (long)id, text, strlen(text), &record);
         if (status == STATUS_OK)
-            status = store_index(store, id, &record, sqlite3_column_int(statement, 2) != 0);
+            status = store_index(store, id, &record, sqlite->column_int(statement, 2) != 0);
         arena_free(&arena);
         if (status == STATUS_OK)
             status = store_step(store, statement, &row);
     }
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     return status;
 }
 
@@ -259,8 +259,8 @@ static enum status use_log(struct store *store)
 {
     uint64_t deadline = clock_ns() + (uint64_t)STORE_BUSY_MS * 1000000;
     static const char sql[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
-    while (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) {
-        if ((sqlite3_errcode(store->db) & 0xff) != SQLITE_BUSY || clock_ns() > deadline)
+    while (sqlite->exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) {
+        if ((sqlite->errcode(store->db) & 0xff) != SQLITE_BUSY || clock_ns() > deadline)
             return store_fail(store, "write the store");
         clock_sleep_ns(5000000);
     }
@@ -271,7 +271,7 @@ static enum status prepare_file(struct store *store, enum store_access access)
 {
     bool empty, complete = false;
     int64_t version;
-    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+    sqlite->busy_timeout(store->db, STORE_BUSY_MS);
     TRY(guard(store));
     TRY(identify(store, &empty, &version));
     TRY(check_schema(store));
@@ -320,7 +320,7 @@ static enum status open_file(struct store *store, enum store_access access)
     if (makes)
         TRY(make_folder_of(store->path));
     int create = makes ? SQLITE_OPEN_CREATE : 0;
-    int code = sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | create, NULL);
+    int code = sqlite->open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | create, NULL);
     if (code != SQLITE_OK) {
         if (!store->db)
             FAIL(STATUS_MEMORY, "%s: cannot open: out of memory", store->path);
@@ -336,6 +336,7 @@ enum status store_open(const char *path, enum store_access access, struct store 
     struct store *store;
     enum status status;
     *out = NULL;
+    TRY(sqlite_load());
     NEED(store = mem_alloc(sizeof *store));
     NEED_OR(failed, store->path = mem_copy_text(path));
     TRY_OR(failed, make_flag(path, &store->flag));
@@ -351,15 +352,15 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
-    sqlite3_finalize(store->find_line);
-    sqlite3_finalize(store->add_line);
-    sqlite3_finalize(store->add_row);
-    sqlite3_finalize(store->get_row);
-    sqlite3_finalize(store->get_line);
-    sqlite3_finalize(store->ask_version);
-    sqlite3_finalize(store->ask_change);
+    sqlite->finalize(store->find_line);
+    sqlite->finalize(store->add_line);
+    sqlite->finalize(store->add_row);
+    sqlite->finalize(store->get_row);
+    sqlite->finalize(store->get_line);
+    sqlite->finalize(store->ask_version);
+    sqlite->finalize(store->ask_change);
     columns_clear(&store->columns);
-    sqlite3_close(store->db);
+    sqlite->close(store->db);
     mem_free(store->path);
     mem_free(store->flag);
     mem_free(store);
@@ -396,7 +397,7 @@ enum status store_commit(struct store *store)
 
 void store_rollback(struct store *store)
 {
-    if (!sqlite3_get_autocommit(store->db) &&
-        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK)
-        log_warning("%s: cannot roll back: %s", store->path, sqlite3_errmsg(store->db));
+    if (!sqlite->get_autocommit(store->db) &&
+        sqlite->exec(store->db, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK)
+        log_warning("%s: cannot roll back: %s", store->path, sqlite->errmsg(store->db));
 }

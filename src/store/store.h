@@ -29,7 +29,8 @@ enum store_access {
 /* The default, store.db in the user's data folder; appended to *out. */
 enum status store_path(struct text *out);
 
-/* A file that is corrupt or not ours is an error and is left as it is. */
+/* A file that is corrupt or not ours is an error and is left as it is. Without SQLite:
+ * STATUS_UNSUPPORTED, and the message names the package to install. */
 enum status store_open(const char *path, enum store_access access, struct store **out);
 void store_close(struct store *store); /* NULL is fine */
 /* " --store PATH", as words of a shell, for commands that messages suggest. */

@@ -74,16 +74,16 @@ static bool bind_row(sqlite3_stmt *row, int64_t id, const struct record *record,
 {
     char buffer[POINT_NUMBER];
     int at = 1;
-    bool bound = sqlite3_bind_int64(row, at++, id) == SQLITE_OK;
+    bool bound = sqlite->bind_int64(row, at++, id) == SQLITE_OK;
     for (int key = 0; key < KEY_COUNT; key++, at++) {
         const char *value = key_value(record, shipped, key, buffer);
-        bound &= (value[0] ? sqlite3_bind_text(row, at, value, -1, SQLITE_TRANSIENT)
-                           : sqlite3_bind_null(row, at)) == SQLITE_OK;
+        bound &= (value[0] ? sqlite->bind_text(row, at, value, -1, SQLITE_TRANSIENT)
+                           : sqlite->bind_null(row, at)) == SQLITE_OK;
     }
     for (size_t i = 0; i < METRIC_COUNT; i++, at++) {
         double value = record_metric(record, &metrics[i]);
-        bound &= (isnan(value) ? sqlite3_bind_null(row, at)
-                               : sqlite3_bind_double(row, at, value)) == SQLITE_OK;
+        bound &= (isnan(value) ? sqlite->bind_null(row, at)
+                               : sqlite->bind_double(row, at, value)) == SQLITE_OK;
     }
     return bound;
 }
@@ -98,9 +98,9 @@ static const char *find_wrong(sqlite3_stmt *statement, const struct record *reco
             return key_name(key);
     for (size_t i = 0; i < METRIC_COUNT; i++, at++) {
         double value = record_metric(record, &metrics[i]);
-        bool none = sqlite3_column_type(statement, at) == SQLITE_NULL;
+        bool none = sqlite->column_type(statement, at) == SQLITE_NULL;
         if (none != (bool)isnan(value) ||
-            (!none && !(sqlite3_column_double(statement, at) == value)))
+            (!none && !(sqlite->column_double(statement, at) == value)))
             return metrics[i].key;
     }
     return NULL;
@@ -122,11 +122,11 @@ enum status store_compare_row(struct store *store, int64_t id, const struct reco
         text_free(&sql);
         TRY(status);
     }
-    sqlite3_bind_int64(store->get_row, 1, id);
+    sqlite->bind_int64(store->get_row, 1, id);
     enum status status = store_step(store, store->get_row, &row);
     if (status == STATUS_OK && row)
         *wrong = find_wrong(store->get_row, record, shipped);
-    sqlite3_reset(store->get_row);
+    sqlite->reset(store->get_row);
     return status;
 }
 
@@ -138,7 +138,7 @@ enum status store_index(struct store *store, int64_t id, const struct record *re
     enum status status = bind_row(store->add_row, id, record, shipped)
                              ? store_step(store, store->add_row, &row)
                              : store_fail(store, "write");
-    sqlite3_reset(store->add_row);
+    sqlite->reset(store->add_row);
     store->columns.read = false; /* there is more to read now */
     return status;
 }
@@ -152,14 +152,14 @@ static enum status find_line(struct store *store, const char *line, size_t lengt
                           &store->find_line));
     sqlite3_stmt *find = store->find_line;
     enum status status = STATUS_OK;
-    if (sqlite3_bind_int64(find, 1, store_hash(line, length)) != SQLITE_OK ||
-        sqlite3_bind_text64(find, 2, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
+    if (sqlite->bind_int64(find, 1, store_hash(line, length)) != SQLITE_OK ||
+        sqlite->bind_text64(find, 2, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
         status = store_fail(store, "read");
     else
         status = store_step(store, find, &row);
-    *id = status == STATUS_OK && row ? sqlite3_column_int64(find, 0) : 0;
-    sqlite3_reset(find);
-    sqlite3_clear_bindings(find);
+    *id = status == STATUS_OK && row ? sqlite->column_int64(find, 0) : 0;
+    sqlite->reset(find);
+    sqlite->clear_bindings(find);
     return status;
 }
 
@@ -181,16 +181,16 @@ static enum status add_line(struct store *store, const char *line, size_t length
                           &store->add_line));
     sqlite3_stmt *add = store->add_line;
     enum status status;
-    if (sqlite3_bind_int64(add, 1, store_hash(line, length)) != SQLITE_OK ||
-        sqlite3_bind_text(add, 2, record_kinds[kind], -1, SQLITE_STATIC) != SQLITE_OK ||
-        sqlite3_bind_text64(add, 3, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK ||
-        sqlite3_bind_int(add, 4, store->shipping) != SQLITE_OK)
+    if (sqlite->bind_int64(add, 1, store_hash(line, length)) != SQLITE_OK ||
+        sqlite->bind_text(add, 2, record_kinds[kind], -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite->bind_text64(add, 3, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK ||
+        sqlite->bind_int(add, 4, store->shipping) != SQLITE_OK)
         status = store_fail(store, "write");
     else
         status = store_step(store, add, &row);
-    *id = sqlite3_last_insert_rowid(store->db);
-    sqlite3_reset(add);
-    sqlite3_clear_bindings(add);
+    *id = sqlite->last_insert_rowid(store->db);
+    sqlite->reset(add);
+    sqlite->clear_bindings(add);
     return status;
 }
 
@@ -213,7 +213,7 @@ enum status store_add(struct store *store, const char *line, size_t length,
     bool is_new = false;
     while (length && strchr(" \t\r", line[length - 1])) /* a file that came from elsewhere */
         length--;
-    bool alone = sqlite3_get_autocommit(store->db) != 0;
+    bool alone = sqlite->get_autocommit(store->db) != 0;
     if (alone)
         TRY(store_begin(store));
     enum status status = store_file(store, line, length, record, &found, &is_new);

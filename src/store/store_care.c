@@ -10,10 +10,10 @@ static enum status run_with(struct store *store, const char *sql, int64_t number
     sqlite3_stmt *statement;
     bool row;
     TRY(store_prepare(store, sql, &statement));
-    enum status status = sqlite3_bind_int64(statement, 1, number) == SQLITE_OK
+    enum status status = sqlite->bind_int64(statement, 1, number) == SQLITE_OK
                              ? store_step(store, statement, &row)
                              : store_fail(store, "write");
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     return status;
 }
 
@@ -21,7 +21,7 @@ static enum status remove_both(struct store *store, int64_t id)
 {
     TRY(run_with(store, "DELETE FROM result WHERE id = ?1", id));
     TRY(run_with(store, "DELETE FROM line WHERE id = ?1", id));
-    if (sqlite3_changes(store->db) == 0)
+    if (sqlite->changes(store->db) == 0)
         FAIL(STATUS_INPUT, "%s: found no record %lld; to see which there are: prony store list%s",
              store->path, (long long)id, store->flag);
     store->columns.read = false;
@@ -30,7 +30,7 @@ static enum status remove_both(struct store *store, int64_t id)
 
 enum status store_remove(struct store *store, int64_t id)
 {
-    bool alone = sqlite3_get_autocommit(store->db) != 0;
+    bool alone = sqlite->get_autocommit(store->db) != 0;
     if (alone)
         TRY(store_begin(store));
     enum status status = remove_both(store, id);
@@ -65,7 +65,7 @@ static enum status visit_problems(struct store *store, const char *sql, const ch
         if (status == STATUS_OK)
             status = store_step(store, statement, &row);
     }
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     return status;
 }
 
@@ -86,17 +86,17 @@ static enum status visit_filed(struct store *store, filed_visit *visit, void *co
                       &statement));
     enum status status = store_step(store, statement, &row);
     while (status == STATUS_OK && row) {
-        struct filed filed = {.id = sqlite3_column_int64(statement, 0),
-                              .hash = sqlite3_column_int64(statement, 1),
+        struct filed filed = {.id = sqlite->column_int64(statement, 0),
+                              .hash = sqlite->column_int64(statement, 1),
                               .kind = store_text(statement, 2),
                               .text = store_text(statement, 3),
-                              .shipped = sqlite3_column_int(statement, 4) != 0};
-        filed.length = (size_t)sqlite3_column_bytes(statement, 3);
+                              .shipped = sqlite->column_int(statement, 4) != 0};
+        filed.length = (size_t)sqlite->column_bytes(statement, 3);
         status = visit(context, &filed);
         if (status == STATUS_OK)
             status = store_step(store, statement, &row);
     }
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     return status;
 }
 
@@ -172,12 +172,12 @@ static enum status repair_line(struct store *store, const struct filed *filed,
     sqlite3_stmt *put;
     bool row;
     TRY(store_prepare(store, "UPDATE line SET hash = ?1, kind = ?2 WHERE id = ?3", &put));
-    int code = sqlite3_bind_int64(put, 1, store_hash(filed->text, filed->length));
-    code |= sqlite3_bind_text(put, 2, record_kinds[kind], -1, SQLITE_STATIC);
-    code |= sqlite3_bind_int64(put, 3, filed->id);
+    int code = sqlite->bind_int64(put, 1, store_hash(filed->text, filed->length));
+    code |= sqlite->bind_text(put, 2, record_kinds[kind], -1, SQLITE_STATIC);
+    code |= sqlite->bind_int64(put, 3, filed->id);
     enum status status =
         code == SQLITE_OK ? store_step(store, put, &row) : store_fail(store, "write");
-    sqlite3_finalize(put);
+    sqlite->finalize(put);
     return status;
 }
 

@@ -172,7 +172,7 @@ static enum status add_row(struct columns *columns, sqlite3_stmt *statement)
             configuration = (configuration ^ *code) * hash_factor;
     }
     columns->configurations[row] = configuration;
-    columns->ids[row] = sqlite3_column_int64(statement, 0);
+    columns->ids[row] = sqlite->column_int64(statement, 0);
     columns->count++;
     return STATUS_OK;
 }
@@ -200,14 +200,14 @@ static enum status read_rows(struct store *store)
     }
     TRY_OR(done, write_rows(&sql));
     TRY_OR(done, store_prepare(store, text_of(&sql), &statement));
-    sqlite3_bind_int64(statement, 1, columns->count ? columns->ids[columns->count - 1] : 0);
+    sqlite->bind_int64(statement, 1, columns->count ? columns->ids[columns->count - 1] : 0);
     TRY_OR(done, store_step(store, statement, &row));
     while (row) {
         TRY_OR(done, add_row(columns, statement));
         TRY_OR(done, store_step(store, statement, &row));
     }
 done:
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     text_free(&sql);
     return status;
 }
@@ -220,8 +220,8 @@ static enum status ask_number(struct store *store, const char *sql, sqlite3_stmt
     if (!*kept)
         TRY(store_prepare(store, sql, kept));
     enum status status = store_step(store, *kept, &row);
-    *out = sqlite3_column_int64(*kept, 0);
-    sqlite3_reset(*kept);
+    *out = sqlite->column_int64(*kept, 0);
+    sqlite->reset(*kept);
     return status;
 }
 
@@ -248,8 +248,8 @@ enum status columns_begin(struct store *store)
     if (store->questions++ > 0) /* within another: the file is still as that one sees it */
         return STATUS_OK;
     enum status status = STATUS_OK;
-    store->own_view = sqlite3_get_autocommit(store->db) != 0;
-    if (store->own_view && sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+    store->own_view = sqlite->get_autocommit(store->db) != 0;
+    if (store->own_view && sqlite->exec(store->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         status = store_fail(store, "read the store");
     if (status == STATUS_OK)
         status = refresh(store);
@@ -294,13 +294,13 @@ static enum status read_metrics(struct store *store, const enum metric_index *li
     text_add(&sql, " FROM result WHERE id > ?1 ORDER BY id");
     TRY_OR(done, text_done(&sql));
     TRY_OR(done, store_prepare(store, text_of(&sql), &statement));
-    sqlite3_bind_int64(statement, 1, have ? columns->ids[have - 1] : 0);
+    sqlite->bind_int64(statement, 1, have ? columns->ids[have - 1] : 0);
     TRY_OR(done, store_step(store, statement, &row));
     for (; row && have < columns->count; have++) {
         for (size_t i = 0; i < count; i++) {
-            bool none = sqlite3_column_type(statement, (int)i) == SQLITE_NULL;
+            bool none = sqlite->column_type(statement, (int)i) == SQLITE_NULL;
             columns->metrics[list[i]].values[have] =
-                none ? (double)NAN : sqlite3_column_double(statement, (int)i);
+                none ? (double)NAN : sqlite->column_double(statement, (int)i);
         }
         TRY_OR(done, store_step(store, statement, &row));
     }
@@ -312,7 +312,7 @@ static enum status read_metrics(struct store *store, const enum metric_index *li
     for (size_t i = 0; i < count; i++)
         columns->metrics[list[i]].count = have;
 done:
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     text_free(&sql);
     return status;
 }

@@ -2,10 +2,9 @@
 #ifndef PRONY_STORE_STORE_INSIDE_H
 #define PRONY_STORE_STORE_INSIDE_H
 
+#include "store/sqlite.h"
 #include "store/store.h"
 #include "store/store_columns.h"
-
-#include <sqlite3.h>
 
 /* How long another program's lock is waited for; by a bench, whose records can wait instead. */
 enum { STORE_BUSY_MS = 10000, STORE_WAIT_MS = 1000 };

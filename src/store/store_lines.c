@@ -11,13 +11,13 @@ static enum status visit_line(struct store *store, int64_t id, store_line_visit 
     if (!store->get_line)
         TRY(store_prepare(store, "SELECT text FROM line WHERE id = ?1", &store->get_line));
     sqlite3_stmt *get = store->get_line;
-    sqlite3_bind_int64(get, 1, id);
+    sqlite->bind_int64(get, 1, id);
     enum status status = store_step(store, get, found);
     if (status == STATUS_OK && *found) {
         const char *text = store_text(get, 0);
-        status = visit(context, id, text, (size_t)sqlite3_column_bytes(get, 0));
+        status = visit(context, id, text, (size_t)sqlite->column_bytes(get, 0));
     }
-    sqlite3_reset(get);
+    sqlite->reset(get);
     return status;
 }
 
@@ -49,14 +49,14 @@ static enum status visit_lines(struct store *store, sqlite3_stmt *statement,
     enum status status = store_step(store, statement, &row);
     while (status == STATUS_OK && row) {
         const char *text = store_text(statement, 1);
-        status = visit(context, sqlite3_column_int64(statement, 0), text,
-                       (size_t)sqlite3_column_bytes(statement, 1));
+        status = visit(context, sqlite->column_int64(statement, 0), text,
+                       (size_t)sqlite->column_bytes(statement, 1));
         if (status == STATUS_OK)
             status = store_go_on(store);
         if (status == STATUS_OK)
             status = store_step(store, statement, &row);
     }
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     return status;
 }
 
@@ -66,10 +66,10 @@ static enum status visit_kind(struct store *store, const char *sql, const char *
 {
     sqlite3_stmt *statement;
     TRY(store_prepare(store, sql, &statement));
-    if ((kind && sqlite3_bind_text(statement, 1, kind, -1, SQLITE_STATIC) != SQLITE_OK) ||
-        (limit && sqlite3_bind_int64(statement, 2, limit) != SQLITE_OK)) {
+    if ((kind && sqlite->bind_text(statement, 1, kind, -1, SQLITE_STATIC) != SQLITE_OK) ||
+        (limit && sqlite->bind_int64(statement, 2, limit) != SQLITE_OK)) {
         enum status status = store_fail(store, "read");
-        sqlite3_finalize(statement);
+        sqlite->finalize(statement);
         return status;
     }
     return visit_lines(store, statement, visit, context);

@@ -17,7 +17,7 @@ static enum status step_once(struct store *store, sqlite3_stmt *statement, bool 
 {
     bool row;
     enum status status = bound ? store_step(store, statement, &row) : store_fail(store, "write");
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     return status;
 }
 
@@ -28,18 +28,18 @@ enum status store_run(struct store *store, const struct store_running *running)
                       "INSERT OR REPLACE INTO running (process, server, started, updated, done,"
                       " total, current, left_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                       &put));
-    int code = sqlite3_bind_int64(put, 1, running->process);
-    code |= sqlite3_bind_text(put, 2, running->server, -1, SQLITE_STATIC);
-    code |= sqlite3_bind_text(put, 3, running->started, -1, SQLITE_STATIC);
-    code |= sqlite3_bind_int64(put, 4, (int64_t)time(NULL));
-    code |= sqlite3_bind_int64(put, 5, running->done);
-    code |= sqlite3_bind_int64(put, 6, running->total);
-    code |= sqlite3_bind_text(put, 7, running->current, -1, SQLITE_STATIC);
+    int code = sqlite->bind_int64(put, 1, running->process);
+    code |= sqlite->bind_text(put, 2, running->server, -1, SQLITE_STATIC);
+    code |= sqlite->bind_text(put, 3, running->started, -1, SQLITE_STATIC);
+    code |= sqlite->bind_int64(put, 4, (int64_t)time(NULL));
+    code |= sqlite->bind_int64(put, 5, running->done);
+    code |= sqlite->bind_int64(put, 6, running->total);
+    code |= sqlite->bind_text(put, 7, running->current, -1, SQLITE_STATIC);
     if (!isnan(running->left_s))
-        code |= sqlite3_bind_double(put, 8, running->left_s);
-    sqlite3_busy_timeout(store->db, STORE_WAIT_MS); /* a bench does not wait long for this */
+        code |= sqlite->bind_double(put, 8, running->left_s);
+    sqlite->busy_timeout(store->db, STORE_WAIT_MS); /* a bench does not wait long for this */
     enum status status = step_once(store, put, code == SQLITE_OK);
-    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+    sqlite->busy_timeout(store->db, STORE_BUSY_MS);
     return status;
 }
 
@@ -48,10 +48,10 @@ static enum status remove_run(struct store *store, int64_t process)
 {
     sqlite3_stmt *remove;
     TRY(store_prepare(store, "DELETE FROM running WHERE process = ?1", &remove));
-    sqlite3_busy_timeout(store->db, STORE_WAIT_MS);
+    sqlite->busy_timeout(store->db, STORE_WAIT_MS);
     enum status status =
-        step_once(store, remove, sqlite3_bind_int64(remove, 1, process) == SQLITE_OK);
-    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+        step_once(store, remove, sqlite->bind_int64(remove, 1, process) == SQLITE_OK);
+    sqlite->busy_timeout(store->db, STORE_BUSY_MS);
     return status;
 }
 
@@ -87,14 +87,14 @@ static enum status find_killed(struct store *store, int64_t *process, char *star
     enum status status = store_step(store, statement, row);
     while (status == STATUS_OK && *row) {
         const char *server = store_text(statement, 1);
-        *process = sqlite3_column_int64(statement, 0);
+        *process = sqlite->column_int64(statement, 0);
         if (is_here(server) && !is_running(server, *process, 0, 0)) {
             snprintf(started, CLOCK_STAMP, "%s", store_text(statement, 2));
             break;
         }
         status = store_step(store, statement, row);
     }
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     return status;
 }
 
@@ -172,22 +172,22 @@ enum status store_running(struct store *store, int64_t patience_s, store_running
                       &statement));
     enum status status = store_step(store, statement, &row);
     while (status == STATUS_OK && row) {
-        bool known = sqlite3_column_type(statement, 6) != SQLITE_NULL;
+        bool known = sqlite->column_type(statement, 6) != SQLITE_NULL;
         struct store_running running = {
-            .process = sqlite3_column_int64(statement, 0),
+            .process = sqlite->column_int64(statement, 0),
             .server = store_text(statement, 1),
             .started = store_text(statement, 2),
-            .done = sqlite3_column_int64(statement, 3),
-            .total = sqlite3_column_int64(statement, 4),
+            .done = sqlite->column_int64(statement, 3),
+            .total = sqlite->column_int64(statement, 4),
             .current = store_text(statement, 5),
-            .left_s = known ? sqlite3_column_double(statement, 6) : (double)NAN,
+            .left_s = known ? sqlite->column_double(statement, 6) : (double)NAN,
         };
-        if (is_running(running.server, running.process, sqlite3_column_int64(statement, 7),
+        if (is_running(running.server, running.process, sqlite->column_int64(statement, 7),
                        patience_s))
             status = visit(context, &running);
         if (status == STATUS_OK)
             status = store_step(store, statement, &row);
     }
-    sqlite3_finalize(statement);
+    sqlite->finalize(statement);
     return status;
 }

@@ -121,14 +121,14 @@ static enum status put_aside(struct store *store, const char *line)
 
 enum status store_keep(struct store *store, const char *line, const struct record *record)
 {
-    sqlite3_busy_timeout(store->db, STORE_WAIT_MS);
+    sqlite->busy_timeout(store->db, STORE_WAIT_MS);
     store->locked = false;
     enum status status = store->waits ? store_settle(store) : STATUS_OK;
     if (status == STATUS_OK && !store->locked)
         status = store_add(store, line, strlen(line), record, NULL, NULL);
     if (store->locked)
         status = put_aside(store, line);
-    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+    sqlite->busy_timeout(store->db, STORE_BUSY_MS);
     return status;
 }
 

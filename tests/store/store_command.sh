@@ -6,8 +6,8 @@ suite=store_command
 golden=tests/golden/record.jsonl
 store="--store $folder/deep/store.db"
 
-if "$prony" store list 2>&1 | grep -q 'built without'; then
-    says says_what_to_install libsqlite3-dev "$prony" store list
+if "$prony" store list 2>&1 | grep -q 'needs SQLite'; then
+    says says_what_to_install libsqlite3-0 "$prony" store list
     exit $status
 fi
 says helps 'prony store add results.jsonl' "$prony" store --help

@@ -2,23 +2,6 @@
  * time, and says in ten lines how to run it here. */
 #include "cli/commands.h"
 
-struct options {
-    const char *network, *phase, *store, *shape;
-    const char *unit; /* or NULL: any */
-    double minutes;
-};
-
-#ifndef PRONY_HAVE_STORE
-
-static enum status run_answer(struct cli *cli, void *options)
-{
-    (void)cli, (void)options;
-    FAIL(STATUS_UNSUPPORTED, "this prony was built without the results store; install SQLite "
-                             "(Debian: libsqlite3-dev) and build again");
-}
-
-#else
-
 #include "base/cpu.h"
 #include "base/log.h"
 #include "bench/sweep/done.h"
@@ -31,6 +14,12 @@ static enum status run_answer(struct cli *cli, void *options)
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+struct options {
+    const char *network, *phase, *store, *shape;
+    const char *unit; /* or NULL: any */
+    double minutes;
+};
 
 enum { BATCHES = 4, NAMES = 256 };
 static const char *const batches[BATCHES] = {"1", "8", "64", "256"};
@@ -301,8 +290,6 @@ static enum status run_answer(struct cli *cli, void *given)
     TRY(axis_check(&axes[AXIS_phase], options->phase));
     return answer(cli, options);
 }
-
-#endif
 
 static const struct arg rows[] = {
     {ARG(struct options, minutes), "N",

@@ -1,11 +1,9 @@
 /* cmd_guide.c: prony guide, the web explorer of stored results. */
-#include "cli/commands.h"
-#ifdef PRONY_HAVE_GUIDE
 #include "base/clock.h"
+#include "cli/commands.h"
 #include "cli/store_file.h"
 #include "cli/zoo_shelf.h"
 #include "guide/guide.h"
-#endif
 
 #include <stdio.h>
 
@@ -13,8 +11,6 @@ struct options {
     const char *store, *listen, *view;
     int64_t port;
 };
-
-#ifdef PRONY_HAVE_GUIDE
 
 static void print_address(const struct guide *guide, const struct options *options,
                           const char *store)
@@ -56,18 +52,6 @@ static enum status find_and_serve(const struct options *options)
     text_free(&path);
     return status;
 }
-
-#else
-
-static enum status find_and_serve(const struct options *options)
-{
-    (void)options;
-    FAIL(STATUS_UNSUPPORTED, "this prony was built without the guide, which needs libmicrohttpd, "
-                             "sqlite3 and npm (Debian: apt install libmicrohttpd-dev "
-                             "libsqlite3-dev npm); install them and build again");
-}
-
-#endif
 
 static enum status run_guide(struct cli *cli, void *options)
 {

@@ -2,21 +2,6 @@
  * store_chart, as the guide's does; here it is only printed. */
 #include "cli/commands.h"
 
-struct options {
-    const char *x, *y, *where, *groups, *aggregate, *baseline, *format, *draw, *store;
-};
-
-#ifndef PRONY_HAVE_STORE
-
-static enum status run_query(struct cli *cli, void *options)
-{
-    (void)cli, (void)options;
-    FAIL(STATUS_UNSUPPORTED, "this prony was built without the results store; install SQLite "
-                             "(Debian: libsqlite3-dev) and build again");
-}
-
-#else
-
 #include "base/arena.h"
 #include "cli/show/query_draw.h"
 #include "cli/show/query_table.h"
@@ -25,6 +10,10 @@ static enum status run_query(struct cli *cli, void *options)
 
 #include <stdio.h>
 #include <string.h>
+
+struct options {
+    const char *x, *y, *where, *groups, *aggregate, *baseline, *format, *draw, *store;
+};
 
 static enum status read_groups(struct arena *arena, const char *list, struct store_query *query)
 {
@@ -97,8 +86,6 @@ static enum status run_query(struct cli *cli, void *options)
     (void)cli;
     return ask(options);
 }
-
-#endif
 
 #define AT(field) ARG(struct options, field)
 static const struct arg rows[] = {

@@ -1,26 +1,6 @@
 /* cmd_store.c: prony store: puts records into the results store and gets them out. */
 #include "cli/commands.h"
 
-struct options {
-    const char *verb;
-    const char *const *rest; /* what follows the verb */
-    int rest_count;
-    const char *store, *where, *format;
-    int64_t limit;
-    bool empty, repair;
-};
-
-#ifndef PRONY_HAVE_STORE
-
-static enum status run_store(struct cli *cli, void *options)
-{
-    (void)cli, (void)options;
-    FAIL(STATUS_UNSUPPORTED, "this prony was built without the results store; install SQLite "
-                             "(Debian: libsqlite3-dev) and build again");
-}
-
-#else
-
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/screen.h"
@@ -31,6 +11,15 @@ static enum status run_store(struct cli *cli, void *options)
 
 #include <stdio.h>
 #include <string.h>
+
+struct options {
+    const char *verb;
+    const char *const *rest; /* what follows the verb */
+    int rest_count;
+    const char *store, *where, *format;
+    int64_t limit;
+    bool empty, repair;
+};
 
 static const size_t file_most = (size_t)1 << 30;
 
@@ -428,8 +417,6 @@ static enum status run_store(struct cli *cli, void *given)
     options->rest_count = cli->found.count - 1;
     return run_verb(options);
 }
-
-#endif
 
 #define AT(field) ARG(struct options, field)
 static const struct arg rows[] = {

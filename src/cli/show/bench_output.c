@@ -9,9 +9,7 @@
 #include "cli/show/explained.h"
 #include "record/tables/ingestion_table.h"
 #include "record/tables/tests_table.h"
-#ifdef PRONY_HAVE_STORE
 #include "store/store.h"
-#endif
 
 #include <stdio.h>
 #include <string.h>
@@ -203,29 +201,22 @@ enum status bench_output_open(struct bench_output *output, const struct output_f
 
 enum status bench_output_use(struct bench_output *output, const char *store)
 {
-#ifdef PRONY_HAVE_STORE
-    TRY(store_open(store, STORE_SHIPPED, &output->opened));
+    enum status status = store_open(store, STORE_SHIPPED, &output->opened);
+    if (status == STATUS_UNSUPPORTED)
+        return status_prefix(status, "--store cannot be used here, --out FILE.jsonl can");
+    TRY(status);
     clock_stamp(output->started);
     output->store = store_sink(output->opened);
     return STATUS_OK;
-#else
-    (void)output;
-    FAIL(STATUS_UNSUPPORTED,
-         "--store: this prony was built without the store (it needs sqlite3); "
-         "--out FILE.jsonl keeps the records, not %s",
-         store);
-#endif
 }
 
 void bench_output_close(struct bench_output *output)
 {
-#ifdef PRONY_HAVE_STORE
     if (output->opened) {
         store_end_waiting(output->opened);
         store_run_end(output->opened, getpid());
     }
     store_close(output->opened);
-#endif
     text_free(&output->kept);
     arena_free(&output->arena);
 }
@@ -233,7 +224,6 @@ void bench_output_close(struct bench_output *output)
 void bench_output_tell(struct bench_output *output, const struct point *next, int done, int total,
                        double left_s)
 {
-#ifdef PRONY_HAVE_STORE
     struct text label = {0};
     char server[POINT_TEXT] = "";
     if (!output->opened)
@@ -250,9 +240,6 @@ void bench_output_tell(struct bench_output *output, const struct point *next, in
     if (store_run(output->opened, &running) != STATUS_OK)
         log_warning("%s", status_message()); /* what was measured matters more */
     text_free(&label);
-#else
-    (void)output, (void)next, (void)done, (void)total, (void)left_s;
-#endif
 }
 
 /* What a file or store holds already. */
@@ -337,13 +324,11 @@ static enum status add_done(void *context, const struct record *record, const ch
     return held->done ? done_add(held->done, record) : STATUS_OK;
 }
 
-#ifdef PRONY_HAVE_STORE
 static enum status add_stored(void *context, int64_t id, const char *line, size_t length)
 {
     (void)id;
     return record_read_all("store", line, length, add_done, context);
 }
-#endif
 
 enum status bench_output_done(struct bench_output *output, struct done *done)
 {
@@ -357,18 +342,14 @@ enum status bench_output_done(struct bench_output *output, struct done *done)
             status = STATUS_OK; /* a device, or too long: a line can be added */
         else if (status == STATUS_OK)
             status = record_read_whole(output->file, text_of(&text), text.length, add_done, &held);
-#ifdef PRONY_HAVE_STORE
         if (status == STATUS_OK && output->opened)
             status = store_catch_up(output->opened, output->file, &text);
-#endif
         if (status == STATUS_INPUT)
             status = status_prefix(status, "--out: records are added to records only");
         text_free(&text);
     }
     held.in_file = false;
-#ifdef PRONY_HAVE_STORE
     if (status == STATUS_OK && output->opened && done)
         status = store_export(output->opened, NULL, add_stored, &held);
-#endif
     return status;
 }

@@ -1,6 +1,5 @@
 /* query_draw.c: see query_draw.h. Bars are made of eighths of a character; lines of the dots of
  * braille characters, two by four in each, with a sign of its own for the points of each series. */
-#ifdef PRONY_HAVE_STORE
 #include "cli/show/query_draw.h"
 
 #include "cli/show/query_table.h"
@@ -220,6 +219,3 @@ enum status query_draw(const struct store_query *query, const struct store_chart
     draw_bars(query, chart, out);
     return STATUS_OK;
 }
-#else
-typedef int query_draw_is_left_out; /* an empty file is no C */
-#endif

@@ -1,5 +1,4 @@
 /* query_table.c: see query_table.h. Cells are made once; each format prints them in its way. */
-#ifdef PRONY_HAVE_STORE
 #include "cli/show/query_table.h"
 
 #include <math.h>
@@ -184,6 +183,3 @@ enum status query_table(const struct store_query *query, const struct store_char
     arena_free(&arena);
     return status;
 }
-#else
-typedef int query_table_is_left_out; /* an empty file is no C */
-#endif
