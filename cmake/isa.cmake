@@ -33,6 +33,8 @@ function(prony_isas)
     target_compile_options(prony_${isa} PRIVATE -include base/banned.h ${flags} -fno-math-errno
       ${checks} $<$<CONFIG:Debug>:-Wno-sign-conversion>)
     list(APPEND modules prony_${isa})
+    list(APPEND isas ${isa})
   endforeach()
   set(modules ${modules} PARENT_SCOPE)
+  set(isas ${isas} PARENT_SCOPE) # for cmake/library.cmake
 endfunction()

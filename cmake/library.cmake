@@ -3,7 +3,7 @@
 # uses it: the static library is one object whose other symbols are local.
 
 set(library_objects "")
-foreach(module base core nn data backend_cpu ref_f64 train library)
+foreach(module base core nn data backend_cpu ref_f64 ${isas} train library)
   list(APPEND library_objects $<TARGET_OBJECTS:prony_${module}>)
 endforeach()
 set(library_archives "")

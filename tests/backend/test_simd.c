@@ -4,7 +4,7 @@
 #include "backend/cpu/blocked.h"
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/dense/dense_shared.h"
-#include "backend/cpu/simd/simd_isa.h"
+#include "backend/cpu/simd/simd_isas.h"
 #include "base/cpu.h"
 #include "check.h"
 #include "core/program.h"

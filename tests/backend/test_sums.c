@@ -1,7 +1,7 @@
 /* Sums that threads share: every element once, and the same bits whatever their number; and the
  * counts and losses made of them. */
 #include "backend/cpu/kernel.h"
-#include "backend/cpu/simd/simd_isa.h"
+#include "backend/cpu/simd/simd_isas.h"
 #include "backend/cpu/simd/sums.h"
 #include "backend/cpu/team.h"
 #include "base/cpu.h"

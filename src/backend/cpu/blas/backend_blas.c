@@ -6,7 +6,7 @@
 #include "backend/cpu/blas/blas_library.h"
 #include "backend/cpu/cpu_backends.h"
 #include "backend/cpu/cpu_device.h"
-#include "backend/cpu/simd/simd_isa.h"
+#include "backend/cpu/simd/simd_isas.h"
 
 #ifndef __has_feature /* gcc's word for it is __SANITIZE_THREAD__ */
 #define __has_feature(name) 0

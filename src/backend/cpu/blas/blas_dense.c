@@ -3,7 +3,7 @@
 #include "backend/cpu/blas/blas_library.h"
 #include "backend/cpu/real.h"
 #include "backend/cpu/simd/dense/dense_shared.h"
-#include "backend/cpu/simd/simd_isa.h"
+#include "backend/cpu/simd/simd_isas.h"
 #include "backend/cpu/team.h"
 
 /* y = f(x), `count` of them */

@@ -2,7 +2,7 @@
  * reference's. */
 #include "backend/cpu/cpu_backends.h"
 #include "backend/cpu/cpu_device.h"
-#include "backend/cpu/simd/simd_isa.h"
+#include "backend/cpu/simd/simd_isas.h"
 
 static enum status simd_probe(void)
 {

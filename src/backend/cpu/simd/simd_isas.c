@@ -1,5 +1,5 @@
-/* simd_isa.c: see simd_isa.h. */
-#include "backend/cpu/simd/simd_isa.h"
+/* simd_isas.c: see simd_isas.h. */
+#include "backend/cpu/simd/simd_isas.h"
 
 const struct simd_isa *simd_isa_of(enum isa isa)
 {

@@ -1,6 +1,6 @@
-/* simd_isa.h: what the simd backend has for an ISA. */
-#ifndef PRONY_BACKEND_CPU_SIMD_SIMD_ISA_H
-#define PRONY_BACKEND_CPU_SIMD_SIMD_ISA_H
+/* simd_isas.h: what the simd backend has for an ISA. */
+#ifndef PRONY_BACKEND_CPU_SIMD_SIMD_ISAS_H
+#define PRONY_BACKEND_CPU_SIMD_SIMD_ISAS_H
 
 #include "backend/cpu/kernel.h"
 #include "base/cpu.h"
