@@ -41,14 +41,13 @@ struct prony;
 struct prony_options {
     const char *backend;   /* the CPU's fastest; "ref", "cuda" …: what `prony machine` lists */
     int32_t threads;       /* as many as there are cores */
-    uint64_t seed;         /* of the starting weights, of dropout, and of split and order of data */
     int32_t classes;       /* > 0: it learns that many classes; 0: numbers */
-    const char *loss;      /* the network's own; "mse", "cross_entropy" … */
-    const char *optimiser; /* the network's own; "adam:beta1=0.8" … */
-    double rate;           /* the learning rate: the optimiser's own */
-    const char *schedule;  /* the network's own; "cosine:period=1000" … */
-    const char *recipe;    /* the network's own; "autoencoder", "rbm:steps=5" … */
     const char *precision; /* of products: "fp32"; on a GPU "tf32", "bf16", "fp16" */
+    /* How it learns, the rows PRONY_LEARNS of prony_settings.def: rate, optimiser, schedule,
+     * recipe, loss (of the network's own), and seed: of weights, dropout, split and order of data.
+     */
+#define PRONY_LEARNS(type, name, low, high, otherwise, meaning, help) type name;
+#include "prony_settings.def"
 };
 
 /* "0.1.0" */
@@ -164,16 +163,13 @@ const float *prony_data_numbers(const struct prony_data *data, int64_t row);
 
 /* A training on data, from its beginning to its end. */
 struct prony_course {
-    int64_t epochs;        /* 100 */
-    int32_t batch;         /* 8 */
-    double test, validate; /* shares of the rows that are kept for the test, and held out */
-    int64_t labelled;      /* of the others, so many have targets to learn from: all; what a
-                              recipe learns without targets it learns from all */
-    double until_accuracy; /* of the rows held out, when it may stop; likewise … */
-    double until_loss;     /* … their loss */
-    int64_t patience;      /* epochs without a better held-out loss, then it stops */
-    const char *resume;    /* a file that was saved on the way: all but epochs is as it was then,
-                              loss, optimiser, schedule, rate and seed included */
+    /* The rows PRONY_COURSE and PRONY_PART of prony_settings.def: epochs (100), batch (8), the
+     * shares of the rows for the test and to validate, until_accuracy, until_loss, patience,
+     * labelled. */
+#define PRONY_COURSE(type, name, key, usual, low, high, otherwise, meaning, help) type name;
+#include "prony_settings.def"
+    const char *resume; /* a file that was saved on the way: all but epochs is as it was then, loss,
+                           optimiser, schedule, rate and seed included */
 };
 
 /* Mean loss and share of right answers over `samples` samples; accuracy is negative where it is not

@@ -39,19 +39,26 @@ enum {
 };
 extern const struct command *const cli_commands[COMMANDS];
 
-/* Rows that several commands have: of the type of their options, which has such a field. */
-#define CLI_BACKEND(type) ARG(type, backend), "NAME", "where it runs (the CPU's fastest)"
+/* Rows that several commands have: of the type of their options, which has such a field. Those of
+ * the library are in its fields `options` (struct prony_options) and `data_options`. */
+#define CLI_BACKEND(type)                                                                          \
+    ARG_NAMED("backend", type, options.backend), "NAME", "where it runs (the CPU's fastest)"
 #define CLI_LABEL(type)                                                                            \
-    ARG(type, label), "COLUMN", "its name or place from 1, FIRST..LAST, or none (the last)"
-#define CLI_LABELS(type) ARG(type, labels), "FILE", "of IDX or NPY data"
+    ARG_NAMED("label", type, data_options.label), "COLUMN",                                        \
+        "its name or place from 1, FIRST..LAST, or none (the last)"
+#define CLI_LABELS(type)                                                                           \
+    ARG_NAMED("labels", type, data_options.labels), "FILE", "of IDX or NPY data"
 #define CLI_MEMORY(type)                                                                           \
     ARG(type, memory), "MB", "data beyond it is streamed (half of all)", ARG_FROM(1e-3, 1e9)
 #define CLI_PRECISION(type)                                                                        \
-    ARG(type, precision), "NAME", "of products: fp32; on a GPU tf32, bf16, fp16"
+    ARG_NAMED("precision", type, options.precision), "NAME",                                       \
+        "of products: fp32; on a GPU tf32, bf16, fp16"
 #define CLI_SHAPE(type) ARG(type, shape), "NAME=N,…", "sizes that an ONNX file leaves open"
 #define CLI_STORE(type)                                                                            \
     ARG(type, store), "FILE", "the store (default: store.db in the user's data folder)"
-#define CLI_THREADS(type) ARG(type, threads), "N", "(as many as there are cores)", ARG_FROM(1, 64)
+#define CLI_THREADS(type)                                                                          \
+    ARG_NAMED("threads", type, options.threads), "N", "(as many as there are cores)",              \
+        ARG_FROM(1, 64)
 #define CLI_UNIT(type) ARG(type, unit), "UNIT", "cpu or gpu: its first backend"
 
 /* What --shape does: FILE.onnx becomes FILE.onnx:NAME=N wherever it stands, which is what the

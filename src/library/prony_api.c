@@ -98,12 +98,23 @@ static enum status choose_backend(const struct registry *registry, const char *n
     return registry_find(registry, "ref", out);
 }
 
+static enum status check_real(const char *name, const double *value, double low, double high)
+{
+    if (value && *value != 0 && !(*value >= low && *value <= high))
+        FAIL(STATUS_INPUT, "found a %s of %g, expected %g to %g, or 0: as usual", name, *value, low,
+             high);
+    return STATUS_OK;
+}
+
 /* As the commands' flags are: what is not a usual choice must be one that can work. */
 static enum status check_options(const struct prony_options *options)
 {
-    if (!(options->rate >= 0 && options->rate <= 1e6))
-        FAIL(STATUS_INPUT, "found a rate of %g, expected 0 (the optimiser's own) to 1e6",
-             options->rate);
+/* What a name says is looked for later, and any seed will do. */
+#define PRONY_LEARNS(type, name, low, high, otherwise, meaning, help)                              \
+    TRY(check_real(#name, _Generic(&options->name, const double * : &options->name, default        \
+                                   : NULL),                                                        \
+                   low, high));
+#include "prony_settings.def"
     if (options->classes < 0)
         FAIL(STATUS_INPUT, "found %d classes, expected 0 (numbers) or more", options->classes);
     if (options->threads < 0 || options->threads > POOL_MOST)

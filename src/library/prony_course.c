@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { EPOCHS_USUAL = 100, BATCH_USUAL = 8 };
-
 /* How data is read for a network; *nameless: it gives classes, as many as the data may name. */
 static enum status fit_network(const struct prony *network, struct dataset_options *options,
                                bool *nameless)
@@ -94,33 +92,32 @@ const float *prony_data_numbers(const struct prony_data *data, int64_t row)
     return dataset->numbers ? dataset->numbers + row * dataset->number_columns : NULL;
 }
 
-static enum status check_course(const struct prony_course *course)
+static enum status check_shares(const struct course *course)
 {
-    if (!(course->test >= 0) || !(course->validate >= 0) || course->test + course->validate >= 1)
+    if (!(course->test_share + course->validate_share < 1))
         FAIL(STATUS_INPUT,
              "found %g of the rows held out and %g kept for the test, expected shares that are "
              "together below 1",
-             course->validate, course->test);
-    if (course->epochs < 0 || course->batch < 0 || course->patience < 0 || course->labelled < 0)
-        FAIL(STATUS_INPUT, "found a negative number of epochs, rows or patience");
+             course->validate_share, course->test_share);
     return STATUS_OK;
 }
 
 static enum status begin(struct prony *network, struct prony_data *data,
-                         const struct prony_course *course)
+                         const struct prony_course *asked)
 {
-    const struct trainer_options options = {
-        .resume = course->resume,
-        .course = {.batch = course->batch ? course->batch : BATCH_USUAL,
-                   .epochs = course->epochs || course->resume ? course->epochs : EPOCHS_USUAL,
-                   .test_share = course->test,
-                   .validate_share = course->validate,
-                   .labelled = course->labelled,
-                   .until_accuracy = course->until_accuracy,
-                   .until_loss = course->until_loss,
-                   .patience = course->patience},
+    struct trainer_options options = {
+        .resume = asked->resume,
+        .course =
+            {
+#define PRONY_COURSE(type, name, key, usual, low, high, otherwise, meaning, help)                  \
+    .key = asked->name,
+#include "prony_settings.def"
+            },
     };
-    TRY(check_course(course));
+    TRY(course_check(&options.course));
+    TRY(check_shares(&options.course));
+    if (!asked->resume) /* else it is the file's */
+        course_settle(&options.course);
     inside_release(network, "a training on data was begun since");
     network->learns = false;
     TRY(trainer_open(&network->model, data->dataset, &options, &network->trainer));

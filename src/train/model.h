@@ -8,25 +8,7 @@
 #include "data/split.h"
 #include "nn/formats/safetensors.h"
 #include "nn/network.h"
-#include "train/lap.h"
-
-/* A training on a data set: how it was set up, which a resumed run keeps, and how far it is. */
-struct course {
-    int32_t batch;
-    int64_t epochs;
-    double test_share, validate_share;
-    int64_t labelled; /* training rows whose targets may be learnt; 0: all of them */
-    double until_accuracy, until_loss; /* of the held-out rows, when it may stop; 0: not said */
-    int64_t patience; /* epochs without a better held-out loss, then it stops; 0: it does not */
-
-    uint64_t data;      /* dataset_hash of what it learns from */
-    int64_t epoch;      /* whole epochs done */
-    int64_t step;       /* steps done of the next one … */
-    struct score score; /* … and what they gave */
-    int64_t best_epoch; /* after which the held-out loss was lowest; 0: none was held out */
-    double best_loss;   /* … and what it was */
-    bool stopped;       /* until_… was reached, or patience is at its end */
-};
+#include "train/course.h"
 
 struct model {
     struct arena arena;

@@ -63,28 +63,7 @@ static void write_classes(const struct model *model, struct text *out)
     json_end(&writer);
 }
 
-static void add_number(struct json_writer *writer, const char *key, int64_t number)
-{
-    json_key(writer, key);
-    json_add_int(writer, number);
-}
-
-static void add_real(struct json_writer *writer, const char *key, double number)
-{
-    json_key(writer, key);
-    json_add_real(writer, number);
-}
-
-/* All 64 bits, as text: JSON numbers are doubles to many readers. */
-static void add_wide(struct json_writer *writer, const char *key, uint64_t number)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%" PRIu64, number);
-    json_key(writer, key);
-    json_add_text(writer, text);
-}
-
-static void write_course(const struct model *model, const struct course *course, struct text *out)
+static void write_training(const struct model *model, const struct course *course, struct text *out)
 {
     const struct control *control = &model->params.control;
     struct json_writer writer;
@@ -94,25 +73,10 @@ static void write_course(const struct model *model, const struct course *course,
     json_add_text(&writer, model->optimiser);
     json_key(&writer, "schedule");
     json_add_text(&writer, model->schedule);
-    add_real(&writer, "rate", control->rate);
-    add_number(&writer, "batch", course->batch);
-    add_number(&writer, "epochs", course->epochs);
-    add_wide(&writer, "seed", control->seed);
-    add_real(&writer, "test_share", course->test_share);
-    add_real(&writer, "validate_share", course->validate_share);
-    add_number(&writer, "labelled", course->labelled);
-    add_real(&writer, "until_accuracy", course->until_accuracy);
-    add_real(&writer, "until_loss", course->until_loss);
-    add_number(&writer, "patience", course->patience);
-    add_wide(&writer, "data", course->data);
-    add_number(&writer, "epoch", course->epoch);
-    add_number(&writer, "step", course->step);
-    add_real(&writer, "loss_sum", course->score.loss_sum);
-    add_real(&writer, "right_sum", course->score.right_sum);
-    add_number(&writer, "samples", course->score.samples);
-    add_number(&writer, "best_epoch", course->best_epoch);
-    add_real(&writer, "best_loss", course->best_loss);
-    add_number(&writer, "stopped", course->stopped);
+    json_key(&writer, "rate");
+    json_add_real(&writer, control->rate);
+    course_write_wide(&writer, "seed", control->seed);
+    course_write(course, &writer);
     json_end(&writer);
 }
 
@@ -130,7 +94,7 @@ enum status model_save(struct model *model, const struct course *course, const c
     write_classes(model, &classes);
     write_normalisation(model, &normalisation);
     if (course)
-        write_course(model, course, &training);
+        write_training(model, course, &training);
     TRY_OR(done, text_done(&classes));
     TRY_OR(done, text_done(&normalisation));
     TRY_OR(done, text_done(&training));
@@ -353,56 +317,10 @@ done:
     return status;
 }
 
-static bool read_wide(const struct json *object, const char *key, uint64_t *out)
-{
-    return text_to_uint(json_text(object, key, ""), out);
-}
-
-static bool is_share(double share)
-{
-    return share >= 0 && share < 1;
-}
-
-static enum status take_course(struct model *model, const struct safetensors *file,
-                               const struct json *object, struct course *course)
-{
-    struct control *control = &model->params.control;
-    control->rate = json_real(object, "rate", -1);
-    int64_t batch = json_int(object, "batch", 0);
-    course->batch = batch > 0 && batch <= INT32_MAX ? (int32_t)batch : 0;
-    course->epochs = json_int(object, "epochs", 0);
-    course->test_share = json_real(object, "test_share", -1);
-    course->validate_share = json_real(object, "validate_share", -1);
-    course->labelled = json_int(object, "labelled", 0);
-    course->until_accuracy = json_real(object, "until_accuracy", -1);
-    course->until_loss = json_real(object, "until_loss", -1);
-    course->patience = json_int(object, "patience", -1);
-    course->epoch = json_int(object, "epoch", -1);
-    course->step = json_int(object, "step", -1);
-    course->score.loss_sum = json_real(object, "loss_sum", (double)NAN);
-    course->score.right_sum = json_real(object, "right_sum", (double)NAN);
-    course->score.samples = json_int(object, "samples", 0);
-    course->best_epoch = json_int(object, "best_epoch", -1);
-    course->best_loss = json_real(object, "best_loss", (double)NAN);
-    course->stopped = json_int(object, "stopped", 0) != 0;
-    bool sound = read_wide(object, "seed", &control->seed) &&
-                 read_wide(object, "data", &course->data) && control->rate >= 0 &&
-                 course->batch > 0 && course->epochs > 0 && is_share(course->test_share) &&
-                 is_share(course->validate_share) &&
-                 is_share(course->test_share + course->validate_share) && course->labelled >= 0 &&
-                 course->until_accuracy >= 0 && course->until_loss >= 0 && course->patience >= 0 &&
-                 course->epoch >= 0 && course->step >= 0 && course->best_epoch >= 0 &&
-                 isfinite(course->score.loss_sum) && isfinite(course->score.right_sum) &&
-                 course->score.samples >= 0;
-    if (!sound)
-        FAIL(STATUS_INPUT, "%s: found a training in its metadata that cannot be resumed: %s",
-             file->name, safetensors_note(file, NOTE_TRAINING));
-    return STATUS_OK;
-}
-
 enum status model_read_course(struct model *model, const struct safetensors *file,
                               struct course *course)
 {
+    struct control *control = &model->params.control;
     struct json *object;
     TRY(check_network(model, file));
     TRY(read_loss(model, file));
@@ -410,7 +328,12 @@ enum status model_read_course(struct model *model, const struct safetensors *fil
     TRY(read_note(file, NOTE_TRAINING, &model->arena, &object));
     NEED(model->optimiser = arena_text(&model->arena, json_text(object, "optimiser", "")));
     NEED(model->schedule = arena_text(&model->arena, json_text(object, "schedule", "")));
-    return take_course(model, file, object, course);
+    control->rate = json_real(object, "rate", -1);
+    if (!course_read_wide(object, "seed", &control->seed) || !(control->rate >= 0) ||
+        !course_read(object, course))
+        FAIL(STATUS_INPUT, "%s: found a training in its metadata that cannot be resumed: %s",
+             file->name, safetensors_note(file, NOTE_TRAINING));
+    return STATUS_OK;
 }
 
 enum status model_export(struct model *model, const char *path)

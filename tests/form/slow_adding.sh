@@ -1,5 +1,5 @@
-# docs/adding-*.md, carried out: the blocks of the four documents are applied to a copy of the tree,
-# which then has another op, layer, axis and backend. Shows that each touches only the places that the
+# docs/adding-*.md, carried out: the blocks of the five documents are applied to a copy of the tree,
+# which then has another op, layer, axis, training setting and backend. Shows that each touches only the places that the
 # table of docs/architecture.md names, that all of it builds, and what one gets for it.
 #
 # A block's first line says what happens to which file: ```c FILE new, ```c FILE append, or
@@ -89,6 +89,7 @@ adds op adding-an-op.md "src/core/ops.def src/backend/cpu/ref/ref_square.c \
     src/nn/grads.def src/nn/grads/grad_square.c"
 adds layer adding-a-layer.md "src/nn/layers.def src/nn/layers/layer_square.c"
 adds axis adding-an-axis.md src/record/axes.def
+adds setting adding-a-setting.md "include/prony_settings.def src/train/train.c"
 adds backend adding-a-backend.md "CMakeLists.txt src/backend/tiny/backend_tiny.c"
 
 (cd "$tree" && sh tools/docs docs/layers.md >"$folder/layers.md")
@@ -144,6 +145,13 @@ else
     echo "skip slow_adding.the_axis_is_a_column_of_an_old_store: built without store"
 fi
 says records_still_work ' 0 failed' "$build/tests/test_record"
+
+# The setting.
+says the_setting_is_a_flag 'every epoch has the rows in the same order' "$prony" train --help
+says the_setting_has_a_range '--unmixed: found "2", expected' "$prony" train small iris --unmixed 2
+says it_is_trained_with 'test accuracy' "$prony" train small iris --epochs 2 --unmixed 1 --out unmixed.st
+says it_makes_a_difference differ sh -c \
+    "'$prony' train small iris --epochs 2 --out mixed.st >/dev/null; cmp mixed.st unmixed.st 2>&1"
 
 # The backend.
 exports=$(nm -D --defined-only "$build/prony_tiny.so" | awk '{ print $NF }')

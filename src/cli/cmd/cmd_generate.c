@@ -14,8 +14,9 @@ enum { SIZES_MOST = 8, ROWS_SHOWN = 10, VALUES_SHOWN = 8 };
 
 struct generate_flags {
     const char *network, *weights; /* positional */
-    int64_t count, seed, sweeps, threads;
-    const char *class_name, *shape, *out, *backend, *unit;
+    struct prony_options options;
+    int64_t count, seed, sweeps;
+    const char *class_name, *shape, *out, *unit;
 };
 
 /* How high and wide a sample is: as the flag says, or the last two of several sizes, or a square.
@@ -88,9 +89,9 @@ static enum status generate(const struct generate_flags *flags, struct prony *ne
     return STATUS_OK;
 }
 
-static enum status run_generate(struct cli *cli, void *options)
+static enum status run_generate(struct cli *cli, void *given)
 {
-    struct generate_flags *flags = options;
+    struct generate_flags *flags = given;
     struct prony *network = NULL;
     float *values = NULL;
     enum status status;
@@ -98,10 +99,8 @@ static enum status run_generate(struct cli *cli, void *options)
     flags->weights = cli->found.positional[1];
     TRY(cli_keep_network(flags->out, flags->network));
     TRY(file_check_apart(flags->out, flags->weights));
-    TRY(cli_unit(cli, flags->unit, &flags->backend));
-    const struct prony_options network_options = {.backend = flags->backend,
-                                                  .threads = (int32_t)flags->threads};
-    TRY_OR(done, (enum status)prony_open(flags->network, &network_options, &network));
+    TRY(cli_unit(cli, flags->unit, &flags->options.backend));
+    TRY_OR(done, (enum status)prony_open(flags->network, &flags->options, &network));
     TRY_OR(done, (enum status)prony_load(network, flags->weights));
     status = generate(flags, network, &values);
 done:

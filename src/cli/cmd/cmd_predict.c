@@ -15,8 +15,9 @@ enum { ROWS_SHOWN = 20, NAME_SHOWN = 14, PLACES_SHOWN = 8, VALUES_SHOWN = 10, CL
 
 struct predict_flags {
     const char *network, *weights, *data; /* positional */
-    const char *backend, *unit, *precision, *label, *labels, *out, *shape;
-    int64_t threads;
+    struct prony_options options;
+    struct prony_data_options data_options;
+    const char *unit, *out, *shape;
     double memory;
 };
 
@@ -33,7 +34,7 @@ static enum status read_words(struct cli *cli, struct predict_flags *flags)
     TRY(cli_keep_network(flags->out, flags->network));
     TRY(file_check_apart(flags->out, flags->weights));
     TRY(cli_keep_data(flags->out, flags->data));
-    return file_check_apart(flags->out, flags->labels);
+    return file_check_apart(flags->out, flags->data_options.labels);
 }
 
 /* What is made of the predictions as they come. */
@@ -256,26 +257,21 @@ static enum status predict(const struct predict_flags *flags, struct prony *netw
     return status;
 }
 
-static enum status run_predict(struct cli *cli, void *options)
+static enum status run_predict(struct cli *cli, void *given)
 {
-    struct predict_flags *flags = options;
+    struct predict_flags *flags = given;
     struct report report = {0};
     struct prony *network = NULL;
     struct prony_data *data = NULL;
     enum status status;
     TRY(read_words(cli, flags));
-    TRY(cli_unit(cli, flags->unit, &flags->backend));
-    const struct prony_options network_options = {.backend = flags->backend,
-                                                  .threads = (int32_t)flags->threads,
-                                                  .precision = flags->precision};
-    TRY_OR(done, prony_open(flags->network, &network_options, &network));
+    TRY(cli_unit(cli, flags->unit, &flags->options.backend));
+    TRY_OR(done, prony_open(flags->network, &flags->options, &network));
     if (flags->weights)
         TRY_OR(done, prony_load(network, flags->weights));
-    const struct prony_data_options data_options = {.label = flags->label,
-                                                    .labels = flags->labels,
-                                                    .memory_bytes = (uint64_t)(flags->memory * 1e6),
-                                                    .network = network};
-    TRY_OR(done, prony_data_open(flags->data, &data_options, &data));
+    flags->data_options.memory_bytes = (uint64_t)(flags->memory * 1e6);
+    flags->data_options.network = network;
+    TRY_OR(done, prony_data_open(flags->data, &flags->data_options, &data));
     report =
         (struct report){.network = network, .data = data, .class_count = prony_classes(network)};
     status = predict(flags, network, data, &report);

@@ -20,13 +20,12 @@ enum { SAVE_SHARE = 50 };
 
 struct train_flags {
     const char *network, *data; /* positional */
-    int64_t epochs, batch, seed, threads;
-    double rate, test, validate, memory;
-    int64_t patience, labelled;
-    const char *loss, *optimiser, *schedule, *recipe, *backend, *label, *labels, *out, *resume,
-        *until, *precision, *unit, *shape;
+    struct prony_options options;
+    struct prony_course course;
+    struct prony_data_options data_options;
+    double memory;
+    const char *until, *out, *unit, *shape;
     bool numbers;
-    double until_accuracy, until_loss; /* what `until` says */
 };
 
 /* What is needed while it runs. */
@@ -41,14 +40,17 @@ struct training {
 };
 
 /* Is it one of the settings that a training keeps from its beginning to its end? */
-static bool fixes_course(const char *name)
+static bool is_kept(const char *name)
 {
-    static const char *const names[] = {"batch",    "rate",     "loss",   "optimiser",
-                                        "schedule", "seed",     "test",   "validate",
-                                        "until",    "patience", "recipe", "labelled"};
+    static const char *const names[] = {
+#define PRONY_LEARNS(type, name, low, high, otherwise, meaning, help) #name,
+#define PRONY_COURSE(type, name, key, usual, low, high, otherwise, meaning, help) #name,
+#define PRONY_SPOKEN(name, meaning, help) #name,
+#include "prony_settings.def"
+    };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (text_equal(name, names[i]))
-            return true;
+            return !text_equal(name, "epochs");
     return false;
 }
 
@@ -56,13 +58,14 @@ static bool fixes_course(const char *name)
 static enum status read_goal(struct train_flags *flags)
 {
     static const char accuracy[] = "accuracy=", loss[] = "loss=";
+    struct prony_course *course = &flags->course;
     const char *until = flags->until;
     bool sound = false;
     if (text_starts(until, accuracy))
-        sound = text_to_real(until + strlen(accuracy), &flags->until_accuracy) &&
-                flags->until_accuracy > 0 && flags->until_accuracy <= 1;
+        sound = text_to_real(until + strlen(accuracy), &course->until_accuracy) &&
+                course->until_accuracy > 0 && course->until_accuracy <= 1;
     else if (text_starts(until, loss))
-        sound = text_to_real(until + strlen(loss), &flags->until_loss) && flags->until_loss > 0;
+        sound = text_to_real(until + strlen(loss), &course->until_loss) && course->until_loss > 0;
     if (!sound)
         FAIL(STATUS_INPUT, "--until: found '%s', expected accuracy=A (0 to 1) or loss=L (above 0)",
              until);
@@ -71,21 +74,22 @@ static enum status read_goal(struct train_flags *flags)
 
 static enum status check_flags(const struct cli *cli, struct train_flags *flags)
 {
+    struct prony_course *course = &flags->course;
     const struct arg *arg;
-    for (size_t i = 0; flags->resume && (arg = args_at(cli->args, i)); i++)
-        if ((cli->found.given & (uint64_t)1 << i) && fixes_course(arg->name))
+    for (size_t i = 0; course->resume && (arg = args_at(cli->args, i)); i++)
+        if ((cli->found.given & (uint64_t)1 << i) && is_kept(arg->name))
             FAIL(STATUS_INPUT,
                  "--%s cannot be given with --resume: a resumed training goes on as it began",
                  arg->name);
     if (flags->until)
         TRY(read_goal(flags));
-    if ((flags->until || flags->patience) && flags->validate == 0)
-        flags->validate = 0.1;
-    if (flags->validate + flags->test >= 1)
+    if ((flags->until || course->patience) && course->validate == 0)
+        course->validate = 0.1;
+    if (course->validate + course->test >= 1)
         FAIL(STATUS_INPUT,
              "--validate %g and --test %g leave no rows to learn from, expected them together "
              "below 1",
-             flags->validate, flags->test);
+             course->validate, course->test);
     return STATUS_OK;
 }
 
@@ -157,6 +161,7 @@ static bool save_is_due(const struct training *training)
 static enum status stop(struct training *training)
 {
     const struct train_flags *flags = training->flags;
+    const struct prony_options *options = &flags->options;
     int64_t epoch = training->progress.epoch;
     if (training->terminal)
         putchar('\n');
@@ -165,20 +170,20 @@ static enum status stop(struct training *training)
              epoch);
     TRY(save(training));
     struct text how = {0}; /* what the data was read with must be said again */
-    if (flags->label)
-        text_printf(&how, " --label %s", flags->label);
-    if (flags->labels)
-        text_printf(&how, " --labels %s", flags->labels);
+    if (flags->data_options.label)
+        text_printf(&how, " --label %s", flags->data_options.label);
+    if (flags->data_options.labels)
+        text_printf(&how, " --labels %s", flags->data_options.labels);
     if (flags->numbers)
         text_add(&how, " --numbers");
     if (flags->memory > 0)
         text_printf(&how, " --memory %g", flags->memory);
-    if (flags->backend) /* another one would not end with the same bits, nor would the rest */
-        text_printf(&how, " --backend %s", flags->backend);
-    if (flags->threads)
-        text_printf(&how, " --threads %" PRId64, flags->threads);
-    if (flags->precision)
-        text_printf(&how, " --precision %s", flags->precision);
+    if (options->backend) /* another one would not end with the same bits, nor would the rest */
+        text_printf(&how, " --backend %s", options->backend);
+    if (options->threads)
+        text_printf(&how, " --threads %d", options->threads);
+    if (options->precision)
+        text_printf(&how, " --precision %s", options->precision);
     enum status status = status_fail(
         STATUS_INTERRUPTED, __FILE__, __LINE__,
         "interrupted after epoch %" PRId64 "; saved. To go on: prony train %s %s%s --resume %s "
@@ -266,12 +271,15 @@ static void introduce(const struct training *training)
 }
 
 /* Who did not choose where it runs may not know that there is better. */
-static void advise(const struct cli *cli, const struct train_flags *flags)
+static void advise(const struct cli *cli, const struct training *training)
 {
     static const double WORTH = 1.1; /* times as fast */
-    if (flags->backend || flags->recipe || flags->loss || flags->precision || flags->resume)
+    const struct prony_options *options = &training->flags->options;
+    if (options->backend || options->recipe || options->loss || options->precision ||
+        training->flags->course.resume)
         return;
-    const double times = unit_advice(cli, flags->network, flags->batch, flags->optimiser);
+    const double times =
+        unit_advice(cli, training->flags->network, training->progress.batch, options->optimiser);
     if (times > WORTH)
         printf(
             "the GPU learns from %.3g × as many samples a second, as measured here: --unit gpu\n",
@@ -285,7 +293,7 @@ static enum status check_out(const struct train_flags *flags)
     struct file_writer writer;
     TRY(cli_keep_network(flags->out, flags->network));
     TRY(cli_keep_data(flags->out, flags->data));
-    TRY(file_check_apart(flags->out, flags->labels));
+    TRY(file_check_apart(flags->out, flags->data_options.labels));
     TRY(file_begin(&writer, flags->out));
     file_abort(&writer);
     return STATUS_OK;
@@ -298,50 +306,29 @@ static enum status train(const struct cli *cli, const struct train_flags *flags,
         .flags = flags, .network = network, .terminal = isatty(STDOUT_FILENO)};
     if (flags->out)
         TRY(check_out(flags));
-    TRY(prony_begin(network, data,
-                    &(struct prony_course){.epochs = flags->epochs,
-                                           .batch = (int32_t)flags->batch,
-                                           .test = flags->test,
-                                           .validate = flags->validate,
-                                           .labelled = flags->labelled,
-                                           .until_accuracy = flags->until_accuracy,
-                                           .until_loss = flags->until_loss,
-                                           .patience = flags->patience,
-                                           .resume = flags->resume}));
+    TRY(prony_begin(network, data, &flags->course));
     TRY(prony_run(network, 0, &training.progress));
     introduce(&training);
-    advise(cli, flags);
+    advise(cli, &training);
     TRY(run(&training));
     return finish(&training);
 }
 
-static enum status run_train(struct cli *cli, void *options)
+static enum status run_train(struct cli *cli, void *given)
 {
-    struct train_flags *flags = options;
+    struct train_flags *flags = given;
     struct prony *network = NULL;
     struct prony_data *data = NULL;
     enum status status;
     TRY(cli_shape(cli, flags->shape));
     flags->network = cli->found.positional[0];
     flags->data = cli->found.positional[1];
+    flags->data_options.numbers = flags->numbers;
+    flags->data_options.memory_bytes = (uint64_t)(flags->memory * 1e6);
     TRY(check_flags(cli, flags));
-    TRY(cli_unit(cli, flags->unit, &flags->backend));
-    const struct prony_options network_options = {.backend = flags->backend,
-                                                  .threads = (int32_t)flags->threads,
-                                                  .seed = (uint64_t)flags->seed,
-                                                  .loss = flags->loss,
-                                                  .optimiser = flags->optimiser,
-                                                  .rate = flags->rate,
-                                                  .schedule = flags->schedule,
-                                                  .recipe = flags->recipe,
-                                                  .precision = flags->precision};
-    const struct prony_data_options data_options = {.label = flags->label,
-                                                    .labels = flags->labels,
-                                                    .numbers = flags->numbers,
-                                                    .memory_bytes =
-                                                        (uint64_t)(flags->memory * 1e6)};
-    TRY_OR(done, prony_open(flags->network, &network_options, &network));
-    TRY_OR(done, prony_data_open(flags->data, &data_options, &data));
+    TRY(cli_unit(cli, flags->unit, &flags->options.backend));
+    TRY_OR(done, prony_open(flags->network, &flags->options, &network));
+    TRY_OR(done, prony_data_open(flags->data, &flags->data_options, &data));
     status = train(cli, flags, network, data);
 done:
     prony_close(network);
@@ -351,22 +338,15 @@ done:
 
 #define AT(field) ARG(struct train_flags, field)
 static const struct arg rows[] = {
-    {AT(epochs), "N", "passes over the data (100)", ARG_FROM(1, 1e9)},
-    {AT(batch), "N", "samples per update (8)", ARG_FROM(1, 1e6), "8"},
-    {AT(rate), "R", "learning rate (the optimiser's)", ARG_FROM(1e-12, 1e6)},
-    {AT(optimiser), "NAME[:…]", "as adam or adam:beta1=0.8,decay=0.01 (the network's, or sgd)"},
-    {AT(schedule), "NAME[:…]", "of the rate, as cosine:period=1000 (the network's, or constant)"},
-    {AT(recipe), "NAME[:…]",
-     "how it learns, as autoencoder or rbm:steps=5 (the network's, or feed_forward)"},
-    {AT(loss), "NAME", "mse, cross_entropy … (the network's)"},
-    {AT(seed), "N", "of weights, split and order (1)", ARG_FROM(0, 1e15), "1"},
-    {AT(test), "SHARE", "of the rows, kept for the test (0.2)", ARG_FROM(0, 0.99), "0.2"},
-    {AT(validate), "SHARE",
-     "of the rows, held out to find the best epoch (0, or 0.1 to stop early)", ARG_FROM(0, 0.99)},
-    {AT(until), "GOAL", "accuracy=A or loss=L of the rows held out, then it stops"},
-    {AT(patience), "N", "epochs without a better held-out loss, then it stops", ARG_FROM(1, 1e9)},
-    {AT(labelled), "N", "rows whose labels are learnt; a recipe learns the rest from all (all)",
-     ARG_FROM(1, 1e12)},
+#define SETTING(name, field, low, high, otherwise, meaning, help)                                  \
+    {ARG_NAMED(name, struct train_flags, field), meaning, help, low, high, otherwise},
+#define PRONY_LEARNS(type, name, low, high, otherwise, meaning, help)                              \
+    SETTING(#name, options.name, low, high, otherwise, meaning, help)
+#define PRONY_COURSE(type, name, key, usual, low, high, otherwise, meaning, help)                  \
+    SETTING(#name, course.name, low, high, otherwise, meaning, help)
+#define PRONY_PART(type, name, key, low, high, help)
+#define PRONY_SPOKEN(name, meaning, help) {AT(name), meaning, help},
+#include "prony_settings.def"
     {CLI_LABEL(struct train_flags)},
     {CLI_LABELS(struct train_flags)},
     {CLI_MEMORY(struct train_flags)},
@@ -376,7 +356,8 @@ static const struct arg rows[] = {
     {CLI_THREADS(struct train_flags)},
     {CLI_PRECISION(struct train_flags)},
     {AT(out), "FILE", "where the trained network is saved"},
-    {AT(resume), "FILE", "goes on with a saved training"},
+    {ARG_NAMED("resume", struct train_flags, course.resume), "FILE",
+     "goes on with a saved training"},
     {CLI_SHAPE(struct train_flags)},
     ARG_END,
 };
