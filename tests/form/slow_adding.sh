@@ -94,7 +94,7 @@ adds backend adding-a-backend.md "CMakeLists.txt src/backend/tiny/backend_tiny.c
 
 (cd "$tree" && sh tools/docs docs/layers.md >"$folder/layers.md")
 says the_layer_is_in_the_docs '| `square` |' cat "$folder/layers.md"
-says the_include_rules_hold 'ok   check_includes' sh -c "cd '$tree' && sh tests/check_includes.sh"
+says the_include_rules_hold 'ok   check_includes' sh -c "cd '$tree' && sh tests/form/check_includes.sh"
 
 # The new code is built as the rest is: warnings are errors. With little optimisation: that
 # is quicker than what it saves in the little that runs.
