@@ -101,7 +101,7 @@ says the_include_rules_hold 'ok   check_includes' sh -c "cd '$tree' && sh tests/
 build=$folder/build
 targets="prony prony_tiny test_conformance test_grad test_awkward test_record"
 [ -f "$PRONY_BUILD/tests/test_store" ] && targets="$targets test_store"
-if ! { cmake -S "$tree" -B "$build" -G Ninja -DPRONY_GUIDE=OFF -DPRONY_CUDA=OFF -DCMAKE_C_FLAGS_RELEASE=-O0 &&
+if ! { cmake -S "$tree" -B "$build" -G Ninja -DPRONY_GUIDE=OFF -DPRONY_CUDA=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 &&
     cmake --build "$build" -j 2 --target $targets; } >"$folder/log" 2>&1; then
     report builds 1 "$(tail -n 40 "$folder/log")"
     exit 1
