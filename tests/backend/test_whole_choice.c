@@ -213,7 +213,7 @@ TEST(threads_own_weights_of_what_does_not_fit_or_is_narrow)
 TEST(small_networks_take_fewer_blocks)
 {
     const struct chain chain = STACK(4, 64, 64, 3), one = STACK(400, 5);
-    struct grid_layout layout;
+    struct grid_layout layout = {0};
     CHECK(grid_lay_out(&chain, 3, &h200, &layout));
     CHECK_EQUAL_INT(layout.rows, 2);
     CHECK_EQUAL_INT(layout.columns, 2);
