@@ -1,6 +1,6 @@
-# The kernels of the CPU: a source of backend/cpu/simd called *_isa.c is compiled once for each ISA of
-# this machine, a row of base/isa.def, and the best that the CPU has is chosen at run time. The source
-# sees the ISA's name as PRONY_ISA, and that of the machine's first row as PRONY_ISA_LEAST.
+# Kernels of the CPU: a source called *_isa.c is compiled once for each ISA of this machine, a row of
+# base/isa.def, and the best that the CPU has is chosen at run time. The source sees the ISA's name as
+# PRONY_ISA, and that of the machine's first row as PRONY_ISA_LEAST.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/base/isa.def)
 
 # What is unrolled that much compiles for minutes with checks of each operation, or with counters for
@@ -16,25 +16,27 @@ if(PRONY_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID MATCHES "Clang")
   list(APPEND checks -fsanitize-address-outline-instrumentation)
 endif()
 
-function(prony_isas)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/backend/cpu/simd/*_isa.c)
+# prony_isas(NAME FOLDER [scalar]): the module prony_NAME_ISA of the folder's sources, for each ISA; with
+# `scalar` for plain C as well. Their names are the list NAME_isas.
+function(prony_isas name folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*_isa.c)
   file(STRINGS src/base/isa.def rows REGEX "^ISA_ROW.* ${CMAKE_SYSTEM_PROCESSOR},")
-  set(least "")
-  foreach(row IN LISTS rows)
-    string(REGEX REPLACE "^ISA_ROW\\([A-Z0-9]+, ([a-z0-9]+), [a-z0-9_]+, \"(.*)\"\\)$" "\\1;\\2" row "${row}")
-    list(POP_FRONT row isa)
+  list(TRANSFORM rows REPLACE "^ISA_ROW\\([A-Z0-9]+, ([a-z0-9]+), [a-z0-9_]+, \"(.*)\"\\)$" "\\1 \\2")
+  set(isas "")
+  foreach(row IN LISTS ARGN rows)
     separate_arguments(flags UNIX_COMMAND "${row}")
-    if(NOT least)
+    list(POP_FRONT flags isa)
+    if(NOT isas)
       set(least ${isa})
     endif()
-    add_library(prony_${isa} OBJECT ${sources})
-    target_compile_definitions(prony_${isa} PRIVATE PRONY_ISA=${isa} PRONY_ISA_LEAST=${least})
+    set(target prony_${name}_${isa})
+    add_library(${target} OBJECT ${sources})
+    target_compile_definitions(${target} PRIVATE PRONY_ISA=${isa} PRONY_ISA_LEAST=${least})
     # Without optimisation gcc's intrinsics are macros, which do not convert as cleanly as its functions.
-    target_compile_options(prony_${isa} PRIVATE -include base/banned.h ${flags} -fno-math-errno
+    target_compile_options(${target} PRIVATE -include base/banned.h ${flags} -fno-math-errno
       ${checks} $<$<CONFIG:Debug>:-Wno-sign-conversion>)
-    list(APPEND modules prony_${isa})
-    list(APPEND isas ${isa})
+    list(APPEND isas ${target})
   endforeach()
-  set(modules ${modules} PARENT_SCOPE)
-  set(isas ${isas} PARENT_SCOPE) # for cmake/library.cmake
+  set(modules ${modules} ${isas} PARENT_SCOPE)
+  set(${name}_isas ${isas} PARENT_SCOPE)
 endfunction()

@@ -3,7 +3,8 @@
 # uses it: the static library is one object whose other symbols are local.
 
 set(library_objects "")
-foreach(module base core nn data backend_cpu ref_f64 ${isas} train library)
+list(TRANSFORM simd_isas REPLACE "^prony_" "" OUTPUT_VARIABLE kernels)
+foreach(module base core nn data backend_cpu ref_f64 ${kernels} train library)
   list(APPEND library_objects $<TARGET_OBJECTS:prony_${module}>)
 endforeach()
 set(library_archives "")
@@ -16,6 +17,9 @@ add_library(prony_shared SHARED ${library_objects})
 target_link_libraries(prony_shared PRIVATE ${library_archives} Threads::Threads ${CMAKE_DL_LIBS} m)
 target_link_options(prony_shared PRIVATE
   -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/library.map)
+if(NOT PRONY_SANITIZE) # a sanitizer's functions come from the executable
+  target_link_options(prony_shared PRIVATE -Wl,--no-undefined)
+endif()
 set_target_properties(prony_shared PROPERTIES OUTPUT_NAME prony VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C
   LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/library.map)
