@@ -12,14 +12,13 @@ static const uint64_t WATCH_NS = 1000000000; /* for the watched steps */
 static enum status inside_time(struct inside *inside, const struct measure_options *options,
                                bool gpu)
 {
-    struct contender contender = {.job = inside->job, .lasts_ns = gpu ? MEASURE_GPU_NS : 0};
-    enum status status = measure(options, &contender, 1);
-    if (status == STATUS_OK && contender.stop == MEASURE_FAILED)
-        status = status_fail(contender.status, __FILE__, __LINE__, "%s", contender.message);
+    struct timing timing = {.job = inside->job, .lasts_ns = gpu ? MEASURE_GPU_NS : 0};
+    enum status status = measure(options, &timing, 1);
+    if (status == STATUS_OK && timing.stop == MEASURE_FAILED)
+        status = status_fail(timing.status, __FILE__, __LINE__, "%s", timing.message);
     if (status == STATUS_OK)
-        status =
-            stats_compute(contender.samples_ns, contender.count, contender.per, &inside->time_ns);
-    measure_free(&contender);
+        status = stats_compute(timing.samples_ns, timing.count, timing.per, &inside->time_ns);
+    measure_free(&timing);
     return status;
 }
 

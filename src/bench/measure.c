@@ -34,7 +34,7 @@ enum {
 static const int64_t PER_MOST = (int64_t)1 << 32;
 static const double STEADY = 0.02; /* a slice that is not faster by this is no progress */
 
-static void measure_fail(struct contender *contender, enum status status)
+static void measure_fail(struct timing *contender, enum status status)
 {
     contender->stop = MEASURE_FAILED;
     contender->status = status;
@@ -43,7 +43,7 @@ static void measure_fail(struct contender *contender, enum status status)
 }
 
 /* One sample of `per` iterations. *outside_ns is the wall time beyond what the job says it took. */
-static enum status measure_sample(struct contender *contender, int64_t per, uint64_t *elapsed_ns,
+static enum status measure_sample(struct timing *contender, int64_t per, uint64_t *elapsed_ns,
                                   uint64_t *outside_ns)
 {
     uint64_t start_ns = clock_ns();
@@ -57,7 +57,7 @@ static enum status measure_sample(struct contender *contender, int64_t per, uint
 
 /* The quickest of a few samples; one is enough when it is long, and so was the first iteration:
  * else something held it up. */
-static enum status measure_quickest(struct contender *contender, int64_t per, uint64_t *elapsed_ns,
+static enum status measure_quickest(struct timing *contender, int64_t per, uint64_t *elapsed_ns,
                                     uint64_t *outside_ns)
 {
     *elapsed_ns = *outside_ns = UINT64_MAX;
@@ -75,7 +75,7 @@ static enum status measure_quickest(struct contender *contender, int64_t per, ui
 }
 
 /* How many iterations a sample of so long ones has at least. */
-static int64_t measure_least(const struct contender *contender, double one_ns)
+static int64_t measure_least(const struct timing *contender, double one_ns)
 {
     int64_t lasting = (int64_t)ceil((double)contender->lasts_ns / one_ns);
     int64_t least = lasting > contender->together ? lasting : contender->together;
@@ -84,7 +84,7 @@ static int64_t measure_least(const struct contender *contender, double one_ns)
 
 /* Groups of at least that many, or of as many as there is time for: whether the clock costs 0.2 %
  * or 0.4 % of one must not depend on where doubling ended. */
-static enum status measure_fill(struct contender *contender, uint64_t limit_ns)
+static enum status measure_fill(struct timing *contender, uint64_t limit_ns)
 {
     double one_ns = (double)contender->sample_ns / (double)contender->per;
     int64_t least = measure_least(contender, one_ns);
@@ -103,7 +103,7 @@ static enum status measure_fill(struct contender *contender, uint64_t limit_ns)
 /* Finds `per`, within a quarter of the time. First so large that the clock and what is outside do
  * not matter; then doubled for as long as that makes an iteration cheaper by 1 %: a call has a
  * price of its own, such as a launch and a wait on a GPU. */
-static enum status measure_calibrate(struct contender *contender, uint64_t limit_ns)
+static enum status measure_calibrate(struct timing *contender, uint64_t limit_ns)
 {
     const uint64_t clock_share_ns = CLOCK_SHARE * clock_cost_ns();
     uint64_t elapsed_ns, outside_ns;
@@ -147,7 +147,7 @@ static enum status measure_calibrate(struct contender *contender, uint64_t limit
     return measure_fill(contender, limit_ns);
 }
 
-static int measure_slice_samples(const struct contender *contender)
+static int measure_slice_samples(const struct timing *contender)
 {
     uint64_t count = SLICE_NS / (contender->sample_ns + contender->outside_ns + 1);
     uint64_t least = contender->sample_ns < SHORT_NS ? SLICE_LEAST : 1;
@@ -166,7 +166,7 @@ static void *measure_room(void *list, size_t count, size_t *room, size_t bytes)
     return grown;
 }
 
-static enum status measure_keep(struct contender *contender, double sample_ns)
+static enum status measure_keep(struct timing *contender, double sample_ns)
 {
     double *list =
         measure_room(contender->samples_ns, contender->count, &contender->room, sizeof *list);
@@ -176,7 +176,7 @@ static enum status measure_keep(struct contender *contender, double sample_ns)
     return STATUS_OK;
 }
 
-static enum status measure_keep_turn(struct contender *contender, size_t first_sample)
+static enum status measure_keep_turn(struct timing *contender, size_t first_sample)
 {
     size_t *list =
         measure_room(contender->turns, contender->turn_count, &contender->turn_room, sizeof *list);
@@ -188,7 +188,7 @@ static enum status measure_keep_turn(struct contender *contender, size_t first_s
 
 /* A contender's turn: its samples are kept, or only their quickest is told (warm-up). What is kept
  * is a few samples also where the time is up already. */
-static enum status measure_slice(const struct measure_options *options, struct contender *contender,
+static enum status measure_slice(const struct measure_options *options, struct timing *contender,
                                  bool keep, double *quickest_ns)
 {
     const int samples = measure_slice_samples(contender);
@@ -212,7 +212,7 @@ static enum status measure_slice(const struct measure_options *options, struct c
  * what is done once (code is loaded or compiled, memory is touched), is never a sample. One that is
  * longer than all of the time when it is warm is measured that once; a short one that something
  * held up is not. */
-static enum status measure_warm(const struct measure_options *options, struct contender *contender)
+static enum status measure_warm(const struct measure_options *options, struct timing *contender)
 {
     double best_ns = (double)INFINITY, quickest_ns;
     uint64_t outside_ns;
@@ -247,7 +247,7 @@ static enum status measure_warm(const struct measure_options *options, struct co
 }
 
 /* A turn of one among several. */
-static enum status measure_turn(const struct measure_options *options, struct contender *contender,
+static enum status measure_turn(const struct measure_options *options, struct timing *contender,
                                 bool switched)
 {
     uint64_t elapsed_ns, outside_ns;
@@ -263,14 +263,14 @@ static enum status measure_turn(const struct measure_options *options, struct co
     return measure_keep_turn(contender, before);
 }
 
-static struct turns measure_turns(const struct contender *contender)
+static struct turns measure_turns(const struct timing *contender)
 {
     return (struct turns){contender->samples_ns, contender->count, contender->turns,
                           contender->turn_count};
 }
 
-enum status measure_compare(const struct measure_options *options, const struct contender *a,
-                            const struct contender *b, struct comparison *out)
+enum status measure_compare(const struct measure_options *options, const struct timing *a,
+                            const struct timing *b, struct comparison *out)
 {
     const struct turns of_a = measure_turns(a), of_b = measure_turns(b);
     size_t instances = a->instances < b->instances ? a->instances : b->instances;
@@ -278,7 +278,7 @@ enum status measure_compare(const struct measure_options *options, const struct 
 }
 
 /* Is the interval within the target? */
-static enum status measure_judge(const struct measure_options *options, struct contender *contender)
+static enum status measure_judge(const struct measure_options *options, struct timing *contender)
 {
     struct stats stats;
     TRY(stats_compute(contender->samples_ns, contender->count, contender->per, &stats));
@@ -306,7 +306,7 @@ static void measure_probe(const struct measure_options *options, struct probing 
 
 /* Between two rounds, where there is time for it: before a round forth and before one back in turn,
  * so that nobody is always the first after it. */
-static bool measure_probes(const struct measure_options *options, const struct contender *list,
+static bool measure_probes(const struct measure_options *options, const struct timing *list,
                            int count, int64_t round, struct probing *probing)
 {
     uint64_t timed_ns = 0;
@@ -321,12 +321,12 @@ static bool measure_probes(const struct measure_options *options, const struct c
 
 /* One round: everyone who has time left has a turn. Every other instance begins with the last: what
  * it is worth to be the first after a start must not always be the same one's. */
-static enum status measure_round(const struct measure_options *options, struct contender *list,
+static enum status measure_round(const struct measure_options *options, struct timing *list,
                                  int count, int64_t round, bool judge, bool probed)
 {
     bool back = (round % 2 != 0) != (list[0].instances % 2 == 0);
     for (int i = 0; i < count; i++) {
-        struct contender *contender = &list[back ? count - 1 - i : i];
+        struct timing *contender = &list[back ? count - 1 - i : i];
         if (contender->out)
             continue;
         enum status status = measure_turn(options, contender, count > 1 || probed);
@@ -343,7 +343,7 @@ static enum status measure_round(const struct measure_options *options, struct c
 }
 
 /* Is there time to start both afresh, often enough? */
-static bool measure_renews(const struct measure_options *options, const struct contender *pair)
+static bool measure_renews(const struct measure_options *options, const struct timing *pair)
 {
     for (int i = 0; i < 2; i++)
         if (!pair[i].job->kind->renew || pair[i].start_ns == 0 ||
@@ -352,7 +352,7 @@ static bool measure_renews(const struct measure_options *options, const struct c
     return true;
 }
 
-static enum status measure_renew(const struct measure_options *options, struct contender *contender)
+static enum status measure_renew(const struct measure_options *options, struct timing *contender)
 {
     double quickest_ns;
     int process = 0;
@@ -367,7 +367,7 @@ static enum status measure_renew(const struct measure_options *options, struct c
 }
 
 /* How long an instance is timed: what starting takes is part of its share, up to half of it. */
-static uint64_t measure_stint(const struct measure_options *options, const struct contender *pair)
+static uint64_t measure_stint(const struct measure_options *options, const struct timing *pair)
 {
     uint64_t share_ns = options->limit_ns / MEASURE_INSTANCES;
     uint64_t start_ns = (pair[0].start_ns + pair[1].start_ns) / 2;
@@ -375,7 +375,7 @@ static uint64_t measure_stint(const struct measure_options *options, const struc
 }
 
 /* Has the time of these instances come? */
-static bool measure_aged(const struct measure_options *options, const struct contender *pair)
+static bool measure_aged(const struct measure_options *options, const struct timing *pair)
 {
     uint64_t timed_ns =
         pair[0].spent_ns - pair[0].renewed_ns + pair[1].spent_ns - pair[1].renewed_ns;
@@ -385,13 +385,13 @@ static bool measure_aged(const struct measure_options *options, const struct con
 
 /* Between two comparisons forth and back: both have new instances when their time has come; who
  * begins is started first. */
-static enum status measure_renew_pair(const struct measure_options *options, struct contender *pair)
+static enum status measure_renew_pair(const struct measure_options *options, struct timing *pair)
 {
     if (!measure_renews(options, pair) || pair[0].instances == MEASURE_INSTANCES ||
         pair[0].turn_count != pair[1].turn_count || !measure_aged(options, pair))
         return STATUS_OK;
     for (size_t i = 0, first = pair[0].instances % 2; i < 2; i++) {
-        struct contender *contender = &pair[i ? 1 - first : first];
+        struct timing *contender = &pair[i ? 1 - first : first];
         enum status status = measure_renew(options, contender);
         if (status == STATUS_INTERRUPTED)
             return status;
@@ -403,7 +403,7 @@ static enum status measure_renew_pair(const struct measure_options *options, str
 
 /* A comparison: both are tight when their ratio is, or what it says will not change. Where there
  * will be enough instances, they are waited for. */
-static enum status measure_judge_pair(const struct measure_options *options, struct contender *pair)
+static enum status measure_judge_pair(const struct measure_options *options, struct timing *pair)
 {
     struct comparison found;
     TRY(measure_compare(options, &pair[0], &pair[1], &found));
@@ -413,7 +413,7 @@ static enum status measure_judge_pair(const struct measure_options *options, str
     return STATUS_OK;
 }
 
-static bool measure_compares(const struct measure_options *options, const struct contender *list,
+static bool measure_compares(const struct measure_options *options, const struct timing *list,
                              int count)
 {
     return options->compare && count == 2 && !list[0].out && !list[1].out;
@@ -421,7 +421,7 @@ static bool measure_compares(const struct measure_options *options, const struct
 
 /* Someone is neither out of time nor tight: those who are tight go on too, so that the comparison
  * stays interleaved to the end. */
-static bool measure_goes_on(const struct contender *list, int count)
+static bool measure_goes_on(const struct timing *list, int count)
 {
     for (int i = 0; i < count; i++)
         if (!list[i].out && !list[i].tight)
@@ -431,15 +431,14 @@ static bool measure_goes_on(const struct contender *list, int count)
 
 /* Judges whoever ran out of time between two judgements, and says why each ended: of a pair that is
  * compared, whether its ratio is known. */
-static void measure_conclude(const struct measure_options *options, struct contender *list,
-                             int count)
+static void measure_conclude(const struct measure_options *options, struct timing *list, int count)
 {
     if (options->compare && count == 2 && list[0].tight && list[1].tight) {
         list[0].stop = list[1].stop = MEASURE_TIGHT;
         return;
     }
     for (int i = 0; i < count; i++) {
-        struct contender *contender = &list[i];
+        struct timing *contender = &list[i];
         if (contender->stop == MEASURE_FAILED || contender->count == 0) /* or it was interrupted */
             continue;
         enum status status = measure_judge(options, contender);
@@ -450,24 +449,24 @@ static void measure_conclude(const struct measure_options *options, struct conte
     }
 }
 
-static void measure_reset(struct contender *contender)
+static void measure_reset(struct timing *contender)
 {
-    *contender = (struct contender){.job = contender->job,
-                                    .family = contender->family,
-                                    .threads = contender->threads,
-                                    .start_ns = contender->start_ns,
-                                    .instances = 1, /* the first, from round 0 on */
-                                    .alone = contender->alone,
-                                    .together = contender->together,
-                                    .lasts_ns = contender->lasts_ns,
-                                    .first_ns = contender->first_ns,
-                                    .first_meters = contender->first_meters,
-                                    .warm = contender->warm,
-                                    .stop = MEASURE_TIME};
+    *contender = (struct timing){.job = contender->job,
+                                 .family = contender->family,
+                                 .threads = contender->threads,
+                                 .start_ns = contender->start_ns,
+                                 .instances = 1, /* the first, from round 0 on */
+                                 .alone = contender->alone,
+                                 .together = contender->together,
+                                 .lasts_ns = contender->lasts_ns,
+                                 .first_ns = contender->first_ns,
+                                 .first_meters = contender->first_meters,
+                                 .warm = contender->warm,
+                                 .stop = MEASURE_TIME};
 }
 
 /* Everyone is calibrated and warmed up, and whoever takes too long has had its one sample. */
-static enum status measure_warm_all(const struct measure_options *options, struct contender *list,
+static enum status measure_warm_all(const struct measure_options *options, struct timing *list,
                                     int count)
 {
     for (int i = 0; i < count; i++) {
@@ -486,7 +485,7 @@ static enum status measure_warm_all(const struct measure_options *options, struc
 /* How long a sample of one that is compared should be. Short: most of what disturbs lasts for
  * milliseconds, and hits some samples and not others; but an iteration at least, or what the
  * contender needs. */
-static uint64_t measure_length(const struct contender *contender)
+static uint64_t measure_length(const struct timing *contender)
 {
     double one_ns = (double)contender->sample_ns / (double)contender->per;
     uint64_t least_ns = (uint64_t)((double)measure_least(contender, one_ns) * one_ns);
@@ -500,7 +499,7 @@ static uint64_t measure_length(const struct contender *contender)
 
 /* Samples of two that are compared are equally long: what each one pays for being woken up, and for
  * caches that the other has used, weighs the same. */
-static void measure_equalise(struct contender *pair)
+static void measure_equalise(struct timing *pair)
 {
     if (pair[0].out || pair[1].out || pair[0].alone || pair[1].alone)
         return;
@@ -515,9 +514,9 @@ static void measure_equalise(struct contender *pair)
 }
 
 /* Two of one thread each run on the same CPU, forth and back: that is one comparison. */
-static enum status measure_pinned_round(const struct measure_options *options,
-                                        struct contender *list, int count, int64_t round,
-                                        bool judge, bool probed, struct pins *pins, int *cpu)
+static enum status measure_pinned_round(const struct measure_options *options, struct timing *list,
+                                        int count, int64_t round, bool judge, bool probed,
+                                        struct pins *pins, int *cpu)
 {
     uint64_t cpu_ns = 0, wall_ns = 0;
     for (int i = 0; i < count; i++) {
@@ -538,7 +537,7 @@ static enum status measure_pinned_round(const struct measure_options *options,
 }
 
 /* Rounds until everyone is known well enough, or out of time. */
-static enum status measure_rounds(const struct measure_options *options, struct contender *list,
+static enum status measure_rounds(const struct measure_options *options, struct timing *list,
                                   int count, struct pins *pins)
 {
     struct probing probing = {0};
@@ -571,7 +570,7 @@ uint64_t measure_usual_least(uint64_t limit_ns)
     return limit_ns / 2 < USUAL_NS ? limit_ns / 2 : USUAL_NS;
 }
 
-enum status measure(const struct measure_options *options, struct contender *list, int count)
+enum status measure(const struct measure_options *options, struct timing *list, int count)
 {
     struct pins pins = {0};
 
@@ -590,7 +589,7 @@ enum status measure(const struct measure_options *options, struct contender *lis
     return status;
 }
 
-void measure_free(struct contender *contender)
+void measure_free(struct timing *contender)
 {
     mem_free(contender->samples_ns);
     mem_free(contender->turns);

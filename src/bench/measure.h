@@ -56,7 +56,8 @@ enum {
     MEASURE_GPU_NS = 5000000,
 };
 
-struct contender {
+/* One contender: its job, how it is to be timed, and its samples. */
+struct timing {
     struct job *job;
     struct family family; /* whose resources are metered */
     int64_t threads;      /* that it computes with; 0: not known */
@@ -96,11 +97,11 @@ uint64_t measure_usual_least(uint64_t limit_ns);
 
 /* STATUS_OK whatever the contenders' own results are; STATUS_INTERRUPTED, with the samples so far,
  * when `stopped` said so. */
-enum status measure(const struct measure_options *options, struct contender *list, int count);
-void measure_free(struct contender *contender);
+enum status measure(const struct measure_options *options, struct timing *list, int count);
+void measure_free(struct timing *contender);
 
 /* Of two that were measured together. */
-enum status measure_compare(const struct measure_options *options, const struct contender *a,
-                            const struct contender *b, struct comparison *out);
+enum status measure_compare(const struct measure_options *options, const struct timing *a,
+                            const struct timing *b, struct comparison *out);
 
 #endif

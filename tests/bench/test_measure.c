@@ -71,7 +71,7 @@ static const struct measure_options quick = {.target = 0.01, .limit_ns = 5000000
 TEST(steady_jobs_end_tight_and_keep_every_sample)
 {
     struct fake a = fake('a', 1e7), b = fake('b', 2e7);
-    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct timing list[2] = {{.job = &a.job}, {.job = &b.job}};
     if (!CHECK_OK(measure(&quick, list, 2)))
         return;
     for (int i = 0; i < 2; i++) {
@@ -90,7 +90,7 @@ TEST(steady_jobs_end_tight_and_keep_every_sample)
 TEST(rounds_go_forth_and_back)
 {
     struct fake a = fake('a', 1e7), b = fake('b', 1e7), c = fake('c', 1e7);
-    struct contender list[3] = {{.job = &a.job}, {.job = &b.job}, {.job = &c.job}};
+    struct timing list[3] = {{.job = &a.job}, {.job = &b.job}, {.job = &c.job}};
     traced = 0;
     if (!CHECK_OK(measure(&quick, list, 3)))
         return;
@@ -120,7 +120,7 @@ static long probed_before(char name)
 TEST(probes_take_turns_with_what_is_timed)
 {
     struct fake a = fake('a', 1e7), b = fake('b', 1e7), p = fake('p', 1);
-    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct timing list[2] = {{.job = &a.job}, {.job = &b.job}};
     struct job *const probes[] = {&p.job};
     struct measure_options options = quick;
     options.target = 0; /* to the end of the time */
@@ -145,7 +145,7 @@ TEST(probes_take_turns_with_what_is_timed)
 TEST(a_probe_costs_one_alone_a_sample)
 {
     struct fake a = fake('a', 1e7), p = fake('p', 1);
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     struct job *const probes[] = {&p.job};
     struct measure_options options = quick;
     options.probes = probes;
@@ -171,7 +171,7 @@ TEST(a_probe_costs_one_alone_a_sample)
 TEST(short_iterations_are_grouped)
 {
     struct fake a = fake('a', 10);
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     if (!CHECK_OK(measure(&quick, list, 1)))
         return;
     double group_ns = (double)list[0].per * 10;
@@ -185,7 +185,7 @@ TEST(the_price_of_a_call_is_spread_over_a_group)
 {
     struct fake a = fake('a', 10000);
     a.call_ns = 20000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     if (!CHECK_OK(measure(&quick, list, 1)))
         return;
     CHECK(list[0].per >= 64); /* 20 µs over 64 × 10 µs is 3 %; doubling gains 1.5 %, then less */
@@ -207,7 +207,7 @@ TEST(what_runs_on_by_itself_is_timed_in_long_groups)
                 {1e8, 0, 16, 1, 5}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct fake a = fake('a', rows[i].each_ns);
-        struct contender list[1] = {
+        struct timing list[1] = {
             {.job = &a.job, .lasts_ns = rows[i].lasts_ns, .together = rows[i].together}};
         if (!CHECK_OK(measure(&quick, list, 1)))
             return;
@@ -224,7 +224,7 @@ TEST(what_passes_outside_a_jobs_clock_is_spread_over_a_group)
 {
     struct fake a = fake('a', 1000);
     a.sleeps_ns = 1000000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 60000000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -237,7 +237,7 @@ TEST(what_passes_outside_is_no_sample)
 {
     struct fake a = fake('a', 1000);
     a.sleeps_ns = 5000000;
-    struct contender list[1] = {{.job = &a.job, .alone = true}};
+    struct timing list[1] = {{.job = &a.job, .alone = true}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 2000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -252,7 +252,7 @@ TEST(long_iterations_are_not_grouped_for_what_passes_outside)
 {
     struct fake a = fake('a', 6000000);
     a.sleeps_ns = 6000000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 1000000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -267,7 +267,7 @@ TEST(the_interval_is_within_the_target_when_it_stops)
     for (int i = 0; i < 2; i++) {
         struct fake a = fake('a', 1e7);
         a.spread = 0.2;
-        struct contender list[1] = {{.job = &a.job}};
+        struct timing list[1] = {{.job = &a.job}};
         const struct measure_options options = {.target = targets[i], .limit_ns = 60000000000};
         struct stats stats;
         if (!CHECK_OK(measure(&options, list, 1)) ||
@@ -285,7 +285,7 @@ TEST(noise_runs_until_the_time_is_up)
     struct fake a = fake('a', 1e7);
     a.spread = 0.8;
     a.sleeps_ns = 1000000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.0001, .limit_ns = 500000000};
     uint64_t start_ns = clock_ns();
     if (!CHECK_OK(measure(&options, list, 1)))
@@ -300,7 +300,7 @@ TEST(what_outruns_its_time_is_measured_once)
 {
     struct fake a = fake('a', 6e7);
     a.sleeps_ns = 60000000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 20000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -321,7 +321,7 @@ TEST(a_first_iteration_is_no_sample)
         struct fake a = fake('a', 1e6);
         a.stalls_at = before ? 0 : 1;
         a.sleeps_ns = before ? 0 : 600000000;
-        struct contender list[1] = {{.job = &a.job, .first_ns = before ? 601000000 : 0}};
+        struct timing list[1] = {{.job = &a.job, .first_ns = before ? 601000000 : 0}};
         if (!CHECK_OK(measure(&quick, list, 1)))
             return;
         CHECK(list[0].count >= 6);
@@ -336,7 +336,7 @@ TEST(what_does_not_outrun_its_time_has_an_interval)
 {
     struct fake a = fake('a', 6e7);
     a.sleeps_ns = 60000000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 100000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -351,7 +351,7 @@ TEST(a_comparison_stops_when_the_ratio_is_known)
 {
     struct fake a = fake('a', 1.2e7), b = fake('b', 1e7);
     a.spread = b.spread = 0.02;
-    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct timing list[2] = {{.job = &a.job}, {.job = &b.job}};
     struct measure_options options = quick;
     struct comparison found;
     options.compare = true;
@@ -372,7 +372,7 @@ TEST(samples_that_are_compared_are_short_and_equally_long)
 {
     struct fake a = fake('a', 1000), b = fake('b', 3000);
     a.sleeps_ns = b.sleeps_ns = 5000000;
-    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct timing list[2] = {{.job = &a.job}, {.job = &b.job}};
     struct measure_options options = {
         .target = 0.01, .limit_ns = 60000000000, .compare = true, .margin = COMPARE_MARGIN};
     if (!CHECK_OK(measure(&options, list, 2)))
@@ -404,7 +404,7 @@ TEST(a_comparison_takes_several_instances)
     struct fake a = fake('a', 1e6), b = fake('b', 1e6);
     a.job.kind = b.job.kind = &renewable;
     a.sleeps_ns = b.sleeps_ns = 1000000;
-    struct contender list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
+    struct timing list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
     struct measure_options options = quick;
     options.limit_ns = 2000000000; /* enough on a busy machine too */
     options.compare = true;
@@ -429,7 +429,7 @@ TEST(being_first_is_shared)
     a.job.kind = b.job.kind = &renewable;
     a.sleeps_ns = b.sleeps_ns = 1000000;
     a.spread = b.spread = 0.3;
-    struct contender list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
+    struct timing list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
     struct measure_options options = quick;
     options.limit_ns = 1000000000;
     options.compare = true;
@@ -452,8 +452,8 @@ TEST(what_takes_long_to_start_is_started_once)
 {
     struct fake a = fake('a', 1e7), b = fake('b', 1e7);
     a.job.kind = b.job.kind = &renewable;
-    struct contender list[2] = {{.job = &a.job, .start_ns = 1},
-                                {.job = &b.job, .start_ns = 400000000}};
+    struct timing list[2] = {{.job = &a.job, .start_ns = 1},
+                             {.job = &b.job, .start_ns = 400000000}};
     struct measure_options options = quick;
     options.compare = true;
     options.margin = COMPARE_MARGIN;
@@ -470,7 +470,7 @@ TEST(what_does_not_start_again_has_failed)
     a.job.kind = b.job.kind = &renewable;
     a.sleeps_ns = b.sleeps_ns = 1000000;
     b.dies_at = 2;
-    struct contender list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
+    struct timing list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
     struct measure_options options = quick;
     options.compare = true;
     CHECK_OK(measure(&options, list, 2));
@@ -486,7 +486,7 @@ TEST(a_comparison_ends_when_one_fails)
     struct fake a = fake('a', 1e7), b = fake('b', 1e7);
     b.fails_at = 20;
     a.spread = 0.9;
-    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct timing list[2] = {{.job = &a.job}, {.job = &b.job}};
     struct measure_options options = quick;
     options.compare = true;
     CHECK_OK(measure(&options, list, 2));
@@ -499,10 +499,10 @@ TEST(a_comparison_ends_when_one_fails)
 TEST(a_warm_iteration_known_to_be_too_long_is_not_run_again)
 {
     struct fake a = fake('a', 6e7);
-    struct contender list[1] = {{.job = &a.job,
-                                 .first_ns = 600000000,
-                                 .first_meters = {.wall_ns = 600000001, .page_faults = 7},
-                                 .warm = true}};
+    struct timing list[1] = {{.job = &a.job,
+                              .first_ns = 600000000,
+                              .first_meters = {.wall_ns = 600000001, .page_faults = 7},
+                              .warm = true}};
     if (!CHECK_OK(measure(&quick, list, 1)))
         return;
     CHECK_EQUAL_INT(a.calls, 0);
@@ -519,7 +519,7 @@ TEST(a_stall_that_eats_the_time_leaves_samples)
     struct fake a = fake('a', 2e6);
     a.stalls_at = 5; /* the first call, then three to calibrate: the first of the warm-up */
     a.sleeps_ns = 30000000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 20000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -533,7 +533,7 @@ TEST(a_stall_in_calibration_does_not_make_it_outrun_its_time)
     struct fake a = fake('a', 2e6);
     a.stalls_at = 4;
     a.sleeps_ns = 30000000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 20000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -547,7 +547,7 @@ TEST(what_is_tight_is_timed_for_the_least_time)
 {
     struct fake a = fake('a', 1e6);
     a.sleeps_ns = 1000000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     struct measure_options options = {
         .target = 0.5, .limit_ns = 60000000000, .least_ns = 300000000};
     if (!CHECK_OK(measure(&options, list, 1)))
@@ -564,7 +564,7 @@ TEST(a_stall_in_calibration_is_no_reason_to_refuse)
     struct fake a = fake('a', 10); /* needs groups; a call leaves no time to find them */
     a.stalls_at = 2;
     a.sleeps_ns = 15000000;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 40000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -582,7 +582,7 @@ TEST(a_long_stall_in_calibration_leaves_the_groups)
     a.call_ns = 100000;
     a.stalls_at = 1;
     a.sleeps_ns = 60000000;
-    struct contender list[1] = {{.job = &a.job, .first_ns = 101000}};
+    struct timing list[1] = {{.job = &a.job, .first_ns = 101000}};
     const struct measure_options options = {.target = 0.01, .limit_ns = 200000000};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -594,7 +594,7 @@ TEST(a_failing_job_does_not_stop_the_others)
 {
     struct fake a = fake('a', 1e7), b = fake('b', 1e7);
     b.fails_at = 7;
-    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct timing list[2] = {{.job = &a.job}, {.job = &b.job}};
     if (!CHECK_OK(measure(&quick, list, 2)))
         return;
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
@@ -608,7 +608,7 @@ TEST(a_failing_job_does_not_stop_the_others)
 TEST(a_job_that_takes_no_time_is_refused)
 {
     struct fake a = fake('a', 0);
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     if (!CHECK_OK(measure(&quick, list, 1)))
         return;
     CHECK_EQUAL_INT(list[0].stop, MEASURE_FAILED);
@@ -619,7 +619,7 @@ TEST(a_job_that_takes_no_time_is_refused)
 TEST(a_job_is_measured_though_its_time_is_up_at_once)
 {
     struct fake a = fake('a', 2000);
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {.target = 0.05, .limit_ns = 1};
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
@@ -638,7 +638,7 @@ TEST(an_interrupted_run_says_so)
 {
     struct fake a = fake('a', 1e7);
     a.spread = 0.8;
-    struct contender list[1] = {{.job = &a.job}};
+    struct timing list[1] = {{.job = &a.job}};
     const struct measure_options options = {
         .target = 0.0001, .limit_ns = 10000000000, .stopped = stops_soon};
     CHECK_STATUS(STATUS_INTERRUPTED, measure(&options, list, 1));
@@ -653,7 +653,7 @@ static bool stops_at_once(void)
 TEST(an_interrupted_warm_up_leaves_the_others_untouched)
 {
     struct fake a = fake('a', 1e7), b = fake('b', 1e7);
-    struct contender list[2] = {{.job = &a.job}, {.job = &b.job}};
+    struct timing list[2] = {{.job = &a.job}, {.job = &b.job}};
     const struct measure_options options = {
         .target = 0.05, .limit_ns = 10000000000, .stopped = stops_at_once};
     CHECK_STATUS(STATUS_INTERRUPTED, measure(&options, list, 2));
@@ -667,7 +667,7 @@ TEST(every_failed_allocation_is_survived)
     bool failed = true;
     for (long nth = 1; failed && nth < 1000; nth++) {
         struct fake a = fake('a', 1e7);
-        struct contender list[1] = {{.job = &a.job}};
+        struct timing list[1] = {{.job = &a.job}};
         memory_fail_at(nth);
         CHECK_OK(measure(&quick, list, 1));
         failed = memory_failed();

@@ -326,7 +326,7 @@ TEST(measure_times_a_peer_as_any_job)
                *good = open_peer("tests/peers/good/peer");
     CHECK_OK(job->kind->prepare(job));
     CHECK_OK(good->kind->prepare(good));
-    struct contender list[2] = {{.job = job}, {.job = good}};
+    struct timing list[2] = {{.job = job}, {.job = good}};
     family_find(job_peer_process(job), &list[0].family);
     family_find(job_peer_process(good), &list[1].family);
     const struct measure_options options = {.target = 0.01, .limit_ns = 1000000000};

@@ -19,19 +19,19 @@ enum { SIZES_MOST = 44 }; /* wider ones push their row */
 static const double SECONDS = 0.2;
 
 /* One that computes the case: set up once, with a job for each case. */
-struct entrant {
+struct contender {
     const struct backend *backend;
     struct device_options device;
     struct job *job; /* or NULL */
     bool runs;
-    int contender; /* which, when it runs */
+    int timing; /* which, when it runs */
     struct kernel_row row;
 };
 
 struct kernels {
     struct arena arena, scratch; /* scratch: of one case */
-    struct entrant *entrants;
     struct contender *contenders;
+    struct timing *timings;
     int count;
     const struct backend *reference;
     struct calibration calibration;
@@ -108,7 +108,7 @@ static enum status choose_values(struct kernels *kernels, const char *given, con
 }
 
 /* The product of backends, threads and ISAs. */
-static enum status choose_entrants(struct kernels *kernels, const struct kernel_request *request)
+static enum status choose_contenders(struct kernels *kernels, const struct kernel_request *request)
 {
     const struct registry *registry = request->registry;
     const struct backend *backends[REGISTRY_MOST];
@@ -120,79 +120,79 @@ static enum status choose_entrants(struct kernels *kernels, const struct kernel_
     TRY(choose_values(kernels, request->isas, isa_name(ISA_BEST), AXIS_isa, &isas));
     TRY(choose_backends(registry, &names, backends, &backend_count));
     size_t room = (size_t)backend_count * (size_t)threads.count * (size_t)isas.count;
-    NEED(kernels->entrants = arena_array(&kernels->arena, room, sizeof *kernels->entrants));
     NEED(kernels->contenders = arena_array(&kernels->arena, room, sizeof *kernels->contenders));
+    NEED(kernels->timings = arena_array(&kernels->arena, room, sizeof *kernels->timings));
     for (int b = 0; b < backend_count; b++)
         for (int t = 0; t < threads.count; t++)
             for (int i = 0; i < isas.count; i++) {
-                struct entrant *entrant = &kernels->entrants[kernels->count++];
-                entrant->backend = backends[b];
-                entrant->device.threads = (int)strtol(threads.values[t], NULL, 10);
-                isa_parse(isas.values[i], &entrant->device.isa);
+                struct contender *contender = &kernels->contenders[kernels->count++];
+                contender->backend = backends[b];
+                contender->device.threads = (int)strtol(threads.values[t], NULL, 10);
+                isa_parse(isas.values[i], &contender->device.isa);
             }
     return registry_find(registry, "ref", &kernels->reference);
 }
 
 /* The kernel's name, and whether the backend has as many threads as it was asked for. */
-static enum status describe(struct kernels *kernels, struct entrant *entrant)
+static enum status describe(struct kernels *kernels, struct contender *contender)
 {
     struct json *tree;
 
-    TRY(describe_job(entrant->job, &kernels->scratch, &tree));
+    TRY(describe_job(contender->job, &kernels->scratch, &tree));
     const struct json *used = json_get(tree, "kernels");
-    int64_t threads = json_int(json_get(tree, "device"), "threads", entrant->device.threads);
-    entrant->row.kernel = used && used->first ? used->first->string : NULL;
-    if (threads != entrant->device.threads)
+    int64_t threads = json_int(json_get(tree, "device"), "threads", contender->device.threads);
+    contender->row.kernel = used && used->first ? used->first->string : NULL;
+    if (threads != contender->device.threads)
         FAIL(STATUS_UNSUPPORTED, "the backend %s makes %lld thread%s, not %d",
-             entrant->backend->name, (long long)threads, threads == 1 ? "" : "s",
-             entrant->device.threads);
+             contender->backend->name, (long long)threads, threads == 1 ? "" : "s",
+             contender->device.threads);
     return STATUS_OK;
 }
 
-static enum status start(struct kernels *kernels, struct entrant *entrant,
+static enum status start(struct kernels *kernels, struct contender *contender,
                          const struct op_case *op_case)
 {
-    const struct kernel_options options = {.backend = entrant->backend,
-                                           .device = entrant->device,
+    const struct kernel_options options = {.backend = contender->backend,
+                                           .device = contender->device,
                                            .reference = kernels->reference,
                                            .op_case = *op_case};
-    entrant->row = (struct kernel_row){.op_case = op_case,
-                                       .backend = entrant->backend->name,
-                                       .threads = entrant->device.threads,
-                                       .time_ns = stats_nothing(),
-                                       .floor_ns = (double)NAN,
-                                       .check = "none",
-                                       .error = (double)NAN};
-    TRY(job_kernel_open(&options, &entrant->job));
-    TRY(entrant->job->kind->prepare(entrant->job));
-    const struct program *program = job_kernel_program(entrant->job);
-    entrant->row.flop = (double)op_flop(program, &program->ops[0]);
-    entrant->row.bytes = (double)op_bytes(program, &program->ops[0]);
-    return describe(kernels, entrant);
+    contender->row = (struct kernel_row){.op_case = op_case,
+                                         .backend = contender->backend->name,
+                                         .threads = contender->device.threads,
+                                         .time_ns = stats_nothing(),
+                                         .floor_ns = (double)NAN,
+                                         .check = "none",
+                                         .error = (double)NAN};
+    TRY(job_kernel_open(&options, &contender->job));
+    TRY(contender->job->kind->prepare(contender->job));
+    const struct program *program = job_kernel_program(contender->job);
+    contender->row.flop = (double)op_flop(program, &program->ops[0]);
+    contender->row.bytes = (double)op_bytes(program, &program->ops[0]);
+    return describe(kernels, contender);
 }
 
-/* The failure of one entrant: what a backend cannot do is skipped, the rest counts. */
-static void note_failure(struct kernels *kernels, struct entrant *entrant, enum status status,
+/* The failure of one contender: what a backend cannot do is skipped, the rest counts. */
+static void note_failure(struct kernels *kernels, struct contender *contender, enum status status,
                          const char *message)
 {
     kernels->failed += status != STATUS_UNSUPPORTED;
-    text_printf(&entrant->row.note, "%s: %s", status == STATUS_UNSUPPORTED ? "skipped" : "failed",
+    text_printf(&contender->row.note, "%s: %s", status == STATUS_UNSUPPORTED ? "skipped" : "failed",
                 message);
 }
 
 /* What is faster than possible shows that the ceilings were seen in a bad moment: they are looked
  * for again. */
-static enum status find_floor(struct kernels *kernels, struct entrant *entrant)
+static enum status find_floor(struct kernels *kernels, struct contender *contender)
 {
     enum { TRIES = 3 };
-    const struct program *program = job_kernel_program(entrant->job);
-    struct kernel_row *row = &entrant->row;
+    const struct program *program = job_kernel_program(contender->job);
+    struct kernel_row *row = &contender->row;
 
     const struct yardstick yardstick = {
         .calibration = &kernels->calibration,
-        .threads = entrant->device.threads,
-        .backend = strcmp(entrant->backend->unit, "cpu") == 0 ? NULL : entrant->backend,
-        .precision = entrant->device.precision};
+        .threads = contender->device.threads,
+        .backend = strcmp(contender->backend->unit, "cpu") == 0 ? NULL : contender->backend,
+        .precision = contender->device.precision};
     for (int i = 0; i < TRIES; i++) {
         struct ceilings ceilings;
         TRY(yardstick_read(&yardstick, (uint64_t)row->bytes, i > 0, &ceilings));
@@ -204,32 +204,32 @@ static enum status find_floor(struct kernels *kernels, struct entrant *entrant)
 }
 
 /* From samples to the figures of the row. */
-static void conclude(struct kernels *kernels, struct entrant *entrant)
+static void conclude(struct kernels *kernels, struct contender *contender)
 {
-    const struct contender *contender = &kernels->contenders[entrant->contender];
-    struct kernel_row *row = &entrant->row;
-    enum status status = contender->status;
+    const struct timing *timing = &kernels->timings[contender->timing];
+    struct kernel_row *row = &contender->row;
+    enum status status = timing->status;
 
-    if (contender->stop == MEASURE_FAILED) {
-        note_failure(kernels, entrant, status, contender->message);
+    if (timing->stop == MEASURE_FAILED) {
+        note_failure(kernels, contender, status, timing->message);
         return;
     }
-    status = stats_compute(contender->samples_ns, contender->count, contender->per, &row->time_ns);
+    status = stats_compute(timing->samples_ns, timing->count, timing->per, &row->time_ns);
     if (status == STATUS_OK)
-        status = entrant->job->kind->check(entrant->job, &row->error);
+        status = contender->job->kind->check(contender->job, &row->error);
     if (status == STATUS_OK || status == STATUS_WRONG)
         row->check = status == STATUS_OK ? "right" : "wrong";
     if (status != STATUS_OK)
-        note_failure(kernels, entrant, status, status_message());
-    else if (find_floor(kernels, entrant) != STATUS_OK)
+        note_failure(kernels, contender, status, status_message());
+    else if (find_floor(kernels, contender) != STATUS_OK)
         text_printf(&row->note, "no floor: %s", status_message());
     kernels->timed++;
 }
 
-static enum status print_row(struct kernels *kernels, const struct entrant *entrant)
+static enum status print_row(struct kernels *kernels, const struct contender *contender)
 {
     struct text out = {0};
-    kernel_rows_add(&kernels->rows, &entrant->row, &out);
+    kernel_rows_add(&kernels->rows, &contender->row, &out);
     enum status status = text_done(&out);
     if (status == STATUS_OK)
         status = kernels->request->print(text_of(&out));
@@ -243,31 +243,31 @@ static enum status time_case(struct kernels *kernels, const struct op_case *op_c
     int ready = 0;
 
     for (int i = 0; i < kernels->count; i++) {
-        struct entrant *entrant = &kernels->entrants[i];
-        enum status started = start(kernels, entrant, op_case);
-        entrant->runs = started == STATUS_OK;
-        entrant->contender = ready;
-        if (entrant->runs)
-            kernels->contenders[ready++] =
-                (struct contender){.job = entrant->job, .threads = entrant->device.threads};
+        struct contender *contender = &kernels->contenders[i];
+        enum status started = start(kernels, contender, op_case);
+        contender->runs = started == STATUS_OK;
+        contender->timing = ready;
+        if (contender->runs)
+            kernels->timings[ready++] =
+                (struct timing){.job = contender->job, .threads = contender->device.threads};
         else
-            note_failure(kernels, entrant, started, status_message());
+            note_failure(kernels, contender, started, status_message());
     }
-    enum status status = measure(&kernels->measure, kernels->contenders, ready);
+    enum status status = measure(&kernels->measure, kernels->timings, ready);
     for (int i = 0; i < kernels->count && status == STATUS_OK; i++) {
-        if (kernels->entrants[i].runs)
-            conclude(kernels, &kernels->entrants[i]);
-        status = print_row(kernels, &kernels->entrants[i]);
+        if (kernels->contenders[i].runs)
+            conclude(kernels, &kernels->contenders[i]);
+        status = print_row(kernels, &kernels->contenders[i]);
     }
     for (int i = 0; i < kernels->count; i++) {
-        struct entrant *entrant = &kernels->entrants[i];
-        if (entrant->job)
-            entrant->job->kind->close(entrant->job);
-        entrant->job = NULL;
-        text_free(&entrant->row.note);
+        struct contender *contender = &kernels->contenders[i];
+        if (contender->job)
+            contender->job->kind->close(contender->job);
+        contender->job = NULL;
+        text_free(&contender->row.note);
     }
     for (int i = 0; i < ready; i++)
-        measure_free(&kernels->contenders[i]);
+        measure_free(&kernels->timings[i]);
     arena_free(&kernels->scratch);
     return status;
 }
@@ -332,7 +332,7 @@ enum status kernel_bench(const struct kernel_request *request)
     if (status == STATUS_OK)
         status = choose_ops(&kernels, request->ops, request->op_count);
     if (status == STATUS_OK)
-        status = choose_entrants(&kernels, request);
+        status = choose_contenders(&kernels, request);
     if (status == STATUS_OK) {
         find_widths(&kernels);
         status = run(&kernels);

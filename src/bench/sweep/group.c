@@ -37,11 +37,12 @@ static bool is_cold(const struct point *point)
     return strcmp(point->caches, "cold") == 0;
 }
 
-/* The record of an entrant that could not run. Absent capability is a skip; anything else failed.
+/* The record of an contender that could not run. Absent capability is a skip; anything else failed.
  */
-static enum status group_refuse(struct group *group, struct entrant *entrant, enum status status)
+static enum status group_refuse(struct group *group, struct contender *contender,
+                                enum status status)
 {
-    struct record *record = &entrant->record;
+    struct record *record = &contender->record;
     if (status == STATUS_INTERRUPTED)
         return status;
     record->status = status == STATUS_UNSUPPORTED ? RECORD_SKIPPED : RECORD_FAILED;
@@ -56,7 +57,7 @@ static enum status group_refuse(struct group *group, struct entrant *entrant, en
 static enum status group_refuse_all(struct group *group, enum status status)
 {
     for (int i = 0; i < group->count; i++)
-        TRY(group_refuse(group, &group->entrants[i], status));
+        TRY(group_refuse(group, &group->contenders[i], status));
     return STATUS_OK;
 }
 
@@ -66,15 +67,15 @@ static enum status group_screen(struct group *group, int *left)
 {
     *left = 0;
     for (int i = 0; i < group->count; i++) {
-        struct entrant *entrant = &group->entrants[i];
-        const struct point *point = &entrant->record.point;
+        struct contender *contender = &group->contenders[i];
+        const struct point *point = &contender->record.point;
         enum status status = entry_check(group->bench, point);
         if (status == STATUS_OK && is_prony(point))
             status = entry_probe(group->bench, point);
         if (status == STATUS_OK)
             ++*left;
         else
-            TRY(group_refuse(group, entrant, status));
+            TRY(group_refuse(group, contender, status));
     }
     return STATUS_OK;
 }
@@ -85,32 +86,32 @@ static enum status group_refer(struct group *group)
     return referee_begin(&group->referee, group->bench, group->task);
 }
 
-static enum status group_open_network(struct group *group, struct entrant *entrant)
+static enum status group_open_network(struct group *group, struct contender *contender)
 {
-    const struct point *point = &entrant->record.point;
+    const struct point *point = &contender->record.point;
     struct network_options options = {.fusion = strcmp(point->fusion, "on") == 0,
                                       .answering = scenario_answering(point->scenario),
                                       .chained = scenario_chains(point->scenario)};
 
     TRY(entry_device(group->bench, point, &options.backend, &options.device));
     TRY(entry_samples(point, &options));
-    return job_network_open(group->task, &options, &entrant->job);
+    return job_network_open(group->task, &options, &contender->job);
 }
 
-static enum status group_open_library(struct group *group, struct entrant *entrant)
+static enum status group_open_library(struct group *group, struct contender *contender)
 {
-    const struct point *point = &entrant->record.point;
+    const struct point *point = &contender->record.point;
     const struct library_options options = {.model = point->model,
                                             .backend = point->backend,
                                             .precision = point->precision,
                                             .threads = (int)point->threads,
                                             .answering = scenario_answering(point->scenario)};
-    return job_library_open(group->task, &options, &entrant->job);
+    return job_library_open(group->task, &options, &contender->job);
 }
 
-static enum status group_open_peer(struct group *group, struct entrant *entrant)
+static enum status group_open_peer(struct group *group, struct contender *contender)
 {
-    const struct point *point = &entrant->record.point;
+    const struct point *point = &contender->record.point;
     struct peer_work work = {
         .judge = task_peer_judge,
         .export = task_peer_export,
@@ -124,49 +125,49 @@ static enum status group_open_peer(struct group *group, struct entrant *entrant)
     };
 
     TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
-    TRY(task_peer_prepare(group->task, point, (double)work.search_ns * 1e-9, &entrant->prepare));
+    TRY(task_peer_prepare(group->task, point, (double)work.search_ns * 1e-9, &contender->prepare));
     for (int32_t stage = 0; stage < task_stages(group->task); stage++) {
-        TRY(task_peer_check(group->task, stage, &entrant->checks[stage]));
-        work.checks[stage] = text_of(&entrant->checks[stage]);
+        TRY(task_peer_check(group->task, stage, &contender->checks[stage]));
+        work.checks[stage] = text_of(&contender->checks[stage]);
     }
-    work.prepare = text_of(&entrant->prepare);
-    entrant->is_peer = true;
-    return job_peer_open(&work, &entrant->job);
+    work.prepare = text_of(&contender->prepare);
+    contender->is_peer = true;
+    return job_peer_open(&work, &contender->job);
 }
 
 /* One iteration, and what it used. */
-static enum status group_iterate(struct entrant *entrant)
+static enum status group_iterate(struct contender *contender)
 {
-    entrant->first_meters = (struct meters){0};
-    meters_begin(&entrant->first_meters, &entrant->family);
-    enum status status = entrant->job->kind->run(entrant->job, 1, &entrant->first_ns);
-    meters_end(&entrant->first_meters, &entrant->family);
+    contender->first_meters = (struct meters){0};
+    meters_begin(&contender->first_meters, &contender->family);
+    enum status status = contender->job->kind->run(contender->job, 1, &contender->first_ns);
+    meters_end(&contender->first_meters, &contender->family);
     return status;
 }
 
 /* A peer begins anew for each stage. */
-static uint64_t group_check_ns(const struct group *group, const struct entrant *entrant)
+static uint64_t group_check_ns(const struct group *group, const struct contender *contender)
 {
     uint64_t steps = 0;
     for (int32_t stage = 0; stage < task_stages(group->task); stage++)
         steps += (uint64_t)task_steps(group->task, stage);
-    return entrant->first_ns * steps;
+    return contender->first_ns * steps;
 }
 
 /* The first iteration of all may be long for what is done once: where that would decide, one more
  * does. */
-static enum status group_warm(struct group *group, struct entrant *entrant)
+static enum status group_warm(struct group *group, struct contender *contender)
 {
-    if (entrant->warm || group_check_ns(group, entrant) <= group->bench->patience_ns)
+    if (contender->warm || group_check_ns(group, contender) <= group->bench->patience_ns)
         return STATUS_OK;
-    entrant->warm = true;
-    return group_iterate(entrant);
+    contender->warm = true;
+    return group_iterate(contender);
 }
 
 /* Is it right? Only a wrong answer keeps it from being timed; no answer is said in the record. */
-static enum status group_check(struct group *group, struct entrant *entrant)
+static enum status group_check(struct group *group, struct contender *contender)
 {
-    struct record_check *check = &entrant->record.check;
+    struct record_check *check = &contender->record.check;
     enum status status;
     double error = (double)NAN;
 
@@ -175,11 +176,11 @@ static enum status group_check(struct group *group, struct entrant *entrant)
                  arena_format(&group->arena, "prony cannot import it: %s", group->task->refused));
         return STATUS_OK;
     }
-    TRY(group_warm(group, entrant));
-    if (group_check_ns(group, entrant) > group->bench->patience_ns)
-        status = referee_refuse(group->bench, (double)group_check_ns(group, entrant), "");
+    TRY(group_warm(group, contender));
+    if (group_check_ns(group, contender) > group->bench->patience_ns)
+        status = referee_refuse(group->bench, (double)group_check_ns(group, contender), "");
     else if ((status = group_refer(group)) == STATUS_OK)
-        status = referee_judge(&group->referee, entrant->job, &error);
+        status = referee_judge(&group->referee, contender->job, &error);
     if (status == STATUS_UNSUPPORTED) {
         NEED(check->reason = arena_text(&group->arena, status_message()));
         return STATUS_OK;
@@ -193,11 +194,11 @@ static enum status group_check(struct group *group, struct entrant *entrant)
 }
 
 /* A peer's words on itself, in the record: the bench's software, and in it, the peer's. */
-static enum status group_record_peer(struct group *group, struct entrant *entrant,
+static enum status group_record_peer(struct group *group, struct contender *contender,
                                      const struct json *tree)
 {
     enum { HANDICAP_MOST = 300 };
-    struct record *record = &entrant->record;
+    struct record *record = &contender->record;
     const struct json *software = json_get(tree, "software");
     const char *handicap = json_text(tree, "handicap", "");
 
@@ -209,20 +210,20 @@ static enum status group_record_peer(struct group *group, struct entrant *entran
 }
 
 /* Of a peer all that it names, of ours what its backend computes with, behind what we are. */
-static enum status group_describe_software(const struct group *group, struct entrant *entrant,
+static enum status group_describe_software(const struct group *group, struct contender *contender,
                                            const struct json *tree)
 {
-    struct point *point = &entrant->record.point;
-    const struct json *own = entrant->is_peer ? tree : json_get(tree, "device");
+    struct point *point = &contender->record.point;
+    const struct json *own = contender->is_peer ? tree : json_get(tree, "device");
     const struct json *software = json_get(own, "software");
     const char *driver = group->bench->facts.gpu.driver;
     struct text text = {0};
 
     if (!software)
         return STATUS_OK;
-    if (!entrant->is_peer)
+    if (!contender->is_peer)
         text_add(&text, point->software);
-    if (!entrant->is_peer && strcmp(point->unit, "gpu") == 0 && driver[0])
+    if (!contender->is_peer && strcmp(point->unit, "gpu") == 0 && driver[0])
         text_printf(&text, ", driver %s", driver);
     for (const struct json *part = software->first; part; part = part->next)
         if (part->kind == JSON_STRING)
@@ -234,13 +235,13 @@ static enum status group_describe_software(const struct group *group, struct ent
 }
 
 /* What the job says of itself: kernels, unit, threads, software. */
-static enum status group_describe(struct group *group, struct entrant *entrant)
+static enum status group_describe(struct group *group, struct contender *contender)
 {
-    struct record *record = &entrant->record;
+    struct record *record = &contender->record;
     struct point *point = &record->point;
     struct json *tree;
 
-    TRY(describe_job(entrant->job, &group->arena, &tree));
+    TRY(describe_job(contender->job, &group->arena, &tree));
     const struct json *device = json_get(tree, "device"), *kernels = json_get(tree, "kernels");
     TRY(describe_check_threads(point->backend, device, point->threads));
     snprintf(point->unit_name, sizeof point->unit_name, "%s",
@@ -256,33 +257,35 @@ static enum status group_describe(struct group *group, struct entrant *entrant)
             names[record->kernel_count++] = kernel->string;
         record->kernels = names;
     }
-    if (entrant->is_peer)
-        TRY(group_record_peer(group, entrant, tree));
-    return group_describe_software(group, entrant, tree);
+    if (contender->is_peer)
+        TRY(group_record_peer(group, contender, tree));
+    return group_describe_software(group, contender, tree);
 }
 
 /* From a point to a job that is ready to be timed. */
-static enum status group_start(struct group *group, struct entrant *entrant)
+static enum status group_start(struct group *group, struct contender *contender)
 {
-    struct record *record = &entrant->record;
+    struct record *record = &contender->record;
     if (is_prony(&record->point))
         TRY(group_refer(group)); /* before this process is tied to a core, and before the clock */
     uint64_t start_ns = clock_ns();
 
-    TRY(!is_prony(&record->point)               ? group_open_peer(group, entrant)
-        : entry_through_library(&record->point) ? group_open_library(group, entrant)
-                                                : group_open_network(group, entrant));
-    TRY(entrant->job->kind->prepare(entrant->job));
-    const pid_t process = entrant->is_peer ? job_peer_process(entrant->job) : 0;
-    family_find(process, &entrant->family);
-    TRY(group_iterate(entrant));
-    family_find(process, &entrant->family); /* some start their helpers in their first iteration */
+    TRY(!is_prony(&record->point)               ? group_open_peer(group, contender)
+        : entry_through_library(&record->point) ? group_open_library(group, contender)
+                                                : group_open_network(group, contender));
+    TRY(contender->job->kind->prepare(contender->job));
+    const pid_t process = contender->is_peer ? job_peer_process(contender->job) : 0;
+    family_find(process, &contender->family);
+    TRY(group_iterate(contender));
+    family_find(process,
+                &contender->family); /* some start their helpers in their first iteration */
     record->start_ns = (double)(clock_ns() - start_ns);
-    TRY(group_describe(group, entrant));
-    TRY(group_check(group, entrant));
+    TRY(group_describe(group, contender));
+    TRY(group_check(group, contender));
     if (is_cold(&record->point))
-        TRY(job_cold_open(entrant->job, &group->bench->facts.cpu, &group->cpus, &entrant->cold));
-    entrant->runs = true;
+        TRY(job_cold_open(contender->job, &group->bench->facts.cpu, &group->cpus,
+                          &contender->cold));
+    contender->runs = true;
     return STATUS_OK;
 }
 
@@ -293,19 +296,19 @@ static enum status group_open_file(struct group *group, const struct task_option
     const char *reason = arena_text(&group->arena, status_message());
     NEED(reason);
     for (int i = 0; i < group->count; i++) {
-        struct entrant *entrant = &group->entrants[i];
-        if (entrant->record.status == RECORD_OK && is_prony(&entrant->record.point))
-            TRY(group_refuse(group, entrant, status));
+        struct contender *contender = &group->contenders[i];
+        if (contender->record.status == RECORD_OK && is_prony(&contender->record.point))
+            TRY(group_refuse(group, contender, status));
     }
     return task_open_file(options, reason, &group->task);
 }
 
-/* A task that cannot be made is every entrant's refusal. */
+/* A task that cannot be made is every contender's refusal. */
 static enum status group_open_task(struct group *group, const struct point *point)
 {
     bool host = true;
     for (int i = 0; i < group->count; i++)
-        host = host && strcmp(group->entrants[i].record.point.unit, "gpu") != 0;
+        host = host && strcmp(group->contenders[i].record.point.unit, "gpu") != 0;
     const struct task_options options = {
         .host = host,
         .model = point->model,
@@ -325,8 +328,8 @@ static enum status group_open_task(struct group *group, const struct point *poin
 
 static enum status group_make(struct group *group, const struct point *points, int count)
 {
-    NEED(group->entrants = mem_array((size_t)count, sizeof *group->entrants));
     NEED(group->contenders = mem_array((size_t)count, sizeof *group->contenders));
+    NEED(group->timings = mem_array((size_t)count, sizeof *group->timings));
     group->count = count;
     pins_find(&group->cpus);
     char *program = arena_alloc(&group->arena, DONE_PROGRAM);
@@ -334,7 +337,7 @@ static enum status group_make(struct group *group, const struct point *points, i
     if (done_program(&points[0], program) != STATUS_OK)
         program[0] = '\0'; /* too large: opening the task says so */
     for (int i = 0; i < count; i++) {
-        struct record *record = &group->entrants[i].record;
+        struct record *record = &group->contenders[i].record;
         TRY(bench_start_record(group->bench, &points[i], &group->arena, record));
         record->program = program[0] ? program : NULL;
     }
@@ -344,91 +347,93 @@ static enum status group_make(struct group *group, const struct point *points, i
 static void group_free(struct group *group)
 {
     for (int i = 0; i < group->count; i++) {
-        struct entrant *entrant = &group->entrants[i];
-        if (entrant->contender)
-            measure_free(entrant->contender);
-        if (entrant->cold)
-            entrant->cold->kind->close(entrant->cold);
-        if (entrant->job)
-            entrant->job->kind->close(entrant->job);
-        text_free(&entrant->prepare);
+        struct contender *contender = &group->contenders[i];
+        if (contender->timing)
+            measure_free(contender->timing);
+        if (contender->cold)
+            contender->cold->kind->close(contender->cold);
+        if (contender->job)
+            contender->job->kind->close(contender->job);
+        text_free(&contender->prepare);
         for (int stage = 0; stage < TASK_STAGES; stage++)
-            text_free(&entrant->checks[stage]);
-        text_free(&entrant->notes);
+            text_free(&contender->checks[stage]);
+        text_free(&contender->notes);
     }
     for (int i = 0; i < group->probe_count; i++)
         group->probes[i]->kind->close(group->probes[i]);
     task_close(group->task);
-    mem_free(group->entrants);
     mem_free(group->contenders);
+    mem_free(group->timings);
     arena_free(&group->arena);
 }
 
 /* What is timed: the job, or the job with cold caches. */
-static void group_enter(struct group *group, struct entrant *entrant)
+static void group_enter(struct group *group, struct contender *contender)
 {
-    struct contender *contender = &group->contenders[group->contender_count];
-    const struct point *point = &entrant->record.point;
+    struct timing *timing = &group->timings[group->timing_count];
+    const struct point *point = &contender->record.point;
     const bool gpu = strcmp(point->unit, "gpu") == 0;
 
-    contender->job = entrant->cold ? entrant->cold : entrant->job;
-    contender->alone = entrant->cold != NULL;
-    if (entrant->cold)
-        job_cold_meter(entrant->cold, &contender->meters, &contender->family);
-    contender->first_ns = entrant->first_ns;
-    contender->first_meters = entrant->first_meters;
-    contender->warm = entrant->warm;
-    contender->family = entrant->family;
-    contender->threads = point->threads;
-    contender->start_ns = (uint64_t)entrant->record.start_ns;
-    contender->lasts_ns = gpu ? MEASURE_GPU_NS : 0;
-    contender->together = gpu && strcmp(point->ingestion, "resident") != 0 ? STAGED_TOGETHER : 0;
-    watch_family(&group->watch, &contender->family);
+    timing->job = contender->cold ? contender->cold : contender->job;
+    timing->alone = contender->cold != NULL;
+    if (contender->cold)
+        job_cold_meter(contender->cold, &timing->meters, &timing->family);
+    timing->first_ns = contender->first_ns;
+    timing->first_meters = contender->first_meters;
+    timing->warm = contender->warm;
+    timing->family = contender->family;
+    timing->threads = point->threads;
+    timing->start_ns = (uint64_t)contender->record.start_ns;
+    timing->lasts_ns = gpu ? MEASURE_GPU_NS : 0;
+    timing->together = gpu && strcmp(point->ingestion, "resident") != 0 ? STAGED_TOGETHER : 0;
+    watch_family(&group->watch, &timing->family);
     group->watch.gpu = group->watch.gpu || gpu;
-    entrant->contender = contender;
-    group->contender_count++;
+    contender->timing = timing;
+    group->timing_count++;
 }
 
 /* Before and after queries, which leave no gaps: what memory gives. */
-static void group_burst(struct entrant *entrant)
+static void group_burst(struct contender *contender)
 {
     enum { BURSTS = 5 };
     uint64_t elapsed_ns;
-    if (entrant->probe)
-        entrant->probe->kind->run(entrant->probe, BURSTS, &elapsed_ns);
+    if (contender->probe)
+        contender->probe->kind->run(contender->probe, BURSTS, &elapsed_ns);
 }
 
 /* Adds a turn's queries to those before. */
-static enum status group_keep_turn(struct entrant *entrant, const struct scenario_result *result)
+static enum status group_keep_turn(struct contender *contender,
+                                   const struct scenario_result *result)
 {
-    struct contender *contender = entrant->contender;
-    const size_t count = contender->count + result->count, turns = contender->turn_count + 1;
-    double *samples, before_s = entrant->rate > 0 ? (double)contender->count / entrant->rate : 0;
+    struct timing *timing = contender->timing;
+    const size_t count = timing->count + result->count, turns = timing->turn_count + 1;
+    double *samples, before_s = contender->rate > 0 ? (double)timing->count / contender->rate : 0;
     size_t *starts;
 
-    NEED(samples = mem_grow(contender->samples_ns, count, sizeof *samples));
-    contender->samples_ns = samples; /* freed with the contender */
-    NEED(starts = mem_grow(contender->turns, turns, sizeof *starts));
-    contender->turns = starts;
-    memcpy(samples + contender->count, result->latencies_ns, result->count * sizeof *samples);
-    starts[contender->turn_count] = contender->count;
-    contender->turn_count = turns;
-    contender->count = count;
-    contender->instances = 1;
-    contender->per = result->per;
-    contender->stop = result->cut ? MEASURE_TIME : MEASURE_TIGHT;
-    contender->steady = true;
-    entrant->rate = before_s > 0 ? (double)count / (before_s + (double)result->count / result->rate)
-                                 : result->rate;
+    NEED(samples = mem_grow(timing->samples_ns, count, sizeof *samples));
+    timing->samples_ns = samples; /* freed with the timing */
+    NEED(starts = mem_grow(timing->turns, turns, sizeof *starts));
+    timing->turns = starts;
+    memcpy(samples + timing->count, result->latencies_ns, result->count * sizeof *samples);
+    starts[timing->turn_count] = timing->count;
+    timing->turn_count = turns;
+    timing->count = count;
+    timing->instances = 1;
+    timing->per = result->per;
+    timing->stop = result->cut ? MEASURE_TIME : MEASURE_TIGHT;
+    timing->steady = true;
+    contender->rate = before_s > 0
+                          ? (double)count / (before_s + (double)result->count / result->rate)
+                          : result->rate;
     if (result->early)
-        text_add(&entrant->notes, "; patience ended before every rate was tried");
+        text_add(&contender->notes, "; patience ended before every rate was tried");
     return STATUS_OK;
 }
 
 /* One turn of a scenario. Whoever answers queries must have the machine to itself. */
-static enum status group_ask(struct group *group, struct entrant *entrant, uint64_t limit_ns)
+static enum status group_ask(struct group *group, struct contender *contender, uint64_t limit_ns)
 {
-    struct contender *contender = entrant->contender;
+    struct timing *timing = contender->timing;
     struct scenario_options options = {.bound = group->bench->bound,
                                        .seed = group->bench->seed,
                                        .limit_ns = limit_ns,
@@ -436,37 +441,37 @@ static enum status group_ask(struct group *group, struct entrant *entrant, uint6
                                        .stopped = group->bench->measure.stopped};
     struct scenario_result result;
 
-    scenario_parse(entrant->record.point.scenario, &options.scenario);
-    group_burst(entrant);
-    meters_begin(&contender->meters, &contender->family);
-    enum status status = scenario_run(&options, contender->job, &result);
-    meters_end(&contender->meters, &contender->family);
-    group_burst(entrant);
+    scenario_parse(contender->record.point.scenario, &options.scenario);
+    group_burst(contender);
+    meters_begin(&timing->meters, &timing->family);
+    enum status status = scenario_run(&options, timing->job, &result);
+    meters_end(&timing->meters, &timing->family);
+    group_burst(contender);
     if (status == STATUS_OK)
-        status = group_keep_turn(entrant, &result);
+        status = group_keep_turn(contender, &result);
     scenario_free(&result);
     if (status == STATUS_OK)
         return STATUS_OK;
-    entrant->runs = false;
-    return group_refuse(group, entrant, status);
+    contender->runs = false;
+    return group_refuse(group, contender, status);
 }
 
 /* Everyone is started; a refusal is kept for the record. */
 static enum status group_prepare(struct group *group)
 {
     for (int i = 0; i < group->count; i++) {
-        struct entrant *entrant = &group->entrants[i];
-        if (entrant->record.status != RECORD_OK)
+        struct contender *contender = &group->contenders[i];
+        if (contender->record.status != RECORD_OK)
             continue;
         if (group->bench->measure.stopped && group->bench->measure.stopped())
             FAIL(STATUS_INTERRUPTED, "stopped"); /* starting a peer takes seconds */
-        enum status status = group_start(group, entrant);
+        enum status status = group_start(group, contender);
         if (status != STATUS_OK) {
-            TRY(group_refuse(group, entrant, status));
+            TRY(group_refuse(group, contender, status));
             continue;
         }
-        group_floor(group, entrant);
-        group_enter(group, entrant);
+        group_floor(group, contender);
+        group_enter(group, contender);
     }
     return STATUS_OK;
 }
@@ -474,8 +479,8 @@ static enum status group_prepare(struct group *group)
 static void group_end_watch(struct group *group)
 {
     group->watch.process_count = 0; /* a comparison starts new ones */
-    for (int i = 0; i < group->contender_count; i++)
-        watch_family(&group->watch, &group->contenders[i].family);
+    for (int i = 0; i < group->timing_count; i++)
+        watch_family(&group->watch, &group->timings[i].family);
     watch_end(&group->watch);
 }
 
@@ -486,15 +491,15 @@ static enum status group_interleave(struct group *group)
     options.probes = group->probes;
     options.probe_count = group->probe_count;
     watch_begin(&group->watch);
-    enum status status = measure(&options, group->contenders, group->contender_count);
+    enum status status = measure(&options, group->timings, group->timing_count);
     group_end_watch(group);
     TRY(status);
     for (int i = 0; i < group->count; i++)
-        if (group->entrants[i].runs)
-            TRY(group_result(group, &group->entrants[i]));
+        if (group->contenders[i].runs)
+            TRY(group_result(group, &group->contenders[i]));
     TRY(group_compare(group));
     for (int i = 0; i < group->count; i++)
-        TRY(bench_write(group->bench, &group->entrants[i].record));
+        TRY(bench_write(group->bench, &group->contenders[i].record));
     return STATUS_OK;
 }
 
@@ -503,8 +508,8 @@ static bool group_needs_turns(const struct group *group)
 {
     bool needs = group->bench->measure.compare;
     for (int i = 0; i < group->count; i++)
-        needs = needs || entry_through_library(&group->entrants[i].record.point);
-    return needs && group->contender_count > 1;
+        needs = needs || entry_through_library(&group->contenders[i].record.point);
+    return needs && group->timing_count > 1;
 }
 
 /* In how many turns each is asked: an even number, of which none is shorter than some queries of
@@ -516,9 +521,9 @@ static int group_turns(const struct group *group, enum scenario scenario)
     uint64_t turn_ns = together ? 400000000 : 1;
     if (!group_needs_turns(group) || !scenario_streams(scenario))
         return 1;
-    for (int i = 0; i < group->contender_count; i++)
-        if (turn_ns < TURN_QUERIES * group->contenders[i].first_ns)
-            turn_ns = TURN_QUERIES * group->contenders[i].first_ns;
+    for (int i = 0; i < group->timing_count; i++)
+        if (turn_ns < TURN_QUERIES * group->timings[i].first_ns)
+            turn_ns = TURN_QUERIES * group->timings[i].first_ns;
     const uint64_t turns = group->bench->measure.limit_ns / turn_ns;
     return turns < 2 ? 1 : turns > TURNS_MOST ? TURNS_MOST : (int)turns / 2 * 2;
 }
@@ -529,17 +534,17 @@ static enum status group_query_in_turns(struct group *group, int turns)
     watch_begin(&group->watch);
     for (int turn = 0; turn < turns; turn++)
         for (int i = 0; i < group->count; i++) {
-            struct entrant *entrant = &group->entrants[turn % 2 ? group->count - 1 - i : i];
-            if (entrant->runs)
-                TRY(group_ask(group, entrant, group->bench->measure.limit_ns / (uint64_t)turns));
+            struct contender *contender = &group->contenders[turn % 2 ? group->count - 1 - i : i];
+            if (contender->runs)
+                TRY(group_ask(group, contender, group->bench->measure.limit_ns / (uint64_t)turns));
         }
     group_end_watch(group);
     for (int i = 0; i < group->count; i++)
-        if (group->entrants[i].runs)
-            TRY(group_result(group, &group->entrants[i]));
+        if (group->contenders[i].runs)
+            TRY(group_result(group, &group->contenders[i]));
     TRY(group_compare(group));
     for (int i = 0; i < group->count; i++)
-        TRY(bench_write(group->bench, &group->entrants[i].record));
+        TRY(bench_write(group->bench, &group->contenders[i].record));
     return STATUS_OK;
 }
 
@@ -551,14 +556,14 @@ static enum status group_query(struct group *group, enum scenario scenario)
     if (turns > 1 || group->bench->measure.compare)
         return group_query_in_turns(group, turns);
     for (int i = 0; i < group->count; i++) {
-        struct entrant *entrant = &group->entrants[i];
+        struct contender *contender = &group->contenders[i];
         watch_begin(&group->watch);
-        if (entrant->runs)
-            TRY(group_ask(group, entrant, group->bench->measure.limit_ns));
+        if (contender->runs)
+            TRY(group_ask(group, contender, group->bench->measure.limit_ns));
         group_end_watch(group);
-        if (entrant->runs)
-            TRY(group_result(group, entrant));
-        TRY(bench_write(group->bench, &entrant->record));
+        if (contender->runs)
+            TRY(group_result(group, contender));
+        TRY(bench_write(group->bench, &contender->record));
     }
     return STATUS_OK;
 }

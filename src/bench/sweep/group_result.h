@@ -1,4 +1,4 @@
-/* group_result.h: what a group's entrants have on their way from points to records, and what is
+/* group_result.h: what a group's contenders have on their way from points to records, and what is
  * made of it once they were timed: floors, parts, meters, verdicts, notes. */
 #ifndef PRONY_BENCH_SWEEP_GROUP_RESULT_H
 #define PRONY_BENCH_SWEEP_GROUP_RESULT_H
@@ -15,7 +15,7 @@ enum { MORE_ROWS = 5 + STAGING_ROWS }; /* of a scenario, of memory's bandwidth, 
 enum { GROUP_PROBES = 8 };             /* one for each number of threads; beyond: no times_now */
 
 /* One point on its way to a record. */
-struct entrant {
+struct contender {
     struct record record;
     struct job *job, *cold; /* cold: what is timed in its place, or NULL */
     bool is_peer, runs;     /* runs: it is prepared and right, and will be timed */
@@ -24,7 +24,7 @@ struct entrant {
     uint64_t first_ns;      /* the first iteration, and what it used */
     struct meters first_meters;
     struct text prepare, checks[TASK_STAGES], notes;
-    struct contender *contender;
+    struct timing *timing;
     struct ceilings ceilings; /* of which its floor is made */
     struct job *probe;        /* the group's, of this floor; NULL: it is not bound by bytes */
     struct probe_seen seen;   /* by the probe; best 0: nothing */
@@ -37,9 +37,9 @@ struct group {
     struct arena arena;
     struct task *task;
     struct referee referee;
-    struct entrant *entrants;
     struct contender *contenders;
-    int count, contender_count;
+    struct timing *timings;
+    int count, timing_count;
     struct pins cpus; /* before anyone is tied to one */
     struct job *probes[GROUP_PROBES];
     int probe_count;
@@ -48,10 +48,10 @@ struct group {
 
 /* The task's floor on this machine, for as many threads as the point has. Without one the record
  * says why, and the time is as good as any. */
-void group_floor(struct group *group, struct entrant *entrant);
+void group_floor(struct group *group, struct contender *contender);
 
 /* Fills in what was measured. */
-enum status group_result(struct group *group, struct entrant *entrant);
+enum status group_result(struct group *group, struct contender *contender);
 
 /* Of a pair that ran to the end: which is faster. */
 enum status group_compare(struct group *group);

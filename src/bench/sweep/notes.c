@@ -6,12 +6,11 @@
 
 /* Of work that waits for nothing one thread computes at any time, at least: less than that is what
  * others took. One iteration at a time, as with cold caches, waits for its pipe. */
-static void note_share(const struct record *record, const struct contender *contender,
-                       struct text *notes)
+static void note_share(const struct record *record, const struct timing *timing, struct text *notes)
 {
     static const double SHARE_MATTERS = 0.85;
     const struct point *point = &record->point;
-    const struct meters *meters = &contender->meters;
+    const struct meters *meters = &timing->meters;
     const double share = (double)meters->cpu_ns / (double)meters->wall_ns; /* NaN: not known */
 
     if (strcmp(point->unit, "cpu") == 0 && strcmp(point->scenario, "iterate") == 0 &&
@@ -21,14 +20,14 @@ static void note_share(const struct record *record, const struct contender *cont
 }
 
 /* As many samples as an interval needs may take longer than was asked for. */
-static void note_length(const struct contender *contender, const struct measure_options *options,
+static void note_length(const struct timing *timing, const struct measure_options *options,
                         struct text *notes)
 {
     static const double LONGER = 1.5;
-    const double took = (double)(contender->spent_ns - contender->warm_ns);
-    if (contender->count < 2 || took < LONGER * (double)options->limit_ns)
+    const double took = (double)(timing->spent_ns - timing->warm_ns);
+    if (timing->count < 2 || took < LONGER * (double)options->limit_ns)
         return;
-    text_printf(notes, "; its %zu samples took ", contender->count);
+    text_printf(notes, "; its %zu samples took ", timing->count);
     text_add_time(notes, took);
 }
 
@@ -60,25 +59,25 @@ static void note_hour(const struct record *record, struct text *notes)
                     record->times_now, 100 * (1 - per_s / best), per_s * 1e-9, best * 1e-9);
 }
 
-void notes_add(const struct record *record, const struct contender *contender, double rate,
+void notes_add(const struct record *record, const struct timing *timing, double rate,
                const struct measure_options *options, struct text *notes)
 {
     const struct stats *time = &record->time_ns;
     const double known = (time->ci_high - time->ci_low) / (2 * time->median); /* NaN: it is not */
 
-    if (contender->stop == MEASURE_TIME && contender->count == 1)
+    if (timing->stop == MEASURE_TIME && timing->count == 1)
         text_add(notes, "; measured once, warm: it outruns the time given");
-    else if (contender->stop == MEASURE_TIME && known <= options->target)
+    else if (timing->stop == MEASURE_TIME && known <= options->target)
         text_add(notes, "; time was up after a short look");
-    else if (contender->stop == MEASURE_TIME && !isnan(known))
+    else if (timing->stop == MEASURE_TIME && !isnan(known))
         text_printf(notes, "; time was up at ± %.1f %%", 100 * known);
-    else if (contender->stop == MEASURE_TIME)
+    else if (timing->stop == MEASURE_TIME)
         text_add(notes, "; time was up after a few samples");
-    note_length(contender, options, notes);
-    if (contender->per < contender->together)
+    note_length(timing, options, notes);
+    if (timing->per < timing->together)
         text_printf(notes,
                     "; %lld iteration%s at a time, the first beside nothing: longer --seconds",
-                    (long long)contender->per, contender->per == 1 ? "" : "s");
+                    (long long)timing->per, timing->per == 1 ? "" : "s");
     if (rate > 0 && strcmp(record->point.scenario, "server") == 0) {
         text_add(notes, "; ");
         text_add_count(notes, rate);
@@ -86,9 +85,9 @@ void notes_add(const struct record *record, const struct contender *contender, d
     }
     if (rate > 0)
         note_latencies(record, notes);
-    if (!contender->steady && contender->count > 1)
+    if (!timing->steady && timing->count > 1)
         text_add(notes, "; not steady after the warm-up");
-    note_share(record, contender, notes);
+    note_share(record, timing, notes);
     note_hour(record, notes);
     if (record->best_times_floor < 1)
         text_add(notes, "; below its floor: what this machine can do was never seen");

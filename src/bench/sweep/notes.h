@@ -7,7 +7,7 @@
 
 /* Appends "; time was up at ± 2.1 %; …". `rate` is a scenario's queries a second, or 0; `options`
  * are those it was measured by. */
-void notes_add(const struct record *record, const struct contender *contender, double rate,
+void notes_add(const struct record *record, const struct timing *timing, double rate,
                const struct measure_options *options, struct text *notes);
 
 #endif
