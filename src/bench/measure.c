@@ -278,7 +278,7 @@ enum status measure_compare(const struct measure_options *options, const struct 
 }
 
 /* Is the interval within the target? */
-static enum status measure_judge(const struct measure_options *options, struct timing *contender)
+static enum status measure_look(const struct measure_options *options, struct timing *contender)
 {
     struct stats stats;
     TRY(stats_compute(contender->samples_ns, contender->count, contender->per, &stats));
@@ -322,7 +322,7 @@ static bool measure_probes(const struct measure_options *options, const struct t
 /* One round: everyone who has time left has a turn. Every other instance begins with the last: what
  * it is worth to be the first after a start must not always be the same one's. */
 static enum status measure_round(const struct measure_options *options, struct timing *list,
-                                 int count, int64_t round, bool judge, bool probed)
+                                 int count, int64_t round, bool look, bool probed)
 {
     bool back = (round % 2 != 0) != (list[0].instances % 2 == 0);
     for (int i = 0; i < count; i++) {
@@ -330,8 +330,8 @@ static enum status measure_round(const struct measure_options *options, struct t
         if (contender->out)
             continue;
         enum status status = measure_turn(options, contender, count > 1 || probed);
-        if (status == STATUS_OK && judge && !options->compare)
-            status = measure_judge(options, contender);
+        if (status == STATUS_OK && look && !options->compare)
+            status = measure_look(options, contender);
         if (status == STATUS_INTERRUPTED)
             return status;
         if (status != STATUS_OK)
@@ -403,7 +403,7 @@ static enum status measure_renew_pair(const struct measure_options *options, str
 
 /* A comparison: both are tight when their ratio is, or what it says will not change. Where there
  * will be enough instances, they are waited for. */
-static enum status measure_judge_pair(const struct measure_options *options, struct timing *pair)
+static enum status measure_look_at_pair(const struct measure_options *options, struct timing *pair)
 {
     struct comparison found;
     TRY(measure_compare(options, &pair[0], &pair[1], &found));
@@ -429,7 +429,7 @@ static bool measure_goes_on(const struct timing *list, int count)
     return false;
 }
 
-/* Judges whoever ran out of time between two judgements, and says why each ended: of a pair that is
+/* Looks at whoever ran out of time between two looks, and says why each ended: of a pair that is
  * compared, whether its ratio is known. */
 static void measure_conclude(const struct measure_options *options, struct timing *list, int count)
 {
@@ -441,7 +441,7 @@ static void measure_conclude(const struct measure_options *options, struct timin
         struct timing *contender = &list[i];
         if (contender->stop == MEASURE_FAILED || contender->count == 0) /* or it was interrupted */
             continue;
-        enum status status = measure_judge(options, contender);
+        enum status status = measure_look(options, contender);
         if (status != STATUS_OK)
             measure_fail(contender, status);
         else
@@ -515,7 +515,7 @@ static void measure_equalise(struct timing *pair)
 
 /* Two of one thread each run on the same CPU, forth and back: that is one comparison. */
 static enum status measure_pinned_round(const struct measure_options *options, struct timing *list,
-                                        int count, int64_t round, bool judge, bool probed,
+                                        int count, int64_t round, bool look, bool probed,
                                         struct pins *pins, int *cpu)
 {
     uint64_t cpu_ns = 0, wall_ns = 0;
@@ -527,7 +527,7 @@ static enum status measure_pinned_round(const struct measure_options *options, s
         *cpu = pins_choose(pins, round / 2);
     for (int i = 0; i < count && round % 2 == 0; i++)
         pins_set(pins, &list[i].family, *cpu);
-    TRY(measure_round(options, list, count, round, judge, probed));
+    TRY(measure_round(options, list, count, round, look, probed));
     for (int i = 0; i < count; i++) {
         cpu_ns += list[i].meters.cpu_ns;
         wall_ns += list[i].meters.wall_ns;
@@ -541,22 +541,22 @@ static enum status measure_rounds(const struct measure_options *options, struct 
                                   int count, struct pins *pins)
 {
     struct probing probing = {0};
-    int64_t next_judgement = ROUNDS_LEAST;
+    int64_t next_look = ROUNDS_LEAST;
     bool probed = options->probe_count > 0;
     int cpu = 0;
 
     measure_probe(options, &probing, options->probe_count);
     for (int64_t round = 0; measure_goes_on(list, count); round++) {
-        bool judge = round + 1 >= next_judgement;
-        if (judge)
-            next_judgement += next_judgement / 4 + 1; /* judging sorts: let it stay rare */
+        bool look = round + 1 >= next_look;
+        if (look)
+            next_look += next_look / 4 + 1; /* looking sorts: let it stay rare */
         if (round % 2 == 0 && measure_compares(options, list, count))
             TRY(measure_renew_pair(options, list));
         if (round > 0)
             probed = measure_probes(options, list, count, round, &probing);
-        TRY(measure_pinned_round(options, list, count, round, judge, probed, pins, &cpu));
-        if (judge && measure_compares(options, list, count))
-            TRY(measure_judge_pair(options, list));
+        TRY(measure_pinned_round(options, list, count, round, look, probed, pins, &cpu));
+        if (look && measure_compares(options, list, count))
+            TRY(measure_look_at_pair(options, list));
         if (options->compare && !measure_compares(options, list, count))
             break;
     }

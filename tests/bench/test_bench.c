@@ -5,9 +5,9 @@
 #include "backend/cpu/cpu_backends.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "bench/check/judge.h"
-#include "bench/check/referee.h"
+#include "bench/check/outcome.h"
 #include "bench/check/reference.h"
+#include "bench/check/reference_file.h"
 #include "bench/job/job_network.h"
 #include "bench/peer/task_peer.h"
 #include "bench/sweep/sweep.h"
@@ -429,20 +429,20 @@ static enum status open_small(int32_t batch, struct task **out)
 
 static enum status refer(struct task *task)
 {
-    const struct referee exact = {
+    const struct reference exact = {
         .options = {.backend = &backend_ref, .device = {.threads = 1}},
         .real = DTYPE_F64,
         .batch = task->batch,
     };
-    return referee_refer(&exact, task);
+    return reference_compute(&exact, task);
 }
 
 /* The reference's outcome, in which each parameter (or the one of that entry) moved so many times
  * as far. */
-static enum status judge_moved(struct task *task, int32_t entry, double times, double *error)
+static enum status check_moved(struct task *task, int32_t entry, double times, double *error)
 {
     struct outcome found;
-    TRY(task_outcome(task, &task->arena, &found));
+    TRY(outcome_make(task, &task->arena, &found));
     memcpy(found.loss, task->reference.loss, sizeof found.loss);
     for (int64_t i = 0; i < task_stages(task) * task->value_count; i++) {
         const int64_t place = i % task->value_count;
@@ -450,7 +450,7 @@ static enum status judge_moved(struct task *task, int32_t entry, double times, d
         const bool moves = entry < 0 || task->places[place].entry == entry;
         found.values[i] = (double)(float)(start + (moves ? times * way : way));
     }
-    return judge_outcome(task, &found, error);
+    return outcome_check(task, &found, error);
 }
 
 /* A step that was not done, or done twice, moves parameters by a whole step: far off. A parameter
@@ -462,26 +462,26 @@ TEST(the_check_finds_a_wrong_update)
     double error;
     if (!CHECK_OK(open_small(3, &task)) || !CHECK_OK(refer(task)))
         return;
-    CHECK_OK(judge_moved(task, -1, 1, &error));
+    CHECK_OK(check_moved(task, -1, 1, &error));
     CHECK(error < task->tolerance);
-    CHECK_STATUS(STATUS_WRONG, judge_moved(task, -1, 1.01, &error));
+    CHECK_STATUS(STATUS_WRONG, check_moved(task, -1, 1.01, &error));
     /* Whichever entry does not learn, however little it would have moved, or learns too much. */
     for (int32_t e = 0; e < task->params.count; e++)
         if (task->params.entries[e].role == ROLE_PARAM) {
-            CHECK_STATUS(STATUS_WRONG, judge_moved(task, e, 0, &error));
-            CHECK_STATUS(STATUS_WRONG, judge_moved(task, e, 1.01, &error));
+            CHECK_STATUS(STATUS_WRONG, check_moved(task, e, 0, &error));
+            CHECK_STATUS(STATUS_WRONG, check_moved(task, e, 1.01, &error));
         }
-    CHECK_OK(task_outcome(task, &task->arena, &found));
+    CHECK_OK(outcome_make(task, &task->arena, &found));
     memcpy(found.loss, task->reference.loss, sizeof found.loss);
     memcpy(found.values, task->reference.values,
            (size_t)(task_stages(task) * task->value_count) * sizeof(double));
-    CHECK_OK(judge_outcome(task, &found, &error));
+    CHECK_OK(outcome_check(task, &found, &error));
     CHECK_NEAR(error, 0, 0);
     found.values[5] = (double)NAN;
-    CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
+    CHECK_STATUS(STATUS_WRONG, outcome_check(task, &found, &error));
     found.values[5] = task->reference.values[5];
     found.loss[1] *= 1.02;
-    CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &found, &error));
+    CHECK_STATUS(STATUS_WRONG, outcome_check(task, &found, &error));
     CHECK_MESSAGE("the loss after 3 steps");
     task_close(task);
 }
@@ -503,25 +503,25 @@ TEST(dear_references_are_kept)
     static const char *const others[] = {"", "abd", "dirty+"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         CHECK_OK(reference_load(again, "ref f64", others[i]));
-        CHECK(!again->referred);
+        CHECK(!again->has_reference);
     }
     again->check_steps++;
     CHECK_OK(reference_load(again, "ref f64", "abc"));
-    CHECK(!again->referred);
+    CHECK(!again->has_reference);
     again->check_steps--;
     CHECK_OK(reference_load(again, "simd", "abc"));
-    CHECK(!again->referred);
+    CHECK(!again->has_reference);
     /* The same program, from other weights and over other data. */
     float *numbers[] = {params_data(&again->params, 0), params_data(&again->data, 0)};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const float kept = numbers[i][0];
         numbers[i][0] += 1;
         CHECK_OK(reference_load(again, "ref f64", "abc"));
-        CHECK(!again->referred);
+        CHECK(!again->has_reference);
         numbers[i][0] = kept;
     }
     CHECK_OK(reference_load(again, "ref f64", "abc"));
-    if (CHECK(again->referred)) {
+    if (CHECK(again->has_reference)) {
         const size_t bytes = (size_t)(task_stages(task) * task->value_count) * sizeof(double);
         CHECK(memcmp(again->reference.values, task->reference.values, bytes) == 0);
         CHECK_NEAR(again->reference.loss[1], task->reference.loss[1], 0);
@@ -531,7 +531,7 @@ TEST(dear_references_are_kept)
     task_close(again);
     CHECK_OK(open_small(4, &again));
     CHECK_OK(reference_load(again, "ref f64", "abc"));
-    CHECK(!again->referred);
+    CHECK(!again->has_reference);
     task_close(again);
     task_close(task);
     unsetenv("XDG_DATA_HOME");

@@ -4,8 +4,9 @@
 #include "check.h"
 
 #include "backend/cpu/cpu_backends.h"
-#include "bench/check/judge.h"
-#include "bench/check/referee.h"
+#include "bench/check/outcome.h"
+#include "bench/check/reference.h"
+#include "bench/check/task_copy.h"
 #include "bench/job/job_network.h"
 #include "bench/peer/task_peer.h"
 
@@ -60,27 +61,27 @@ static void round_to_bf16(float *values, size_t count)
  * updates go to the weights as they were. */
 static bool rounded_steps(struct task *task, struct outcome *found)
 {
-    struct task *twin;
-    if (!CHECK_OK(task_outcome(task, &task->arena, found)) ||
-        !CHECK_OK(task_twin(task, DTYPE_F32, task->batch, &twin)))
+    struct task *copy;
+    if (!CHECK_OK(outcome_make(task, &task->arena, found)) ||
+        !CHECK_OK(task_copy(task, DTYPE_F32, task->batch, &copy)))
         return false;
-    round_to_bf16(twin->params.blocks[ROLE_PARAM].data,
-                  (size_t)twin->params.blocks[ROLE_PARAM].bytes / sizeof(float));
-    bool done = CHECK_OK(job_network_answer(twin, &on_ref, found));
+    round_to_bf16(copy->params.blocks[ROLE_PARAM].data,
+                  (size_t)copy->params.blocks[ROLE_PARAM].bytes / sizeof(float));
+    bool done = CHECK_OK(job_network_answer(copy, &on_ref, found));
     for (int64_t i = 0; i < task_stages(task) * task->value_count; i++)
         found->values[i] +=
-            task_initial(task, i % task->value_count) - task_initial(twin, i % task->value_count);
-    task_close(twin);
+            task_initial(task, i % task->value_count) - task_initial(copy, i % task->value_count);
+    task_close(copy);
     return done;
 }
 
 /* The outcome, in which one entry (-1: each) has moved `times` as far. */
-static enum status judge_scaled(struct task *task, const struct outcome *like, int32_t entry,
+static enum status check_scaled(struct task *task, const struct outcome *like, int32_t entry,
                                 double times)
 {
     struct outcome found;
     double error;
-    TRY(task_outcome(task, &task->arena, &found));
+    TRY(outcome_make(task, &task->arena, &found));
     memcpy(found.loss, like->loss, sizeof found.loss);
     for (int64_t i = 0; i < task_stages(task) * task->value_count; i++) {
         const int64_t place = i % task->value_count;
@@ -88,7 +89,7 @@ static enum status judge_scaled(struct task *task, const struct outcome *like, i
         const bool scales = entry < 0 || task->places[place].entry == entry;
         found.values[i] = start + (scales ? times * way : way);
     }
-    return judge_outcome(task, &found, &error);
+    return outcome_check(task, &found, &error);
 }
 
 /* A bias before a batch norm changes nothing, and what rounding moves it by is nobody's mistake. */
@@ -104,27 +105,27 @@ TEST(in_low_precision_rounding_is_right_and_mistakes_are_wrong)
     struct task *task, *other;
     struct outcome rounded, swapped;
     double error;
-    const struct referee referee = {.options = on_simd, .real = DTYPE_F32, .batch = BATCH};
-    if (!open_deep(-1, &task) || !CHECK_OK(referee_refer(&referee, task)) ||
+    const struct reference reference = {.options = on_simd, .real = DTYPE_F32, .batch = BATCH};
+    if (!open_deep(-1, &task) || !CHECK_OK(reference_compute(&reference, task)) ||
         !rounded_steps(task, &rounded))
         return;
-    CHECK_OK(judge_outcome(task, &rounded, &error));
+    CHECK_OK(outcome_check(task, &rounded, &error));
     CHECK(error > 0 && error <= task->tolerance && task->tolerance < 1);
 
     for (int32_t e = 0; e < task->params.count; e++)
         for (int i = 0; learns(task, e) && i < 2; i++) {
             static const double times[] = {0, 4};
-            if (!CHECK_STATUS(STATUS_WRONG, judge_scaled(task, &rounded, e, times[i])))
+            if (!CHECK_STATUS(STATUS_WRONG, check_scaled(task, &rounded, e, times[i])))
                 printf("    %g × %s\n", times[i], task->params.entries[e].name);
         }
-    CHECK_STATUS(STATUS_WRONG, judge_scaled(task, &rounded, -1, 0));
-    CHECK_STATUS(STATUS_WRONG, judge_scaled(task, &rounded, -1, 0.9));
-    CHECK_STATUS(STATUS_WRONG, judge_scaled(task, &rounded, -1, 1.1));
+    CHECK_STATUS(STATUS_WRONG, check_scaled(task, &rounded, -1, 0));
+    CHECK_STATUS(STATUS_WRONG, check_scaled(task, &rounded, -1, 0.9));
+    CHECK_STATUS(STATUS_WRONG, check_scaled(task, &rounded, -1, 1.1));
     for (int block = 0; block < BLOCKS; block += 12) {
         if (!open_deep(block, &other))
             break;
         if (rounded_steps(other, &swapped) &&
-            !CHECK_STATUS(STATUS_WRONG, judge_outcome(task, &swapped, &error)))
+            !CHECK_STATUS(STATUS_WRONG, outcome_check(task, &swapped, &error)))
             printf("    layers of block %d are swapped\n", block);
         task_close(other);
     }
@@ -142,8 +143,9 @@ static bool open_shallow(const char *optimiser, struct task **out)
             optimiser);
     fclose(text);
     const struct task_options options = {.model = path, .phase = PHASE_TRAINING, .batch = BATCH};
-    const struct referee referee = {.options = on_ref, .real = DTYPE_F64, .batch = BATCH};
-    bool opened = CHECK_OK(task_open(&options, out)) && CHECK_OK(referee_refer(&referee, *out));
+    const struct reference reference = {.options = on_ref, .real = DTYPE_F64, .batch = BATCH};
+    bool opened =
+        CHECK_OK(task_open(&options, out)) && CHECK_OK(reference_compute(&reference, *out));
     unlink(path);
     return opened;
 }
@@ -159,11 +161,11 @@ static double tail_value(enum tail tail, double start, double right)
 }
 
 /* The reference's outcome; only the last number of entry `only` (-1: of each) is that. */
-static enum status judge_tail(struct task *task, enum tail tail, int32_t only)
+static enum status check_tail(struct task *task, enum tail tail, int32_t only)
 {
     struct outcome found;
     double error;
-    TRY(task_outcome(task, &task->arena, &found));
+    TRY(outcome_make(task, &task->arena, &found));
     memcpy(found.loss, task->reference.loss, sizeof found.loss);
     for (int64_t i = 0; i < task_stages(task) * task->value_count; i++) {
         const int64_t place = i % task->value_count;
@@ -173,7 +175,7 @@ static enum status judge_tail(struct task *task, enum tail tail, int32_t only)
         found.values[i] =
             ends && (only < 0 || entry == only) ? tail_value(tail, start, right) : right;
     }
-    return judge_outcome(task, &found, &error);
+    return outcome_check(task, &found, &error);
 }
 
 TEST(the_last_number_of_a_parameter_counts_with_every_optimiser)
@@ -185,11 +187,11 @@ TEST(the_last_number_of_a_parameter_counts_with_every_optimiser)
         if (!open_shallow(optimisers[o], &task))
             return;
         for (enum tail tail = 0; tail < TAIL_KINDS; tail++)
-            if (!CHECK_STATUS(STATUS_WRONG, judge_tail(task, tail, -1)))
+            if (!CHECK_STATUS(STATUS_WRONG, check_tail(task, tail, -1)))
                 printf("    %s, tail %d of all\n", optimisers[o], (int)tail);
         const int32_t last = task->places[task->value_count - 1].entry;
         for (enum tail tail = 0; tail < TAIL_TURNED; tail++)
-            if (!CHECK_STATUS(STATUS_WRONG, judge_tail(task, tail, last)))
+            if (!CHECK_STATUS(STATUS_WRONG, check_tail(task, tail, last)))
                 printf("    %s, tail %d of the last\n", optimisers[o], (int)tail);
         task_close(task);
     }
@@ -206,23 +208,23 @@ TEST(an_infinite_draw_hides_no_fault)
     const int32_t last = task->places[task->value_count - 1].entry;
     const double right = task->draws[0].values[end];
     task->draws[0].values[end] = (double)INFINITY;
-    CHECK_OK(judge_outcome(task, &task->draws[1], &error));
+    CHECK_OK(outcome_check(task, &task->draws[1], &error));
     CHECK(isfinite(error) && isfinite(task->tolerance));
-    CHECK_STATUS(STATUS_WRONG, judge_tail(task, TAIL_STAYS, task->places[0].entry));
-    CHECK_STATUS(STATUS_WRONG, judge_tail(task, TAIL_INFINITE, -1));
-    CHECK_STATUS(STATUS_WRONG, judge_tail(task, TAIL_INFINITE, last)); /* after the first step */
+    CHECK_STATUS(STATUS_WRONG, check_tail(task, TAIL_STAYS, task->places[0].entry));
+    CHECK_STATUS(STATUS_WRONG, check_tail(task, TAIL_INFINITE, -1));
+    CHECK_STATUS(STATUS_WRONG, check_tail(task, TAIL_INFINITE, last)); /* after the first step */
     task->draws[0].values[end] = right;
 
     task->draws[0].loss[0] = (double)NAN;
-    CHECK_STATUS(STATUS_WRONG, judge_tail(task, TAIL_STAYS, last));
+    CHECK_STATUS(STATUS_WRONG, check_tail(task, TAIL_STAYS, last));
     task->draws[0].loss[0] = task->reference.loss[0];
 
     task->reference.values[end] = (double)INFINITY;
-    CHECK_STATUS(STATUS_UNSUPPORTED, judge_outcome(task, &task->draws[0], &error));
+    CHECK_STATUS(STATUS_UNSUPPORTED, outcome_check(task, &task->draws[0], &error));
     CHECK(strstr(status_message(), "the reference diverges") != NULL);
     task->reference.values[end] = right;
     task->reference.loss[1] = (double)NAN;
-    CHECK_STATUS(STATUS_UNSUPPORTED, judge_outcome(task, &task->draws[0], &error));
+    CHECK_STATUS(STATUS_UNSUPPORTED, outcome_check(task, &task->draws[0], &error));
     task_close(task);
 }
 
@@ -231,9 +233,9 @@ TEST(a_peer_gives_all_outputs)
 {
     const struct task_options options = {
         .model = "mlp:4-8-3", .phase = PHASE_INFERENCE, .batch = 500};
-    const struct referee referee = {.options = on_ref, .real = DTYPE_F64, .batch = 500};
+    const struct reference reference = {.options = on_ref, .real = DTYPE_F64, .batch = 500};
     struct task *task;
-    if (!CHECK_OK(task_open(&options, &task)) || !CHECK_OK(referee_refer(&referee, task)))
+    if (!CHECK_OK(task_open(&options, &task)) || !CHECK_OK(reference_compute(&reference, task)))
         return;
     for (int64_t left = 0; left <= 1; left++) {
         struct text text = {0};
@@ -247,7 +249,7 @@ TEST(a_peer_gives_all_outputs)
             CHECK_OK(json_parse(&task->arena, "answer", text_of(&text), strlen(text_of(&text)),
                                 &answer)))
             CHECK_STATUS(left ? STATUS_DEVICE : STATUS_OK,
-                         task_peer_judge(task, (const struct json *const[]){answer}, &error));
+                         task_peer_compare(task, (const struct json *const[]){answer}, &error));
         text_free(&text);
     }
     task_close(task);

@@ -542,7 +542,7 @@ TEST(a_stall_in_calibration_does_not_make_it_outrun_its_time)
     measure_free(&list[0]);
 }
 
-/* A fake of which no time passes is as tight as can be after the first judgement. */
+/* A fake of which no time passes is as tight as can be after the first look. */
 TEST(what_is_tight_is_timed_for_the_least_time)
 {
     struct fake a = fake('a', 1e6);

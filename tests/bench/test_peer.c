@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-static enum status judge_values(void *context, const struct json *const *answers, double *error)
+static enum status compare_values(void *context, const struct json *const *answers, double *error)
 {
     const struct json *values = json_get(answers[0], "values");
     *error = 0.25;
@@ -27,7 +27,7 @@ static struct job *open_peer(const char *path)
     const struct peer_work work = {.path = path,
                                    .prepare = "{\"do\":\"prepare\"}",
                                    .checks = {"{\"do\":\"check\"}"},
-                                   .judge = judge_values,
+                                   .compare = compare_values,
                                    .context = &values_seen,
                                    .patience_ns = 1000000000};
     struct job *job = NULL;
@@ -107,7 +107,7 @@ static pid_t use_once(const char *path, struct peer_bank *bank, enum status expe
     const struct peer_work work = {.path = path,
                                    .prepare = "{\"do\":\"prepare\"}",
                                    .checks = {"{\"do\":\"check\"}"},
-                                   .judge = judge_values,
+                                   .compare = compare_values,
                                    .context = &values_seen,
                                    .patience_ns = 1000000000,
                                    .bank = bank};

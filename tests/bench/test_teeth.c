@@ -25,17 +25,17 @@ static bool takes_all(void)
     return how && strcmp(how, "all") == 0;
 }
 
-/* As referee_choose, without a bench: everything is looked at. */
+/* As reference_choose, without a bench: everything is looked at. */
 static bool refer(struct task *task)
 {
     const double flop =
         (double)(task->work.forward.flop + task->work.backward.flop) * task->check_steps;
     const bool exact = flop <= 5e8;
-    struct referee referee = {.options = exact ? on_ref : fast,
-                              .real = exact ? DTYPE_F64 : DTYPE_F32,
-                              .batch = task->batch};
-    referee.options.device.isa = ISA_AVX2;
-    return CHECK_OK(referee_refer(&referee, task));
+    struct reference reference = {.options = exact ? on_ref : fast,
+                                  .real = exact ? DTYPE_F64 : DTYPE_F32,
+                                  .batch = task->batch};
+    reference.options.device.isa = ISA_AVX2;
+    return CHECK_OK(reference_compute(&reference, task));
 }
 
 static bool open_task(const char *model, enum phase phase, int32_t batch, uint64_t seed,
@@ -130,7 +130,7 @@ static void try_fault(struct task *task, const char *model, enum fault fault, in
     double error = 0;
     if (!CHECK_OK(planted_answer(task, &fast, fault, entry, times, &found)))
         return;
-    const enum status status = judge_outcome(task, &found, &error);
+    const enum status status = outcome_check(task, &found, &error);
     tally->planted++;
     tally->found += status == STATUS_WRONG;
     if (!CHECK(status == (fault == FAULT_NONE ? STATUS_OK : STATUS_WRONG)))
@@ -287,10 +287,10 @@ static int alarms(const char *path, uint32_t number, uint64_t seed, int *judged)
         double error;
         if (everyone[i].backend->probe() != STATUS_OK)
             continue;
-        if (!CHECK_OK(task_outcome(task, &task->arena, &found)) ||
+        if (!CHECK_OK(outcome_make(task, &task->arena, &found)) ||
             !CHECK_OK(job_network_answer(task, &everyone[i], &found)))
             continue;
-        const enum status status = judge_outcome(task, &found, &error);
+        const enum status status = outcome_check(task, &found, &error);
         ++*judged;
         out += status != STATUS_OK;
         if (!CHECK(status == STATUS_OK))

@@ -4,8 +4,9 @@
 #define PRONY_TESTS_PLANTED_H
 
 #include "base/memory.h"
-#include "bench/check/judge.h"
-#include "bench/check/referee.h"
+#include "bench/check/outcome.h"
+#include "bench/check/reference.h"
+#include "bench/check/task_copy.h"
 #include "bench/job/job_network.h"
 
 #include <math.h>
@@ -142,12 +143,12 @@ static enum status params_like(const struct params *like, struct params *out)
 }
 
 /* What is read in the place of an entry's numbers. */
-static void planted_misread(struct task *twin, enum fault fault, int32_t entry)
+static void planted_misread(struct task *copy, enum fault fault, int32_t entry)
 {
-    const struct shape *shape = &twin->params.entries[entry].shape;
+    const struct shape *shape = &copy->params.entries[entry].shape;
     const int64_t count = shape_count(shape), rows = shape->dim[0], columns = count / rows;
     const float *right = params_data(&plant.task->params, entry);
-    float *wrong = params_data(&twin->params, entry);
+    float *wrong = params_data(&copy->params, entry);
     for (int64_t i = 0; i < count; i++)
         wrong[i] = fault == FAULT_SKIPPED ? 0
                    : fault == FAULT_OLD   ? 1.05f * right[i]
@@ -161,7 +162,7 @@ static enum status planted_answer(struct task *task, const struct network_option
 {
     struct backend wrong = *options->backend;
     struct network_options planted = *options;
-    struct task *twin = NULL;
+    struct task *copy = NULL;
 
     plant = (struct plant){.fault = fault, .entry = entry, .times = times, .task = task};
     plant.inner = options->backend;
@@ -172,16 +173,16 @@ static enum status planted_answer(struct task *task, const struct network_option
     planted.backend = &wrong;
     TRY(params_like(&task->params, &plant.before));
     TRY(params_like(&task->params, &plant.after));
-    TRY(task_outcome(task, &task->arena, out));
-    TRY(task_twin(task, DTYPE_F32, task->batch, &twin));
+    TRY(outcome_make(task, &task->arena, out));
+    TRY(task_copy(task, DTYPE_F32, task->batch, &copy));
     if (fault >= FAULT_SKIPPED)
-        planted_misread(twin, fault, entry);
-    enum status status = job_network_answer(twin, &planted, out);
+        planted_misread(copy, fault, entry);
+    enum status status = job_network_answer(copy, &planted, out);
     for (int32_t stage = 0; task->places && stage < task_stages(task); stage++)
         for (int64_t i = 0; i < task->value_count; i++)
             out->values[stage * task->value_count + i] +=
-                task_initial(task, i) - task_initial(twin, i);
-    task_close(twin);
+                task_initial(task, i) - task_initial(copy, i);
+    task_close(copy);
     params_free(&plant.before);
     params_free(&plant.after);
     return status;

@@ -1,30 +1,36 @@
-/* reference.c: see reference.h. A file is a header and the numbers of the outcomes, as this machine
- * has them in memory: the reference, then the draws. It never leaves the machine. */
+/* reference.c: see reference.h. */
 #include "bench/check/reference.h"
 
-#include "base/file.h"
+#include "base/cpu.h"
 #include "base/memory.h"
+#include "bench/check/reference_file.h"
+#include "bench/check/task_copy.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
+
+static const double EXACT_FLOP = 5e8; /* `ref` is not asked for more, in double */
+enum { PERTURBED_DRAWS = 2 };
+static const double FP32_TIMES = 16; /* so many roundings perturb it */
 
 /* What the fast backend does at least, in a second. */
 static const double FAST_FLOP_PER_S = 2e10, FAST_BYTES_PER_S = 1e10;
 
-double reference_flop(const struct task *task)
+/* Of all steps of the check. */
+static double reference_flop(const struct task *task)
 {
     return (double)(task->work.forward.flop + task->work.backward.flop) * task->check_steps;
 }
 
-bool reference_is_dear(const struct task *task)
+/* Is it so much work that its outcome is kept? */
+static bool reference_is_dear(const struct task *task)
 {
     static const double DEAR_FLOP = 1e9;
     return reference_flop(task) >= DEAR_FLOP;
 }
 
-double reference_seconds(const struct task *task)
+/* At most, of one thread of the fast backend, which also has to go over all operands. */
+static double reference_seconds(const struct task *task)
 {
     double bytes = 0;
     for (int32_t p = 0; p < task->step.count; p++)
@@ -33,7 +39,7 @@ double reference_seconds(const struct task *task)
     return reference_flop(task) / FAST_FLOP_PER_S + bytes * task->check_steps / FAST_BYTES_PER_S;
 }
 
-double reference_bytes(const struct task *task)
+static double reference_bytes(const struct task *task)
 {
     double most = 0, host = 0; /* what the task holds itself */
     for (int role = 0; role < ROLE_COUNT; role++)
@@ -47,158 +53,173 @@ double reference_bytes(const struct task *task)
     return most + host;
 }
 
-/* Is this a commit that names one source and no other? */
-static bool is_clean(const char *commit)
+enum status reference_refuse(const struct bench *bench, double check_ns, const char *about)
 {
-    return commit[0] && !strchr(commit, '+');
-}
-
-/* FNV-1a, by eight bytes at a time: parameters may be gigabytes. */
-static uint64_t hash_block(uint64_t hash, const char *data, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-        uint64_t word = 0;
-        memcpy(&word, data + i, bytes - i < sizeof word ? bytes - i : sizeof word);
-        hash = (hash ^ word ^ (hash >> 32)) * 1099511628211u;
-    }
-    return hash;
-}
-
-static uint64_t hash_params(uint64_t hash, const struct params *params)
-{
-    for (int32_t e = 0; e < params->count; e++)
-        hash = hash_block(hash, params_data(params, e), (size_t)params->entries[e].bytes);
-    return hash;
-}
-
-/* Of all that goes in: what is computed, from which numbers. The same program may start from other
- * weights: as its network says, or from a file. */
-static uint64_t reference_hash(const struct task *task)
-{
-    return hash_params(hash_params(recipe_hash(&task->step), &task->params), &task->data);
-}
-
-static enum status reference_path(const struct task *task, const char *commit, struct text *out)
-{
-    TRY(file_data_folder(out));
-    text_add(out, "/references");
-    TRY(text_done(out));
-    TRY(file_make_folder(text_of(out)));
-    text_printf(out, "/%016" PRIx64 "-%s.bin", reference_hash(task), commit);
-    return text_done(out);
-}
-
-/* All that the hash does not know. */
-struct header {
-    char by[64]; /* the referee */
-    int64_t steps, values, draws;
-    double rate, rounding;
-};
-
-static struct header reference_header(const struct task *task, const char *by, int32_t draws)
-{
-    struct header header;
-    memset(&header, 0, sizeof header); /* compared by bytes */
-    snprintf(header.by, sizeof header.by, "%s", by);
-    header.steps = task->check_steps;
-    header.values = task->value_count;
-    header.draws = draws;
-    header.rate = task->params.control.rate;
-    header.rounding = task->rounding;
-    return header;
-}
-
-/* Bytes of an outcome's values. */
-static size_t outcome_bytes(const struct task *task)
-{
-    return (size_t)task_stages(task) * (size_t)task->value_count * sizeof(double);
-}
-
-static enum status reference_take(struct task *task, const char *bytes, struct outcome *out)
-{
-    TRY(task_outcome(task, &task->arena, out));
-    memcpy(out->loss, bytes, sizeof out->loss);
-    memcpy(out->values, bytes + sizeof out->loss, outcome_bytes(task));
-    return STATUS_OK;
-}
-
-/* As many draws as the file has room for; -1: it holds something else. */
-static int32_t reference_draws(const struct task *task, const char *by, const void *bytes,
-                               size_t length)
-{
-    const size_t each = sizeof task->reference.loss + outcome_bytes(task);
-    struct header found;
-    if (length < sizeof found + each || (length - sizeof found) % each != 0)
-        return -1;
-    const size_t draws = (length - sizeof found) / each - 1;
-    memcpy(&found, bytes, sizeof found);
-    if (draws > TASK_DRAWS)
-        return -1;
-    const struct header expected = reference_header(task, by, (int32_t)draws);
-    return memcmp(&found, &expected, sizeof found) == 0 ? (int32_t)draws : -1;
-}
-
-enum status reference_load(struct task *task, const char *by, const char *commit)
-{
-    const size_t each = sizeof task->reference.loss + outcome_bytes(task);
-    struct text path = {0};
-    void *bytes = NULL;
-    size_t length = 0;
-    enum status status = STATUS_OK;
-
-    if (!is_clean(commit))
-        return STATUS_OK;
-    TRY_OR(done, reference_path(task, commit, &path));
-    TRY_OR(done, file_load(text_of(&path), &bytes, &length));
-    const int32_t draws = reference_draws(task, by, bytes, length);
-    const char *from = (const char *)bytes + sizeof(struct header);
-    if (draws < 0)
-        goto done;
-    TRY_OR(done, reference_take(task, from, &task->reference));
-    for (int32_t i = 0; i < draws; i++)
-        TRY_OR(done, reference_take(task, from + (size_t)(i + 1) * each, &task->draws[i]));
-    task->draw_count = draws;
-    task->referred = true;
-done:
-    mem_free(bytes);
-    text_free(&path);
-    return status == STATUS_MEMORY ? status : STATUS_OK;
-}
-
-static enum status reference_add(const struct task *task, struct file_writer *writer,
-                                 const struct outcome *outcome)
-{
-    TRY(file_append(writer, outcome->loss, sizeof outcome->loss));
-    return file_append(writer, outcome->values, outcome_bytes(task));
-}
-
-static enum status reference_write(const struct task *task, const char *by, const char *path)
-{
-    const struct header header = reference_header(task, by, task->draw_count);
-    struct file_writer writer;
-    enum status status = STATUS_OK;
-
-    TRY(file_begin(&writer, path));
-    TRY_OR(done, file_append(&writer, &header, sizeof header));
-    TRY_OR(done, reference_add(task, &writer, &task->reference));
-    for (int32_t i = 0; i < task->draw_count; i++)
-        TRY_OR(done, reference_add(task, &writer, &task->draws[i]));
-    TRY_OR(done, file_commit(&writer));
-done:
-    file_abort(&writer);
+    struct text takes = {0};
+    text_add_time(&takes, check_ns);
+    enum status status = text_done(&takes);
+    if (status == STATUS_OK)
+        status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
+                             "the check would take %s%s, and --patience is %.3g s", text_of(&takes),
+                             about, (double)bench->patience_ns * 1e-9);
+    text_free(&takes);
     return status;
 }
 
-enum status reference_save(const struct task *task, const char *by, const char *commit)
+static bool is_fp32(const struct task *task)
 {
-    struct text path = {0};
+    return task->rounding <= 0x1p-24;
+}
+
+/* Of an inference the first samples only, of a training the first step. */
+static enum status reference_cut(struct reference *reference, const struct bench *bench,
+                                 struct task *task, double seconds)
+{
+    const double patience = (double)bench->patience_ns * 1e-9;
+    const double share = task->phase == PHASE_INFERENCE ? patience / seconds : 1;
+    int32_t y;
+
+    if (task->phase == PHASE_TRAINING && seconds / task->check_steps <= patience) {
+        task->check_steps = 1;
+        snprintf(reference->name, sizeof reference->name, "simd/avx2, unfused, 1 step");
+        return STATUS_OK;
+    }
+    if (task->phase == PHASE_INFERENCE && share * task->batch >= 1) {
+        const struct program *program = task_output(task, "y", &y);
+        const int64_t width = shape_count(&program->tensors[y].shape) / task->batch;
+        reference->batch = (int32_t)(share * task->batch);
+        task->check_steps = 1;
+        if (task->value_count > reference->batch * width)
+            task->value_count = reference->batch * width;
+        snprintf(reference->name, sizeof reference->name, "simd/avx2, unfused, %d of %d samples",
+                 reference->batch, task->batch);
+        return STATUS_OK;
+    }
+    char about[64];
+    snprintf(about, sizeof about, " (%.0f GFLOP)", reference_flop(task) * 1e-9);
+    return reference_refuse(bench, seconds * 1e9, about);
+}
+
+static enum status reference_settle(struct reference *reference, const struct bench *bench,
+                                    struct task *task)
+{
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    const bool exact = reference_flop(task) <= EXACT_FLOP;
+    const int threads = exact ? 1 : cpu.cores;
+    const double seconds = reference_seconds(task) * (1 + PERTURBED_DRAWS) / threads;
+
+    *reference = (struct reference){
+        .options = {.device = {.threads = threads, .isa = ISA_AVX2}},
+        .real = exact ? DTYPE_F64 : DTYPE_F32,
+        .batch = task->batch,
+    };
+    snprintf(reference->name, sizeof reference->name, exact ? "ref f64" : "simd/avx2, unfused");
+    if (!exact && seconds * 1e9 > (double)bench->patience_ns)
+        TRY(reference_cut(reference, bench, task, seconds));
+    if (reference_bytes(task) > (double)mem_total()) /* a GPU may have more */
+        FAIL(STATUS_UNSUPPORTED, "the check would need %.0f GB of memory, and there are %.0f",
+             reference_bytes(task) * 1e-9, (double)mem_total() * 1e-9);
+    TRY(registry_find(bench->registry, exact ? "ref" : "simd", &reference->options.backend));
+    return reference->options.backend->probe();
+}
+
+void reference_choose(struct reference *reference, const struct bench *bench, struct task *task)
+{
+    if (reference_settle(reference, bench, task) != STATUS_OK)
+        snprintf(reference->missing, sizeof reference->missing, "%s", status_message());
+}
+
+/* Counts how far parameters moved from where they started, perturbed or not. */
+static void reference_level(const struct task *task, const struct task *copy, struct outcome *out)
+{
+    if (task->phase != PHASE_TRAINING)
+        return;
+    for (int32_t stage = 0; stage < task_stages(task); stage++)
+        for (int64_t i = 0; i < task->value_count; i++)
+            out->values[stage * task->value_count + i] +=
+                task_initial(task, i) - task_initial(copy, i);
+}
+
+static enum status reference_draw(const struct reference *reference, struct task *task,
+                                  struct task *runs)
+{
+    struct outcome *out = &task->draws[task->draw_count];
+    TRY(outcome_make(task, &task->arena, out));
+    TRY(job_network_answer(runs, &reference->options, out));
+    reference_level(task, runs, out);
+    task->draw_count++;
+    return STATUS_OK;
+}
+
+/* What `copy` gives, perturbed so. */
+static enum status reference_perturb(const struct reference *reference, struct task *task,
+                                     struct task *copy, double rounding)
+{
+    for (uint32_t draw = 0; draw < PERTURBED_DRAWS; draw++) {
+        task_perturb(copy, task, rounding, draw);
+        TRY(reference_draw(reference, task, copy));
+    }
+    return STATUS_OK;
+}
+
+/* What fp32 itself makes of it. */
+static enum status reference_round(const struct reference *reference, struct task *task)
+{
+    struct task *copy = NULL;
+    TRY(reference_draw(reference, task, task));
+    TRY(task_copy(task, DTYPE_F32, reference->batch, &copy));
+    enum status status = reference_perturb(reference, task, copy, task->rounding);
+    task_close(copy);
+    return status;
+}
+
+enum status reference_compute(const struct reference *reference, struct task *task)
+{
+    const double rounding = task->rounding * (is_fp32(task) ? FP32_TIMES : 1);
+    struct task *copy = NULL;
     enum status status = STATUS_OK;
 
-    if (!is_clean(commit))
+    task->draw_count = 0;
+    TRY(outcome_make(task, &task->arena, &task->reference));
+    TRY(task_copy(task, reference->real, reference->batch, &copy));
+    TRY_OR(done, job_network_answer(copy, &reference->options, &task->reference));
+    TRY_OR(done, reference_perturb(reference, task, copy, rounding));
+    if (reference->real == DTYPE_F64 && is_fp32(task))
+        TRY_OR(done, reference_round(reference, task));
+    task->has_reference = true;
+done:
+    task_close(copy);
+    return status;
+}
+
+static enum status reference_find(const struct reference *reference, const struct bench *bench,
+                                  struct task *task)
+{
+    if (!reference_is_dear(task))
+        return reference_compute(reference, task);
+    TRY(reference_load(task, reference->name, bench->facts.commit));
+    if (task->has_reference)
         return STATUS_OK;
-    status = reference_path(task, commit, &path);
-    if (status == STATUS_OK)
-        status = reference_write(task, by, text_of(&path));
-    text_free(&path);
+    TRY(reference_compute(reference, task));
+    return reference_save(task, reference->name, bench->facts.commit);
+}
+
+enum status reference_begin(struct reference *reference, const struct bench *bench,
+                            struct task *task)
+{
+    if (reference->begun || reference->missing[0])
+        return STATUS_OK;
+    reference->begun = true;
+    enum status status = reference_find(reference, bench, task);
+    if (status != STATUS_OK)
+        snprintf(reference->missing, sizeof reference->missing, "%s", status_message());
     return status == STATUS_MEMORY ? status : STATUS_OK;
+}
+
+enum status reference_check(const struct reference *reference, struct job *job, double *error)
+{
+    if (reference->missing[0])
+        FAIL(STATUS_UNSUPPORTED, "%s", reference->missing);
+    return job->kind->check(job, error);
 }

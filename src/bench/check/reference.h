@@ -1,24 +1,42 @@
-/* reference.h: outcomes of the reference, kept between runs: for a large network they take longer
- * than the measurement. They are found by a hash of all that goes in (the program, the parameters
- * it starts from, the data) and the commit that computed them, so that another reference is never
- * mistaken for this one; a build with uncommitted changes keeps none. */
+/* reference.h: what should come of a task, for every contender of a comparison. It is computed by
+ *
+ *   ref f64             the reference kernels in double, for up to half a GFLOP
+ *   simd/avx2, unfused  beyond that: the fast backend on all cores, with the least instructions it
+ * has kernels for and nothing fused, which the conformance tests hold against the reference. Where
+ * --patience is too short for all of it: one step of a training, some samples of an inference
+ *
+ * The same kernels say what rounding does (task->draws): they run again from weights that are off
+ * by what the precision rounds away, of fp32 by sixteen times as much, so that two draws meet what
+ * happens seldom: a relu or a maximum that flips. In fp32 `ref` also runs in fp32 itself. */
 #ifndef PRONY_BENCH_CHECK_REFERENCE_H
 #define PRONY_BENCH_CHECK_REFERENCE_H
 
-#include "bench/job/task.h"
+#include "bench/bench.h"
+#include "bench/job/job_network.h"
 
-/* What computing it takes: FLOP of all steps of the check; seconds at most, of one thread of the
- * fast backend, which also has to go over all operands; and bytes of memory. */
-double reference_flop(const struct task *task);
-double reference_seconds(const struct task *task);
-double reference_bytes(const struct task *task);
-/* Is it so much work that its outcome is kept? */
-bool reference_is_dear(const struct task *task);
-/* Sets task->reference, its draws and task->referred where the outcome is kept, fits the task and
- * is by this referee. What cannot be read is as if it were not there; fails only when memory is
- * out. */
-enum status reference_load(struct task *task, const char *by, const char *commit);
-/* Keeps the outcome of a task that is referred; a disk that is full or not ours does no harm. */
-enum status reference_save(const struct task *task, const char *by, const char *commit);
+struct reference {
+    char name[64];                  /* "ref f64", …; "": not chosen yet */
+    struct network_options options; /* … and how it is run */
+    enum dtype real;
+    int32_t batch;     /* samples of an iteration that are checked */
+    bool begun;        /* reference_begin was called */
+    char missing[300]; /* why there is none; "" when there is */
+};
+
+/* Chooses what computes it, and cuts the task's check to what is looked at; computes nothing. */
+void reference_choose(struct reference *reference, const struct bench *bench, struct task *task);
+
+/* Sets task->reference and its draws. */
+enum status reference_compute(const struct reference *reference, struct task *task);
+
+/* Computes it, or takes what was kept; once. Fails only when memory is out. */
+enum status reference_begin(struct reference *reference, const struct bench *bench,
+                            struct task *task);
+
+/* Is what the job computes right? As job_kind.check. */
+enum status reference_check(const struct reference *reference, struct job *job, double *error);
+
+/* Says that a check would take longer than bench->patience_ns; `about`: " (146 GFLOP)", or "". */
+enum status reference_refuse(const struct bench *bench, double check_ns, const char *about);
 
 #endif

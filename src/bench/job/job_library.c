@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/check/judge.h"
+#include "bench/check/outcome.h"
 #include "bench/job/describe.h"
 #include "library/prony_inside.h"
 
@@ -154,12 +154,12 @@ static enum status library_check(struct job *job, double *error)
     struct job_library *library = (struct job_library *)job;
     struct task *task = library->task;
     struct outcome found;
-    TRY(task_outcome(task, &library->arena, &found));
+    TRY(outcome_make(task, &library->arena, &found));
     library->calls = 0;
     TRY(library_iterate(library, task->check_steps));
     for (int64_t i = 0; i < task->value_count; i++)
         found.values[i] = library->y[i];
-    return judge_outcome(task, &found, error);
+    return outcome_check(task, &found, error);
 }
 
 /* The predictor that answered: the stream's, or the network's for so many rows; NULL: none yet. */

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "bench/check/judge.h"
+#include "bench/check/outcome.h"
 #include "bench/job/describe.h"
 #include "core/pass/fuse.h"
 #include "record/stats.h"
@@ -73,11 +73,11 @@ static bool network_leaves_output(const struct job_network *network, const struc
 
 /* One program's plan, from the first row of the order on, whatever ran before. `checked`: its
  * outputs are looked at. */
-static enum status network_bind(struct job_network *network, int32_t turn, struct plan *plan,
+static enum status network_bind(struct job_network *network, int32_t p, struct plan *plan,
                                 bool checked)
 {
     struct task *task = network->task;
-    const struct program *program = network_step(network)->programs[turn];
+    const struct program *program = network_step(network)->programs[p];
     struct view views[VIEWS];
     int32_t count = 0;
 
@@ -106,8 +106,8 @@ static enum status network_bind(struct job_network *network, int32_t turn, struc
 static enum status network_bind_all(struct job_network *network, bool checked)
 {
     network->calls = 0;
-    for (int32_t turn = 0; turn < network->task->step.count; turn++)
-        TRY(network_bind(network, turn, network->plans[turn], checked));
+    for (int32_t p = 0; p < network->task->step.count; p++)
+        TRY(network_bind(network, p, network->plans[p], checked));
     return STATUS_OK;
 }
 
@@ -118,19 +118,19 @@ static enum status network_attach(struct job_network *network)
     const struct plan_options plain = {.answering = network->options.answering};
 
     TRY(backend->attach(network->device, &network->task->params, &network->instance));
-    for (int32_t turn = 0; turn < network->task->step.count; turn++)
-        TRY(backend->prepare(network->instance, network_step(network)->programs[turn], &plain,
-                             &network->plans[turn]));
+    for (int32_t p = 0; p < network->task->step.count; p++)
+        TRY(backend->prepare(network->instance, network_step(network)->programs[p], &plain,
+                             &network->plans[p]));
     return network_bind_all(network, false);
 }
 
 static void network_detach(struct job_network *network)
 {
     const struct backend *backend = network->options.backend;
-    for (int32_t turn = 0; turn < RECIPE_TURNS; turn++) {
-        if (network->plans[turn])
-            backend->release(network->plans[turn]);
-        network->plans[turn] = NULL;
+    for (int32_t p = 0; p < RECIPE_TURNS; p++) {
+        if (network->plans[p])
+            backend->release(network->plans[p]);
+        network->plans[p] = NULL;
     }
     if (network->instance)
         backend->detach(network->instance);
@@ -147,8 +147,8 @@ static enum status network_prepare(struct job *job)
         FAIL(STATUS_UNSUPPORTED, "chained needs questions of real numbers, not of whole ones");
     TRY(backend->probe());
     TRY(backend->open(&network->options.device, &network->device));
-    for (int32_t turn = 0; network->options.fusion && turn < step->count; turn++) {
-        TRY(fuse(step->programs[turn], backend, network->device, &network->fused.programs[turn]));
+    for (int32_t p = 0; network->options.fusion && p < step->count; p++) {
+        TRY(fuse(step->programs[p], backend, network->device, &network->fused.programs[p]));
         network->fused.count++;
     }
     TRY(engine_check_memory(backend, network_step(network)->programs, step->count,
@@ -213,20 +213,20 @@ static void network_chain(struct job_network *network)
 static enum status network_iterate(struct job_network *network, int64_t iterations)
 {
     const struct backend *backend = network->options.backend;
-    int32_t turns = network->task->step.count;
-    const bool at_once = turns == 1 && network->options.answering == ANSWER_STEPS;
+    int32_t count = network->task->step.count;
+    const bool at_once = count == 1 && network->options.answering == ANSWER_STEPS;
     if (at_once)
         TRY(backend->run(network->plans[0], PARTS_ALL, 0, iterations));
     for (int64_t i = 0; !at_once && i < iterations; i++) {
-        for (int32_t turn = 0; turn < turns; turn++)
-            TRY(backend->run(network->plans[turn], PARTS_ALL, 0, 1));
+        for (int32_t p = 0; p < count; p++)
+            TRY(backend->run(network->plans[p], PARTS_ALL, 0, 1));
         if (network->options.chained) {
-            TRY(backend->sync(network->plans[turns - 1]));
+            TRY(backend->sync(network->plans[count - 1]));
             network_chain(network);
         }
     }
-    for (int32_t turn = 0; turn < turns; turn++)
-        TRY(backend->sync(network->plans[turn]));
+    for (int32_t p = 0; p < count; p++)
+        TRY(backend->sync(network->plans[p]));
     return STATUS_OK;
 }
 
@@ -327,9 +327,9 @@ static enum status network_step_watched(const struct job_network *network, int s
     const struct backend *backend = network->options.backend;
     if (network->options.place == SAMPLES_DISK)
         TRY(samples_evict(&network->samples));
-    for (int32_t turn = 0; turn < network->task->step.count; turn++) {
-        TRY(backend->run(network->watched[turn], PARTS_ALL, 0, steps));
-        TRY(backend->sync(network->watched[turn]));
+    for (int32_t p = 0; p < network->task->step.count; p++) {
+        TRY(backend->run(network->watched[p], PARTS_ALL, 0, steps));
+        TRY(backend->sync(network->watched[p]));
     }
     return STATUS_OK;
 }
@@ -340,11 +340,11 @@ enum status job_network_watch(struct job *job, const struct watching *watching)
     const struct backend *backend = network->options.backend;
 
     job_network_unwatch(job);
-    for (int32_t turn = 0; turn < network->task->step.count; turn++) {
-        const struct plan_options observed = {.observer = watching->observers[turn]};
-        TRY(backend->prepare(network->instance, network_step(network)->programs[turn], &observed,
-                             &network->watched[turn]));
-        TRY(network_bind(network, turn, network->watched[turn], false));
+    for (int32_t p = 0; p < network->task->step.count; p++) {
+        const struct plan_options observed = {.observer = watching->observers[p]};
+        TRY(backend->prepare(network->instance, network_step(network)->programs[p], &observed,
+                             &network->watched[p]));
+        TRY(network_bind(network, p, network->watched[p], false));
     }
     const int most = network->options.place == SAMPLES_DISK ? TASK_BATCHES : INT_MAX;
     const int wanted = watching->together ? watching->together : 1;
@@ -362,10 +362,10 @@ enum status job_network_watch(struct job *job, const struct watching *watching)
 void job_network_unwatch(struct job *job)
 {
     struct job_network *network = (struct job_network *)job;
-    for (int32_t turn = 0; turn < RECIPE_TURNS; turn++) {
-        if (network->watched[turn])
-            network->options.backend->release(network->watched[turn]);
-        network->watched[turn] = NULL;
+    for (int32_t p = 0; p < RECIPE_TURNS; p++) {
+        if (network->watched[p])
+            network->options.backend->release(network->watched[p]);
+        network->watched[p] = NULL;
     }
 }
 
@@ -415,8 +415,8 @@ enum status job_network_parts(struct job *job, double step_ns, double parts_ns[P
                                       .context = &seen,
                                       .steps = PART_SAMPLES,
                                       .limit_ns = PARTS_NS};
-    for (int32_t turn = 0; turn < RECIPE_TURNS; turn++)
-        observers[turn] = (struct observer){OBSERVE_PARTS, parts_event, &seen};
+    for (int32_t p = 0; p < RECIPE_TURNS; p++)
+        observers[p] = (struct observer){OBSERVE_PARTS, parts_event, &seen};
     enum status status = job_network_watch(job, &watching);
     job_network_unwatch(job);
     for (int part = 0; part < PART_COUNT; part++) {
@@ -439,9 +439,9 @@ static enum status network_check(struct job *job, double *error)
     struct job_network *network = (struct job_network *)job;
     struct outcome found;
 
-    TRY(task_outcome(network->task, &network->arena, &found));
+    TRY(outcome_make(network->task, &network->arena, &found));
     TRY(network_outcome(network, &found));
-    return judge_outcome(network->task, &found, error);
+    return outcome_check(network->task, &found, error);
 }
 
 static void network_describe(struct job *job, struct json_writer *out)

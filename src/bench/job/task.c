@@ -348,7 +348,7 @@ enum status task_count_work(struct task *task)
 }
 
 /* Before any of it is made. What fusing saves is not known yet: activations and gradients are
- * judged when they are asked for. */
+ * counted when they are asked for. */
 static enum status task_check_memory(const struct task *task, bool host)
 {
     double kept = 0, total = (double)mem_total();
@@ -529,7 +529,7 @@ void task_close(struct task *task)
         close(task->folder_lock);
     recipe_free(&task->step);
     params_free(&task->params);
-    if (!task->is_twin)
+    if (!task->is_copy)
         network_free(task->network);
     params_free(&task->data);
     arena_free(&task->arena);
@@ -542,14 +542,6 @@ uint64_t task_input_bytes(const struct task *task)
     for (int32_t e = 0; e < task->data.count; e++)
         bytes += task->data.entries[e].bytes / TASK_BATCHES;
     return bytes;
-}
-
-enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out)
-{
-    const size_t count = (size_t)task_stages(task) * (size_t)task->value_count;
-    *out = (struct outcome){.loss = {0}};
-    NEED(out->values = arena_array(arena, count, sizeof *out->values));
-    return STATUS_OK;
 }
 
 double task_initial(const struct task *task, int64_t place)

@@ -6,10 +6,11 @@
  *
  * The data is eight different batches, visited in a shuffled order. What is compared is an outcome:
  * the outputs (inference), or the loss and how far parameters moved (training), after a few steps.
- * referee.h finds out what should come of it, judge.h says what is right. */
+ * reference.h finds out what should come of it, outcome.h whether something else is as right. */
 #ifndef PRONY_BENCH_JOB_TASK_H
 #define PRONY_BENCH_JOB_TASK_H
 
+#include "bench/check/outcome.h"
 #include "estimate/floor.h"
 #include "train/recipe.h"
 
@@ -23,15 +24,6 @@ enum { TASK_BATCH_MOST = INT32_MAX / TASK_BATCHES }; /* rows are counted in 32 b
 struct task_place {
     int32_t entry;
     int64_t element;
-};
-
-/* What came of a check: outputs; or, of a training, the loss and the parameters at the task's
- * places after the first step, where rounding has done the least, and after the last, where a
- * weight that was not read again shows. */
-enum { TASK_STAGES = 2 };
-struct outcome {
-    double loss[TASK_STAGES]; /* training: of the stage's last step */
-    double *values;           /* value_count for each stage */
 };
 
 struct task_options {
@@ -52,7 +44,7 @@ struct task {
     uint64_t seed;
     struct optimiser optimiser;
     const char *optimiser_text; /* as it was asked for; NULL: the network's own */
-    bool is_twin;               /* network, order and places are another's */
+    bool is_copy;               /* network, order and places are another's */
     struct params params;       /* initial; the control block has the rate */
     struct recipe_step step;    /* the programs of an iteration, run in turn: mostly one */
     struct work work;           /* what the mathematics of all of them needs */
@@ -66,11 +58,11 @@ struct task {
     struct task_place *places;
     double rounding; /* how much of a number the precision rounds away */
 
-    bool referred; /* the outcomes below are there */
+    bool has_reference; /* the outcomes below are there */
     struct outcome reference;
-    struct outcome draws[TASK_DRAWS]; /* what rounding makes of it (referee.h) */
+    struct outcome draws[TASK_DRAWS]; /* what rounding makes of it (reference.h) */
     int32_t draw_count;
-    double tolerance; /* what the last judgement allowed */
+    double tolerance; /* what the last check allowed */
 
     /* files for peers; NULL until task_write_files */
     char *folder, *weights_path, *data_path, *onnx_path;
@@ -111,9 +103,6 @@ bool task_has_kinks(const struct task *task);
 int32_t task_stages(const struct task *task);
 int32_t task_steps(const struct task *task, int32_t stage);
 
-/* Room for an outcome, in the arena. */
-enum status task_outcome(struct task *task, struct arena *arena, struct outcome *out);
-
 /* An element of an entry of reals. */
 double task_real(const struct params *params, int32_t entry, int64_t element);
 /* What the parameter at that place starts from. */
@@ -123,14 +112,6 @@ double task_initial(const struct task *task, int64_t place);
  * the working set being the largest of theirs. */
 enum status task_compile(struct task *task);
 enum status task_count_work(struct task *task);
-
-/* The same work from the same numbers, computed in `real`; of inference `batch` may be smaller: the
- * first samples of it. It must not outlive `like`. */
-enum status task_twin(const struct task *like, enum dtype real, int32_t batch, struct task **out);
-
-/* Gives a twin the weights and the data of `like`, each number larger or smaller, at random, by
- * that share of it. */
-void task_shake(struct task *twin, const struct task *like, double rounding, uint32_t draw);
 
 /* Writes the weights and the data (in the order in which they are visited) as safetensors files
  * into a temporary folder; once. Removes those that killed processes left behind. */

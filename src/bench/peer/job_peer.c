@@ -242,7 +242,7 @@ static enum status peer_check(struct job *job, double *error)
         answers[i] = answer;
     }
     if (status == STATUS_OK)
-        status = peer->work.judge(peer->work.context, answers, error);
+        status = peer->work.compare(peer->work.context, answers, error);
     arena_free(&scratch);
     return status;
 }

@@ -26,8 +26,8 @@ struct peer_work {
     const char *path;                /* the executable */
     const char *prepare;             /* the request lines, as docs/peers.md has them */
     const char *checks[PEER_CHECKS]; /* asked one after the other; NULL: no more */
-    /* Judges the answers to the checks, as job_kind's check does. */
-    enum status (*judge)(void *context, const struct json *const *answers, double *error);
+    /* Compares the answers to the checks with what they should be, as job_kind's check does. */
+    enum status (*compare)(void *context, const struct json *const *answers, double *error);
     /* Writes the network as ONNX, where the request says; asked when the peer reads that. */
     enum status (*export)(void *context);
     void *context;          /* of both */

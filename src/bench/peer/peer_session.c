@@ -204,7 +204,7 @@ static enum status answer_check(struct peer_session *session, const struct json 
         TRY(use_samples(task, samples));
     else if (task->phase == PHASE_INFERENCE && most > 0 && most < task->value_count)
         task->value_count = most;
-    TRY(task_outcome(task, &task->arena, &found));
+    TRY(outcome_make(task, &task->arena, &found));
     TRY(job_network_outcome(session->job, &found));
     const int32_t stage = task_stages(task) - 1;
     json_key(out, "loss");

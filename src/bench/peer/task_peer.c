@@ -1,7 +1,7 @@
 /* task_peer.c: see task_peer.h. */
 #include "bench/peer/task_peer.h"
 
-#include "bench/check/judge.h"
+#include "bench/check/outcome.h"
 #include "nn/layer.h"
 #include "nn/optimiser.h"
 #include "nn/reader.h"
@@ -219,7 +219,7 @@ static bool gives_probabilities(const struct task *task)
  * is 0 where it should be 1e-10. What is that near the reference is right. */
 static void forgive_tails(const struct task *task, struct outcome *found)
 {
-    if (!task->referred || !gives_probabilities(task))
+    if (!task->has_reference || !gives_probabilities(task))
         return;
     for (int64_t i = 0; i < task->value_count; i++)
         if (fabs(found->values[i] - task->reference.values[i]) <= (double)FLT_EPSILON)
@@ -241,19 +241,19 @@ static enum status peer_outcome(const struct task *task, int32_t stage, const st
     return STATUS_OK;
 }
 
-enum status task_peer_judge(void *context, const struct json *const *answers, double *error)
+enum status task_peer_compare(void *context, const struct json *const *answers, double *error)
 {
     struct task *task = context;
     struct arena scratch = {0};
     struct outcome found;
-    enum status status = task_outcome(task, &scratch, &found);
+    enum status status = outcome_make(task, &scratch, &found);
 
     for (int32_t stage = 0; stage < task_stages(task) && status == STATUS_OK; stage++)
         status = peer_outcome(task, stage, answers[stage], &found);
     if (status == STATUS_OK && task->phase == PHASE_INFERENCE)
         forgive_tails(task, &found);
     if (status == STATUS_OK)
-        status = judge_outcome(task, &found, error);
+        status = outcome_check(task, &found, error);
     arena_free(&scratch);
     return status;
 }

@@ -1,5 +1,5 @@
 /* task_peer.h: a task in the words of the peer protocol (docs/peers.md): the requests that describe
- * it, and the judgement of a peer's answer to the check. */
+ * it, and the comparison of a peer's answers with the reference. */
 #ifndef PRONY_BENCH_PEER_TASK_PEER_H
 #define PRONY_BENCH_PEER_TASK_PEER_H
 
@@ -13,9 +13,9 @@ enum status task_peer_prepare(struct task *task, const struct point *point, doub
                               struct text *out);
 enum status task_peer_check(const struct task *task, int32_t stage, struct text *out);
 
-/* The export and the judge of struct peer_work; the context is the task, and there is an answer for
+/* `export` and `compare` of struct peer_work; the context is the task, and there is an answer for
  * each stage. */
 enum status task_peer_export(void *context);
-enum status task_peer_judge(void *context, const struct json *const *answers, double *error);
+enum status task_peer_compare(void *context, const struct json *const *answers, double *error);
 
 #endif

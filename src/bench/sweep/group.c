@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/check/referee.h"
+#include "bench/check/reference.h"
 #include "bench/job/describe.h"
 #include "bench/job/job_cold.h"
 #include "bench/job/job_library.h"
@@ -37,7 +37,7 @@ static bool is_cold(const struct point *point)
     return strcmp(point->caches, "cold") == 0;
 }
 
-/* The record of an contender that could not run. Absent capability is a skip; anything else failed.
+/* The record of a contender that could not run. Absent capability is a skip; anything else failed.
  */
 static enum status group_refuse(struct group *group, struct contender *contender,
                                 enum status status)
@@ -83,7 +83,7 @@ static enum status group_screen(struct group *group, int *left)
 /* What is right, found out when somebody will be asked. */
 static enum status group_refer(struct group *group)
 {
-    return referee_begin(&group->referee, group->bench, group->task);
+    return reference_begin(&group->reference, group->bench, group->task);
 }
 
 static enum status group_open_network(struct group *group, struct contender *contender)
@@ -113,7 +113,7 @@ static enum status group_open_peer(struct group *group, struct contender *conten
 {
     const struct point *point = &contender->record.point;
     struct peer_work work = {
-        .judge = task_peer_judge,
+        .compare = task_peer_compare,
         .export = task_peer_export,
         .context = group->task,
         .exactly = scenario_answering(point->scenario) != ANSWER_STEPS || is_cold(point),
@@ -178,14 +178,14 @@ static enum status group_check(struct group *group, struct contender *contender)
     }
     TRY(group_warm(group, contender));
     if (group_check_ns(group, contender) > group->bench->patience_ns)
-        status = referee_refuse(group->bench, (double)group_check_ns(group, contender), "");
+        status = reference_refuse(group->bench, (double)group_check_ns(group, contender), "");
     else if ((status = group_refer(group)) == STATUS_OK)
-        status = referee_judge(&group->referee, contender->job, &error);
+        status = reference_check(&group->reference, contender->job, &error);
     if (status == STATUS_UNSUPPORTED) {
         NEED(check->reason = arena_text(&group->arena, status_message()));
         return STATUS_OK;
     }
-    check->against = group->referee.name;
+    check->against = group->reference.name;
     check->difference = error;
     check->tolerance = group->task->tolerance;
     TRY(status);
@@ -322,7 +322,7 @@ static enum status group_open_task(struct group *group, const struct point *poin
         task_onnx_end(options.model))
         return group_open_file(group, &options, status);
     TRY(status);
-    referee_choose(&group->referee, group->bench, group->task);
+    reference_choose(&group->reference, group->bench, group->task);
     return STATUS_OK;
 }
 
@@ -355,7 +355,7 @@ static void group_free(struct group *group)
         if (contender->job)
             contender->job->kind->close(contender->job);
         text_free(&contender->prepare);
-        for (int stage = 0; stage < TASK_STAGES; stage++)
+        for (int stage = 0; stage < OUTCOME_STAGES; stage++)
             text_free(&contender->checks[stage]);
         text_free(&contender->notes);
     }

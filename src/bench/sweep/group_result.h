@@ -4,7 +4,7 @@
 #define PRONY_BENCH_SWEEP_GROUP_RESULT_H
 
 #include "bench/bench.h"
-#include "bench/check/referee.h"
+#include "bench/check/reference.h"
 #include "bench/meter/passes.h"
 #include "bench/meter/pin.h"
 #include "bench/meter/staging.h"
@@ -23,7 +23,7 @@ struct contender {
     struct family family;   /* of a peer */
     uint64_t first_ns;      /* the first iteration, and what it used */
     struct meters first_meters;
-    struct text prepare, checks[TASK_STAGES], notes;
+    struct text prepare, checks[OUTCOME_STAGES], notes;
     struct timing *timing;
     struct ceilings ceilings; /* of which its floor is made */
     struct job *probe;        /* the group's, of this floor; NULL: it is not bound by bytes */
@@ -36,7 +36,7 @@ struct group {
     struct bench *bench;
     struct arena arena;
     struct task *task;
-    struct referee referee;
+    struct reference reference;
     struct contender *contenders;
     struct timing *timings;
     int count, timing_count;

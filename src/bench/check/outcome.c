@@ -1,5 +1,7 @@
-/* judge.c: see judge.h. */
-#include "bench/check/judge.h"
+/* outcome.c: see outcome.h. */
+#include "bench/check/outcome.h"
+
+#include "bench/job/task.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -9,14 +11,14 @@
 /* The numbers below must find what tests/bench/test_teeth.c plants in every network of the zoo, and
  * pass four backends on its 200 random networks of three seeds. */
 /* Of scale, distance, worst, loss: so many times the noise of the worst draw. Draws of fp32 are
- * shaken by sixteen roundings (referee.h), and still need not meet a relu that turns over, which
+ * perturbed by sixteen roundings (reference.h), and still need not meet a relu that flips, which
  * moves few numbers far; draws of lower precisions by one. */
 static const double TIMES[] = {4, 8, 16, 8}, TIMES_LOW[] = {2, 2, 4, 4};
 /* So many roundings are always allowed: others compute exponentials in another way. A weight
  * that is off by a twentieth (FAULT_OLD) is off by 13 of bf16's. */
 static const double ROUNDINGS = 64, ROUNDINGS_LOW = 8;
 /* … and of how far a parameter moved this much: scale, distance, worst, loss. A single relu that
- * turns over is a thousandth of a parameter's way, and no draw need meet it; a gradient × 1.01 a
+ * flips is a thousandth of a parameter's way, and no draw need meet it; a gradient × 1.01 a
  * hundredth. Once full steps (task.h) were taken, much more: weights of ad_autoencoder that the
  * last of two steps leaves out are off by 0.28 along their way (batch 2). */
 static const double MOVED[] = {4e-3, 4e-3, 4e-2, 1e-4}, MOVED_ON[] = {0.2, 0.8, 1, 0.1};
@@ -28,20 +30,20 @@ static const double MOVED_KINKS[] = {4e-3, 3e-2, 0.3, 1e-4};
 static const double WORST_TIMES = 4;
 /* A figure that may be so large lets pass what does nothing: no update is off by 1. */
 static const double SAYS_NOTHING = 0.9;
-/* A number that is off by so much of a parameter's way went elsewhere: a turned step is off by 2,
- * an update that is missing by 1, rounding that turns nothing in the first step by less than 0.1.
+/* A number that is off by so much of a parameter's way went elsewhere: a flipped step is off by 2,
+ * an update that is missing by 1, rounding that flips nothing in the first step by less than 0.1.
  */
 static const double ELSEWHERE = 0.1;
-/* One number in so many of a parameter of more than FEW may go elsewhere where numbers may turn. Of
+/* One number in so many of a parameter of more than FEW may go elsewhere where numbers may flip. Of
  * the random networks' 2,400 results 5 have one after the first step that no draw has met, in one
- * parameter each: so after it one parameter in TURNS_IN may have some, and one at least. */
-enum { ONE_IN = 50, FEW = 4, TURNS_IN = 4 };
+ * parameter each: so after it one parameter in FLIPS_IN may have some, and one at least. */
+enum { ONE_IN = 50, FEW = 4, FLIPS_IN = 4 };
 
-enum figure { SCALE, DISTANCE, WORST, LOSS, FIGURES, TURNS = FIGURES };
+enum figure { SCALE, DISTANCE, WORST, LOSS, FIGURES, FLIPS = FIGURES };
 
 struct figures {
     double of[FIGURES];
-    bool turns; /* a number was left out that went elsewhere */
+    bool flips; /* a number was left out that went elsewhere */
 };
 
 /* What is compared: the values from..to of a stage. */
@@ -56,7 +58,7 @@ struct verdict {
     double error, tolerance;
     struct span span;
     enum figure figure;
-    int64_t judged;
+    int64_t counted;
 };
 
 static bool is_low(const struct task *task)
@@ -86,7 +88,7 @@ static bool steps_are_full(const struct task *task)
 }
 
 /* May rounding alone send single numbers elsewhere? Full steps and kinks do. */
-static bool numbers_may_turn(const struct task *task)
+static bool numbers_may_flip(const struct task *task)
 {
     return task->phase == PHASE_TRAINING && (task_steps_are_full(task) || task_has_kinks(task));
 }
@@ -112,7 +114,7 @@ static double span_size(const struct span *span)
  * ResNet-18 at batch 2 was off by 0.38 of the parameter's size. Full steps may all have gone the
  * other way: twice the largest step of the parameter, for each of them, and a little for rounding.
  */
-static double span_turned(const struct span *span, double size)
+static double span_flipped(const struct span *span, double size)
 {
     static const double TWICE = 2.1;
     if (!task_steps_are_full(span->task))
@@ -129,8 +131,8 @@ static double span_turned(const struct span *span, double size)
     return TWICE * most;
 }
 
-/* Did the number stay where it was, in a step of the reference? A turned step is as long as a right
- * one. Low precisions round small gradients to nothing. */
+/* Did the number stay where it was, in a step of the reference? A flipped step is as long as a
+ * right one. Low precisions round small gradients to nothing. */
 static bool span_stays(const struct span *span, const struct outcome *outcome, int64_t i,
                        double size)
 {
@@ -142,13 +144,13 @@ static bool span_stays(const struct span *span, const struct outcome *outcome, i
            fabs(span_value(span, reference, i) - from) > ELSEWHERE * size;
 }
 
-/* The largest difference that counts: where numbers may turn one in fifty, and one at least, may be
+/* The largest difference that counts: where numbers may flip one in fifty, and one at least, may be
  * further off. */
 static double span_most(const struct span *span, const struct outcome *outcome)
 {
     const int64_t count = span->to - span->from;
     double off[TASK_PLACES];
-    if (!numbers_may_turn(span->task) || count <= FEW)
+    if (!numbers_may_flip(span->task) || count <= FEW)
         return (double)INFINITY;
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = span->from + i;
@@ -168,7 +170,7 @@ static bool span_is_luck(const struct span *span, const struct outcome *outcome,
     if (outcome >= span->task->draws && outcome < span->task->draws + TASK_DRAWS)
         return false;
     const double expected = span_value(span, &span->task->reference, i);
-    if (!numbers_may_turn(span->task))
+    if (!numbers_may_flip(span->task))
         return false;
     for (int32_t draw = 0; draw < span->task->draw_count; draw++)
         if (fabs(span_value(span, &span->task->draws[draw], i) - expected) > ELSEWHERE * size)
@@ -180,17 +182,17 @@ static struct figures span_figures(const struct span *span, const struct outcome
 {
     const struct outcome *reference = &span->task->reference;
     const double size = span_size(span), squares = size * size * (double)(span->to - span->from);
-    const double most = span_most(span, outcome), turned = span_turned(span, size);
+    const double most = span_most(span, outcome), flipped = span_flipped(span, size);
     double along = 0, off = 0, worst = 0;
-    bool turns = false;
+    bool flips = false;
     for (int64_t i = span->from; i < span->to; i++) {
         const double way = span_value(span, reference, i) - span_start(span, i);
         const double difference = span_value(span, outcome, i) - span_value(span, reference, i);
         const double size_off = isfinite(difference) ? fabs(difference) : (double)INFINITY;
-        if (size_off <= turned && span_is_luck(span, outcome, i, size))
+        if (size_off <= flipped && span_is_luck(span, outcome, i, size))
             continue;
-        if (size_off <= turned && size_off > most && !span_stays(span, outcome, i, size)) {
-            turns = turns || size_off > ELSEWHERE * size;
+        if (size_off <= flipped && size_off > most && !span_stays(span, outcome, i, size)) {
+            flips = flips || size_off > ELSEWHERE * size;
             continue;
         }
         along += way * difference;
@@ -199,7 +201,7 @@ static struct figures span_figures(const struct span *span, const struct outcome
     }
     return (struct figures){{as_share(fabs(along), squares), as_share(sqrt(off), sqrt(squares)),
                              as_share(worst, size), 0},
-                            turns};
+                            flips};
 }
 
 /* What the last rounding of each step does to parameters, which are fp32 in every precision. */
@@ -236,12 +238,12 @@ static struct figures span_noise(const struct span *span)
     return noise;
 }
 
-static double judge_allowed(const struct span *span, enum figure figure, double noise)
+static double figure_allowed(const struct span *span, enum figure figure, double noise)
 {
     const struct task *task = span->task;
     const bool low = is_low(task);
     const double *moved = steps_are_full(task) && span->stage     ? MOVED_ON
-                          : numbers_may_turn(task) && span->stage ? MOVED_KINKS
+                          : numbers_may_flip(task) && span->stage ? MOVED_KINKS
                                                                   : MOVED;
     const double least =
         (low ? ROUNDINGS_LOW : ROUNDINGS) * task->rounding * (figure == WORST ? WORST_TIMES : 1);
@@ -251,39 +253,40 @@ static double judge_allowed(const struct span *span, enum figure figure, double 
 
 /* Keeps the figure that is the largest share of what is allowed. What may be infinite says
  * nothing. */
-static void judge_figure(const struct span *span, enum figure figure, double found, double noise,
-                         struct verdict *out)
+static void verdict_add(const struct span *span, enum figure figure, double found, double noise,
+                        struct verdict *out)
 {
-    const double tolerance = judge_allowed(span, figure, noise);
+    const double tolerance = figure_allowed(span, figure, noise);
     if (!isfinite(tolerance) || (tolerance > SAYS_NOTHING && isfinite(found)))
         return;
-    out->judged++;
+    out->counted++;
     if (found / tolerance <= out->error / out->tolerance)
         return;
-    *out = (struct verdict){found, tolerance, *span, figure, out->judged};
+    *out = (struct verdict){found, tolerance, *span, figure, out->counted};
 }
 
 /* Do numbers of it go elsewhere? */
-static bool judge_span(const struct span *span, const struct outcome *found, struct verdict *out)
+static bool span_check(const struct span *span, const struct outcome *found, struct verdict *out)
 {
     const struct figures noise = span_noise(span), seen = span_figures(span, found);
     for (enum figure figure = SCALE; figure <= WORST; figure++)
-        judge_figure(span, figure, seen.of[figure], noise.of[figure], out);
-    return seen.turns;
+        verdict_add(span, figure, seen.of[figure], noise.of[figure], out);
+    return seen.flips;
 }
 
-/* Rounding turns a number of a few parameters; a mistake at the end of each, one of all. */
-static void judge_turns(const struct span *span, int64_t turns, int64_t spans, struct verdict *out)
+/* Rounding flips a number of a few parameters; a mistake at the end of each, one of all. */
+static void verdict_add_flips(const struct span *span, int64_t flips, int64_t spans,
+                              struct verdict *out)
 {
-    const int64_t most = spans < TURNS_IN ? 1 : spans / TURNS_IN;
-    if (is_low(span->task) || span->stage || turns <= most || out->error > out->tolerance)
+    const int64_t most = spans < FLIPS_IN ? 1 : spans / FLIPS_IN;
+    if (is_low(span->task) || span->stage || flips <= most || out->error > out->tolerance)
         return;
-    *out = (struct verdict){(double)turns / (double)spans, (double)most / (double)spans, *span,
-                            TURNS, out->judged};
+    *out = (struct verdict){(double)flips / (double)spans, (double)most / (double)spans, *span,
+                            FLIPS, out->counted};
 }
 
-static void judge_loss(const struct task *task, int32_t stage, const struct outcome *found,
-                       struct verdict *out)
+static void verdict_add_loss(const struct task *task, int32_t stage, const struct outcome *found,
+                             struct verdict *out)
 {
     const struct span span = {task, stage, 0, task->value_count};
     const double expected = task->reference.loss[stage];
@@ -291,28 +294,28 @@ static void judge_loss(const struct task *task, int32_t stage, const struct outc
     for (int32_t draw = 0; draw < task->draw_count; draw++)
         noise =
             fmax(noise, as_share(fabs(task->draws[draw].loss[stage] - expected), fabs(expected)));
-    judge_figure(&span, LOSS, as_share(fabs(found->loss[stage] - expected), fabs(expected)), noise,
-                 out);
+    verdict_add(&span, LOSS, as_share(fabs(found->loss[stage] - expected), fabs(expected)), noise,
+                out);
 }
 
-static void judge_stage(const struct task *task, int32_t stage, const struct outcome *found,
-                        struct verdict *out)
+static void verdict_add_stage(const struct task *task, int32_t stage, const struct outcome *found,
+                              struct verdict *out)
 {
     const bool training = task->phase == PHASE_TRAINING;
     struct span last = {task, stage, 0, 0};
-    int64_t turns = 0, spans = 0;
+    int64_t flips = 0, spans = 0;
     for (int64_t from = 0, to = 0; from < task->value_count; from = to) {
         const int32_t entry = training ? task->places[from].entry : 0;
         while (to < task->value_count && (!training || task->places[to].entry == entry))
             to++;
         last = (struct span){task, stage, from, to};
-        const bool turned = judge_span(&last, found, out);
-        turns += turned;
+        const bool flipped = span_check(&last, found, out);
+        flips += flipped;
         spans++;
     }
-    judge_turns(&last, turns, spans, out);
+    verdict_add_flips(&last, flips, spans, out);
     if (training)
-        judge_loss(task, stage, found, out);
+        verdict_add_loss(task, stage, found, out);
 }
 
 /* The single number that is furthest off. */
@@ -332,8 +335,8 @@ static int64_t span_worst(const struct span *span, const struct outcome *found)
     return at;
 }
 
-static enum status judge_wrong_parameter(const struct verdict *verdict, const char *name,
-                                         const struct outcome *found, int64_t worst)
+static enum status verdict_fail_parameter(const struct verdict *verdict, const char *name,
+                                          const struct outcome *found, int64_t worst)
 {
     static const char *const says[] = {
         [SCALE] = "moved by another amount: the way along the reference's differs by",
@@ -349,7 +352,7 @@ static enum status judge_wrong_parameter(const struct verdict *verdict, const ch
          task_initial(span->task, worst));
 }
 
-static enum status judge_wrong(const struct verdict *verdict, const struct outcome *found)
+static enum status verdict_fail(const struct verdict *verdict, const struct outcome *found)
 {
     const struct span *span = &verdict->span;
     const struct task *task = span->task;
@@ -357,18 +360,26 @@ static enum status judge_wrong(const struct verdict *verdict, const struct outco
         FAIL(STATUS_WRONG, "the loss after %d steps is %.6g, expected %.6g (at most %.2g off)",
              task_steps(task, span->stage), found->loss[span->stage],
              task->reference.loss[span->stage], verdict->tolerance);
-    if (verdict->figure == TURNS)
+    if (verdict->figure == FLIPS)
         FAIL(STATUS_WRONG,
              "%.0f %% of the parameters have a number that went elsewhere in the first step; "
              "rounding sends one in at most %.0f %%",
              100 * verdict->error, 100 * verdict->tolerance);
     const int64_t worst = span_worst(span, found);
     if (task->phase == PHASE_TRAINING)
-        return judge_wrong_parameter(verdict, task->params.entries[task->places[worst].entry].name,
-                                     found, worst);
+        return verdict_fail_parameter(verdict, task->params.entries[task->places[worst].entry].name,
+                                      found, worst);
     FAIL(STATUS_WRONG, "output %" PRId64 " is %.6g, expected %.6g: off by %.2g, at most %.2g",
          worst, span_value(span, found, worst), span_value(span, &task->reference, worst),
          verdict->error, verdict->tolerance);
+}
+
+enum status outcome_make(const struct task *task, struct arena *arena, struct outcome *out)
+{
+    const size_t count = (size_t)task_stages(task) * (size_t)task->value_count;
+    *out = (struct outcome){.loss = {0}};
+    NEED(out->values = arena_array(arena, count, sizeof *out->values));
+    return STATUS_OK;
 }
 
 static bool outcome_is_finite(const struct task *task, const struct outcome *outcome)
@@ -382,18 +393,18 @@ static bool outcome_is_finite(const struct task *task, const struct outcome *out
     return finite;
 }
 
-enum status judge_outcome(struct task *task, const struct outcome *found, double *error)
+enum status outcome_check(struct task *task, const struct outcome *found, double *error)
 {
-    if (!task->referred)
+    if (!task->has_reference)
         FAIL(STATUS_UNSUPPORTED, "there is no reference to compare with");
     if (!outcome_is_finite(task, &task->reference))
         FAIL(STATUS_UNSUPPORTED, "the reference diverges: it has numbers that are not finite");
     struct verdict verdict = {.error = -1, .tolerance = 1};
     for (int32_t stage = 0; stage < task_stages(task); stage++)
-        judge_stage(task, stage, found, &verdict);
-    if (!verdict.judged)
+        verdict_add_stage(task, stage, found, &verdict);
+    if (!verdict.counted)
         FAIL(STATUS_UNSUPPORTED, "rounding alone decides what comes of it");
     *error = verdict.error;
     task->tolerance = verdict.tolerance;
-    return verdict.error > verdict.tolerance ? judge_wrong(&verdict, found) : STATUS_OK;
+    return verdict.error > verdict.tolerance ? verdict_fail(&verdict, found) : STATUS_OK;
 }
