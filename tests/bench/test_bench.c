@@ -9,6 +9,7 @@
 #include "bench/check/reference.h"
 #include "bench/check/reference_file.h"
 #include "bench/job/job_network.h"
+#include "bench/job/task_files.h"
 #include "bench/peer/task_peer.h"
 #include "bench/sweep/sweep.h"
 

@@ -85,7 +85,7 @@ static enum status reference_cut(struct reference *reference, const struct bench
         return STATUS_OK;
     }
     if (task->phase == PHASE_INFERENCE && share * task->batch >= 1) {
-        const struct program *program = task_output(task, "y", &y);
+        const struct program *program = task_find(task, ROLE_OUTPUT, "y", &y);
         const int64_t width = shape_count(&program->tensors[y].shape) / task->batch;
         reference->batch = (int32_t)(share * task->batch);
         task->check_steps = 1;

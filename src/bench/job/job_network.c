@@ -198,7 +198,7 @@ static void network_chain(struct job_network *network)
 {
     const struct task *task = network->task;
     int32_t tensor;
-    const struct program *program = task_output(network->task, "y", &tensor);
+    const struct program *program = task_find(network->task, ROLE_OUTPUT, "y", &tensor);
     int64_t y_width = shape_count(&program->tensors[tensor].shape) / task->batch;
     int64_t x_width = shape_count(&task->data.entries[0].shape) / task->rows;
     const float *y = network->y;
@@ -260,7 +260,7 @@ static void network_answers(const struct job_network *network, struct outcome *o
 {
     const struct task *task = network->task;
     int32_t y;
-    const struct program *program = task_output(task, "y", &y);
+    const struct program *program = task_find(task, ROLE_OUTPUT, "y", &y);
     const int64_t width = shape_count(&program->tensors[y].shape) / task->batch;
     for (int64_t i = 0; i < task->value_count; i++)
         out->values[i] =

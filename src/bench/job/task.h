@@ -85,8 +85,9 @@ void task_close(struct task *task); /* NULL is fine; removes the files */
  * that is asked for, or nothing. */
 const char *task_optimiser(const struct network *network, const char *optimiser);
 
-/* The program that has the output of that name, and its tensor; NULL: none has it. */
-const struct program *task_output(const struct task *task, const char *name, int32_t *tensor);
+/* The program that has a tensor of that role and name, and the tensor; NULL: none has it. */
+const struct program *task_find(const struct task *task, enum role role, const char *name,
+                                int32_t *tensor);
 
 /* Of the samples of one iteration, with what is to be learnt from them. */
 uint64_t task_input_bytes(const struct task *task);
@@ -112,11 +113,7 @@ double task_initial(const struct task *task, int64_t place);
  * the working set being the largest of theirs. */
 enum status task_compile(struct task *task);
 enum status task_count_work(struct task *task);
-
-/* Writes the weights and the data (in the order in which they are visited) as safetensors files
- * into a temporary folder; once. Removes those that killed processes left behind. */
-enum status task_write_files(struct task *task);
-/* Beside them, what the network predicts as ONNX. */
-enum status task_write_onnx(struct task *task);
+/* The weights, the data and the check of a compiled task; `host` as in task_options. */
+enum status task_fill(struct task *task, bool host);
 
 #endif

@@ -2,6 +2,7 @@
 #include "bench/peer/task_peer.h"
 
 #include "bench/check/outcome.h"
+#include "bench/job/task_files.h"
 #include "nn/layer.h"
 #include "nn/optimiser.h"
 #include "nn/reader.h"
@@ -203,7 +204,7 @@ enum status task_peer_check(const struct task *task, int32_t stage, struct text 
 static bool gives_probabilities(const struct task *task)
 {
     int32_t y;
-    const struct program *program = task_output(task, "y", &y);
+    const struct program *program = task_find(task, ROLE_OUTPUT, "y", &y);
     for (int32_t i = 0; program && i < program->op_count; i++) {
         const struct op *op = &program->ops[i];
         if (op->outputs &&
