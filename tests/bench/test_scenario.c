@@ -309,7 +309,10 @@ TEST(targets_are_read)
 TEST(a_training_reaches_its_target_or_does_not)
 {
     struct target_run runs[2];
-    struct target_options options = {.model = "small",
+    struct network *small;
+    if (!CHECK_OK(network_open("small", &small)))
+        return;
+    struct target_options options = {.network = small,
                                      .dataset = "iris",
                                      .backend = &backend_ref,
                                      .device = {.threads = 1},
@@ -334,6 +337,7 @@ TEST(a_training_reaches_its_target_or_does_not)
     CHECK(!runs[0].reached && !runs[1].reached);
     options.device.threads = 2; /* which ref has not: never recorded as if it had */
     CHECK_STATUS(STATUS_UNSUPPORTED, target_run_all(&options, runs));
+    network_free(small);
 }
 
 CHECK_MAIN

@@ -6,6 +6,8 @@
 #include "nn/formats/onnx.h"
 #include "nn/optimiser.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { TASK_SEED = 1 };
@@ -95,7 +97,7 @@ static enum status task_rounding(struct task *task, const char *precision)
 
 const char *task_optimiser(const struct network *network, const char *optimiser)
 {
-    bool own = !optimiser || strcmp(optimiser, network->optimiser.kind->name) == 0;
+    bool own = !optimiser || !optimiser[0] || strcmp(optimiser, network->optimiser.kind->name) == 0;
     return own ? NULL : optimiser;
 }
 
@@ -136,6 +138,7 @@ static enum status task_define(struct task *task, const struct task_options *opt
     if (optimiser)
         NEED(task->optimiser_text = arena_text(&task->arena, optimiser));
     TRY(task_compile(task));
+    snprintf(task->program, sizeof task->program, "%016" PRIx64, recipe_hash(&task->step));
     return task_count_work(task);
 }
 
@@ -152,9 +155,34 @@ static enum status task_make(const struct task_options *options, struct task **o
     return STATUS_OK;
 }
 
-/* Gives the task away if all went well. */
-static enum status task_give(struct task *task, enum status status, struct task **out)
+const char *task_onnx_end(const char *model)
 {
+    return network_built_in(model) ? NULL : network_onnx_end(model);
+}
+
+/* Keeps the last error, for as long as the task lives. */
+static enum status task_refuse(struct task *task, enum status status)
+{
+    task->refusal = status;
+    NEED(task->refused = arena_text(&task->arena, status_message()));
+    task->for_peers = status == STATUS_UNSUPPORTED && task->phase == PHASE_INFERENCE &&
+                      task_onnx_end(task->model);
+    if (task->for_peers) {
+        recipe_free(&task->step);
+        network_free(task->network);
+        task->network = NULL;
+    }
+    return STATUS_OK;
+}
+
+enum status task_begin(const struct task_options *options, struct task **out)
+{
+    struct task *task = NULL;
+    enum status status = task_make(options, &task), defined = STATUS_OK;
+    if (status == STATUS_OK)
+        defined = task_define(task, options);
+    if (defined != STATUS_OK)
+        status = task_refuse(task, defined);
     if (status == STATUS_OK)
         *out = task;
     else
@@ -162,36 +190,27 @@ static enum status task_give(struct task *task, enum status status, struct task 
     return status;
 }
 
-enum status task_open(const struct task_options *options, struct task **out)
+enum status task_fill(struct task *task, bool host)
 {
-    struct task *task = NULL;
-    enum status status = task_make(options, &task);
-    if (status == STATUS_OK)
-        status = task_define(task, options);
-    if (status == STATUS_OK)
-        status = task_fill(task, options->host);
-    return task_give(task, status, out);
-}
-
-const char *task_onnx_end(const char *model)
-{
-    return network_built_in(model) ? NULL : network_onnx_end(model);
-}
-
-static enum status task_refuse(struct task *task, const char *reason)
-{
-    NEED(task->refused = arena_text(&task->arena, reason));
+    if (!task->refused && !task->order) {
+        enum status status = task_make_numbers(task, host);
+        if (status != STATUS_OK)
+            TRY(task_refuse(task, status));
+    }
+    if (task->refused)
+        FAIL(task->refusal, "%s", task->refused);
     return STATUS_OK;
 }
 
-enum status task_open_file(const struct task_options *options, const char *reason,
-                           struct task **out)
+enum status task_open(const struct task_options *options, struct task **out)
 {
-    struct task *task = NULL;
-    enum status status = task_make(options, &task);
-    if (status == STATUS_OK)
-        status = task_refuse(task, reason);
-    return task_give(task, status, out);
+    TRY(task_begin(options, out));
+    enum status status = task_fill(*out, false);
+    if (status != STATUS_OK) {
+        task_close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 void task_close(struct task *task)

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-enum { TASK_BATCHES = 8, TASK_DRAWS = 6 };
+enum { TASK_BATCHES = 8, TASK_DRAWS = 6, TASK_PROGRAM = 17 };
 enum { TASK_PLACES = 512, TASK_OUTPUTS = 1 << 16 };  /* of a parameter, of outputs: looked at */
 enum { TASK_BATCH_MOST = INT32_MAX / TASK_BATCHES }; /* rows are counted in 32 bits */
 
@@ -32,7 +32,6 @@ struct task_options {
     int32_t batch;
     const char *optimiser; /* "adam", "adam:rate=0.1"; NULL, "" or its bare name: the network's */
     const char *precision; /* what is computed in, as the axis has it; NULL or "": fp32 */
-    bool host;             /* whoever runs it takes this machine's memory, and no other */
     uint64_t seed;         /* of weights and data; 0: the usual one */
 };
 
@@ -68,17 +67,24 @@ struct task {
     char *folder, *weights_path, *data_path, *onnx_path;
     int folder_lock; /* held for as long as the folder is in use; 0: none */
 
-    const char *model;   /* as it was asked for */
-    const char *refused; /* why only peers can compute it; NULL: it is a network of ours, too */
+    const char *model;          /* as it was asked for */
+    char program[TASK_PROGRAM]; /* the hash of its programs as text; "": it has none */
+    const char *refused;        /* why prony cannot compute it; NULL: it can */
+    enum status refusal;        /* … as a status */
+    bool for_peers;             /* … but peers may open the file themselves */
 };
 
+/* The network and its programs; nothing large is made. STATUS_OK also where prony cannot compute
+ * it: then task->refused says why. An ONNX file that prony cannot import is a task for peers: it
+ * has no network, no programs and no data, so that nothing is checked and there is no floor. */
+enum status task_begin(const struct task_options *options, struct task **out);
+/* Its numbers, once; the refusal of a task that is refused. `host`: whoever runs it takes this
+ * machine's memory, and no other. */
+enum status task_fill(struct task *task, bool host);
+/* Both; fails where it is refused. */
 enum status task_open(const struct task_options *options, struct task **out);
 /* Where the name of an ONNX file ends, as network_onnx_end has it; NULL: it is another network. */
 const char *task_onnx_end(const char *model);
-/* Of an ONNX file that prony cannot import, for `reason`: peers may open the file themselves. It
- * has no network, no programs and no data, so that nothing is checked and there is no floor. */
-enum status task_open_file(const struct task_options *options, const char *reason,
-                           struct task **out);
 void task_close(struct task *task); /* NULL is fine; removes the files */
 
 /* What to compile with: NULL, that is the network's own with its settings, where the bare name of
@@ -113,7 +119,7 @@ double task_initial(const struct task *task, int64_t place);
  * the working set being the largest of theirs. */
 enum status task_compile(struct task *task);
 enum status task_count_work(struct task *task);
-/* The weights, the data and the check of a compiled task; `host` as in task_options. */
-enum status task_fill(struct task *task, bool host);
+/* The weights, the data and the check of a compiled task. */
+enum status task_make_numbers(struct task *task, bool host);
 
 #endif

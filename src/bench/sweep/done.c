@@ -2,7 +2,7 @@
 #include "bench/sweep/done.h"
 
 #include "base/memory.h"
-#include "bench/job/task.h"
+#include "bench/sweep/workload.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -91,24 +91,9 @@ void done_free(struct done *done)
 
 enum status done_program(const struct point *point, char program[DONE_PROGRAM])
 {
-    struct compile_options options = {.batch = (int32_t)point->batch,
-                                      .use = strcmp(point->phase, "training") == 0 ? USE_TRAINING
-                                                                                   : USE_INFERENCE};
-    struct network *network = NULL;
-    struct recipe_step step = {0};
-    struct params params;
-
-    program[0] = '\0';
-    params_init(&params, DTYPE_F32);
-    enum status status = network_open(point->model, &network);
-    if (status == STATUS_OK) {
-        options.optimiser = task_optimiser(network, point->optimiser);
-        status = recipe_compile_stages(network, &params, &options, &step);
-    }
-    if (status == STATUS_OK)
-        snprintf(program, DONE_PROGRAM, "%016" PRIx64, recipe_hash(&step));
-    recipe_free(&step);
-    params_free(&params);
-    network_free(network);
-    return status == STATUS_MEMORY ? status : STATUS_OK;
+    struct workload workload;
+    TRY(workload_open(point, &workload));
+    snprintf(program, DONE_PROGRAM, "%s", workload.task->program);
+    workload_close(&workload);
+    return STATUS_OK;
 }

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "record/record.h"
 
-enum { DONE_PROGRAM = 17 }; /* a hash as text */
+enum { DONE_PROGRAM = 17 }; /* as TASK_PROGRAM */
 
 enum done_state { DONE_NOT, DONE_SKIPPED, DONE_MEASURED };
 

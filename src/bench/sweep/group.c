@@ -3,14 +3,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/check/reference.h"
 #include "bench/job/describe.h"
 #include "bench/job/job_cold.h"
 #include "bench/job/job_library.h"
 #include "bench/job/job_network.h"
 #include "bench/peer/peers.h"
 #include "bench/peer/task_peer.h"
-#include "bench/sweep/done.h"
 #include "bench/sweep/entry.h"
 #include "bench/sweep/group_result.h"
 #include "bench/sweep/target_group.h"
@@ -54,13 +52,6 @@ static enum status group_refuse(struct group *group, struct contender *contender
     return STATUS_OK;
 }
 
-static enum status group_refuse_all(struct group *group, enum status status)
-{
-    for (int i = 0; i < group->count; i++)
-        TRY(group_refuse(group, &group->contenders[i], status));
-    return STATUS_OK;
-}
-
 /* Who cannot take part is refused before anything is made for it: parameters and references may
  * take minutes. */
 static enum status group_screen(struct group *group, int *left)
@@ -83,7 +74,7 @@ static enum status group_screen(struct group *group, int *left)
 /* What is right, found out when somebody will be asked. */
 static enum status group_refer(struct group *group)
 {
-    return reference_begin(&group->reference, group->bench, group->task);
+    return reference_begin(&group->workload->reference, group->bench, group->task);
 }
 
 static enum status group_open_network(struct group *group, struct contender *contender)
@@ -180,12 +171,12 @@ static enum status group_check(struct group *group, struct contender *contender)
     if (group_check_ns(group, contender) > group->bench->patience_ns)
         status = reference_refuse(group->bench, (double)group_check_ns(group, contender), "");
     else if ((status = group_refer(group)) == STATUS_OK)
-        status = reference_check(&group->reference, contender->job, &error);
+        status = reference_check(&group->workload->reference, contender->job, &error);
     if (status == STATUS_UNSUPPORTED) {
         NEED(check->reason = arena_text(&group->arena, status_message()));
         return STATUS_OK;
     }
-    check->against = group->reference.name;
+    check->against = group->workload->reference.name;
     check->difference = error;
     check->tolerance = group->task->tolerance;
     TRY(status);
@@ -289,40 +280,20 @@ static enum status group_start(struct group *group, struct contender *contender)
     return STATUS_OK;
 }
 
-/* An ONNX file that prony cannot import is a task of the peers that open it themselves. */
-static enum status group_open_file(struct group *group, const struct task_options *options,
-                                   enum status status)
-{
-    const char *reason = arena_text(&group->arena, status_message());
-    NEED(reason);
-    for (int i = 0; i < group->count; i++) {
-        struct contender *contender = &group->contenders[i];
-        if (contender->record.status == RECORD_OK && is_prony(&contender->record.point))
-            TRY(group_refuse(group, contender, status));
-    }
-    return task_open_file(options, reason, &group->task);
-}
-
-/* A task that cannot be made is every contender's refusal. */
-static enum status group_open_task(struct group *group, const struct point *point)
+/* A workload that cannot be made is every contender's refusal, but peers may open a file that prony
+ * cannot import. */
+static enum status group_fill(struct group *group)
 {
     bool host = true;
     for (int i = 0; i < group->count; i++)
         host = host && strcmp(group->contenders[i].record.point.unit, "gpu") != 0;
-    const struct task_options options = {
-        .host = host,
-        .model = point->model,
-        .phase = strcmp(point->phase, "training") == 0 ? PHASE_TRAINING : PHASE_INFERENCE,
-        .batch = (int32_t)point->batch,
-        .optimiser = point->optimiser,
-        .precision = point->precision};
-
-    enum status status = task_open(&options, &group->task);
-    if (status == STATUS_UNSUPPORTED && options.phase == PHASE_INFERENCE &&
-        task_onnx_end(options.model))
-        return group_open_file(group, &options, status);
-    TRY(status);
-    reference_choose(&group->reference, group->bench, group->task);
+    enum status status = workload_fill(group->workload, group->bench, host);
+    for (int i = 0; i < group->count && status != STATUS_OK; i++) {
+        struct contender *contender = &group->contenders[i];
+        if (contender->record.status == RECORD_OK &&
+            (is_prony(&contender->record.point) || !group->task->for_peers))
+            TRY(group_refuse(group, contender, status));
+    }
     return STATUS_OK;
 }
 
@@ -332,14 +303,10 @@ static enum status group_make(struct group *group, const struct point *points, i
     NEED(group->timings = mem_array((size_t)count, sizeof *group->timings));
     group->count = count;
     pins_find(&group->cpus);
-    char *program = arena_alloc(&group->arena, DONE_PROGRAM);
-    NEED(program);
-    if (done_program(&points[0], program) != STATUS_OK)
-        program[0] = '\0'; /* too large: opening the task says so */
     for (int i = 0; i < count; i++) {
         struct record *record = &group->contenders[i].record;
         TRY(bench_start_record(group->bench, &points[i], &group->arena, record));
-        record->program = program[0] ? program : NULL;
+        record->program = group->task->program[0] ? group->task->program : NULL;
     }
     return STATUS_OK;
 }
@@ -361,7 +328,6 @@ static void group_free(struct group *group)
     }
     for (int i = 0; i < group->probe_count; i++)
         group->probes[i]->kind->close(group->probes[i]);
-    task_close(group->task);
     mem_free(group->contenders);
     mem_free(group->timings);
     arena_free(&group->arena);
@@ -484,6 +450,18 @@ static void group_end_watch(struct group *group)
     watch_end(&group->watch);
 }
 
+/* All were timed in turns: their results, their comparison, their records. */
+static enum status group_conclude(struct group *group)
+{
+    for (int i = 0; i < group->count; i++)
+        if (group->contenders[i].runs)
+            TRY(group_result(group, &group->contenders[i]));
+    TRY(group_compare(group));
+    for (int i = 0; i < group->count; i++)
+        TRY(bench_write(group->bench, &group->contenders[i].record));
+    return STATUS_OK;
+}
+
 /* In turns: all are known at the same time. */
 static enum status group_interleave(struct group *group)
 {
@@ -494,13 +472,7 @@ static enum status group_interleave(struct group *group)
     enum status status = measure(&options, group->timings, group->timing_count);
     group_end_watch(group);
     TRY(status);
-    for (int i = 0; i < group->count; i++)
-        if (group->contenders[i].runs)
-            TRY(group_result(group, &group->contenders[i]));
-    TRY(group_compare(group));
-    for (int i = 0; i < group->count; i++)
-        TRY(bench_write(group->bench, &group->contenders[i].record));
-    return STATUS_OK;
+    return group_conclude(group);
 }
 
 /* Are differences of nanoseconds looked for: by a comparison, or between two ways to ask? */
@@ -539,13 +511,7 @@ static enum status group_query_in_turns(struct group *group, int turns)
                 TRY(group_ask(group, contender, group->bench->measure.limit_ns / (uint64_t)turns));
         }
     group_end_watch(group);
-    for (int i = 0; i < group->count; i++)
-        if (group->contenders[i].runs)
-            TRY(group_result(group, &group->contenders[i]));
-    TRY(group_compare(group));
-    for (int i = 0; i < group->count; i++)
-        TRY(bench_write(group->bench, &group->contenders[i].record));
-    return STATUS_OK;
+    return group_conclude(group);
 }
 
 /* In turns where that matters, else one after another: whoever is done has its record, whatever
@@ -568,21 +534,22 @@ static enum status group_query(struct group *group, enum scenario scenario)
     return STATUS_OK;
 }
 
-enum status group_run(struct bench *bench, const struct point *points, int count)
+enum status group_run(struct bench *bench, struct workload *workload, const struct point *points,
+                      int count)
 {
-    struct group group = {.bench = bench};
+    struct group group = {.bench = bench, .workload = workload, .task = workload->task};
     enum scenario scenario;
     int left = 0;
     if (strcmp(points[0].scenario, "target") == 0)
-        return target_group(bench, points, count);
+        return target_group(bench, workload->task, points, count);
     enum status status = group_make(&group, points, count);
 
     if (status == STATUS_OK)
         status = group_screen(&group, &left);
-    if (status == STATUS_OK && left) {
-        status = group_open_task(&group, &points[0]);
-        status = status == STATUS_OK ? group_prepare(&group) : group_refuse_all(&group, status);
-    }
+    if (status == STATUS_OK && left)
+        status = group_fill(&group);
+    if (status == STATUS_OK)
+        status = group_prepare(&group);
     if (status == STATUS_OK)
         status = scenario_parse(points[0].scenario, &scenario) ? group_query(&group, scenario)
                                                                : group_interleave(&group);

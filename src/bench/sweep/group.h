@@ -6,10 +6,12 @@
 #ifndef PRONY_BENCH_SWEEP_GROUP_H
 #define PRONY_BENCH_SWEEP_GROUP_H
 
-#include "bench/bench.h"
+#include "bench/sweep/workload.h"
 
-/* Writes one record for each point. Fails only when a record cannot be written, memory is out, or
- * the user stopped it: then nothing of the group is finished, and none of it is recorded. */
-enum status group_run(struct bench *bench, const struct point *points, int count);
+/* Writes one record for each point, all of this workload. Fails only when a record cannot be
+ * written, memory is out, or the user stopped it: then nothing of the group is finished, and none
+ * of it is recorded. */
+enum status group_run(struct bench *bench, struct workload *workload, const struct point *points,
+                      int count);
 
 #endif

@@ -4,11 +4,11 @@
 #define PRONY_BENCH_SWEEP_GROUP_RESULT_H
 
 #include "bench/bench.h"
-#include "bench/check/reference.h"
 #include "bench/meter/passes.h"
 #include "bench/meter/pin.h"
 #include "bench/meter/staging.h"
 #include "bench/meter/watch.h"
+#include "bench/sweep/workload.h"
 #include "estimate/probe.h"
 
 enum { MORE_ROWS = 5 + STAGING_ROWS }; /* of a scenario, of memory's bandwidth, of ingestion */
@@ -35,8 +35,8 @@ struct contender {
 struct group {
     struct bench *bench;
     struct arena arena;
-    struct task *task;
-    struct reference reference;
+    struct workload *workload;
+    struct task *task; /* the workload's */
     struct contender *contenders;
     struct timing *timings;
     int count, timing_count;

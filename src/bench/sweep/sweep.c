@@ -123,7 +123,8 @@ struct walk {
     struct bench *bench;
     struct arena arena;
     struct asked *asked;
-    struct point *group; /* the points of the group being gathered */
+    struct workload workload; /* of the group; closed where it need not be known */
+    struct point *group;      /* the points of the group being gathered */
     int group_count;
     bool later[AXIS_COUNT]; /* the axis has another value than its first */
     int points;             /* gone through so far */
@@ -285,7 +286,7 @@ static enum status walk_compare(struct walk *walk)
     for (int i = 0; i < walk->group_count; i++) {
         struct point pair[2] = {walk->group[i]};
         TRY(walk_opponent(walk, &pair[0], &pair[1]));
-        TRY(group_run(walk->bench, pair, 2));
+        TRY(group_run(walk->bench, &walk->workload, pair, 2));
     }
     return STATUS_OK;
 }
@@ -330,13 +331,12 @@ static enum status walk_find(struct walk *walk, const struct point *point, const
  * whom nothing is known keeps all of them; but who was skipped before is tried by itself. */
 static enum status walk_leave_done(struct walk *walk)
 {
-    char program[DONE_PROGRAM];
+    const char *program = walk->workload.task ? walk->workload.task->program : "";
     enum done_state state;
     int left = 0;
 
     if (walk->group_count == 0 || !walk->bench->done)
         return STATUS_OK;
-    TRY(done_program(&walk->group[0], program));
     for (int i = 0; i < walk->group_count && !walk->sweep->against; i++) {
         TRY(walk_find(walk, &walk->group[i], program, &state));
         if (state == DONE_NOT)
@@ -351,19 +351,21 @@ static enum status walk_leave_done(struct walk *walk)
     return STATUS_OK;
 }
 
-/* Where nobody asked for an optimiser it is the network's. */
-static enum status walk_optimiser(const struct walk *walk, struct point *point)
+/* Opens what the group computes. Where nobody asked for an optimiser it is the network's. Points
+ * can be counted without, unless the optimiser or the program decides which of them are left. */
+static enum status walk_open(struct walk *walk, struct point *point)
 {
-    struct network *network;
-    if (walk->sweep->lists[AXIS_optimiser].count)
+    const bool asked = walk->sweep->lists[AXIS_optimiser].count > 0;
+    if (!walk->running && !walk->bench->done && !walk->sweep->skip_count)
         return STATUS_OK;
-    enum status status = network_open(point->model, &network);
-    if (status == STATUS_UNSUPPORTED) /* whoever opens the file has no use for one */
+    struct point own = *point;
+    if (!asked)
+        own.optimiser[0] = '\0';
+    TRY(workload_open(&own, &walk->workload));
+    const struct network *network = walk->workload.task->network;
+    if (asked || !network) /* whoever opens the file has no use for one */
         return STATUS_OK;
-    TRY(status);
-    status = point_set(point, &axes[AXIS_optimiser], network->optimiser.kind->name);
-    network_free(network);
-    return status;
+    return point_set(point, &axes[AXIS_optimiser], network->optimiser.kind->name);
 }
 
 /* Is all of the group what it was with the first value of an axis that means nothing to it? */
@@ -377,6 +379,27 @@ static bool walk_repeats(const struct walk *walk)
             return true;
     }
     return false;
+}
+
+static enum status walk_axes(struct walk *walk, struct point *point, int axis, bool within);
+
+/* Gathers the points of a group, and measures them. */
+static enum status walk_group(struct walk *walk, const struct point *point)
+{
+    struct point inner = *point;
+    walk->group_count = 0;
+    TRY(walk_axes(walk, &inner, 0, true));
+    TRY(walk_leave_done(walk));
+    if (walk->group_count == 0 || walk_repeats(walk))
+        return STATUS_OK;
+    walk->points += walk->group_count;
+    if (!walk->running)
+        return STATUS_OK;
+    if (walk->sweep->progress)
+        walk->sweep->progress(walk->sweep->context, point, walk->group_count);
+    return walk->sweep->against
+               ? walk_compare(walk)
+               : group_run(walk->bench, &walk->workload, walk->group, walk->group_count);
 }
 
 /* Goes through the values of the axes from `axis` on: first those that make groups apart, then,
@@ -398,20 +421,12 @@ static enum status walk_axes(struct walk *walk, struct point *point, int axis, b
     }
     if (within)
         return walk_gather(walk, point);
-    walk->group_count = 0;
     struct point inner = *point;
-    TRY(walk_optimiser(walk, &inner));
-    TRY(walk_axes(walk, &inner, 0, true));
-    TRY(walk_leave_done(walk));
-    if (walk->group_count == 0 || walk_repeats(walk))
-        return STATUS_OK;
-    walk->points += walk->group_count;
-    if (!walk->running)
-        return STATUS_OK;
-    if (walk->sweep->progress)
-        walk->sweep->progress(walk->sweep->context, point, walk->group_count);
-    return walk->sweep->against ? walk_compare(walk)
-                                : group_run(walk->bench, walk->group, walk->group_count);
+    enum status status = walk_open(walk, &inner);
+    if (status == STATUS_OK)
+        status = walk_group(walk, &inner);
+    workload_close(&walk->workload);
+    return status;
 }
 
 static enum status walk_all(struct walk *walk)

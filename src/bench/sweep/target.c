@@ -47,8 +47,8 @@ static enum status run_epochs(const struct target_options *options, struct train
 }
 
 /* The data is read anew: opening a trainer scales it in place. */
-static enum status run_seed(const struct target_options *options, const struct network *network,
-                            uint64_t seed, struct target_run *out)
+static enum status run_seed(const struct target_options *options, uint64_t seed,
+                            struct target_run *out)
 {
     const struct dataset_options as_usual = {0};
     const struct model_options model_options = {.optimiser = options->optimiser, .seed = seed};
@@ -65,7 +65,8 @@ static enum status run_seed(const struct target_options *options, const struct n
     enum status status;
 
     TRY_OR(done, dataset_open(options->dataset, &as_usual, &dataset));
-    TRY_OR(done, model_open(&model, network, options->backend, &options->device, &model_options));
+    TRY_OR(done, model_open(&model, options->network, options->backend, &options->device,
+                            &model_options));
     TRY_OR(done, describe_device(options->backend, model.engine.device, &arena, &device));
     TRY_OR(done, describe_check_threads(options->backend->name, device, options->device.threads));
     TRY_OR(done, trainer_open(&model, dataset, &trainer_options, &trainer));
@@ -85,12 +86,7 @@ done:
 
 enum status target_run_all(const struct target_options *options, struct target_run *runs)
 {
-    struct network *network;
-    enum status status = STATUS_OK;
-
-    TRY(network_open(options->model, &network));
-    for (int64_t i = 0; i < options->seeds && status == STATUS_OK; i++)
-        status = run_seed(options, network, options->seed + (uint64_t)i, &runs[i]);
-    network_free(network);
-    return status;
+    for (int64_t i = 0; i < options->seeds; i++)
+        TRY(run_seed(options, options->seed + (uint64_t)i, &runs[i]));
+    return STATUS_OK;
 }

@@ -4,11 +4,13 @@
 #define PRONY_BENCH_SWEEP_TARGET_H
 
 #include "core/backend.h"
+#include "nn/network.h"
 
 #include <stdbool.h>
 
 struct target_options {
-    const char *model, *dataset, *optimiser;
+    const struct network *network;
+    const char *dataset, *optimiser;
     const struct backend *backend;
     struct device_options device;
     int32_t batch;

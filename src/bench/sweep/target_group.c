@@ -85,12 +85,13 @@ static enum status target_fill(const struct bench *bench, struct record *record,
     return STATUS_OK;
 }
 
-static enum status target_train(const struct bench *bench, struct record *record,
-                                struct arena *arena)
+static enum status target_train(const struct bench *bench, const struct task *task,
+                                struct record *record, struct arena *arena)
 {
     const struct point *point = &record->point;
     struct target_options options = {
-        .model = point->model,
+        .network = task->network,
+        .optimiser = task->optimiser_text,
         .dataset = bench->until.dataset,
         .batch = (int32_t)point->batch,
         .accuracy = bench->until.accuracy,
@@ -100,32 +101,27 @@ static enum status target_train(const struct bench *bench, struct record *record
         .limit_ns = bench->patience_ns,
         .stopped = bench->measure.stopped,
     };
-    struct network *network;
-    char *program = arena_alloc(arena, DONE_PROGRAM);
 
-    NEED(program);
-    TRY(done_program(point, program));
-    record->program = program;
+    record->program = task->program[0] ? task->program : NULL;
     TRY(entry_check(bench, point));
     TRY(entry_device(bench, point, &options.backend, &options.device));
-    TRY(network_open(point->model, &network));
-    const char *optimiser = task_optimiser(network, point->optimiser);
-    network_free(network);
-    options.optimiser = optimiser;
+    if (task->refused)
+        FAIL(task->refusal, "%s", task->refused);
     struct target_run *runs = arena_array(arena, (size_t)options.seeds, sizeof *runs);
     NEED(runs);
     TRY(target_run_all(&options, runs));
     return target_fill(bench, record, runs, arena);
 }
 
-enum status target_group(struct bench *bench, const struct point *points, int count)
+enum status target_group(struct bench *bench, const struct task *task, const struct point *points,
+                         int count)
 {
     for (int i = 0; i < count; i++) {
         struct arena arena = {0};
         struct record record;
         enum status status = bench_start_record(bench, &points[i], &arena, &record);
         if (status == STATUS_OK)
-            status = target_train(bench, &record, &arena);
+            status = target_train(bench, task, &record, &arena);
         if (status != STATUS_OK && status != STATUS_INTERRUPTED) {
             record.status = status == STATUS_UNSUPPORTED ? RECORD_SKIPPED : RECORD_FAILED;
             record.reason = status_message();

@@ -7,6 +7,7 @@
 /* As group_run. A sample is one seed's time for an iteration, looking at the held-out rows
  * included; the meters target_time (seconds), target_epochs (both: the median of those that got
  * there), reached (their share), accuracy and loss (medians) say the rest. */
-enum status target_group(struct bench *bench, const struct point *points, int count);
+enum status target_group(struct bench *bench, const struct task *task, const struct point *points,
+                         int count);
 
 #endif

@@ -1,4 +1,4 @@
-/* task_fill.c: the numbers of a task: the weights that it starts from, its data, and the places
+/* task_numbers.c: the numbers of a task: the weights that it starts from, its data, and the places
  * that its check looks at. A fault must be able to show in them: see docs/measuring.md. */
 #include "bench/job/task.h"
 
@@ -239,7 +239,7 @@ static enum status task_check_memory(const struct task *task, bool host)
     return STATUS_OK;
 }
 
-static enum status task_fill_data(struct task *task)
+static enum status task_make_data(struct task *task)
 {
     const int64_t classes = task_classes(task);
     task->rows = (int64_t)TASK_BATCHES * task->batch;
@@ -271,13 +271,13 @@ static enum status task_choose_check(struct task *task)
     return STATUS_OK;
 }
 
-enum status task_fill(struct task *task, bool host)
+enum status task_make_numbers(struct task *task, bool host)
 {
     TRY(task_check_memory(task, host));
     TRY(params_fill(&task->params, task->seed));
     task_vary(task);
     task_fit(task);
     task->params.control.rate = optimiser_value(&task->optimiser, "rate");
-    TRY(task_fill_data(task));
+    TRY(task_make_data(task));
     return task_choose_check(task);
 }
