@@ -1,8 +1,6 @@
 /* inside.c: see inside.h. */
 #include "bench/inside.h"
 
-#include "bench/job/describe.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,15 +62,14 @@ static enum status inside_merged(struct inside *inside)
 {
     struct arena scratch = {0};
     struct text names = {0};
-    struct json *tree;
+    struct job_info info;
     enum status status;
 
-    TRY_OR(done, describe_job(inside->job, &scratch, &tree));
-    const struct json *kernels = json_get(tree, "kernels");
-    inside->launches = inside->watch.gpu ? json_int(tree, "launches", 0) : 0;
-    for (const struct json *k = kernels ? kernels->first : NULL; k; k = k->next)
-        if (!inside_saw(inside, k->string))
-            text_printf(&names, "%s%s", names.length ? ", " : "", k->string);
+    TRY_OR(done, inside->job->kind->describe(inside->job, &scratch, &info));
+    inside->launches = inside->watch.gpu ? info.launches : 0;
+    for (size_t k = 0; k < info.kernel_count; k++)
+        if (!inside_saw(inside, info.kernels[k]))
+            text_printf(&names, "%s%s", names.length ? ", " : "", info.kernels[k]);
     TRY_OR(done, text_done(&names));
     snprintf(inside->merged, sizeof inside->merged, "%s", text_of(&names));
 done:

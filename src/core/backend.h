@@ -14,10 +14,10 @@
 #define PRONY_CORE_BACKEND_H
 
 #include "base/cpu.h"
-#include "base/json.h"
 #include "base/pool.h"
 #include "base/status.h"
 #include "core/control.h"
+#include "core/device_info.h"
 #include "core/observer.h"
 #include "core/params.h"
 #include "core/program.h"
@@ -104,7 +104,7 @@ struct explanation {
  * number is raised by hand; the others change by themselves when an op or an attribute comes. */
 enum {
     BACKEND_ABI =
-        12 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+        13 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
 };
 
 struct backend {
@@ -116,9 +116,7 @@ struct backend {
     enum status (*probe)(void);
     enum status (*open)(const struct device_options *options, struct device **out);
     void (*close)(struct device *device);
-    /* Adds members (unit_name, threads, isa, memory …) to the open JSON object; `software` is an
-     * object of the libraries it computes with and their versions. */
-    void (*describe)(const struct device *device, struct json_writer *out);
+    void (*describe)(const struct device *device, struct device_info *out);
 
     /* Bare params have no values: their instance takes no memory and serves dry plans only. */
     enum status (*attach)(struct device *device, const struct params *params,

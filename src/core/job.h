@@ -3,12 +3,24 @@
 #ifndef PRONY_CORE_JOB_H
 #define PRONY_CORE_JOB_H
 
+#include "base/arena.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "core/device_info.h"
 
 #include <stdint.h>
 
 struct job;
+
+/* What a job says of itself. What it does not tell is 0, NULL or "". */
+struct job_info {
+    struct device_info device;
+    const char *const *kernels; /* that ran, each once; in the caller's arena */
+    size_t kernel_count;
+    int64_t launches;            /* of an iteration */
+    const struct json *software; /* of a peer: its own words, valid while the job lives */
+    const char *handicap;        /* … why it cannot run as its users run it */
+};
 
 struct job_kind {
     const char *name;
@@ -24,8 +36,7 @@ struct job_kind {
     /* Is the result right? STATUS_WRONG with what differs; STATUS_UNSUPPORTED when nothing can be
      * said, with why. *error is the largest relative difference found. */
     enum status (*check)(struct job *job, double *error);
-    /* Adds members to the open JSON object: "device", "kernels", "software". */
-    void (*describe)(struct job *job, struct json_writer *out);
+    enum status (*describe)(struct job *job, struct arena *arena, struct job_info *out);
     void (*close)(struct job *job);
 };
 

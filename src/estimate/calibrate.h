@@ -87,8 +87,7 @@ enum status calibrate_unit_all(struct calibration *calibration, const struct bac
                                bool (*progress)(double share));
 void calibration_close_unit(struct calibration *calibration);
 /* What the unit is called: "NVIDIA H200"; its backend's name where it does not say. */
-enum status unit_name(const struct backend *backend, const struct device *device,
-                      char out[CEILING_UNIT]);
+void unit_name(const struct backend *backend, const struct device *device, char out[CEILING_UNIT]);
 
 /* Whose ceilings: those of so many threads of the CPU or, with a backend, of its unit. */
 struct yardstick {

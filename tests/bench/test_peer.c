@@ -88,14 +88,13 @@ TEST(a_good_peer_is_timed_by_its_own_clock)
     CHECK_OK(job->kind->run(job, 2, &elapsed_ns));
     CHECK_EQUAL_INT(elapsed_ns, 2000000);
 
-    struct text text = {0};
-    struct json_writer writer;
-    json_begin(&writer, &text);
-    json_object(&writer);
-    job->kind->describe(job, &writer);
-    json_end(&writer);
-    CHECK_EQUAL_TEXT(text_of(&text), "{\"software\":{\"sh\":\"1\"}}");
-    text_free(&text);
+    struct arena arena = {0};
+    struct job_info info;
+    CHECK_OK(job->kind->describe(job, &arena, &info));
+    CHECK_EQUAL_INT(info.software->count, 1);
+    CHECK_EQUAL_TEXT(json_text(info.software, "sh", ""), "1");
+    CHECK(!info.handicap);
+    arena_free(&arena);
     close_peer(job);
 }
 
@@ -260,17 +259,10 @@ TEST(a_peer_that_claims_the_impossible_is_a_failure)
 static pid_t process_named(struct job *job, const char *name)
 {
     struct arena arena = {0};
-    struct text text = {0};
-    struct json_writer writer;
-    struct json *tree;
+    struct job_info info;
     pid_t process = 0;
-    json_begin(&writer, &text);
-    json_object(&writer);
-    job->kind->describe(job, &writer);
-    json_end(&writer);
-    if (CHECK_OK(json_parse(&arena, "peer", text_of(&text), text.length, &tree)))
-        process = (pid_t)strtol(json_text(json_get(tree, "software"), name, "0"), NULL, 10);
-    text_free(&text);
+    if (CHECK_OK(job->kind->describe(job, &arena, &info)))
+        process = (pid_t)strtol(json_text(info.software, name, "0"), NULL, 10);
     arena_free(&arena);
     return process;
 }

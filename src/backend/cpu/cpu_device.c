@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum status cpu_open(const struct backend *backend, const struct device_options *options,
@@ -45,18 +46,12 @@ void *cpu_memory(const struct device *device, uint64_t bytes)
     return memory;
 }
 
-void cpu_describe(const struct device *device, struct json_writer *out)
+void cpu_describe(const struct device *device, struct device_info *out)
 {
-    json_key(out, "unit");
-    json_add_text(out, "cpu");
-    json_key(out, "unit_name");
-    json_add_text(out, device->cpu.model);
-    json_key(out, "threads");
-    json_add_int(out, pool_threads(device->pool));
-    json_key(out, "isa");
-    json_add_text(out, isa_name(device->isa));
-    json_key(out, "pages");
-    json_add_text(out, device->small_pages ? "4k" : "2m");
+    *out = (struct device_info){.threads = pool_threads(device->pool),
+                                .isa = isa_name(device->isa),
+                                .pages = device->small_pages ? "4k" : "2m"};
+    snprintf(out->name, sizeof out->name, "%s", device->cpu.model);
 }
 
 const char *cpu_supports(const struct device *device, const struct program *program,

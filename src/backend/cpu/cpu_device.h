@@ -37,7 +37,7 @@ struct instance {
 enum status cpu_open(const struct backend *backend, const struct device_options *options,
                      struct device **out);
 void cpu_close(struct device *device);
-void cpu_describe(const struct device *device, struct json_writer *out);
+void cpu_describe(const struct device *device, struct device_info *out);
 const char *cpu_supports(const struct device *device, const struct program *program,
                          const struct op *op);
 

@@ -210,49 +210,40 @@ void cuda_close(struct device *device)
     mem_free(device);
 }
 
-static void add_version(struct json_writer *out, const char *key, int version)
+/* 13010: "13.1", as CUDA counts. */
+static void write_version(char out[DEVICE_VERSION], int version)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
-    json_key(out, key);
-    json_add_text(out, text);
+    snprintf(out, DEVICE_VERSION, "%d.%d", version / 1000, version % 1000 / 10);
 }
 
-/* 130102: 13.1.2, as cuBLASLt and cuDNN count; of 0 nothing is said. */
-static void add_library(struct json_writer *out, const char *key, size_t version)
+/* 130102: "13.1.2", as cuBLASLt and cuDNN count; of 0 nothing is said. */
+static void add_library(struct device_info *info, int *count, const char *name, size_t version)
 {
-    char text[32];
     if (!version)
         return;
-    snprintf(text, sizeof text, "%zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
-    json_key(out, key);
-    json_add_text(out, text);
+    struct device_software *library = &info->software[(*count)++];
+    library->name = name;
+    snprintf(library->version, sizeof library->version, "%zu.%zu.%zu", version / 10000,
+             version / 100 % 100, version % 100);
 }
 
-void cuda_describe(const struct device *device, struct json_writer *out)
+void cuda_describe(const struct device *device, struct device_info *out)
 {
     const cudaDeviceProp *properties = &device->properties;
-    int driver = 0, runtime = 0;
+    int driver = 0, runtime = 0, count = 1;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
-    json_key(out, "unit");
-    json_add_text(out, "gpu");
-    json_key(out, "unit_name");
-    json_add_text(out, properties->name);
-    json_key(out, "memory_bytes");
-    json_add_uint(out, properties->totalGlobalMem);
-    json_key(out, "multiprocessors");
-    json_add_int(out, properties->multiProcessorCount);
-    json_key(out, "l2_bytes");
-    json_add_int(out, properties->l2CacheSize);
-    add_version(out, "compute_capability", properties->major * 1000 + properties->minor * 10);
-    add_version(out, "cuda_driver", driver);
-    json_key(out, "software");
-    json_object(out);
-    add_version(out, "cuda", runtime);
-    add_library(out, "cublaslt", blas_version(device->blas));
-    add_library(out, "cudnn", cudnn_version(device->cudnn));
-    json_end(out);
+    *out = {};
+    snprintf(out->name, sizeof out->name, "%s", properties->name);
+    out->memory_bytes = properties->totalGlobalMem;
+    out->l2_bytes = (uint64_t)properties->l2CacheSize;
+    out->multiprocessors = properties->multiProcessorCount;
+    write_version(out->compute_capability, properties->major * 1000 + properties->minor * 10);
+    write_version(out->driver, driver);
+    out->software[0].name = "cuda";
+    write_version(out->software[0].version, runtime);
+    add_library(out, &count, "cublaslt", blas_version(device->blas));
+    add_library(out, &count, "cudnn", cudnn_version(device->cudnn));
 }
 
 const char *cuda_supports(const struct device *device, const struct program *program,

@@ -153,7 +153,7 @@ enum status cuda_open(const struct device_options *options, struct device **out)
 enum status cuda_probe_cudnn(void);
 enum status cuda_open_cudnn(const struct device_options *options, struct device **out);
 void cuda_close(struct device *device);
-void cuda_describe(const struct device *device, struct json_writer *out);
+void cuda_describe(const struct device *device, struct device_info *out);
 const char *cuda_supports(const struct device *device, const struct program *program,
                           const struct op *op);
 enum status cuda_use(struct device *device);

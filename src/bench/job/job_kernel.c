@@ -153,10 +153,11 @@ done:
     return status;
 }
 
-static void kernel_describe(struct job *job, struct json_writer *out)
+static enum status kernel_describe(struct job *job, struct arena *arena, struct job_info *out)
 {
     struct job_kernel *kernel = (struct job_kernel *)job;
-    describe_plans(kernel->options.backend, kernel->trial.device, &kernel->trial.plan, 1, out);
+    return describe_plans(kernel->options.backend, kernel->trial.device, &kernel->trial.plan, 1,
+                          arena, out);
 }
 
 static void kernel_close(struct job *job)

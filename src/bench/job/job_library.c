@@ -174,13 +174,13 @@ static const struct predictor *library_predictor(const struct job_library *libra
     return NULL;
 }
 
-static void library_describe(struct job *job, struct json_writer *out)
+static enum status library_describe(struct job *job, struct arena *arena, struct job_info *out)
 {
     const struct job_library *library = (const struct job_library *)job;
     const struct engine *engine = &library->network->model.engine;
     const struct predictor *predictor = library_predictor(library);
     struct plan *plan = predictor ? predictor->plan : NULL;
-    describe_plans(engine->backend, engine->device, &plan, plan ? 1 : 0, out);
+    return describe_plans(engine->backend, engine->device, &plan, plan ? 1 : 0, arena, out);
 }
 
 static void library_close(struct job *job)

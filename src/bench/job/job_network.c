@@ -444,11 +444,11 @@ static enum status network_check(struct job *job, double *error)
     return outcome_check(network->task, &found, error);
 }
 
-static void network_describe(struct job *job, struct json_writer *out)
+static enum status network_describe(struct job *job, struct arena *arena, struct job_info *out)
 {
     struct job_network *network = (struct job_network *)job;
-    describe_plans(network->options.backend, network->device, network->plans,
-                   network->task->step.count, out);
+    return describe_plans(network->options.backend, network->device, network->plans,
+                          network->task->step.count, arena, out);
 }
 
 static void network_close(struct job *job)

@@ -136,17 +136,12 @@ static enum status choose_contenders(struct kernels *kernels, const struct kerne
 /* The kernel's name, and whether the backend has as many threads as it was asked for. */
 static enum status describe(struct kernels *kernels, struct contender *contender)
 {
-    struct json *tree;
+    struct job_info info;
 
-    TRY(describe_job(contender->job, &kernels->scratch, &tree));
-    const struct json *used = json_get(tree, "kernels");
-    int64_t threads = json_int(json_get(tree, "device"), "threads", contender->device.threads);
-    contender->row.kernel = used && used->first ? used->first->string : NULL;
-    if (threads != contender->device.threads)
-        FAIL(STATUS_UNSUPPORTED, "the backend %s makes %lld thread%s, not %d",
-             contender->backend->name, (long long)threads, threads == 1 ? "" : "s",
-             contender->device.threads);
-    return STATUS_OK;
+    TRY(contender->job->kind->describe(contender->job, &kernels->scratch, &info));
+    contender->row.kernel = info.kernel_count ? info.kernels[0] : NULL;
+    return describe_check_threads(contender->backend->name, &info.device,
+                                  contender->device.threads);
 }
 
 static enum status start(struct kernels *kernels, struct contender *contender,

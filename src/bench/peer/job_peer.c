@@ -165,8 +165,7 @@ static enum status peer_renew(struct job *job, int *process)
 {
     struct job_peer *peer = (struct job_peer *)job;
     child_close(&peer->child, PEER_GRACE_NS);
-    arena_free(&peer->about);
-    peer->software = NULL;
+    peer->software = NULL; /* what it said before stays in `about`: records name it */
     peer->handicap = NULL;
     peer->least_ns = 0;
     peer->doubts = 0;
@@ -247,18 +246,12 @@ static enum status peer_check(struct job *job, double *error)
     return status;
 }
 
-static void peer_describe(struct job *job, struct json_writer *out)
+static enum status peer_describe(struct job *job, struct arena *arena, struct job_info *out)
 {
-    struct job_peer *peer = (struct job_peer *)job;
-
-    if (peer->software) {
-        json_key(out, "software");
-        json_add_tree(out, peer->software);
-    }
-    if (peer->handicap) {
-        json_key(out, "handicap");
-        json_add_text(out, peer->handicap);
-    }
+    const struct job_peer *peer = (const struct job_peer *)job;
+    (void)arena;
+    *out = (struct job_info){.software = peer->software, .handicap = peer->handicap};
+    return STATUS_OK;
 }
 
 static void peer_close(struct job *job)

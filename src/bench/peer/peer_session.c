@@ -84,15 +84,15 @@ static enum status answer_axes(struct peer_session *session, const struct json *
                                const struct network_options *options, struct json_writer *out)
 {
     const struct json *asked = json_get(request, "axes");
-    struct json *tree;
-    TRY(describe_job(session->job, &session->task->arena, &tree));
-    const struct json *device = json_get(tree, "device");
+    struct job_info info;
+    TRY(session->job->kind->describe(session->job, &session->task->arena, &info));
+    const struct device_info *device = &info.device;
     TRY(describe_check_threads(options->backend->name, device, options->device.threads));
     const struct {
         const char *axis, *has;
-    } rows[] = {{"isa", json_text(device, "isa", json_text(asked, "isa", ""))},
+    } rows[] = {{"isa", device->isa ? device->isa : json_text(asked, "isa", "")},
                 {"fusion", options->fusion ? "on" : "off"},
-                {"pages", json_text(device, "pages", json_text(asked, "pages", ""))},
+                {"pages", device->pages ? device->pages : json_text(asked, "pages", "")},
                 {"precision", options->device.precision}};
     json_key(out, "axes");
     json_object(out);

@@ -184,73 +184,95 @@ static enum status group_check(struct group *group, struct contender *contender)
     return STATUS_OK;
 }
 
-/* A peer's words on itself, in the record: the bench's software, and in it, the peer's. */
-static enum status group_record_peer(struct group *group, struct contender *contender,
-                                     const struct json *tree)
+/* The bench's software with one member more, "peer": what a peer said of its own. */
+static enum status group_join_software(const struct json *software, const struct json *peer,
+                                       struct arena *arena, const struct json **out)
+{
+    struct json *joined = arena_alloc(arena, sizeof *joined), *last = NULL;
+    NEED(joined);
+    *joined = (struct json){.kind = JSON_OBJECT, .count = software->count + 1};
+    for (const struct json *part = software->first;; part = part->next) {
+        struct json *copy = arena_alloc(arena, sizeof *copy);
+        NEED(copy);
+        *copy = part ? *part : *peer;
+        *(last ? &last->next : &joined->first) = copy;
+        last = copy;
+        if (!part)
+            break;
+    }
+    last->key = "peer";
+    last->next = NULL;
+    *out = joined;
+    return STATUS_OK;
+}
+
+/* A peer's words on itself: all that it names is the point's software. */
+static enum status group_describe_peer(struct group *group, struct contender *contender,
+                                       const struct job_info *info)
 {
     enum { HANDICAP_MOST = 300 };
     struct record *record = &contender->record;
-    const struct json *software = json_get(tree, "software");
-    const char *handicap = json_text(tree, "handicap", "");
-
-    if (handicap[0])
-        NEED(record->handicap = arena_format(&group->arena, "%.*s", HANDICAP_MOST, handicap));
-    if (!software || !record->software)
-        return STATUS_OK;
-    return describe_peer(record->software, software, &group->arena, &record->software);
-}
-
-/* Of a peer all that it names, of ours what its backend computes with, behind what we are. */
-static enum status group_describe_software(const struct group *group, struct contender *contender,
-                                           const struct json *tree)
-{
-    struct point *point = &contender->record.point;
-    const struct json *own = contender->is_peer ? tree : json_get(tree, "device");
-    const struct json *software = json_get(own, "software");
-    const char *driver = group->bench->facts.gpu.driver;
     struct text text = {0};
 
-    if (!software)
+    if (info->handicap)
+        NEED(record->handicap = arena_format(&group->arena, "%.*s", HANDICAP_MOST, info->handicap));
+    if (!info->software)
         return STATUS_OK;
-    if (!contender->is_peer)
-        text_add(&text, point->software);
-    if (!contender->is_peer && strcmp(point->unit, "gpu") == 0 && driver[0])
-        text_printf(&text, ", driver %s", driver);
-    for (const struct json *part = software->first; part; part = part->next)
+    for (const struct json *part = info->software->first; part; part = part->next)
         if (part->kind == JSON_STRING)
             text_printf(&text, "%s%s %s", text.length ? ", " : "", part->key, part->string);
-    snprintf(point->software, sizeof point->software, "%s", text_of(&text));
+    snprintf(record->point.software, sizeof record->point.software, "%s", text_of(&text));
     enum status status = text_done(&text);
     text_free(&text);
-    return status;
+    TRY(status);
+    if (!record->software)
+        return STATUS_OK;
+    return group_join_software(record->software, info->software, &group->arena, &record->software);
 }
 
-/* What the job says of itself: kernels, unit, threads, software. */
-static enum status group_describe(struct group *group, struct contender *contender)
+/* Adds to a text of fixed size. */
+static void add_part(char *text, size_t size, const char *name, const char *version)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, ", %s %s", name, version);
+}
+
+/* What ours is: unit, kernels, and behind what we are, what its backend computes with. */
+static void group_describe_own(const struct group *group, struct contender *contender,
+                               const struct job_info *info)
 {
     struct record *record = &contender->record;
     struct point *point = &record->point;
-    struct json *tree;
+    const struct device_info *device = &info->device;
+    const char *driver = group->bench->facts.gpu.driver;
 
-    TRY(describe_job(contender->job, &group->arena, &tree));
-    const struct json *device = json_get(tree, "device"), *kernels = json_get(tree, "kernels");
-    TRY(describe_check_threads(point->backend, device, point->threads));
-    snprintf(point->unit_name, sizeof point->unit_name, "%s",
-             json_text(device, "unit_name", point->unit_name));
-    if (point_applies(point, &axes[AXIS_isa]))
-        snprintf(point->isa, sizeof point->isa, "%s", json_text(device, "isa", point->isa));
-    if (point_applies(point, &axes[AXIS_pages]))
-        snprintf(point->pages, sizeof point->pages, "%s", json_text(device, "pages", point->pages));
-    if (kernels) {
-        const char **names = arena_array(&group->arena, kernels->count + 1, sizeof *names);
-        NEED(names);
-        for (const struct json *kernel = kernels->first; kernel; kernel = kernel->next)
-            names[record->kernel_count++] = kernel->string;
-        record->kernels = names;
-    }
+    if (device->name[0])
+        snprintf(point->unit_name, sizeof point->unit_name, "%s", device->name);
+    if (device->isa && point_applies(point, &axes[AXIS_isa]))
+        snprintf(point->isa, sizeof point->isa, "%s", device->isa);
+    if (device->pages && point_applies(point, &axes[AXIS_pages]))
+        snprintf(point->pages, sizeof point->pages, "%s", device->pages);
+    record->kernels = info->kernels;
+    record->kernel_count = info->kernel_count;
+    if (device->software[0].name && strcmp(point->unit, "gpu") == 0 && driver[0])
+        add_part(point->software, sizeof point->software, "driver", driver);
+    for (int i = 0; i < DEVICE_SOFTWARE && device->software[i].name; i++)
+        add_part(point->software, sizeof point->software, device->software[i].name,
+                 device->software[i].version);
+}
+
+/* What the job says of itself. */
+static enum status group_describe(struct group *group, struct contender *contender)
+{
+    const struct point *point = &contender->record.point;
+    struct job_info info;
+
+    TRY(contender->job->kind->describe(contender->job, &group->arena, &info));
+    TRY(describe_check_threads(point->backend, &info.device, point->threads));
     if (contender->is_peer)
-        TRY(group_record_peer(group, contender, tree));
-    return group_describe_software(group, contender, tree);
+        return group_describe_peer(group, contender, &info);
+    group_describe_own(group, contender, &info);
+    return STATUS_OK;
 }
 
 /* From a point to a job that is ready to be timed. */

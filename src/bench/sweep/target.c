@@ -60,15 +60,14 @@ static enum status run_seed(const struct target_options *options, uint64_t seed,
     struct dataset *dataset = NULL;
     struct model model = {0};
     struct trainer *trainer = NULL;
-    struct arena arena = {0};
-    struct json *device;
+    struct device_info device;
     enum status status;
 
     TRY_OR(done, dataset_open(options->dataset, &as_usual, &dataset));
     TRY_OR(done, model_open(&model, options->network, options->backend, &options->device,
                             &model_options));
-    TRY_OR(done, describe_device(options->backend, model.engine.device, &arena, &device));
-    TRY_OR(done, describe_check_threads(options->backend->name, device, options->device.threads));
+    options->backend->describe(model.engine.device, &device);
+    TRY_OR(done, describe_check_threads(options->backend->name, &device, options->device.threads));
     TRY_OR(done, trainer_open(&model, dataset, &trainer_options, &trainer));
     if (options->batch > trainer->train.rows)
         status = status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
@@ -80,7 +79,6 @@ done:
     trainer_close(trainer);
     model_close(&model);
     dataset_free(dataset);
-    arena_free(&arena);
     return status;
 }
 

@@ -145,7 +145,8 @@ static enum status open_backend(const struct cli *cli, const struct explain_flag
         snprintf(explained->absent, sizeof explained->absent, "%s", status_message());
     device.paper = status != STATUS_OK;
     TRY(explained->backend->open(&device, &explained->device));
-    return unit_name(explained->backend, explained->device, explained->unit_name);
+    unit_name(explained->backend, explained->device, explained->unit_name);
+    return STATUS_OK;
 }
 
 /* Prepares one program, dry, so that the backend says what it would run. */

@@ -1,7 +1,6 @@
 /* cmd_machine.c: prony machine: what this machine is, and what can be measured on it. */
 #include "base/arena.h"
 #include "base/memory.h"
-#include "bench/job/describe.h"
 #include "bench/meter/meters.h"
 #include "bench/meter/passes.h"
 #include "bench/peer/job_peer.h"
@@ -57,9 +56,13 @@ static bool is_first(const struct registry *registry, int i)
     return true;
 }
 
-/* The units beside the CPU, each as its backend describes it. */
-static enum status find_units(const struct registry *registry, struct arena *arena,
-                              struct json *list[REGISTRY_MOST], int *count)
+/* A unit beside the CPU, as its backend describes it. */
+struct unit {
+    const char *kind; /* "gpu" */
+    struct device_info info;
+};
+
+static void find_units(const struct registry *registry, struct unit list[REGISTRY_MOST], int *count)
 {
     const struct device_options usual = {.isa = ISA_BEST};
     for (int i = 0; i < registry->count; i++) {
@@ -68,12 +71,10 @@ static enum status find_units(const struct registry *registry, struct arena *are
         if (!is_first(registry, i) || strcmp(backend->unit, "cpu") == 0 ||
             backend->open(&usual, &device) != STATUS_OK)
             continue; /* the list of backends says why */
-        enum status status = describe_device(backend, device, arena, &list[*count]);
+        list[*count].kind = backend->unit;
+        backend->describe(device, &list[(*count)++].info);
         backend->close(device);
-        TRY(status);
-        ++*count;
     }
-    return STATUS_OK;
 }
 
 static enum status find_frameworks(const char *folder, struct arena *arena, struct abilities *out)
@@ -163,26 +164,65 @@ static void print_size(struct text *text, const char *name, double bytes)
 }
 
 /* "  GPU  NVIDIA H200, memory 139.8 GB, …": what it is first, then whatever it tells. */
-static void print_unit(struct text *text, const struct json *unit)
+static void print_unit(struct text *text, const struct unit *unit)
 {
-    text_printf(text, "  %-16s %s",
-                strcmp(json_text(unit, "unit", ""), "gpu") == 0 ? "GPU" : "unit",
-                json_text(unit, "unit_name", "unknown"));
-    print_size(text, "memory", json_real(unit, "memory_bytes", 0));
-    print_size(text, "L2", json_real(unit, "l2_bytes", 0));
-    for (const struct json *about = unit->first; about; about = about->next)
-        if (about->kind == JSON_NUMBER && !text_ends(about->key, "_bytes"))
-            text_printf(text, ", %g %s", about->number, about->key);
-        else if (about->kind == JSON_STRING && !text_starts(about->key, "unit"))
-            text_printf(text, ", %s %s", about->key, about->string);
-    const struct json *software = json_get(unit, "software");
-    for (const struct json *part = software ? software->first : NULL; part; part = part->next)
-        if (part->kind == JSON_STRING)
-            text_printf(text, ", %s %s", part->key, part->string);
+    const struct device_info *info = &unit->info;
+    text_printf(text, "  %-16s %s", strcmp(unit->kind, "gpu") == 0 ? "GPU" : "unit",
+                info->name[0] ? info->name : "unknown");
+    print_size(text, "memory", (double)info->memory_bytes);
+    print_size(text, "L2", (double)info->l2_bytes);
+    if (info->threads)
+        text_printf(text, ", %d threads", info->threads);
+    if (info->multiprocessors)
+        text_printf(text, ", %d multiprocessors", info->multiprocessors);
+    if (info->compute_capability[0])
+        text_printf(text, ", compute_capability %s", info->compute_capability);
+    if (info->driver[0])
+        text_printf(text, ", cuda_driver %s", info->driver);
+    for (int i = 0; i < DEVICE_SOFTWARE && info->software[i].name; i++)
+        text_printf(text, ", %s %s", info->software[i].name, info->software[i].version);
     text_add(text, "\n");
 }
 
-static enum status print_facts(const struct facts *facts, struct json *const *units, int count)
+static void write_text(struct json_writer *writer, const char *key, const char *value)
+{
+    if (value && value[0]) {
+        json_key(writer, key);
+        json_add_text(writer, value);
+    }
+}
+
+static void write_count(struct json_writer *writer, const char *key, uint64_t count)
+{
+    if (count) {
+        json_key(writer, key);
+        json_add_uint(writer, count);
+    }
+}
+
+static void write_unit(const struct unit *unit, struct json_writer *writer)
+{
+    const struct device_info *info = &unit->info;
+    json_object(writer);
+    write_text(writer, "unit", unit->kind);
+    write_text(writer, "unit_name", info->name);
+    write_count(writer, "threads", (uint64_t)info->threads);
+    write_text(writer, "isa", info->isa);
+    write_text(writer, "pages", info->pages);
+    write_count(writer, "memory_bytes", info->memory_bytes);
+    write_count(writer, "multiprocessors", (uint64_t)info->multiprocessors);
+    write_count(writer, "l2_bytes", info->l2_bytes);
+    write_text(writer, "compute_capability", info->compute_capability);
+    write_text(writer, "cuda_driver", info->driver);
+    json_key(writer, "software");
+    json_object(writer);
+    for (int i = 0; i < DEVICE_SOFTWARE && info->software[i].name; i++)
+        write_text(writer, info->software[i].name, info->software[i].version);
+    json_end(writer);
+    json_end(writer);
+}
+
+static enum status print_facts(const struct facts *facts, const struct unit *units, int count)
 {
     const struct cpu *cpu = &facts->cpu;
     struct text text = {0};
@@ -208,7 +248,7 @@ static enum status print_facts(const struct facts *facts, struct json *const *un
     }
     text_printf(&text, ", 2 MB pages %s\n", cpu->huge_pages[0] ? cpu->huge_pages : "unknown");
     for (int i = 0; i < count; i++)
-        print_unit(&text, units[i]);
+        print_unit(&text, &units[i]);
     text_printf(&text, "  %-16s %s, %s%s%s\n", "system", facts->system, facts->kernel,
                 facts->runtime[0] ? ", " : "", facts->runtime);
     text_printf(&text, "  %-16s %s %s, %s, %s build\n", "prony", facts->version, facts->commit,
@@ -223,7 +263,7 @@ static enum status print_facts(const struct facts *facts, struct json *const *un
 /* What this machine is and has. */
 struct machine {
     struct facts facts;
-    struct json *units[REGISTRY_MOST];
+    struct unit units[REGISTRY_MOST];
     int unit_count;
     struct abilities backends, frameworks, meters;
 };
@@ -240,7 +280,7 @@ static enum status print_json(const struct machine *machine, const struct calibr
     json_key(&writer, "units");
     json_array(&writer);
     for (int i = 0; i < machine->unit_count; i++)
-        json_add_tree(&writer, machine->units[i]);
+        write_unit(&machine->units[i], &writer);
     json_end(&writer);
     json_key(&writer, "software");
     facts_write_software(&machine->facts, &writer);
@@ -266,7 +306,7 @@ static enum status describe_machine(const struct cli *cli, bool json, struct are
     facts_find(&machine.facts);
     TRY(cli_peers(cli, arena, &peers));
     TRY(find_backends(cli->registry, arena, &machine.backends));
-    TRY(find_units(cli->registry, arena, machine.units, &machine.unit_count));
+    find_units(cli->registry, machine.units, &machine.unit_count);
     TRY(find_frameworks(peers, arena, &machine.frameworks));
     TRY(find_meters(arena, &machine.meters));
     if (json)
