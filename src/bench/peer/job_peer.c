@@ -126,20 +126,18 @@ static enum status peer_start(struct job_peer *peer)
 
 /* Whoever is asked for something on an axis that it does not know passes over it: what was asked
  * for must come back. */
-static enum status peer_took(struct job_peer *peer, const struct json *answer)
+static enum status peer_took(const struct job_peer *peer, const struct json *answer)
 {
-    struct json *request;
-    TRY(json_parse(&peer->about, "request", peer->work.prepare, strlen(peer->work.prepare),
-                   &request));
-    const struct json *asked = json_get(request, "axes"), *took = json_get(answer, "axes");
-    for (const struct json *axis = asked ? asked->first : NULL; axis; axis = axis->next) {
-        const char *found = json_text(took, axis->key, "");
+    const struct json *took = json_get(answer, "axes");
+    for (int i = 0; i < PEER_AXES && peer->work.axes[i].key; i++) {
+        const struct peer_axis *asked = &peer->work.axes[i];
+        const char *found = json_text(took, asked->key, "");
         if (!found[0])
-            FAIL(STATUS_UNSUPPORTED, "it does not say that it obeys %s %s", axis->key,
-                 axis->string);
-        if (strcmp(found, axis->string) != 0)
-            FAIL(STATUS_UNSUPPORTED, "it was asked for %s %s, and has %.40s", axis->key,
-                 axis->string, found);
+            FAIL(STATUS_UNSUPPORTED, "it does not say that it obeys %s %s", asked->key,
+                 asked->value);
+        if (strcmp(found, asked->value) != 0)
+            FAIL(STATUS_UNSUPPORTED, "it was asked for %s %s, and has %.40s", asked->key,
+                 asked->value, found);
     }
     return STATUS_OK;
 }

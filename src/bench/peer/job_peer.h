@@ -21,11 +21,17 @@ struct peer_bank {
 };
 void peer_bank_close(struct peer_bank *bank);
 
-enum { PEER_CHECKS = 2 };
+/* What a peer that is another prony was asked for on an axis. */
+struct peer_axis {
+    const char *key, *value;
+};
+
+enum { PEER_CHECKS = 2, PEER_AXES = 4 };
 struct peer_work {
-    const char *path;                /* the executable */
-    const char *prepare;             /* the request lines, as docs/peers.md has them */
-    const char *checks[PEER_CHECKS]; /* asked one after the other; NULL: no more */
+    const char *path;                 /* the executable */
+    const char *prepare;              /* the request lines, as docs/peers.md has them */
+    struct peer_axis axes[PEER_AXES]; /* … of prepare: what must come back; key NULL: no more */
+    const char *checks[PEER_CHECKS];  /* asked one after the other; NULL: no more */
     /* Compares the answers to the checks with what they should be, as job_kind's check does. */
     enum status (*compare)(void *context, const struct json *const *answers, double *error);
     /* Writes the network as ONNX, where the request says; asked when the peer reads that. */

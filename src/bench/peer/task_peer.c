@@ -69,21 +69,28 @@ static void peer_layers(const struct network *network, struct json_writer *write
     json_end(writer);
 }
 
-/* What another prony must do as this one would, or refuse: of what it has always done by itself
- * only what is asked for otherwise, so that older builds can be compared. Only a prony's point has
- * a fusion. */
-static void peer_axes(const struct point *point, struct json_writer *writer)
+void task_peer_axes(const struct point *point, struct peer_axis out[PEER_AXES])
 {
-    static const enum axis_index ours[] = {AXIS_isa, AXIS_fusion, AXIS_pages, AXIS_precision};
-    json_key(writer, "axes");
-    json_object(writer);
-    for (size_t i = 0; point->fusion[0] && i < sizeof ours / sizeof *ours; i++) {
+    static const enum axis_index ours[PEER_AXES] = {AXIS_isa, AXIS_fusion, AXIS_pages,
+                                                    AXIS_precision};
+    int count = 0;
+    for (int i = 0; point->fusion[0] && i < PEER_AXES; i++) {
         const struct axis *axis = &axes[ours[i]];
         char number[POINT_NUMBER];
-        const char *value = point_get(point, axis, number);
+        const char *value = point_get(point, axis, number); /* they are texts: the point's own */
         if (value[0] && strcmp(value, axis->otherwise) != 0)
-            peer_text(writer, axis->key, value);
+            out[count++] = (struct peer_axis){axis->key, value};
     }
+}
+
+static void peer_axes(const struct point *point, struct json_writer *writer)
+{
+    struct peer_axis asked[PEER_AXES] = {{NULL, NULL}};
+    task_peer_axes(point, asked);
+    json_key(writer, "axes");
+    json_object(writer);
+    for (int i = 0; i < PEER_AXES && asked[i].key; i++)
+        peer_text(writer, asked[i].key, asked[i].value);
     json_end(writer);
 }
 

@@ -4,7 +4,13 @@
 #define PRONY_BENCH_PEER_TASK_PEER_H
 
 #include "bench/job/task.h"
+#include "bench/peer/job_peer.h"
 #include "record/point.h"
+
+/* What another prony must do as this one would, or refuse: of what it has always done by itself
+ * only what is asked for otherwise, so that older builds can be compared. Only a prony's point has
+ * a fusion. The values are the point's; `out` is zeroed. */
+void task_peer_axes(const struct point *point, struct peer_axis out[PEER_AXES]);
 
 /* Each appends one request line. prepare writes the task's files first; the point says by whom and
  * where it is computed: backend, unit, threads, precision, and of another prony the axes that are

@@ -115,6 +115,7 @@ static enum status group_open_peer(struct group *group, struct contender *conten
         .bank = strcmp(point->unit, "gpu") == 0 ? &group->bench->waiting : NULL,
     };
 
+    task_peer_axes(point, work.axes);
     TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
     TRY(task_peer_prepare(group->task, point, (double)work.search_ns * 1e-9, &contender->prepare));
     for (int32_t stage = 0; stage < task_stages(group->task); stage++) {
