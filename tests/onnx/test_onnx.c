@@ -55,27 +55,19 @@ static bool check_round(struct rig *rig, const char *text, const char *path, dou
     return numbers;
 }
 
-/* As many as slow_onnx.sh asks for, or a few. */
-static uint32_t networks_wanted(void)
-{
-    const char *wanted = getenv("PRONY_ONNX_NETWORKS");
-    int64_t count;
-    return wanted && text_to_int(wanted, &count) && count > 0 ? (uint32_t)count : 60;
-}
-
 ON_BACKENDS(random_networks_come_back_the_same)
 {
     const char *keep = getenv("PRONY_ONNX_KEEP"); /* a folder, where slow_onnx.sh wants them */
     char path[4096];
     uint32_t finite = 0;
-    for (uint32_t number = 0; number < networks_wanted(); number++) {
+    for (uint32_t number = 0; number < networks_wanted(60); number++) {
         struct text text = {0};
         draw_network(number, &text);
         snprintf(path, sizeof path, "%s/random%u.onnx", keep ? keep : "", number);
         finite += check_round(rig, text_of(&text), keep ? path : at("random.onnx"), 1e-4);
         text_free(&text);
     }
-    CHECK(finite * 10 > networks_wanted() * 9); /* else they are the same too easily */
+    CHECK(finite * 10 > networks_wanted(60) * 9); /* else they are the same too easily */
 }
 
 /* Of one kind of layer: was it drawn, and each of its arguments in more than one way? */

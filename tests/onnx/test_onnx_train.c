@@ -86,19 +86,11 @@ static bool check_training(struct rig *rig, const char *text)
     return numbers;
 }
 
-/* As many as slow_onnx.sh asks for, or a few. */
-static uint32_t networks_wanted(void)
-{
-    const char *wanted = getenv("PRONY_ONNX_NETWORKS");
-    int64_t count;
-    return wanted && text_to_int(wanted, &count) && count > 0 ? (uint32_t)count : 40;
-}
-
 /* A dropout draws by the name of its layer, and names change on the way. */
 ON_QUICK_BACKENDS(random_networks_are_trained_as_before)
 {
     uint32_t tried = 0, finite = 0;
-    for (uint32_t number = 0; number < networks_wanted(); number++) {
+    for (uint32_t number = 0; number < networks_wanted(40); number++) {
         struct text text = {0};
         draw_network(number, &text);
         if (!strstr(text_of(&text), "dropout")) {

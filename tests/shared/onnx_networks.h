@@ -13,7 +13,16 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* As many as slow_onnx.sh asks for, or a few. */
+static inline uint32_t networks_wanted(uint32_t few)
+{
+    const char *wanted = getenv("PRONY_ONNX_NETWORKS");
+    int64_t count;
+    return wanted && text_to_int(wanted, &count) && count > 0 ? (uint32_t)count : few;
+}
 
 enum { DRAWN_MOST = 16, ELEMENTS_MOST_DRAWN = 2000 };
 
