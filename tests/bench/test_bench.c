@@ -22,6 +22,17 @@
 
 static struct registry registry;
 
+/* Every network that is opened is counted. */
+enum status __real_network_open(const char *spec, struct network **out);
+enum status __wrap_network_open(const char *spec, struct network **out);
+static int opened;
+
+enum status __wrap_network_open(const char *spec, struct network **out)
+{
+    opened++;
+    return __real_network_open(spec, out);
+}
+
 /* What came out, the last line in full. */
 struct seen {
     int count;
@@ -100,6 +111,29 @@ TEST(a_sweep_is_a_product)
     CHECK(back.kernel_count > 0);
     arena_free(&arena);
     end_bench(&bench, &seen);
+}
+
+/* … whoever computes it, wherever its samples come from, and however many are compared. */
+TEST(a_group_opens_its_network_once)
+{
+    for (int compares = 0; compares < 2; compares++) {
+        struct seen seen = {0};
+        struct bench bench = make_bench(&seen);
+        struct sweep sweep = {.against = compares ? "ref" : NULL};
+        int points = 0;
+        bench.measure.compare = compares;
+        set(&sweep, AXIS_model, (const char *const[]){"small"}, 1);
+        set(&sweep, AXIS_data, (const char *const[]){"synthetic", "real/dram"}, 2);
+        set(&sweep, AXIS_fusion, (const char *const[]){"on", "off"}, 2);
+        opened = 0;
+        CHECK_OK(sweep_count(&sweep, &bench, &points));
+        CHECK_EQUAL_INT(points, 4);
+        CHECK_EQUAL_INT(opened, 0);
+        CHECK_OK(sweep_run(&sweep, &bench));
+        CHECK_EQUAL_INT(bench.ok, compares ? 8 : 4);
+        CHECK_EQUAL_INT(opened, 1);
+        end_bench(&bench, &seen);
+    }
 }
 
 static const char *split(const char *axis, const char *text)
