@@ -163,6 +163,16 @@ TEST(a_peer_that_dies_leaves_its_last_words)
     close_peer(job);
 }
 
+TEST(a_peer_that_is_killed_says_by_what)
+{
+    struct job *job = open_peer("tests/peers/killed/peer");
+    uint64_t elapsed_ns;
+    CHECK_OK(job->kind->prepare(job));
+    CHECK_STATUS(STATUS_DEVICE, job->kind->run(job, 1, &elapsed_ns));
+    CHECK_MESSAGE("the process ended by signal 9 (killed, as where memory is out)");
+    close_peer(job);
+}
+
 TEST(a_peer_that_hangs_is_given_up)
 {
     struct job *job = open_peer("tests/peers/hangs/peer");

@@ -163,13 +163,14 @@ static const char *child_last_words(struct child *child)
     return line ? line + 1 : child->complaint;
 }
 
-/* Is it gone? It is not reaped, so that its id stays its own. */
+/* Is it gone? It is not reaped, so that its id stays its own. *code is its status, or of a signal
+ * the negative number. */
 static bool child_is_gone(const struct child *child, int *code)
 {
     siginfo_t ended = {0};
     if (waitid(P_PID, (id_t)child->pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || !ended.si_pid)
         return false;
-    *code = ended.si_code == CLD_EXITED ? ended.si_status : -1;
+    *code = ended.si_code == CLD_EXITED ? ended.si_status : -ended.si_status;
     return true;
 }
 
@@ -178,13 +179,17 @@ static bool child_is_gone(const struct child *child, int *code)
 static enum status child_ended(struct child *child)
 {
     enum { NOT_FOUND = 127 };
+    char by[80] = "";
     int code = 0;
     for (int tries = 0; !child_is_gone(child, &code) && tries < 100; tries++)
         clock_sleep_ns(1000000); /* it closed its output a moment before it ends */
     const char *words = child_last_words(child);
     if (code == NOT_FOUND)
         FAIL(STATUS_UNSUPPORTED, "it cannot be started: %s", *words ? words : "status 127");
-    FAIL(STATUS_DEVICE, "the process ended%s%s", *words ? ": " : "", words);
+    if (code < 0)
+        snprintf(by, sizeof by, " by signal %d (%s)", -code,
+                 code == -SIGKILL ? "killed, as where memory is out" : strsignal(-code));
+    FAIL(STATUS_DEVICE, "the process ended%s%s%s", by, *words ? ": " : "", words);
 }
 
 /* How long a wait may take, and who ends it before. */
