@@ -14,7 +14,7 @@
 struct bench {
     const struct registry *registry;
     const char *peers;        /* the folder with the peers */
-    struct peer_bank waiting; /* those that computed on a GPU, for more of it */
+    struct peer_bank waiting; /* peers that computed on a GPU, for more of it */
     struct measure_options measure;
     uint64_t patience_ns;    /* what takes longer is measured once, and not checked */
     const struct done *done; /* what is not to be measured again, or NULL */

@@ -71,6 +71,7 @@ static void end_bench(struct bench *bench, struct seen *seen)
 {
     text_free(&seen->line);
     calibration_free(&bench->calibration);
+    peer_bank_close(&bench->waiting);
 }
 
 static void set(struct sweep *sweep, int axis, const char *const *values, int count)

@@ -95,6 +95,8 @@ void peer_bank_close(struct peer_bank *bank)
         child_close(&kept->child, PEER_GRACE_NS);
         mem_free(kept->path);
     }
+    arena_free(&bank->arena);
+    bank->asked = NULL;
 }
 
 /* What it says of itself. */
@@ -305,7 +307,7 @@ enum status job_peer_probe(const char *path, struct text *out)
     return text_done(out);
 }
 
-bool job_peer_is_prony(const char *path)
+static bool peer_is_prony(const char *path)
 {
     const struct json *software;
     struct job *job;
@@ -315,6 +317,22 @@ bool job_peer_is_prony(const char *path)
     bool is_prony = software && json_get(software, "prony");
     peer_close(job);
     return is_prony;
+}
+
+enum status peer_bank_is_prony(struct peer_bank *bank, const char *path, bool *out)
+{
+    struct peer_asked *known = bank->asked;
+    while (known && strcmp(known->path, path) != 0)
+        known = known->next;
+    if (!known) {
+        NEED(known = arena_alloc(&bank->arena, sizeof *known));
+        NEED(known->path = arena_text(&bank->arena, path));
+        known->is_prony = peer_is_prony(path);
+        known->next = bank->asked;
+        bank->asked = known;
+    }
+    *out = known->is_prony;
+    return STATUS_OK;
 }
 
 void job_peer_run_exactly(struct job *job)

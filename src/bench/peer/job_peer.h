@@ -4,13 +4,15 @@
 #ifndef PRONY_BENCH_PEER_JOB_PEER_H
 #define PRONY_BENCH_PEER_JOB_PEER_H
 
+#include "base/arena.h"
 #include "bench/peer/child.h"
 #include "core/job.h"
 
 #include <sys/types.h>
 
-/* Processes that have done their work and wait for more. Starting one takes seconds (PyTorch on a
- * GPU about six), often longer than what is measured. A zeroed struct is empty. */
+/* Processes that have done their work and wait for more, and what is known of executables. Starting
+ * one takes seconds (PyTorch on a GPU about six), often longer than what is measured. A zeroed
+ * struct is empty. */
 enum { PEER_BANK = 4 };
 struct peer_bank {
     struct peer_kept {
@@ -18,8 +20,18 @@ struct peer_bank {
         struct child child;
     } list[PEER_BANK];
     int count;
+    struct arena arena; /* of what follows */
+    struct peer_asked {
+        const char *path;
+        bool is_prony;
+        struct peer_asked *next;
+    } * asked; /* executables that were asked what they are */
 };
 void peer_bank_close(struct peer_bank *bank);
+
+/* Is the executable another prony, which has our backends? It is started and asked, once. Who
+ * cannot say is not, and its record tells why. */
+enum status peer_bank_is_prony(struct peer_bank *bank, const char *path, bool *out);
 
 /* What a peer that is another prony was asked for on an axis. */
 struct peer_axis {
@@ -51,9 +63,6 @@ enum status job_peer_open(const struct peer_work *work, struct job **out);
 
 /* Starts the executable, only to ask what it is: appends "python 3.11.2, numpy 1.24.2". */
 enum status job_peer_probe(const char *path, struct text *out);
-
-/* Starts the executable, only to ask whether it is a prony: false also when it does not answer. */
-bool job_peer_is_prony(const char *path);
 
 /* From now on a run is the iterations that it is asked for and no other: what is counted is theirs.
  */

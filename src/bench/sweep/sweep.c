@@ -110,19 +110,10 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
     return STATUS_OK;
 }
 
-/* An executable that was asked what it is. */
-struct asked {
-    const char *path;
-    bool is_prony;
-    struct asked *next;
-};
-
 /* The work that is being gone through. */
 struct walk {
     const struct sweep *sweep;
     struct bench *bench;
-    struct arena arena;
-    struct asked *asked;
     struct workload workload; /* of the group; closed where it need not be known */
     struct point *group;      /* the points of the group being gathered */
     int group_count;
@@ -130,23 +121,6 @@ struct walk {
     int points;             /* gone through so far */
     bool running;           /* else they are only counted */
 };
-
-/* Is it another prony, which has our backends? Who cannot say is not, and its record tells why. */
-static enum status walk_is_prony(struct walk *walk, const char *path, bool *out)
-{
-    struct asked *known = walk->asked;
-    while (known && strcmp(known->path, path) != 0)
-        known = known->next;
-    if (!known) {
-        NEED(known = arena_array(&walk->arena, 1, sizeof *known));
-        NEED(known->path = arena_text(&walk->arena, path));
-        known->is_prony = job_peer_is_prony(path);
-        known->next = walk->asked;
-        walk->asked = known;
-    }
-    *out = known->is_prony;
-    return STATUS_OK;
-}
 
 static bool term_holds(const struct sweep_term *term, const struct point *point)
 {
@@ -190,7 +164,7 @@ static enum status walk_settle(struct walk *walk, struct point *point)
     char name[POINT_TEXT];
     bool is_prony = false;
     if (strchr(point->framework, '/'))
-        TRY(walk_is_prony(walk, point->framework, &is_prony));
+        TRY(peer_bank_is_prony(&walk->bench->waiting, point->framework, &is_prony));
     memcpy(name, point->framework, sizeof name);
     if (is_prony)
         TRY(point_set(point, &axes[AXIS_framework], "prony"));
@@ -226,7 +200,7 @@ static enum status walk_opponent(struct walk *walk, const struct point *point, s
         bool same_backends = false;
         TRY(point_set(out, &axes[AXIS_framework], name));
         if (strchr(name, '/'))
-            TRY(walk_is_prony(walk, name, &same_backends));
+            TRY(peer_bank_is_prony(&walk->bench->waiting, name, &same_backends));
         if (!same_backends)
             TRY(point_set(out, &axes[AXIS_backend], "default"));
     }
@@ -267,7 +241,7 @@ static enum status walk_gather(struct walk *walk, const struct point *asked)
     if (strcmp(point.ingestion, "resident") != 0 && !walk->sweep->lists[AXIS_data].count)
         TRY(point_set(&point, &axes[AXIS_data], "real/dram")); /* else nothing would come */
     if (found == STATUS_OK && strchr(point.framework, '/'))
-        TRY(walk_is_prony(walk, point.framework, &same_backends));
+        TRY(peer_bank_is_prony(&walk->bench->waiting, point.framework, &same_backends));
     if (!is_prony && ((found == STATUS_OK && !same_backends) || !point.backend[0]))
         TRY(point_set(&point, &axes[AXIS_backend], "default"));
     TRY(walk_settle(walk, &point));
@@ -440,7 +414,6 @@ static enum status walk_all(struct walk *walk)
     NEED(walk->group = mem_array(group_most, sizeof *walk->group));
     point_start(&point);
     enum status status = walk_axes(walk, &point, 0, false);
-    arena_free(&walk->arena);
     mem_free(walk->group);
     return status;
 }
