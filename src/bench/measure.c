@@ -304,6 +304,13 @@ static void measure_probe(const struct measure_options *options, struct probing 
     probing->spent_ns += clock_ns() - start_ns;
 }
 
+/* Does the last begin this round? Every other round goes back, and every other instance begins with
+ * the last: what it is worth to be the first after a start must not always be the same one's. */
+static bool measure_goes_back(const struct timing *list, int64_t round)
+{
+    return (round % 2 != 0) != (list[0].instances % 2 == 0);
+}
+
 /* Between two rounds, where there is time for it: before a round forth and before one back in turn,
  * so that nobody is always the first after it. */
 static bool measure_probes(const struct measure_options *options, const struct timing *list,
@@ -312,19 +319,18 @@ static bool measure_probes(const struct measure_options *options, const struct t
     uint64_t timed_ns = 0;
     for (int i = 0; i < count; i++)
         timed_ns += list[i].spent_ns - list[i].warm_ns;
-    if (options->probe_count == 0 || round % 2 != probing->turns % 2 ||
+    if (options->probe_count == 0 || measure_goes_back(list, round) != (probing->turns % 2 != 0) ||
         PROBE_SHARE * probing->spent_ns > timed_ns)
         return false;
     measure_probe(options, probing, 1);
     return true;
 }
 
-/* One round: everyone who has time left has a turn. Every other instance begins with the last: what
- * it is worth to be the first after a start must not always be the same one's. */
+/* One round: everyone who has time left has a turn. */
 static enum status measure_round(const struct measure_options *options, struct timing *list,
                                  int count, int64_t round, bool look, bool probed)
 {
-    bool back = (round % 2 != 0) != (list[0].instances % 2 == 0);
+    const bool back = measure_goes_back(list, round);
     for (int i = 0; i < count; i++) {
         struct timing *contender = &list[back ? count - 1 - i : i];
         if (contender->out)

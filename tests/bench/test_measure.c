@@ -448,6 +448,32 @@ TEST(being_first_is_shared)
     measure_free(&list[1]);
 }
 
+/* … whoever begins a round: the other one does in every other instance. */
+TEST(probes_take_turns_with_every_instance)
+{
+    struct fake a = fake('a', 6e6), b = fake('b', 6e6), p = fake('p', 1);
+    a.job.kind = b.job.kind = &renewable;
+    a.sleeps_ns = b.sleeps_ns = 1000000;
+    a.spread = b.spread = 0.3;
+    p.sleeps_ns = 6400000; /* about one of them in the time of an instance */
+    struct timing list[2] = {{.job = &a.job, .start_ns = 1}, {.job = &b.job, .start_ns = 1}};
+    struct job *const probes[] = {&p.job};
+    struct measure_options options = quick;
+    options.limit_ns = 1000000000;
+    options.compare = true;
+    options.probes = probes;
+    options.probe_count = 1;
+    traced = 0;
+    if (!CHECK_OK(measure(&options, list, 2)))
+        return;
+    const long before_a = probed_before('a'), before_b = probed_before('b');
+    CHECK(a.renewals >= 2);
+    CHECK(before_a >= 2 && before_b >= 2);
+    CHECK(before_a - before_b <= 1 && before_b - before_a <= 1);
+    measure_free(&list[0]);
+    measure_free(&list[1]);
+}
+
 TEST(what_takes_long_to_start_is_started_once)
 {
     struct fake a = fake('a', 1e7), b = fake('b', 1e7);
