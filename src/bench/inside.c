@@ -16,7 +16,7 @@ static enum status inside_time(struct inside *inside, const struct measure_optio
         status = status_fail(timing.status, __FILE__, __LINE__, "%s", timing.message);
     if (status == STATUS_OK)
         status = stats_compute(timing.samples_ns, timing.count, timing.per, &inside->time_ns);
-    measure_free(&timing);
+    timing_free(&timing);
     return status;
 }
 

@@ -2,26 +2,13 @@
 #include "bench/measure.h"
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "bench/meter/pin.h"
 #include "record/stats.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
-    CLOCK_SHARE = 400,  /* a sample lasts this many readings of the clock; it takes two */
-    GROUP_SHARE = 2000, /* … and one of several iterations, which lose nothing by it, so many */
-    OUTSIDE_SHARE = 10, /* … and this many times what passes outside the job's own clock, */
-    OUTSIDE_MATTERS_NS = 10000000, /* unless it is so long that being woken up does not show */
-    CALL_MATTERS_NS = 1000000,     /* longer samples are not doubled to hide the cost of a call */
-    LONG_NS = 50000000,            /* a sample this long is not repeated just to calibrate */
-    REPEATS = 3,                   /* of a calibration sample; the quickest counts */
-    SLICE_NS = 5000000,            /* how long a contender's turn lasts */
-    SLICE_MOST = 64,               /* samples in a turn */
-    SLICE_LEAST = 3,               /* … and of samples that take less than: */
-    SHORT_NS = 10000000,
     COMPARED_LEAST_NS = 50000, /* of a comparison: what a sample lasts, … */
     COMPARED_MOST_NS = 1000000,
     COMPARED_OUTSIDE = 2, /* … which is this many times what passes outside, or the most */
@@ -31,8 +18,6 @@ enum {
     INSTANCE_ROUNDS = 4,  /* forth and back, that an instance has at least */
     PROBE_SHARE = 10,     /* probes have this part of the time */
 };
-static const int64_t PER_MOST = (int64_t)1 << 32;
-static const double STEADY = 0.02; /* a slice that is not faster by this is no progress */
 
 static void measure_fail(struct timing *contender, enum status status)
 {
@@ -40,227 +25,6 @@ static void measure_fail(struct timing *contender, enum status status)
     contender->status = status;
     contender->out = true;
     snprintf(contender->message, sizeof contender->message, "%s", status_message());
-}
-
-/* One sample of `per` iterations. *outside_ns is the wall time beyond what the job says it took. */
-static enum status measure_sample(struct timing *contender, int64_t per, uint64_t *elapsed_ns,
-                                  uint64_t *outside_ns)
-{
-    uint64_t start_ns = clock_ns();
-    *elapsed_ns = 0;
-    TRY(contender->job->kind->run(contender->job, per, elapsed_ns));
-    uint64_t wall_ns = clock_ns() - start_ns;
-    contender->spent_ns += wall_ns;
-    *outside_ns = wall_ns > *elapsed_ns ? wall_ns - *elapsed_ns : 0;
-    return STATUS_OK;
-}
-
-/* The quickest of a few samples; one is enough when it is long, and so was the first iteration:
- * else something held it up. */
-static enum status measure_quickest(struct timing *contender, int64_t per, uint64_t *elapsed_ns,
-                                    uint64_t *outside_ns)
-{
-    *elapsed_ns = *outside_ns = UINT64_MAX;
-    for (int i = 0; i < REPEATS; i++) {
-        uint64_t elapsed, outside;
-        TRY(measure_sample(contender, per, &elapsed, &outside));
-        if (elapsed < *elapsed_ns)
-            *elapsed_ns = elapsed;
-        if (outside < *outside_ns)
-            *outside_ns = outside;
-        if (elapsed > LONG_NS && contender->first_ns > LONG_NS / 2)
-            break;
-    }
-    return STATUS_OK;
-}
-
-/* How many iterations a sample of so long ones has at least. */
-static int64_t measure_least(const struct timing *contender, double one_ns)
-{
-    int64_t lasting = (int64_t)ceil((double)contender->lasts_ns / one_ns);
-    int64_t least = lasting > contender->together ? lasting : contender->together;
-    return least > 1 ? least : 1;
-}
-
-/* Groups of at least that many, or of as many as there is time for: whether the clock costs 0.2 %
- * or 0.4 % of one must not depend on where doubling ended. */
-static enum status measure_fill(struct timing *contender, uint64_t limit_ns)
-{
-    double one_ns = (double)contender->sample_ns / (double)contender->per;
-    int64_t least = measure_least(contender, one_ns);
-    int64_t lasting = (int64_t)((double)(GROUP_SHARE * clock_cost_ns()) / one_ns);
-    least = contender->per > 1 && lasting > least ? lasting : least;
-    int64_t most = limit_ns > contender->spent_ns
-                       ? (int64_t)((double)(limit_ns - contender->spent_ns) / one_ns)
-                       : 0;
-    least = least < most ? least : most;
-    if (least <= contender->per)
-        return STATUS_OK;
-    contender->per = least;
-    return measure_sample(contender, least, &contender->sample_ns, &contender->outside_ns);
-}
-
-/* Finds `per`, within a quarter of the time. First so large that the clock and what is outside do
- * not matter; then doubled for as long as that makes an iteration cheaper by 1 %: a call has a
- * price of its own, such as a launch and a wait on a GPU. */
-static enum status measure_calibrate(struct timing *contender, uint64_t limit_ns)
-{
-    const uint64_t clock_share_ns = CLOCK_SHARE * clock_cost_ns();
-    uint64_t elapsed_ns, outside_ns;
-    int64_t per = 1;
-
-    TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
-    if (elapsed_ns < limit_ns / 100)
-        contender->spent_ns = 0; /* whatever held it up is not its own time */
-    if (contender->alone) {
-        contender->per = 1;
-        contender->sample_ns = elapsed_ns;
-        contender->outside_ns = outside_ns;
-        return STATUS_OK;
-    }
-    /* The clock's share takes microseconds of an honest job: a machine that was busy elsewhere for
-     * the whole of the time must not make it look like a job that takes none. */
-    while ((elapsed_ns < clock_share_ns ||
-            (elapsed_ns < OUTSIDE_SHARE * outside_ns && elapsed_ns < OUTSIDE_MATTERS_NS)) &&
-           per < PER_MOST &&
-           (contender->spent_ns < limit_ns / 4 ||
-            (elapsed_ns < clock_share_ns && elapsed_ns > outside_ns))) {
-        per *= 2;
-        TRY(measure_quickest(contender, per, &elapsed_ns, &outside_ns));
-    }
-    if (elapsed_ns < clock_share_ns && (elapsed_ns == 0 || per >= PER_MOST))
-        FAIL(STATUS_WRONG, "%lld iterations take no time: nothing is being measured",
-             (long long)per);
-    for (; elapsed_ns < clock_share_ns; elapsed_ns *= 2)
-        per *= 2; /* a stall took the time for trying it out */
-    while (elapsed_ns < CALL_MATTERS_NS && contender->spent_ns < limit_ns / 4) {
-        uint64_t twice_ns;
-        TRY(measure_quickest(contender, 2 * per, &twice_ns, &outside_ns));
-        if ((double)twice_ns > 2 * 0.99 * (double)elapsed_ns)
-            break;
-        per *= 2;
-        elapsed_ns = twice_ns;
-    }
-    contender->per = per;
-    contender->sample_ns = elapsed_ns;
-    contender->outside_ns = outside_ns;
-    return measure_fill(contender, limit_ns);
-}
-
-static int measure_slice_samples(const struct timing *contender)
-{
-    uint64_t count = SLICE_NS / (contender->sample_ns + contender->outside_ns + 1);
-    uint64_t least = contender->sample_ns < SHORT_NS ? SLICE_LEAST : 1;
-    return count < least ? (int)least : count > SLICE_MOST ? SLICE_MOST : (int)count;
-}
-
-/* A growing list, with room for one more; NULL when memory is out. */
-static void *measure_room(void *list, size_t count, size_t *room, size_t bytes)
-{
-    if (count < *room)
-        return list;
-    size_t wider = *room ? 2 * *room : 256;
-    void *grown = mem_grow(list, wider, bytes);
-    if (grown)
-        *room = wider;
-    return grown;
-}
-
-static enum status measure_keep(struct timing *contender, double sample_ns)
-{
-    double *list =
-        measure_room(contender->samples_ns, contender->count, &contender->room, sizeof *list);
-    NEED(list);
-    contender->samples_ns = list;
-    list[contender->count++] = sample_ns;
-    return STATUS_OK;
-}
-
-static enum status measure_keep_turn(struct timing *contender, size_t first_sample)
-{
-    size_t *list =
-        measure_room(contender->turns, contender->turn_count, &contender->turn_room, sizeof *list);
-    NEED(list);
-    contender->turns = list;
-    list[contender->turn_count++] = first_sample;
-    return STATUS_OK;
-}
-
-/* A contender's turn: its samples are kept, or only their quickest is told (warm-up). What is kept
- * is a few samples also where the time is up already. */
-static enum status measure_slice(const struct measure_options *options, struct timing *contender,
-                                 bool keep, double *quickest_ns)
-{
-    const int samples = measure_slice_samples(contender);
-    *quickest_ns = (double)INFINITY;
-    for (int i = 0; i < samples; i++) {
-        uint64_t elapsed_ns, outside_ns;
-        if (options->stopped && options->stopped())
-            FAIL(STATUS_INTERRUPTED, "stopped");
-        TRY(measure_sample(contender, contender->per, &elapsed_ns, &outside_ns));
-        double sample_ns = (double)elapsed_ns / (double)contender->per;
-        if (keep)
-            TRY(measure_keep(contender, sample_ns));
-        *quickest_ns = fmin(*quickest_ns, sample_ns);
-        if (contender->spent_ns >= options->limit_ns && (!keep || i + 1 >= SLICE_LEAST))
-            break;
-    }
-    return STATUS_OK;
-}
-
-/* Calibration and warm-up, within a quarter of the time. The very first iteration, which pays for
- * what is done once (code is loaded or compiled, memory is touched), is never a sample. One that is
- * longer than all of the time when it is warm is measured that once; a short one that something
- * held up is not. */
-static enum status measure_warm(const struct measure_options *options, struct timing *contender)
-{
-    double best_ns = (double)INFINITY, quickest_ns;
-    uint64_t outside_ns;
-    int flat = 0;
-
-    if (contender->warm && contender->first_ns > options->limit_ns) {
-        contender->per = 1;
-        contender->meters = contender->first_meters;
-        return measure_keep(contender, (double)contender->first_ns);
-    }
-    if (!contender->first_ns)
-        TRY(measure_sample(contender, 1, &contender->first_ns, &outside_ns));
-    contender->spent_ns = 0;
-    meters_begin(&contender->meters, &contender->family);
-    enum status status = measure_calibrate(contender, options->limit_ns);
-    meters_end(&contender->meters, &contender->family);
-    TRY(status);
-    const double one_ns = (double)contender->sample_ns / (double)contender->per;
-    if (one_ns > (double)options->limit_ns)
-        return measure_keep(contender, one_ns);
-    contender->meters = (struct meters){0}; /* it is no sample */
-    while (contender->spent_ns < options->limit_ns / 4) {
-        TRY(measure_slice(options, contender, false, &quickest_ns));
-        flat = quickest_ns < best_ns * (1 - STEADY) ? 0 : flat + 1;
-        best_ns = fmin(best_ns, quickest_ns);
-        if (flat == 2) {
-            contender->steady = true;
-            break;
-        }
-    }
-    return STATUS_OK;
-}
-
-/* A turn of one among several. */
-static enum status measure_turn(const struct measure_options *options, struct timing *contender,
-                                bool switched)
-{
-    uint64_t elapsed_ns, outside_ns;
-    double quickest_ns;
-
-    if (switched && contender->sample_ns < LONG_NS)
-        TRY(measure_sample(contender, contender->per, &elapsed_ns, &outside_ns));
-    size_t before = contender->count;
-    meters_begin(&contender->meters, &contender->family);
-    enum status status = measure_slice(options, contender, true, &quickest_ns);
-    meters_end(&contender->meters, &contender->family);
-    TRY(status);
-    return measure_keep_turn(contender, before);
 }
 
 static struct turns measure_turns(const struct timing *contender)
@@ -335,7 +99,7 @@ static enum status measure_round(const struct measure_options *options, struct t
         struct timing *contender = &list[back ? count - 1 - i : i];
         if (contender->out)
             continue;
-        enum status status = measure_turn(options, contender, count > 1 || probed);
+        enum status status = timing_turn(options, contender, count > 1 || probed);
         if (status == STATUS_OK && look && !options->compare)
             status = measure_look(options, contender);
         if (status == STATUS_INTERRUPTED)
@@ -365,7 +129,7 @@ static enum status measure_renew(const struct measure_options *options, struct t
     uint64_t start_ns = clock_ns();
     TRY(contender->job->kind->renew(contender->job, &process));
     contender->spent_ns += clock_ns() - start_ns;
-    TRY(measure_slice(options, contender, false, &quickest_ns)); /* warm again */
+    TRY(timing_slice(options, contender, false, &quickest_ns)); /* warm again */
     family_find(process, &contender->family);
     contender->renewed_ns = contender->spent_ns;
     contender->begins[contender->instances++] = contender->turn_count;
@@ -476,7 +240,7 @@ static enum status measure_warm_all(const struct measure_options *options, struc
                                     int count)
 {
     for (int i = 0; i < count; i++) {
-        enum status status = measure_warm(options, &list[i]);
+        enum status status = timing_warm(options, &list[i]);
         if (status == STATUS_INTERRUPTED)
             return status;
         if (status != STATUS_OK)
@@ -494,7 +258,7 @@ static enum status measure_warm_all(const struct measure_options *options, struc
 static uint64_t measure_length(const struct timing *contender)
 {
     double one_ns = (double)contender->sample_ns / (double)contender->per;
-    uint64_t least_ns = (uint64_t)((double)measure_least(contender, one_ns) * one_ns);
+    uint64_t least_ns = (uint64_t)((double)timing_least(contender, one_ns) * one_ns);
     uint64_t most_ns = COMPARED_OUTSIDE * contender->outside_ns;
     uint64_t length_ns = contender->sample_ns;
     most_ns = most_ns > COMPARED_MOST_NS ? most_ns : COMPARED_MOST_NS;
@@ -593,13 +357,4 @@ enum status measure(const struct measure_options *options, struct timing *list, 
         pins_release(&pins, &list[i].family);
     measure_conclude(options, list, count);
     return status;
-}
-
-void measure_free(struct timing *contender)
-{
-    mem_free(contender->samples_ns);
-    mem_free(contender->turns);
-    contender->turns = NULL;
-    contender->samples_ns = NULL;
-    contender->count = contender->room = contender->turn_count = contender->turn_room = 0;
 }

@@ -25,8 +25,7 @@
 #ifndef PRONY_BENCH_MEASURE_H
 #define PRONY_BENCH_MEASURE_H
 
-#include "bench/meter/meters.h"
-#include "core/job.h"
+#include "bench/timing.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,62 +42,12 @@ struct measure_options {
     int probe_count;
 };
 
-enum measure_stop {
-    MEASURE_TIGHT,  /* the interval is within the target */
-    MEASURE_TIME,   /* the time was up before that */
-    MEASURE_FAILED, /* see status and message */
-};
-
-enum {
-    MEASURE_INSTANCES = 64,
-    /* lasts_ns on a GPU, for which a loop that trains does not wait after each step: so long that
-     * the wait at the end does not show. */
-    MEASURE_GPU_NS = 5000000,
-};
-
-/* One contender: its job, how it is to be timed, and its samples. */
-struct timing {
-    struct job *job;
-    struct family family; /* whose resources are metered */
-    int64_t threads;      /* that it computes with; 0: not known */
-    bool alone;           /* a sample is one iteration, however short */
-    int64_t together;     /* iterations that a sample has at least, … */
-    uint64_t lasts_ns; /* … and how long it lasts: of what is waited for at its end only; 0: any */
-    uint64_t start_ns;          /* what it took to get ready; 0: not known */
-    uint64_t first_ns;          /* an iteration that was run already; 0: none was */
-    struct meters first_meters; /* … and what it used */
-    bool warm; /* … after another: if it is longer than the limit it is the only sample */
-
-    /* Set by measure; all but samples is a plain value. */
-    enum measure_stop stop;
-    enum status status;
-    char message[400];
-    bool steady;        /* warm-up ended because it was steady */
-    int64_t per;        /* iterations in one sample */
-    double *samples_ns; /* of one iteration each; freed by measure_free */
-    size_t count, room;
-    struct meters meters; /* while the samples were taken */
-    size_t *turns;        /* the first sample of each of its turns: what comparisons are made of */
-    size_t turn_count, turn_room;
-    size_t begins[MEASURE_INSTANCES]; /* the turn with which each instance began */
-    size_t instances;
-
-    /* Working state. */
-    uint64_t spent_ns;   /* wall time used */
-    uint64_t warm_ns;    /* … before the samples that are kept */
-    uint64_t renewed_ns; /* … when the instance began */
-    uint64_t sample_ns;  /* of one sample, as far as known */
-    uint64_t outside_ns; /* … and what passes beside it, outside the job's own clock */
-    bool tight, out;
-};
-
 /* Long enough to see what else the machine does (watch.h); half of the time where that is short. */
 uint64_t measure_usual_least(uint64_t limit_ns);
 
 /* STATUS_OK whatever the contenders' own results are; STATUS_INTERRUPTED, with the samples so far,
  * when `stopped` said so. */
 enum status measure(const struct measure_options *options, struct timing *list, int count);
-void measure_free(struct timing *contender);
 
 /* Of two that were measured together. */
 enum status measure_compare(const struct measure_options *options, const struct timing *a,

@@ -83,8 +83,8 @@ TEST(steady_jobs_end_tight_and_keep_every_sample)
         for (size_t s = 0; s < list[i].count; s++)
             CHECK_NEAR(list[i].samples_ns[s], i ? 2e7 : 1e7, 1);
     }
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 TEST(rounds_go_forth_and_back)
@@ -100,7 +100,7 @@ TEST(rounds_go_forth_and_back)
         CHECK_EQUAL_INT(rounds[i], "aabbccccbbaa"[i % 12]);
     CHECK_EQUAL_INT(list[0].turn_count, list[0].count);
     for (int i = 0; i < 3; i++)
-        measure_free(&list[i]);
+        timing_free(&list[i]);
 }
 
 /* How often this one came next after the probe. */
@@ -137,8 +137,8 @@ TEST(probes_take_turns_with_what_is_timed)
     CHECK(before_a >= 2 && before_b >= 2);
     CHECK(before_a - before_b <= 1 && before_b - before_a <= 1);
     CHECK(p.calls <= 2 + (long)(list[0].count + list[1].count) * 2 / PROBED_LEAST);
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 /* One contender alone is not interrupted by others, but by a probe it is. */
@@ -165,7 +165,7 @@ TEST(a_probe_costs_one_alone_a_sample)
         CHECK(thrown >= 1);
     }
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 TEST(short_iterations_are_grouped)
@@ -178,7 +178,7 @@ TEST(short_iterations_are_grouped)
     CHECK(group_ns >= 200.0 * (double)clock_cost_ns());
     CHECK(list[0].per > 1);
     CHECK_NEAR(list[0].samples_ns[0], 10, 0.01);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 TEST(the_price_of_a_call_is_spread_over_a_group)
@@ -190,7 +190,7 @@ TEST(the_price_of_a_call_is_spread_over_a_group)
         return;
     CHECK(list[0].per >= 64); /* 20 µs over 64 × 10 µs is 3 %; doubling gains 1.5 %, then less */
     CHECK(list[0].samples_ns[0] < 10000 * 1.03);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 /* What is waited for at the end of a sample only: a sample is as long, and has as many iterations,
@@ -214,7 +214,7 @@ TEST(what_runs_on_by_itself_is_timed_in_long_groups)
         CHECK(list[0].per >= rows[i].least);
         CHECK(list[0].per <= rows[i].most);
         CHECK_NEAR(list[0].samples_ns[0], rows[i].each_ns, 1);
-        measure_free(&list[0]);
+        timing_free(&list[0]);
     }
 }
 
@@ -229,7 +229,7 @@ TEST(what_passes_outside_a_jobs_clock_is_spread_over_a_group)
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
     CHECK(list[0].per >= 512); /* within a call that takes a millisecond: of it nine tenths */
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 /* Emptying the caches is not what is measured, however little time there is. */
@@ -244,7 +244,7 @@ TEST(what_passes_outside_is_no_sample)
     CHECK(list[0].count >= 1);
     for (size_t i = 0; i < list[0].count; i++)
         CHECK_NEAR(list[0].samples_ns[i], 1000, 1e-9);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 /* A peer warms up by an iteration of its own: where that is long it would be ten to a group. */
@@ -257,7 +257,7 @@ TEST(long_iterations_are_not_grouped_for_what_passes_outside)
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
     CHECK(list[0].per <= 2);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 /* A single look is not enough for the interval to be as narrow as was asked for. */
@@ -276,7 +276,7 @@ TEST(the_interval_is_within_the_target_when_it_stops)
         CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
         CHECK((stats.ci_high - stats.ci_low) / 2 <= targets[i] * stats.median);
         CHECK(stats.count > 6);
-        measure_free(&list[0]);
+        timing_free(&list[0]);
     }
 }
 
@@ -293,7 +293,7 @@ TEST(noise_runs_until_the_time_is_up)
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
     CHECK(clock_ns() - start_ns < 20000000000);
     CHECK(list[0].count > 6);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 TEST(what_outruns_its_time_is_measured_once)
@@ -310,7 +310,7 @@ TEST(what_outruns_its_time_is_measured_once)
     CHECK_NEAR(list[0].samples_ns[0], 6e7, 1);
     /* what it used is metered, and not what was used to warm up */
     CHECK_NEAR(list[0].meters.wall_ns, 6e7, 3e7);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 /* Code is loaded, or compiled, by the first iteration: whether it was run before or is run here, it
@@ -327,7 +327,7 @@ TEST(a_first_iteration_is_no_sample)
         CHECK(list[0].count >= 6);
         CHECK_NEAR(list[0].samples_ns[0], 1e6, 1);
         CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
-        measure_free(&list[0]);
+        timing_free(&list[0]);
     }
 }
 
@@ -344,7 +344,7 @@ TEST(what_does_not_outrun_its_time_has_an_interval)
     CHECK_EQUAL_INT(list[0].count, 6);
     CHECK_OK(stats_compute(list[0].samples_ns, list[0].count, 1, &stats));
     CHECK(!isnan(stats.ci_low));
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 TEST(a_comparison_stops_when_the_ratio_is_known)
@@ -362,8 +362,8 @@ TEST(a_comparison_stops_when_the_ratio_is_known)
     CHECK_EQUAL_INT(found.verdict, VERDICT_SLOWER);
     CHECK_NEAR(found.ratio, 1.2, 0.03);
     CHECK(found.rounds >= 8);
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 /* Long enough not to be held up by what passes outside, short enough to slip between what disturbs;
@@ -380,8 +380,8 @@ TEST(samples_that_are_compared_are_short_and_equally_long)
     CHECK_NEAR((double)list[0].per / (double)list[1].per, 3, 0.01);
     CHECK(list[0].per * 1000 <= 3500000); /* not compared, they would be 5 ms */
     CHECK(list[0].per * 1000 >= 900000);
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 static enum status fake_renew(struct job *job, int *process)
@@ -418,8 +418,8 @@ TEST(a_comparison_takes_several_instances)
         CHECK_EQUAL_INT(list[0].begins[i], list[1].begins[i]);
         CHECK_EQUAL_INT(list[0].begins[i] % 2, 0);
     }
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 /* Every other time the other one is started first, and has the first turn. */
@@ -444,8 +444,8 @@ TEST(being_first_is_shared)
             i += 12;
         }
     CHECK(seen >= 2);
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 /* … whoever begins a round: the other one does in every other instance. */
@@ -470,8 +470,8 @@ TEST(probes_take_turns_with_every_instance)
     CHECK(a.renewals >= 2);
     CHECK(before_a >= 2 && before_b >= 2);
     CHECK(before_a - before_b <= 1 && before_b - before_a <= 1);
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 TEST(what_takes_long_to_start_is_started_once)
@@ -486,8 +486,8 @@ TEST(what_takes_long_to_start_is_started_once)
     CHECK_OK(measure(&options, list, 2));
     CHECK_EQUAL_INT(a.renewals + b.renewals, 0);
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 TEST(what_does_not_start_again_has_failed)
@@ -503,8 +503,8 @@ TEST(what_does_not_start_again_has_failed)
     CHECK_EQUAL_INT(list[1].stop, MEASURE_FAILED);
     CHECK_EQUAL_TEXT(list[1].message, "it did not start again");
     CHECK(list[0].stop != MEASURE_FAILED);
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 TEST(a_comparison_ends_when_one_fails)
@@ -518,8 +518,8 @@ TEST(a_comparison_ends_when_one_fails)
     CHECK_OK(measure(&options, list, 2));
     CHECK_EQUAL_INT(list[1].stop, MEASURE_FAILED);
     CHECK(a.calls < 100);
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 TEST(a_warm_iteration_known_to_be_too_long_is_not_run_again)
@@ -537,7 +537,7 @@ TEST(a_warm_iteration_known_to_be_too_long_is_not_run_again)
     CHECK_NEAR(list[0].samples_ns[0], 6e8, 1);
     CHECK_EQUAL_INT(list[0].meters.wall_ns, 600000001);
     CHECK_EQUAL_INT(list[0].meters.page_faults, 7);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 TEST(a_stall_that_eats_the_time_leaves_samples)
@@ -550,7 +550,7 @@ TEST(a_stall_that_eats_the_time_leaves_samples)
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
     CHECK_EQUAL_INT(list[0].count, 6);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 /* What it takes to find out is not the length of a sample. */
@@ -565,7 +565,7 @@ TEST(a_stall_in_calibration_does_not_make_it_outrun_its_time)
         return;
     CHECK_EQUAL_INT(list[0].count, 6);
     CHECK_NEAR(list[0].samples_ns[0], 2e6, 1);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 /* A fake of which no time passes is as tight as can be after the first look. */
@@ -580,7 +580,7 @@ TEST(what_is_tight_is_timed_for_the_least_time)
         return;
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIGHT);
     CHECK(list[0].spent_ns - list[0].warm_ns >= options.least_ns);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
     CHECK_EQUAL_INT((long long)measure_usual_least(3000000000), 500000000);
     CHECK_EQUAL_INT((long long)measure_usual_least(100000000), 50000000);
 }
@@ -598,7 +598,7 @@ TEST(a_stall_in_calibration_is_no_reason_to_refuse)
     if (CHECK(list[0].count > 0))
         CHECK_NEAR(list[0].samples_ns[0], 10, 0.01);
     CHECK((uint64_t)list[0].per * 10 >= 200 * clock_cost_ns());
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 /* As when another process held the device: it was quick before, so it is not taken to be slow. */
@@ -613,7 +613,7 @@ TEST(a_long_stall_in_calibration_leaves_the_groups)
     if (!CHECK_OK(measure(&options, list, 1)))
         return;
     CHECK(list[0].per >= 1000); /* a call costs as much as 100 iterations */
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 TEST(a_failing_job_does_not_stop_the_others)
@@ -627,8 +627,8 @@ TEST(a_failing_job_does_not_stop_the_others)
     CHECK_EQUAL_INT(list[1].stop, MEASURE_FAILED);
     CHECK_EQUAL_INT(list[1].status, STATUS_DEVICE);
     CHECK_EQUAL_TEXT(list[1].message, "it broke at call 7");
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
 }
 
 TEST(a_job_that_takes_no_time_is_refused)
@@ -651,7 +651,7 @@ TEST(a_job_is_measured_though_its_time_is_up_at_once)
         return;
     CHECK_EQUAL_INT(list[0].stop, MEASURE_TIME);
     CHECK_EQUAL_INT(list[0].count, 1);
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 static int asked;
@@ -668,7 +668,7 @@ TEST(an_interrupted_run_says_so)
     const struct measure_options options = {
         .target = 0.0001, .limit_ns = 10000000000, .stopped = stops_soon};
     CHECK_STATUS(STATUS_INTERRUPTED, measure(&options, list, 1));
-    measure_free(&list[0]);
+    timing_free(&list[0]);
 }
 
 static bool stops_at_once(void)
@@ -700,7 +700,7 @@ TEST(every_failed_allocation_is_survived)
         memory_fail_at(0);
         if (failed)
             CHECK_EQUAL_INT(list[0].status, STATUS_MEMORY);
-        measure_free(&list[0]);
+        timing_free(&list[0]);
     }
     CHECK(!failed);
 }

@@ -336,8 +336,8 @@ TEST(measure_times_a_peer_as_any_job)
         CHECK_EQUAL_INT(list[0].stop, MEASURE_FAILED);
         CHECK(list[1].count > 0);
     }
-    measure_free(&list[0]);
-    measure_free(&list[1]);
+    timing_free(&list[0]);
+    timing_free(&list[1]);
     close_peer(job);
     close_peer(good);
 }

@@ -262,7 +262,7 @@ static enum status time_case(struct kernels *kernels, const struct op_case *op_c
         text_free(&contender->row.note);
     }
     for (int i = 0; i < ready; i++)
-        measure_free(&kernels->timings[i]);
+        timing_free(&kernels->timings[i]);
     arena_free(&kernels->scratch);
     return status;
 }

@@ -339,7 +339,7 @@ static void group_free(struct group *group)
     for (int i = 0; i < group->count; i++) {
         struct contender *contender = &group->contenders[i];
         if (contender->timing)
-            measure_free(contender->timing);
+            timing_free(contender->timing);
         if (contender->cold)
             contender->cold->kind->close(contender->cold);
         if (contender->job)
