@@ -2,8 +2,8 @@
  * what they define, their rows in the lists of kernels, and what they use of each other. The build
  * gives them PRONY_ISA, the ISA's name, and PRONY_ISA_LEAST, that of the machine's first row in
  * base/isa.def. */
-#ifndef PRONY_BACKEND_CPU_SIMD_ISAS_H
-#define PRONY_BACKEND_CPU_SIMD_ISAS_H
+#ifndef PRONY_BACKEND_CPU_SIMD_ISA_H
+#define PRONY_BACKEND_CPU_SIMD_ISA_H
 
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/simd_isas.h"
