@@ -9,13 +9,11 @@ PRAGMA user_version = 2;
 
 CREATE TABLE line (
     id      INTEGER PRIMARY KEY,
-    hash    INTEGER NOT NULL,           -- of text: finds a line that is there already
+    hash    INTEGER NOT NULL,           -- of text
     kind    TEXT NOT NULL,              -- result, machine, network
     text    TEXT NOT NULL,              -- one JSON object, with its samples
     shipped INTEGER NOT NULL DEFAULT 0  -- 1: came with prony
 );
-CREATE INDEX line_hash ON line (hash);
-CREATE INDEX line_kind ON line (kind) WHERE kind <> 'result';
 
 CREATE TABLE result (
     id INTEGER PRIMARY KEY REFERENCES line (id)
@@ -36,3 +34,10 @@ CREATE TABLE running (
     current TEXT NOT NULL,
     left_s  REAL              -- NULL until one can tell
 );
+
+-- The one index: it finds a line that is there already, and the lines of a kind. Questions are answered
+-- from memory (store_columns.h) and need none. What follows is run whenever a store is opened to be
+-- changed: older ones have two others.
+CREATE INDEX IF NOT EXISTS line_kind_hash ON line (kind, hash);
+DROP INDEX IF EXISTS line_hash;
+DROP INDEX IF EXISTS line_kind;

@@ -167,7 +167,9 @@ static enum status index_again(struct store *store)
 {
     sqlite3_stmt *statement;
     bool row;
-    TRY(store_prepare(store, "SELECT id, text, shipped FROM line WHERE kind = 'result'",
+    TRY(store_prepare(store,
+                      "SELECT id, text, shipped FROM line WHERE id IN"
+                      " (SELECT id FROM line WHERE kind = 'result')",
                       &statement));
     enum status status = store_step(store, statement, &row);
     while (status == STATUS_OK && row) {
@@ -195,8 +197,7 @@ static enum status upgrade_file(struct store *store)
 {
     const char *schema = (const char *)store_schema[0].bytes;
     TRY(store_execute(store, upgrade, "bring the store up to date"));
-    TRY(store_execute(store, strstr(schema, "CREATE INDEX line_kind"),
-                      "bring the store up to date"));
+    TRY(store_execute(store, strstr(schema, "CREATE TABLE result"), "bring the store up to date"));
     return store_execute(store, "PRAGMA user_version = 2", "bring the store up to date");
 }
 
@@ -292,6 +293,8 @@ static enum status prepare_file(struct store *store, enum store_access access)
     }
     if (access == STORE_READ)
         return store_execute(store, "PRAGMA query_only = ON", "read the store");
+    TRY(store_execute(store, strstr((const char *)store_schema[0].bytes, "CREATE INDEX"),
+                      "write the store"));
     return store_settle(store);
 }
 

@@ -58,8 +58,9 @@ enum status store_keep(struct store *store, const char *line, const struct recor
 enum status store_settle(struct store *store);
 /* The same at the end of a run, with a warning when they still wait. */
 void store_end_waiting(struct store *store);
-/* Is this very line there? */
-enum status store_has(struct store *store, const char *line, size_t length, bool *out);
+/* Is this very line, of this kind, there? */
+enum status store_has(struct store *store, enum record_kind kind, const char *line, size_t length,
+                      bool *out);
 
 /* Removes a record; STATUS_INPUT when there is none. */
 enum status store_remove(struct store *store, int64_t id);

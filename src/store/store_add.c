@@ -144,16 +144,18 @@ enum status store_index(struct store *store, int64_t id, const struct record *re
 }
 
 /* The id of this very line; 0 when it is not there. */
-static enum status find_line(struct store *store, const char *line, size_t length, int64_t *id)
+static enum status find_line(struct store *store, enum record_kind kind, const char *line,
+                             size_t length, int64_t *id)
 {
     bool row = false;
     if (!store->find_line)
-        TRY(store_prepare(store, "SELECT id FROM line WHERE hash = ?1 AND text = ?2",
+        TRY(store_prepare(store, "SELECT id FROM line WHERE kind = ?1 AND hash = ?2 AND text = ?3",
                           &store->find_line));
     sqlite3_stmt *find = store->find_line;
     enum status status = STATUS_OK;
-    if (sqlite->bind_int64(find, 1, store_hash(line, length)) != SQLITE_OK ||
-        sqlite->bind_text64(find, 2, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
+    if (sqlite->bind_text(find, 1, record_kinds[kind], -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite->bind_int64(find, 2, store_hash(line, length)) != SQLITE_OK ||
+        sqlite->bind_text64(find, 3, line, length, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
         status = store_fail(store, "read");
     else
         status = store_step(store, find, &row);
@@ -163,10 +165,11 @@ static enum status find_line(struct store *store, const char *line, size_t lengt
     return status;
 }
 
-enum status store_has(struct store *store, const char *line, size_t length, bool *out)
+enum status store_has(struct store *store, enum record_kind kind, const char *line, size_t length,
+                      bool *out)
 {
     int64_t id = 0;
-    enum status status = find_line(store, line, length, &id);
+    enum status status = find_line(store, kind, line, length, &id);
     *out = id != 0;
     return status;
 }
@@ -197,7 +200,7 @@ static enum status add_line(struct store *store, const char *line, size_t length
 enum status store_file(struct store *store, const char *line, size_t length,
                        const struct record *record, int64_t *id, bool *added)
 {
-    TRY(find_line(store, line, length, id));
+    TRY(find_line(store, record->kind, line, length, id));
     *added = *id == 0;
     if (!*added)
         return STATUS_OK;

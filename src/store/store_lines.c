@@ -79,7 +79,8 @@ enum status store_export(struct store *store, const char *kind, store_line_visit
                          void *context)
 {
     return visit_kind(store,
-                      kind ? "SELECT id, text FROM line WHERE kind = ?1 ORDER BY id"
+                      kind ? "SELECT id, text FROM line WHERE id IN"
+                             " (SELECT id FROM line WHERE kind = ?1) ORDER BY id"
                            : "SELECT id, text FROM line ORDER BY id",
                       kind, 0, visit, context);
 }
@@ -87,10 +88,9 @@ enum status store_export(struct store *store, const char *kind, store_line_visit
 enum status store_recent(struct store *store, const char *kind, int64_t limit,
                          store_line_visit *visit, void *context)
 {
-    /* The first condition is that of the index line_kind, which SQLite only then takes. */
     return visit_kind(store,
-                      "SELECT id, text FROM line WHERE kind <> 'result' AND kind = ?1"
-                      " ORDER BY id DESC LIMIT ?2",
+                      "SELECT id, text FROM line WHERE id IN (SELECT id FROM line WHERE kind = ?1"
+                      " ORDER BY id DESC LIMIT ?2) ORDER BY id DESC",
                       kind, limit, visit, context);
 }
 

@@ -127,15 +127,13 @@ static enum status is_left(struct store *store, const char *line, size_t length,
 {
     struct arena arena = {0};
     struct record record;
-    bool known;
-    *left = false;
-    TRY(store_has(store, line, length, &known));
-    if (known)
-        return STATUS_OK;
+    bool known = false;
     enum status status = record_read(&arena, store->path, 0, line, length, &record);
-    *left = status == STATUS_INPUT || /* cut, when it was killed */
-            (status == STATUS_OK &&
-             (record.kind != RECORD_RESULT || (record.at && strcmp(record.at, started) >= 0)));
+    *left = status == STATUS_INPUT; /* cut, when it was killed */
+    if (status == STATUS_OK)
+        status = store_has(store, record.kind, line, length, &known);
+    if (status == STATUS_OK && !known)
+        *left = record.kind != RECORD_RESULT || (record.at && strcmp(record.at, started) >= 0);
     arena_free(&arena);
     return status == STATUS_INPUT ? STATUS_OK : status;
 }

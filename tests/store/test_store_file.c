@@ -64,6 +64,27 @@ TEST(store_of_version_1)
     store_close(store);
 }
 
+/* Older stores have two indexes, which become one; the SQL fails where it finds anything else. */
+TEST(has_one_index)
+{
+    static const char as_before[] = "DROP INDEX line_kind_hash;"
+                                    "CREATE INDEX line_hash ON line (hash);"
+                                    "CREATE INDEX line_kind ON line (kind) WHERE kind <> 'result'";
+    const char *at = fresh_path();
+    bool added = true;
+    struct store *store = open_store(at, STORE_WRITE);
+    if (store)
+        fill(store);
+    store_close(store);
+    run_sql(at, as_before);
+    store = open_store(at, STORE_WRITE);
+    if (store)
+        CHECK_OK(add_sample(store, &samples[0], &added));
+    CHECK(!added);
+    store_close(store);
+    run_sql(at, as_before);
+}
+
 static enum status append_problem(void *context, const char *problem)
 {
     text_printf(context, "%s\n", problem);
