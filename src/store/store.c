@@ -268,6 +268,17 @@ static enum status use_log(struct store *store)
     return STATUS_OK;
 }
 
+/* Of a store that is opened to be changed: its index, and the records that wait beside it. */
+static enum status prepare_changes(struct store *store)
+{
+    const char *schema = (const char *)store_schema[0].bytes;
+    TRY(store_execute(store, strstr(schema, "CREATE INDEX"), "write the store"));
+    sqlite->busy_timeout(store->db, STORE_WAIT_MS); /* records can go on waiting */
+    enum status status = store_settle(store);
+    sqlite->busy_timeout(store->db, STORE_BUSY_MS);
+    return status;
+}
+
 static enum status prepare_file(struct store *store, enum store_access access)
 {
     bool empty, complete = false;
@@ -293,9 +304,7 @@ static enum status prepare_file(struct store *store, enum store_access access)
     }
     if (access == STORE_READ)
         return store_execute(store, "PRAGMA query_only = ON", "read the store");
-    TRY(store_execute(store, strstr((const char *)store_schema[0].bytes, "CREATE INDEX"),
-                      "write the store"));
-    return store_settle(store);
+    return prepare_changes(store);
 }
 
 static enum status make_flag(const char *path, char **out)
