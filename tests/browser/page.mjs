@@ -1,9 +1,9 @@
 // page.mjs: the guide's page in a real browser.
 //
-//   node page.mjs PRONY CHROMIUM PICTURES [STORE]
+//   node page.mjs PRONY CHROMIUM [PICTURES [STORE]]
 //
-// PRONY is the program, CHROMIUM a browser, PICTURES a folder for pictures of the page: every view as the
-// tests see it, and the main ones as the documentation shows them, from the STORE, or from a new one with
+// PRONY is the program, CHROMIUM a browser, PICTURES a folder for pictures of the page, if they are wanted:
+// every view as the tests see it, and the main ones as the documentation shows them, from the STORE, or from a new one with
 // the results that ship. Prints one line a test, as tools/run-tests reads them. No page may complain in its
 // console, and no request may go anywhere but to the guide.
 
@@ -15,7 +15,7 @@ import { chromium } from "playwright-core";
 
 import { explorerTests } from "./explorer.mjs";
 import { writeFixture } from "./fixture.mjs";
-import { complaints, openPage, run, startGuide, stopGuide } from "./guide.mjs";
+import { complaints, openPage, run, settled, startGuide, stopGuide } from "./guide.mjs";
 import { takePictures } from "./pictures.mjs";
 import { viewTests } from "./views.mjs";
 
@@ -26,10 +26,10 @@ const store = join(folder, "store.db");
 const tests = {
   ...explorerTests,
   ...viewTests,
-  async the_zoo_is_there_and_pictures_for_the_documentation({ browser }) {
+  async the_zoo_is_there({ browser }) {
     const { guide, address } = startGuide(prony, shown ?? join(folder, "shipped.db"));
     const { records } = await (await fetch(`${await address}/api/status`)).json();
-    if (records > 0) await takePictures(browser, await address, join(pictures, "docs"));
+    if (pictures && records > 0) await takePictures(browser, await address, join(pictures, "docs"));
     const { networks } = await (await fetch(`${await address}/api/networks`)).json();
     const trained = ({ explained }) => explained.some(({ phase }) => phase === "training");
     const drawn = networks.filter(trained).map(({ model }) => model);
@@ -71,7 +71,11 @@ async function runTests(browser, address) {
     store,
     folder,
     open: (path, options) => openPage(browser, address, path, options),
-    picture: (page, name) => page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true }),
+    async picture(page, name) {
+      if (!pictures) return;
+      await settled(page);
+      await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+    },
   };
   for (const [name, test] of Object.entries(tests)) {
     try {
@@ -87,7 +91,7 @@ async function runTests(browser, address) {
 }
 
 async function main() {
-  mkdirSync(join(pictures, "docs"), { recursive: true });
+  if (pictures) mkdirSync(join(pictures, "docs"), { recursive: true });
   fillStore();
   const { guide, address } = startGuide(prony, store);
   const browser = await chromium.launch({

@@ -100,7 +100,6 @@ export const viewTests = {
         const { headings, ...troubles } = await soundness(page);
         assert.deepEqual(troubles, { unnamed: [], blind: 0, twice: [], wide: false }, `${id}, ${look}`);
         assert.equal(headings, 1, `${id} has not one main heading`);
-        await settled(page);
         await picture(page, `${id.replace("view-", "")}-${look}`);
         await page.context().close();
       }
@@ -353,14 +352,14 @@ export const viewTests = {
     const page = await open("/?view=live");
     const bench = spawn(
       prony,
-      ["bench", "large", "--batch", "1,2,4", "--backend", "ref", "--seconds", "2", "--store", store],
+      ["bench", "large", "--batch", "1,2", "--backend", "ref", "--seconds", "1", "--store", store],
       { stdio: "ignore" },
     );
     const ended = new Promise((resolve) => bench.once("exit", resolve));
     await page.waitForSelector("progress", { timeout: 60000 });
     assert.equal(await ended, 0);
     await page.waitForFunction(
-      () => /large training, batch 4, .*ref/.test(document.querySelector("#live-table tbody tr").textContent),
+      () => /large training, batch 2, .*ref/.test(document.querySelector("#live-table tbody tr").textContent),
       undefined,
       { timeout: 30000 },
     );

@@ -1,6 +1,6 @@
 # The guide's page: its types are checked, and it is used in a real Chromium (tests/browser/page.mjs).
-# Pictures of it are left in the build, in pictures/; those in docs/pictures come from pictures/docs, made of
-# the store that PRONY_PICTURES names, or of the results that ship.
+# Where PRONY_PICTURES is set, pictures of it are left in the build, in pictures/. Those in docs/pictures come
+# from pictures/docs, made of the store that PRONY_PICTURES names; empty: of the results that ship.
 
 folder=tests/browser
 skip() {
@@ -33,5 +33,6 @@ if [ -z "$chromium" ]; then
     echo "skip slow_browser.page: no chromium (Debian: apt install chromium)"
     exit $status
 fi
-node $folder/page.mjs "$PRONY_BUILD/prony" "$chromium" "$PRONY_BUILD/pictures" ${PRONY_PICTURES:+"$PRONY_PICTURES"} || status=1
+node $folder/page.mjs "$PRONY_BUILD/prony" "$chromium" ${PRONY_PICTURES+"$PRONY_BUILD/pictures"} \
+    ${PRONY_PICTURES:+"$PRONY_PICTURES"} || status=1
 exit $status
