@@ -19,7 +19,7 @@ static enum status find_program(const char *network, int64_t batch, const char *
     snprintf(number, sizeof number, "%" PRId64, batch);
     point_start(&point);
     TRY(point_set(&point, &axes[AXIS_model], network));
-    TRY(point_set(&point, &axes[AXIS_phase], "training"));
+    point_choose(&point, CHOICE_phase_training);
     TRY(point_set(&point, &axes[AXIS_batch], number));
     if (optimiser)
         TRY(point_set(&point, &axes[AXIS_optimiser], optimiser));

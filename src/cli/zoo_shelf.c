@@ -35,7 +35,7 @@ static enum status note_network(void *context, int64_t id, const char *line, siz
     return status;
 }
 
-static enum status add_phase(struct store *store, const char *name, const char *phase)
+static enum status add_phase(struct store *store, const char *name, enum choice phase)
 {
     struct text line = {0};
     struct arena arena = {0};
@@ -43,7 +43,7 @@ static enum status add_phase(struct store *store, const char *name, const char *
     struct point point;
     point_start(&point);
     snprintf(point.model, sizeof point.model, "%s", name);
-    snprintf(point.phase, sizeof point.phase, "%s", phase);
+    point_choose(&point, phase);
     point.batch = 1;
     enum status status = explained_line(&point, &line);
     if (status == STATUS_OK)
@@ -62,11 +62,11 @@ static enum status add_network(struct store *store, const char *file, bool there
     char name[100];
     snprintf(name, sizeof name, "%.*s", (int)(strlen(file) - strlen(".net")), file);
     if (!there)
-        TRY(add_phase(store, name, "inference"));
+        TRY(add_phase(store, name, CHOICE_phase_inference));
     TRY(network_open(name, &network));
     bool usual = network->recipe.kind == recipe_usual().kind;
     network_free(network);
-    return usual || trained ? STATUS_OK : add_phase(store, name, "training");
+    return usual || trained ? STATUS_OK : add_phase(store, name, CHOICE_phase_training);
 }
 
 enum status zoo_shelf_fill(struct store *store)

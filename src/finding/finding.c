@@ -507,11 +507,11 @@ void finding_add_maker(struct text *out, const struct point *point)
 
 void finding_add_manner(struct text *out, const struct point *point)
 {
-    if (strcmp(point->unit, "cpu") != 0 || strcmp(point->precision, "fp32") != 0)
+    if (strcmp(point->unit, "cpu") != 0 || !point_is(point, CHOICE_precision_fp32))
         text_printf(out, " in %s", point->precision);
-    if (strcmp(point->scenario, "iterate") != 0 && point->scenario[0])
+    if (!point_is(point, CHOICE_scenario_iterate) && point->scenario[0])
         text_printf(out, " in scenario %s", point->scenario);
-    if (strcmp(point->ingestion, "resident") != 0 && point->ingestion[0])
+    if (!point_is(point, CHOICE_ingestion_resident) && point->ingestion[0])
         text_printf(out, " with %s ingestion", point->ingestion);
 }
 
@@ -530,7 +530,7 @@ void finding_begin_command(const char *command, const struct point *point, const
     text_add(&finding->command, " --phase ");
     text_add_word(&finding->command, phase);
     point_flags(point, set, &finding->command);
-    if (set & FINDING_BIT(scenario) && strcmp(point->scenario, "server") == 0)
+    if (set & FINDING_BIT(scenario) && point_is(point, CHOICE_scenario_server))
         text_add(&finding->command, " --bound p99=10ms"); /* without one it is refused */
 }
 

@@ -74,10 +74,10 @@ static void advise_cpu(const struct best *best, struct finding *finding)
 static void advise_precision(const struct point *point, struct finding *finding)
 {
     struct text *out = &finding->sentence;
-    if (strcmp(point->precision, "fp32") == 0) {
+    if (point_is(point, CHOICE_precision_fp32)) {
         text_add(out, "bound by arithmetic in fp32: tf32 and bf16 use the tensor cores.");
         try_values(point, FINDING_BIT(precision), " --precision fp32,tf32,bf16", finding);
-    } else if (strcmp(point->precision, "tf32") == 0) {
+    } else if (point_is(point, CHOICE_precision_tf32)) {
         text_add(out, "bound by arithmetic in tf32: bf16 multiplies twice as fast.");
         try_values(point, FINDING_BIT(precision), " --precision tf32,bf16", finding);
     } else {
@@ -91,7 +91,7 @@ static void advise_gpu(const struct best *best, struct finding *finding)
 {
     struct text *out = &finding->sentence;
     const struct point *point = &best->row.point;
-    bool wide = strcmp(point->precision, "fp32") == 0 || strcmp(point->precision, "tf32") == 0;
+    bool wide = point_is(point, CHOICE_precision_fp32) || point_is(point, CHOICE_precision_tf32);
     if (strcmp(best->row.bound, "bytes") != 0) {
         advise_precision(point, finding);
     } else if (wide) {
@@ -111,12 +111,12 @@ static void advise_gpu(const struct best *best, struct finding *finding)
 /* Where the samples are copied while nothing is computed. */
 static bool is_copied(const struct point *point)
 {
-    return strcmp(point->ingestion, "direct") == 0 || strcmp(point->ingestion, "pinned") == 0;
+    return point_is(point, CHOICE_ingestion_direct) || point_is(point, CHOICE_ingestion_pinned);
 }
 
 static bool is_call(const struct point *point)
 {
-    return point->scenario[0] && strcmp(point->scenario, "iterate") != 0;
+    return point->scenario[0] && !point_is(point, CHOICE_scenario_iterate);
 }
 
 /* What is said of a GPU that waits; false: it does not. */

@@ -155,7 +155,7 @@ static enum status import_llama(struct import *import, const struct json *result
     int64_t prompt = import_count(result, "n_prompt", 0), made = import_count(result, "n_gen", 0);
     int64_t per = prompt > 0 ? 1 : made > 0 ? made : 1;
     TRY(import_start(import, &record, "llama.cpp", json_text(result, "model_type", "")));
-    TRY(point_set(&record.point, &axes[AXIS_phase], "inference"));
+    point_choose(&record.point, CHOICE_phase_inference);
     TRY(point_set(&record.point, &axes[AXIS_backend], json_text(result, "backends", "")));
     TRY(point_set(&record.point, &axes[AXIS_unit_name], json_text(result, "cpu_info", "")));
     record.point.batch = prompt > 0 ? prompt + made : 1;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 const struct axis axes[AXIS_COUNT] = {
-#define AXIS(key, kind, where, dlbs, otherwise, choices, help)                                     \
-    {#key, AXIS_##kind, where, dlbs, otherwise, choices, help, offsetof(struct point, key)},
+#define AXIS(key, kind, where, dlbs, otherwise, help)                                              \
+    {#key, AXIS_##kind, where, dlbs, otherwise, help, offsetof(struct point, key)},
 #include "record/axes.def"
 };
 
@@ -51,18 +51,40 @@ enum status axis_need(const char *key, const struct axis **out)
     FAIL(STATUS_INPUT, "no axis is called \"%s\"", key);
 }
 
-/* Is value one of "a|b|c"? */
-static bool is_choice(const char *choices, const char *value)
+static const struct {
+    enum axis_index axis;
+    const char *name;
+} choices[CHOICE_COUNT] = {
+#define CHOICE(key, name, text) {AXIS_##key, text},
+#include "record/axes.def"
+};
+
+const char *choice_name(enum choice choice)
 {
-    size_t length = strlen(value);
-    for (const char *at = choices; *at;) {
-        size_t choice = strcspn(at, "|");
-        if (choice == length && memcmp(at, value, length) == 0)
-            return true;
-        at += choice;
-        at += *at == '|';
-    }
-    return false;
+    return choices[choice].name;
+}
+
+enum choice choice_find(enum axis_index axis, const char *name)
+{
+    int i = 0;
+    while (i < CHOICE_COUNT && (choices[i].axis != axis || strcmp(choices[i].name, name) != 0))
+        i++;
+    return (enum choice)i;
+}
+
+static enum status check_choice(const struct axis *axis, const char *value)
+{
+    const enum axis_index index = (enum axis_index)(axis - axes);
+    struct text expected = {0};
+    for (int i = 0; i < CHOICE_COUNT; i++)
+        if (choices[i].axis == index)
+            text_printf(&expected, "%s%s", expected.length ? "|" : "", choices[i].name);
+    enum status status = STATUS_OK;
+    if (expected.length && choice_find(index, value) == CHOICE_COUNT)
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__, "%s: found \"%s\", expected %s",
+                             axis->key, value, text_of(&expected));
+    text_free(&expected);
+    return status;
 }
 
 enum status axis_check(const struct axis *axis, const char *value)
@@ -70,9 +92,7 @@ enum status axis_check(const struct axis *axis, const char *value)
     int64_t number;
     if (axis->kind == AXIS_INT && (!text_to_int(value, &number) || number < 1))
         FAIL(STATUS_INPUT, "%s: found \"%s\", expected a whole number from 1", axis->key, value);
-    if (axis->choices[0] && !is_choice(axis->choices, value))
-        FAIL(STATUS_INPUT, "%s: found \"%s\", expected %s", axis->key, value, axis->choices);
-    return STATUS_OK;
+    return check_choice(axis, value);
 }
 
 void point_start(struct point *point)
@@ -85,10 +105,15 @@ void point_start(struct point *point)
     }
 }
 
+bool point_is(const struct point *point, enum choice choice)
+{
+    return strcmp(text_at(point, &axes[choices[choice].axis]), choices[choice].name) == 0;
+}
+
 bool point_applies(const struct point *point, const struct axis *axis)
 {
     unsigned where = axis->where;
-    return !((where & AXIS_TRAINING) && strcmp(point->phase, "training") != 0) &&
+    return !((where & AXIS_TRAINING) && !point_is(point, CHOICE_phase_training)) &&
            !((where & AXIS_CPU) && strcmp(point->unit, "cpu") != 0) &&
            !((where & AXIS_PRONY) && strcmp(point->framework, "prony") != 0) &&
            !((where & AXIS_WORKERS) && point->workers < 2);
@@ -121,6 +146,12 @@ enum status point_set(struct point *point, const struct axis *axis, const char *
              length, value, POINT_TEXT - 1);
     memcpy((char *)point + axis->offset, value, length + 1);
     return STATUS_OK;
+}
+
+void point_choose(struct point *point, enum choice choice)
+{
+    char *value = (char *)point + axes[choices[choice].axis].offset;
+    memcpy(value, choices[choice].name, strlen(choices[choice].name) + 1);
 }
 
 const char *point_get(const struct point *point, const struct axis *axis, char buffer[POINT_NUMBER])

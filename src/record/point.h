@@ -18,7 +18,7 @@ enum { POINT_TEXT = 256, POINT_NUMBER = 24 }; /* room for a text value; for an i
 #define POINT_FIELD_TEXT(key) char key[POINT_TEXT];
 #define POINT_FIELD_INT(key) int64_t key;
 struct point {
-#define AXIS(key, kind, where, dlbs, otherwise, choices, help) POINT_FIELD_##kind(key)
+#define AXIS(key, kind, where, dlbs, otherwise, help) POINT_FIELD_##kind(key)
 #include "record/axes.def"
 };
 
@@ -34,7 +34,7 @@ enum axis_where {
 };
 
 enum axis_index {
-#define AXIS(key, kind, where, dlbs, otherwise, choices, help) AXIS_##key,
+#define AXIS(key, kind, where, dlbs, otherwise, help) AXIS_##key,
 #include "record/axes.def"
     AXIS_COUNT
 };
@@ -43,10 +43,20 @@ struct axis {
     const char *key;
     enum axis_kind kind;
     unsigned where; /* enum axis_where, or-ed */
-    const char *dlbs, *otherwise, *choices, *help;
+    const char *dlbs, *otherwise, *help;
     size_t offset; /* in struct point */
 };
 extern const struct axis axes[AXIS_COUNT];
+
+/* A value of an axis that has a closed list of them. */
+enum choice {
+#define CHOICE(key, name, text) CHOICE_##key##_##name,
+#include "record/axes.def"
+    CHOICE_COUNT
+};
+const char *choice_name(enum choice choice); /* "real/dram" */
+/* The axis's choice of that name; CHOICE_COUNT: it has none such. */
+enum choice choice_find(enum axis_index axis, const char *name);
 
 const struct axis *axis_find(const char *key); /* NULL when there is none */
 /* As axis_find, but a key that is no axis is an error that names the nearest. */
@@ -59,6 +69,10 @@ void point_start(struct point *point); /* every axis as axes.def says; what appl
 /* Empties the axes that do not apply, so that equal work has equal points. */
 void point_settle(struct point *point);
 bool point_applies(const struct point *point, const struct axis *axis);
+
+/* Has the point's axis this value? A stored point may have one that is no choice here. */
+bool point_is(const struct point *point, enum choice choice);
+void point_choose(struct point *point, enum choice choice); /* gives it this value */
 
 /* "" empties. Refuses text that is too long, and for INT what is not a number ≥ 0. */
 enum status point_set(struct point *point, const struct axis *axis, const char *value);

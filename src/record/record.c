@@ -80,7 +80,7 @@ enum status record_measure(struct record *record, struct arena *arena, const dou
 
 double record_work_ns(const struct record *record)
 {
-    const bool queues = strcmp(record->point.scenario, "server") == 0;
+    const bool queues = point_is(&record->point, CHOICE_scenario_server);
     return queues ? (double)NAN : record->time_ns.median;
 }
 

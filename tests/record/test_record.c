@@ -57,7 +57,7 @@ TEST(point_starts_as_the_table_says)
     CHECK_EQUAL_INT(point.batch, 1);
     for (size_t i = 0; i < AXIS_COUNT; i++) {
         CHECK_EQUAL_TEXT(point_get(&point, &axes[i], buffer), axes[i].otherwise);
-        if (axes[i].choices[0] && axes[i].otherwise[0])
+        if (axes[i].otherwise[0])
             CHECK_OK(axis_check(&axes[i], axes[i].otherwise));
     }
 }
@@ -80,6 +80,21 @@ TEST(point_settles_what_does_not_apply)
     CHECK_OK(point_set(&a, &axes[AXIS_unit], "gpu"));
     CHECK_OK(point_set(&a, &axes[AXIS_workers], "2"));
     CHECK(!point_applies(&a, &axes[AXIS_threads]) && point_applies(&a, &axes[AXIS_scaling]));
+}
+
+TEST(choices_are_found_by_name)
+{
+    struct point point;
+    point_start(&point);
+    CHECK(point_is(&point, CHOICE_phase_training) && !point_is(&point, CHOICE_phase_inference));
+    point_choose(&point, CHOICE_data_real_dram);
+    CHECK_EQUAL_TEXT(point.data, "real/dram");
+    CHECK_EQUAL_INT(choice_find(AXIS_scenario, "resident"), CHOICE_scenario_resident);
+    CHECK_EQUAL_INT(choice_find(AXIS_phase, "resident"), CHOICE_COUNT);
+    for (int i = 0; i < CHOICE_COUNT; i++)
+        for (int k = 0; k < AXIS_COUNT; k++)
+            if (choice_find((enum axis_index)k, choice_name((enum choice)i)) == (enum choice)i)
+                CHECK_OK(axis_check(&axes[k], choice_name((enum choice)i)));
 }
 
 TEST(axes_refuse_with_help)

@@ -216,7 +216,7 @@ static void add_heading(struct text *out, const struct crossing *all, const stru
     else
         text_printf(out, "\n%s, %s", like->model, like->phase);
     text_printf(out, ", %s%s\n\n", like->precision,
-                strcmp(like->precision, "fp32") ? " on the GPU, fp32 on the CPU" : "");
+                !point_is(like, CHOICE_precision_fp32) ? " on the GPU, fp32 on the CPU" : "");
     text_printf(out, "| %s | CPU | GPU | CPU ÷ GPU |\n|---|---|---|---|\n",
                 all->widths ? "width" : "batch");
 }

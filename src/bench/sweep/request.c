@@ -15,7 +15,7 @@
 /* What is found out is not asked for, and networks have no flag. */
 #define IS_FLAG(key, where) (!((where)&AXIS_FOUND) && AXIS_##key != AXIS_model)
 const struct arg request_flags[] = {
-#define AXIS(key, kind, where, dlbs, otherwise, choices, help)                                     \
+#define AXIS(key, kind, where, dlbs, otherwise, help)                                              \
     {ARG_NAMED(IS_FLAG(key, where) ? #key : NULL, struct bench_request, axis_text[AXIS_##key]),    \
      MEANING_##kind, help},
 #include "record/axes.def"

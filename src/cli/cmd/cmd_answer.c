@@ -200,10 +200,10 @@ static enum status print_best(const struct store_row *best)
     if (point->threads)
         text_printf(&text, ", %lld thread%s", (long long)point->threads,
                     point->threads == 1 ? "" : "s");
-    bool calls = strcmp(point->scenario, "iterate") != 0 && point->scenario[0];
+    bool calls = !point_is(point, CHOICE_scenario_iterate) && point->scenario[0];
     if (calls)
         text_printf(&text, ", scenario %s", point->scenario);
-    if (strcmp(point->ingestion, "resident") != 0 && point->ingestion[0])
+    if (!point_is(point, CHOICE_ingestion_resident) && point->ingestion[0])
         text_printf(&text, ", %s ingestion", point->ingestion);
     print_line("best", &text);
     text_clear(&text);

@@ -77,17 +77,16 @@ static struct stats stats_of_one(double ns)
 
 static struct result result_of(const struct record *record)
 {
-    const char *scenario = record->point.scenario;
     struct result out = {.point = record->point,
                          .goal = record->goal ? record->goal : "",
                          .time_ns = record->time_ns,
                          .rate = (double)NAN,
                          .reached = (double)NAN,
                          .failed = record->status == RECORD_FAILED};
-    if (strcmp(scenario, "server") == 0) {
+    if (point_is(&record->point, CHOICE_scenario_server)) {
         out.rate = record_meter(record, "rate");
         out.time_ns = stats_of_one(1e9 / out.rate);
-    } else if (strcmp(scenario, "target") == 0) {
+    } else if (point_is(&record->point, CHOICE_scenario_target)) {
         out.reached = record_meter(record, "reached");
         out.time_ns = stats_of_one(1e9 * record_meter(record, "target_time"));
     }

@@ -83,28 +83,30 @@ static enum status read_scenario(const struct explain_flags *flags, enum answeri
     *out = ANSWER_STEPS;
     if (!flags->scenario)
         return STATUS_OK;
-    if (strcmp(flags->scenario, "iterate") != 0 && !scenario_parse(flags->scenario, &scenario))
+    if (choice_find(AXIS_scenario, flags->scenario) != CHOICE_scenario_iterate &&
+        !scenario_parse(flags->scenario, &scenario))
         FAIL(STATUS_INPUT,
              "--scenario: found \"%s\", expected one of prony bench's, such as queued",
              flags->scenario);
     if (!flags->backend)
         FAIL(STATUS_INPUT, "--scenario is how a backend is asked: it needs --backend or --unit");
     *out = scenario_answering(flags->scenario);
-    if (*out != ANSWER_STEPS && strcmp(flags->phase, "inference") != 0)
+    if (*out != ANSWER_STEPS && choice_find(AXIS_phase, flags->phase) != CHOICE_phase_inference)
         FAIL(STATUS_INPUT, "calls are answered by inference: --phase inference");
     return STATUS_OK;
 }
 
 static enum status compile(struct explained *explained, const struct explain_flags *flags)
 {
+    const enum choice phase = choice_find(AXIS_phase, flags->phase);
     struct compile_options options = {
         .batch = (int32_t)flags->batch,
-        .use = strcmp(flags->phase, "training") ? USE_INFERENCE : USE_TRAINING,
+        .use = phase == CHOICE_phase_training ? USE_TRAINING : USE_INFERENCE,
         .classes = (int32_t)flags->classes,
         .optimiser = flags->optimiser,
         .recipe = flags->recipe,
     };
-    if (options.use == USE_INFERENCE && strcmp(flags->phase, "inference"))
+    if (phase == CHOICE_COUNT)
         FAIL(STATUS_INPUT, "--phase is '%s', expected training or inference", flags->phase);
     TRY(read_scenario(flags, &explained->answering));
     if (flags->loss)

@@ -61,7 +61,7 @@ static enum status print(const struct profile_flags *flags, const struct task *t
 
 static enum status profile(const struct cli *cli, struct profile_flags *flags)
 {
-    bool training = strcmp(flags->phase, "training") == 0;
+    const enum choice phase = choice_find(AXIS_phase, flags->phase);
     struct inside_options options = {.network = {.device = {.threads = (int)flags->threads,
                                                             .isa = ISA_BEST,
                                                             .precision = flags->precision},
@@ -71,7 +71,8 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
                                                  .stopped = cli_interrupted}};
     options.measure.least_ns = measure_usual_least(options.measure.limit_ns);
     const struct task_options work = {.model = flags->network,
-                                      .phase = training ? PHASE_TRAINING : PHASE_INFERENCE,
+                                      .phase = phase == CHOICE_phase_training ? PHASE_TRAINING
+                                                                              : PHASE_INFERENCE,
                                       .batch = (int32_t)flags->batch,
                                       .precision = flags->precision};
     struct calibration calibration = {0};
@@ -79,7 +80,7 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
     struct task *task = NULL;
     enum status status;
 
-    if (!training && strcmp(flags->phase, "inference") != 0)
+    if (phase == CHOICE_COUNT)
         FAIL(STATUS_INPUT, "--phase: found \"%s\", expected training or inference", flags->phase);
     if (flags->isa && !isa_parse(flags->isa, &options.network.device.isa))
         FAIL(STATUS_INPUT, "--isa: found \"%s\", expected scalar, neon, avx2 or avx512",
