@@ -1,4 +1,4 @@
-# The CUDA plugin: src/backend/cuda/*.cu → prony_cuda.so beside the executable, which loads it with
+# The CUDA plugin: src/backend/cuda/ → prony_cuda.so beside the executable, which loads it with
 # dlopen. It carries the CUDA runtime and its own copy of base/ and core/, and exports one symbol.
 
 # Is there a GPU? On Windows' Linux it is /dev/dxg. A run of nvcc takes minutes, so without a GPU the
@@ -17,7 +17,7 @@ endif()
 if(NOT cuda_wanted)
   file(REMOVE ${PROJECT_BINARY_DIR}/prony_cuda.so)
 endif()
-file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cu)
+file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cu)
 if(NOT cuda_wanted OR NOT cuda_sources)
   return()
 endif()

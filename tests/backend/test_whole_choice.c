@@ -1,6 +1,6 @@
 /* test_whole_choice.c: which kernel of the CUDA backend runs a stack of layers whole, and how its
  * memory is laid out: known without a GPU. */
-#include "backend/cuda/whole_choice.h"
+#include "backend/cuda/stack/stack_choice.h"
 #include "check.h"
 
 static const struct whole_limits h200 = {.multiprocessors = 132, .shared_bytes = 227 * 1024};

@@ -1,0 +1,219 @@
+/* cudnn.cu: convolution through cuDNN. In tf32 it works on images that lie channels last (nhwc.h);
+ * what lies the other way is turned in the workspace, and so are weights, whose channels are filled
+ * up to a multiple of four. In fp32, and where there are groups or an odd number of results, images
+ * are taken as they lie everywhere in prony. What follows a convolution in a fused op is one pass
+ * of ours. fp32 never runs on tensor cores.
+ *
+ * Pads that are not the same on both sides stay with our own kernels. */
+#include "backend/cuda/conv/cudnn.h"
+
+extern "C" {
+#include "base/memory.h"
+}
+
+#if __has_include(<cudnn.h>)
+#include "backend/cuda/conv/cudnn_plan.h"
+
+#include <dlfcn.h>
+
+static void *library_open(void)
+{
+    static const char *const names[] = {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"};
+    for (const char *name : names) {
+        void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (library)
+            return library;
+    }
+    return NULL;
+}
+
+enum status cudnn_probe(void)
+{
+    void *library = library_open();
+    if (!library)
+        FAIL(STATUS_UNSUPPORTED,
+             "cuDNN (libcudnn.so.9) is not installed: install NVIDIA's cuDNN 9");
+    dlclose(library);
+    return STATUS_OK;
+}
+
+static bool library_read(struct cudnn *cudnn)
+{
+#define DO(name)                                                                                   \
+    cudnn->name = (decltype(&cudnn##name))dlsym(cudnn->library, "cudnn" #name);                    \
+    if (!cudnn->name)                                                                              \
+        return false;
+    CUDNN_FUNCTIONS(DO)
+#undef DO
+    return cudnn->Create(&cudnn->handle) == CUDNN_STATUS_SUCCESS;
+}
+
+enum status cudnn_open(bool tf32, struct cudnn **out)
+{
+    TRY(cudnn_probe());
+    struct cudnn *cudnn = (struct cudnn *)mem_alloc(sizeof *cudnn);
+    NEED(cudnn);
+    cudnn->library = library_open();
+    cudnn->tf32 = tf32;
+    if (!library_read(cudnn)) {
+        dlclose(cudnn->library);
+        mem_free(cudnn);
+        FAIL(STATUS_UNSUPPORTED, "cuDNN (libcudnn.so.9) is there but does not start");
+    }
+    *out = cudnn;
+    return STATUS_OK;
+}
+
+void cudnn_close(struct cudnn *cudnn)
+{
+    if (!cudnn)
+        return;
+    cudnn_forget(cudnn);
+    cudnn->Destroy(cudnn->handle);
+    dlclose(cudnn->library);
+    mem_free(cudnn);
+}
+
+size_t cudnn_version(const struct cudnn *cudnn)
+{
+    return cudnn ? cudnn->GetVersion() : 0;
+}
+
+static struct carry_form form_of(const struct cudnn *cudnn, const struct program *program,
+                                 const struct op *op)
+{
+    return carry_form_of(program, op, cudnn->tf32);
+}
+
+/* All that may have to be turned, and what cuDNN may take. */
+static uint64_t workspace_cudnn(const struct program *program, const struct op *op)
+{
+    return carry_bytes(program, op) + cudnn_most_bytes();
+}
+
+static void run_cudnn(const struct call *call, struct queue *queue,
+                      const struct conv_ending &ending, bool ends, bool sums_apart)
+{
+    const struct cudnn *cudnn = queue->cudnn;
+    const struct carried made =
+        carry(call, form_of(cudnn, call->program, call->op), sums_apart, false);
+    carry_in(made, queue);
+    queue->launches++;
+    if (!queue->counting && queue->error == cudaSuccess) {
+        const struct cudnn_choice *choice = cudnn_known(cudnn, &made.form);
+        if (!choice || !cudnn_execute(cudnn, choice, made.at_x, made.at_w, made.at_y, made.room,
+                                      queue->stream))
+            queue->error = cudaErrorNotSupported;
+    }
+    carry_out(made, queue, ending, ends);
+}
+
+/* conv and conv_t */
+static void launch_conv_cudnn(const struct call *call, struct queue *queue)
+{
+    struct conv_ending ending = {};
+    ending.bias = call_reals(call, 2);
+    run_cudnn(call, queue, ending, call_has(call, 2), false);
+}
+
+static void launch_conv_fused_cudnn(const struct call *call, struct queue *queue)
+{
+    const struct conv_ending ending = conv_ending_of(call);
+    run_cudnn(call, queue, ending, true, call_has(call, 7) && ending.add == call_reals(call, 8));
+}
+
+static void launch_conv_dw_cudnn(const struct call *call, struct queue *queue)
+{
+    run_cudnn(call, queue, conv_ending{}, false, false);
+}
+
+#define ROW(kind, precision, launch)                                                               \
+    {                                                                                              \
+        OP_##kind, #kind "_" precision "_cudnn", launch, workspace_cudnn, NULL, 0, false           \
+    }
+#define ROWS(precision)                                                                            \
+    {                                                                                              \
+        ROW(conv, precision, launch_conv_cudnn), ROW(conv_t, precision, launch_conv_cudnn),        \
+            ROW(conv_fused, precision, launch_conv_fused_cudnn),                                   \
+            ROW(conv_dw, precision, launch_conv_dw_cudnn)                                          \
+    }
+
+static const struct kernel kernels[2][4] = {ROWS("f32"), ROWS("tf32")};
+
+/* Are there as many places as cuDNN works out from pads on both sides? */
+static bool is_even(const struct conv_axis &axis)
+{
+    const int32_t room = axis.x + 2 * axis.pad - (axis.kernel - 1) * axis.dilation - 1;
+    return room >= 0 && room / axis.stride + 1 == axis.y;
+}
+
+const struct kernel *cudnn_kernel(struct cudnn *cudnn, const struct program *program,
+                                  const struct op *op, bool dry)
+{
+    for (const struct kernel &kernel : kernels[cudnn && cudnn->tf32]) {
+        if (!cudnn || kernel.kind != op->kind)
+            continue;
+        const struct carry_form form = form_of(cudnn, program, op);
+        if (!is_even(form.conv.down) || !is_even(form.conv.across))
+            return NULL;
+        const struct cudnn_choice *choice = dry ? NULL : cudnn_choose(cudnn, &form);
+        return dry || (choice && choice->plan) ? &kernel : NULL;
+    }
+    return NULL;
+}
+
+uint64_t cudnn_workspace(const struct cudnn *cudnn, const struct kernel *kernel,
+                         const struct program *program, const struct op *op, uint64_t most)
+{
+    if (kernel->workspace_bytes != workspace_cudnn)
+        return most;
+    const struct carry_form form = form_of(cudnn, program, op);
+    const struct cudnn_choice *choice = cudnn_known(cudnn, &form);
+    return choice ? carry_bytes(program, op) + (uint64_t)choice->bytes : most;
+}
+
+bool cudnn_turns(const struct cudnn *cudnn, const struct kernel *kernel,
+                 const struct program *program, const struct op *op)
+{
+    return kernel->workspace_bytes == workspace_cudnn && form_of(cudnn, program, op).last != 0;
+}
+
+#else
+
+enum status cudnn_probe(void)
+{
+    FAIL(STATUS_UNSUPPORTED, "this build has no cuDNN: cudnn.h was not found when it was made");
+}
+
+enum status cudnn_open(bool, struct cudnn **)
+{
+    return cudnn_probe();
+}
+
+void cudnn_close(struct cudnn *)
+{
+}
+
+size_t cudnn_version(const struct cudnn *)
+{
+    return 0;
+}
+
+const struct kernel *cudnn_kernel(struct cudnn *, const struct program *, const struct op *, bool)
+{
+    return NULL;
+}
+
+uint64_t cudnn_workspace(const struct cudnn *, const struct kernel *, const struct program *,
+                         const struct op *, uint64_t most)
+{
+    return most;
+}
+
+bool cudnn_turns(const struct cudnn *, const struct kernel *, const struct program *,
+                 const struct op *)
+{
+    return false;
+}
+
+#endif

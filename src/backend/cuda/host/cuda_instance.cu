@@ -1,0 +1,145 @@
+/* cuda_instance.cu: a network's parameters and control block on the GPU, in canonical order. */
+#include "backend/cuda/host/cuda_device.h"
+
+extern "C" {
+#include "base/memory.h"
+}
+
+static const enum role kept[] = {ROLE_PARAM, ROLE_STATISTIC, ROLE_STATE};
+
+/* The scale of the loss that a training had reached, or the first. */
+static enum status put_scaling(struct instance *instance, const struct control *control)
+{
+    struct scaling scaling = {SCALING_FIRST, 0, 0, 0};
+    if (control->scale) {
+        scaling.scale = fmaxf(1.0f, fminf((float)control->scale, SCALING_MOST));
+        scaling.updates = (int32_t)(control->scaled % SCALING_GROW_AFTER);
+    }
+    CUDA(cudaMemcpyAsync(instance->scaling, &scaling, offsetof(struct scaling, out),
+                         cudaMemcpyHostToDevice, instance->device->stream));
+    CUDA(cudaStreamSynchronize(instance->device->stream));
+    return STATUS_OK;
+}
+
+static enum status get_scaling(const struct instance *instance, struct control *control)
+{
+    struct scaling scaling;
+    CUDA(cudaMemcpyAsync(&scaling, instance->scaling, sizeof scaling, cudaMemcpyDeviceToHost,
+                         instance->device->stream));
+    CUDA(cudaStreamSynchronize(instance->device->stream));
+    control->left_out = scaling.lost;
+    control->scale = (uint64_t)scaling.scale;
+    control->scaled = (uint64_t)scaling.updates;
+    return STATUS_OK;
+}
+
+static enum status take_blocks(struct instance *instance, const struct params *params)
+{
+    void *memory;
+    for (enum role role : kept) {
+        uint64_t bytes = params->bare ? 0 : params->blocks[role].bytes;
+        TRY(cuda_alloc(instance->device, bytes, "a copy of the parameters", &memory));
+        instance->blocks[role].data = (char *)memory;
+        instance->blocks[role].bytes = bytes;
+    }
+    TRY(cuda_alloc(instance->device, sizeof(struct control), "the control block", &memory));
+    instance->control = (struct control *)memory;
+    if (!precision_is_narrow(instance->device->precision))
+        return STATUS_OK;
+    TRY(cuda_alloc(instance->device, instance->blocks[ROLE_PARAM].bytes / 2,
+                   "a copy of the parameters in 16 bits", &memory));
+    instance->copy = (char *)memory;
+    if (instance->device->precision != PRECISION_FP16)
+        return STATUS_OK;
+    TRY(cuda_alloc(instance->device, sizeof *instance->scaling, "the scale of the loss", &memory));
+    instance->scaling = (struct scaling *)memory;
+    return put_scaling(instance, &params->control);
+}
+
+enum status cuda_attach(struct device *device, const struct params *params, struct instance **out)
+{
+    if (params->real != DTYPE_F32)
+        FAIL(STATUS_UNSUPPORTED, "the CUDA backend computes in f32, and these parameters are %s",
+             dtype_name(params->real));
+    TRY(cuda_use(device));
+    struct instance *instance = (struct instance *)mem_alloc(sizeof *instance);
+    NEED(instance);
+    instance->device = device;
+    instance->entries = params->count;
+    enum status status = device->paper ? STATUS_OK : take_blocks(instance, params);
+    if (status == STATUS_OK && !device->paper)
+        status = cuda_upload(instance, params);
+    if (status != STATUS_OK) {
+        cuda_detach(instance);
+        return status;
+    }
+    *out = instance;
+    return STATUS_OK;
+}
+
+void cuda_detach(struct instance *instance)
+{
+    if (!instance)
+        return;
+    (void)cuda_use(instance->device);
+    for (enum role role : kept)
+        cudaFree(instance->blocks[role].data);
+    cudaFree(instance->scaling);
+    cudaFree(instance->copy);
+    cudaFree(instance->control);
+    mem_free(instance);
+}
+
+static enum status check_same(const struct instance *instance, const struct params *params)
+{
+    if (params->real != DTYPE_F32 || params->count != instance->entries)
+        FAIL(STATUS_INPUT,
+             "the parameters are not those the instance was attached with (%d entries, expected "
+             "%d): attach again after declaring more",
+             params->count, instance->entries);
+    return STATUS_OK;
+}
+
+/* The copy in 16 bits, from the parameters that are there. */
+static enum status round_params(struct instance *instance)
+{
+    const int64_t count = (int64_t)(instance->blocks[ROLE_PARAM].bytes / sizeof(float));
+    struct queue queue = {};
+    queue.stream = instance->device->stream;
+    if (instance->copy)
+        narrow_cast(&queue, count, cells{instance->blocks[ROLE_PARAM].data, PRECISION_FP32},
+                    cells{instance->copy, instance->device->precision});
+    CUDA(queue.error);
+    return STATUS_OK;
+}
+
+enum status cuda_upload(struct instance *instance, const struct params *params)
+{
+    cudaStream_t stream = instance->device->stream;
+    TRY(check_same(instance, params));
+    TRY(cuda_use(instance->device));
+    for (enum role role : kept)
+        if (instance->blocks[role].bytes)
+            CUDA(cudaMemcpyAsync(instance->blocks[role].data, params->blocks[role].data,
+                                 instance->blocks[role].bytes, cudaMemcpyHostToDevice, stream));
+    CUDA(cudaMemcpyAsync(instance->control, &params->control, sizeof params->control,
+                         cudaMemcpyHostToDevice, stream));
+    TRY(round_params(instance));
+    CUDA(cudaStreamSynchronize(stream));
+    return instance->scaling ? put_scaling(instance, &params->control) : STATUS_OK;
+}
+
+enum status cuda_download(struct instance *instance, struct params *params)
+{
+    cudaStream_t stream = instance->device->stream;
+    TRY(check_same(instance, params));
+    TRY(cuda_use(instance->device));
+    for (enum role role : kept)
+        if (instance->blocks[role].bytes)
+            CUDA(cudaMemcpyAsync(params->blocks[role].data, instance->blocks[role].data,
+                                 instance->blocks[role].bytes, cudaMemcpyDeviceToHost, stream));
+    CUDA(cudaMemcpyAsync(&params->control, instance->control, sizeof params->control,
+                         cudaMemcpyDeviceToHost, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    return instance->scaling ? get_scaling(instance, &params->control) : STATUS_OK;
+}

@@ -1,0 +1,155 @@
+/* multi_tensor.cu: the updates of many small parameters in one kernel. A step of an optimiser is a
+ * few numbers for a bias or a norm, and a launch takes longer than they do: the last of them does
+ * all, from a list that the kernel is launched with. So do plain gradient descent, where its
+ * updates are done aside (side_stream.h), and adam. */
+#include "backend/cuda/device/optimiser_rules.h"
+#include "backend/cuda/plan/merge.h"
+
+#include <cstring>
+
+enum { TOGETHER_MOST = 80, TOGETHER_EACH = 4096 }; /* updates; numbers of a block */
+
+struct together {
+    const float *rate;
+    const int32_t *steps; /* adam: updates so far */
+    struct any_rule rule; /* sgd or adam */
+    int32_t count;
+    struct {
+        float *w;
+        const float *g;
+        float *mean, *squares;  /* adam */
+        int32_t numbers, block; /* block: the first that works on it */
+    } at[TOGETHER_MOST];
+};
+
+template <bool ADAM>
+static __global__ void __launch_bounds__(THREADS)
+    update_together(const __grid_constant__ struct together all)
+{
+    __shared__ int32_t own;
+    __shared__ float seen[2];
+    const int32_t block = (int32_t)blockIdx.x, thread = (int32_t)threadIdx.x;
+    if (thread < all.count && all.at[thread].block <= block &&
+        (thread + 1 == all.count || all.at[thread + 1].block > block))
+        own = thread;
+    if (ADAM && thread >= THREADS - 2)
+        seen[thread % 2] = adam_seen(all.rule.adam, thread % 2, *all.steps);
+    __syncthreads();
+    const auto &mine = all.at[own];
+    const struct pace pace = {*all.rate, {seen[0], seen[1]}, 0};
+    const int32_t from = (block - mine.block) * TOGETHER_EACH;
+    const int32_t to = min(from + (int32_t)TOGETHER_EACH, mine.numbers);
+#pragma unroll 4
+    for (int32_t i = from + thread; i < to; i += THREADS) {
+        const float w = mine.w[i], g = mine.g[i];
+        if (ADAM) {
+            float kept[2] = {mine.mean[i], mine.squares[i]};
+            mine.w[i] = all.rule.adam.step(w, g, pace, kept);
+            mine.mean[i] = kept[0];
+            mine.squares[i] = kept[1];
+        } else
+            mine.w[i] = all.rule.sgd.step(w, g, pace, NULL);
+    }
+}
+
+/* Operands of adam, as ops.def numbers them. */
+enum { ADAM_STEPS = 3, ADAM_MEAN, ADAM_SQUARES };
+
+/* May the update be one of many? None of them clears its gradient, and they go alike. */
+static bool is_plain(const struct program *program, const struct op *op, const struct op *first)
+{
+    enum { SMALL_BYTES = 1 << 20 };
+    const bool adam = op->kind == OP_adam;
+    return op->kind == first->kind && op_output(program, op, 1) < 0 &&
+           program->tensors[op_input(program, op, 0)].bytes <= SMALL_BYTES &&
+           op_input(program, op, 2) == op_input(program, first, 2) &&
+           (adam ? memcmp(&op->attr.adam, &first->attr.adam, sizeof op->attr.adam) == 0 &&
+                       op_input(program, op, ADAM_STEPS) == op_input(program, first, ADAM_STEPS)
+                 : memcmp(&op->attr.sgd, &first->attr.sgd, sizeof op->attr.sgd) == 0);
+}
+
+/* The first update of the program, if it is by one of these optimisers. */
+static const struct op *first_update(const struct program *program)
+{
+    for (int32_t o = program->parts[PART_UPDATE].from; o < program->parts[PART_UPDATE].to; o++)
+        if (program->ops[o].kind == OP_sgd || program->ops[o].kind == OP_adam)
+            return &program->ops[o];
+    return NULL;
+}
+
+/* Calls visit(op) for each update of the program that may. */
+template <typename Visit> static void each_plain(const struct program *program, Visit visit)
+{
+    const struct op *first = first_update(program);
+    const struct op *end = program->ops + program->parts[PART_UPDATE].to;
+    for (const struct op *op = first; first && op < end; op++)
+        if (is_plain(program, op, first))
+            visit(op);
+}
+
+/* All updates of the list that this op ends. */
+static void launch_together(const struct call *call, struct queue *queue)
+{
+    const struct program *program = call->program;
+    const struct op *last = call->op;
+    const bool adam = last->kind == OP_adam;
+    struct together all = {};
+    int32_t blocks = 0;
+    all.rate = call_reals(call, 2);
+    all.steps = adam ? call_integers(call, ADAM_STEPS) : NULL;
+    all.rule = rule_of(last);
+    each_plain(program, [&](const struct op *op) {
+        if (op > last)
+            return;
+        if (all.count == TOGETHER_MOST)
+            all.count = blocks = 0; /* those were another's */
+        float *const *operands = (float *const *)call->operands + (op->first - last->first);
+        const int64_t numbers = shape_count(&program->tensors[op_input(program, op, 0)].shape);
+        all.at[all.count++] = {operands[0],
+                               operands[1],
+                               adam ? operands[ADAM_MEAN] : NULL,
+                               adam ? operands[ADAM_SQUARES] : NULL,
+                               (int32_t)numbers,
+                               blocks};
+        blocks += (int32_t)blocks_for(numbers, TOGETHER_EACH);
+    });
+    enqueue(queue, adam ? update_together<true> : update_together<false>, dim3((unsigned)blocks),
+            dim3(THREADS), all);
+}
+
+/* Nothing but updates of this kind may lie between those that are done together, as the first of
+ * them waits for the last; and all of them are aside, or none is. */
+static bool may_merge(const struct plan *plan, const struct op *first)
+{
+    const struct program *program = plan->program;
+    const struct op *end = program->ops + program->parts[PART_UPDATE].to;
+    bool all = !plan->narrow && plan->observer.level == OBSERVE_NOTHING;
+    for (const struct op *op = first; op < end; op++)
+        all = all && (op->kind == first->kind || op->kind == OP_tick);
+    const bool alone = first == program->ops + program->parts[PART_UPDATE].from;
+    each_plain(program, [&](const struct op *op) {
+        const uint32_t aside = plan->aside.operands[op - program->ops];
+        all = all && (first->kind == OP_adam ? aside == 0 : alone && aside == ASIDE_WHOLE);
+    });
+    return all;
+}
+
+void together_choose(struct plan *plan)
+{
+    static const struct kernel sgd = {
+        OP_sgd, "sgd_together_f32_cuda", launch_together, NULL, NULL, 0, false};
+    static const struct kernel adam = {
+        OP_adam, "adam_together_f32_cuda", launch_together, NULL, NULL, 0, false};
+    const struct program *program = plan->program;
+    const struct op *first = first_update(program), *before = NULL;
+    int32_t count = 0;
+    if (!first || !may_merge(plan, first))
+        return;
+    each_plain(program, [&](const struct op *op) {
+        if (before && count % TOGETHER_MOST)
+            merge_leave(plan, (int32_t)(before - program->ops));
+        plan->kernels[op - program->ops] = first->kind == OP_adam ? &adam : &sgd;
+        before = op;
+        count++;
+    });
+}

@@ -1,0 +1,116 @@
+/* dense_skinny.cu: dense layers of a handful of samples (skinny.h), up, down and update, in 16
+ * bits and in fp32. */
+#include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/plan/mixed_precision.h"
+#include "backend/cuda/product/blas.h"
+#include "backend/cuda/product/skinny.h"
+
+/* The operand of the product with weights that is no weight: of dense_sgd the gradient. */
+static int32_t samples_of(const struct op *op)
+{
+    return op->kind == OP_dense_sgd ? 1 : 0;
+}
+
+static const struct tensor *weights_of(const struct program *program, const struct op *op)
+{
+    return &program->tensors[op_input(program, op, op->kind == OP_dense_sgd ? 2 : 1)];
+}
+
+static struct handful handful_of(const struct program *program, const struct op *op)
+{
+    const int64_t *w = weights_of(program, op)->shape.dim;
+    const bool turned = op->kind != OP_dense;
+    return {program->tensors[op_input(program, op, 0)].shape.dim[0], w[turned ? 0 : 1],
+            w[turned ? 1 : 0], turned};
+}
+
+/* Room for what is not kept in 16 bits. */
+static uint64_t workspace_narrow(const struct program *program, const struct op *op)
+{
+    return program->tensors[op_input(program, op, samples_of(op))].bytes / 2;
+}
+
+static const void *samples_rounded(const struct call *call, struct queue *queue)
+{
+    const int32_t operand = samples_of(call->op);
+    const struct cells kept = call_cells(call, operand);
+    const struct cells rounded = {call->workspace, call->narrow->type};
+    if (precision_is_narrow(kept.type))
+        return kept.data;
+    narrow_cast(queue, call_count(call, operand), kept, rounded);
+    return rounded.data;
+}
+
+/* y = f(x·W + bias), or with W turned. */
+static void multiply(const struct call *call, struct queue *queue, int32_t weights,
+                     const float *bias, enum activation function, int32_t y)
+{
+    const struct handful handful = handful_of(call->program, call->op);
+    if (call->narrow)
+        handful_multiply(queue, &handful, narrow_copy(call->narrow, call_tensor(call, weights)),
+                         samples_rounded(call, queue), bias, function, call_cells(call, y));
+    else
+        handful_multiply_reals(queue, &handful, call_reals(call, weights),
+                               call_reals(call, samples_of(call->op)), bias, function,
+                               call_reals(call, y));
+}
+
+/* dense and dense_t, whose attributes and operands are alike */
+static void launch_layer_handful(const struct call *call, struct queue *queue)
+{
+    multiply(call, queue, 1, call_reals(call, 2), (enum activation)call->op->attr.dense.activation,
+             3);
+}
+
+static struct cells copy_of(const struct call *call, int32_t operand)
+{
+    return call->narrow && call_has(call, operand)
+               ? narrow_copy(call->narrow, call_tensor(call, operand))
+               : cells{};
+}
+
+/* dx comes first: it is made with the weights as they were. */
+static void launch_dense_sgd_handful(const struct call *call, struct queue *queue)
+{
+    if (call_has(call, 7))
+        multiply(call, queue, 2, NULL, ACTIVATION_NONE, 7);
+    const struct handful_update update = {
+        call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1), call_cells(call, 0),
+        call_cells(call, 1),  call_reals(call, 4),  call_reals(call, 5),  call_reals(call, 6),
+        copy_of(call, 5),     copy_of(call, 6)};
+    cudaStream_t stream = queue_part(queue);
+    handful_apply(queue, &update);
+    queue_return(queue, stream);
+}
+
+#define ROW(kind, type, launch, workspace, aside)                                                  \
+    {                                                                                              \
+        OP_##kind, #kind "_" type "_handful", launch, workspace, NULL, aside, aside != 0           \
+    }
+#define ROWS(type, workspace)                                                                      \
+    {                                                                                              \
+        ROW(dense, type, launch_layer_handful, workspace, 0),                                      \
+            ROW(dense_t, type, launch_layer_handful, workspace, 0),                                \
+            ROW(dense_sgd, type, launch_dense_sgd_handful, workspace, ASIDE_DENSE_SGD)             \
+    }
+
+static const struct kernel kernels[PRECISION_COUNT][3] = {ROWS("f32", NULL),
+                                                          {},
+                                                          ROWS("bf16", workspace_narrow),
+                                                          ROWS("f16", workspace_narrow)};
+
+const struct kernel *dense_handful_kernel(const struct device *device,
+                                          const struct program *program, const struct op *op)
+{
+    if (op->kind != OP_dense && op->kind != OP_dense_t && op->kind != OP_dense_sgd)
+        return NULL;
+    const bool narrow = precision_is_narrow(device->precision);
+    const struct handful handful = handful_of(program, op);
+    if (device->properties.major < 9 || device->precision == PRECISION_TF32 ||
+        (narrow && weights_of(program, op)->role != ROLE_PARAM)) /* which alone have copies */
+        return NULL;
+    /* In fp32 it was measured on Hopper; some that are newer have too little shared memory. */
+    if (!narrow && (handful.n < HANDFUL_F32_LEAST || device->properties.major != 9))
+        return NULL;
+    return handful_takes(&handful) ? kernel_in(kernels[device->precision], op->kind) : NULL;
+}

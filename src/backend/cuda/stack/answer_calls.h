@@ -1,0 +1,119 @@
+/* answer_calls.h: plans that answer calls (plan_options.answering): the inputs of each are read
+ * from host memory when it is asked, and its outputs are in host memory when it is answered. For
+ * stacks of dense layers (core/pass/chain.h) at inference.
+ *
+ * Calls go through a mailbox. Either each is a launch, captured once for each of its slots
+ * (answer_warp.cu, answer_block.cu: one kernel of one block; answer_flow.cu: one on all
+ * multiprocessors; answer_layers.cu: one kernel a layer), or, resident, a kernel stays and takes
+ * one after the other (answer_warp.cu, answer_block.cu, stack_grid.cu). Calls of wide layers that
+ * are asked before the last one was collected are taken by such a kernel too: it is launched once
+ * for all of them, and told to leave when they have been waited for. The host does not synchronise:
+ * it looks for the answer. */
+#ifndef PRONY_BACKEND_CUDA_ANSWER_CALLS_H
+#define PRONY_BACKEND_CUDA_ANSWER_CALLS_H
+
+#include "backend/cuda/device/mailbox.h"
+#include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/stack/stack_run.h"
+
+struct answer_layer {
+    int32_t in, out;
+    enum activation function;
+    const float *w, *b; /* [in][out], [out] or NULL */
+};
+
+/* What a network's kernels are told. */
+struct answer_net {
+    struct mailbox mail;
+    int32_t batch, layers;
+    int32_t width;           /* narrow: lanes of a sample … */
+    int32_t span;            /* … and floats from the first parameter to behind the last, … */
+    const float *parameters; /* … which begin here */
+    struct answer_layer layer[CHAIN_MOST];
+};
+
+enum { ANSWER_STREAMS = 4 };
+
+/* What answer_flow.cu is told. */
+struct flow_layer {
+    struct answer_layer dense;
+    uint4 *parts; /* [row of blocks][packet][out] */
+    uint4 *y;     /* [packet][out]; of the last layer: [out][packet][block] */
+};
+
+/* Where things are in shared memory, in floats. */
+struct flow_layout {
+    int32_t x, parts, first, last, own, question;
+    int32_t bytes;
+};
+
+struct flow_net {
+    struct mailbox mail;
+    int32_t batch, layers;
+    int32_t rows, columns; /* of blocks */
+    uint32_t *turn;        /* launches that are done */
+    uint4 *relay;          /* [input][packet]: the question */
+    struct flow_layout at;
+    struct flow_layer layer[CHAIN_MOST];
+};
+
+struct answer {
+    const char *name;
+    struct answer_net net;
+    struct whole *grid; /* not narrow: the kernel that stays; NULL: it cannot */
+    bool resident;
+    bool queued;                       /* what can stay is sent by the first call */
+    bool waits;                        /* a kernel has been launched, and not been told to leave */
+    uint64_t *memory;                  /* pinned, mapped: the mailbox */
+    cudaGraphExec_t slots[MAIL_SLOTS]; /* what answers the call in each; not resident */
+    /* Of narrow networks several calls are answered at once, each in its slot's stream: by far most
+     * of such a kernel's time it waits for the bus. All NULL: in the device's. */
+    cudaStream_t streams[ANSWER_STREAMS];
+    float *between; /* device: activations, or packets; not narrow */
+    bool flows;     /* flow is prepared */
+    struct flow_net flow;
+    uint64_t bytes;  /* of device memory */
+    uint32_t *order; /* host, or NULL */
+    uint64_t samples;
+    uint64_t asking, answering; /* places in the data of the next call to ask, to collect … */
+    uint32_t asked, collected;  /* … and the numbers of the last ones asked and collected */
+    const float *x;             /* bound; [rows][in] */
+    float *y;                   /* bound, or NULL; [rows][out] */
+};
+
+/* answer_calls.cu. NULL, or why this program is not answered so (static text). */
+const char *answer_supports(const struct plan *plan, bool resident);
+enum status answer_prepare(struct plan *plan, enum answering answering);
+/* Of one call, for this op; 0: another op's, or one that covers many calls. */
+int32_t answer_launches(const struct plan *plan, int32_t op);
+enum status answer_bind(struct plan *plan, const struct binding *binding);
+enum status answer_run(struct plan *plan, int64_t calls);
+enum status answer_sync(struct plan *plan);
+void answer_release(struct plan *plan);
+
+/* answer_warp.cu: the call in the slot of number `first` or, if it stays, all from that on; for
+ * what one warp can hold. */
+bool answer_warp_takes(const struct answer_net *net);
+cudaError_t answer_warp_launch(const struct answer_net *net, uint32_t first, bool stays,
+                               cudaStream_t stream);
+
+/* answer_block.cu: likewise, for what one block can hold. */
+int64_t answer_block_bytes(const struct answer_net *net);
+cudaError_t answer_block_launch(const struct answer_net *net, uint32_t first, bool stays,
+                                cudaStream_t stream);
+
+/* answer_layers.cu: `between` is room for the activations of all layers. */
+uint64_t answer_layers_bytes(const struct answer_net *net);
+bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes);
+int32_t answer_layers_launches(const struct answer_net *net, int32_t layer);
+cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
+                                 uint32_t slot, cudaStream_t stream);
+
+/* answer_flow.cu: `between` is room for packets, zeros at first. */
+bool answer_flow_takes(const struct answer_net *net, const cudaDeviceProp *gpu);
+uint64_t answer_flow_bytes(const struct answer_net *net, const cudaDeviceProp *gpu);
+cudaError_t answer_flow_prepare(const struct answer_net *net, const cudaDeviceProp *gpu,
+                                void *between, struct flow_net *to);
+cudaError_t answer_flow_launch(struct flow_net *net, uint32_t slot, cudaStream_t stream);
+
+#endif

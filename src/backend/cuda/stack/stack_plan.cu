@@ -1,0 +1,201 @@
+/* stack_plan.cu: a whole program on the host's side: which kernel takes it, its parameters, its
+ * memory.
+ */
+#include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/stack/stack_run.h"
+
+extern "C" {
+#include "base/memory.h"
+}
+
+/* Without a device: of the one the kernels were made on. */
+static struct whole_limits limits_of(const struct device *device)
+{
+    struct whole_limits limits = {132, 227 * 1024};
+    if (device) {
+        limits.multiprocessors = device->properties.multiProcessorCount;
+        limits.shared_bytes = (int32_t)device->properties.sharedMemPerBlockOptin;
+    }
+    return limits;
+}
+
+/* Why no kernel was chosen for a stack of dense layers. */
+static const char *why_none(const struct chain *chain, int32_t batch)
+{
+    static_assert(GRID_BATCH_MOST == 12 && GRID_LAST_MOST == 32, "the texts have these numbers");
+    if (!whole_can_activate(chain))
+        return "the slope of gelu needs what kernels for whole steps do not keep";
+    if (chain->probabilities)
+        return "it stores probabilities, and what makes them in whole steps is one block alone: "
+               "layers at most 32 wide, 64 samples at most 8 wide, 32 of 16, 16 of 32";
+    if (chain_widest(chain) <= BLOCK_WIDTH_MOST && chain->optimiser >= 0)
+        return "with what its optimiser keeps it does not fit a block's shared memory";
+    if (chain->optimiser >= 0)
+        return "wide layers are trained whole by plain sgd alone";
+    if (chain->counts_sigmoid)
+        return "its right answers are counted on probabilities, which whole steps of wide layers "
+               "do not make";
+    if (chain->layer[chain->layers - 1].out > GRID_LAST_MOST)
+        return "its last layer has more than 32 outputs";
+    return batch > GRID_BATCH_MOST ? "its batch is more than 12 samples"
+                                   : "it does not fit the multiprocessors' shared memory";
+}
+
+const char *whole_supports(const struct device *device, const struct program *program)
+{
+    struct chain chain;
+    const struct whole_limits limits = limits_of(device);
+    const char *why = chain_find(program, &chain);
+    if (why)
+        return why;
+    return whole_choose(&chain, program->batch, &limits) == WHOLE_NONE
+               ? why_none(&chain, program->batch)
+               : NULL;
+}
+
+/* The tensor behind operand `input` of the op at this place of the chain, -1: there is no op. */
+static int32_t operand_of(const struct program *program, int32_t place, int32_t operand)
+{
+    return place < 0 ? -1 : program->operands[program->ops[place].first + operand];
+}
+
+static struct feed_view *view_of(const struct plan *plan, int32_t tensor)
+{
+    return tensor < 0 ? NULL : &plan->views[tensor];
+}
+
+static struct whole_step step_of(const struct plan *plan, const struct chain *chain)
+{
+    const struct program *program = plan->program;
+    struct whole_step step = {};
+    step.batch = program->batch;
+    step.layers = chain->layers;
+    step.feed = plan->feed;
+    step.control = plan->instance->control;
+    step.x = view_of(plan, operand_of(program, chain->load_x, 1));
+    step.target = view_of(plan, operand_of(program, chain->load_target, 1));
+    step.y = view_of(plan, operand_of(program, chain->store_y, 0));
+    step.loss = view_of(plan, operand_of(program, chain->store_loss, 0));
+    step.right = view_of(plan, operand_of(program, chain->store_right, 0));
+    step.loss_kind = chain->loss < 0 ? OP_COUNT : program->ops[chain->loss].kind;
+    step.right_kind = chain->right < 0 ? OP_COUNT : program->ops[chain->right].kind;
+    if (chain->right >= 0 && step.right_kind == OP_right_level)
+        step.half = 0.5f / (float)(program->ops[chain->right].attr.right_level.classes - 1);
+    if (chain->counts_sigmoid)
+        step.right_kind = OP_COUNT;
+    const float elements = (float)program->batch * (float)chain->layer[chain->layers - 1].out;
+    step.share = 1.0f / (step.loss_kind == OP_cross_entropy ? (float)program->batch : elements);
+    if (chain->loss_grad < 0)
+        return step;
+    const struct op *grad = &program->ops[chain->loss_grad];
+    step.gradient = step.loss_kind == OP_mse ? grad->attr.mse_grad.scale * 2.0f / elements
+                    : step.loss_kind == OP_cross_entropy
+                        ? grad->attr.cross_entropy_grad.scale / (float)program->batch
+                        : grad->attr.binary_cross_entropy_grad.scale / elements;
+    const auto &schedule = program->ops[chain->schedule].attr.schedule;
+    step.schedule_kind = schedule.kind;
+    step.warmup = schedule.warmup;
+    step.period = schedule.period;
+    step.schedule_factor = schedule.factor;
+    step.schedule_scale = schedule.scale;
+    step.count = (int32_t *)cuda_locate(plan, operand_of(program, chain->tick, 1), 0);
+    return step;
+}
+
+enum status whole_prepare(struct plan *plan, enum answering answering)
+{
+    static const char *const names[] = {"",
+                                        "whole_warp_f32_cuda",
+                                        "whole_team_f32_cuda",
+                                        "whole_block_f32_cuda",
+                                        "whole_many_f32_cuda",
+                                        "whole_grid_f32_cuda"}; /* by enum whole_kind */
+    const struct program *program = plan->program;
+    const struct whole_limits limits = limits_of(plan->instance->device);
+    struct chain chain;
+    struct many_layout many;
+    struct grid_layout grid;
+    if (chain_find(program, &chain))
+        FAIL(STATUS_INPUT, "the program '%s' is marked whole and is no stack of layers",
+             program->name);
+    const enum whole_kind kind = whole_choose(&chain, program->batch, &limits);
+    if (answering != ANSWER_STEPS && (chain.probabilities || kind == WHOLE_MANY))
+        return STATUS_OK; /* calls are a graph of its ops, which no launch for steps beats */
+    struct whole *whole = (struct whole *)arena_array(&plan->arena, 1, sizeof *whole);
+    NEED(whole);
+    whole->kind = kind;
+    whole->name = names[whole->kind];
+    if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, program->batch, &limits, &grid)) {
+        whole->bytes = grid_bytes(&grid);
+        whole->name = grid.owns ? "whole_own_f32_cuda" : whole->name;
+    }
+    if (whole->kind == WHOLE_MANY && many_lay_out(&chain, program->batch, &limits, &many))
+        whole->bytes = many_bytes(&many);
+    plan->whole = whole;
+    return STATUS_OK;
+}
+
+/* What the optimiser's op at this place keeps, its last outputs. */
+static void locate_states(const struct plan *plan, const struct chain *chain, int32_t place,
+                          float **out)
+{
+    const struct program *program = plan->program;
+    for (int32_t s = 0; place >= 0 && s < chain->states; s++)
+        out[s] = (float *)cuda_locate(plan, op_output(program, &program->ops[place], 2 + s), 0);
+}
+
+enum status whole_begin(struct plan *plan)
+{
+    const struct whole_limits limits = limits_of(plan->instance->device);
+    struct whole *whole = plan->whole;
+    struct chain chain;
+    struct many_layout many;
+    struct grid_layout grid;
+    void *memory;
+    chain_find(plan->program, &chain);
+    TRY(cuda_alloc(plan->instance->device, whole->bytes, "the whole step's kernel", &memory));
+    whole->memory = (char *)memory;
+    whole->rule.kind = OP_COUNT;
+    if (chain.optimiser >= 0)
+        whole->rule = rule_of(&plan->program->ops[chain.optimiser]);
+    for (int32_t l = 0; l < chain.layers; l++) {
+        struct learnt_layer *layer = &whole->layer[l];
+        layer->in = chain.layer[l].in;
+        layer->out = chain.layer[l].out;
+        layer->function = chain.layer[l].activation;
+        layer->w = (float *)cuda_locate(plan, chain.layer[l].w, 0);
+        layer->b = (float *)cuda_locate(plan, chain.layer[l].b, 0);
+        locate_states(plan, &chain, chain.layer[l].update, layer->states_w);
+        locate_states(plan, &chain, chain.layer[l].update_b, layer->states_b);
+    }
+    const struct whole_step step = step_of(plan, &chain);
+    if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, step.batch, &limits, &grid))
+        grid_prepare(whole, &chain, &step, &grid);
+    else if (whole->kind == WHOLE_MANY && many_lay_out(&chain, step.batch, &limits, &many))
+        many_prepare(whole, &step, &many);
+    else
+        block_prepare(whole, &chain, &step);
+    return STATUS_OK;
+}
+
+enum status whole_run(struct plan *plan, int64_t steps)
+{
+    /* of a launch: nobody waits for seconds to stop it */
+    enum { STEPS_MOST = 1 << 16, SAMPLES_MOST = 1 << 30 };
+    static cudaError_t (*const launches[])(struct whole *, int64_t, cudaStream_t) = {
+        NULL,         warp_launch, team_launch,
+        block_launch, many_launch, grid_launch}; /* by enum whole_kind */
+    struct whole *whole = plan->whole;
+    const int64_t most = (SAMPLES_MOST - 1) / plan->program->batch + 1;
+    const int64_t at_once = most < STEPS_MOST ? most : (int64_t)STEPS_MOST;
+    for (int64_t left = steps; left > 0; left -= at_once)
+        CUDA(launches[whole->kind](whole, left < at_once ? left : at_once,
+                                   plan->instance->device->stream));
+    return STATUS_OK;
+}
+
+void whole_release(struct plan *plan)
+{
+    if (plan->whole)
+        cudaFree(plan->whole->memory);
+}
